@@ -1,0 +1,100 @@
+package gpt
+
+import (
+	"math"
+	"testing"
+)
+
+// The counts that the paper and the published networks state.
+func TestConfigCount(t *testing.T) {
+	with := func(c Config, change func(*Config)) Config { change(&c); return c }
+	baby := Baby()
+	baby.VocabSize = 65
+	for _, test := range []struct {
+		name             string
+		c                Config
+		total, trainable int64
+	}{
+		{"Shakespeare", shakespeare65(), 804_096, 804_096},
+		{"Baby", baby, 10_745_088, 10_745_088},
+		{"Paper", Paper(), 85_120_849, 85_120_849},
+		{"GPT2", GPT2(), 163_087_441, 163_087_441},
+		{"GPT2 tied", with(GPT2(), func(c *Config) { c.Tie = true }), 124_439_808, 124_439_808},
+		{"Paper, LoRA on the head", with(Paper(), func(c *Config) { c.LoraR, c.LoraTargets = 16, []string{"lm_head"} }),
+			85_120_849 + 816_400, 816_400},
+		{"GPT2, LoRA everywhere", with(GPT2(), func(c *Config) { c.LoraR = 16 }), 163_087_441 + 3_470_608, 3_470_608},
+		{"beyond int64", with(Paper(), func(c *Config) { c.NEmbd, c.NLayer = math.MaxInt32, math.MaxInt32 }), math.MaxInt64, math.MaxInt64},
+	} {
+		total, trainable := test.c.Count()
+		if total != test.total || trainable != test.trainable {
+			t.Errorf("%s: got %d, %d trainable, want %d, %d", test.name, total, trainable, test.total, test.trainable)
+		}
+	}
+}
+
+// One more block is 7,087,872 parameters more.
+func TestConfigCountBlock(t *testing.T) {
+	two := Paper()
+	two.NLayer = 2
+	a, _ := two.Count()
+	b, _ := Paper().Count()
+	if a-b != 7_087_872 {
+		t.Errorf("block: got %d, want 7087872", a-b)
+	}
+}
+
+// Sizes that all differ, against the sum over the tensors of a checkpoint.
+func TestConfigCountTensors(t *testing.T) {
+	c := unusual() // T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
+	base := int64(67*29 + 31*29)
+	base += 3 * (4*29 + 29*125 + 125 + 55*29 + 29 + 29*53 + 53 + 53*29 + 29) // 125 = 5·(7+7+11), 55 = 5·11
+	base += 29*67 + 67
+	adapters := int64(3 * (29*2 + 2*35 + 29*2 + 2*35 + 29*2 + 2*55 + 53*2 + 2*29))
+	total, trainable := c.Count()
+	if total != base+adapters || trainable != adapters {
+		t.Errorf("got %d, %d trainable, want %d, %d", total, trainable, base+adapters, adapters)
+	}
+
+	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
+	c.Block, c.Bias, c.Tie = "pre", false, true
+	base = 67*29 + 31*29 + 3*(2*29+29*125+55*29+29*53+53*29) + 29
+	if total, trainable := c.Count(); total != base || trainable != base {
+		t.Errorf("no biases, tied: got %d, %d, want %d", total, trainable, base)
+	}
+}
+
+func TestConfigMemory(t *testing.T) {
+	c := shakespeare65()
+	// 804,096 parameters in four copies, and 768 tokens.
+	const token = 4*2*(7*128+3*128+128+2*512) + 4*2*4*64 + 2*(3*128+65)
+	if got, want := c.Memory(), float64(4*(4*804_096+768*token)); got != want {
+		t.Errorf("got %v bytes, want %v", got, want)
+	}
+	c.Kernels = false
+	if got, want := c.Memory(), float64(4*(4*804_096+3*768*token)); got != want {
+		t.Errorf("spelled: got %v bytes, want %v", got, want)
+	}
+	// Adapters on c_fc, on c_attn's three parts, and on a head of its own.
+	c.Kernels, c.Tie, c.LoraR, c.LoraTargets = true, false, 3, []string{"c_fc", "c_attn", "lm_head"}
+	const base, adapters = 804_096 + 128*65, 4*3*((128+512)+3*(128+128)) + 3*(128+65)
+	if got, want := c.Memory(), float64(4*(base+4*adapters+768*(token+4*2*4*3+2*3))); got != want {
+		t.Errorf("LoRA: got %v bytes, want %v", got, want)
+	}
+}
+
+func TestConfigPresetsAreValid(t *testing.T) {
+	for name, c := range map[string]Config{"Shakespeare": Shakespeare(), "Baby": Baby()} {
+		if err := c.Validate(); err == nil || err.Error() != "vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first" {
+			t.Errorf("%s without a text: got %v", name, err)
+		}
+		c.VocabSize = 65
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, c := range map[string]Config{"Paper": Paper(), "GPT2": GPT2(), "unusual": unusual()} {
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package gpt
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every bad configuration is an error that begins with the field, says so at
+// once, and costs no memory, however large the sizes.
+func TestConfigErrors(t *testing.T) {
+	read := func(text string) error {
+		c, err := ReadConfig(strings.NewReader(text), shakespeare65())
+		if err != nil {
+			return err
+		}
+		return c.Validate()
+	}
+	flags := func(text string) error {
+		c := shakespeare65()
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		c.Flags(fs)
+		if err := fs.Parse(strings.Fields(text)); err != nil {
+			return err
+		}
+		return c.Validate()
+	}
+	huggingFace := func(text string) error { _, err := FromHuggingFace([]byte(text)); return err }
+
+	for _, test := range []struct {
+		parse func(string) error
+		text  string
+		want  string // the error's beginning
+	}{
+		// Sizes.
+		{read, `{"n_head": 5, "n_embd": 32}`, "n_head: 5 heads do not divide n_embd 32"},
+		{read, `{"n_head": 5, "n_embd": 32, "qk_size": 8}`, "n_head: 5 heads do not divide n_embd 32"},
+		{read, `{"n_head": 256}`, "n_head: 256 heads do not divide n_embd 128"},
+		{read, `{"n_head": 0}`, "n_head: got 0, want a whole number, 1 to 268435456"},
+		{read, `{"n_head": -4}`, "n_head: got -4, want"},
+		{read, `{"n_layer": 0}`, "n_layer: got 0, want"},
+		{read, `{"n_layer": 1099511627776}`, "n_layer: got 1099511627776, want"},
+		{read, `{"n_embd": 0}`, "n_embd: got 0, want"},
+		{read, `{"n_embd": 1099511627776}`, "n_embd: got 1099511627776, want"},
+		{read, `{"n_embd": 9223372036854775807}`, "n_embd: got 9223372036854775807, want"},
+		{read, `{"n_embd": 9223372036854775808}`, "n_embd: got 9223372036854775808, want"},
+		{read, `{"n_embd": 1e30}`, "n_embd: got 1e30, want"},
+		{read, `{"n_embd": 64.5}`, "n_embd: got 64.5, want"},
+		{read, `{"n_embd": "128"}`, `n_embd: got "128", want`},
+		{read, `{"n_embd": null}`, "n_embd: got null, want"},
+		{read, `{"n_embd": [128]}`, "n_embd: got [128], want"},
+		{read, `{"block_size": -9223372036854775808}`, "block_size: got -9223372036854775808, want"},
+		{read, `{"block_size": 1099511627776}`, "block_size: got 1099511627776, want"},
+		{read, `{"vocab_size": 0}`, "vocab_size: got 0, which means from the text"},
+		{read, `{"vocab_size": -65}`, "vocab_size: got -65, want"},
+		{read, `{"qk_size": -1}`, "qk_size: got -1, want a whole number, 0 to"},
+		{read, `{"v_size": 1099511627776}`, "v_size: got 1099511627776, want"},
+		{read, `{"n_inner": -512}`, "n_inner: got -512, want"},
+		{read, `{"batch_size": 0}`, "batch_size: got 0, want"},
+		{read, `{"gradient_accumulation_steps": 0}`, "gradient_accumulation_steps: got 0, want"},
+		{read, `{"threads": 1000000}`, "threads: got 1000000, want a whole number, 0 to 4096"},
+		{read, `{"threads": -1}`, "threads: got -1, want"},
+		// Sizes that are fine one by one.
+		{read, `{"n_embd": 268435456}`, "memory: got about "},
+		{read, `{"n_layer": 268435456}`, "memory: got about "},
+		{read, `{"qk_size": 268435456}`, "memory: got about "},
+		{read, `{"lora_r": 268435456}`, "memory: got about "},
+		{read, `{"block_size": 200000, "n_head": 64}`, "memory: got about 9.157e+05 GiB for activations of batch_size 12 × block_size 200000"},
+		{read, `{"batch_size": 200000000}`, "memory: got about "},
+		// Numbers.
+		{read, `{"dropout": 1}`, "dropout: got 1, want a number, 0 ≤ x < 1"},
+		{read, `{"dropout": -0.1}`, "dropout: got -0.1, want"},
+		{flags, `-dropout NaN`, "dropout: got NaN, want"},
+		{read, `{"eps": -1e-5}`, "eps: got -1e-05, want"},
+		{flags, `-learning_rate NaN`, "learning_rate: got NaN, want a finite number above 0"},
+		{flags, `-learning_rate +Inf`, "learning_rate: got +Inf, want"},
+		{read, `{"learning_rate": 0}`, "learning_rate: got 0, want"},
+		{read, `{"learning_rate": 1e999}`, "learning_rate: got 1e999, want"},
+		{read, `{"learning_rate": NaN}`, "learning_rate: invalid character 'N'"},
+		{read, `{"weight_decay": -0.1}`, "weight_decay: got -0.1, want"},
+		{flags, `-weight_decay Inf`, "weight_decay: got +Inf, want"},
+		{read, `{"beta1": 1}`, "beta1: got 1, want"},
+		{flags, `-beta2 NaN`, "beta2: got NaN, want"},
+		{read, `{"grad_clip": -1}`, "grad_clip: got -1, want"},
+		{read, `{"seed": -1}`, "seed: got -1, want a whole number, 0 to 18446744073709551615"},
+		{read, `{"bias": 1}`, "bias: got 1, want true or false"},
+		// The schedule.
+		{read, `{"max_iters": -1}`, "max_iters: got -1, want"},
+		{read, `{"warmup_iters": -1}`, "warmup_iters: got -1, want"},
+		{read, `{"warmup_iters": 2000}`, "lr_decay_iters: got 2000, want more than warmup_iters 2000"},
+		{read, `{"min_lr": 0.01}`, "min_lr: got 0.01, want at most learning_rate 0.001"},
+		{flags, `-min_lr NaN`, "min_lr: got NaN, want"},
+		{read, `{"eval_interval": 0}`, "eval_interval: got 0, want"},
+		{read, `{"eval_iters": 0}`, "eval_iters: got 0, want"},
+		{read, `{"log_interval": 0}`, "log_interval: got 0, want"},
+		// Names.
+		{read, `{"activation": "swish"}`, "activation: got swish, want one of gelu, gelu_tanh, relu"},
+		{read, `{"activation": "GELU"}`, "activation: got GELU, want"},
+		{read, `{"block": "sandwich"}`, "block: got sandwich, want one of pre, post"},
+		{read, `{"lora_r": 4, "lora_scale": "1"}`, "lora_scale: got 1, want one of alpha/r, alpha"},
+		{read, `{"lora_r": 4, "lora_targets": ["c_attn", "c_atn"]}`, `lora_targets: got "c_atn", want endings of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, lm_head`},
+		{read, `{"lora_r": 4, "lora_targets": [""]}`, `lora_targets: got "", want`},
+		{read, `{"lora_r": 4, "lora_targets": ["c_fc", "c_fc"]}`, "lora_targets: got c_fc twice"},
+		{read, `{"lora_r": 4, "lora_targets": ["lm_head"]}`, "lora_targets: got lm_head, which with tie"},
+		{read, `{"lora_r": 4, "lora_targets": "c_fc"}`, `lora_targets: got "c_fc", want a list of strings`},
+		{read, `{"lora_targets": ["c_fc"]}`, "lora_targets: got c_fc, want none while lora_r is 0"},
+		{read, `{"lora_alpha": 8}`, "lora_alpha: got 8, want 0 while lora_r is 0"},
+		{read, `{"lora_r": -1}`, "lora_r: got -1, want"},
+		// The text.
+		{read, `{"n_heads": 4}`, "n_heads: unknown field; did you mean n_head?"},
+		{read, `{"N_HEAD": 4}`, "N_HEAD: unknown field; did you mean n_head?"},
+		{read, `{"dataset": "shakespeare"}`, "dataset: unknown field; the known are block_size vocab_size"},
+		{read, `{"n_head": 4, "n_head": 4}`, "n_head: given twice"},
+		{read, `{"n_head": 4, "n\u005fhead": 2}`, "n_head: given twice"},
+		{read, `{"n_head": 4} {}`, "config: something follows the object's end at byte 15"},
+		{read, `{"n_head": 4}]`, "config: something follows"},
+		{read, `{"n_head": 4,}`, "config: "},
+		{read, `{"n_head": 4`, "config: "},
+		{read, `{"n_head"`, "n_head: "},
+		{read, `{4: "n_head"}`, "config: "},
+		{read, ``, "config: want a JSON object"},
+		{read, `[]`, "config: got [], want a JSON object"},
+		{read, `null`, "config: got null, want a JSON object"},
+		{read, "{\"out_dir\": \"\xff\"}", "config: not valid UTF-8"},
+		{read, `{"n_head": ` + strings.Repeat("[", 20000), "n_head: "},
+		{read, `{"` + strings.Repeat("n", 1<<19) + `": 1}`, "nnnn"},
+		{read, `{"n_head": "` + strings.Repeat("n", 1<<19) + `"}`, `n_head: got "nnn`},
+		{read, strings.Repeat(" ", 1<<20+1), "config: longer than 1048576 bytes"},
+		{flags, `-n_head x`, `invalid value "x" for flag -n_head`},
+		{flags, `-seed -1`, `invalid value "-1" for flag -seed`},
+		{flags, `-n_heads 4`, "flag provided but not defined: -n_heads"},
+		// Hugging Face's names.
+		{huggingFace, `{"n_head": 0}`, "n_head: got 0, want"},
+		{huggingFace, `{"n_head": 7}`, "n_head: 7 heads do not divide n_embd 768"},
+		{huggingFace, `{"n_positions": 1099511627776}`, "n_positions: got 1099511627776, want"},
+		{huggingFace, `{"n_ctx": 2048}`, "n_ctx: got 2048, want n_positions 1024"},
+		{huggingFace, `{"n_embd": 268435452}`, "memory: got about"},
+		{huggingFace, `{"model_type": "llama"}`, "model_type: got llama, want gpt2"},
+		{huggingFace, `{"activation_function": "swish"}`, "activation_function: got swish, want"},
+		{huggingFace, `{"attn_pdrop": 0}`, "attn_pdrop: got 0, want resid_pdrop 0.1"},
+		{huggingFace, `{"embd_pdrop": 0.5}`, "embd_pdrop: got 0.5, want resid_pdrop 0.1"},
+		{huggingFace, `{"resid_pdrop": 1.5}`, "resid_pdrop: got 1.5, want"},
+		{huggingFace, `{"scale_attn_weights": false}`, "scale_attn_weights: got false"},
+		{huggingFace, `{"scale_attn_by_inverse_layer_idx": true}`, "scale_attn_by_inverse_layer_idx: got true"},
+		{huggingFace, `{"add_cross_attention": true}`, "add_cross_attention: got true"},
+		{huggingFace, `{"layer_norm_epsilon": null}`, "layer_norm_epsilon: got null, want"},
+		{huggingFace, `{"block": "sandwich"}`, "block: got sandwich, want"},
+		{huggingFace, `{"vocab_size": 1, "vocab_size": 2}`, "vocab_size: given twice"},
+		{huggingFace, `{} {}`, "config: something follows"},
+	} {
+		name := test.text[:min(len(test.text), 60)]
+		var err error
+		elapsed := time.Hour
+		var before, after runtime.MemStats
+		for range 3 { // the best of three, for a machine that is busy elsewhere
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			err = test.parse(test.text)
+			elapsed = min(elapsed, time.Since(start))
+			runtime.ReadMemStats(&after)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %s…", name, err, test.want)
+			continue
+		}
+		if len(err.Error()) > 700 {
+			t.Errorf("%s: a message of %d bytes", name, len(err.Error()))
+		}
+		if elapsed >= 50*time.Millisecond {
+			t.Errorf("%s: took %v, want less than 50ms", name, elapsed)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got >= 16<<20 {
+			t.Errorf("%s: allocated %d bytes, want less than 16 MiB", name, got)
+		}
+	}
+}
+
+// What is unusual but right.
+func TestConfigAccepts(t *testing.T) {
+	for _, text := range []string{
+		`{}`,
+		` {"n_head": 5, "n_embd": 32, "qk_size": 8, "v_size": 3} `,
+		`{"warmup_iters": 100, "max_iters": 5}`,
+		`{"decay_lr": false, "lr_decay_iters": 0, "min_lr": 1}`,
+		`{"max_iters": 0, "grad_clip": 0, "beta1": 0, "weight_decay": 0}`,
+		`{"activation": "", "block": "", "lora_scale": ""}`,
+		`{"lora_r": 4, "lora_targets": []}`,
+		`{"lora_r": 4, "lora_targets": ["lm_head"], "tie": false}`,
+		`{"seed": 18446744073709551615, "n_layer": 1, "n_head": 1, "n_embd": 1, "block_size": 1, "vocab_size": 1}`,
+	} {
+		c, err := ReadConfig(strings.NewReader(text), shakespeare65())
+		if err == nil {
+			err = c.Validate()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	for _, c := range []Config{Shakespeare(), GPT2(), unusual()} {
+		var b bytes.Buffer
+		if err := WriteConfig(&b, c); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+		if data, err := c.HuggingFace(); err == nil {
+			f.Add(data)
+		}
+	}
+	f.Add([]byte(`{"n_embd": 1099511627776, "lora_targets": ["c_proj", null], "dropout": -0}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if c, err := ReadConfig(bytes.NewReader(data), shakespeare65()); err == nil {
+			var b bytes.Buffer
+			if err := WriteConfig(&b, c); err != nil {
+				t.Fatal(err)
+			}
+			again, err := ReadConfig(&b, Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c, again); diff != "" {
+				t.Fatalf("JSON: -want +got:\n%s", diff)
+			}
+			c.Count() // must not panic, valid or not
+			c.Memory()
+			if c.Validate() == nil {
+				if memory := c.Memory(); !(memory > 0 && memory <= MemoryLimit) {
+					t.Fatalf("valid with %v bytes", memory)
+				}
+				huggingFaceRoundTrip(t, c)
+			}
+		}
+		if c, err := FromHuggingFace(data); err == nil {
+			huggingFaceRoundTrip(t, c)
+		}
+	})
+}

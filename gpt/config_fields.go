@@ -1,0 +1,151 @@
+package gpt
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// field is one row of the table behind the JSON, the flags and their help, the
+// range checks, and the rule for resuming.
+type field struct {
+	name   string
+	value  any // *int, *uint64, *float64, *bool, *string or *[]string, into a Config
+	domain domain
+	resume bool // may differ from the checkpoint when a run is resumed
+	help   string
+}
+
+// maxSize bounds every size and count of a Config, so that four times one still
+// fits in 32 bits and the product of two in 64.
+const maxSize = 1 << 28
+
+// Values of field.resume.
+const (
+	fixed = false
+	free  = true
+)
+
+// fields binds the whole table to c. The order is that of the JSON.
+func (c *Config) fields() []field { return append(c.networkFields(), c.trainingFields()...) }
+
+// networkFields say what the network computes.
+func (c *Config) networkFields() []field {
+	return []field{
+		{"block_size", &c.BlockSize, size(1), fixed, "context length in tokens"},
+		{"vocab_size", &c.VocabSize, size(1), fixed, "vocabulary; 0 takes it from the text"},
+		{"n_layer", &c.NLayer, size(1), fixed, "transformer blocks"},
+		{"n_head", &c.NHead, size(1), fixed, "attention heads of a block"},
+		{"n_embd", &c.NEmbd, size(1), fixed, "width of the embeddings"},
+		{"dropout", &c.Dropout, fraction(), fixed, "probability of dropping a value while training"},
+		{"bias", &c.Bias, anything(), fixed, "biases in linear layers and layer normalisations"},
+		{"tie", &c.Tie, anything(), fixed, "share the head's weight with the token embedding"},
+
+		{"qk_size", &c.QKSize, size(0), fixed, "query and key size of a head; 0 is n_embd/n_head"},
+		{"v_size", &c.VSize, size(0), fixed, "value size of a head; 0 is n_embd/n_head"},
+		{"n_inner", &c.NInner, size(0), fixed, "hidden width of the MLP; 0 is 4·n_embd"},
+		{"activation", &c.Activation, oneOf("gelu", "gelu_tanh", "relu"), fixed, "activation of the MLP: gelu (exact), gelu_tanh, relu"},
+		{"eps", &c.Eps, fraction(), fixed, "epsilon of layer normalisation; 0 is 1e-5"},
+		{"block", &c.Block, oneOf("pre", "post"), fixed, "place of the normalisation: pre, post"},
+		{"lora_r", &c.LoraR, size(0), fixed, "rank of the LoRA adapters; 0 is none"},
+		{"lora_alpha", &c.LoraAlpha, nonNegative(), fixed, "alpha of the LoRA adapters; 0 is lora_r"},
+		{"lora_targets", &c.LoraTargets, anything(), fixed, "comma-separated endings of the adapted layers' names, such as c_attn,lm_head; empty is all"},
+		{"lora_scale", &c.LoraScale, oneOf("alpha/r", "alpha"), fixed, "factor on a LoRA adapter: alpha/r, alpha"},
+	}
+}
+
+// trainingFields say how it is trained, and where.
+func (c *Config) trainingFields() []field {
+	return []field{
+		{"batch_size", &c.BatchSize, size(1), fixed, "sequences in a micro-batch"},
+		{"gradient_accumulation_steps", &c.GradientAccumulationSteps, size(1), fixed, "micro-batches in a step"},
+		{"learning_rate", &c.LearningRate, positive(), fixed, "highest learning rate"},
+		{"max_iters", &c.MaxIters, size(0), free, "steps to train"},
+		{"weight_decay", &c.WeightDecay, nonNegative(), fixed, "AdamW's weight decay, on matrices"},
+		{"beta1", &c.Beta1, fraction(), fixed, "AdamW's decay of the gradient's mean"},
+		{"beta2", &c.Beta2, fraction(), fixed, "AdamW's decay of the gradient's mean square"},
+		{"grad_clip", &c.GradClip, nonNegative(), fixed, "largest global norm of the gradient; 0 is no clipping"},
+		{"decay_lr", &c.DecayLR, anything(), fixed, "warm up, then decay the learning rate along a cosine"},
+		{"warmup_iters", &c.WarmupIters, size(0), fixed, "steps of warm-up"},
+		{"lr_decay_iters", &c.LRDecayIters, size(0), fixed, "step at which the learning rate reaches min_lr"},
+		{"min_lr", &c.MinLR, nonNegative(), fixed, "lowest learning rate after warm-up"},
+		{"eval_interval", &c.EvalInterval, size(1), free, "steps between evaluations"},
+		{"eval_iters", &c.EvalIters, size(1), free, "batches of an evaluation"},
+		{"log_interval", &c.LogInterval, size(1), free, "steps between log lines"},
+		{"seed", &c.Seed, domain{want: "a whole number, 0 to 18446744073709551615"}, fixed, "seed of every random choice"},
+		{"out_dir", &c.OutDir, anything(), free, "directory of the run's files"},
+		{"threads", &c.Threads, upTo(4096), free, "threads of the kernels; 0 is one per processor"},
+		{"kernels", &c.Kernels, anything(), fixed, "use kernels; false builds the spelled stock operations"},
+	}
+}
+
+// domain is the set of values that a field may take: numbers for which has is
+// true, or one of names, or, where both are nil, anything of the field's kind.
+type domain struct {
+	want  string
+	has   func(float64) bool // false for NaN
+	names []string
+}
+
+func anything() domain { return domain{} }
+
+func size(lo int) domain { return between(lo, maxSize) }
+
+func upTo(hi int) domain { return between(0, hi) }
+
+func between(lo, hi int) domain {
+	return domain{
+		want: fmt.Sprintf("a whole number, %d to %d", lo, hi),
+		has:  func(x float64) bool { return float64(lo) <= x && x <= float64(hi) },
+	}
+}
+
+func fraction() domain {
+	return domain{want: "a number, 0 ≤ x < 1", has: func(x float64) bool { return 0 <= x && x < 1 }}
+}
+
+func nonNegative() domain {
+	return domain{want: "a finite number, 0 or more", has: func(x float64) bool { return 0 <= x && x <= math.MaxFloat64 }}
+}
+
+func positive() domain {
+	return domain{want: "a finite number above 0", has: func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }}
+}
+
+func oneOf(names ...string) domain {
+	return domain{want: "one of " + strings.Join(names, ", "), names: names}
+}
+
+// String returns the field's value as a flag would write it.
+func (f field) String() string {
+	switch p := f.value.(type) {
+	case *int:
+		return strconv.Itoa(*p)
+	case *uint64:
+		return strconv.FormatUint(*p, 10)
+	case *float64:
+		return strconv.FormatFloat(*p, 'g', -1, 64)
+	case *bool:
+		return strconv.FormatBool(*p)
+	case *string:
+		return *p
+	case *[]string:
+		return strings.Join(*p, ",")
+	}
+	return ""
+}
+
+// check returns whether the field's value lies in its domain.
+func (f field) check() bool {
+	switch p := f.value.(type) {
+	case *int:
+		return f.domain.has == nil || f.domain.has(float64(*p))
+	case *float64:
+		return f.domain.has == nil || f.domain.has(*p)
+	case *string: // empty means the usual
+		return f.domain.names == nil || *p == "" || slices.Contains(f.domain.names, *p)
+	}
+	return true
+}

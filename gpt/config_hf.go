@@ -1,0 +1,181 @@
+package gpt
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/pkg/errors"
+)
+
+// huggingFace is the config.json of Hugging Face's GPT-2: the part of a Config
+// that it can say, and what it says beside.
+type huggingFace struct {
+	config Config
+
+	modelType            string
+	architectures        []string
+	context              int
+	inner                int
+	activation           string
+	residual, embd, attn float64 // probabilities of dropout
+	scaled               bool    // scores / √dρ
+	scaledByLayer        bool    // scores / (layer + 1)
+	crossAttention       bool
+}
+
+// fields binds Hugging Face's keys, in the order in which they are written.
+func (h *huggingFace) fields() []field {
+	c := &h.config
+	return []field{
+		{name: "model_type", value: &h.modelType},
+		{name: "architectures", value: &h.architectures},
+		{name: "vocab_size", value: &c.VocabSize, domain: size(1)},
+		{name: "n_positions", value: &c.BlockSize, domain: size(1)},
+		{name: "n_ctx", value: &h.context, domain: size(1)},
+		{name: "n_embd", value: &c.NEmbd, domain: size(1)},
+		{name: "n_layer", value: &c.NLayer, domain: size(1)},
+		{name: "n_head", value: &c.NHead, domain: size(1)},
+		{name: "n_inner", value: &h.inner, domain: size(0)},
+		{name: "activation_function", value: &h.activation},
+		{name: "resid_pdrop", value: &h.residual, domain: fraction()},
+		{name: "embd_pdrop", value: &h.embd, domain: fraction()},
+		{name: "attn_pdrop", value: &h.attn, domain: fraction()},
+		{name: "layer_norm_epsilon", value: &c.Eps, domain: fraction()},
+		{name: "tie_word_embeddings", value: &c.Tie},
+		{name: "scale_attn_weights", value: &h.scaled},
+		{name: "scale_attn_by_inverse_layer_idx", value: &h.scaledByLayer},
+		{name: "add_cross_attention", value: &h.crossAttention},
+	}
+}
+
+// extensions are the fields that GPT-2 has no key for. They are written under
+// our names, and only where they differ from what a GPT-2 is.
+func (c *Config) extensions() []field {
+	names := []string{"bias", "qk_size", "v_size", "block", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
+	return slices.DeleteFunc(c.networkFields(), func(f field) bool { return !slices.Contains(names, f.name) })
+}
+
+// gpt2 returns Hugging Face's defaults for keys that are absent.
+func gpt2() huggingFace {
+	c := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 12, NHead: 12, NEmbd: 768, Bias: true, Tie: true, Eps: 1e-5}
+	return huggingFace{
+		config: c, modelType: "gpt2", architectures: []string{"GPT2LMHeadModel"},
+		activation: "gelu_new", residual: 0.1, embd: 0.1, attn: 0.1, scaled: true,
+	}
+}
+
+// HuggingFace returns the network's part of c as the config.json of Hugging
+// Face's GPT-2, indented. Where GPT-2 computes something else (a post-norm
+// block, heads of another size, adapters, a bias in the head) model_type is
+// "pedestrian", so that no other program takes the weights for a GPT-2's, and
+// the keys of a Config say what differs.
+func (c Config) HuggingFace() ([]byte, error) {
+	if err := c.ValidateModel(); err != nil {
+		return nil, err
+	}
+	c = c.Resolved()
+	h := gpt2()
+	plain := Config{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}.Resolved()
+	h.config, h.context, h.inner = c, c.BlockSize, c.NInner
+	h.residual, h.embd, h.attn = c.Dropout, c.Dropout, c.Dropout
+	for _, a := range activations() {
+		if a.ours == c.Activation {
+			h.activation = a.theirs
+			break
+		}
+	}
+	usual := plain.extensions()
+	var differ []field
+	for i, f := range c.extensions() {
+		if f.String() != usual[i].String() {
+			differ = append(differ, f)
+		}
+	}
+	onlyBias := len(differ) == 0 || len(differ) == 1 && differ[0].name == "bias"
+	if !onlyBias || c.Bias && !c.Tie {
+		h.modelType, h.architectures = "pedestrian", nil
+	}
+	data, err := marshalFields(append(h.fields(), differ...))
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, data, "", "  "); err != nil {
+		return nil, errors.Wrap(err, "config")
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// activations pairs the names; the first of ours is the one written.
+func activations() []struct{ ours, theirs string } {
+	return []struct{ ours, theirs string }{
+		{"gelu", "gelu"},
+		{"gelu_tanh", "gelu_new"},
+		{"gelu_tanh", "gelu_pytorch_tanh"},
+		{"gelu_tanh", "gelu_fast"},
+		{"relu", "relu"},
+	}
+}
+
+// FromHuggingFace reads a config.json in Hugging Face's names, as written by
+// [Config.HuggingFace] or published with a GPT-2. Absent keys have Hugging
+// Face's defaults, unknown ones are ignored, and settings that a Config cannot
+// express are errors. The training half is left zero.
+func FromHuggingFace(data []byte) (Config, error) {
+	h := gpt2()
+	fields := append(h.fields(), h.config.extensions()...)
+	err := eachKey(data, func(key string, value json.RawMessage) error {
+		null := string(value) == "null"
+		if null && (key == "n_inner" || key == "architectures") {
+			return nil
+		}
+		for _, f := range fields {
+			if f.name != key {
+				continue
+			}
+			if err := f.decode(value); err != nil {
+				return err
+			}
+			if !f.check() {
+				return errors.Errorf("%s: got %s, want %s", key, clip(f.String()), f.domain.want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return Config{}, err
+	}
+	return h.network()
+}
+
+// network returns the Config, if there is one that computes the same.
+func (h *huggingFace) network() (Config, error) {
+	c := h.config
+	c.NInner, c.Dropout = h.inner, h.residual
+	for _, a := range activations() {
+		if a.theirs == h.activation {
+			c.Activation = a.ours
+		}
+	}
+	switch {
+	case h.modelType != "gpt2" && h.modelType != "pedestrian":
+		return Config{}, errors.Errorf("model_type: got %s, want gpt2", clip(h.modelType))
+	case c.Activation == "":
+		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu", clip(h.activation))
+	case h.context != 0 && h.context != c.BlockSize:
+		return Config{}, errors.Errorf("n_ctx: got %d, want n_positions %d", h.context, c.BlockSize)
+	case h.embd != h.residual:
+		return Config{}, errors.Errorf("embd_pdrop: got %v, want resid_pdrop %v", h.embd, h.residual)
+	case h.attn != h.residual:
+		return Config{}, errors.Errorf("attn_pdrop: got %v, want resid_pdrop %v", h.attn, h.residual)
+	case !h.scaled:
+		return Config{}, errors.New("scale_attn_weights: got false, want true")
+	case h.scaledByLayer:
+		return Config{}, errors.New("scale_attn_by_inverse_layer_idx: got true, want false")
+	case h.crossAttention:
+		return Config{}, errors.New("add_cross_attention: got true, want false")
+	}
+	return c, c.ValidateModel()
+}

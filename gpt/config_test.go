@@ -1,0 +1,219 @@
+package gpt
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// shakespeare65 is a preset with its vocabulary resolved.
+func shakespeare65() Config {
+	c := Shakespeare()
+	c.VocabSize = 65
+	return c
+}
+
+// unusual has no field at its preset's value, so that a lost field shows.
+func unusual() Config {
+	return Config{
+		BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Tie: false,
+		QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post",
+		LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
+		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, WeightDecay: 0.01,
+		Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
+		EvalInterval: 19, EvalIters: 21, LogInterval: 23, Seed: math.MaxUint64, OutDir: "a \"b\" <é>", Threads: 2, Kernels: false,
+	}
+}
+
+func TestConfigJSONRoundTrip(t *testing.T) {
+	for _, want := range []Config{Shakespeare(), Baby(), Paper(), GPT2(), unusual()} {
+		var b bytes.Buffer
+		if err := WriteConfig(&b, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadConfig(bytes.NewReader(b.Bytes()), unusual())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, b.String())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		var again Config
+		if err := json.Unmarshal(b.Bytes(), &again); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, again); diff != "" {
+			t.Errorf("json.Unmarshal: -want +got:\n%s", diff)
+		}
+	}
+}
+
+// The keys stand in the table's order, and there is one per field of Config.
+func TestConfigJSONOrder(t *testing.T) {
+	data, err := json.Marshal(unusual())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,"tie":false,` +
+		`"qk_size":7,"v_size":11,"n_inner":53,"activation":"gelu_tanh","eps":1e-7,"block":"post",` +
+		`"lora_r":2,"lora_alpha":3.5,"lora_targets":["c_attn","mlp.c_proj"],"lora_scale":"alpha",` +
+		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"weight_decay":0.01,` +
+		`"beta1":0.8,"beta2":0.95,"grad_clip":0.5,"decay_lr":false,"warmup_iters":17,"lr_decay_iters":888,"min_lr":0.000001,` +
+		`"eval_interval":19,"eval_iters":21,"log_interval":23,"seed":18446744073709551615,"out_dir":"a \"b\" \u003cé\u003e","threads":2,"kernels":false}`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	c := unusual()
+	if got, want := len(c.fields()), reflect.TypeFor[Config]().NumField(); got != want {
+		t.Errorf("the table has %d rows, want one for each of %d fields", got, want)
+	}
+}
+
+// Every field, written as a flag, comes back; and the help has them all.
+func TestConfigFlagsRoundTrip(t *testing.T) {
+	for _, want := range []Config{unusual(), Shakespeare(), GPT2()} {
+		var args []string
+		for _, f := range want.fields() {
+			args = append(args, "-"+f.name+"="+f.String())
+		}
+		got := unusual()
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		got.Flags(fs)
+		var help strings.Builder
+		fs.SetOutput(&help)
+		fs.PrintDefaults()
+		if err := fs.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		for _, f := range want.fields() {
+			if !strings.Contains(help.String(), "-"+f.name) || !strings.Contains(help.String(), f.help) {
+				t.Errorf("help lacks -%s %s", f.name, f.help)
+			}
+		}
+	}
+}
+
+// Flags override a file when the arguments are parsed again after reading it.
+func TestConfigFlagsOverFile(t *testing.T) {
+	c := Shakespeare()
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	c.Flags(fs)
+	args := []string{"-n_layer", "2", "-lora_targets", "c_fc"}
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c, err = ReadConfig(strings.NewReader(`{"n_layer": 7, "n_head": 8, "lora_targets": ["c_attn"]}`), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	want := Shakespeare()
+	want.NLayer, want.NHead, want.LoraTargets = 2, 8, []string{"c_fc"}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Reading a list must not write into the base's.
+func TestReadConfigKeepsBase(t *testing.T) {
+	base := unusual()
+	if _, err := ReadConfig(strings.NewReader(`{"n_layer": 9, "lora_targets": ["lm_head", "c_fc"]}`), base); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(unusual(), base); diff != "" {
+		t.Errorf("the base changed: -want +got:\n%s", diff)
+	}
+	if err := base.UnmarshalJSON([]byte(`{"n_layer": 9, "n_head": "x"}`)); err == nil {
+		t.Error("n_head: got no error")
+	}
+	if diff := cmp.Diff(unusual(), base); diff != "" {
+		t.Errorf("an error changed the Config: -want +got:\n%s", diff)
+	}
+	if _, err := ReadConfig(io.LimitReader(zeros{}, 1<<40), base); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("an endless file: got %v, want longer than", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func TestConfigResolved(t *testing.T) {
+	c := Config{NEmbd: 48, NHead: 3, LoraR: 4}
+	want := c
+	want.QKSize, want.VSize, want.NInner = 16, 16, 192
+	want.Activation, want.Eps, want.Block = "gelu", 1e-5, "pre"
+	want.LoraAlpha, want.LoraScale = 4, "alpha/r"
+	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
+	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(unusual(), unusual().Resolved()); diff != "" {
+		t.Errorf("given values changed: -want +got:\n%s", diff)
+	}
+	tied := Config{LoraR: 4, Tie: true}
+	if tied.Adapts("lm_head") {
+		t.Error("a tied head is adapted by default")
+	}
+	c.LoraTargets = []string{"attn.c_proj"}
+	for layer, want := range map[string]bool{"h.3.attn.c_proj": true, "attn.c_proj": true, "h.3.mlp.c_proj": false, "c_proj": false, "h.3.xattn.c_proj": false} {
+		if got := c.Adapts(layer); got != want {
+			t.Errorf("Adapts(%s): got %v, want %v", layer, got, want)
+		}
+	}
+}
+
+// Exactly these fields may differ on resume.
+func TestConfigResumeDiff(t *testing.T) {
+	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true}
+	plain, odd := Shakespeare(), unusual()
+	saved, other := plain.fields(), odd.fields()
+	for i := range saved {
+		c := Shakespeare()
+		f := c.fields()[i]
+		value, err := json.Marshal(other[i].value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if saved[i].String() == other[i].String() {
+			t.Fatalf("%s: the test's two values are equal", f.name)
+		}
+		if err := f.decode(value); err != nil {
+			t.Fatal(err)
+		}
+		err = c.ResumeDiff(Shakespeare())
+		if may[f.name] {
+			if err != nil {
+				t.Errorf("%s: got %v, want no error", f.name, err)
+			}
+			continue
+		}
+		want := f.name + ": got " + other[i].String()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+
+	c := shakespeare65()
+	c.QKSize, c.NInner, c.Eps = 32, 512, 1e-5 // the usual, spelled out
+	if err := c.ResumeDiff(shakespeare65()); err != nil {
+		t.Errorf("usual values: %v", err)
+	}
+	c.NLayer, c.Seed = 5, 7
+	const want = "resume: n_layer: got 5, want 4 as saved; seed: got 7, want 1337 as saved"
+	if err := c.ResumeDiff(shakespeare65()); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,39 @@
+package kernel
+
+import "math"
+
+// AdamW is one update of decoupled weight decay: with t counted from 1 and g the clipped gradient scale·dw,
+// m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², w ← w − lr·(m̂/(√v̂ + ε) + decay·w), m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ).
+type AdamW struct{ LR, Beta1, Beta2, Eps, Decay float64 }
+
+// Update applies step t to w, m and v in place.
+func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
+	b1, b2 := T(o.Beta1), T(o.Beta2)
+	rate := T(o.LR / (1 - math.Pow(o.Beta1, float64(t))))
+	root := T(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
+	keep, eps, s := T(1-o.LR*o.Decay), T(o.Eps), T(scale)
+	p.Range(len(w), grain, func(from, to int) {
+		w, dw, m, v := w[from:to], dw[from:to], m[from:to], v[from:to]
+		for i, g := range dw {
+			g *= s
+			m[i] = b1*m[i] + (1-b1)*g
+			v[i] = b2*v[i] + (1-b2)*g*g
+			w[i] = keep*w[i] - rate*m[i]/(T(math.Sqrt(float64(v[i])))*root+eps)
+		}
+	})
+}
+
+// SumSquares is Σ x², in parts of fixed size summed in their order, in float64.
+func SumSquares[T Float](p *Pool, x []T) float64 {
+	parts := make([]float64, (len(x)+grain-1)/grain)
+	p.For(len(parts), func(part int) {
+		for _, v := range x[part*grain : min(len(x), (part+1)*grain)] {
+			parts[part] += float64(v) * float64(v)
+		}
+	})
+	var sum float64
+	for _, v := range parts {
+		sum += v
+	}
+	return sum
+}

@@ -1,0 +1,34 @@
+package kernel
+
+// Dropping is the mask of inverted dropout: entry i is dropped with probability P, kept ones are scaled by 1/(1−P). The
+// mask is a function of the key, the step and i alone, so the backward pass computes it again instead of storing it,
+// and two runs from the same step drop the same entries. P = 0 drops nothing.
+type Dropping struct {
+	P         float64
+	Key, Step uint64
+}
+
+// Factor is what entry i is multiplied by: 0 or 1/(1−P).
+func (d Dropping) Factor(i int) float64 {
+	if d.P == 0 {
+		return 1
+	}
+	// splitmix64's finaliser: every bit of the counter reaches every bit of the result.
+	z := d.Key ^ (d.Step+1)*0x9e3779b97f4a7c15 ^ uint64(i)*0xd1342543de82ef95
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	if float64(z>>11)*0x1p-53 < d.P {
+		return 0
+	}
+	return 1 / (1 - d.P)
+}
+
+// Dropout computes y = x∘mask; forward and backward are the same.
+func Dropout[T Float](p *Pool, y, x []T, d Dropping) {
+	p.Range(len(x), grain, func(from, to int) {
+		for i, v := range x[from:to] {
+			y[from+i] = v * T(d.Factor(from+i))
+		}
+	})
+}

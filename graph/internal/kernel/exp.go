@@ -1,0 +1,36 @@
+package kernel
+
+import "math"
+
+// Exp is eˣ. In float32 it is 2ⁿ·eʳ with r = x − n·ln 2 in [−ln 2/2, ln 2/2] and Taylor's series of eʳ to r⁷, whose
+// remainder there is below 6e-9: 1.1 units in the last place, several times faster than going through float64.
+func Exp[T Float](x T) T {
+	if y, ok := any(x).(float64); ok {
+		return T(math.Exp(y))
+	}
+	return T(exp32(float32(x)))
+}
+
+func exp32(x float32) float32 {
+	const (
+		log2e = 1 / math.Ln2
+		hi    = 0.693359375            // ln 2 to 10 bits: n·hi is exact
+		lo    = math.Ln2 - 0.693359375 // the rest of it
+	)
+	switch {
+	case !(x > -87.33654): // below, the result is no longer a normal number; and NaN
+		if x != x {
+			return x
+		}
+		return 0
+	case x > 88.72283:
+		return float32(math.Inf(1))
+	}
+	n := float32(int32(x*log2e + float32(math.Copysign(0.5, float64(x)))))
+	r := x - n*hi - n*lo
+	p := 1 + r*(1+r*(1./2+r*(1./6+r*(1./24+r*(1./120+r*(1./720+r*(1./5040)))))))
+	half := int32(n) / 2 // in two factors: 2¹²⁸ alone is no float32
+	return p * pow2(half) * pow2(int32(n)-half)
+}
+
+func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }

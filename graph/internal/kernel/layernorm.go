@@ -1,0 +1,73 @@
+package kernel
+
+import "math"
+
+// rowGrain is the number of rows in a chunk of a loop over tokens.
+const rowGrain = 16
+
+// LayerNorm computes y = (x − μ)/σ∘w + b over the rows of x (n, d), with σ = √(variance + eps); b may be nil. It leaves
+// μ and 1/σ of every row in mean and inv (n) for the backward pass.
+func LayerNorm[T Float](p *Pool, y, x, w, b, mean, inv []T, eps float64) {
+	d := len(w)
+	p.Range(len(inv), rowGrain, func(from, to int) {
+		for i := from; i < to; i++ {
+			x, y := x[i*d:(i+1)*d], y[i*d:(i+1)*d]
+			var sum, squares float64
+			for _, v := range x {
+				sum += float64(v)
+			}
+			mu := sum / float64(d)
+			for _, v := range x {
+				c := float64(v) - mu
+				squares += c * c
+			}
+			mean[i], inv[i] = T(mu), T(1/math.Sqrt(squares/float64(d)+eps))
+			mu, s := float64(mean[i]), inv[i]
+			for j, v := range x {
+				y[j] = (v - T(mu)) * s * w[j]
+			}
+			for j, v := range b {
+				y[j] += v
+			}
+		}
+	})
+}
+
+// LayerNormBackward computes dx = (g − mean(g) − x̂∘mean(g∘x̂))/σ with g = dy∘w, dw = Σ dy∘x̂ and db = Σ dy over the
+// tokens. dx, dw and db may each be nil when nobody asks for it.
+func LayerNormBackward[T Float](p *Pool, dx, dw, db, x, w, dy, mean, inv []T) {
+	d := len(w)
+	n := len(inv)
+	parts := make([]T, 2*sumParts*d)
+	dws, dbs := parts[:sumParts*d], parts[sumParts*d:]
+	p.For(sumParts, func(part int) {
+		dwp, dbp := dws[part*d:(part+1)*d], dbs[part*d:(part+1)*d]
+		for i := part * n / sumParts; i < (part+1)*n/sumParts; i++ {
+			x, dy := x[i*d:(i+1)*d], dy[i*d:(i+1)*d]
+			mu, s := mean[i], inv[i]
+			var sum, project float64
+			for j, v := range x {
+				hat := (v - mu) * s
+				g := dy[j] * w[j]
+				sum += float64(g)
+				project += float64(g * hat)
+				dwp[j] += dy[j] * hat
+				dbp[j] += dy[j]
+			}
+			if dx == nil {
+				continue
+			}
+			m, q := T(sum/float64(d)), T(project/float64(d))
+			dx := dx[i*d : (i+1)*d]
+			for j, v := range x {
+				dx[j] = (dy[j]*w[j] - m - (v-mu)*s*q) * s
+			}
+		}
+	})
+	if dw != nil {
+		fold(dw, dws)
+	}
+	if db != nil {
+		fold(db, dbs)
+	}
+}

@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// fused says whether a kernel may stand in for the equation of the layer at x.
+func (x Expr) fused() bool { return x.g != nil && x.g.Kernels }
+
+// Linear is the kernel of y = x·w + b: (n, k)·(k, m) → (n, m). An empty b means none.
+func Linear(x, w, b Expr) (y Expr, ok bool) { return linear("linear", x, w, b, false) }
+
+// LinearT is the kernel of y = x·wᵀ: (n, k)·(m, k) → (n, m), such as the head that is tied to the token embedding.
+func LinearT(x, w Expr) (y Expr, ok bool) { return linear("linearT", x, w, Expr{}, true) }
+
+func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
+	if !x.fused() {
+		return Expr{}, false
+	}
+	with := []Expr{w}
+	if b.g != nil {
+		with = append(with, b)
+	}
+	return x.apply(name, func() (*G.Node, error) {
+		in, out := w.node.Shape()[0], w.node.Shape()[1]
+		if transposed {
+			in, out = out, in
+		}
+		if got := x.node.Shape()[1]; got != in {
+			return nil, errors.Errorf("%d features, the weight takes %d", got, in)
+		}
+		children := G.Nodes{x.node, w.node}
+		if b.node != nil {
+			if got := b.node.Shape().TotalSize(); got != out {
+				return nil, errors.Errorf("a bias of %d for %d outputs", got, out)
+			}
+			children = append(children, b.node)
+		}
+		return x.g.node(&op{
+			name: name, shape: tensor.Shape{x.node.Shape()[0], out},
+			f32: affine[float32](x.g.pool, in, out, transposed), f64: affine[float64](x.g.pool, in, out, transposed),
+			diff: func(in G.Nodes, _, grad *G.Node) (grads G.Nodes, err error) {
+				return x.g.linearBackward(in, grad, transposed)
+			},
+		}, children...)
+	}, with...), true
+}
+
+func affine[T kernel.Float](p *kernel.Pool, in, out int, transposed bool) body[T] {
+	return func(y []T, args [][]T) error {
+		w := kernel.Mat(args[1], out)
+		if transposed {
+			w = kernel.Mat(args[1], in).T()
+		}
+		var beta T
+		if len(args) > 2 { // y starts as the bias, so that no second pass adds it
+			for i := 0; i < len(y); i += out {
+				copy(y[i:i+out], args[2])
+			}
+			beta = 1
+		}
+		kernel.Gemm(p, len(y)/out, out, in, 1, kernel.Mat(args[0], in), w, beta, kernel.Mat(y, out))
+		return nil
+	}
+}
+
+// linearBackward: Δx = Δ·wᵀ, ∂w = xᵀ·Δ, ∂b = the sum of Δ over the tokens; for the transposed weight Δx = Δ·w and
+// ∂w = Δᵀ·x.
+func (g *Graph) linearBackward(in G.Nodes, grad *G.Node, transposed bool) (G.Nodes, error) {
+	x, w := in[0], in[1]
+	dx, err := g.node(&op{
+		name: "linear.dx", shape: x.Shape().Clone(),
+		f32: linearDX[float32](g.pool, w.Shape(), transposed), f64: linearDX[float64](g.pool, w.Shape(), transposed),
+	}, grad, w)
+	if err != nil {
+		return nil, err
+	}
+	dw, err := g.node(&op{
+		name: "linear.dw", shape: w.Shape().Clone(),
+		f32: linearDW[float32](g.pool, w.Shape(), transposed), f64: linearDW[float64](g.pool, w.Shape(), transposed),
+	}, x, grad)
+	if err != nil || len(in) == 2 {
+		return G.Nodes{dx, dw}, err
+	}
+	db, err := g.node(&op{name: "linear.db", shape: in[2].Shape().Clone(), f32: sumRows[float32](g.pool), f64: sumRows[float64](g.pool)}, grad)
+	return G.Nodes{dx, dw, db}, err
+}
+
+func linearDX[T kernel.Float](p *kernel.Pool, w tensor.Shape, transposed bool) body[T] {
+	return func(dx []T, in [][]T) error {
+		weight := kernel.Mat(in[1], w[1])
+		k, m := w[0], w[1]
+		if transposed {
+			k, m = m, k
+		} else {
+			weight = weight.T()
+		}
+		kernel.Gemm(p, len(dx)/k, k, m, 1, kernel.Mat(in[0], m), weight, 0, kernel.Mat(dx, k))
+		return nil
+	}
+}
+
+func linearDW[T kernel.Float](p *kernel.Pool, w tensor.Shape, transposed bool) body[T] {
+	return func(dw []T, in [][]T) error {
+		left, right := in[0], in[1]
+		if transposed {
+			left, right = right, left
+		}
+		kernel.Gemm(p, w[0], w[1], len(left)/w[0], 1, kernel.Mat(left, w[0]).T(), kernel.Mat(right, w[1]), 0, kernel.Mat(dw, w[1]))
+		return nil
+	}
+}
+
+func sumRows[T kernel.Float](p *kernel.Pool) body[T] {
+	return func(out []T, in [][]T) error {
+		kernel.SumRows(p, out, in[0])
+		return nil
+	}
+}

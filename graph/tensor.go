@@ -1,0 +1,80 @@
+package graph
+
+import (
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Float32 and Float64 are the types that a Graph can compute in.
+var (
+	Float32 = tensor.Float32
+	Float64 = tensor.Float64
+)
+
+// Tensor is a view of numbers in row-major order: exactly one of F32 and F64 is set, and writing to it changes what the
+// graph sees.
+type Tensor struct {
+	Shape []int
+	F32   []float32
+	F64   []float64
+}
+
+// Len is the number of entries.
+func (t Tensor) Len() int { return len(t.F32) + len(t.F64) }
+
+// At returns entry i in row-major order.
+func (t Tensor) At(i int) float64 {
+	if t.F32 != nil {
+		return float64(t.F32[i])
+	}
+	return t.F64[i]
+}
+
+// Set changes entry i in row-major order.
+func (t Tensor) Set(i int, x float64) {
+	if t.F32 != nil {
+		t.F32[i] = float32(x)
+	} else {
+		t.F64[i] = x
+	}
+}
+
+// Floats returns a copy of the entries as float64.
+func (t Tensor) Floats() []float64 {
+	out := make([]float64, t.Len())
+	for i := range out {
+		out[i] = t.At(i)
+	}
+	return out
+}
+
+// Clone returns a copy that shares nothing.
+func (t Tensor) Clone() Tensor {
+	return Tensor{slices.Clone(t.Shape), slices.Clone(t.F32), slices.Clone(t.F64)}
+}
+
+// view looks into a Gorgonia value.
+func view(v G.Value) Tensor {
+	switch v := v.(type) {
+	case *tensor.Dense:
+		t := Tensor{Shape: v.Shape().Clone()}
+		switch v.Dtype() {
+		case Float32:
+			t.F32 = v.Float32s()
+		case Float64:
+			t.F64 = v.Float64s()
+		}
+		return t
+	case *G.F32:
+		return Tensor{F32: []float32{float32(*v)}}
+	case *G.F64:
+		return Tensor{F64: []float64{float64(*v)}}
+	}
+	return Tensor{}
+}
+
+func newDense(dtype tensor.Dtype, shape ...int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.Of(dtype))
+}

@@ -1,0 +1,88 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Attention makes the attention layer of a block.
+type Attention func(at Site) Layer
+
+// CausalSelfAttention is multi-headed self-attention (4)–(18), (34)–(35) with the output projection of Table 2. Every head
+// h has queries, keys and values of its own, packed in the columns [q | k | v] of one projection, each [head 1 | … | H]:
+//
+//	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
+//
+// The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias cancels in the
+// softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh may differ.
+type CausalSelfAttention struct {
+	QKV, Proj Layer
+	heads     graph.Heads
+	mask      *Mask
+	drop      float64
+	scope     graph.Scope
+}
+
+// NewCausalSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
+func NewCausalSelfAttention(at Site) *CausalSelfAttention {
+	qk, v := at.Heads*at.QK, at.Heads*at.V
+	return &CausalSelfAttention{
+		QKV:   at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
+		Proj:  at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
+		heads: graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
+		mask:  at.Mask,
+		drop:  at.Dropout,
+		scope: at.Scope,
+	}
+}
+
+// Forward lets the tokens of every sequence meet.
+func (l *CausalSelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+	qkv := l.QKV.Forward(x).In(l.scope) // (B·T, H(2dρ+dh))
+	return l.project(l.attend(qkv))
+}
+
+func (l *CausalSelfAttention) project(heads graph.Expr) graph.Expr {
+	return l.Proj.Forward(heads).In(l.scope).Dropout(l.drop)
+}
+
+// attend is the heads themselves, from packed projections to packed results.
+func (l *CausalSelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
+	if y, ok := graph.Attention(qkv, l.mask.Expr, l.heads, l.drop); ok {
+		return y
+	}
+	h := l.heads
+	q := l.split(qkv, 0, h.QK)                                               // (B, H, T, dρ)   (4)
+	k := l.split(qkv, h.Heads*h.QK, h.QK)                                    // (B, H, T, dρ)   (5)
+	v := l.split(qkv, 2*h.Heads*h.QK, h.V)                                   // (B, H, T, dh)   (17)
+	raw := q.MatMulT(k)                                                      // q·kᵀ            (B, H, T, T)   (7)
+	scaled := raw.Scale(1 / math.Sqrt(float64(h.QK)))                        // /√dρ                           (11)
+	causal := scaled.Add(l.maskOverHeads())                                  // + mask                         (13), errata B1
+	rho := causal.Softmax().Dropout(l.drop)                                  // ρ               (B, H, T, T)   (14)
+	out := rho.MatMul(v)                                                     // ρ·v             (B, H, T, dh)  (18)
+	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat  (34)
+}
+
+// split takes one block of columns apart into heads.
+func (l *CausalSelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
+	h := l.heads
+	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
+}
+
+// maskOverHeads is the mask with an axis for the heads, if it has one for the sequences.
+func (l *CausalSelfAttention) maskOverHeads() graph.Expr {
+	m, h := l.mask.Expr.In(l.scope), l.heads
+	if len(m.Shape()) == 3 {
+		return m.Reshape(h.Batch, 1, h.Context, h.Context)
+	}
+	return m
+}
+
+// Step attends from one new token per sequence to the tokens so far, whose keys and values it has kept (the KV cache of
+// section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals row at of Forward as long as no token before it
+// changes; learned positions do change when a window slides (errata X9).
+func (l *CausalSelfAttention) Step(x, at graph.Expr) graph.Expr { // (B, d) → (B, d)
+	qkv := l.QKV.Forward(x).In(l.scope)
+	return l.project(graph.CachedAttention(qkv, l.mask.Expr, at, l.heads))
+}

@@ -1,0 +1,12 @@
+// Package nn holds the layers of a transformer, one in a file: a struct of parameters, a constructor that declares them,
+// and a Forward that is the layer's equation. Read a Forward downwards and you read the forward column of the paper.
+//
+// The letters in the right margins: B sequences in a batch, T tokens in each (the context), n = B·T tokens, d features
+// (the width), H heads, dρ features of a query or key, dh of a value, f features inside the MLP, V entries of the
+// vocabulary. Activations are matrices with a token in each row; attention is the only layer in which tokens meet, so
+// the only one that knows B and T. Weights are (in, out): y = x·w + b. Numbers in parentheses, such as (36), are the
+// equations of L. Boué, "Deep learning for pedestrians: backpropagation in Transformers" (2025), called the paper.
+//
+// Where graph offers a kernel for an equation, the first line of the Forward asks for it, and the lines below are what
+// it computes: the same numbers to rounding, and the form that Gorgonia differentiates when kernels are off.
+package nn

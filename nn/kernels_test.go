@@ -1,0 +1,251 @@
+package nn
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// layerCase builds a layer somewhere and returns its result; x is an input (B·T, d).
+type layerCase struct {
+	name  string
+	types string // the exported types it exercises
+	build func(at Site, x graph.Expr) graph.Expr
+}
+
+var shapes = []Dims{
+	{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 3, V: 5, Inner: 13, Blocks: 2},
+	{Batch: 3, Context: 7, Embd: 11, Heads: 1, QK: 4, V: 2, Inner: 9, Blocks: 1},
+	{Batch: 1, Context: 1, Embd: 5, Heads: 5, QK: 1, V: 1, Inner: 3, Blocks: 3},
+	{Batch: 2, Context: 65, Embd: 130, Heads: 2, QK: 33, V: 67, Inner: 195, Blocks: 1},
+}
+
+const vocabulary = 11
+
+func ids(at Site, limit, ignore int) graph.Expr {
+	n := at.Batch * at.Context
+	x := at.Ints("ids", n, limit, ignore)
+	for i := range x.Ints() {
+		x.Ints()[i] = (i*i + 3) % limit
+	}
+	return x
+}
+
+func masked(see func(Dims) Visibility) func(at Site, x graph.Expr) graph.Expr {
+	return func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewMask(at.Sub("other"), at.Dims, see(at.Dims))
+		return NewCausalSelfAttention(at).Forward(x)
+	}
+}
+
+func lengths(d Dims) []int {
+	n := make([]int, d.Batch)
+	for b := range n {
+		n[b] = max(1, d.Context-2*b)
+	}
+	return n
+}
+
+var cases = []layerCase{
+	{"linear", "Linear", func(at Site, x graph.Expr) graph.Expr {
+		return NewLinear(at.Scope, at.Embd, []int{at.Inner}, true, graph.Normal(1)).Forward(x)
+	}},
+	{"linear without bias", "Linear", func(at Site, x graph.Expr) graph.Expr {
+		return NewLinear(at.Scope, at.Embd, []int{at.Inner}, false, graph.Normal(1)).Forward(x)
+	}},
+	{"tied", "Tied Embedding", func(at Site, x graph.Expr) graph.Expr {
+		e := NewEmbedding(at.Sub("wte"), vocabulary, at.Embd)
+		return NewTied(at.Scope, e).Forward(x.Add(e.Forward(ids(at, vocabulary, -1))))
+	}},
+	{"layer norm", "LayerNorm", func(at Site, x graph.Expr) graph.Expr { return NewLayerNorm(at).Forward(x) }},
+	{"layer norm without bias", "LayerNorm", func(at Site, x graph.Expr) graph.Expr {
+		at.Bias = false
+		return NewLayerNorm(at).Forward(x)
+	}},
+	{"gelu", "GELU", func(at Site, x graph.Expr) graph.Expr { return GELU{}.Forward(x) }},
+	{"gelu tanh", "GELUTanh", func(at Site, x graph.Expr) graph.Expr { return GELUTanh{}.Forward(x) }},
+	{"relu", "ReLU", func(at Site, x graph.Expr) graph.Expr { return ReLU{}.Forward(x) }},
+	{"mlp", "MLP", func(at Site, x graph.Expr) graph.Expr { return NewMLP(at).Forward(x) }},
+	{"mlp with dropout", "MLP Dropout", func(at Site, x graph.Expr) graph.Expr {
+		at.Dropout = 0.3
+		return NewDropout(at).Forward(NewMLP(at).Forward(x))
+	}},
+	{"attention", "CausalSelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewCausalSelfAttention(at).Forward(x) }},
+	{"attention with dropout", "CausalSelfAttention", func(at Site, x graph.Expr) graph.Expr {
+		at.Dropout = 0.3
+		return NewCausalSelfAttention(at).Forward(x)
+	}},
+	{"attention in a window", "CausalSelfAttention", masked(func(Dims) Visibility { return Window{3} })},
+	{"attention without a mask", "CausalSelfAttention", masked(func(Dims) Visibility { return All{} })},
+	{"attention with padding", "CausalSelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, Padding{lengths(d)}} })},
+	{"lora", "LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine = NewLoRA([]string{"c_attn", "c_fc"}, 2, 0.7)
+		return NewMLP(at.At("mlp")).Forward(NewCausalSelfAttention(at.At("attn")).Forward(x))
+	}},
+	{"block", "Block", func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) }},
+	{"post-norm block", "PostNormBlock", func(at Site, x graph.Expr) graph.Expr { return NewPostNormBlock(at, causal).Forward(x) }},
+	{"cross entropy", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {
+		return NewCrossEntropy(at.Scope).Forward(x, ids(at, at.Embd, -1))
+	}},
+	{"summed cross entropy with ignored targets", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {
+		l := NewCrossEntropy(at.Scope)
+		l.Sum = true
+		return l.Forward(x, ids(at, at.Embd, 3))
+	}},
+	{"cross entropy with ignored targets", "CrossEntropy", func(at Site, x graph.Expr) graph.Expr {
+		y := ids(at, at.Embd, 3)
+		y.Ints()[0] = 1
+		return NewCrossEntropy(at.Scope).Forward(x, y)
+	}},
+}
+
+func causal(at Site) Layer { return NewCausalSelfAttention(at) }
+
+// newSite is a place in a graph with everything a layer may ask for.
+func newSite(g *graph.Graph, d Dims) Site {
+	return Site{
+		Scope: g.Root().Sub("h.0"), Dims: d, Affine: NewLinear, Bias: true, Eps: 1e-5,
+		Mask: NewMask(g.Root(), d, Causal{}), Act: func() Layer { return GELU{} },
+	}
+}
+
+type result struct {
+	value graph.Tensor
+	grads map[string]graph.Tensor
+}
+
+// evaluate computes Σ layer(x)∘Δ with random x, Δ and parameters, and every gradient.
+func evaluate(t *testing.T, c layerCase, d Dims, wide, kernels bool) result {
+	t.Helper()
+	dtype := graph.Float32
+	if wide {
+		dtype = graph.Float64
+	}
+	g := graph.New(dtype, 7)
+	g.Kernels = kernels
+	g.SetStep(5)
+	x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+	y := c.build(newSite(g, d), x)
+	loss := y
+	if shape := y.Shape(); len(shape) == 2 {
+		loss = y.Mul(g.Root().Value("delta", graph.Normal(1), shape...)).SumAll()
+	}
+	wrt := append([]graph.Expr{x}, g.Params()...)
+	for _, p := range g.Params() { // nothing may stay at 0 or 1, where an error hides
+		rng := rand.New(rand.NewPCG(3, uint64(p.Tensor().Len())))
+		for i, v := range p.Tensor().Floats() {
+			p.Tensor().Set(i, v+0.5*(rng.Float64()-0.5))
+		}
+	}
+	p, err := graph.Compile(loss, wrt...)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	for range 3 { // the second and third run find the buffers as the first left them
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := result{value: p.Value().Clone(), grads: map[string]graph.Tensor{}}
+	for _, w := range wrt {
+		r.grads[w.Name()] = p.Grad(w).Clone()
+	}
+	return r
+}
+
+// distance is max|a − b| over the larger of the two maxima and the floor.
+func distance(a, b graph.Tensor, floor float64) float64 {
+	if a.Len() != b.Len() || a.Len() == 0 {
+		return math.Inf(1)
+	}
+	top, diff := floor, 0.0
+	for i := range a.Len() {
+		top = max(top, math.Abs(a.At(i)), math.Abs(b.At(i)))
+		diff = max(diff, math.Abs(a.At(i)-b.At(i)))
+	}
+	if diff == 0 {
+		return 0 // also where both are 0 throughout
+	}
+	if math.IsNaN(diff) {
+		return math.Inf(1)
+	}
+	return diff / top
+}
+
+func largest(r result) (top float64) {
+	for _, g := range r.grads {
+		for _, v := range g.Floats() {
+			top = max(top, math.Abs(v))
+		}
+	}
+	return top
+}
+
+func TestKernelsEqualSpelled(t *testing.T) {
+	for _, c := range cases {
+		for _, d := range shapes {
+			if c.types == "CrossEntropy" && d.Embd < 2 {
+				continue
+			}
+			for _, wide := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%+v/float64=%t", c.name, d, wide), func(t *testing.T) {
+					tolerance := 1e-12
+					if !wide {
+						tolerance = 2e-5
+					}
+					spelled, fused := evaluate(t, c, d, wide, false), evaluate(t, c, d, wide, true)
+					if e := distance(fused.value, spelled.value, 1e-3); !(e <= tolerance) {
+						t.Errorf("value: distance %.2g, want ≤ %.0e", e, tolerance)
+					}
+					floor := 1e-3 * largest(spelled)
+					for name, want := range spelled.grads {
+						if e := distance(fused.grads[name], want, floor); !(e <= tolerance) {
+							t.Errorf("gradient of %s: distance %.2g, want ≤ %.0e", name, e, tolerance)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestEveryLayerHasACase reads the package: an exported type with a Forward that no case names is a hole.
+func TestEveryLayerHasACase(t *testing.T) {
+	covered := map[string]bool{}
+	for _, c := range cases {
+		for _, name := range strings.Fields(c.types) {
+			covered[name] = true
+		}
+	}
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	ast.Inspect(packages["nn"], func(n ast.Node) bool {
+		f, ok := n.(*ast.FuncDecl)
+		if !ok || f.Recv == nil || f.Name.Name != "Forward" {
+			return true
+		}
+		recv := f.Recv.List[0].Type
+		if star, ok := recv.(*ast.StarExpr); ok {
+			recv = star.X
+		}
+		found++
+		if name := recv.(*ast.Ident).Name; !covered[name] {
+			t.Errorf("%s has a Forward and no case", name)
+		}
+		return true
+	})
+	if found < len(covered) {
+		t.Errorf("%d types with a Forward, %d covered", found, len(covered))
+	}
+}

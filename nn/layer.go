@@ -1,0 +1,52 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// Layer turns activations (n, in) into activations (n, out).
+type Layer interface {
+	Forward(x graph.Expr) graph.Expr
+}
+
+// Cached is a Layer that can also take one token per sequence, (B, in) → (B, out), remembering the tokens before it. at
+// is the token's position. A Layer in which tokens do not meet needs no memory: Forward does for both.
+type Cached interface {
+	Layer
+	Step(x, at graph.Expr) graph.Expr
+}
+
+// step is Step where there is one, else Forward.
+func step(l Layer, x, at graph.Expr) graph.Expr {
+	if c, ok := l.(Cached); ok {
+		return c.Step(x, at)
+	}
+	return l.Forward(x)
+}
+
+// Dims are the numbers that every layer speaks of.
+type Dims struct {
+	Batch, Context int // B sequences of T tokens
+	Embd           int // d, the width of the residual stream
+	Heads          int // H
+	QK, V          int // dρ and dh: features of a query or key, and of a value, per head
+	Inner          int // f, the width inside the MLP
+	Blocks         int // L, for the initialisation of what writes to the residual stream
+}
+
+// Site says where in a model a layer stands, and in what style the model is built.
+type Site struct {
+	graph.Scope
+	Dims
+	Block   int          // the index of the block, from 0
+	Affine  Affine       // how matrices are made: NewLinear, or a LoRA around it
+	Bias    bool         // matrices and norms have a bias
+	Eps     float64      // ε of LayerNorm
+	Dropout float64      // the probability of dropping
+	Mask    *Mask        // who sees whom
+	Act     func() Layer // the activation of the MLP
+}
+
+// At is the same style at a place inside s.
+func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
+
+// Affine makes the layer y = x·w + b with in inputs, the outputs given as blocks of columns, and weights from init.
+type Affine func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer

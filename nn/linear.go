@@ -1,0 +1,60 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// Linear is the affine layer y = x·w + b: (n, in) → (n, out). w is (in, out), which is the paper's a·w and the layout of
+// GPT-2's files; b is missing in a layer made without a bias.
+type Linear struct {
+	Weight, Bias graph.Expr
+	scope        graph.Scope
+}
+
+// NewLinear declares s.weight (in, Σ out) and, with bias, s.bias, which starts at 0. It is an Affine.
+func NewLinear(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
+	l := &Linear{scope: s, Weight: s.Param("weight", init, in, sum(out))}
+	if bias {
+		l.Bias = s.Param("bias", graph.Const(0), sum(out))
+	}
+	return l
+}
+
+func sum(xs []int) (n int) {
+	for _, x := range xs {
+		n += x
+	}
+	return n
+}
+
+// Forward is x·w + b.
+func (l *Linear) Forward(x graph.Expr) graph.Expr { // (n, in) → (n, out)
+	x = x.In(l.scope)
+	if y, ok := graph.Linear(x, l.Weight, l.Bias); ok {
+		return y
+	}
+	y := x.MatMul(l.Weight) // x·w      (n, out)
+	if l.hasBias() {
+		y = y.Add(l.Bias) // x·w + b
+	}
+	return y
+}
+
+func (l *Linear) hasBias() bool { return l.Bias.Graph() != nil }
+
+// Tied is the head that shares its weight with the token embedding: y = x·wᵀ, (n, d) → (n, V), w (V, d). Its gradient
+// and the embedding's add up in w.
+type Tied struct {
+	Weight graph.Expr
+	scope  graph.Scope
+}
+
+// NewTied uses the embedding's weight at s and declares nothing.
+func NewTied(s graph.Scope, e *Embedding) *Tied { return &Tied{e.Weight, s} }
+
+// Forward is x·wᵀ.
+func (l *Tied) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, V)
+	x = x.In(l.scope)
+	if y, ok := graph.LinearT(x, l.Weight); ok {
+		return y
+	}
+	return x.MatMulT(l.Weight)
+}

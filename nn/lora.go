@@ -1,0 +1,100 @@
+package nn
+
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// LoRA adds a trainable product of two thin matrices to a frozen affine layer (43):
+//
+//	y = x·w + b + s·x·d·u,  d (in, r), u (r, out)
+//
+// s is α/r, as LoRA was published, or α, as the paper has it (errata B4): the caller says. u starts at 0, so that at
+// first y is the base's. The error signal goes back through the frozen weight too (errata B3). Where the base has several
+// blocks of columns, such as q, k and v, each has an adapter of its own.
+type LoRA struct {
+	Base     *Linear
+	Adapters []Adapter
+	Scale    float64
+	scope    graph.Scope
+}
+
+// Adapter is the pair of thin matrices for the columns From … To−1 of the base.
+type Adapter struct {
+	Down, Up graph.Expr // d (in, r), u (r, To−From)
+	From, To int
+}
+
+// NewLoRA is an Affine that wraps NewLinear at the scopes whose last name is among targets, with rank r and scale s; the
+// adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks.
+func NewLoRA(targets []string, r int, scale float64) Affine {
+	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
+		base := NewLinear(s, in, out, bias, init).(*Linear)
+		if !contains(targets, s.Path()[strings.LastIndexByte(s.Path(), '.')+1:]) {
+			return base
+		}
+		l := &LoRA{Base: base, Scale: scale, scope: s}
+		from := 0
+		for i, w := range out {
+			at := s
+			if len(out) == 3 {
+				at = s.Sub("%c", "qkv"[i])
+			}
+			l.Adapters = append(l.Adapters, Adapter{
+				Down: at.Param("lora_d", graph.Normal(0.02), in, r),
+				Up:   at.Param("lora_u", graph.Const(0), r, w),
+				From: from, To: from + w,
+			})
+			from += w
+		}
+		return l
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Forward is the frozen base plus the adapters.
+func (l *LoRA) Forward(x graph.Expr) graph.Expr { // (n, in) → (n, out)
+	y := l.Base.Forward(x)
+	x = x.In(l.scope)
+	var parts []graph.Expr
+	for _, a := range l.Adapters {
+		thin := x.MatMul(a.Down)                                // x·d        (n, r)
+		parts = append(parts, thin.MatMul(a.Up).Scale(l.Scale)) // s·x·d·u    (n, To−From)
+	}
+	delta := parts[0]
+	if len(parts) > 1 {
+		delta = delta.Join(parts[1:]...)
+	}
+	return y.Add(delta)
+}
+
+// Merge adds s·d·u to the base's weight and sets u to 0: the same function, without the adapter's cost.
+func (l *LoRA) Merge() {
+	w := l.Base.Weight.Tensor()
+	cols := w.Shape[1]
+	for _, a := range l.Adapters {
+		d, u := a.Down.Tensor(), a.Up.Tensor()
+		r := d.Shape[1]
+		for i := range w.Shape[0] {
+			for j := a.From; j < a.To; j++ {
+				var sum float64
+				for k := range r {
+					sum += d.At(i*r+k) * u.At(k*(a.To-a.From)+j-a.From)
+				}
+				w.Set(i*cols+j, w.At(i*cols+j)+l.Scale*sum)
+			}
+		}
+		for i := range u.Len() {
+			u.Set(i, 0)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// MLP is the feed-forward layer of a block: y = act(x·w₁ + b₁)·w₂ + b₂, f features wide inside.
+type MLP struct {
+	Fc, Proj Layer
+	Act      Layer
+	drop     float64
+	scope    graph.Scope
+}
+
+// NewMLP declares c_fc (d, f) and c_proj (f, d).
+func NewMLP(at Site) *MLP {
+	return &MLP{
+		Fc:    at.Affine(at.Sub("c_fc"), at.Embd, []int{at.Inner}, at.Bias, graph.Normal(0.02)),
+		Proj:  at.Affine(at.Sub("c_proj"), at.Inner, []int{at.Embd}, at.Bias, residual(at)),
+		Act:   at.Act(),
+		drop:  at.Dropout,
+		scope: at.Scope,
+	}
+}
+
+// residual initialises what writes to the residual stream, 2L layers in all, so that its variance does not grow with
+// the depth: N(0, 0.02²/2L), as GPT-2 does.
+func residual(at Site) graph.Init { return graph.Normal(0.02 / math.Sqrt(2*float64(at.Blocks))) }
+
+// Forward is act(x·w₁ + b₁)·w₂ + b₂, then dropout.
+func (l *MLP) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+	h := l.Act.Forward(l.Fc.Forward(x).In(l.scope)) // (n, f)
+	return l.Proj.Forward(h).In(l.scope).Dropout(l.drop)
+}
