@@ -87,7 +87,7 @@ var cases = []layerCase{
 	{"attention without a mask", "CausalSelfAttention", masked(func(Dims) Visibility { return All{} })},
 	{"attention with padding", "CausalSelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, Padding{lengths(d)}} })},
 	{"lora", "LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine = NewLoRA([]string{"c_attn", "c_fc"}, 2, 0.7)
+		at.Affine = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_proj") }, 2, 0.7)
 		return NewMLP(at.At("mlp")).Forward(NewCausalSelfAttention(at.At("attn")).Forward(x))
 	}},
 	{"block", "Block", func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) }},
@@ -113,7 +113,7 @@ func causal(at Site) Layer { return NewCausalSelfAttention(at) }
 func newSite(g *graph.Graph, d Dims) Site {
 	return Site{
 		Scope: g.Root().Sub("h.0"), Dims: d, Affine: NewLinear, Bias: true, Eps: 1e-5,
-		Mask: NewMask(g.Root(), d, Causal{}), Act: func() Layer { return GELU{} },
+		Mask: NewMask(g.Root(), d, Causal{}), Act: GELU{},
 	}
 }
 

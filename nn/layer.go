@@ -36,13 +36,13 @@ type Dims struct {
 type Site struct {
 	graph.Scope
 	Dims
-	Block   int          // the index of the block, from 0
-	Affine  Affine       // how matrices are made: NewLinear, or a LoRA around it
-	Bias    bool         // matrices and norms have a bias
-	Eps     float64      // ε of LayerNorm
-	Dropout float64      // the probability of dropping
-	Mask    *Mask        // who sees whom
-	Act     func() Layer // the activation of the MLP
+	Block   int     // the index of the block, from 0
+	Affine  Affine  // how matrices are made: NewLinear, or a LoRA around it
+	Bias    bool    // matrices and norms have a bias
+	Eps     float64 // ε of LayerNorm
+	Dropout float64 // the probability of dropping
+	Mask    *Mask   // who sees whom
+	Act     Layer   // the activation of the MLP
 }
 
 // At is the same style at a place inside s.

@@ -1,10 +1,6 @@
 package nn
 
-import (
-	"strings"
-
-	"github.com/pedestrian-ml/pedestrian/graph"
-)
+import "github.com/pedestrian-ml/pedestrian/graph"
 
 // LoRA adds a trainable product of two thin matrices to a frozen affine layer (43):
 //
@@ -26,12 +22,12 @@ type Adapter struct {
 	From, To int
 }
 
-// NewLoRA is an Affine that wraps NewLinear at the scopes whose last name is among targets, with rank r and scale s; the
-// adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks.
-func NewLoRA(targets []string, r int, scale float64) Affine {
+// NewLoRA is an Affine that wraps NewLinear at the scopes that adapts accepts, such as "h.3.attn.c_attn", with rank r and
+// scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks.
+func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 		base := NewLinear(s, in, out, bias, init).(*Linear)
-		if !contains(targets, s.Path()[strings.LastIndexByte(s.Path(), '.')+1:]) {
+		if !adapts(s.Path()) {
 			return base
 		}
 		l := &LoRA{Base: base, Scale: scale, scope: s}
@@ -50,15 +46,6 @@ func NewLoRA(targets []string, r int, scale float64) Affine {
 		}
 		return l
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Forward is the frozen base plus the adapters.

@@ -19,7 +19,7 @@ func NewMLP(at Site) *MLP {
 	return &MLP{
 		Fc:    at.Affine(at.Sub("c_fc"), at.Embd, []int{at.Inner}, at.Bias, graph.Normal(0.02)),
 		Proj:  at.Affine(at.Sub("c_proj"), at.Inner, []int{at.Embd}, at.Bias, residual(at)),
-		Act:   at.Act(),
+		Act:   at.Act,
 		drop:  at.Dropout,
 		scope: at.Scope,
 	}

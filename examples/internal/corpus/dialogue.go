@@ -1,0 +1,48 @@
+package corpus
+
+import "strings"
+
+// dialogue is who speaks and to whom: the listener is the one who spoke before.
+type dialogue struct {
+	names             []string
+	oaths             map[string]string
+	speaker, listener string
+}
+
+// newDialogue is the state before the first speech: the first two of the cast,
+// as if they had been talking.
+func newDialogue() dialogue {
+	d := dialogue{oaths: make(map[string]string)}
+	for _, line := range strings.Split(strings.TrimSpace(cast), "\n") {
+		name, oath, _ := strings.Cut(line, ": ")
+		d.names = append(d.names, name)
+		d.oaths[name] = oath
+	}
+	d.speaker, d.listener = d.names[0], d.names[1]
+	return d
+}
+
+// choices is who may speak next: four times in five the listener answers, else
+// one of the others breaks in.
+func (d *dialogue) choices() []choice {
+	others := len(d.names) - 2
+	turns := []choice{{4 * others, []string{d.listener}}}
+	for _, name := range d.names {
+		if name != d.speaker && name != d.listener {
+			turns = append(turns, choice{1, []string{name}})
+		}
+	}
+	return turns
+}
+
+// next gives the word to name.
+func (d *dialogue) next(name string) { d.speaker, d.listener = name, d.speaker }
+
+// name is the words of a symbol that depends on who speaks: [listener], the
+// name of the one spoken to, or [oath], the speaker's.
+func (d *dialogue) name(symbol string) []string {
+	if symbol == "[oath]" {
+		return strings.Fields(d.oaths[d.speaker])
+	}
+	return strings.Fields(d.listener)
+}

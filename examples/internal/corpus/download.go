@@ -1,0 +1,100 @@
+package corpus
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/pkg/errors"
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// remote is a file on the network whose content is known in advance.
+type remote struct {
+	url    string
+	size   int64  // bytes
+	sha256 string // in hexadecimal
+
+	connect time.Duration // until the answer begins: name, connection, TLS, header
+	whole   time.Duration // until all of it is there
+}
+
+// tinyshakespeare is the file that char-rnn (Karpathy, 2015) and nanoGPT train on.
+func tinyshakespeare() remote {
+	return remote{
+		url:     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+		size:    1_115_394,
+		sha256:  "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+		connect: 5 * time.Second,
+		whole:   60 * time.Second,
+	}
+}
+
+// download returns the content of r, checked against its size and checksum.
+func (r remote) download(ctx context.Context, progress io.Writer) (string, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, r.whole, errors.Errorf("not complete after %v", r.whole))
+	defer stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	patience := time.AfterFunc(r.connect, func() { cancel(errors.Errorf("no answer within %v", r.connect)) })
+	defer patience.Stop()
+
+	s, err := r.get(ctx, patience, progress)
+	if err != nil && ctx.Err() != nil {
+		return "", errors.WithStack(context.Cause(ctx)) // says which of the two limits it was
+	}
+	return s, err
+}
+
+// get is download without the limits of time; it stops patience once the answer
+// begins.
+func (r remote) get(ctx context.Context, patience *time.Timer, progress io.Writer) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+	if err != nil {
+		return "", errors.WithStack(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", errors.WithStack(err)
+	}
+	defer answer.Body.Close()
+	patience.Stop()
+	if answer.StatusCode != http.StatusOK {
+		return "", errors.Errorf("%s: status %s", r.url, answer.Status)
+	}
+	bar := r.bar(progress)
+	defer bar.Close()
+	body := progressbar.NewReader(answer.Body, bar)
+	var s strings.Builder
+	n, err := io.Copy(&s, io.LimitReader(&body, r.size+1))
+	switch {
+	case err != nil:
+		return "", errors.Wrapf(err, "%s: after %d of %d bytes", r.url, n, r.size)
+	case n > r.size:
+		return "", errors.Errorf("%s: got more than the %d bytes expected", r.url, r.size)
+	case n < r.size:
+		return "", errors.Errorf("%s: got %d bytes, want %d", r.url, n, r.size)
+	case checksum(s.String()) != r.sha256:
+		return "", errors.Errorf("%s: sha256: got %s, want %s", r.url, checksum(s.String()), r.sha256)
+	}
+	return s.String(), nil
+}
+
+// bar is a progress bar on w, invisible unless w is a terminal.
+func (r remote) bar(w io.Writer) *progressbar.ProgressBar {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		w = io.Discard
+	}
+	return progressbar.NewOptions64(r.size,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription("tinyshakespeare"),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionThrottle(50*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+}

@@ -1,0 +1,217 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+)
+
+// text is a file with this content.
+func text(name, content string) File {
+	return File{name, func(w io.Writer) error {
+		_, err := io.WriteString(w, content)
+		return err
+	}}
+}
+
+// state returns the files of a step, of a content that tells the step and
+// which attempt at it this is.
+func state(step, attempt int) []File {
+	return []File{
+		text("weights", strings.Repeat(fmt.Sprintf("weights of step %d, attempt %d\n", step, attempt), 5)),
+		text("state.json", fmt.Sprintf(`{"step":%d,"attempt":%d}`, step, attempt)),
+	}
+}
+
+// attemptOf checks that a checkpoint holds one whole state, and says which.
+func attemptOf(c *Checkpoint) (attempt int, err error) {
+	content, err := c.File("state.json")
+	if err != nil {
+		return 0, err
+	}
+	var step int
+	if _, err := fmt.Sscanf(string(content), `{"step":%d,"attempt":%d}`, &step, &attempt); err != nil {
+		return 0, err
+	}
+	if step != c.Step {
+		return 0, errors.Errorf("step %d holds the state of step %d", c.Step, step)
+	}
+	for _, f := range state(step, attempt) {
+		var want strings.Builder
+		if err := f.Write(&want); err != nil {
+			return 0, err
+		}
+		if got, err := c.File(f.Name); err != nil || string(got) != want.String() {
+			return 0, errors.Errorf("%s: got %q, want %q (%v)", f.Name, got, want.String(), err)
+		}
+	}
+	return attempt, nil
+}
+
+func open(t testing.TB, path string) *Dir {
+	t.Helper()
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func save(t testing.TB, d *Dir, step, attempt int) {
+	t.Helper()
+	if err := d.Save(step, state(step, attempt)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantLoad checks that path loads this state.
+func wantLoad(t testing.TB, path string, step, attempt int) *Checkpoint {
+	t.Helper()
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := attemptOf(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Step != step || got != attempt {
+		t.Fatalf("got step %d attempt %d, want step %d attempt %d", c.Step, got, step, attempt)
+	}
+	return c
+}
+
+// wantNames checks what is in the directory besides the lock.
+func wantNames(t testing.TB, path string, want ...string) {
+	t.Helper()
+	got, err := osDisk{}.list(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = slices.DeleteFunc(got, func(name string) bool { return name == lockName })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestSaveLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs", "out")
+	if _, err := Load(path); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), path) {
+		t.Errorf("missing directory: got %v, want ErrNone", err)
+	}
+	d := open(t, path)
+	if _, err := Load(path); !errors.Is(err, ErrNone) || errors.Is(err, ErrDamaged) {
+		t.Errorf("empty directory: got %v, want ErrNone", err)
+	}
+	for _, step := range []int{0, 5, 10} {
+		save(t, d, step, 1)
+		wantLoad(t, path, step, 1)
+	}
+	wantNames(t, path, "step-00000005", "step-00000010")
+	wantLoad(t, filepath.Join(path, "step-00000005"), 5, 1)
+	if _, err := Load(filepath.Join(path, "step-00000007")); !errors.Is(err, ErrNone) {
+		t.Errorf("missing step: got %v, want ErrNone", err)
+	}
+	c := wantLoad(t, path, 10, 1)
+	if want := filepath.Join(path, "step-00000010"); c.Path != want {
+		t.Errorf("got path %s, want %s", c.Path, want)
+	}
+	if _, err := c.File("weight"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "weight") {
+		t.Errorf("missing file: got %v", err)
+	}
+	save(t, d, 10, 2) // again
+	wantLoad(t, path, 10, 2)
+	save(t, d, 7, 1) // taken back
+	wantLoad(t, path, 7, 1)
+	wantNames(t, path, "step-00000005", "step-00000007")
+}
+
+func TestOpen(t *testing.T) {
+	path := t.TempDir()
+	for _, name := range []string{".tmp-step-00000003", ".trash-step-00000001", "step-1", "kept"} {
+		if err := os.MkdirAll(filepath.Join(path, name, "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := open(t, path)
+	wantNames(t, path, "kept", "step-1")
+	if _, err := Open(path); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), path) {
+		t.Errorf("opened twice: got %v, want ErrLocked", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(1, state(1, 1)); err == nil {
+		t.Error("saved into a closed directory")
+	}
+	d = open(t, path)
+	save(t, d, 1, 1)
+	wantNames(t, path, "kept", "step-00000001", "step-1")
+
+	file := filepath.Join(path, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file); err == nil {
+		t.Error("opened a file as a directory")
+	}
+	if _, err := Load(file); err == nil || errors.Is(err, ErrNone) {
+		t.Errorf("loaded a file: %v", err)
+	}
+}
+
+func TestSaveErrors(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	save(t, d, 1, 1)
+	boom := errors.New("boom")
+	for want, files := range map[string][]File{
+		"no files":       nil,
+		"appears twice":  {text("a", ""), text("b", ""), text("a", "")},
+		"reserved":       {text("manifest.json", "")},
+		"a: boom":        {{"a", func(io.Writer) error { return boom }}},
+		"0 bytes":        {text("", "")},
+		"101 bytes":      {text(strings.Repeat("a", 101), "")},
+		`name "..": "."`: {text("..", "")},
+		`"/" at byte 1`:  {text("a/b", "")},
+		`"." at byte 0`:  {text(".a", "")},
+		`"\\" at byte 1`: {text(`a\b`, "")},
+		`"\x00" at byte`: {text("a\x00", "")},
+		`"ÿ" at byte 1`:  {text("a\xff", "")},
+	} {
+		if err := d.Save(2, files); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		wantLoad(t, path, 1, 1)
+		wantNames(t, path, "step-00000001")
+	}
+	for _, step := range []int{-1, maxStep + 1} {
+		if err := d.Save(step, state(step, 1)); err == nil || !strings.Contains(err.Error(), fmt.Sprint(step)) {
+			t.Errorf("step %d: got %v", step, err)
+		}
+	}
+	save(t, d, maxStep, 1)
+	wantLoad(t, path, maxStep, 1)
+}
+
+func TestStepOf(t *testing.T) {
+	for name, want := range map[string]int{
+		"step-00000000": 0, "step-00000500": 500, "step-00000500.old": 500, "step-99999999": maxStep,
+		"step-": -1, "step-500": -1, "step-000000500": -1, "step--0000500": -1, "step-+0000500": -1, "step-100000000": -1,
+		"Step-00000500": -1, "00000500": -1, "step-00000500.old.old": -1, "step-0000050 ": -1, "step-00000500.trash": -1,
+	} {
+		step, ok := stepOf(name)
+		if ok != (want >= 0) || (ok && step != want) {
+			t.Errorf("%q: got %d, %v, want %d", name, step, ok, want)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package checkpoint
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A faultyDisk is the real disk until operation number at, which fails. It
+// flushes nothing, which takes time and makes no difference to what is read.
+type faultyDisk struct {
+	osDisk
+	at      int // counts down
+	err     error
+	forever bool // and so does every one after it
+}
+
+// fault counts one operation.
+func (d *faultyDisk) fault() error {
+	d.at--
+	if d.at == -1 || (d.at < 0 && d.forever) {
+		return d.err
+	}
+	return nil
+}
+
+func (d *faultyDisk) list(dir string) ([]string, error) {
+	if err := d.fault(); err != nil {
+		return nil, err
+	}
+	return d.osDisk.list(dir)
+}
+
+func (d *faultyDisk) mkdir(dir string) error {
+	if err := d.fault(); err != nil {
+		return err
+	}
+	return d.osDisk.mkdir(dir)
+}
+
+func (d *faultyDisk) create(path string) (file, error) {
+	if err := d.fault(); err != nil {
+		return nil, err
+	}
+	f, err := d.osDisk.create(path)
+	return faultyFile{f, d}, err
+}
+
+func (d *faultyDisk) rename(from, to string) error {
+	if err := d.fault(); err != nil {
+		return err
+	}
+	return d.osDisk.rename(from, to)
+}
+
+// removeAll fails half way: one file is gone, the others are not.
+func (d *faultyDisk) removeAll(path string) error {
+	if err := d.fault(); err != nil {
+		d.osDisk.removeAll(filepath.Join(path, manifestName))
+		return err
+	}
+	return d.osDisk.removeAll(path)
+}
+
+func (d *faultyDisk) syncDir(string) error { return d.fault() }
+
+type faultyFile struct {
+	file
+	disk *faultyDisk
+}
+
+// Write fails half way.
+func (f faultyFile) Write(p []byte) (int, error) {
+	if err := f.disk.fault(); err != nil {
+		n, _ := f.file.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.file.Write(p)
+}
+
+func (f faultyFile) Sync() error { return f.disk.fault() }
+
+func (f faultyFile) Close() error {
+	err := f.file.Close()
+	if e := f.disk.fault(); e != nil {
+		return e
+	}
+	return err
+}
+
+// TestFaultAtEveryOp makes each operation of a Save fail in each way, once, or
+// with all that follow. Save must say so, and what was saved before must still load; if
+// the disk recovers, nothing unfinished may be left; and the next Save works.
+func TestFaultAtEveryOp(t *testing.T) {
+	faults := []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EROFS, syscall.EACCES, syscall.EIO}
+	if testing.Short() {
+		faults = []syscall.Errno{syscall.EROFS}
+	}
+	for _, step := range []int{3, 2} { // a new step, and one that is there already
+		count := &faultyDisk{at: never}
+		d, _ := twoSaved(t)
+		d.disk = count
+		save(t, d, step, 2)
+		ops := never - count.at
+		if ops < 20 {
+			t.Errorf("a save has %d operations, want at least 20", ops)
+		}
+		for at := range ops {
+			for _, errno := range faults {
+				failOnce(t, step, &faultyDisk{at: at, err: errno})
+				if errno == syscall.EROFS { // a disk that has become read-only stays so
+					failOnce(t, step, &faultyDisk{at: at, err: errno, forever: true})
+				}
+			}
+		}
+		t.Logf("saving step %d: %d operations, %d ways each", step, ops, len(faults)+1)
+	}
+}
+
+// never is the number of an operation that does not come.
+const never = 1 << 30
+
+// twoSaved returns a directory with steps 1 and 2.
+func twoSaved(t *testing.T) (*Dir, string) {
+	t.Helper()
+	path := t.TempDir()
+	d := open(t, path)
+	d.disk = &faultyDisk{at: never}
+	save(t, d, 1, 1)
+	save(t, d, 2, 1)
+	return d, path
+}
+
+func failOnce(t *testing.T, step int, disk *faultyDisk) {
+	t.Helper()
+	d, path := twoSaved(t)
+	at := disk.at
+	d.disk = disk
+	err := d.Save(step, state(step, 2))
+	if !errors.Is(err, disk.err) || !strings.Contains(err.Error(), path) {
+		t.Errorf("operation %d, %v: got %v", at, disk.err, err)
+	}
+	c, err := Load(path)
+	if err != nil {
+		t.Fatalf("operation %d, %v: %v", at, disk.err, err)
+	}
+	attempt, err := attemptOf(c)
+	isOld, isNew := c.Step == 2 && attempt == 1, c.Step == step && attempt == 2
+	if err != nil || !(isOld || isNew) || len(c.Refused) > 0 {
+		t.Errorf("operation %d, %v: step %d, attempt %d, %v, %v", at, disk.err, c.Step, attempt, c.Refused, err)
+	}
+	if step != 2 { // the one before is there as well
+		wantLoad(t, filepath.Join(path, stepName(2)), 2, 1)
+	}
+	if !disk.forever {
+		names, err := osDisk{}.list(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := strings.Join(names, " "); strings.Contains(left, tmpPrefix) || strings.Contains(left, trashPrefix) {
+			t.Errorf("operation %d, %v: left %s", at, disk.err, left)
+		}
+	}
+	d.disk = &faultyDisk{at: never} // the disk has recovered
+	save(t, d, step, 3)
+	wantLoad(t, path, step, 3)
+	if step == 3 {
+		wantNames(t, path, stepName(2), stepName(3))
+	} else {
+		wantNames(t, path, stepName(1), stepName(2))
+	}
+	d.Close()
+}

@@ -1,0 +1,73 @@
+package checkpoint
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"path/filepath"
+
+	"github.com/pkg/errors"
+)
+
+// stage writes a whole checkpoint under its temporary name, down to the disk.
+func (d *Dir) stage(tmp string, files []File) error {
+	if err := d.disk.mkdir(tmp); err != nil {
+		return err
+	}
+	m := manifest{Format: manifestFormat}
+	for _, f := range files {
+		e, err := d.write(tmp, f)
+		if err != nil {
+			return errors.Wrap(err, f.Name)
+		}
+		m.Files = append(m.Files, e)
+	}
+	text, err := m.encode()
+	if err != nil {
+		return errors.Wrap(err, manifestName)
+	}
+	if len(text) > maxManifest {
+		return errors.Errorf("%s: %d bytes, the limit is %d", manifestName, len(text), maxManifest)
+	}
+	_, err = d.write(tmp, File{manifestName, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}})
+	if err != nil {
+		return errors.Wrap(err, manifestName)
+	}
+	return d.disk.syncDir(tmp)
+}
+
+// write writes one file down to the disk and returns its line of the manifest.
+func (d *Dir) write(tmp string, f File) (entry, error) {
+	out, err := d.disk.create(filepath.Join(tmp, f.Name))
+	if err != nil {
+		return entry{}, err
+	}
+	sum := &counter{Hash: sha256.New()}
+	buf := bufio.NewWriterSize(io.MultiWriter(out, sum), 1<<16)
+	err = f.Write(buf)
+	for _, finish := range []func() error{buf.Flush, out.Sync} {
+		if err == nil {
+			err = finish()
+		}
+	}
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	return entry{f.Name, sum.n, hex.EncodeToString(sum.Sum(nil))}, err
+}
+
+// A counter is a hash that knows how much it has seen.
+type counter struct {
+	hash.Hash
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return c.Hash.Write(p)
+}

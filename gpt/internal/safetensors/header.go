@@ -1,0 +1,153 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// An entry is what the header says of one tensor.
+type entry struct {
+	name       string
+	dtype      string
+	shape      []int
+	begin, end int // bytes of the data
+}
+
+// parseHeader reads the JSON; checkLayout judges what the entries say together.
+func parseHeader(text []byte) ([]entry, map[string]string, error) {
+	// The count only sizes the slice; the limit is checked below.
+	guess := bytes.Count(text, []byte(`"data_offsets"`))
+	entries := make([]entry, 0, min(guess, maxTensors))
+	var metadata map[string]string
+	p := &parser{text: text}
+	p.object(func(key []byte) {
+		switch {
+		case string(key) == metadataKey && metadata != nil:
+			p.failf("%s appears twice", metadataKey)
+		case string(key) == metadataKey:
+			metadata = p.metadata()
+		case len(entries) == maxTensors:
+			p.failf("more than %d tensors", maxTensors)
+		default:
+			entries = append(entries, p.entry(key))
+		}
+	})
+	if p.peek(); p.pos < len(text) {
+		p.failf("text after the object")
+	}
+	return entries, metadata, p.err
+}
+
+func (p *parser) metadata() map[string]string {
+	metadata := map[string]string{}
+	p.object(func(key []byte) {
+		k := string(key)
+		v := string(p.str())
+		if _, ok := metadata[k]; ok {
+			p.failf("metadata %.80q appears twice", k)
+		}
+		if len(metadata) == maxMetadata {
+			p.failf("more than %d metadata entries", maxMetadata)
+		}
+		metadata[k] = v
+	})
+	return metadata
+}
+
+// entry reads the object that describes the tensor of this name.
+func (p *parser) entry(key []byte) entry {
+	e := entry{name: string(key), begin: -1}
+	if err := checkName(e.name); err != nil {
+		p.failf("%v", err)
+		return e
+	}
+	p.object(func(key []byte) {
+		switch k := string(key); {
+		case k == "dtype" && e.dtype == "":
+			e.dtype = p.dtype()
+		case k == "shape" && e.shape == nil:
+			e.shape = p.shape()
+		case k == "data_offsets" && e.begin < 0:
+			e.begin, e.end = p.offsets()
+		default:
+			p.failf("tensor %.80q: key %.80q is unknown or appears twice", e.name, k)
+		}
+	})
+	if p.err == nil && (e.dtype == "" || e.shape == nil || e.begin < 0) {
+		p.failf("tensor %.80q: needs dtype, shape and data_offsets", e.name)
+	}
+	n, err := size(e.shape)
+	if want := n * width(e.dtype); err == nil && e.end-e.begin != want {
+		err = errors.Errorf("data_offsets [%d, %d] hold %d bytes, want %d for %s %v",
+			e.begin, e.end, e.end-e.begin, want, e.dtype, e.shape)
+	}
+	if err != nil {
+		p.failf("tensor %.80q: %v", e.name, err)
+	}
+	return e
+}
+
+func (p *parser) dtype() string {
+	dtype := string(p.str())
+	if p.err == nil && width(dtype) == 0 {
+		p.failf("dtype %.80q is not supported", dtype)
+	}
+	return dtype
+}
+
+// shape reads a list of dimensions, never nil.
+func (p *parser) shape() []int {
+	var dims [maxRank]int
+	rank := 0
+	p.list('[', ']', func() {
+		if rank == maxRank {
+			p.failf("more than %d dimensions", maxRank)
+			return
+		}
+		dims[rank] = p.uint()
+		rank++
+	})
+	return append(make([]int, 0, rank), dims[:rank]...)
+}
+
+func (p *parser) offsets() (begin, end int) {
+	p.expect('[')
+	begin = p.uint()
+	p.expect(',')
+	end = p.uint()
+	p.expect(']')
+	if p.err == nil && begin > end {
+		p.failf("data_offsets [%d, %d] run backwards", begin, end)
+	}
+	return begin, end
+}
+
+// checkLayout puts the entries into the order of their values and checks that
+// names differ and that the values fill the n bytes of data, each byte once.
+func checkLayout(entries []entry, n int) error {
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	for i := 1; i < len(entries); i++ {
+		if entries[i].name == entries[i-1].name {
+			return errors.Errorf("tensor %.80q appears twice", entries[i].name)
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+	})
+	end := 0
+	for _, e := range entries {
+		if e.begin != end {
+			return errors.Errorf("tensor %.80q begins at byte %d, want %d: the values overlap or leave a hole",
+				e.name, e.begin, end)
+		}
+		end = e.end
+	}
+	if end != n {
+		return errors.Errorf("the tensors have %d bytes, the file %d", end, n)
+	}
+	return nil
+}

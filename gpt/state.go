@@ -1,0 +1,261 @@
+package gpt
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// The files of a checkpoint. A program that knows GPT-2's files needs the first two.
+const (
+	weightsFile   = "model.safetensors"
+	configFile    = "config.json" // HuggingFace's names
+	optimizerFile = "optimizer.safetensors"
+	stateFile     = "state.json"
+	tokenizerFile = "tokenizer.json"
+)
+
+// state is what a run needs to go on besides the numbers of its tensors.
+type state struct {
+	Format  int      `json:"format"`
+	Step    int      `json:"step"`
+	Best    *float64 `json:"best_val_loss"` // null before the first evaluation
+	Batches []byte   `json:"batches"`       // the generator that draws them
+	Corpus  string   `json:"corpus_sha256"`
+	Config  Config   `json:"config"`
+	Build   Build    `json:"build"`
+}
+
+const stateFormat = 1
+
+// Build says which program wrote a checkpoint. Equal bits are promised for equal builds.
+type Build struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	Arch    string `json:"arch"`    // such as amd64
+	GoAMD64 string `json:"goamd64"` // the level of instructions that the compiler may use; empty elsewhere
+	Tags    string `json:"tags"`
+}
+
+// ThisBuild describes the running program.
+func ThisBuild() Build {
+	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "GOAMD64":
+			b.GoAMD64 = s.Value
+		case "-tags":
+			b.Tags = s.Value
+		}
+	}
+	return b
+}
+
+// Files is the whole state of the run, for checkpoint.Dir.Save. Weights that are not finite are refused when written.
+func (t *Trainer) Files() ([]checkpoint.File, error) {
+	hf, err := t.config.HuggingFace()
+	if err != nil {
+		return nil, err
+	}
+	generator, err := t.source.MarshalBinary()
+	if err != nil {
+		return nil, errors.Wrap(err, "state")
+	}
+	s := state{stateFormat, t.Done, nil, generator, t.Corpus.SHA256, t.config, ThisBuild()}
+	if !math.IsInf(t.Best, 1) {
+		s.Best = &t.Best
+	}
+	return []checkpoint.File{
+		{Name: weightsFile, Write: t.Model.WriteWeights},
+		{Name: configFile, Write: raw(hf)},
+		{Name: optimizerFile, Write: t.writeMoments},
+		{Name: stateFile, Write: indented(s)},
+		{Name: tokenizerFile, Write: indented(t.Tokenizer)},
+	}, nil
+}
+
+func raw(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+func indented(v any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+}
+
+func (t *Trainer) writeMoments(w io.Writer) error {
+	var list []safetensors.Tensor
+	t.optimizer.Moments(func(name string, m, v graph.Tensor) {
+		list = append(list, file("m."+name, m), file("v."+name, v))
+	})
+	return safetensors.Write(w, list, nil)
+}
+
+// Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
+// Config.ResumeDiff allows it; another text or vocabulary is an error.
+func Resume(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	if c.VocabSize == 0 {
+		c.VocabSize = tok.Size()
+	}
+	s, saved, err := readState(cp)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.ResumeDiff(s.Config); err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	if corpus.SHA256 != s.Corpus {
+		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s", cp.Path, s.Corpus, corpus.SHA256)
+	}
+	if !sameVocabulary(saved, tok) {
+		return nil, errors.Errorf("checkpoint %s: its vocabulary of %d tokens is not the text's of %d", cp.Path, saved.Size(), tok.Size())
+	}
+	t, err := NewTrainer(c, corpus, tok)
+	if err != nil {
+		return nil, err
+	}
+	return t, errors.Wrapf(t.restore(s, cp), "checkpoint %s", cp.Path)
+}
+
+func sameVocabulary(a, b *text.Tokenizer) bool {
+	x, err1 := a.MarshalJSON()
+	y, err2 := b.MarshalJSON()
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+func readState(cp *checkpoint.Checkpoint) (s state, tok *text.Tokenizer, err error) {
+	if err = readJSON(cp, stateFile, &s); err != nil {
+		return s, nil, err
+	}
+	if s.Format != stateFormat {
+		return s, nil, errors.Errorf("checkpoint %s: format %d, this program reads %d", cp.Path, s.Format, stateFormat)
+	}
+	tok = new(text.Tokenizer)
+	return s, tok, readJSON(cp, tokenizerFile, tok)
+}
+
+func readJSON(cp *checkpoint.Checkpoint, name string, v any) error {
+	data, err := cp.File(name)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
+	}
+	return nil
+}
+
+func (t *Trainer) restore(s state, cp *checkpoint.Checkpoint) error {
+	if s.Step < 0 || len(s.Batches) == 0 {
+		return errors.Errorf("%s: step %d with a generator state of %d bytes", stateFile, s.Step, len(s.Batches))
+	}
+	if err := t.Model.readFrom(cp); err != nil {
+		return err
+	}
+	data, err := cp.File(optimizerFile)
+	if err != nil {
+		return err
+	}
+	if err := t.readMoments(data); err != nil {
+		return err
+	}
+	if err := t.source.UnmarshalBinary(s.Batches); err != nil {
+		return errors.Wrap(err, stateFile)
+	}
+	if s.Best != nil {
+		t.Best = *s.Best
+	}
+	t.Done, t.optimizer.Steps = s.Step, s.Step
+	return nil
+}
+
+func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
+	data, err := cp.File(weightsFile)
+	if err != nil {
+		return err
+	}
+	return m.ReadWeights(data)
+}
+
+func (t *Trainer) readMoments(data []byte) error {
+	list, _, err := safetensors.Read(data)
+	if err != nil {
+		return errors.Wrap(err, optimizerFile)
+	}
+	found := map[string]graph.Tensor{}
+	for _, f := range list {
+		found[f.Name] = graph.Tensor{Shape: f.Shape, F32: f.F32, F64: f.F64}
+	}
+	count := 0
+	t.optimizer.Moments(func(name string, m, v graph.Tensor) {
+		for prefix, to := range map[string]graph.Tensor{"m.": m, "v.": v} {
+			from := found[prefix+name]
+			count++
+			switch {
+			case err != nil:
+			case from.Len() != to.Len():
+				err = errors.Errorf("%s: %s%s has %d entries, want %d", optimizerFile, prefix, name, from.Len(), to.Len())
+			default:
+				if err = from.Finite(prefix + name); err == nil {
+					copyTensor(to, from)
+				}
+			}
+		}
+	})
+	if err == nil && count != len(found) {
+		err = errors.Errorf("%s: %d tensors, want %d", optimizerFile, len(found), count)
+	}
+	return err
+}
+
+// LoadModel builds the model of a checkpoint, for sampling: with its tokenizer, on an empty Graph, for batches of one. The
+// checkpoint may also be a published GPT-2, with config.json and model.safetensors alone; the tokenizer is nil then.
+func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint) (*Model, *text.Tokenizer, error) {
+	s, tok, err := readState(cp)
+	c := s.Config
+	if _, missing := cp.File(stateFile); missing != nil {
+		var hf []byte
+		if hf, err = cp.File(configFile); err == nil {
+			c, err = FromHuggingFace(hf)
+		}
+		tok = nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := New(g, c, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, tok, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
+}
+
+// String is one line such as "go1.26.8 amd64 v1".
+func (b Build) String() string {
+	return strings.Join(strings.Fields(strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags}, " ")), " ")
+}

@@ -1,0 +1,82 @@
+package text
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// MaxBytes is the size of the largest file that ReadCorpus takes, 1 GiB: a
+// corpus is held in memory, eight bytes a token.
+const MaxBytes = 1 << 30
+
+// ReadCorpus returns the text of the file at path, without a leading byte order
+// mark and with LF for every CRLF; a CR alone stays.
+//
+// A file that is missing, not a regular file (a directory; a FIFO or a device,
+// which are refused unopened, for opening one may block), larger than
+// [MaxBytes] (refused unread), empty, not valid UTF-8 or with a NUL byte is an
+// error that names the path and the reason; offsets count the bytes of the
+// file from 0, lines from 1.
+func ReadCorpus(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", errors.Wrap(err, "corpus")
+	}
+	if err := usable(info); err != nil {
+		return "", errors.Wrapf(err, "corpus %s", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", errors.Wrap(err, "corpus")
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil { // the file that was opened, should path mean another by now
+		return "", errors.Wrap(err, "corpus")
+	}
+	if err := usable(info); err != nil {
+		return "", errors.Wrapf(err, "corpus %s", path)
+	}
+	var s strings.Builder
+	s.Grow(int(info.Size()))
+	n, err := io.Copy(&s, io.LimitReader(f, MaxBytes+1)) // it may grow while it is read
+	if err != nil {
+		return "", errors.Wrap(err, "corpus")
+	}
+	if n > MaxBytes {
+		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, MaxBytes)
+	}
+	text, err := clean(s.String())
+	return text, errors.Wrapf(err, "corpus %s", path)
+}
+
+// usable refuses what is not a regular file of an acceptable size.
+func usable(info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return errors.New("is a directory, want a file")
+	case !mode.IsRegular():
+		return errors.Errorf("is not a regular file (%s)", mode)
+	case info.Size() > MaxBytes:
+		return errors.Errorf("has %d bytes, more than the %d allowed", info.Size(), MaxBytes)
+	}
+	return nil
+}
+
+// clean checks the bytes of a corpus and normalises them as ReadCorpus says.
+func clean(s string) (string, error) {
+	if at := invalidUTF8(s); at >= 0 {
+		return "", errors.Errorf("not valid UTF-8: byte 0x%02x at offset %d, line %d", s[at], at, 1+strings.Count(s[:at], "\n"))
+	}
+	if at := strings.IndexByte(s, 0); at >= 0 {
+		return "", errors.Errorf("NUL byte at offset %d, line %d", at, 1+strings.Count(s[:at], "\n"))
+	}
+	s = strings.ReplaceAll(strings.TrimPrefix(s, "\ufeff"), "\r\n", "\n")
+	if s == "" {
+		return "", errors.New("is empty")
+	}
+	return s, nil
+}

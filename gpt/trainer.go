@@ -1,0 +1,239 @@
+package gpt
+
+import (
+	"context"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Trainer trains a model on a text: sampled batches, accumulated gradients, clipping, AdamW, and nanoGPT's schedule of
+// the learning rate. What it does next depends on its state alone, and Files and Restore carry all of that, so a resumed
+// run goes on bit for bit.
+type Trainer struct {
+	Model     *Model
+	Corpus    *text.Corpus
+	Tokenizer *text.Tokenizer
+	Done      int     // steps done
+	Best      float64 // the lowest val loss of an evaluation so far, +∞ before the first
+
+	config    Config
+	optimizer *graph.AdamW
+	train     *graph.Program // loss and gradients
+	forward   *graph.Program // loss alone
+	source    *rand.PCG      // of the batches
+}
+
+// Progress is what one step did.
+type Progress struct {
+	Step   int           // its number, from 1
+	Loss   float64       // mean over the micro-batches, in nats per token
+	Norm   float64       // of the gradient before clipping
+	LR     float64       // learning rate
+	Took   time.Duration // wall-clock time
+	Tokens int           // trained on in this step
+	FLOP   float64       // of the matrix products, forward and backward
+}
+
+// NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0 and
+// is then the tokenizer's.
+func NewTrainer(c Config, corpus *text.Corpus, tok *text.Tokenizer) (*Trainer, error) {
+	if c.VocabSize == 0 {
+		c.VocabSize = tok.Size()
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.VocabSize < tok.Size() {
+		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
+	}
+	t := &Trainer{Corpus: corpus, Tokenizer: tok, Best: math.Inf(1), config: c}
+	if err := t.build(); err != nil {
+		return nil, err
+	}
+	t.source = rand.NewPCG(c.Seed, 0x6261746368657321)
+	return t, nil
+}
+
+// build makes the graph, again with other hashes in the rare case that two nodes share one.
+func (t *Trainer) build() (err error) {
+	g := graph.New(graph.Float32, t.config.Seed)
+	g.Kernels = t.config.Kernels
+	g.SetThreads(t.config.Threads)
+	for {
+		if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
+			return err
+		}
+		t.train, err = graph.Compile(t.Model.Loss, t.Model.Trainable()...)
+		if !errors.Is(err, graph.ErrCollision) {
+			break
+		}
+		g = g.Salted()
+	}
+	if err != nil {
+		return errors.Wrap(err, "trainer")
+	}
+	if t.forward, err = graph.Compile(t.Model.Loss); err != nil {
+		return errors.Wrap(err, "trainer")
+	}
+	if t.optimizer, err = graph.NewAdamW(t.Model.Trainable()); err != nil {
+		return errors.Wrap(err, "trainer")
+	}
+	c := t.config
+	t.optimizer.Beta1, t.optimizer.Beta2, t.optimizer.Decay, t.optimizer.Clip = c.Beta1, c.Beta2, c.WeightDecay, c.GradClip
+	return nil
+}
+
+// Config is the run's configuration with the size of the vocabulary filled in.
+func (t *Trainer) Config() Config { return t.config }
+
+// Step trains on the next batch. A loss or gradient that is not finite is an error, graph.ErrNotFinite, that names the
+// tensor, and the weights stay as they were.
+func (t *Trainer) Step() (Progress, error) {
+	start := time.Now()
+	c := t.config
+	p := Progress{Step: t.Done + 1, LR: LearningRate(c, t.Done)}
+	rng := rand.New(t.source)
+	g := t.Model.Graph
+	g.SetTraining(true)
+	for micro := range c.GradientAccumulationSteps {
+		if err := t.Corpus.Train.Sample(rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), c.BlockSize); err != nil {
+			return p, err
+		}
+		g.SetStep(uint64(t.Done*c.GradientAccumulationSteps + micro))
+		if err := t.train.Run(); err != nil {
+			return p, errors.Wrapf(err, "step %d", p.Step)
+		}
+		loss := t.train.Loss()
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			return p, errors.Wrapf(t.blame(loss), "step %d", p.Step)
+		}
+		p.Loss += loss / float64(c.GradientAccumulationSteps)
+		if micro < c.GradientAccumulationSteps-1 {
+			if err := t.optimizer.Accumulate(t.train); err != nil {
+				return p, err
+			}
+		}
+	}
+	var err error
+	if p.Norm, err = t.optimizer.Update(t.train, p.LR); err != nil {
+		return p, errors.Wrapf(err, "step %d", p.Step)
+	}
+	t.Done++
+	p.Took = time.Since(start)
+	p.Tokens = c.BatchSize * c.BlockSize * c.GradientAccumulationSteps
+	p.FLOP = FLOPsPerToken(c) * float64(p.Tokens)
+	return p, nil
+}
+
+// blame looks for what made the loss what it is: a weight, or else the loss itself.
+func (t *Trainer) blame(loss float64) error {
+	for _, p := range t.Model.Params() {
+		if err := p.Tensor().Finite(p.Name()); err != nil {
+			return err
+		}
+	}
+	return errors.Wrapf(graph.ErrNotFinite, "the loss is %v, all weights are finite", loss)
+}
+
+// LearningRate is nanoGPT's schedule at iteration it, counted from 0: a linear warm-up, then half a cosine down to MinLR
+// at LRDecayIters, then MinLR; without DecayLR it is constant.
+func LearningRate(c Config, it int) float64 {
+	switch {
+	case !c.DecayLR:
+		return c.LearningRate
+	case it < c.WarmupIters:
+		return c.LearningRate * float64(it+1) / float64(c.WarmupIters+1)
+	case it > c.LRDecayIters:
+		return c.MinLR
+	}
+	ratio := float64(it-c.WarmupIters) / float64(c.LRDecayIters-c.WarmupIters)
+	return c.MinLR + (c.LearningRate-c.MinLR)*(1+math.Cos(math.Pi*ratio))/2
+}
+
+// FLOPsPerToken is what a token costs in the matrix products of the forward and the backward pass: 6 for every weight
+// that multiplies it, and 6·T·H·(dρ+dh) a block for the attention, counted without regard to the mask.
+func FLOPsPerToken(c Config) float64 {
+	c = c.Resolved()
+	total, _ := c.Count()
+	weights := float64(total) - float64(c.BlockSize)*float64(c.NEmbd) // positions are added, not multiplied
+	if !c.Tie {
+		weights -= float64(c.VocabSize) * float64(c.NEmbd) // and so is a table of tokens that is not the head
+	}
+	return 6*weights + 6*float64(c.NLayer)*float64(c.BlockSize)*float64(c.NHead)*float64(c.QKSize+c.VSize)
+}
+
+// Evaluation is the loss in nats per token on the two splits.
+type Evaluation struct{ Train, Val float64 }
+
+// BitsPerChar is the val loss in bits; of a character tokenizer, bits per character.
+func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
+
+// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on the
+// seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
+func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
+	h := fnv.New64a()
+	h.Write([]byte("evaluate"))
+	rng := rand.New(rand.NewPCG(t.config.Seed^h.Sum64(), uint64(t.Done)))
+	for _, part := range []struct {
+		split text.Split
+		loss  *float64
+	}{{t.Corpus.Train, &e.Train}, {t.Corpus.Val, &e.Val}} {
+		for range t.config.EvalIters {
+			if err := part.split.Sample(rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize); err != nil {
+				return e, err
+			}
+			loss, err := t.evaluate(ctx)
+			if err != nil {
+				return e, err
+			}
+			*part.loss += loss / float64(t.config.EvalIters)
+		}
+	}
+	t.Best = min(t.Best, e.Val)
+	return e, nil
+}
+
+// EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called with
+// the blocks done so far.
+func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
+	blocks, err := t.Corpus.Val.Blocks(t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)
+	if err != nil {
+		return 0, err
+	}
+	total := (len(t.Corpus.Val) - 1) / t.config.BlockSize
+	var sum float64
+	done := 0
+	for rows := range blocks {
+		loss, err := t.evaluate(ctx)
+		if err != nil {
+			return 0, err
+		}
+		sum += loss * float64(rows)
+		done += rows
+		if progress != nil {
+			progress(done, total)
+		}
+	}
+	return sum / float64(done), nil
+}
+
+func (t *Trainer) evaluate(ctx context.Context) (float64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, errors.Wrap(err, "evaluate")
+	}
+	t.Model.Graph.SetTraining(false)
+	if err := t.forward.Run(); err != nil {
+		return 0, errors.Wrap(err, "evaluate")
+	}
+	loss := t.forward.Loss()
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return 0, errors.Wrap(t.blame(loss), "evaluate")
+	}
+	return loss, nil
+}
