@@ -1,0 +1,192 @@
+// Tinyshakespeare trains a small GPT on the works of Shakespeare, character by character, on the processor, and lets it
+// write. Without flags it follows nanoGPT's recipe for a laptop: 4 layers, 4 heads, width 128, 2000 iterations.
+//
+//	go run ./examples/tinyshakespeare                                # train, sample, save to out/
+//	go run ./examples/tinyshakespeare -resume                        # go on after Ctrl-C, bit for bit
+//	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # let the checkpoint write
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// options are the flags that are not the Config's.
+type options struct {
+	data, config, prompt string
+	resume, sampleOnly   bool
+	tokens, topK         int
+	temperature, topP    float64
+}
+
+func main() {
+	ctx, stop := interruptible()
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	var caught interrupt
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &caught):
+		fmt.Fprintln(os.Stderr, "tinyshakespeare:", err)
+		os.Exit(128 + int(caught.signal))
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "tinyshakespeare:", err)
+		os.Exit(1)
+	}
+}
+
+// interrupt is the cause of a context that a signal ended.
+type interrupt struct{ signal syscall.Signal }
+
+func (i interrupt) Error() string { return i.signal.String() }
+
+// interruptible ends its context at the first SIGINT or SIGTERM and the program at the second.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		cancel(interrupt{(<-signals).(syscall.Signal)})
+		os.Exit(128 + int((<-signals).(syscall.Signal)))
+	}()
+	return ctx, func() { signal.Stop(signals) }
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	if o.sampleOnly {
+		return sampleOnly(ctx, c, o, stdout, stderr)
+	}
+	source, err := corpus.Open(ctx, o.data, stderr)
+	if err != nil {
+		return err
+	}
+	if source.Note != "" {
+		fmt.Fprintln(stderr, source.Note)
+	}
+	tok, err := text.NewTokenizer(source.Text)
+	if err != nil {
+		return err
+	}
+	data, err := text.NewCorpus(source.Text, tok, c.BlockSize)
+	if err != nil {
+		return errors.Wrap(err, source.Name)
+	}
+	if _, err := tok.Encode(o.prompt); err != nil { // now rather than after the training
+		return errors.Wrap(err, "-prompt")
+	}
+	t, err := trainer(c, o, data, tok, stderr)
+	if err != nil {
+		return err
+	}
+	dir, err := checkpoint.Open(c.OutDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	r, err := newReport(t, source, stdout)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := train(ctx, t, dir, r); err != nil {
+		return err
+	}
+	return sample(ctx, t.Model, tok, o, stdout)
+}
+
+// parse reads the flags over the -config file over the recipe.
+func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error) {
+	c = gpt.Shakespeare()
+	fs := flag.NewFlagSet("tinyshakespeare", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	c.Flags(fs)
+	fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
+	fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
+	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
+	fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
+	fs.StringVar(&o.prompt, "prompt", "\n", "what a sample begins with")
+	fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 is none")
+	fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
+	fs.IntVar(&o.topK, "top_k", 200, "sample among so many likeliest tokens; 0 is all")
+	fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
+	if err = fs.Parse(args); err != nil {
+		return c, o, err
+	}
+	if fs.NArg() > 0 {
+		return c, o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
+	}
+	if o.config != "" {
+		f, err := os.Open(o.config)
+		if err != nil {
+			return c, o, err
+		}
+		defer f.Close()
+		if c, err = gpt.ReadConfig(f, c); err != nil {
+			return c, o, errors.Wrap(err, o.config)
+		}
+		if err = fs.Parse(args); err != nil {
+			return c, o, err
+		}
+	}
+	return c, o, o.sampler(c.Seed).Validate()
+}
+
+// trainer starts anew, or where the newest checkpoint stopped.
+func trainer(c gpt.Config, o options, data *text.Corpus, tok *text.Tokenizer, stderr io.Writer) (*gpt.Trainer, error) {
+	saved, err := checkpoint.Load(c.OutDir)
+	if !o.resume {
+		if errors.Is(err, checkpoint.ErrNone) {
+			return gpt.NewTrainer(c, data, tok)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume goes on from it, another -out_dir starts anew", c.OutDir, saved.Step)
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "-resume")
+	}
+	warn(saved, stderr)
+	return gpt.Resume(c, data, tok, saved)
+}
+
+func warn(saved *checkpoint.Checkpoint, stderr io.Writer) {
+	for _, refused := range saved.Refused {
+		fmt.Fprintln(stderr, "passed over:", refused)
+	}
+}
+
+func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.Writer) error {
+	saved, err := checkpoint.Load(c.OutDir)
+	if err != nil {
+		return err
+	}
+	warn(saved, stderr)
+	g := graph.New(graph.Float32, c.Seed)
+	g.Kernels = c.Kernels
+	g.SetThreads(c.Threads)
+	m, tok, err := gpt.LoadModel(g, saved)
+	if err != nil {
+		return err
+	}
+	if tok == nil {
+		return errors.Errorf("checkpoint %s: no tokenizer.json", saved.Path)
+	}
+	return sample(ctx, m, tok, o, stdout)
+}

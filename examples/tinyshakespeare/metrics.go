@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/pkg/errors"
+)
+
+// The three kinds of line in metrics.jsonl.
+type (
+	stepLine struct {
+		Step    int     `json:"step"`
+		Loss    float64 `json:"loss"`
+		LR      float64 `json:"lr"`
+		Norm    float64 `json:"norm"`
+		Ms      float64 `json:"ms"`
+		TokPerS float64 `json:"tok_per_s"`
+		GFLOPs  float64 `json:"gflops"`
+	}
+	evalLine struct {
+		Step        int     `json:"step"`
+		Train       float64 `json:"train_loss"`
+		Val         float64 `json:"val_loss"`
+		BitsPerChar float64 `json:"bits_per_char"`
+	}
+	fullLine struct {
+		Val float64 `json:"val_loss_full"`
+	}
+)
+
+// metrics is the file, one object a line, and what it holds for the plot.
+type metrics struct {
+	file  *os.File
+	steps []stepLine
+	evals []evalLine
+}
+
+// openMetrics cuts the file back to what had happened at the step from which the run goes on; at step 0 it begins anew.
+func openMetrics(path string, step int) (*metrics, error) {
+	m := &metrics{}
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var kept bytes.Buffer
+	for lines := bufio.NewScanner(bytes.NewReader(old)); step > 0 && lines.Scan(); {
+		if m.keep(lines.Bytes(), step) {
+			kept.Write(append(lines.Bytes(), '\n'))
+		}
+	}
+	if err := writeWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
+		return nil, err
+	}
+	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	return m, err
+}
+
+// keep says whether a line is of a step not after the given one. A line that a killed process left half written is not.
+func (m *metrics) keep(line []byte, step int) bool {
+	var e evalLine
+	var s stepLine
+	if json.Unmarshal(line, &e) != nil || json.Unmarshal(line, &s) != nil || e.Step > step || bytes.Contains(line, []byte("val_loss_full")) {
+		return false
+	}
+	if bytes.Contains(line, []byte("val_loss")) {
+		m.evals = append(m.evals, e)
+	} else {
+		m.steps = append(m.steps, s)
+	}
+	return true
+}
+
+func (m *metrics) add(line any) error {
+	switch line := line.(type) {
+	case stepLine:
+		m.steps = append(m.steps, line)
+	case evalLine:
+		m.evals = append(m.evals, line)
+	}
+	data, err := json.Marshal(line)
+	if err != nil {
+		return errors.Wrap(err, "metrics")
+	}
+	_, err = m.file.Write(append(data, '\n'))
+	return errors.Wrap(err, "metrics")
+}
+
+// Close closes the file.
+func (m *metrics) Close() error { return m.file.Close() }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// train steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted.
+func train(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
+	c := t.Config()
+	for evaluated := t.Done > 0; ; evaluated = false {
+		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {
+			if err := evaluate(ctx, t, dir, r); err != nil {
+				return stopped(ctx, t, dir, err)
+			}
+		}
+		if t.Done >= c.MaxIters {
+			break
+		}
+		if ctx.Err() != nil {
+			return stopped(ctx, t, dir, ctx.Err())
+		}
+		p, err := t.Step()
+		if err != nil {
+			return err
+		}
+		if err := r.step(p); err != nil {
+			return err
+		}
+	}
+	loss, err := t.EvaluateAll(ctx, r.fullProgress)
+	if err != nil {
+		return stopped(ctx, t, dir, err)
+	}
+	return r.full(loss)
+}
+
+// evaluate measures, then saves: a resumed run need not measure again.
+func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
+	e, err := t.Evaluate(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.evaluation(t.Done, e); err != nil {
+		return err
+	}
+	return save(t, dir)
+}
+
+func save(t *gpt.Trainer, dir *checkpoint.Dir) error {
+	files, err := t.Files()
+	if err != nil {
+		return err
+	}
+	return dir.Save(t.Done, files)
+}
+
+// stopped saves when a signal is the reason, and names it.
+func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	if err := save(t, dir); err != nil {
+		return err
+	}
+	return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
+}
+
+func (o options) sampler(seed uint64) *gpt.Sampler {
+	s := gpt.NewSampler(seed)
+	s.Temperature, s.TopK, s.TopP = o.temperature, o.topK, o.topP
+	return s
+}
+
+// sample lets the model write, character by character as it decides.
+func sample(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, o options, w io.Writer) error {
+	if o.tokens <= 0 {
+		return nil
+	}
+	prompt, err := tok.Encode(o.prompt)
+	if err != nil {
+		return errors.Wrap(err, "-prompt")
+	}
+	if len(prompt) == 0 {
+		return errors.New("-prompt: empty; give at least one character, such as a newline")
+	}
+	d, err := gpt.NewDecoder(m)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s", o.prompt)
+	start, count := time.Now(), 0
+	for id, err := range d.Generate(ctx, prompt, o.tokens, o.sampler(m.Config.Seed)) {
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		s, err := tok.Decode([]int{id})
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(w, s)
+		count++
+	}
+	fmt.Fprintf(w, "\n\n%d characters, %.0f tok/s\n", count, float64(count)/time.Since(start).Seconds())
+	return nil
+}
