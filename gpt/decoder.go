@@ -15,7 +15,7 @@ import (
 // When the window of block_size tokens is full, the oldest half is dropped and the rest fed again: learned positions have
 // moved, so what was kept is no longer valid (errata X9).
 type Decoder struct {
-	size            int
+	size, vocab     int
 	token, pos, at  graph.Expr
 	logits, prefill *graph.Program
 	window          []int
@@ -24,10 +24,21 @@ type Decoder struct {
 // NewDecoder makes a decoder of m's parameters, as they are when it runs.
 func NewDecoder(m *Model) (*Decoder, error) {
 	g := m.Graph.Sibling()
+	for {
+		d, err := newDecoder(g, m.Config)
+		if !errors.Is(err, graph.ErrCollision) {
+			return d, errors.Wrap(err, "decoder")
+		}
+		g = g.Salted()
+	}
+}
+
+func newDecoder(g *graph.Graph, c Config) (*Decoder, error) {
 	g.SetTraining(false)
-	s, c := g.Root(), m.Config
+	s := g.Root()
 	d := &Decoder{
 		size:  c.BlockSize,
+		vocab: c.VocabSize,
 		token: s.Ints("token", 1, c.VocabSize, 0),
 		pos:   s.Ints("position", 1, c.BlockSize, 0),
 		at:    s.Ints("at", 1, c.BlockSize, 0),
@@ -35,10 +46,10 @@ func NewDecoder(m *Model) (*Decoder, error) {
 	hidden, logits := newStack(s, c, 1).step(d.token, d.pos, d.at)
 	var err error
 	if d.logits, err = graph.Compile(logits); err != nil {
-		return nil, errors.Wrap(err, "decoder")
+		return nil, err
 	}
 	d.prefill, err = graph.Compile(hidden) // fills the caches, leaves out the head
-	return d, errors.Wrap(err, "decoder")
+	return d, err
 }
 
 // Reset forgets the tokens so far.
@@ -48,10 +59,16 @@ func (d *Decoder) Reset() { d.window = d.window[:0] }
 func (d *Decoder) Window() []int { return d.window }
 
 // Feed appends tokens, at least one, and returns the logits (V) of what follows. The result is overwritten by the next
-// call. Of more tokens than the window holds only the last block_size count.
+// call. Of more tokens than the window holds only the last block_size count. After an id outside the vocabulary, an error,
+// the window is as it was.
 func (d *Decoder) Feed(tokens ...int) (graph.Tensor, error) {
 	if len(tokens) == 0 {
 		return graph.Tensor{}, errors.New("decoder: no token to feed")
+	}
+	for i, id := range tokens {
+		if id < 0 || id >= d.vocab {
+			return graph.Tensor{}, errors.Errorf("decoder: token %d is %d, not in 0 … %d", i, id, d.vocab-1)
+		}
 	}
 	if extra := len(tokens) - d.size; extra >= 0 {
 		tokens, d.window = tokens[extra:], d.window[:0]

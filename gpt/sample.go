@@ -58,6 +58,9 @@ func (s *Sampler) Draw(logits graph.Tensor) (int, error) {
 		return 0, errors.New("sampler: no logits")
 	}
 	best := slices.MaxFunc(s.choices, func(a, b choice) int { return compare(a.p, b.p) })
+	if math.IsInf(best.p, -1) {
+		return 0, errors.Wrap(graph.ErrNotFinite, "all logits are -Inf")
+	}
 	if s.Temperature == 0 {
 		return best.id, nil
 	}

@@ -68,7 +68,8 @@ func ThisBuild() Build {
 	return b
 }
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. Weights that are not finite are refused when written.
+// Files is the whole state of the run, for checkpoint.Dir.Save. Weights and moments that are not finite are refused when
+// written.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
 	hf, err := t.config.HuggingFace()
 	if err != nil {
@@ -108,10 +109,21 @@ func indented(v any) func(io.Writer) error {
 
 func (t *Trainer) writeMoments(w io.Writer) error {
 	var list []safetensors.Tensor
-	t.optimizer.Moments(func(name string, m, v graph.Tensor) {
-		list = append(list, file("m."+name, m), file("v."+name, v))
-	})
+	for _, p := range t.moments() {
+		if err := p.to.Finite(p.name); err != nil {
+			return err
+		}
+		list = append(list, file(p.name, p.to))
+	}
 	return safetensors.Write(w, list, nil)
+}
+
+// moments are the optimizer's tensors under the names that they have in the file.
+func (t *Trainer) moments() (list []place) {
+	t.optimizer.Moments(func(name string, m, v graph.Tensor) {
+		list = append(list, place{"m." + name, m}, place{"v." + name, v})
+	})
+	return list
 }
 
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
@@ -153,6 +165,9 @@ func readState(cp *checkpoint.Checkpoint) (s state, tok *text.Tokenizer, err err
 	if s.Format != stateFormat {
 		return s, nil, errors.Errorf("checkpoint %s: format %d, this program reads %d", cp.Path, s.Format, stateFormat)
 	}
+	if s.Step != cp.Step {
+		return s, nil, errors.Errorf("checkpoint %s: %s says step %d, its directory step %d", cp.Path, stateFile, s.Step, cp.Step)
+	}
 	tok = new(text.Tokenizer)
 	return s, tok, readJSON(cp, tokenizerFile, tok)
 }
@@ -167,13 +182,13 @@ func readJSON(cp *checkpoint.Checkpoint, name string, v any) error {
 	if err := d.Decode(v); err != nil {
 		return errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.Errorf("checkpoint %s: %s: something follows the object's end at byte %d", cp.Path, name, d.InputOffset())
+	}
 	return nil
 }
 
 func (t *Trainer) restore(s state, cp *checkpoint.Checkpoint) error {
-	if s.Step < 0 || len(s.Batches) == 0 {
-		return errors.Errorf("%s: step %d with a generator state of %d bytes", stateFile, s.Step, len(s.Batches))
-	}
 	if err := t.Model.readFrom(cp); err != nil {
 		return err
 	}
@@ -211,26 +226,7 @@ func (t *Trainer) readMoments(data []byte) error {
 	for _, f := range list {
 		found[f.Name] = graph.Tensor{Shape: f.Shape, F32: f.F32, F64: f.F64}
 	}
-	count := 0
-	t.optimizer.Moments(func(name string, m, v graph.Tensor) {
-		for prefix, to := range map[string]graph.Tensor{"m.": m, "v.": v} {
-			from := found[prefix+name]
-			count++
-			switch {
-			case err != nil:
-			case from.Len() != to.Len():
-				err = errors.Errorf("%s: %s%s has %d entries, want %d", optimizerFile, prefix, name, from.Len(), to.Len())
-			default:
-				if err = from.Finite(prefix + name); err == nil {
-					copyTensor(to, from)
-				}
-			}
-		}
-	})
-	if err == nil && count != len(found) {
-		err = errors.Errorf("%s: %d tensors, want %d", optimizerFile, len(found), count)
-	}
-	return err
+	return errors.Wrap(restore(t.moments(), found), optimizerFile)
 }
 
 // LoadModel builds the model of a checkpoint, for sampling: with its tokenizer, on an empty Graph, for batches of one. The

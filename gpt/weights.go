@@ -53,50 +53,64 @@ func (m *Model) ReadWeights(data []byte) error {
 		}
 		found[name] = t
 	}
-	return restoreAll(m.Params(), found, "weights")
+	var places []place
+	for _, p := range m.Params() {
+		places = append(places, place{p.Name(), p.Tensor()})
+	}
+	return errors.Wrap(restore(places, found), "weights")
 }
 
 func maskBuffer(name string) bool {
 	return strings.HasPrefix(name, "h.") && (strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias"))
 }
 
-// restoreAll checks that found has exactly the parameters, and then copies it into them.
-func restoreAll(params []graph.Expr, found map[string]graph.Tensor, what string) error {
-	for _, p := range params {
-		t, ok := found[p.Name()]
-		if !ok {
-			return errors.Errorf("%s: %s is missing", what, p.Name())
+// place is a tensor to be restored, and its name in the file.
+type place struct {
+	name string
+	to   graph.Tensor
+}
+
+// restore checks that found is exactly what belongs in the places, and then copies it there.
+func restore(places []place, found map[string]graph.Tensor) error {
+	expected := map[string]bool{}
+	for _, p := range places {
+		expected[p.name] = true
+		t, ok := found[p.name]
+		switch {
+		case !ok:
+			return errors.Errorf("%s is missing", p.name)
+		case !slices.Equal(t.Shape, p.to.Shape):
+			return errors.Errorf("%s has shape %v in the file, %v in the model", p.name, t.Shape, p.to.Shape)
+		case t.Len() != p.to.Len():
+			return errors.Errorf("%s holds %d floating-point numbers, want %d", p.name, t.Len(), p.to.Len())
 		}
-		if want := p.Tensor().Shape; !slices.Equal(t.Shape, want) {
-			return errors.Errorf("%s: %s has shape %v in the file, %v in the model", what, p.Name(), t.Shape, want)
-		}
-		if t.Len() != p.Tensor().Len() {
-			return errors.Errorf("%s: %s holds %d floating-point numbers, want %d", what, p.Name(), t.Len(), p.Tensor().Len())
-		}
-		if err := t.Finite(p.Name()); err != nil {
-			return errors.Wrap(err, what)
+		found[p.name] = converted(t, p.to)
+		if err := found[p.name].Finite(p.name); err != nil {
+			return err
 		}
 	}
-	if len(found) > len(params) {
-		for name := range found {
-			if !slices.ContainsFunc(params, func(p graph.Expr) bool { return p.Name() == name }) {
-				return errors.Errorf("%s: the file has %s, the model does not", what, name)
-			}
+	for name := range found {
+		if !expected[name] {
+			return errors.Errorf("the file has %s, the model does not", name)
 		}
 	}
-	for _, p := range params {
-		copyTensor(p.Tensor(), found[p.Name()])
+	for _, p := range places {
+		copy(p.to.F32, found[p.name].F32)
+		copy(p.to.F64, found[p.name].F64)
 	}
 	return nil
 }
 
-func copyTensor(to, from graph.Tensor) {
-	if copy(to.F32, from.F32)+copy(to.F64, from.F64) == to.Len() {
-		return
+// converted is t in the type of like; a float64 beyond the range of float32 becomes ±∞ there.
+func converted(t, like graph.Tensor) graph.Tensor {
+	if (t.F32 != nil) == (like.F32 != nil) {
+		return t
 	}
-	for i := range to.Len() { // float64 to float32, or the reverse
-		to.Set(i, from.At(i))
+	u := like.Clone()
+	for i := range u.Len() {
+		u.Set(i, t.At(i))
 	}
+	return u
 }
 
 func file(name string, t graph.Tensor) safetensors.Tensor {

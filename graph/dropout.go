@@ -8,18 +8,38 @@ import (
 )
 
 // Dropout is inverted dropout: entry i is 0 with probability p, else divided by 1 − p (errata D4), while training; the
-// identity in evaluation. The mask is a function of the Graph's seed, x's scope, the step and i: nothing is stored, a
-// resumed run drops what the uninterrupted one would have dropped, and the spelled and the fused model drop the same.
+// identity in evaluation. The mask is a function of the Graph's seed, x's scope and the number of dropouts there before,
+// the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the spelled
+// and the fused model drop the same.
 // The stock Dropout divides its gradient by p instead of 1 − p, is seeded by the clock and merges with its twins.
 func (x Expr) Dropout(p float64) Expr {
 	if p == 0 || x.g == nil {
 		return x
 	}
-	return x.apply(fmt.Sprintf("dropout(%g)", p), func() (*G.Node, error) { return x.g.dropout(x.node, p, x.g.dropKey(x.scope)) })
+	return x.apply(fmt.Sprintf("dropout(%g)", p), func() (*G.Node, error) { return x.g.dropout(x.node, p, x.g.dropKey(x.scope, p)) })
 }
 
-func (g *Graph) dropKey(scope string) uint64 {
-	return hashName(fmt.Sprintf("%d dropout %s", g.seed, scope))
+// DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step that SetStep gave:
+// 0 or 1/(1 − p).
+func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
+	d := kernel.Dropping{P: p, Key: g.keyOf(scope, 1), Step: g.run.step}
+	mask := make([]float64, n)
+	for i := range mask {
+		mask[i] = d.Factor(i)
+	}
+	return mask
+}
+
+// dropKey makes a mask of its own for every dropout in a scope.
+func (g *Graph) dropKey(scope string, p float64) uint64 {
+	if p > 0 {
+		g.drops[scope]++
+	}
+	return g.keyOf(scope, g.drops[scope])
+}
+
+func (g *Graph) keyOf(scope string, count int) uint64 {
+	return hashName(fmt.Sprintf("%d dropout %s %d", g.seed, scope, count))
 }
 
 func (g *Graph) dropout(n *G.Node, p float64, key uint64) (*G.Node, error) {

@@ -22,7 +22,21 @@ type Expr struct {
 	ids   *idRange      // of integers
 }
 
-type idRange struct{ limit, ignore int }
+type idRange struct {
+	limit, ignore int
+	looked        bool // a row is looked up for every id, and the ignored one has none
+}
+
+// check says whether ids below the limit fit n rows or classes.
+func (r *idRange) check(n int, what string) error {
+	switch {
+	case r == nil:
+		return errors.New("integers declared by Ints are needed")
+	case r.limit > n:
+		return errors.Errorf("ids up to %d for %d %s", r.limit-1, n, what)
+	}
+	return nil
+}
 
 // Graph is the graph that x belongs to.
 func (x Expr) Graph() *Graph { return x.g }
@@ -71,19 +85,24 @@ func (x Expr) In(s Scope) Expr {
 		x.g = s.g
 	}
 	x.scope = s.path
-	if n := len(x.g.layers); n == 0 || x.g.layers[n-1] != s.path {
-		x.g.layers = append(x.g.layers, s.path)
+	if _, seen := x.g.entered[s.path]; !seen && x.node != nil {
+		x.g.entered[s.path] = x
 	}
 	return x
 }
 
 // apply is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors.
 func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) (y Expr) {
+	operands := append([]Expr{x}, with...)
+	for _, e := range with { // an empty receiver has no graph to tell
+		if x.g == nil {
+			x.g, x.scope = e.g, e.scope
+		}
+	}
 	y = Expr{g: x.g, scope: x.scope}
-	if x.g.err != nil {
+	if x.g == nil || x.g.err != nil {
 		return y
 	}
-	operands := append([]Expr{x}, with...)
 	for _, e := range operands {
 		if e.node == nil || e.g != x.g {
 			x.g.fail(x.scope, "%s %s: an operand is empty or of another graph", op, describe(operands))
@@ -103,8 +122,8 @@ func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) (y Ex
 		x.g.fail(x.scope, "%s %s: %v", op, describe(operands), errors.Cause(err))
 		return y
 	}
-	if _, seen := x.g.scope[node.ID()]; !seen {
-		x.g.scope[node.ID()] = x.scope
+	if _, seen := x.g.origin[node.ID()]; !seen {
+		x.g.origin[node.ID()] = origin{x.scope, op}
 	}
 	y.node = node
 	return y
@@ -185,12 +204,12 @@ func (x Expr) constant(c float64) *G.Node {
 
 // Scale is c·x.
 func (x Expr) Scale(c float64) Expr {
-	return x.apply("scale", func() (*G.Node, error) { return G.HadamardProd(x.node, x.constant(c)) })
+	return x.apply(fmt.Sprintf("scale by %.4g", c), func() (*G.Node, error) { return G.HadamardProd(x.node, x.constant(c)) })
 }
 
 // Shift is x + c.
 func (x Expr) Shift(c float64) Expr {
-	return x.apply("shift", func() (*G.Node, error) { return G.Add(x.node, x.constant(c)) })
+	return x.apply(fmt.Sprintf("shift by %.4g", c), func() (*G.Node, error) { return G.Add(x.node, x.constant(c)) })
 }
 
 func (x Expr) unary(name string, f func(*G.Node) (*G.Node, error)) Expr {
@@ -265,27 +284,38 @@ func (x Expr) Transpose(axes ...int) Expr {
 
 // Sum adds over the last axis and keeps it with size 1: (n, d) → (n, 1).
 func (x Expr) Sum() Expr {
-	if x.node == nil {
-		return Expr{g: x.g, scope: x.scope}
-	}
-	shape := x.Shape()
+	return x.apply("sum", func() (*G.Node, error) { return x.g.sumLast(x.node) })
+}
+
+func (g *Graph) sumLast(n *G.Node) (*G.Node, error) {
+	shape := n.Shape().Clone()
 	last := len(shape) - 1
-	kept := append(append([]int{}, shape[:last]...), 1)
-	return x.apply("sum", func() (*G.Node, error) { return G.Sum(x.node, last) }).Reshape(kept...)
+	if last < 0 {
+		return nil, errors.New("a scalar has no last axis")
+	}
+	sum, err := G.Sum(n, last)
+	if err != nil {
+		return nil, err
+	}
+	shape[last] = 1
+	return g.reshape(sum, shape)
 }
 
 // Mean is Sum divided by the size of the last axis: (n, d) → (n, 1).
 func (x Expr) Mean() Expr {
-	if x.node == nil {
-		return Expr{g: x.g, scope: x.scope}
-	}
-	shape := x.Shape()
-	return x.Sum().Scale(1 / float64(shape[len(shape)-1]))
+	return x.apply("mean", func() (*G.Node, error) {
+		sum, err := x.g.sumLast(x.node)
+		if err != nil {
+			return nil, err
+		}
+		shape := x.node.Shape()
+		return G.HadamardProd(sum, x.constant(1/float64(shape[len(shape)-1])))
+	})
 }
 
 // SumAll is the sum of all entries, a scalar.
 func (x Expr) SumAll() Expr {
-	return x.unary("sum", func(n *G.Node) (*G.Node, error) { return G.Sum(n) })
+	return x.unary("sum of all", func(n *G.Node) (*G.Node, error) { return G.Sum(n) })
 }
 
 // Softmax is e^(x−max) / Σ e^(x−max) over the last axis. The maximum only keeps the exponentials in range; the result
@@ -303,5 +333,11 @@ func (x Expr) LogSumExp() Expr {
 
 // Rows selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids.
 func (x Expr) Rows(ids Expr) Expr {
-	return x.apply("rows", func() (*G.Node, error) { return G.ByIndices(x.node, ids.node, 0) }, ids)
+	return x.apply("rows", func() (*G.Node, error) {
+		if err := ids.ids.check(x.node.Shape()[0], "rows"); err != nil {
+			return nil, err
+		}
+		ids.ids.looked = true
+		return G.ByIndices(x.node, ids.node, 0)
+	}, ids)
 }

@@ -31,12 +31,14 @@ type Graph struct {
 	ops   int64
 	run   *runContext
 
-	params []Expr
-	leaves []Expr // parameters and inputs
-	names  map[string]bool
-	store  map[string]*tensor.Dense // parameters by name, shared by siblings
-	layers []string                 // scopes in the order in which a layer entered them
-	scope  map[int64]string         // node → the scope that made it
+	params  []Expr
+	leaves  []Expr // parameters and inputs
+	names   map[string]bool
+	store   map[string]*tensor.Dense // parameters by name, shared by siblings
+	origin  map[int64]origin         // node → where and as what it was made; those of a backward pass have none
+	drops   map[string]int           // scope → dropouts so far
+	entered map[string]Expr          // scope → the first expression that came into it
+	graded  bool                     // differentiated already
 }
 
 // runContext is what operations ask about the run they are in.
@@ -55,7 +57,7 @@ func New(dtype tensor.Dtype, seed uint64) *Graph {
 
 func (g *Graph) clear() {
 	g.g = G.NewGraph()
-	g.names, g.scope = map[string]bool{}, map[int64]string{}
+	g.names, g.origin, g.drops, g.entered = map[string]bool{}, map[int64]origin{}, map[string]int{}, map[string]Expr{}
 	g.run = &runContext{training: true}
 }
 
@@ -89,6 +91,13 @@ func (g *Graph) SetStep(step uint64) { g.run.step = step }
 
 // Params lists the parameters in the order of declaration.
 func (g *Graph) Params() []Expr { return g.params }
+
+// Entering is the first expression that came into the layer at the given place: the activation that a layer works on, by
+// the layer's name, to look at or to differentiate by.
+func (g *Graph) Entering(path string) (x Expr, ok bool) {
+	x, ok = g.entered[path]
+	return x, ok
+}
 
 // Err is the first error in building, with a stack.
 func (g *Graph) Err() error { return g.err }
@@ -126,11 +135,13 @@ func (s Scope) Sub(format string, args ...any) Scope {
 	return Scope{s.g, s.full(fmt.Sprintf(format, args...))}
 }
 
-func (s Scope) full(name string) string {
-	if s.path == "" {
+func (s Scope) full(name string) string { return prefixed(s.path, name) }
+
+func prefixed(path, name string) string {
+	if path == "" {
 		return name
 	}
-	return s.path + "." + name
+	return path + "." + name
 }
 
 // Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32 features".
@@ -170,13 +181,9 @@ func (s Scope) Value(name string, init Init, shape ...int) Expr {
 func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) Expr {
 	full := s.full(name)
 	failed := Expr{g: s.g, scope: s.path}
-	size := 1
-	for _, n := range shape {
-		if n < 1 || size > 1<<40/n {
-			s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", shape)
-			return failed
-		}
-		size *= n
+	size, ok := entries(shape)
+	if !ok {
+		s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", tensor.Shape(shape))
 	}
 	if s.g.err != nil || !s.claim(full) {
 		return failed
@@ -203,24 +210,36 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	return s.g.addLeaf(s.leaf(full, dense, shape))
 }
 
+// entries is the product of the sizes, if each is positive and the product at most 2^40.
+func entries(shape []int) (size int, ok bool) {
+	size = 1
+	for _, n := range shape {
+		if n < 1 || size > 1<<40/n {
+			return 0, false
+		}
+		size *= n
+	}
+	return size, true
+}
+
 // Ints declares n integers, such as token ids, that are fed through Ints. limit is the number of values that they may
 // take: a run refuses an id outside 0 … limit−1, except one that equals ignore.
 func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	full := s.full(name)
-	if n < 1 {
-		s.g.fail(full, "%d integers: at least 1 is needed", n)
+	if _, ok := entries([]int{n}); !ok {
+		s.g.fail(full, "%d integers: at least 1 and at most 2^40 are needed", n)
 	}
 	if s.g.err != nil || !s.claim(full) {
 		return Expr{g: s.g, scope: s.path}
 	}
 	x := s.leaf(full, tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int)), []int{n})
-	x.ids = &idRange{limit, ignore}
+	x.ids = &idRange{limit: limit, ignore: ignore}
 	return s.g.addLeaf(x)
 }
 
 func (s Scope) leaf(full string, dense *tensor.Dense, shape []int) Expr {
-	node := G.NewTensor(s.g.g, dense.Dtype(), dense.Dims(), G.WithShape(dense.Shape()...), G.WithName(full+s.g.salt), G.WithValue(dense))
-	s.g.scope[node.ID()] = s.path
+	node := G.NewTensor(s.g.g, dense.Dtype(), dense.Dims(), G.WithShape(dense.Shape()...), G.WithName(s.g.salt+full), G.WithValue(dense))
+	s.g.origin[node.ID()] = origin{scope: s.path}
 	return Expr{g: s.g, scope: s.path, node: node, name: full, dense: dense, shape: shape}
 }
 

@@ -27,7 +27,7 @@ func (h Heads) check(x *G.Node, mask Expr, rows int) error {
 }
 
 // Attention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v: (B·T, H(2·QK+V)) → (B·T, H·V). The mask is
-// added to the scores, (T, T) for all sequences or (B, T, T); dropout acts on the weights.
+// added to the scores, (T, T) for all sequences or (B, T, T); dropout acts on the weights, at attn_dropout in qkv's scope.
 func Attention(qkv, mask Expr, h Heads, dropout float64) (y Expr, ok bool) {
 	if !qkv.fused() {
 		return Expr{}, false
@@ -37,7 +37,7 @@ func Attention(qkv, mask Expr, h Heads, dropout float64) (y Expr, ok bool) {
 		if err := h.check(qkv.node, mask, h.Batch*h.Context); err != nil {
 			return nil, err
 		}
-		d := g.dropping(dropout, g.dropKey(qkv.scope))
+		d := g.dropping(dropout, g.dropKey(prefixed(qkv.scope, "attn_dropout"), dropout))
 		s32, s64 := &weights[float32]{heads: kernel.Heads(h), drop: d}, &weights[float64]{heads: kernel.Heads(h), drop: d}
 		return g.node(&op{
 			name: fmt.Sprintf("attention(%v,%g)", h, dropout), shape: tensor.Shape{h.Batch * h.Context, h.Heads * h.V}, wrt: []bool{true, false},

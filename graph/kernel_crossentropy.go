@@ -19,6 +19,9 @@ func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 		if n := logits.node.Shape()[0]; n != len(list) {
 			return nil, errors.Errorf("%d rows of logits for %d targets", n, len(list))
 		}
+		if err := targets.ids.check(logits.node.Shape()[1], "classes"); err != nil {
+			return nil, err
+		}
 		ignore := targets.ids.ignore
 		s32, s64 := &lossState[float32]{targets: list, ignore: ignore, mean: mean}, &lossState[float64]{targets: list, ignore: ignore, mean: mean}
 		return g.node(&op{

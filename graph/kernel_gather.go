@@ -12,7 +12,11 @@ func Gather(table, ids Expr) (y Expr, ok bool) {
 	if !table.fused() {
 		return Expr{}, false
 	}
-	return table.apply("gather", func() (*G.Node, error) {
+	return table.apply("rows", func() (*G.Node, error) {
+		if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
+			return nil, err
+		}
+		ids.ids.looked = true
 		g, d, list := table.g, table.node.Shape()[1], ids.Ints()
 		return g.node(&op{
 			name: "gather", shape: tensor.Shape{len(list), d}, wrt: []bool{true, false},

@@ -46,7 +46,7 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 		}
 	}
 	g.ops++
-	o.name = fmt.Sprintf("%s%s#%d", o.name, g.salt, g.ops) // never merged with another: it owns its result
+	o.name = fmt.Sprintf("%s%s#%d", g.salt, o.name, g.ops) // never merged with another: it owns its result
 	return G.ApplyOp(o, children...)
 }
 

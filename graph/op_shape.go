@@ -36,7 +36,7 @@ func one(n *G.Node, err error) (G.Nodes, error) { return G.Nodes{n}, err }
 // Cols is columns from … to−1 of a matrix: (n, d) → (n, to−from). The stock slice hashes its bounds modulo 256, so that
 // two slices of a wide matrix become the same node.
 func (x Expr) Cols(from, to int) Expr {
-	return x.apply(fmt.Sprintf("columns %d:%d of", from, to), func() (*G.Node, error) {
+	return x.apply(fmt.Sprintf("columns %d:%d", from, to), func() (*G.Node, error) {
 		shape := x.node.Shape()
 		if len(shape) != 2 || from < 0 || from >= to || to > shape[1] {
 			return nil, errors.New("no such columns")
@@ -188,6 +188,9 @@ func erf[T kernel.Float](out []T, in [][]T) error {
 // (n) → (n, classes).
 func (ids Expr) OneHot(classes int) Expr {
 	return ids.apply("one-hot", func() (*G.Node, error) {
+		if err := ids.ids.check(classes, "classes"); err != nil {
+			return nil, err
+		}
 		list := ids.Ints()
 		return ids.g.node(&op{
 			name: "onehot", shape: tensor.Shape{len(list), classes}, wrt: []bool{false},

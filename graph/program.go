@@ -30,6 +30,9 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 	if g.err != nil {
 		return nil, g.err
 	}
+	if out.node == nil {
+		return nil, errors.New("nothing to compile: the expression is empty")
+	}
 	building.Lock()
 	defer building.Unlock()
 	defer func() {
@@ -59,6 +62,9 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 	if !loss.node.IsScalar() {
 		return nil, errors.Errorf("the gradient of a scalar is needed, not of shape %v", loss.node.Shape())
 	}
+	if loss.g.graded {
+		return nil, errors.New("the graph has been differentiated: a second loss needs a Sibling")
+	}
 	nodes := make(G.Nodes, 0, len(wrt))
 	seen := map[*G.Node]bool{}
 	for _, x := range wrt {
@@ -70,6 +76,7 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 			nodes = append(nodes, x.node)
 		}
 	}
+	loss.g.graded = true // Gorgonia keeps a gradient in every node, and would hand out the first loss's again
 	seed := loss.g.g.AddNode(loss.constant(1))
 	if _, err := G.Backpropagate(G.Nodes{loss.node}, G.Nodes{seed}, nodes); err != nil {
 		return nil, explain(err, wrt)
@@ -164,7 +171,7 @@ func (p *Program) link(outputs G.Nodes) error {
 func (p *Program) Run() error {
 	for _, x := range p.ids {
 		for i, id := range x.Ints() {
-			if (id < 0 || id >= x.ids.limit) && id != x.ids.ignore {
+			if (id < 0 || id >= x.ids.limit) && (x.ids.looked || id != x.ids.ignore) {
 				return errors.Errorf("%s[%d] is %d, not in 0 … %d", x.name, i, id, x.ids.limit-1)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 // Attention makes the attention layer of a block.
 type Attention func(at Site) Layer
 
-// CausalSelfAttention is multi-headed self-attention (4)–(18), (34)–(35) with the output projection of Table 2. Every head
+// CausalSelfAttention is multi-headed self-attention (4)–(18), (34) with the output projection of Table 2. Every head
 // h has queries, keys and values of its own, packed in the columns [q | k | v] of one projection, each [head 1 | … | H]:
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
@@ -17,23 +17,24 @@ type Attention func(at Site) Layer
 // The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias cancels in the
 // softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh may differ.
 type CausalSelfAttention struct {
-	QKV, Proj Layer
-	heads     graph.Heads
-	mask      *Mask
-	drop      float64
-	scope     graph.Scope
+	QKV, Proj             Layer
+	heads                 graph.Heads
+	mask                  *Mask
+	weightDrop, residDrop *Dropout
+	scope                 graph.Scope
 }
 
 // NewCausalSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
 func NewCausalSelfAttention(at Site) *CausalSelfAttention {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
 	return &CausalSelfAttention{
-		QKV:   at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:  at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		heads: graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
-		mask:  at.Mask,
-		drop:  at.Dropout,
-		scope: at.Scope,
+		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
+		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
+		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
+		mask:       at.Mask,
+		weightDrop: NewDropout(at.At("attn_dropout")),
+		residDrop:  NewDropout(at.At("resid_dropout")),
+		scope:      at.Scope,
 	}
 }
 
@@ -44,24 +45,24 @@ func (l *CausalSelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) �
 }
 
 func (l *CausalSelfAttention) project(heads graph.Expr) graph.Expr {
-	return l.Proj.Forward(heads).In(l.scope).Dropout(l.drop)
+	return l.residDrop.Forward(l.Proj.Forward(heads))
 }
 
 // attend is the heads themselves, from packed projections to packed results.
 func (l *CausalSelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
-	if y, ok := graph.Attention(qkv, l.mask.Expr, l.heads, l.drop); ok {
+	if y, ok := graph.Attention(qkv, l.mask.Expr, l.heads, l.weightDrop.P); ok {
 		return y
 	}
 	h := l.heads
-	q := l.split(qkv, 0, h.QK)                                               // (B, H, T, dρ)   (4)
-	k := l.split(qkv, h.Heads*h.QK, h.QK)                                    // (B, H, T, dρ)   (5)
-	v := l.split(qkv, 2*h.Heads*h.QK, h.V)                                   // (B, H, T, dh)   (17)
-	raw := q.MatMulT(k)                                                      // q·kᵀ            (B, H, T, T)   (7)
-	scaled := raw.Scale(1 / math.Sqrt(float64(h.QK)))                        // /√dρ                           (11)
-	causal := scaled.Add(l.maskOverHeads())                                  // + mask                         (13), errata B1
-	rho := causal.Softmax().Dropout(l.drop)                                  // ρ               (B, H, T, T)   (14)
-	out := rho.MatMul(v)                                                     // ρ·v             (B, H, T, dh)  (18)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat  (34)
+	q := l.split(qkv, 0, h.QK)                                               // q = a·w_q + b_q  (B, H, T, dρ)  (9.a)
+	k := l.split(qkv, h.Heads*h.QK, h.QK)                                    // k = a·w_k + b_k  (B, H, T, dρ)  (9.b)
+	v := l.split(qkv, 2*h.Heads*h.QK, h.V)                                   // v = a·w_v + b_v  (B, H, T, dh)  (4)
+	raw := q.MatMulT(k)                                                      // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
+	scaled := raw.Scale(1 / math.Sqrt(float64(h.QK)))                        // ρ_raw/√dρ                       (12)
+	causal := scaled.Add(l.maskOverHeads())                                  // + mask                          (13), errata B1
+	rho := l.weightDrop.Forward(causal.Softmax()).In(l.scope)                // ρ = softmax      (B, H, T, T)   (15)
+	out := rho.MatMul(v)                                                     // ρ·v              (B, H, T, dh)  (16)
+	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat           (B·T, H·dh)    (34)
 }
 
 // split takes one block of columns apart into heads.

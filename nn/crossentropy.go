@@ -2,7 +2,7 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// CrossEntropy is the loss of next-token prediction (1): the sum, over the tokens whose target counts, of
+// CrossEntropy is the loss of next-token prediction (section 1 of the paper): the sum, over the tokens whose target counts, of
 //
 //	−ln softmax(z)[target] = ln Σ e^z − z[target]
 //
@@ -29,7 +29,7 @@ func (l *CrossEntropy) Forward(logits, targets graph.Expr) graph.Expr {
 	}
 	y := targets.OneHot(v)                               // y_gt, 0 where ignored   (n, V)
 	counts := y.Sum()                                    // 1 or 0                  (n, 1)
-	nll := z.LogSumExp().Mul(counts).Sub(z.Mul(y).Sum()) // ln Σ e^z − z[target]    (n, 1)   (1)
+	nll := z.LogSumExp().Mul(counts).Sub(z.Mul(y).Sum()) // ln Σ e^z − z[target]    (n, 1)
 	loss := nll.SumAll()
 	if l.Sum {
 		return loss

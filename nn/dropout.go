@@ -10,7 +10,7 @@ type Dropout struct {
 	scope graph.Scope
 }
 
-// NewDropout drops at s with the site's probability.
+// NewDropout drops at the site with its probability.
 func NewDropout(at Site) *Dropout { return &Dropout{at.Dropout, at.Scope} }
 
 // Forward drops entries of x.

@@ -10,7 +10,7 @@ import (
 type MLP struct {
 	Fc, Proj Layer
 	Act      Layer
-	drop     float64
+	drop     *Dropout
 	scope    graph.Scope
 }
 
@@ -20,7 +20,7 @@ func NewMLP(at Site) *MLP {
 		Fc:    at.Affine(at.Sub("c_fc"), at.Embd, []int{at.Inner}, at.Bias, graph.Normal(0.02)),
 		Proj:  at.Affine(at.Sub("c_proj"), at.Inner, []int{at.Embd}, at.Bias, residual(at)),
 		Act:   at.Act,
-		drop:  at.Dropout,
+		drop:  NewDropout(at.At("dropout")),
 		scope: at.Scope,
 	}
 }
@@ -32,5 +32,5 @@ func residual(at Site) graph.Init { return graph.Normal(0.02 / math.Sqrt(2*float
 // Forward is act(x·w₁ + b₁)·w₂ + b₂, then dropout.
 func (l *MLP) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 	h := l.Act.Forward(l.Fc.Forward(x).In(l.scope)) // (n, f)
-	return l.Proj.Forward(h).In(l.scope).Dropout(l.drop)
+	return l.drop.Forward(l.Proj.Forward(h))
 }

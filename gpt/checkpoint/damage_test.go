@@ -168,6 +168,19 @@ func TestManifest(t *testing.T) {
 	}
 }
 
+// TestHugeFiles: sizes are judged before memory is taken for them.
+func TestHugeFiles(t *testing.T) {
+	for name, want := range map[string]string{manifestName: "the limit is", "weights": "want 145"} {
+		_, path := twoSaved(t)
+		if err := os.Truncate(filepath.Join(path, stepName(2), name), 1<<36); err != nil {
+			t.Skip(err) // no sparse files
+		}
+		if c := wantLoad(t, path, 1, 1); !strings.Contains(c.Refused[0].Error(), want) {
+			t.Errorf("%s: got %v, want %q", name, c.Refused, want)
+		}
+	}
+}
+
 // FuzzManifest: no text makes the decoder panic, what it accepts names no
 // path, and only one text means what it means.
 func FuzzManifest(f *testing.F) {

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,6 +162,9 @@ func failOnce(t *testing.T, step int, disk *faultyDisk) {
 		}
 		if left := strings.Join(names, " "); strings.Contains(left, tmpPrefix) || strings.Contains(left, trashPrefix) {
 			t.Errorf("operation %d, %v: left %s", at, disk.err, left)
+		}
+		if !slices.Contains(names, stepName(2)) {
+			t.Errorf("operation %d, %v: step 2 is left aside: %s", at, disk.err, names)
 		}
 	}
 	d.disk = &faultyDisk{at: never} // the disk has recovered

@@ -120,9 +120,6 @@ func (p *parser) offsets() (begin, end int) {
 	p.expect(',')
 	end = p.uint()
 	p.expect(']')
-	if p.err == nil && begin > end {
-		p.failf("data_offsets [%d, %d] run backwards", begin, end)
-	}
 	return begin, end
 }
 

@@ -86,6 +86,7 @@ func TestWriteErrors(t *testing.T) {
 		"UTF-8":          {{Name: "a\xff", F32: one}},
 		"reserved":       {{Name: "__metadata__", F32: one}},
 		"got 1 values":   {{Name: "a", Shape: []int{2}, F32: one}},
+		"want 0":         {{Name: "a", Shape: []int{0}, F32: one}},
 		"negative":       {{Name: "a", Shape: []int{-1}, F32: one}},
 		"overflows":      {{Name: "a", Shape: []int{1 << 30, 1 << 30, 1 << 30, 0}, F32: one}},
 		"rank is 9":      {{Name: "a", Shape: []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, F32: one}},

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // Exp is eˣ. In float32 it is 2ⁿ·eʳ with r = x − n·ln 2 in [−ln 2/2, ln 2/2] and Taylor's series of eʳ to r⁷, whose
-// remainder there is below 6e-9: 1.1 units in the last place, several times faster than going through float64.
+// remainder there is below 6e-9: 1.2 units in the last place, several times faster than going through float64.
 func Exp[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {
 		return T(math.Exp(y))

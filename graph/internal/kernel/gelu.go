@@ -73,9 +73,13 @@ const (
 	tanhB = 0.044715
 )
 
-func logistic[T Float](x T) (s, slope T) { // of 2u, and d(2u)/dx
-	u2 := 2 * tanhA * (x + tanhB*x*x*x)
-	return 1 / (1 + Exp(-u2)), 2 * tanhA * (1 + 3*tanhB*x*x)
+// logistic returns s = 1/(1 + e^(−2u)) and its derivative s(1−s)·2u', where 1−s = s·e^(−2u) does not cancel.
+func logistic[T Float](x T) (s, slope T) {
+	e := Exp(-2 * tanhA * (x + tanhB*x*x*x))
+	if s = 1 / (1 + e); s == 0 {
+		return 0, 0
+	}
+	return s, s * s * e * 2 * tanhA * (1 + 3*tanhB*x*x)
 }
 
 // GELUTanh computes y = ½x(1 + tanh u).
@@ -93,7 +97,7 @@ func GELUTanhBackward[T Float](p *Pool, dx, x, dy []T) {
 	p.Range(len(x), grain, func(from, to int) {
 		for i, v := range x[from:to] {
 			s, slope := logistic(v)
-			dx[from+i] = dy[from+i] * (s + v*s*(1-s)*slope)
+			dx[from+i] = dy[from+i] * (s + v*slope)
 		}
 	})
 }

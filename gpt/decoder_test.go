@@ -1,0 +1,240 @@
+package gpt
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// odd is a network in which no two sizes are equal: T 7, V 13, d 10, H 2, dρ 3, dh 4, f 11.
+func odd() Config {
+	return Config{BlockSize: 7, VocabSize: 13, NLayer: 2, NHead: 2, NEmbd: 10, QKSize: 3, VSize: 4, NInner: 11, Bias: true, Kernels: true}
+}
+
+// variants of a network, by what is unlike odd.
+func variants() map[string]Config {
+	list := map[string]Config{}
+	vary := func(name string, change func(*Config)) {
+		c := odd()
+		change(&c)
+		list[name] = c
+	}
+	vary("plain", func(*Config) {})
+	vary("tied", func(c *Config) { c.Tie = true })
+	vary("no bias", func(c *Config) { c.Bias = false })
+	vary("post-norm", func(c *Config) { c.Block = "post" })
+	vary("post-norm, tied, no bias", func(c *Config) { c.Block, c.Tie, c.Bias = "post", true, false })
+	vary("heads of the usual size", func(c *Config) { c.QKSize, c.VSize, c.NInner = 0, 0, 0 })
+	vary("adapters", func(c *Config) { c.LoraR, c.LoraAlpha = 3, 5 })
+	vary("adapter on c_attn, scaled by alpha", func(c *Config) {
+		c.LoraR, c.LoraAlpha, c.LoraScale, c.LoraTargets = 2, 0.7, "alpha", []string{"c_attn"}
+	})
+	vary("gelu_tanh", func(c *Config) { c.Activation = "gelu_tanh" })
+	vary("relu", func(c *Config) { c.Activation = "relu" })
+	vary("dropout", func(c *Config) { c.Dropout = 0.3 })
+	vary("dropout, post-norm, adapters", func(c *Config) { c.Dropout, c.Block, c.LoraR = 0.3, "post", 2 })
+	return list
+}
+
+func model64(t testing.TB, c Config, kernels bool, batch int) *Model {
+	t.Helper()
+	g := graph.New(graph.Float64, 3)
+	g.Kernels = kernels
+	m, err := New(g, c, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scramble(m.Params(), 4)
+	return m
+}
+
+// full is the model's forward pass over a whole window.
+type full struct {
+	m       *Model
+	program *graph.Program
+}
+
+func newFull(t testing.TB, m *Model) full {
+	t.Helper()
+	m.Graph.SetTraining(false)
+	p, err := graph.Compile(m.Logits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return full{m, p}
+}
+
+// last is the logits after these tokens, at most as many as the window holds: what stands behind them does not matter.
+func (f full) last(t testing.TB, tokens []int) []float64 {
+	t.Helper()
+	clear(f.m.Tokens.Ints())
+	copy(f.m.Tokens.Ints(), tokens)
+	if err := f.program.Run(); err != nil {
+		t.Fatal(err)
+	}
+	v := f.m.Config.VocabSize
+	return f.program.Value().Floats()[(len(tokens)-1)*v : len(tokens)*v]
+}
+
+func newDecoderOf(t testing.TB, m *Model) *Decoder {
+	t.Helper()
+	d, err := NewDecoder(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func feed(t testing.TB, d *Decoder, tokens ...int) []float64 {
+	t.Helper()
+	logits, err := d.Feed(tokens...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logits.Floats()
+}
+
+func sameLogits(t testing.TB, what string, got, want []float64) {
+	t.Helper()
+	if d := relative(got, want, 0); !(d <= 1e-12) {
+		t.Errorf("%s: off by %.2g of the logits, want at most 1e-12", what, d)
+	}
+}
+
+// Token by token the decoder sees what the full forward pass sees, also after the window has slid, twice.
+func TestDecoder(t *testing.T) {
+	for name, c := range variants() {
+		for _, kernels := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
+				m := model64(t, c, kernels, 1)
+				f, d := newFull(t, m), newDecoderOf(t, m)
+				rng := rand.New(rand.NewPCG(2, 2))
+				var window []int
+				for i := range 2*c.BlockSize + 2 {
+					if len(window) == c.BlockSize {
+						window = window[(c.BlockSize+1)/2:]
+					}
+					window = append(slices.Clone(window), rng.IntN(c.VocabSize))
+					got := feed(t, d, window[len(window)-1])
+					if !slices.Equal(d.Window(), window) {
+						t.Fatalf("token %d: window %v, want %v", i, d.Window(), window)
+					}
+					sameLogits(t, fmt.Sprintf("token %d", i), got, f.last(t, window))
+				}
+			})
+		}
+	}
+}
+
+func TestDecoderPrompts(t *testing.T) {
+	c := odd()
+	m := model64(t, c, true, 3) // as in training: a decoder has a batch of its own
+	f, d := newFull(t, m), newDecoderOf(t, m)
+	long := []int{5, 1, 4, 12, 0, 9, 2, 6, 5, 3, 8, 9, 7, 11, 10, 3}
+	for n := 1; n <= len(long); n++ {
+		d.Reset()
+		kept := long[max(0, n-c.BlockSize):n]
+		sameLogits(t, fmt.Sprintf("prompt of %d", n), feed(t, d, long[:n]...), f.last(t, kept))
+	}
+
+	// A prompt after others: it slides when the window is full.
+	d.Reset()
+	feed(t, d, long[:5]...)
+	sameLogits(t, "5 tokens and 4 more", feed(t, d, long[5:9]...), f.last(t, long[4:9]))
+
+	if _, err := d.Feed(); err == nil {
+		t.Error("an empty prompt was accepted")
+	}
+	for _, id := range []int{-1, 13, 1 << 40, -1 << 63} {
+		d.Reset()
+		feed(t, d, long[:3]...)
+		_, err := d.Feed(4, id, 5)
+		mustContain(t, err, "decoder", "token", fmt.Sprint(id), "0 … 12")
+		sameLogits(t, "after a refused id", feed(t, d, long[3:5]...), f.last(t, long[:5]))
+	}
+}
+
+// A decoder reads the parameters as they are, and leaves the model's own graph alone.
+func TestDecoderSharesParameters(t *testing.T) {
+	trainer := newTrainer(t, eventful())
+	m := trainer.Model
+	d := newDecoderOf(t, m)
+	before := feed(t, d, 3)
+	steps(t, trainer, 1)
+	d.Reset()
+	after := feed(t, d, 3)
+	if slices.Equal(before, after) {
+		t.Error("a step of training did not reach the decoder")
+	}
+	fresh := newDecoderOf(t, m)
+	if !slices.Equal(feed(t, fresh, 3), after) {
+		t.Error("two decoders of the same parameters differ")
+	}
+}
+
+func TestGenerate(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	draw := func(seed uint64, prompt ...int) (ids []int, err error) {
+		for id, err := range newDecoderOf(t, m).Generate(t.Context(), prompt, 30, NewSampler(seed)) {
+			if err != nil {
+				return ids, err
+			}
+			ids = append(ids, id)
+		}
+		return ids, nil
+	}
+	first, err := draw(1, 3, 4)
+	if err != nil || len(first) != 30 {
+		t.Fatalf("got %d tokens (%v), want 30", len(first), err)
+	}
+	if again, _ := draw(1, 3, 4); !slices.Equal(again, first) {
+		t.Error("the same seed wrote something else")
+	}
+	if other, _ := draw(2, 3, 4); slices.Equal(other, first) {
+		t.Error("another seed wrote the same")
+	}
+	if _, err := draw(1); err == nil {
+		t.Error("an empty prompt was accepted")
+	}
+	if _, err := draw(1, 13); err == nil {
+		t.Error("a token outside the vocabulary was accepted")
+	}
+
+	// Greedy writing is what the full forward pass says is likeliest.
+	f, greedy := newFull(t, m), NewSampler(1)
+	greedy.Temperature = 0
+	window := []int{3}
+	for id, err := range newDecoderOf(t, m).Generate(t.Context(), window, 6, greedy) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits := f.last(t, window)
+		if logits[id] != slices.Max(logits) && !(slices.Max(logits)-logits[id] < 1e-12) {
+			t.Errorf("after %v: token %d with logit %v, the largest is %v", window, id, logits[id], slices.Max(logits))
+		}
+		window = append(window, id)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	count := 0
+	for _, err := range newDecoderOf(t, m).Generate(ctx, []int{1}, 30, NewSampler(1)) {
+		if count++; count == 3 {
+			cancel()
+		}
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if count != 4 {
+		t.Errorf("yielded %d times, want 3 tokens and an error", count)
+	}
+	for range newDecoderOf(t, m).Generate(t.Context(), []int{1}, 30, NewSampler(1)) {
+		break // must not go on
+	}
+}

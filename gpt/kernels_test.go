@@ -1,0 +1,86 @@
+package gpt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"gorgonia.org/tensor"
+)
+
+// gradients of a whole model at random parameters and tokens, while training.
+func gradients(t *testing.T, dtype tensor.Dtype, c Config, kernels bool) (loss float64, grads map[string][]float64) {
+	t.Helper()
+	g := graph.New(dtype, 3)
+	g.Kernels = kernels
+	m, err := New(g, c, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := graph.Compile(m.Loss, m.Params()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scramble(m.Params(), 4)
+	rng := rand.New(rand.NewPCG(5, 5))
+	for i := range m.Tokens.Ints() {
+		m.Tokens.Ints()[i], m.Targets.Ints()[i] = rng.IntN(c.VocabSize), rng.IntN(c.VocabSize+1)-1 // some of them ignored
+	}
+	g.SetStep(6)
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	grads = map[string][]float64{}
+	for _, x := range m.Params() {
+		grads[x.Name()] = p.Grad(x).Floats()
+	}
+	return p.Loss(), grads
+}
+
+// A model with kernels is the model spelled out in stock operations: the loss and the gradient of every parameter,
+// adapted or frozen.
+func TestKernelsAgainstSpelled(t *testing.T) {
+	worst := map[tensor.Dtype]float64{}
+	for name, c := range variants() {
+		for dtype, tolerance := range map[tensor.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-3} {
+			t.Run(fmt.Sprintf("%s, %v", name, dtype), func(t *testing.T) {
+				a, fast := gradients(t, dtype, c, true)
+				b, spelled := gradients(t, dtype, c, false)
+				d := relative([]float64{a}, []float64{b}, 0)
+				if !(d <= tolerance) {
+					t.Errorf("loss: %v with kernels, %v spelled", a, b)
+				}
+				if len(fast) != len(spelled) {
+					t.Fatalf("%d parameters with kernels, %d spelled", len(fast), len(spelled))
+				}
+				var whole float64
+				for _, g := range spelled {
+					whole = max(whole, largest(g))
+				}
+				for p, g := range spelled {
+					d = relative(fast[p], g, whole)
+					if !(d <= tolerance) {
+						t.Errorf("gradient of %s: off by %.2g, want at most %.0e", p, d, tolerance)
+					}
+					worst[dtype] = max(worst[dtype], d)
+				}
+			})
+		}
+	}
+	t.Logf("largest differences: float64 %.2g, float32 %.2g", worst[graph.Float64], worst[graph.Float32])
+}
+
+// The spelled model trains as the model with kernels does.
+func TestSpelledTrainer(t *testing.T) {
+	c := eventful()
+	fast := newTrainer(t, c)
+	c.Kernels = false
+	spelled := newTrainer(t, c)
+	want := steps(t, fast, 3)
+	for i, p := range steps(t, spelled, 3) {
+		if d := relative([]float64{p.Loss, p.Norm}, []float64{want[i].Loss, want[i].Norm}, 0); !(d <= 1e-4) {
+			t.Errorf("step %d: loss %v and norm %v spelled, %v and %v with kernels", p.Step, p.Loss, p.Norm, want[i].Loss, want[i].Norm)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package gpt
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pkg/errors"
+)
+
+func TestResumeBitForBit(t *testing.T) {
+	c := eventful()
+	for _, at := range []int{0, 1, 5} {
+		whole := newTrainer(t, c)
+		want := steps(t, whole, 9)[at:]
+		wantEval, err := whole.Evaluate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		first := newTrainer(t, c)
+		steps(t, first, at)
+		if at > 0 {
+			if _, err := first.Evaluate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cp := saved(t, at, files(t, first))
+		again := c
+		again.MaxIters, again.EvalInterval, again.EvalIters, again.Threads, again.OutDir = 99, 3, 3, 2, "elsewhere"
+		second, err := Resume(again, whole.Corpus, whole.Tokenizer, cp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second.Done != at || second.Best != first.Best {
+			t.Errorf("resumed at step %d with best %v, want %d with %v", second.Done, second.Best, at, first.Best)
+		}
+		if diff := cmp.Diff(want, steps(t, second, 9-at)); diff != "" {
+			t.Errorf("resumed at %d, other steps (-uninterrupted +resumed):\n%s", at, diff)
+		}
+		if fingerprint(t, second) != fingerprint(t, whole) {
+			t.Errorf("resumed at %d: other weights or moments than the uninterrupted run's", at)
+		}
+		if e, err := second.Evaluate(t.Context()); err != nil || e != wantEval {
+			t.Errorf("resumed at %d: evaluation %v (%v), want %v", at, e, err, wantEval)
+		}
+	}
+}
+
+// replaced is the files with the content of one changed; a nil change leaves the file out.
+func replaced(t *testing.T, list []checkpoint.File, name string, change func([]byte) []byte) []checkpoint.File {
+	t.Helper()
+	var out []checkpoint.File
+	for _, f := range list {
+		if f.Name == name {
+			if change == nil {
+				continue
+			}
+			var b bytes.Buffer
+			if err := f.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			was := b.Bytes()
+			now := change(bytes.Clone(was))
+			if bytes.Equal(was, now) {
+				t.Fatalf("%s: the damage changes nothing", name)
+			}
+			f.Write = func(w io.Writer) error { _, err := w.Write(now); return err }
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func swap(old, new string) func([]byte) []byte {
+	return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }
+}
+
+// What does not belong to the run is refused, and the error says what it is.
+func TestResumeRefuses(t *testing.T) {
+	c := eventful()
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 2)
+	good := files(t, trainer)
+
+	for name, tc := range map[string]struct {
+		config func(*Config)
+		text   string
+		vocab  string // tokenizer's text, if another than the text
+		words  []string
+	}{
+		"width":      {config: func(c *Config) { c.NEmbd = 20 }, words: []string{"n_embd", "got 20", "want 16"}},
+		"two fields": {config: func(c *Config) { c.Seed, c.Beta2 = 8, 0.9 }, words: []string{"seed", "got 8", "want 7", "beta2"}},
+		"batch":      {config: func(c *Config) { c.BatchSize = 4 }, words: []string{"batch_size"}},
+		"dropout":    {config: func(c *Config) { c.Dropout = 0.1 }, words: []string{"dropout"}},
+		"spelled":    {config: func(c *Config) { c.Kernels = false }, words: []string{"kernels"}},
+		"schedule":   {config: func(c *Config) { c.LRDecayIters = 50 }, words: []string{"lr_decay_iters"}},
+		"text":       {text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256}},
+		"vocab_size": {vocab: verses + "#", words: []string{"vocab_size"}},
+		"vocabulary": {text: strings.ReplaceAll(verses, "?", "#"), words: []string{"sha256"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := c, verses
+			if tc.config != nil {
+				tc.config(&c)
+			}
+			if tc.text != "" {
+				s = tc.text
+			}
+			data, tok := corpus(t, s, c.BlockSize)
+			if tc.vocab != "" {
+				_, tok = corpus(t, tc.vocab, c.BlockSize)
+			}
+			_, err := Resume(c, data, tok, saved(t, 2, good))
+			mustContain(t, err, tc.words...)
+		})
+	}
+}
+
+// A vocabulary of the same size but of other characters is another one.
+func TestResumeOtherVocabulary(t *testing.T) {
+	c := tiny()
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 1)
+	_, other := corpus(t, strings.ReplaceAll(verses, "?", "#"), c.BlockSize)
+	if other.Size() != trainer.Tokenizer.Size() {
+		t.Fatal("the sizes were to be equal")
+	}
+	_, err := Resume(c, trainer.Corpus, other, saved(t, 1, files(t, trainer)))
+	mustContain(t, err, "vocabulary")
+}
+
+// Each file of a checkpoint may be whole for the manifest and yet be wrong.
+func TestResumeDamaged(t *testing.T) {
+	c := tiny()
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 3)
+	good := files(t, trainer)
+	for _, tc := range []struct {
+		file   string
+		change func([]byte) []byte
+		words  []string
+	}{
+		{stateFile, nil, []string{stateFile}},
+		{weightsFile, nil, []string{weightsFile}},
+		{optimizerFile, nil, []string{optimizerFile}},
+		{tokenizerFile, nil, []string{tokenizerFile}},
+		{stateFile, swap("{", ""), []string{stateFile}},
+		{stateFile, func(b []byte) []byte { return b[:len(b)/2] }, []string{stateFile}},
+		{stateFile, func(b []byte) []byte { return append(b, "{}"...) }, []string{stateFile}},
+		{stateFile, func(b []byte) []byte { return nil }, []string{stateFile}},
+		{stateFile, swap(`"step": 3`, `"step": 4`), []string{stateFile, "says step 4", "step 3"}},
+		{stateFile, swap(`"step": 3`, `"step": -3`), []string{stateFile, "step -3"}},
+		{stateFile, swap(`"step": 3`, `"step": 3.5`), []string{stateFile, "step"}},
+		{stateFile, swap(`"step": 3`, `"stop": 3`), []string{stateFile, "stop"}},
+		{stateFile, swap(`"format": 1`, `"format": 2`), []string{"format 2", "reads 1"}},
+		{stateFile, swap(`"batches": "`, `"batches": "AAAA`), []string{stateFile}},
+		{stateFile, swap(`"batches": "`, `"batches": "", "x": "`), []string{stateFile}},
+		{stateFile, swap(`"n_layer": 2`, `"n_layer": 3`), []string{"n_layer", "got 2", "want 3"}},
+		{stateFile, swap(`"n_layer": 2`, `"n_layers": 2`), []string{"n_layers"}},
+		{tokenizerFile, swap("{", "["), []string{tokenizerFile}},
+		{weightsFile, func(b []byte) []byte { return b[:len(b)-1] }, []string{"weights"}},
+		{weightsFile, func(b []byte) []byte { return nil }, []string{"weights"}},
+		{weightsFile, swap("wpe.weight", "wpe.wight_"), []string{"wpe.weight", "missing"}},
+		{optimizerFile, func(b []byte) []byte { return b[:100] }, []string{optimizerFile}},
+		{optimizerFile, swap("m.wpe.weight", "m.wpe.wight_"), []string{optimizerFile, "m.wpe.weight"}},
+		{optimizerFile, swap(`"shape":[8,16]`, `"shape":[16,8]`), []string{optimizerFile, "wpe.weight", "[16 8]", "[8 16]"}},
+		{optimizerFile, func(b []byte) []byte { copy(b[len(b)-4:], "\xff\xff\xff\xff"); return b }, []string{"not finite"}},
+	} {
+		_, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 3, replaced(t, good, tc.file, tc.change)))
+		if err == nil {
+			t.Errorf("%s: accepted, want an error with %q", tc.file, tc.words)
+			continue
+		}
+		mustContain(t, err, tc.words...)
+	}
+}
+
+// Numbers that no run could go on from are refused when they are to be saved: the checkpoint before stays.
+func TestNotFiniteIsNotSaved(t *testing.T) {
+	for what, damage := range map[string]func(*Trainer){
+		"h.1.mlp.c_fc.weight": func(t *Trainer) {
+			for _, p := range t.Model.Params() {
+				if p.Name() == "h.1.mlp.c_fc.weight" {
+					p.Tensor().Set(3, math.Inf(-1))
+				}
+			}
+		},
+		"v.wte.weight": func(t *Trainer) { _, v := moments(t, "wte.weight"); v[5] = float32(math.Inf(1)) },
+		"m.wpe.weight": func(t *Trainer) { m, _ := moments(t, "wpe.weight"); m[0] = float32(math.NaN()) },
+	} {
+		trainer := newTrainer(t, tiny())
+		path := t.TempDir()
+		dir, err := checkpoint.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		steps(t, trainer, 1)
+		if err := dir.Save(1, files(t, trainer)); err != nil {
+			t.Fatal(err)
+		}
+		steps(t, trainer, 1)
+		damage(trainer)
+		err = dir.Save(2, files(t, trainer))
+		mustContain(t, err, "not finite", what)
+		cp, err := checkpoint.Load(path)
+		if err != nil || cp.Step != 1 || len(cp.Refused) > 0 {
+			t.Fatalf("%s: the checkpoint of step 1 is not the newest any more (%v)", what, err)
+		}
+		if _, err := Resume(trainer.Config(), trainer.Corpus, trainer.Tokenizer, cp); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLoadModel(t *testing.T) {
+	trainer := newTrainer(t, eventful())
+	steps(t, trainer, 2)
+	list := files(t, trainer)
+	m, tok, err := LoadModel(emptyGraph(), saved(t, 2, list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !sameVocabulary(tok, trainer.Tokenizer) || m.Batch() != 1 {
+		t.Errorf("got another vocabulary, or batches of %d", m.Batch())
+	}
+	sameWeights(t, m, trainer.Model)
+
+	published := list[:2]
+	if published[0].Name != weightsFile || published[1].Name != configFile {
+		t.Fatal("the first two files were to be those that others read")
+	}
+	m, tok, err = LoadModel(emptyGraph(), saved(t, 2, published))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tok != nil {
+		t.Error("got a tokenizer from nowhere")
+	}
+	sameWeights(t, m, trainer.Model)
+
+	_, _, err = LoadModel(emptyGraph(), saved(t, 2, list[:1]))
+	mustContain(t, err, configFile)
+	_, _, err = LoadModel(emptyGraph(), saved(t, 2, list[1:]))
+	mustContain(t, err, weightsFile)
+	_, _, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
+	mustContain(t, err, "wte.weight", "[41 16]", "[41 15]")
+	_, _, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
+	mustContain(t, err, "n_embd")
+	if _, err := checkpoint.Load(t.TempDir()); !errors.Is(err, checkpoint.ErrNone) {
+		t.Errorf("got %v, want ErrNone", err)
+	}
+}

@@ -1,0 +1,190 @@
+package gpt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// verses is the text of these tests.
+const verses = `MILLER:
+The wheel goes round, the water pays no rent,
+And what I grind by day by night is spent.
+
+FERRYMAN:
+Then cross with me; the river has no door,
+And he who leaves a bank will find a shore.
+
+MILLER:
+I have a sack of flour and half a boat.
+Who weighs us both and tells if we shall float?
+
+FERRYMAN:
+The boat will tell. Sit down, and hold your bread,
+And keep your feet, my neighbour, and your head.
+`
+
+// tiny is a configuration that trains some thousand steps a second. Its sizes differ from one another.
+func tiny() Config {
+	c := Shakespeare()
+	c.BlockSize, c.BatchSize, c.NLayer, c.NHead, c.NEmbd = 8, 3, 2, 2, 16
+	c.QKSize, c.VSize = 5, 7
+	c.LearningRate, c.MinLR = 1e-2, 1e-3
+	c.MaxIters, c.WarmupIters, c.LRDecayIters = 40, 4, 40
+	c.EvalIters = 3
+	c.Seed = 7
+	return c
+}
+
+// eventful is tiny with all that a step can be made of.
+func eventful() Config {
+	c := tiny()
+	c.Dropout, c.GradientAccumulationSteps, c.Bias, c.Tie = 0.2, 2, true, false
+	return c
+}
+
+func corpus(t testing.TB, s string, blockSize int) (*text.Corpus, *text.Tokenizer) {
+	t.Helper()
+	tok, err := text.NewTokenizer(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := text.NewCorpus(s, tok, blockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, tok
+}
+
+func newTrainer(t testing.TB, c Config) *Trainer {
+	t.Helper()
+	data, tok := corpus(t, verses, c.BlockSize)
+	trainer, err := NewTrainer(c, data, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trainer
+}
+
+// steps does n steps and returns what each reported, without its time.
+func steps(t testing.TB, trainer *Trainer, n int) []Progress {
+	t.Helper()
+	var list []Progress
+	for range n {
+		p, err := trainer.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Took = 0
+		list = append(list, p)
+	}
+	return list
+}
+
+// fingerprint is the SHA-256 of the weights and of the optimizer's moments.
+func fingerprint(t testing.TB, trainer *Trainer) string {
+	t.Helper()
+	h := sha256.New()
+	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.writeMoments} {
+		if err := write(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// saved returns the checkpoint that these files make, loaded from a directory of its own.
+func saved(t testing.TB, step int, files []checkpoint.File) *checkpoint.Checkpoint {
+	t.Helper()
+	path := t.TempDir()
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := dir.Save(step, files); err != nil {
+		t.Fatal(err)
+	}
+	cp, err := checkpoint.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cp
+}
+
+func files(t testing.TB, trainer *Trainer) []checkpoint.File {
+	t.Helper()
+	list, err := trainer.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// scramble gives every parameter values near no special one: none stays at 0 or 1, where a missing term would not show.
+func scramble(params []graph.Expr, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, p := range params {
+		t := p.Tensor()
+		gain := len(t.Shape) == 1 && strings.HasSuffix(p.Name(), ".weight")
+		for i := range t.Len() {
+			x := 0.3 * rng.NormFloat64()
+			if gain {
+				x += 1
+			}
+			t.Set(i, x)
+		}
+	}
+}
+
+// relative is the metric of all comparisons of two computations: the largest difference, relative to the largest entry of
+// the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
+func relative(a, b []float64, whole float64) float64 {
+	if len(a) != len(b) || len(a) == 0 {
+		return math.NaN()
+	}
+	var diff float64
+	for i := range a {
+		diff = math.Max(diff, math.Abs(a[i]-b[i])) // unlike max of a comparison, NaN if one is
+	}
+	return diff / max(largest(a), largest(b), 1e-3*whole)
+}
+
+func largest(a []float64) (m float64) {
+	for _, x := range a {
+		m = math.Max(m, math.Abs(x))
+	}
+	return m
+}
+
+// mustContain is an error whose message holds all the words.
+func mustContain(t testing.TB, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("got no error, want one with %q", words)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("got error %q, want %q in it", err, w)
+		}
+	}
+}
+
+// moments are the optimizer's for the parameter of that name.
+func moments(trainer *Trainer, name string) (m, v []float32) {
+	trainer.optimizer.Moments(func(n string, mt, vt graph.Tensor) {
+		if n == name {
+			m, v = mt.F32, vt.F32
+		}
+	})
+	return m, v
+}

@@ -1,0 +1,314 @@
+package gpt
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// It learns: some hundred steps take the loss from that of guessing to well below that of the letters' frequencies.
+func TestTrainerLearns(t *testing.T) {
+	c := tiny()
+	c.MaxIters, c.LRDecayIters = 300, 300
+	trainer := newTrainer(t, c)
+	guess := math.Log(float64(trainer.Tokenizer.Size()))
+	list := steps(t, trainer, 300)
+	if first := list[0].Loss; !(math.Abs(first-guess) < 0.1) {
+		t.Errorf("loss %.3f in the first step, want about ln V = %.3f", first, guess)
+	}
+	var last float64
+	for _, p := range list[250:] {
+		last += p.Loss / 50
+	}
+	if !(last < 2.0) {
+		t.Errorf("loss %.3f after 300 steps, want below 2.0", last)
+	}
+	for i, p := range list {
+		if p.Step != i+1 || p.Tokens != 3*8 || p.LR != LearningRate(c, i) || p.FLOP != 24*FLOPsPerToken(trainer.Config()) {
+			t.Fatalf("step %d reports %+v", i+1, p)
+		}
+	}
+}
+
+func TestNewTrainerErrors(t *testing.T) {
+	data, tok := corpus(t, verses, 8)
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		words  []string
+	}{
+		"vocabulary": {func(c *Config) { c.VocabSize = 5 }, []string{"vocab_size: got 5", "different tokens"}},
+		"heads":      {func(c *Config) { c.NHead, c.QKSize = 3, 0 }, []string{"n_head"}},
+		"batch":      {func(c *Config) { c.BatchSize = 0 }, []string{"batch_size"}},
+		"rate":       {func(c *Config) { c.LearningRate = math.NaN() }, []string{"learning_rate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := tiny()
+			tc.change(&c)
+			_, err := NewTrainer(c, data, tok)
+			mustContain(t, err, tc.words...)
+		})
+	}
+	// A corpus made for shorter blocks is found out when a batch is drawn.
+	c := tiny()
+	c.BlockSize = 400
+	trainer, err := NewTrainer(c, data, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := trainer.Evaluate(t.Context()); err == nil {
+		t.Error("evaluated on a val split shorter than a block")
+	}
+	if _, err := trainer.EvaluateAll(t.Context(), nil); err == nil {
+		t.Error("evaluated on a val split shorter than a block")
+	}
+}
+
+// nanoGPT's get_lr at named iterations.
+func TestLearningRate(t *testing.T) {
+	c := Shakespeare() // 1e-3 to 1e-4, 100 of warm-up, 2000 iterations
+	for it, want := range map[int]float64{
+		0:     1e-3 * 1 / 101,
+		49:    1e-3 * 50 / 101,
+		99:    1e-3 * 100 / 101,
+		100:   1e-3,
+		575:   1e-4 + 9e-4*(1+math.Sqrt2/2)/2, // a quarter of the way down
+		1050:  5.5e-4,
+		1525:  1e-4 + 9e-4*(1-math.Sqrt2/2)/2,
+		2000:  1e-4,
+		2001:  1e-4,
+		90000: 1e-4,
+	} {
+		if got := LearningRate(c, it); !(math.Abs(got-want) <= 1e-15) {
+			t.Errorf("iteration %d: %v, want %v", it, got, want)
+		}
+	}
+	c.WarmupIters = 0
+	if got := LearningRate(c, 0); got != 1e-3 {
+		t.Errorf("without warm-up the first rate is %v, want 1e-3", got)
+	}
+	c.DecayLR = false
+	for _, it := range []int{0, 50, 5000} {
+		if got := LearningRate(c, it); got != 1e-3 {
+			t.Errorf("iteration %d without decay: %v, want 1e-3", it, got)
+		}
+	}
+}
+
+// The numbers of nanoGPT's estimate_mfu, 6N + 12·L·H·Q·T, with N the parameters without wpe; and, where the head is not
+// tied, without the table of the tokens, which is only looked up.
+func TestFLOPsPerToken(t *testing.T) {
+	shakespeare := Shakespeare()
+	shakespeare.VocabSize = 65
+	tied := GPT2()
+	tied.Tie = true
+	sizes := shakespeare
+	sizes.QKSize, sizes.VSize = 16, 48 // as many multiplications in both products as with 32 and 32
+	for name, tc := range map[string]struct {
+		c    Config
+		want float64
+	}{
+		"shakespeare":          {shakespeare, 6*(804_096-64*128) + 12*4*4*32*64},
+		"gpt2, tied":           {tied, 6*(124_439_808-1024*768) + 12*12*12*64*1024},
+		"gpt2":                 {GPT2(), 6*(163_087_441-1024*768-50257*768) + 12*12*12*64*1024},
+		"heads of other sizes": {sizes, 6*(804_096-64*128-4*128*4*16+4*16*4*128) + 6*4*64*4*64},
+	} {
+		if got := FLOPsPerToken(tc.c); got != tc.want {
+			t.Errorf("%s: %.0f, want %.0f", name, got, tc.want)
+		}
+	}
+}
+
+// Evaluating, as often as one likes, does not change what is trained.
+func TestEvaluateLeavesTrainingAlone(t *testing.T) {
+	quiet, busy := newTrainer(t, eventful()), newTrainer(t, eventful())
+	want := steps(t, quiet, 6)
+	var got []Progress
+	for i := range 6 {
+		for range i % 3 {
+			if _, err := busy.Evaluate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%2 == 0 {
+			if _, err := busy.EvaluateAll(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			feed(t, newDecoderOf(t, busy.Model), 1, 2, 3)
+		}
+		got = append(got, steps(t, busy, 1)...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps (-without +with evaluations):\n%s", diff)
+	}
+	if fingerprint(t, quiet) != fingerprint(t, busy) {
+		t.Error("evaluations changed the weights or the moments")
+	}
+}
+
+// lossOf is the loss without dropout of one block, fed in every row.
+func lossOf(t *testing.T, trainer *Trainer, split text.Split, start int) float64 {
+	t.Helper()
+	m, size := trainer.Model, trainer.config.BlockSize
+	for i := range m.Tokens.Ints() {
+		m.Tokens.Ints()[i], m.Targets.Ints()[i] = split[start+i%size], split[start+i%size+1]
+	}
+	m.Graph.SetTraining(false)
+	if err := trainer.forward.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return trainer.forward.Loss()
+}
+
+func TestEvaluateAll(t *testing.T) {
+	c := eventful()
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 20)
+	val := trainer.Corpus.Val
+	blocks := (len(val) - 1) / c.BlockSize
+	if blocks%c.BatchSize == 0 {
+		t.Fatalf("%d blocks fill batches of %d: the last was to be partial", blocks, c.BatchSize)
+	}
+	var calls []int
+	got, err := trainer.EvaluateAll(t.Context(), func(done, total int) {
+		if calls = append(calls, done); total != blocks {
+			t.Errorf("progress of %d blocks, want %d", total, blocks)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want float64
+	for i := range blocks {
+		want += lossOf(t, trainer, val, i*c.BlockSize) / float64(blocks)
+	}
+	if !(math.Abs(got-want) <= 1e-6*want) {
+		t.Errorf("got %.8f, want the mean over the blocks %.8f", got, want)
+	}
+	if n := len(calls); n != (blocks+c.BatchSize-1)/c.BatchSize || calls[n-1] != blocks {
+		t.Errorf("progress was reported at %v of %d", calls, blocks)
+	}
+}
+
+func TestEvaluate(t *testing.T) {
+	c := eventful()
+	c.EvalIters = 200
+	trainer := newTrainer(t, c)
+	if !math.IsInf(trainer.Best, 1) {
+		t.Errorf("best val loss %v before the first evaluation, want +Inf", trainer.Best)
+	}
+	steps(t, trainer, 20)
+	e, err := trainer.Evaluate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, part := range map[string]struct {
+		split text.Split
+		got   float64
+	}{"train": {trainer.Corpus.Train, e.Train}, "val": {trainer.Corpus.Val, e.Val}} {
+		var want float64 // over every start there is
+		n := len(part.split) - c.BlockSize
+		for start := range n {
+			want += lossOf(t, trainer, part.split, start) / float64(n)
+		}
+		if !(math.Abs(part.got-want) < 0.05) {
+			t.Errorf("%s: estimated %.4f, the mean over all blocks is %.4f", name, part.got, want)
+		}
+	}
+	if again, err := trainer.Evaluate(t.Context()); err != nil || again != e {
+		t.Errorf("the second time %v (%v), the first %v", again, err, e)
+	}
+	if trainer.Best != e.Val || e.BitsPerChar() != e.Val/math.Ln2 {
+		t.Errorf("best %v, bits %v of val loss %v", trainer.Best, e.BitsPerChar(), e.Val)
+	}
+	trainer.Best = 0.5
+	steps(t, trainer, 1)
+	if _, err := trainer.Evaluate(t.Context()); err != nil || trainer.Best != 0.5 {
+		t.Errorf("a worse evaluation replaced the best (%v): %v", err, trainer.Best)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := trainer.Evaluate(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancelling: %v", err)
+	}
+	if _, err := trainer.EvaluateAll(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("after cancelling: %v", err)
+	}
+}
+
+// Two micro-batches are one batch of twice the size, to rounding.
+func TestAccumulation(t *testing.T) {
+	two, one := tiny(), tiny()
+	two.GradientAccumulationSteps = 2
+	one.BatchSize = 6
+	two.GradClip, one.GradClip = 0.3, 0.3
+	a, b := newTrainer(t, two), newTrainer(t, one)
+	for range 5 {
+		p, q := steps(t, a, 1)[0], steps(t, b, 1)[0]
+		if !(math.Abs(p.Loss-q.Loss) <= 1e-6*q.Loss) || !(math.Abs(p.Norm-q.Norm) <= 1e-5*q.Norm) || p.Tokens != q.Tokens {
+			t.Errorf("step %d: 2×3 gives %+v, 1×6 %+v", p.Step, p, q)
+		}
+	}
+	want := b.Model.Params()
+	for i, p := range a.Model.Params() {
+		x, y := p.Tensor().Floats(), want[i].Tensor().Floats()
+		var diff float64
+		for j := range x {
+			diff = math.Max(diff, math.Abs(x[j]-y[j]))
+		}
+		if !(diff <= 1e-5) {
+			t.Errorf("%s: off by %.2g after 5 steps", p.Name(), diff)
+		}
+	}
+}
+
+// After the first step m = (1 − β₁)·g and v = (1 − β₂)·g², with g clipped over all parameters together.
+func TestClip(t *testing.T) {
+	for _, clip := range []float64{0, 1e-3, 1e3} {
+		c := eventful()
+		c.GradClip = clip
+		trainer := newTrainer(t, c)
+		norm := steps(t, trainer, 1)[0].Norm
+		var m2, v1 float64
+		trainer.optimizer.Moments(func(_ string, m, v graph.Tensor) {
+			for i := range m.Len() {
+				m2 += m.At(i) * m.At(i)
+				v1 += v.At(i)
+			}
+		})
+		want := norm
+		if clip > 0 {
+			want = min(norm, clip)
+		}
+		if got := math.Sqrt(m2) / (1 - c.Beta1); !(math.Abs(got-want) <= 1e-4*want) {
+			t.Errorf("clip %v: the first moment is of a gradient of norm %.6g, want %.6g (before clipping %.6g)", clip, got, want, norm)
+		}
+		if got := math.Sqrt(v1 / (1 - c.Beta2)); !(math.Abs(got-want) <= 1e-4*want) {
+			t.Errorf("clip %v: the second moment is of a gradient of norm %.6g, want %.6g", clip, got, want)
+		}
+	}
+}
+
+// With adapters the base stays as it is, and is not decayed either.
+func TestAdaptersAlone(t *testing.T) {
+	c := tiny()
+	c.LoraR, c.WeightDecay = 2, 10
+	trainer := newTrainer(t, c)
+	before := map[string][]float64{}
+	for _, p := range trainer.Model.Params() {
+		before[p.Name()] = p.Tensor().Floats()
+	}
+	steps(t, trainer, 3)
+	for _, p := range trainer.Model.Params() {
+		moved := !cmp.Equal(before[p.Name()], p.Tensor().Floats())
+		if adapter := strings.Contains(p.Name(), ".lora_"); moved != adapter {
+			t.Errorf("%s: changed %v", p.Name(), moved)
+		}
+	}
+}

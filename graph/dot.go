@@ -1,0 +1,151 @@
+package graph
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Dot writes a picture of the forward pass in Graphviz's language, to be drawn with "dot -Tsvg". It holds the operations
+// below the given scope, such as "h.0" for one block or "" for everything, in a frame for every layer, with the
+// parameters as boxes and what comes from outside as plain text. The same model gives the same bytes.
+func (g *Graph) Dot(w io.Writer, scope string) error {
+	if g.err != nil {
+		return g.err
+	}
+	p := &picture{g: g, w: bufio.NewWriter(w), root: &frame{path: scope}, id: map[*G.Node]string{}}
+	p.frames = map[string]*frame{scope: p.root}
+	p.collect()
+	if len(p.edges) == 0 {
+		return errors.Errorf("no operation is made in %q", scope)
+	}
+	p.print(`digraph %q {`, "pedestrian "+scope)
+	p.print(`	graph [fontname="Helvetica", fontsize=12, labeljust=l, color="#9aa5b1", nodesep=0.3, ranksep=0.35]`)
+	p.print(`	node [fontname="Helvetica", fontsize=11, shape=box, height=0.3, margin="0.12,0.05"]`)
+	p.print(`	edge [color="#52606d", arrowsize=0.6]`)
+	p.draw(p.root, "	")
+	for _, s := range p.stubs {
+		p.print(`	%s`, s)
+	}
+	for _, e := range p.edges {
+		p.print(`	%s`, e)
+	}
+	p.print(`}`)
+	return errors.Wrap(p.w.Flush(), "dot")
+}
+
+// picture is what Dot draws: frames inside frames, then what has no frame.
+type picture struct {
+	g      *Graph
+	w      *bufio.Writer
+	root   *frame
+	frames map[string]*frame
+	id     map[*G.Node]string
+	stubs  []string
+	edges  []string
+}
+
+type frame struct {
+	path   string
+	boxes  []string
+	inside []*frame
+}
+
+func (p *picture) print(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
+
+func (p *picture) collect() {
+	p.g.forward(func(n *G.Node, at origin) {
+		if at.leaf() || !within(at.scope, p.root.path) {
+			return
+		}
+		to := p.box(n)
+		for _, operand := range p.g.operands(n) {
+			p.edges = append(p.edges, fmt.Sprintf("%s -> %s", p.box(operand), to))
+		}
+	})
+}
+
+// box gives a node its place in the picture and returns its name there.
+func (p *picture) box(n *G.Node) string {
+	if id, ok := p.id[n]; ok {
+		return id
+	}
+	id := fmt.Sprintf("n%d", len(p.id))
+	p.id[n] = id
+	at := p.g.origin[n.ID()]
+	x, leaf := p.g.leafOf(n)
+	inside := within(at.scope, p.root.path)
+	label, _, _ := strings.Cut(at.op, " to ") // of a reshape, which says its shape already
+	shape, style := n.Shape(), `style="rounded,filled", fillcolor=white`
+	switch {
+	case leaf && inside:
+		label, shape = strings.TrimPrefix(strings.TrimPrefix(x.name, at.scope), "."), x.shape
+		if style = `style=filled, fillcolor="#dbe7f5", color="#7b97b8"`; !p.g.trained(x) {
+			style = `shape=plaintext, fontcolor="#52606d"`
+		}
+	case leaf:
+		label, shape, style = x.name, x.shape, `shape=plaintext, fontcolor="#52606d"`
+	case !inside:
+		label, style = strings.TrimSpace(at.scope+" "+label), `shape=plaintext, fontcolor="#52606d"`
+	}
+	box := fmt.Sprintf(`%s [label="%s\n%s", %s]`, id, escape(label), sizes(shape), style)
+	if !inside {
+		p.stubs = append(p.stubs, box)
+		return id
+	}
+	f := p.frame(at.scope)
+	f.boxes = append(f.boxes, box)
+	return id
+}
+
+// frame finds the frame of a scope, or hangs it into that of the scope around it.
+func (p *picture) frame(path string) *frame {
+	if f, ok := p.frames[path]; ok {
+		return f
+	}
+	f := &frame{path: path}
+	p.frames[path] = f
+	around := p.root
+	if up := parent(path); up != p.root.path && within(up, p.root.path) {
+		around = p.frame(up)
+	}
+	around.inside = append(around.inside, f)
+	return f
+}
+
+func (p *picture) draw(f *frame, indent string) {
+	inner := indent
+	if f.path != "" {
+		label := f.path
+		if f != p.root {
+			label = strings.TrimPrefix(strings.TrimPrefix(f.path, parent(f.path)), ".")
+		}
+		p.print(`%ssubgraph "cluster_%s" {`, indent, escape(f.path))
+		inner += "	"
+		p.print(`%slabel="%s"`, inner, escape(label))
+		p.print(`%sstyle="rounded,filled"; fillcolor="#0000000a"`, inner)
+	}
+	for _, box := range f.boxes {
+		p.print("%s%s", inner, box)
+	}
+	for _, g := range f.inside {
+		p.draw(g, inner)
+	}
+	if f.path != "" {
+		p.print("%s}", indent)
+	}
+}
+
+func escape(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }
+
+func sizes(shape tensor.Shape) string {
+	if shape.IsScalar() {
+		return "scalar"
+	}
+	return fmt.Sprint(shape)
+}

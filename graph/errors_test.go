@@ -1,0 +1,174 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	pkgerrors "github.com/pkg/errors"
+)
+
+// TestErrorMessages: the layer, the operation, the operands by name and shape, and what is wrong. The first error counts.
+func TestErrorMessages(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		build func(s Scope, x Expr) Expr // x is (16, 32)
+	}{
+		{"h.3.ln_1: mul (16, 32), h.3.ln_1.weight (48): shapes differ and do not broadcast", func(s Scope, x Expr) Expr {
+			s = s.Sub("ln_1")
+			return x.Scale(2).In(s).Mul(s.Param("weight", Const(1), 48))
+		}},
+		{"h.3: add x (16, 32), h.3.y (2, 16, 32): shapes differ and do not broadcast", func(s Scope, x Expr) Expr {
+			return x.In(s).Add(s.Param("y", Const(1), 2, 16, 32))
+		}},
+		{"h.3: matmul x (16, 32), h.3.w (31, 4): inner sizes 32 and 31 differ", func(s Scope, x Expr) Expr {
+			return x.In(s).MatMul(s.Param("w", Const(1), 31, 4))
+		}},
+		{"h.3: linear x (16, 32), h.3.w (31, 4): 32 features, the weight takes 31", func(s Scope, x Expr) Expr {
+			y, _ := Linear(x.In(s), s.Param("w", Const(1), 31, 4), Expr{})
+			return y
+		}},
+		{"h.3: linear x (16, 32), h.3.w (32, 4), h.3.b (5): a bias of 5 for 4 outputs", func(s Scope, x Expr) Expr {
+			y, _ := Linear(x.In(s), s.Param("w", Const(1), 32, 4), s.Param("b", Const(1), 5))
+			return y
+		}},
+		{"h.3: layernorm x (16, 32), h.3.w (33): 33 gains for 32 features", func(s Scope, x Expr) Expr {
+			y, _ := LayerNorm(x.In(s), s.Param("w", Const(1), 33), Expr{}, 1e-5)
+			return y
+		}},
+		{"h.3: reshape to (5, 5) x (16, 32): 512 entries cannot become 25", func(s Scope, x Expr) Expr { return x.In(s).Reshape(5, 5) }},
+		{"h.3: columns 30:33 x (16, 32): no such columns", func(s Scope, x Expr) Expr { return x.In(s).Cols(30, 33) }},
+		{"h.3: join x (16, 32), h.3.y (15, 2): 16 and 15 rows", func(s Scope, x Expr) Expr {
+			return x.In(s).Join(s.Param("y", Const(1), 15, 2))
+		}},
+		{"h.3: mean (): a scalar has no last axis", func(s Scope, x Expr) Expr { return x.In(s).SumAll().Mean() }},
+		{"h.3: rows x (16, 32), h.3.ids (4): ids up to 16 for 16 rows", func(s Scope, x Expr) Expr {
+			return x.In(s).Rows(s.Ints("ids", 4, 17, -1))
+		}},
+		{"h.3: rows x (16, 32), h.3.ids (4): ids up to 16 for 16 rows", func(s Scope, x Expr) Expr {
+			y, _ := Gather(x.In(s), s.Ints("ids", 4, 17, -1))
+			return y
+		}},
+		{"h.3: rows x (16, 32), x (16, 32): integers declared by Ints are needed", func(s Scope, x Expr) Expr { return x.In(s).Rows(x) }},
+		{"h.3: one-hot h.3.ids (4): ids up to 16 for 16 classes", func(s Scope, x Expr) Expr { return s.Ints("ids", 4, 17, -1).OneHot(16) }},
+		{"h.3: cross entropy x (16, 32), h.3.ids (16): ids up to 32 for 32 classes", func(s Scope, x Expr) Expr {
+			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 16, 33, -1), true)
+			return y
+		}},
+		{"h.3: cross entropy x (16, 32), h.3.ids (15): 16 rows of logits for 15 targets", func(s Scope, x Expr) Expr {
+			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 15, 32, -1), true)
+			return y
+		}},
+		{"h.3: add x (16, 32), (): an operand is empty or of another graph", func(s Scope, x Expr) Expr { return x.In(s).Add(Expr{}) }},
+		{"h.3: mul (), x (16, 32): an operand is empty or of another graph", func(s Scope, x Expr) Expr { return Expr{}.Mul(x.In(s)) }},
+		{"h.3: scale by 2 (): an operand is empty or of another graph", func(s Scope, x Expr) Expr { return Expr{}.In(s).Scale(2) }},
+		{"h.3: mul x (16, 32), x (16, 32): an operand is empty or of another graph", func(s Scope, x Expr) Expr {
+			return x.In(s).Mul(New(Float64, 1).Root().Value("x", Const(1), 16, 32))
+		}},
+		{"h.3.attn: 5 heads do not divide 32 features", func(s Scope, x Expr) Expr {
+			s.Sub("attn").Failf("%d heads do not divide %d features", 5, 32)
+			s.Sub("mlp").Failf("a second error")
+			return x
+		}},
+		{"h.3: wrap x (16, 32): no such operation", func(s Scope, x Expr) Expr {
+			return x.In(s).Wrap(nil, errors.New("no such operation"))
+		}},
+	} {
+		g := New(Float64, 1)
+		x := g.Root().Value("x", Normal(1), 16, 32)
+		y := c.build(g.Root().Sub("h.%d", 3), x)
+		for _, e := range []Expr{y.Add(x).Mean(), y.Exp().SumAll()} { // what follows passes it on
+			if e.Shape() != nil || e.Node() != nil {
+				t.Errorf("%s: a result after the failure has shape %v", c.want, e.Shape())
+			}
+		}
+		_, err := Compile(y.SumAll(), x)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+			continue
+		}
+		if _, ok := err.(interface{ StackTrace() pkgerrors.StackTrace }); !ok {
+			t.Errorf("%s: no stack", c.want)
+		}
+	}
+}
+
+// TestSizesAreCheckedBeforeAllocation: none of these would fit anywhere.
+func TestSizesAreCheckedBeforeAllocation(t *testing.T) {
+	const limits = "every size must be positive and the whole at most 2^40 entries"
+	for _, shape := range [][]int{{0}, {-1}, {3, 0}, {-3, -5}, {1<<40 + 1}, {1 << 20, 1 << 21}, {1 << 62, 1 << 62}, {1 << 40, 1 << 24}} {
+		for _, declare := range []func(s Scope) Expr{
+			func(s Scope) Expr { return s.Param("weight", Const(0), shape...) },
+			func(s Scope) Expr { return s.Value("weight", Const(0), shape...) },
+		} {
+			g := New(Float32, 1)
+			declare(g.Root().Sub("wte"))
+			err := g.Err()
+			if err == nil || !strings.HasPrefix(err.Error(), "wte.weight: shape (") || !strings.HasSuffix(err.Error(), limits) {
+				t.Errorf("%v: got %v", shape, err)
+			}
+		}
+	}
+	for _, n := range []int{0, -1, 1 << 50} {
+		g := New(Float32, 1)
+		g.Root().Ints("tokens", n, 2, -1)
+		if want, err := fmt.Sprintf("tokens: %d integers: at least 1 and at most 2^40 are needed", n), g.Err(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	if _, err := Compile(Expr{}); err == nil || !strings.Contains(err.Error(), "the expression is empty") {
+		t.Errorf("nothing: got %v", err)
+	}
+	g := New(Float64, 1)
+	if _, err := Compile(Expr{}.In(g.Root())); err == nil || !strings.Contains(err.Error(), "the expression is empty") {
+		t.Errorf("nothing of a graph: got %v", err)
+	}
+	x := g.Root().Param("x", Normal(1), 2, 3)
+	if _, err := Compile(x.Square(), x); err == nil || err.Error() != "the gradient of a scalar is needed, not of shape (2, 3)" {
+		t.Errorf("a matrix: got %v", err)
+	}
+	other := New(Float64, 1).Root().Param("other", Normal(1), 2, 3)
+	if _, err := Compile(x.SumAll(), other); err == nil || err.Error() != `"other" is empty or of another graph` {
+		t.Errorf("another graph's parameter: got %v", err)
+	}
+}
+
+// TestRunRefusesIdsOutOfRange: before anything is computed, with the input, the place and the range.
+func TestRunRefusesIdsOutOfRange(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		g := New(Float64, 1)
+		g.Kernels = kernels
+		table := g.Root().Param("wte.weight", Normal(1), 5, 3)
+		ids, targets := g.Root().Ints("tokens", 2, 5, -1), g.Root().Ints("targets", 2, 3, -1)
+		rows := table.Rows(ids)
+		if y, ok := Gather(table, ids); ok {
+			rows = y
+		}
+		loss, ok := CrossEntropy(rows, targets, true)
+		if !ok {
+			loss = rows.Mul(targets.OneHot(3)).SumAll()
+		}
+		p := mustCompile(t, loss, table)
+		for _, c := range []struct {
+			ids, targets [2]int
+			want         string
+		}{
+			{[2]int{0, 5}, [2]int{}, "tokens[1] is 5, not in 0 … 4"},
+			{[2]int{-2, 0}, [2]int{}, "tokens[0] is -2, not in 0 … 4"},
+			{[2]int{-1, 0}, [2]int{}, "tokens[0] is -1, not in 0 … 4"}, // there is no row for an ignored one
+			{[2]int{4, 0}, [2]int{0, 3}, "targets[1] is 3, not in 0 … 2"},
+			{[2]int{4, 0}, [2]int{-1, 2}, ""}, // and a target may be ignored
+		} {
+			copy(ids.Ints(), c.ids[:])
+			copy(targets.Ints(), c.targets[:])
+			err := p.Run()
+			if got := fmt.Sprint(err); got != c.want && !(err == nil && c.want == "") {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+func random[T Float](rng *rand.Rand, n int) []T {
+	x := make([]T, n)
+	for i := range x {
+		x[i] = T(rng.NormFloat64())
+	}
+	return x
+}
+
+// epsilon is half the distance from 1 to the next number.
+func epsilon[T Float]() float64 {
+	if _, ok := any(T(0)).(float32); ok {
+		return 0x1p-24
+	}
+	return 0x1p-53
+}
+
+func (m Matrix[T]) at(i, j int) float64 {
+	if m.Trans {
+		i, j = j, i
+	}
+	return float64(m.Data[i*m.Stride+j])
+}
+
+// randomMatrix has its rows further apart than they are wide.
+func randomMatrix[T Float](rng *rand.Rand, rows, cols int, trans bool) Matrix[T] {
+	if trans {
+		rows, cols = cols, rows
+	}
+	stride := cols + rng.IntN(4)
+	return Matrix[T]{random[T](rng, rows*stride), stride, trans}
+}
+
+func TestGemm(t *testing.T) {
+	t.Run("float32", testGemm[float32])
+	t.Run("float64", testGemm[float64])
+}
+
+func testGemm[T Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	sizes := []int{1, 2, 3, 5, 17, 63, 65, 129, 193, 197}
+	for range 60 {
+		m, n, k := sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))]
+		a := randomMatrix[T](rng, m, k, rng.IntN(2) == 0)
+		b := randomMatrix[T](rng, k, n, rng.IntN(2) == 0)
+		c := randomMatrix[T](rng, m, n, false)
+		alpha, beta := T([]float64{1, -0.7}[rng.IntN(2)]), T([]float64{0, 1, 0.5}[rng.IntN(3)])
+		if beta == 0 { // what was there must not matter
+			for i := range m {
+				c.Data[i*c.Stride+rng.IntN(n)] = T(math.NaN())
+			}
+		}
+		t.Run(fmt.Sprintf("%dx%dx%d/%t/%t/%g/%g", m, n, k, a.Trans, b.Trans, alpha, beta), func(t *testing.T) {
+			got := Mat(slices.Clone(c.Data), c.Stride)
+			GemmSerial(m, n, k, alpha, a, b, beta, got)
+			checkGemm(t, m, n, k, alpha, a, b, beta, c, got)
+			for _, threads := range []int{1, 2, 8} {
+				again := slices.Clone(c.Data)
+				Gemm(NewPool(threads), m, n, k, alpha, a, b, beta, Mat(again, c.Stride))
+				if !sameBits(again, got.Data) {
+					t.Errorf("%d threads: other bits than in series", threads)
+				}
+			}
+		})
+	}
+}
+
+// checkGemm compares with sums in float64, and looks at the gaps between the rows, which are nobody's business.
+func checkGemm[T Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T], beta T, before, got Matrix[T]) {
+	t.Helper()
+	for i := range m {
+		for j := range got.Stride {
+			at := i*got.Stride + j
+			if j >= n {
+				if got.Data[at] != before.Data[at] {
+					t.Fatalf("entry (%d, %d), behind the row's end, was written", i, j)
+				}
+				continue
+			}
+			var want, size float64
+			for l := range k {
+				want += a.at(i, l) * b.at(l, j)
+				size += math.Abs(a.at(i, l) * b.at(l, j))
+			}
+			want, size = float64(alpha)*want, math.Abs(float64(alpha))*size
+			if beta != 0 {
+				want += float64(beta) * float64(before.Data[at])
+				size += math.Abs(float64(before.Data[at]))
+			}
+			if d, tol := math.Abs(float64(got.Data[at])-want), float64(k+4)*epsilon[T]()*size; !(d <= tol) {
+				t.Fatalf("entry (%d, %d): got %v, want %v", i, j, got.Data[at], want)
+			}
+		}
+	}
+}
+
+func sameBits[T Float](a, b []T) bool {
+	return slices.EqualFunc(a, b, func(x, y T) bool {
+		return math.Float64bits(float64(x)) == math.Float64bits(float64(y))
+	})
+}
+
+// TestSgemvClearsTooMuch documents why a single row goes through Sgemm: gonum v0.17.0's Sgemv with a transposed matrix and
+// beta = 0 clears all of the slice that it is given, not only the result in it.
+func TestSgemvClearsTooMuch(t *testing.T) {
+	const sentinel = 7
+	y := []float32{sentinel, sentinel, sentinel, sentinel}
+	gonum.Implementation{}.Sgemv(blas.Trans, 1, 2, 1, []float32{1, 2}, 2, []float32{1}, 1, 0, y, 1)
+	if y[2] == sentinel && y[3] == sentinel {
+		t.Log("gonum keeps to the result's length: gemmTile could call Sgemv for a single row")
+	}
+	c := []float32{sentinel, sentinel, sentinel, sentinel}
+	GemmSerial(1, 2, 1, 1, Mat([]float32{1}, 1), Mat([]float32{1, 2}, 2), 0, Mat(c, 4))
+	if want := []float32{1, 2, sentinel, sentinel}; !slices.Equal(c, want) {
+		t.Errorf("got %v, want %v", c, want)
+	}
+}
+
+func BenchmarkGemm(b *testing.B) {
+	for _, s := range []struct {
+		name    string
+		m, n, k int
+		ta, tb  bool
+	}{
+		{"y=xw", 768, 512, 128, false, false},
+		{"dx=dy·wT", 768, 128, 512, false, true},
+		{"dw=xT·dy", 128, 512, 768, true, false},
+		{"scores", 64, 64, 32, false, true},
+	} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/threads=%d", s.name, threads), func(b *testing.B) {
+				rng, p := rand.New(rand.NewPCG(1, 2)), NewPool(threads)
+				x, w := randomMatrix[float32](rng, s.m, s.k, s.ta), randomMatrix[float32](rng, s.k, s.n, s.tb)
+				y := make([]float32, s.m*s.n)
+				for b.Loop() {
+					Gemm(p, s.m, s.n, s.k, 1, x, w, 0, Mat(y, s.n))
+				}
+				b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "GFLOP/s")
+			})
+		}
+	}
+}

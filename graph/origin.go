@@ -1,0 +1,72 @@
+package graph
+
+import (
+	"slices"
+	"strings"
+
+	G "gorgonia.org/gorgonia"
+)
+
+// origin is where and as what a node was made. What an operation of Expr builds besides its result, such as the axes
+// stretched for a broadcast, has none, and neither has the backward pass: so the nodes with an origin are the forward
+// pass in the words of Expr.
+type origin struct{ scope, op string }
+
+func (o origin) leaf() bool { return o.op == "" }
+
+// within says whether path is the scope or inside it; everything is inside "".
+func within(path, scope string) bool {
+	return scope == "" || path == scope || strings.HasPrefix(path, scope+".")
+}
+
+// forward calls f for every node of the forward pass in the order in which they were made.
+func (g *Graph) forward(f func(n *G.Node, at origin)) {
+	for _, n := range g.g.AllNodes() {
+		if at, ok := g.origin[n.ID()]; ok {
+			f(n, at)
+		}
+	}
+}
+
+// operands are the nodes of the forward pass that n is made of, each once.
+func (g *Graph) operands(n *G.Node) (found []*G.Node) {
+	seen := map[*G.Node]bool{}
+	var visit func(n *G.Node)
+	visit = func(n *G.Node) {
+		for it := g.g.From(n.ID()); it.Next(); {
+			child := it.Node().(*G.Node)
+			if seen[child] {
+				continue
+			}
+			seen[child] = true
+			if _, ok := g.origin[child.ID()]; ok {
+				found = append(found, child)
+			} else {
+				visit(child)
+			}
+		}
+	}
+	visit(n)
+	return found
+}
+
+// parent is the scope around path. A numbered one, such as "h.3", stands for itself: nothing is in "h" alone.
+func parent(path string) string {
+	dot := strings.LastIndexByte(path, '.')
+	if dot >= 0 && dot+1 < len(path) && path[dot+1] >= '0' && path[dot+1] <= '9' {
+		dot = strings.LastIndexByte(path[:dot], '.')
+	}
+	return path[:max(0, dot)]
+}
+
+func (g *Graph) leafOf(n *G.Node) (Expr, bool) {
+	i := slices.IndexFunc(g.leaves, func(x Expr) bool { return x.node == n })
+	if i < 0 {
+		return Expr{}, false
+	}
+	return g.leaves[i], true
+}
+
+func (g *Graph) trained(x Expr) bool {
+	return slices.ContainsFunc(g.params, func(p Expr) bool { return p.node == x.node })
+}

@@ -1,0 +1,175 @@
+package graph
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pedestrian-ml/pedestrian/"
+
+// sourceFile is a Go file of the module; the paths are relative to its root.
+type sourceFile struct {
+	path, dir string
+	test      bool
+	imports   []string
+	syntax    *ast.File
+}
+
+func (f sourceFile) top() string {
+	top, _, _ := strings.Cut(f.dir, "/")
+	return top
+}
+
+func sources(t *testing.T) (files []sourceFile) {
+	t.Helper()
+	root := os.DirFS("..")
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		syntax, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", path), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		f := sourceFile{path: path, dir: filepath.ToSlash(filepath.Dir(path)), test: strings.HasSuffix(path, "_test.go"), syntax: syntax}
+		for _, s := range syntax.Imports {
+			name, err := strconv.Unquote(s.Path.Value)
+			if err != nil {
+				return err
+			}
+			f.imports = append(f.imports, name)
+		}
+		files = append(files, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func inTree(path, tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") }
+
+// byHand says whether a file of verify holds formulas by hand: backward passes, or the arithmetic of matrices.
+func (f sourceFile) byHand() bool {
+	if f.top() != "verify" || f.test {
+		return false
+	}
+	for _, d := range f.syntax.Decls {
+		d, ok := d.(*ast.FuncDecl)
+		if ok && (strings.HasSuffix(d.Name.Name, "Backward") || d.Recv != nil && receiver(d) == "Matrix") {
+			return true
+		}
+	}
+	return false
+}
+
+func receiver(d *ast.FuncDecl) string {
+	name := ""
+	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return true
+	})
+	return name
+}
+
+// TestImportDirections: graph ← nn ← gpt ← verify and examples, and Gorgonia behind graph.
+func TestImportDirections(t *testing.T) {
+	allowed := map[string][]string{ // what of ours the program's own files may import
+		"graph":    {"graph/internal"},
+		"nn":       {"graph"},
+		"gpt":      {"graph", "nn", "gpt"},
+		"verify":   {"graph", "nn", "gpt"},
+		"examples": {"graph", "nn", "gpt", "verify", "examples"},
+	}
+	seen, hand := map[string]bool{}, 0
+	for _, f := range sources(t) {
+		seen[f.top()] = true
+		if f.byHand() {
+			hand++
+		}
+		for _, path := range f.imports {
+			ours, isOurs := strings.CutPrefix(path, module)
+			switch {
+			case inTree(path, "gorgonia.org/gorgonia") || inTree(path, "gorgonia.org/tensor"):
+				if f.dir != "graph" {
+					t.Errorf("%s imports %s: only graph may", f.path, path)
+				}
+			case inTree(path, "gonum.org/v1/plot") || strings.HasPrefix(path, "github.com/schollz/progressbar"):
+				if f.top() != "examples" {
+					t.Errorf("%s imports %s: only examples may", f.path, path)
+				}
+			case !isOurs || f.test:
+			case f.byHand():
+				t.Errorf("%s, with formulas by hand, imports %s: it may import nothing of ours", f.path, path)
+			default:
+				ok := false
+				for _, tree := range allowed[f.top()] {
+					ok = ok || inTree(ours, tree)
+				}
+				if !ok {
+					t.Errorf("%s imports %s: it may import %v", f.path, path, allowed[f.top()])
+				}
+			}
+		}
+	}
+	for top := range allowed {
+		if !seen[top] {
+			t.Errorf("no file in %s", top)
+		}
+	}
+	for top := range seen {
+		if _, ok := allowed[top]; !ok {
+			t.Errorf("%s is no package of the house", top)
+		}
+	}
+	if hand < 5 {
+		t.Errorf("%d files of formulas by hand in verify, at least 5 are there", hand)
+	}
+}
+
+// TestEveryPackageHasADocSentence: "Package graph …", or a comment on a command.
+func TestEveryPackageHasADocSentence(t *testing.T) {
+	said := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		doc := f.syntax.Doc.Text()
+		name := f.syntax.Name.Name
+		said[f.dir] = said[f.dir] || strings.HasPrefix(doc, "Package "+name+" ") || name == "main" && doc != ""
+	}
+	if len(said) < 5 {
+		t.Fatalf("%d packages found", len(said))
+	}
+	for dir, ok := range said {
+		if !ok {
+			t.Errorf("%s has no sentence that says what the package is", dir)
+		}
+	}
+}
+
+// TestNoInit: what a package does, somebody calls.
+func TestNoInit(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, d := range f.syntax.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Recv == nil && d.Name.Name == "init" {
+				t.Errorf("%s has an init", f.path)
+			}
+		}
+	}
+}

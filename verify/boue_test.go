@@ -1,0 +1,165 @@
+package verify
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math"
+	"path/filepath"
+	"testing"
+)
+
+// TestBoueEqNN tests equation (NN) of L. Boué, "Deep learning for pedestrians:
+// backpropagation in Transformers". Where the printed form is wrong or can be
+// misread, the test shows by how much, ‖printed − right‖/‖right‖ for its data, and
+// names the erratum.
+
+// complexMatrix is what a forward computes for the complex step.
+type complexMatrix = Matrix[complex128]
+
+// near requires two matrices to agree to rounding.
+func near(t *testing.T, what string, got, want Matrix[float64]) {
+	t.Helper()
+	ds, err := Compare(Parameters[float64]{what: got}, Parameters[float64]{what: want})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := ds[0]
+	if !(d.Distance <= Suspicion) {
+		t.Errorf("%s (%d, %d): got %v, want %v; distance %.1e", what, d.Row, d.Col, d.Got, d.Want, d.Distance)
+	}
+	t.Logf("%s: %.1e", what, d.Distance)
+}
+
+// vanishes requires a matrix to be zero beside numbers of size one.
+func vanishes(t *testing.T, what string, got Matrix[float64]) {
+	t.Helper()
+	if got.Err != nil || len(got.Data) == 0 || !StructuralZero(got, 1) {
+		t.Errorf("%s: got %v (%v), want zeros", what, got.Data, got.Err)
+	}
+}
+
+// wrongBy requires a printed form to miss the right one by the stated amount.
+func wrongBy(t *testing.T, what string, printed, right Matrix[float64], amount float64) {
+	t.Helper()
+	got := frobenius(printed.Sub(right)) / frobenius(right)
+	if !(math.Abs(got-amount) <= 0.02*amount) {
+		t.Errorf("%s: got %.3g wrong, want %.3g", what, got, amount)
+	}
+}
+
+// Every numbered equation of the paper has its test.
+func TestBoueIsComplete(t *testing.T) {
+	files, err := filepath.Glob("boue_*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Doc.Text() != "" {
+				found[f.Name.Name] = true
+			}
+		}
+	}
+	for i := 1; i <= 55; i++ {
+		if name := fmt.Sprintf("TestBoueEq%02d", i); !found[name] {
+			t.Errorf("no %s that says in a comment what equation (%d) states", name, i)
+		}
+	}
+}
+
+func frobenius(x Matrix[float64]) float64 {
+	return math.Sqrt(x.Square().SumTokens().SumFeatures().Data[0])
+}
+
+func dot(x, y Matrix[float64]) float64 { return x.Mul(y).SumTokens().SumFeatures().Data[0] }
+
+func ones(rows, cols int) Matrix[float64] { return Zeros[float64](rows, cols).Shift(1) }
+
+// oneHotRows is the paper's ohe: a row for each token with a 1 at its index.
+func oneHotRows(indices []int, size int) Matrix[float64] {
+	return oneHot[float64](Zeros[float64](len(indices), size), indices)
+}
+
+// permutation is the matrix Pπ that takes row order[i] to row i.
+func permutation(order ...int) Matrix[float64] { return oneHotRows(order, len(order)) }
+
+// lifted is diag of a row, (1, d) → (d, d); diagonal goes back.
+func lifted(row Matrix[float64]) Matrix[float64] {
+	return permutation(natural(row.Cols)...).Mul(row)
+}
+
+func diagonal(square Matrix[float64]) Matrix[float64] {
+	return square.Mul(permutation(natural(square.Cols)...)).SumTokens()
+}
+
+func natural(n int) []int { return Positions(1, n) }
+
+// attention is the running example of the paper's section 3: one causal head with
+// n = 6, d = 8, dρ = 3, dh = 5 and everything on the way to its output.
+type attention struct {
+	x, delta                 Matrix[float64]
+	p                        Head[float64]
+	q, k, v                  Matrix[float64]
+	raw, scaled, causal, rho Matrix[float64]
+	mask                     Matrix[float64] // additive
+	binary                   Matrix[float64] // the paper's m of 1 and 0
+	draw, dcausal, drho      Matrix[float64]
+}
+
+func newAttention() attention {
+	var a attention
+	a.x, a.delta = Random("x", 6, 8).Scale(4), Random("delta", 6, 5)
+	a.p = headOf(Parameters[float64]{
+		"wq": Random("wq", 8, 3), "bq": Random("bq", 1, 3), "wk": Random("wk", 8, 3), "bk": Random("bk", 1, 3),
+		"wv": Random("wv", 8, 5), "bv": Random("bv", 1, 5),
+	})
+	a.q = LinearForward(a.x, a.p.Wq, a.p.Bq)
+	a.k = LinearForward(a.x, a.p.Wk, a.p.Bk)
+	a.v = LinearForward(a.x, a.p.Wv, a.p.Bv)
+	a.mask = CausalMask(6)
+	a.binary = a.mask.Exp()
+	a.raw = a.q.MatMul(a.k.Transpose())
+	a.scaled = a.raw.Scale(1 / math.Sqrt(3))
+	a.causal = a.scaled.Add(a.mask)
+	a.rho = a.causal.Softmax()
+	a.drho = a.delta.MatMul(a.v.Transpose())
+	a.dcausal = a.drho.Sub(a.drho.Mul(a.rho).SumFeatures()).Mul(a.rho)
+	a.draw = a.dcausal.Scale(1 / math.Sqrt(3))
+	return a
+}
+
+// parameters of the head by name, and its input.
+func (a attention) parameters() Parameters[float64] {
+	return Parameters[float64]{"x": a.x, "wq": a.p.Wq, "bq": a.p.Bq, "wk": a.p.Wk, "bk": a.p.Bk, "wv": a.p.Wv, "bv": a.p.Bv}
+}
+
+// truth is the complex step of the head by its input and its parameters.
+func (a attention) truth(t *testing.T) Parameters[float64] {
+	t.Helper()
+	return witness(t, func(z Parameters[complex128]) complexMatrix {
+		return HeadForward(z["x"], headOf(z), a.mask, Matrix[float64]{})
+	}, a.parameters(), a.delta)
+}
+
+// by differentiates Σ y∘Δ for a y computed from one matrix.
+func (a attention) by(t *testing.T, x Matrix[float64], forward func(complexMatrix) complexMatrix) Matrix[float64] {
+	t.Helper()
+	return witness(t, func(z Parameters[complex128]) complexMatrix { return forward(z["x"]) }, Parameters[float64]{"x": x}, a.delta)["x"]
+}
+
+// literal is the head with the mask multiplied as (13) and (18) print it.
+func (a attention) literal(z Parameters[complex128]) complexMatrix {
+	q := LinearForward(z["x"], z["wq"], z["bq"])
+	k := LinearForward(z["x"], z["wk"], z["bk"])
+	v := LinearForward(z["x"], z["wv"], z["bv"])
+	return q.MatMul(k.Transpose()).Scale(1 / math.Sqrt(3)).Mul(Lift[complex128](a.binary)).Softmax().MatMul(v)
+}
+
+func lift(x Matrix[float64]) complexMatrix { return Lift[complex128](x) }

@@ -1,0 +1,162 @@
+package verify
+
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// form is one way in which the library computes a model.
+type form struct {
+	name    string
+	wide    bool // float64
+	kernels bool
+}
+
+// The forms that are held against the formulas.
+var (
+	spelled   = form{"spelled", true, false}
+	kernels64 = form{"kernels", true, true}
+	kernels32 = form{"float32", false, true}
+)
+
+// built is a model in one form.
+type built struct {
+	model *gpt.Model
+	loss  graph.Expr
+}
+
+func build(m Model, batch int, f form) (*built, error) {
+	dtype := graph.Float32
+	if f.wide {
+		dtype = graph.Float64
+	}
+	g := graph.New(dtype, m.Seed)
+	g.Kernels = f.kernels
+	g.SetStep(m.Step)
+	model, err := gpt.New(g, m.Config, batch)
+	if err != nil {
+		return nil, err
+	}
+	b := &built{model: model, loss: model.Loss}
+	if m.Reduction == Sum {
+		l := nn.NewCrossEntropy(g.Root().Sub("loss"))
+		l.Sum = true
+		b.loss = l.Forward(model.Logits, model.Targets)
+	}
+	return b, g.Err()
+}
+
+// answers are the loss, the gradients and the Δ that a form computes.
+type answers struct {
+	loss   float64
+	grads  Parameters[float64]
+	deltas map[string]Matrix[float64] // by the hand's names
+}
+
+// run computes with the model's numbers.
+func (b *built) run(m Model) (*answers, error) {
+	copy(b.model.Tokens.Ints(), m.Tokens)
+	copy(b.model.Targets.Ints(), m.Targets)
+	wrt := b.model.Params()
+	for _, p := range wrt {
+		if err := set(p, m.Parameters); err != nil {
+			return nil, err
+		}
+	}
+	if len(wrt) != len(m.Parameters) {
+		return nil, errors.Wrapf(ErrCoverage, "the model has %d parameters, %d are given", len(wrt), len(m.Parameters))
+	}
+	places := b.places(m.Config)
+	for _, x := range places {
+		wrt = append(wrt, x)
+	}
+	p, err := graph.Compile(b.loss, wrt...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	a := &answers{loss: p.Loss(), grads: Parameters[float64]{}, deltas: map[string]Matrix[float64]{}}
+	for _, x := range b.model.Params() {
+		a.grads[x.Name()] = FromTensor(p.Grad(x))
+	}
+	for name, x := range places {
+		a.deltas[name] = FromTensor(p.Grad(x))
+	}
+	return a, nil
+}
+
+func set(p graph.Expr, from Parameters[float64]) error {
+	t, m := p.Tensor(), from[p.Name()]
+	if rows, cols := matrixShape(t.Shape); m.Rows != rows || m.Cols != cols {
+		return errors.Wrapf(ErrCoverage, "%s: (%d, %d) in the model, (%d, %d) given", p.Name(), rows, cols, m.Rows, m.Cols)
+	}
+	for i, v := range m.Data {
+		t.Set(i, v)
+	}
+	return nil
+}
+
+// FromTensor copies a tensor of the library; vectors become rows (1, d).
+func FromTensor(t graph.Tensor) Matrix[float64] {
+	if t.Len() == 0 {
+		return Matrix[float64]{}
+	}
+	rows, cols := matrixShape(t.Shape)
+	return NewMatrix(rows, cols, t.Floats()...)
+}
+
+// places are the activations whose Δ both sides know: what the hand calls the Δ at the output of one part is the gradient
+// of what enters the next.
+func (b *built) places(c gpt.Config) map[string]graph.Expr {
+	out := map[string]graph.Expr{}
+	add := func(name, next string) {
+		if x, ok := b.model.Graph.Entering(next); ok {
+			out[name] = x
+		}
+	}
+	add("lm_head", "loss")
+	add("ln_f", "lm_head")
+	for i := range c.NLayer {
+		h, next := blockName(i), blockName(i+1)
+		if i == c.NLayer-1 {
+			if next = "ln_f"; c.Block == "post" {
+				next = "lm_head"
+			}
+		}
+		add(h, next)
+		add(h+".mlp.act", h+".mlp.c_proj")
+		add(h+".mlp.c_fc", h+".mlp")
+		add(h+".attn.heads", h+".attn.c_proj")
+		add(h+".attn.c_attn", h+".attn")
+		if c.Block == "post" {
+			add(h+".attn", h+".mlp.c_fc")
+		} else {
+			add(h+".ln_2", h+".mlp.c_fc")
+			add(h+".attn", h+".ln_2")
+			add(h+".ln_1", h+".attn.c_attn")
+		}
+	}
+	add("drop", "h.0")
+	return out
+}
+
+// dropout reads the masks that the library will draw, so that the hand can use the same.
+func (b *built) dropout(m Model) func(site string) Matrix[float64] {
+	c := m.Config
+	if c.Dropout == 0 {
+		return nil
+	}
+	return func(site string) Matrix[float64] {
+		rows, cols := m.batch()*c.BlockSize, c.NEmbd
+		if strings.HasSuffix(site, "attn_dropout") {
+			rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize
+		}
+		return NewMatrix(rows, cols, b.model.Graph.DropoutMask(site, c.Dropout, rows*cols)...)
+	}
+}

@@ -1,0 +1,117 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// What "equal" means for float64 gradients. Two correct programs differ by less
+// than 1e-12; the weakest mistake we could think of makes 7e-5 (mutations_test.go).
+const (
+	Tolerance      = 1e-10 // above it a gradient is wrong
+	Suspicion      = 1e-12 // above it somebody should look
+	relativeFloor  = 1e-3  // of the largest gradient: below it an entry counts as absolute
+	structuralZero = 1e-12 // of the largest gradient: what a structural zero may be
+)
+
+// ErrCoverage is wrapped when two sets of gradients do not cover the same
+// parameters with the same shapes.
+var ErrCoverage = errors.New("verify: parameters not covered")
+
+// Difference says how far two gradients of a parameter are apart, and where.
+type Difference struct {
+	Name     string
+	Distance float64 // max|a − b| / max(max|a|, max|b|, φG)
+	Row, Col int     // of the largest difference
+	Got      float64
+	Want     float64
+}
+
+// OK reports whether the gradients agree. A NaN does not.
+func (d Difference) OK() bool { return d.Distance <= Tolerance }
+
+// Compare holds got against want, parameter by parameter, in the order of names.
+// G is the largest entry of want, φ = 1e-3. The error wraps ErrCoverage when
+// a parameter is missing from either side or has another shape.
+func Compare(got, want Parameters[float64]) ([]Difference, error) {
+	var holes []error
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			holes = append(holes, fmt.Errorf("%w: %s: got a gradient, want none", ErrCoverage, name))
+		}
+	}
+	var out []Difference
+	g := Largest(want)
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		a, b := got[name], want[name]
+		if a.Rows != b.Rows || a.Cols != b.Cols || len(a.Data) != len(b.Data) {
+			holes = append(holes, fmt.Errorf("%w: %s: got (%d, %d), want (%d, %d)", ErrCoverage, name, a.Rows, a.Cols, b.Rows, b.Cols))
+			continue
+		}
+		d := Distance(a, b, g)
+		d.Name = name
+		out = append(out, d)
+	}
+	return out, errors.Join(holes...)
+}
+
+// Distance compares two matrices of the same shape in a model whose largest
+// gradient is g.
+func Distance(a, b Matrix[float64], g float64) Difference {
+	d := Difference{}
+	scale, worst := relativeFloor*g, -1.0
+	for i := range b.Data {
+		scale = max(scale, math.Abs(a.Data[i]), math.Abs(b.Data[i]))
+		if gap := math.Abs(a.Data[i] - b.Data[i]); !(gap <= worst) {
+			worst = gap
+			d.Row, d.Col, d.Got, d.Want = i/b.Cols, i%b.Cols, a.Data[i], b.Data[i]
+		}
+		if math.IsNaN(worst) {
+			break
+		}
+	}
+	if worst > 0 || math.IsNaN(worst) {
+		d.Distance = worst / scale
+	}
+	return d
+}
+
+// Worst returns the parameter whose gradients are farthest apart; a NaN is
+// farther than anything.
+func Worst(ds []Difference) Difference {
+	return slices.MaxFunc(ds, func(a, b Difference) int {
+		switch {
+		case math.IsNaN(a.Distance) || a.Distance > b.Distance:
+			return 1
+		case math.IsNaN(b.Distance) || a.Distance < b.Distance:
+			return -1
+		}
+		return 0
+	})
+}
+
+// Largest returns the largest absolute value of all gradients.
+func Largest(g Parameters[float64]) float64 {
+	largest := 0.0
+	for _, m := range g {
+		for _, v := range m.Data {
+			largest = max(largest, math.Abs(v))
+		}
+	}
+	return largest
+}
+
+// StructuralZero reports whether a gradient that is zero for every value of the
+// parameters (the biases of the keys) is zero beside the largest gradient g.
+// A relative error means nothing there.
+func StructuralZero(gradient Matrix[float64], g float64) bool {
+	for _, v := range gradient.Data {
+		if !(math.Abs(v) <= structuralZero*g) {
+			return false
+		}
+	}
+	return true
+}

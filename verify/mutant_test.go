@@ -1,0 +1,226 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// handFiles are the sources that hold formulas. They import the standard library
+// only and compile without the rest of the package.
+func handFiles() []string {
+	return []string{
+		"activation.go", "arithmetic.go", "attention.go", "block.go", "crossentropy.go", "dropout.go", "embedding.go",
+		"fixture.go", "function.go", "gpt.go", "layernorm.go", "linear.go", "lora.go", "mask.go",
+		"matrix.go", "parameters.go", "run.go",
+	}
+}
+
+func TestHandFilesStandAlone(t *testing.T) {
+	for _, name := range append(handFiles(), "complexstep.go", "doc.go", "metric.go", "mlp.go") {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			if path, _ := strconv.Unquote(spec.Path.Value); strings.Contains(path, ".") {
+				t.Errorf("%s imports %s, want the standard library only", name, path)
+			}
+		}
+	}
+}
+
+// Each wrong version of a formula or of the set-up is caught in the generic
+// fixture, each equivalent one passes. A mutant is the package's own source with a
+// few words replaced; all of them are compiled into one program that answers with
+// its gradients, and the judge is the complex step of the source as it stands.
+func TestMutations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles 63 packages")
+	}
+	t.Parallel()
+	all := mutations()
+	answers := runMutants(t, all)
+	truth := map[string]Parameters[float64]{}
+	for name, variants := range fixtures() {
+		truth[name] = byComplexStep(t, Generic(variants...))
+	}
+	caught, passed, weakest, noise := 0, 0, math.Inf(1), 0.0
+	for _, m := range all {
+		want := truth[m.fixture]
+		d := worst(t, shaped(answers[m.name], want), want)
+		t.Logf("%-32s %-8s %8.1e  %s", m.name, m.fixture, d.Distance, d.Name)
+		switch {
+		case m.equivalent && d.OK():
+			passed, noise = passed+1, max(noise, d.Distance)
+		case m.equivalent:
+			t.Errorf("%s is no mistake: got distance %.1e at %s, want at most %.0e", m.name, d.Distance, d.Name, Tolerance)
+		case d.OK():
+			t.Errorf("%s is a mistake: got distance %.1e, want more than %.0e", m.name, d.Distance, Tolerance)
+		default:
+			caught++
+			if d.Distance < weakest { // never for a NaN
+				weakest = d.Distance
+			}
+		}
+	}
+	t.Logf("caught %d, weakest %.1e; passed %d, noisiest %.1e", caught, weakest, passed, noise)
+	if caught != 57 || passed != 5+1 {
+		t.Errorf("caught %d and passed %d, want 57 and 5 beside the original", caught, passed)
+	}
+	if !(weakest > 1e5*Tolerance) {
+		t.Errorf("weakest mistake %.1e, want five orders above %.0e", weakest, Tolerance)
+	}
+}
+
+// fixtures in which mutants answer, by the names in the table.
+func fixtures() map[string][]Variant {
+	return map[string][]Variant{
+		"Generic": nil, "WithTying": {WithTying}, "WithLoRA": {WithLoRA}, "WithPadding": {WithPadding}, "WithReLU": {WithReLU},
+	}
+}
+
+// runMutants builds and runs the program and returns the gradients by mutant and parameter.
+func runMutants(t *testing.T, all []mutation) map[string]map[string][]float64 {
+	t.Helper()
+	dir := t.TempDir()
+	source := map[string]string{}
+	for _, name := range handFiles() {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source[name] = string(text)
+	}
+	var imports, calls strings.Builder
+	for i, m := range all {
+		fmt.Fprintf(&imports, "\tm%d \"mutants/m%d\"\n", i, i)
+		fmt.Fprintf(&calls, "\tout[%q] = m%d.Answer()\n", m.name, i)
+		for name, text := range m.apply(t, source) {
+			write(t, filepath.Join(dir, fmt.Sprintf("m%d", i), name), text)
+		}
+		variant := strings.TrimPrefix(m.fixture, "Generic")
+		write(t, filepath.Join(dir, fmt.Sprintf("m%d", i), "answer.go"), fmt.Sprintf(answer, variant))
+	}
+	write(t, filepath.Join(dir, "go.mod"), "module mutants\n\ngo 1.26\n")
+	write(t, filepath.Join(dir, "main.go"), fmt.Sprintf(program, imports.String(), calls.String()))
+
+	cmd := exec.Command("go", "run", "-trimpath", ".") // trimmed paths let the build cache know the mutants again
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	var out map[string]map[string][]float64
+	if err := gob.NewDecoder(&stdout).Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+const program = `package main
+
+import (
+	"encoding/gob"
+	"os"
+%s)
+
+func main() {
+	out := map[string]map[string][]float64{}
+%s	if err := gob.NewEncoder(os.Stdout).Encode(out); err != nil {
+		panic(err)
+	}
+}
+`
+
+const answer = `package verify
+
+func Answer() map[string][]float64 {
+	f := Generic(%s)
+	a, err := GPTForward(f.GPT, f.Parameters, f.Tokens, f.Targets)
+	if err != nil {
+		panic(err)
+	}
+	g, err := GPTBackward(f.GPT, f.Parameters, f.Tokens, f.Targets, a)
+	if err != nil {
+		panic(err)
+	}
+	out := map[string][]float64{}
+	for name, m := range g.Parameters {
+		out[name] = m.Data
+	}
+	return out
+}
+`
+
+// shaped gives flat answers the shapes of the truth.
+func shaped(flat map[string][]float64, like Parameters[float64]) Parameters[float64] {
+	out := Parameters[float64]{}
+	for name, data := range flat {
+		out[name] = Matrix[float64]{Rows: like[name].Rows, Cols: like[name].Cols, Data: data}
+	}
+	return out
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mutation is a change to the source: in the named file, old becomes new wherever
+// it stands, which has to be as often as times says.
+type mutation struct {
+	name, fixture string
+	equivalent    bool
+	edits         []edit
+}
+
+type edit struct {
+	file, old, new string
+	times          int
+}
+
+// apply returns the files with the edits made. An edit that no longer applies, or
+// applies elsewhere too, is an error: the table has to follow the source.
+func (m mutation) apply(t *testing.T, source map[string]string) map[string]string {
+	t.Helper()
+	out := maps.Clone(source)
+	for _, e := range m.edits {
+		if got := strings.Count(out[e.file], e.old); got != max(1, e.times) {
+			t.Errorf("%s: %s has %q %d times, want %d", m.name, e.file, e.old, got, max(1, e.times))
+		}
+		out[e.file] = strings.ReplaceAll(out[e.file], e.old, e.new)
+	}
+	return out
+}
+
+func TestMutationNames(t *testing.T) {
+	var names []string
+	for _, m := range mutations() {
+		names = append(names, m.name)
+		if _, ok := fixtures()[m.fixture]; !ok {
+			t.Errorf("%s: no fixture %s", m.name, m.fixture)
+		}
+	}
+	if slices.Sort(names); len(slices.Compact(names)) != 57+5+1 {
+		t.Errorf("got %d different mutations, want 63", len(names))
+	}
+}
