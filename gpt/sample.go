@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sampler draws a token from logits z: from softmax(z/Temperature) (003 eq. 13), cut to the TopK likeliest tokens and
-// then to the fewest whose probabilities add up to TopP (003 eq. 14), and normalised again. Temperature 0 is greedy: the
+// Sampler draws a token from logits z: from softmax(z/Temperature) (Diab 13), cut to the TopK likeliest tokens and
+// then to the fewest whose probabilities add up to TopP (Diab 14), and normalised again. Temperature 0 is greedy: the
 // likeliest token, the first of equals.
 type Sampler struct {
 	Temperature float64

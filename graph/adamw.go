@@ -10,7 +10,7 @@ import (
 // ErrNotFinite means that a tensor holds NaN or ±∞; the message names it.
 var ErrNotFinite = errors.New("not finite")
 
-// AdamW is the optimizer of 003 §2.5 with the bias corrections that it leaves out (errata D10): in step t, counted from
+// AdamW is the optimizer of Diab §2.5 with the bias corrections that it leaves out (errata D10): in step t, counted from
 // 1, and for the gradient g,
 //
 //	m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  θ ← θ − η(m̂/(√v̂ + ε) + λθ),  m̂ = m/(1−β₁ᵗ),  v̂ = v/(1−β₂ᵗ)

@@ -58,7 +58,7 @@ func (x Expr) Node() *G.Node { return x.node }
 
 // Wrap makes an Expr of a Gorgonia node of x's graph, or of the error in making it, under x's scope.
 func (x Expr) Wrap(node *G.Node, err error) Expr {
-	return x.apply("wrap", func() (*G.Node, error) { return node, err })
+	return x.try("wrap", func() (*G.Node, error) { return node, err })
 }
 
 // Tensor is the numbers of a parameter or input, to read and to write; empty for anything else.
@@ -91,8 +91,19 @@ func (x Expr) In(s Scope) Expr {
 	return x
 }
 
-// apply is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors.
-func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) (y Expr) {
+// apply makes the node of an operation on x and others.
+func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
+	return x.try(op, func() (*G.Node, error) {
+		node, err := make()
+		if err == nil && x.g.merged(node, append([]Expr{x}, with...)) {
+			err = ErrCollision
+		}
+		return node, err
+	}, with...)
+}
+
+// try is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors.
+func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr) {
 	operands := append([]Expr{x}, with...)
 	for _, e := range with { // an empty receiver has no graph to tell
 		if x.g == nil {
@@ -119,7 +130,7 @@ func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) (y Ex
 	}()
 	node, err := make()
 	if err != nil {
-		x.g.fail(x.scope, "%s %s: %v", op, describe(operands), errors.Cause(err))
+		x.g.err = errors.Wrapf(errors.Cause(err), "%s%s %s", prefix(x.scope), op, describe(operands))
 		return y
 	}
 	if _, seen := x.g.origin[node.ID()]; !seen {
@@ -127,6 +138,35 @@ func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) (y Ex
 	}
 	y.node = node
 	return y
+}
+
+// merged says whether node is one of other operands: Gorgonia takes two stock operations of the same kind, shape and
+// 32-bit hash for one, and returns the first for the second.
+func (g *Graph) merged(node *G.Node, operands []Expr) bool {
+	missing := map[*G.Node]bool{}
+	for _, e := range operands {
+		missing[e.node] = true
+	}
+	seen, foreign := map[*G.Node]bool{}, false
+	var visit func(n *G.Node)
+	visit = func(n *G.Node) {
+		switch at, known := g.origin[n.ID()]; {
+		case seen[n]:
+			return
+		case missing[n]:
+			delete(missing, n)
+			seen[n] = true
+			return
+		case known && at.leaf():
+			foreign = true
+		}
+		seen[n] = true
+		for it := g.g.From(n.ID()); it.Next(); {
+			visit(it.Node().(*G.Node))
+		}
+	}
+	visit(node)
+	return foreign || len(missing) > 0
 }
 
 func describe(operands []Expr) string {

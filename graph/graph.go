@@ -49,7 +49,7 @@ type runContext struct {
 
 // New returns an empty Graph that computes in the given type. The seed fixes every initial value together with the
 // parameter's name: neither the order of declaration nor what else is declared changes it.
-func New(dtype tensor.Dtype, seed uint64) *Graph {
+func New(dtype Dtype, seed uint64) *Graph {
 	g := &Graph{Kernels: true, dtype: dtype, seed: seed, store: map[string]*tensor.Dense{}, pool: kernel.NewPool(0)}
 	g.clear()
 	return g
@@ -76,7 +76,7 @@ func (g *Graph) Salted() *Graph {
 	return s
 }
 
-// SetThreads fixes the number of threads that kernels use; 0 means one per processor, 1 starts none. The results do not
+// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none. The results do not
 // depend on it, bit for bit.
 func (g *Graph) SetThreads(n int) { g.pool = kernel.NewPool(n) }
 

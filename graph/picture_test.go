@@ -34,7 +34,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 // transformer is a model of one block, differentiated, so that there is a backward pass to leave out.
-func transformer(t *testing.T, kernels, tied bool) *graph.Graph {
+func transformer(t *testing.T, kernels, tied bool, dropout float64) *graph.Graph {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)
 	g.Kernels = kernels
@@ -42,7 +42,7 @@ func transformer(t *testing.T, kernels, tied bool) *graph.Graph {
 	const vocabulary = 7
 	root := g.Root()
 	at := nn.Site{
-		Scope: root, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
+		Scope: root, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5, Dropout: dropout,
 		Mask: nn.NewMask(root, d, nn.Causal{}), Act: nn.GELU{},
 	}
 	n := d.Batch * d.Context
@@ -79,7 +79,7 @@ func TestDot(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			var first, again bytes.Buffer
 			for _, b := range []*bytes.Buffer{&first, &again} {
-				if err := transformer(t, c.kernels, false).Dot(b, c.scope); err != nil {
+				if err := transformer(t, c.kernels, false, 0).Dot(b, c.scope); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -116,7 +116,7 @@ func TestDotLeavesTheBackwardPassOut(t *testing.T) {
 
 // TestDotOfAnyScope asks for every prefix of a path, also for one that is no layer itself.
 func TestDotOfAnyScope(t *testing.T) {
-	g := transformer(t, false, true)
+	g := transformer(t, false, true, 0)
 	for _, scope := range []string{"h", "h.0", "h.0.attn", "h.0.attn.c_attn", "loss"} {
 		var b bytes.Buffer
 		if err := g.Dot(&b, scope); err != nil {
@@ -129,7 +129,7 @@ func TestDotOfAnyScope(t *testing.T) {
 }
 
 func TestDotOfNothing(t *testing.T) {
-	g := transformer(t, true, false)
+	g := transformer(t, true, false, 0)
 	err := g.Dot(&bytes.Buffer{}, "h.1")
 	if err == nil || err.Error() != `no operation is made in "h.1"` {
 		t.Errorf("got %v", err)
@@ -141,12 +141,14 @@ func TestSummary(t *testing.T) {
 		file string
 		tied bool
 	}{{"summary.txt", false}, {"summary_tied.txt", true}} {
-		for _, kernels := range []bool{true, false} { // the same layers either way
-			var got bytes.Buffer
-			if err := transformer(t, kernels, c.tied).Summary(&got); err != nil {
-				t.Fatal(err)
+		for _, kernels := range []bool{true, false} { // the same layers either way, and dropout is none
+			for _, dropout := range []float64{0, 0.1} {
+				var got bytes.Buffer
+				if err := transformer(t, kernels, c.tied, dropout).Summary(&got); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, c.file, got.Bytes())
 			}
-			golden(t, c.file, got.Bytes())
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Dtype is the type of numbers.
+type Dtype = tensor.Dtype
+
 // Float32 and Float64 are the types that a Graph can compute in.
 var (
 	Float32 = tensor.Float32

@@ -31,7 +31,7 @@ func (b *Block) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.
 	return x.Add(b.Mlp.Forward(b.Ln2.Forward(x))) // a₁₀ = a₅ + mlp(norm(a₅))        (n, d)
 }
 
-// PostNormBlock is a block with the norm after each sublayer, as the transformer was first published (002):
+// PostNormBlock is a block with the norm after each sublayer, as the transformer was first published:
 //
 //	u = norm₁(x + attention(x)),  y = norm₂(u + mlp(u))
 //

@@ -3,7 +3,7 @@ package nn
 import "github.com/pedestrian-ml/pedestrian/graph"
 
 // Dropout is inverted dropout, y = x∘mask/(1 − p) with every entry of the mask 0 with probability p while training, and
-// y = x in evaluation. 003 leaves out 1/(1 − p) (errata D4). The mask depends on the graph's seed, the place, the step
+// y = x in evaluation. Diab leaves out 1/(1 − p) (errata D4). The mask depends on the graph's seed, the place, the step
 // and the entry alone.
 type Dropout struct {
 	P     float64

@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -11,6 +12,13 @@ import (
 // Visibility says whether query i of sequence b may look at key j.
 type Visibility interface {
 	Visible(b, i, j int) bool
+}
+
+// PerSequence is a Visibility that may differ between the sequences of a batch; one that does not have the method is asked
+// about sequence 0 alone.
+type PerSequence interface {
+	Visibility
+	PerSequence() bool
 }
 
 // Causal lets a token see itself and what came before it: j ≤ i (13).
@@ -25,12 +33,15 @@ type Window struct{ Width int }
 // Visible is i − Width < j ≤ i.
 func (w Window) Visible(_, i, j int) bool { return i-w.Width < j && j <= i }
 
-// Padding hides the keys behind the end of sequence b, the columns j ≥ Lengths[b] (003 hides rows: errata D3b). Lengths
+// Padding hides the keys behind the end of sequence b, the columns j ≥ Lengths[b] (Diab hides rows: errata D3b). Lengths
 // may change from run to run: call Mask.Update when it has.
 type Padding struct{ Lengths []int }
 
 // Visible is j < Lengths[b].
 func (p Padding) Visible(b, _, j int) bool { return j < p.Lengths[b] }
+
+// PerSequence is true.
+func (Padding) PerSequence() bool { return true }
 
 // All combines: a key is visible if every one of the list says so. An empty list hides nothing.
 type All []Visibility
@@ -45,6 +56,9 @@ func (a All) Visible(b, i, j int) bool {
 	return true
 }
 
+// PerSequence is true if one of the list's is.
+func (a All) PerSequence() bool { return slices.ContainsFunc(a, perSequence) }
+
 // Mask is a Visibility as the numbers that are added to the scores before the softmax: 0 where a key is visible, −∞
 // where it is not, so that its weight is exactly 0. The paper multiplies the scores by 0 and 1 instead, which leaves
 // weight on the future (errata B1). It is (T, T), or (B, T, T) if it differs between sequences.
@@ -52,7 +66,6 @@ type Mask struct {
 	Expr graph.Expr
 	see  Visibility
 	dims Dims
-	path string
 }
 
 // NewMask declares the value s.mask. A query that sees no key at all has no softmax: it is an error here.
@@ -62,7 +75,7 @@ func NewMask(s graph.Scope, dims Dims, see Visibility) *Mask {
 	if perSequence(see) {
 		shape = []int{dims.Batch, t, t}
 	}
-	m := &Mask{see: see, dims: dims, path: s.Path()}
+	m := &Mask{see: see, dims: dims}
 	if err := m.check(); err != nil {
 		s.Failf("%v", err)
 	}
@@ -90,19 +103,10 @@ func (m *Mask) Update() error {
 	return nil
 }
 
-// perSequence finds a Padding, alone or in a list.
+// perSequence says whether the Visibility depends on the sequence.
 func perSequence(v Visibility) bool {
-	switch v := v.(type) {
-	case Padding:
-		return true
-	case All:
-		for _, e := range v {
-			if perSequence(e) {
-				return true
-			}
-		}
-	}
-	return false
+	p, ok := v.(PerSequence)
+	return ok && p.PerSequence()
 }
 
 func (m *Mask) check() error {

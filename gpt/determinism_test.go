@@ -1,0 +1,94 @@
+package gpt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// parallel is a run whose matrices are large enough to be dealt to several threads.
+func parallel() Config {
+	c := eventful()
+	c.BlockSize, c.BatchSize, c.NEmbd, c.NHead, c.QKSize, c.VSize = 24, 6, 60, 3, 0, 0
+	return c
+}
+
+// printHashes trains with 1, 2 and 8 threads and prints a hash of the weights and the losses for each.
+func printHashes() error {
+	for _, threads := range []int{1, 2, 8} {
+		c := parallel()
+		c.Threads = threads
+		tok, err := text.NewTokenizer(verses)
+		if err != nil {
+			return err
+		}
+		data, err := text.NewCorpus(verses, tok, c.BlockSize)
+		if err != nil {
+			return err
+		}
+		trainer, err := NewTrainer(c, data, tok)
+		if err != nil {
+			return err
+		}
+		h := sha256.New()
+		for range 5 {
+			p, err := trainer.Step()
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(h, p.Loss, p.Norm)
+		}
+		for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.writeMoments} {
+			if err := write(h); err != nil {
+				return err
+			}
+		}
+		fmt.Printf("%x\n", h.Sum(nil))
+	}
+	return nil
+}
+
+// The same seed gives the same bits, whatever the number of processors and of threads, in every process.
+func TestDeterminism(t *testing.T) {
+	want := ""
+	for _, processors := range []string{"1", "2", "8", "2"} {
+		cmd, out, complaint := program(t, "hashes", "", "", "GOMAXPROCS="+processors)
+		var b bytes.Buffer
+		if _, err := io.Copy(&b, out); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err, complaint)
+		}
+		hashes := strings.Fields(b.String())
+		if len(hashes) != 3 {
+			t.Fatalf("got %q, want three hashes", hashes)
+		}
+		for i, threads := range []int{1, 2, 8} {
+			if want == "" {
+				want = hashes[i]
+			}
+			if hashes[i] != want {
+				t.Errorf("GOMAXPROCS %s, %d threads: %s, want %s", processors, threads, hashes[i], want)
+			}
+		}
+	}
+}
+
+// Another seed is another run.
+func TestSeedMatters(t *testing.T) {
+	a, b := tiny(), tiny()
+	b.Seed++
+	x, y := newTrainer(t, a), newTrainer(t, b)
+	if fingerprint(t, x) == fingerprint(t, y) {
+		t.Error("two seeds give the same first weights")
+	}
+	if steps(t, x, 1)[0].Loss == steps(t, y, 1)[0].Loss {
+		t.Error("two seeds give the same first loss")
+	}
+}

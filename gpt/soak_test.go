@@ -1,0 +1,145 @@
+package gpt
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// live is the heap after collection, and the goroutines.
+func live() (heap uint64, goroutines int) {
+	time.Sleep(5 * time.Millisecond) // a kernel's workers leave when there has been nothing to do for a while
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, runtime.NumGoroutine()
+}
+
+// aloneVariable is set in the process that TestSoak measures: what other tests leave behind would cover a leak.
+const aloneVariable = "GPT_TEST_ALONE"
+
+// A run may go on for ever: what it holds does not grow.
+func TestSoak(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 200
+	}
+	if os.Getenv(aloneVariable) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestSoak$", "-test.v", fmt.Sprintf("-test.short=%v", testing.Short()))
+		cmd.Env = append(os.Environ(), aloneVariable+"=1")
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	c := eventful()
+	c.Threads = 2
+	trainer := newTrainer(t, c)
+	work := func(n int) {
+		for i := range n {
+			steps(t, trainer, 1)
+			if i%50 != 0 {
+				continue
+			}
+			if _, err := trainer.Evaluate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files(t, trainer) {
+				if err := f.Write(io.Discard); err != nil {
+					t.Fatal(err)
+				}
+			}
+			feed(t, newDecoderOf(t, trainer.Model), 1, 2, 3)
+		}
+	}
+	work(300)
+	heap, goroutines := live()
+	work(n)
+	heap2, goroutines2 := live()
+	runtime.KeepAlive(trainer)
+	growth := float64(heap2) - float64(heap)
+	t.Logf("heap %.2f MB, %+.0f bytes after %d steps more", float64(heap)/1e6, growth, n)
+	if growth > 0.02*float64(heap) || growth > 1e6 {
+		t.Errorf("the heap grew from %d to %d bytes in %d steps", heap, heap2, n)
+	}
+	if goroutines2 > goroutines {
+		t.Errorf("%d goroutines, %d before", goroutines2, goroutines)
+	}
+}
+
+// shakespeareTrainer has the sizes of the recipe, on a text of letters drawn from as many as Shakespeare uses.
+func shakespeareTrainer(t testing.TB) *Trainer {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	var s strings.Builder
+	for range 20_000 {
+		s.WriteByte(byte(' ' + rng.IntN(65)))
+	}
+	c := Shakespeare()
+	data, tok := corpus(t, s.String(), c.BlockSize)
+	if tok.Size() != 65 {
+		t.Fatalf("%d letters, want 65", tok.Size())
+	}
+	trainer, err := NewTrainer(c, data, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trainer
+}
+
+// A step at the sizes of the Shakespeare recipe leaves less than 1 MB to the garbage collector.
+func TestGarbage(t *testing.T) {
+	trainer := shakespeareTrainer(t)
+	steps(t, trainer, 1)
+	const n = 2
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	steps(t, trainer, n)
+	runtime.ReadMemStats(&after)
+	bytes := (after.TotalAlloc - before.TotalAlloc) / n
+	t.Logf("%d bytes in %d allocations a step", bytes, (after.Mallocs-before.Mallocs)/n)
+	if bytes > 1e6 {
+		t.Errorf("a step allocates %d bytes, want at most 1 MB", bytes)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	trainer := shakespeareTrainer(b)
+	steps(b, trainer, 1)
+	tokens := 0
+	for b.Loop() {
+		tokens += steps(b, trainer, 1)[0].Tokens
+	}
+	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
+}
+
+// BenchmarkDecode writes one token at a time: into an empty window until it is full, and on from there, where every
+// second half a window has to be fed again.
+func BenchmarkDecode(b *testing.B) {
+	m := shakespeareTrainer(b).Model
+	d := newDecoderOf(b, m)
+	for name, reset := range map[string]bool{"filling": true, "sliding": false} {
+		b.Run(name, func(b *testing.B) {
+			tokens := 0
+			for b.Loop() {
+				if reset && len(d.Window()) == m.Config.BlockSize {
+					d.Reset()
+				}
+				if _, err := d.Feed(tokens % 65); err != nil {
+					b.Fatal(err)
+				}
+				tokens++
+			}
+			b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
+		})
+	}
+}

@@ -1,0 +1,300 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// TestTrap09ASecondRunComputesAgain: without a Reset in between, Gorgonia's second run does nothing.
+func TestTrap09ASecondRunComputesAgain(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Value("x", Const(3), 1, 1)
+	p := mustCompile(t, x.Square().SumAll(), x)
+	for _, v := range []float64{3, 4, -5} {
+		x.Tensor().Set(0, v)
+		mustRun(t, p)
+		near(t, "x², 2x", []float64{p.Loss(), p.Grad(x).At(0)}, []float64{v * v, 2 * v}, 0)
+	}
+}
+
+// TestTrap10HashCollision: Gorgonia takes nodes of one 32-bit hash for one node. Compile refuses them, and a salted graph
+// tells them apart, also after another collision.
+func TestTrap10HashCollision(t *testing.T) {
+	const a, b = "p179599", "p362382" // found by search: some 2¹⁶ names are enough
+	build := func(g *Graph) (Expr, Expr, Expr) {
+		x, y := g.Root().Param(a, Const(2), 2), g.Root().Param(b, Const(5), 2)
+		return x, y, x.Mul(y).Add(x).SumAll()
+	}
+	g := New(Float64, 1)
+	x, y, loss := build(g)
+	if x.Node().Hashcode() != y.Node().Hashcode() {
+		t.Fatalf("%s and %s do not collide", a, b)
+	}
+	_, err := Compile(loss, x, y)
+	if !errors.Is(err, ErrCollision) {
+		t.Fatalf("got %v, want ErrCollision", err)
+	}
+	for _, name := range []string{a, b} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%q does not name %s", err, name)
+		}
+	}
+	for salted := range 3 {
+		g = g.Salted()
+		x, y, loss = build(g)
+		p := mustRun(t, mustCompile(t, loss, x, y))
+		near(t, fmt.Sprintf("loss, salted %d times", salted+1), []float64{p.Loss()}, []float64{24}, 0)
+		near(t, "gradients", append(p.Grad(x).Floats(), p.Grad(y).Floats()...), []float64{6, 6, 2, 2}, 0)
+	}
+	if x.Name() != a {
+		t.Errorf("salted, the parameter is called %s, want %s", x.Name(), a)
+	}
+}
+
+// TestTrap10MergedOperation: the hashes of the inputs differ, those of their squares are equal, and Gorgonia returns the
+// first square for the second, before there is anything to see in the graph.
+func TestTrap10MergedOperation(t *testing.T) {
+	build := func(g *Graph) (x, y, loss Expr) {
+		x, y = g.Root().Param("p12705", Const(2), 2), g.Root().Param("p38333", Const(5), 2)
+		return x, y, x.Square().Add(y.Square().Scale(10)).SumAll()
+	}
+	g := New(Float64, 1)
+	_, _, loss := build(g)
+	_, err := Compile(loss)
+	if !errors.Is(err, ErrCollision) || !strings.HasPrefix(err.Error(), "square p38333 (2): ") {
+		t.Fatalf("got %v, want ErrCollision for the square of p38333", err)
+	}
+	g = g.Salted()
+	x, y, loss := build(g)
+	p := mustRun(t, mustCompile(t, loss, x, y))
+	near(t, "loss", []float64{p.Loss()}, []float64{508}, 0)
+	near(t, "gradients", append(p.Grad(x).Floats(), p.Grad(y).Floats()...), []float64{4, 4, 100, 100}, 0)
+}
+
+// TestTrap11OneNameTwice: Gorgonia makes one input of two of the same name and shape.
+func TestTrap11OneNameTwice(t *testing.T) {
+	for what, again := range map[string]func(s Scope) Expr{
+		"a parameter": func(s Scope) Expr { return s.Param("w", Const(0), 2, 3) },
+		"a value":     func(s Scope) Expr { return s.Value("w", Const(0), 3, 2) },
+		"integers":    func(s Scope) Expr { return s.Ints("w", 3, 2, -1) },
+	} {
+		g := New(Float64, 1)
+		g.Root().Sub("h.0").Param("w", Const(0), 2, 3)
+		again(g.Root().Sub("h").Sub("0"))
+		if err := g.Err(); err == nil || err.Error() != "h.0.w: declared twice" {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+}
+
+// TestTrap12ConstantsMergeByName: two constants that differ in the last place stay two.
+func TestTrap12ConstantsMergeByName(t *testing.T) {
+	near1 := math.Nextafter(1, 2)
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(1), 1, 1)
+	near(t, "difference", values(t, x.Scale(near1).Sub(x.Scale(1))), []float64{near1 - 1}, 0)
+	h := New(Float32, 1)
+	y := h.Root().Param("y", Const(1), 1, 1)
+	tenth := float64(math.Nextafter32(0.1, 1))
+	near(t, "difference", values(t, y.Scale(tenth).Sub(y.Scale(0.1))), []float64{tenth - float64(float32(0.1))}, 0)
+}
+
+// TestTrap13SquareRootsInADenominator: the stock InverseSqrt has a wrong gradient; layers divide by Sqrt.
+func TestTrap13SquareRootsInADenominator(t *testing.T) {
+	g := New(Float64, 1)
+	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Uniform(1, 2), 2, 3)
+	checkGradients(t, x.Div(y.Sqrt()), x, y)
+}
+
+// TestTrap14IntermediateValuesSurvive: the gradient of something in between is read by what comes after it, which may
+// overwrite it in place.
+func TestTrap14IntermediateValuesSurvive(t *testing.T) {
+	g := New(Float64, 1)
+	g.Kernels = false
+	x := g.Root().Param("x", Normal(1), 2, 3)
+	h := x.Scale(2)
+	k := h.Shift(1)
+	p := mustRun(t, mustCompile(t, k.Mul(k).Add(h.Mul(k)).SumAll(), x, h, k))
+	wantX, wantH, wantK := make([]float64, 6), make([]float64, 6), make([]float64, 6)
+	loss := 0.
+	for i, v := range x.Tensor().Floats() {
+		h, k := 2*v, 2*v+1
+		loss += k*k + h*k
+		wantK[i] = 2*k + h
+		wantH[i] = wantK[i] + k
+		wantX[i] = 2 * wantH[i]
+	}
+	near(t, "loss", []float64{p.Loss()}, []float64{loss}, 1e-14)
+	near(t, "∂x", p.Grad(x).Floats(), wantX, 1e-14)
+	near(t, "∂h", p.Grad(h).Floats(), wantH, 1e-14)
+	near(t, "∂k", p.Grad(k).Floats(), wantK, 1e-14)
+}
+
+// TestTrap15OnlyWhatIsAskedForIsComputed: a branch that the output does not need would run all the same.
+func TestTrap15OnlyWhatIsAskedForIsComputed(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(2), 1, 1)
+	ran := false
+	x.apply("watched", func() (*G.Node, error) {
+		return g.node(&op{name: "watched", shape: tensor.Shape{1, 1}, f64: func([]float64, [][]float64) error { ran = true; return nil }}, x.node)
+	})
+	mustRun(t, mustCompile(t, x.Square().SumAll(), x))
+	if ran {
+		t.Error("an operation ran that nobody asked for")
+	}
+}
+
+// TestTrap16PanicBecomesAnError: a panic in Gorgonia's own goroutine would end the process.
+func TestTrap16PanicBecomesAnError(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Sub("h.0").Param("x", Const(2), 1, 1)
+	calls := 0
+	y := x.apply("fragile", func() (*G.Node, error) {
+		return g.node(&op{name: "fragile", shape: tensor.Shape{1, 1}, f64: func(out []float64, in [][]float64) error {
+			if calls++; calls == 1 {
+				panic("glass")
+			}
+			copy(out, in[0])
+			return nil
+		}}, x.node)
+	})
+	p := mustCompile(t, y)
+	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "fragile") || !strings.Contains(err.Error(), "glass") {
+		t.Errorf("got %v", err)
+	}
+	near(t, "the next run", mustRun(t, p).Value().Floats(), []float64{2}, 0)
+}
+
+// TestTrap17TypesAreMadeAnew: Gorgonia takes the type apart and reuses it.
+func TestTrap17TypesAreMadeAnew(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(2), 2, 3)
+	o := x.Reshape(3, 2).Node().Op()
+	if a, b := o.Type(), o.Type(); a == b {
+		t.Error("one type is handed out twice")
+	}
+}
+
+// TestTrap18UnusedParameterIsNamed: Gorgonia says "Non Differentiable WRTs" and an address.
+func TestTrap18UnusedParameterIsNamed(t *testing.T) {
+	g := New(Float64, 1)
+	x, w := g.Root().Param("x", Const(2), 2, 3), g.Root().Sub("h.1.attn").Param("weight", Const(1), 2, 3)
+	_, err := Compile(x.Square().SumAll(), x, w)
+	if err == nil || err.Error() != "h.1.attn.weight: the loss does not depend on it" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTrap18ASecondLossIsRefused: Gorgonia would hand out the first loss's gradients again.
+func TestTrap18ASecondLossIsRefused(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(2), 1, 1)
+	mustCompile(t, x.Square().SumAll(), x)
+	if _, err := Compile(x.Cube().SumAll(), x); err == nil || !strings.Contains(err.Error(), "has been differentiated") {
+		t.Errorf("got %v", err)
+	}
+	near(t, "a forward program", values(t, x.Cube().SumAll()), []float64{8}, 0)
+	s := g.Sibling()
+	y := s.Root().Param("x", Const(0), 1, 1)
+	p := mustRun(t, mustCompile(t, y.Cube().SumAll(), y))
+	near(t, "the sibling's", []float64{p.Loss(), p.Grad(y).At(0)}, []float64{8, 12}, 0)
+}
+
+// TestTrap19GradientsDoNotAddUpOverRuns: each run overwrites what the last one left; Gorgonia's dual values add to it.
+func TestTrap19GradientsDoNotAddUpOverRuns(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(3), 1, 1)
+	p := mustCompile(t, x.Square().Add(x).SumAll(), x)
+	for range 3 {
+		near(t, "2x + 1", mustRun(t, p).Grad(x).Floats(), []float64{7}, 0)
+	}
+}
+
+// TestTrap20ConcurrentBuilds: differentiation uses constants that all of Gorgonia's graphs share; -race watches.
+func TestTrap20ConcurrentBuilds(t *testing.T) {
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 3 {
+				g := New(Float64, 1)
+				x := g.Root().Param("x", Const(3), 2, 2)
+				p, err := Compile(x.Softmax().Add(x).Mul(x.Mean()).SumAll(), x)
+				if err == nil {
+					err = p.Run()
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got := p.Loss(); !(math.Abs(got-42) <= 1e-12) {
+					t.Errorf("got %v, want 42", got)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// TestTrap22Broadcasting: what Gorgonia cannot multiply or stretch is an error that names the shapes; what our layers
+// need, it can.
+func TestTrap22Broadcasting(t *testing.T) {
+	g := New(Float64, 1)
+	a, b := g.Root().Param("a", Const(1), 2, 3, 4), g.Root().Param("b", Const(1), 4, 5)
+	a.MatMul(b)
+	want := "matmul a (2, 3, 4), b (4, 5): matrices, or batches of equally many, are needed"
+	if err := g.Err(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	g = New(Float64, 1)
+	x, row := g.Root().Param("x", Const(1), 2, 3), g.Root().Param("row", func(i int, _ *rand.Rand) float64 { return float64(i) }, 3)
+	near(t, "x + row", values(t, x.Add(row)), []float64{1, 2, 3, 1, 2, 3}, 0)
+}
+
+// TestTrap23SameSeedSameNumbers: Gorgonia's initial values come from the clock. Ours depend on the seed and the name, not
+// on what is declared before.
+func TestTrap23SameSeedSameNumbers(t *testing.T) {
+	numbers := func(seed uint64, before int, name string) []float64 {
+		g := New(Float64, seed)
+		for i := range before {
+			g.Root().Param(fmt.Sprint("other", i), Normal(1), 3)
+		}
+		return g.Root().Param(name, Normal(1), 50).Tensor().Floats()
+	}
+	base := numbers(1, 0, "w")
+	near(t, "declared later", numbers(1, 3, "w"), base, 0)
+	if slices.Equal(base, numbers(2, 0, "w")) || slices.Equal(base, numbers(1, 0, "v")) {
+		t.Error("another seed or name gives the same numbers")
+	}
+}
+
+// TestTrap24TrainingIsOfTheRun: in Gorgonia the last machine made decides for all whether dropout drops.
+func TestTrap24TrainingIsOfTheRun(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(1), 1, 100)
+	y := x.Dropout(0.5)
+	p := mustCompile(t, y)
+	mustCompile(t, y.SumAll())
+	run := func() []float64 { return mustRun(t, p).Value().Floats() }
+	first := run()
+	if !slices.Contains(first, 0) {
+		t.Error("nothing is dropped in training")
+	}
+	near(t, "the same step again", run(), first, 0)
+	g.SetTraining(false)
+	near(t, "in evaluation", run(), x.Tensor().Floats(), 0)
+	g.SetTraining(true)
+	near(t, "in training again", run(), first, 0)
+	g.SetStep(1)
+	if slices.Equal(run(), first) {
+		t.Error("another step drops the same entries")
+	}
+}

@@ -1,0 +1,96 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// output runs y and copies what comes out.
+func output(t *testing.T, y graph.Expr) graph.Tensor {
+	t.Helper()
+	p, err := graph.Compile(y)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return p.Value().Clone()
+}
+
+// adapted is attention and an MLP with adapters, and the same model without them on the same numbers.
+func adapted(t *testing.T, kernels bool) (y, base graph.Expr, adapters []*LoRA) {
+	t.Helper()
+	g := graph.New(graph.Float64, 5)
+	g.Kernels = kernels
+	build := func(g *graph.Graph, affine Affine) graph.Expr {
+		at := newSite(g, shapes[0])
+		at.Affine = func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
+			l := affine(s, in, out, bias, init)
+			if l, ok := l.(*LoRA); ok {
+				adapters = append(adapters, l)
+			}
+			return l
+		}
+		x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+		return NewMLP(at.At("mlp")).Forward(NewCausalSelfAttention(at.At("attn")).Forward(x))
+	}
+	targets := func(path string) bool { return strings.HasSuffix(path, "c_attn") || strings.HasSuffix(path, "c_fc") }
+	y = build(g, NewLoRA(targets, 2, 0.7))
+	return y, build(g.Sibling(), NewLinear), adapters
+}
+
+// TestLoRAStartsAsTheBase: u is 0, so nothing is added, to the bit.
+func TestLoRAStartsAsTheBase(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		y, base, _ := adapted(t, kernels)
+		if e := distance(output(t, y), output(t, base), 0); e != 0 {
+			t.Errorf("kernels %t: distance %.2g, want 0", kernels, e)
+		}
+	}
+}
+
+// TestLoRAMergeKeepsTheFunction, and afterwards the base alone computes it.
+func TestLoRAMergeKeepsTheFunction(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		y, base, adapters := adapted(t, kernels)
+		rng, pairs := rand.New(rand.NewPCG(1, 2)), 0
+		for _, l := range adapters {
+			for _, a := range l.Adapters {
+				pairs++
+				u := a.Up.Tensor()
+				for i := range u.Len() {
+					u.Set(i, rng.NormFloat64())
+				}
+			}
+		}
+		if pairs != 4 { // q, k and v of c_attn, and c_fc
+			t.Errorf("%d adapters, want 4", pairs)
+		}
+		before, plain := output(t, y), output(t, base)
+		if e := distance(before, plain, 0); !(e > 1e-3) {
+			t.Errorf("kernels %t: the adapters change the result by %.2g only", kernels, e)
+		}
+		for _, l := range adapters {
+			l.Merge()
+		}
+		for what, after := range map[string]graph.Tensor{"merged": output(t, y), "the base alone": output(t, base)} {
+			if e := distance(after, before, 0); !(e <= 1e-12) {
+				t.Errorf("kernels %t, %s: distance %.2g, want ≤ 1e-12", kernels, what, e)
+			}
+		}
+		for _, l := range adapters {
+			for _, a := range l.Adapters {
+				for i, v := range a.Up.Tensor().Floats() {
+					if v != 0 || math.Signbit(v) {
+						t.Fatalf("%s[%d] is %v after merging, want 0", a.Up.Name(), i, v)
+					}
+				}
+			}
+		}
+	}
+}
