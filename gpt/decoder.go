@@ -5,51 +5,68 @@ import (
 	"iter"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
-// Decoder lets a model write one token at a time. It has a graph of its own for one token, which shares the model's
-// parameters and keeps the keys and values of the tokens before it, so the cost of a token does not grow with a forward
-// pass over all of them. One graph serves every position.
+// Decoder lets a model write one token at a time. It has graphs of its own, which share the model's parameters and keep
+// the keys and values of the tokens so far, so the cost of a token does not grow with a forward pass over all of them: one
+// graph for a new token, at any position, and one for half a window of them at once.
 //
 // When the window of block_size tokens is full, the oldest half is dropped and the rest fed again: learned positions have
 // moved, so what was kept is no longer valid (errata X9).
 type Decoder struct {
-	size, vocab     int
-	token, pos, at  graph.Expr
-	logits, prefill *graph.Program
-	window          []int
+	size, vocab int
+	one, half   *feeder
+	window      []int
+}
+
+// feeder is a graph for some new tokens at once.
+type feeder struct {
+	tokens, positions, at graph.Expr
+	hidden                *graph.Program // fills the caches, leaves out the head
+	logits                *graph.Program
 }
 
 // NewDecoder makes a decoder of m's parameters, as they are when it runs.
-func NewDecoder(m *Model) (*Decoder, error) {
+func NewDecoder(m *Model) (d *Decoder, err error) {
+	d = &Decoder{size: m.Config.BlockSize, vocab: m.Config.VocabSize}
+	caches := nn.Caches{}
+	if d.one, err = newFeeder(m, 1, caches); err != nil {
+		return nil, errors.Wrap(err, "decoder")
+	}
+	d.half, err = newFeeder(m, max(1, d.size/2), caches)
+	return d, errors.Wrap(err, "decoder")
+}
+
+func newFeeder(m *Model, n int, caches nn.Caches) (*feeder, error) {
 	g := m.Graph.Sibling()
 	for {
-		d, err := newDecoder(g, m.Config)
+		f, err := buildFeeder(g, m.Config, n, caches)
 		if !errors.Is(err, graph.ErrCollision) {
-			return d, errors.Wrap(err, "decoder")
+			return f, err
 		}
 		g = g.Salted()
 	}
 }
 
-func newDecoder(g *graph.Graph, c Config) (*Decoder, error) {
+func buildFeeder(g *graph.Graph, c Config, n int, caches nn.Caches) (*feeder, error) {
 	g.SetTraining(false)
 	s := g.Root()
-	d := &Decoder{
-		size:  c.BlockSize,
-		vocab: c.VocabSize,
-		token: s.Ints("token", 1, c.VocabSize, 0),
-		pos:   s.Ints("position", 1, c.BlockSize, 0),
-		at:    s.Ints("at", 1, c.BlockSize, 0),
+	f := &feeder{
+		tokens:    s.Ints("tokens", n, c.VocabSize, 0),
+		positions: s.Ints("positions", n, c.BlockSize, 0),
+		at:        s.Ints("at", 1, c.BlockSize, 0),
 	}
-	hidden, logits := newStack(s, c, 1).step(d.token, d.pos, d.at)
+	at := site(s, c, 1)
+	at.Caches = caches
+	hidden, logits := newStack(at, c).step(f.tokens, f.positions, f.at)
 	var err error
-	if d.logits, err = graph.Compile(logits); err != nil {
+	if f.logits, err = graph.Compile(logits); err != nil {
 		return nil, err
 	}
-	d.prefill, err = graph.Compile(hidden) // fills the caches, leaves out the head
-	return d, err
+	f.hidden, err = graph.Compile(hidden)
+	return f, err
 }
 
 // Reset forgets the tokens so far.
@@ -73,41 +90,47 @@ func (d *Decoder) Feed(tokens ...int) (graph.Tensor, error) {
 	if extra := len(tokens) - d.size; extra >= 0 {
 		tokens, d.window = tokens[extra:], d.window[:0]
 	}
-	for i, id := range tokens {
+	for len(tokens) > 0 {
 		if len(d.window) == d.size {
 			if err := d.slide(); err != nil {
 				return graph.Tensor{}, err
 			}
 		}
-		program := d.prefill
-		if i == len(tokens)-1 {
-			program = d.logits
+		f, n := d.one, 1
+		if half := len(d.half.tokens.Ints()); len(tokens) > half && len(d.window)+half <= d.size {
+			f, n = d.half, half
 		}
-		if err := d.run(program, id); err != nil {
+		program := f.hidden
+		if n == len(tokens) {
+			program = f.logits
+		}
+		if err := d.run(f, program, tokens[:n]); err != nil {
 			return graph.Tensor{}, err
 		}
+		tokens = tokens[n:]
 	}
-	return d.logits.Value(), nil
+	return d.one.logits.Value(), nil
 }
 
-// slide drops the oldest half of the window.
+// slide drops the oldest half of the window and feeds the rest again.
 func (d *Decoder) slide() error {
 	rest := append([]int{}, d.window[(d.size+1)/2:]...)
-	d.window = d.window[:0]
-	for _, id := range rest {
-		if err := d.run(d.prefill, id); err != nil {
-			return err
-		}
+	if d.window = d.window[:0]; len(rest) == 0 {
+		return nil
 	}
-	return nil
+	return d.run(d.half, d.half.hidden, rest)
 }
 
-func (d *Decoder) run(p *graph.Program, id int) error {
-	d.token.Ints()[0], d.pos.Ints()[0], d.at.Ints()[0] = id, len(d.window), len(d.window)
+func (d *Decoder) run(f *feeder, p *graph.Program, tokens []int) error {
+	copy(f.tokens.Ints(), tokens)
+	f.at.Ints()[0] = len(d.window)
+	for i := range tokens {
+		f.positions.Ints()[i] = len(d.window) + i
+	}
 	if err := p.Run(); err != nil {
 		return errors.Wrap(err, "decoder")
 	}
-	d.window = append(d.window, id)
+	d.window = append(d.window, tokens...)
 	return nil
 }
 

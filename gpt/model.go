@@ -39,7 +39,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	for i := range positions.Ints() {
 		positions.Ints()[i] = i % c.BlockSize
 	}
-	m.Logits = newStack(s, c, batch).forward(m.Tokens, positions)
+	m.Logits = newStack(site(s, c, batch), c).forward(m.Tokens, positions)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
 	return m, errors.Wrap(g.Err(), "gpt")
 }
@@ -73,8 +73,8 @@ type stack struct {
 	head     nn.Layer
 }
 
-func newStack(s graph.Scope, c Config, batch int) stack {
-	at := site(s, c, batch)
+func newStack(at nn.Site, c Config) stack {
+	s := at.Scope
 	net := stack{
 		wte:  nn.NewEmbedding(s.Sub("wte"), c.VocabSize, c.NEmbd),
 		wpe:  nn.NewEmbedding(s.Sub("wpe"), c.BlockSize, c.NEmbd),
@@ -143,8 +143,8 @@ func (n stack) forward(tokens, positions graph.Expr) graph.Expr { // (B·T) → 
 	return n.predict(x) // a₁₁, a₁₂ (B·T, V)
 }
 
-// step is forward for one token per sequence, at position at.
-func (n stack) step(tokens, positions, at graph.Expr) (hidden, logits graph.Expr) { // (B) → (B, d), (B, V)
+// step is forward for the newest tokens of every sequence, the first of them at position at.
+func (n stack) step(tokens, positions, at graph.Expr) (hidden, logits graph.Expr) { // (B·n) → (B·n, d), (B·n, V)
 	x := n.embed(tokens, positions)
 	for _, block := range n.blocks {
 		x = block.Step(x, at)

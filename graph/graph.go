@@ -214,7 +214,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 func entries(shape []int) (size int, ok bool) {
 	size = 1
 	for _, n := range shape {
-		if n < 1 || size > 1<<40/n {
+		if n < 1 || int64(size) > 1<<40/int64(n) {
 			return 0, false
 		}
 		size *= n

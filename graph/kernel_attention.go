@@ -82,34 +82,3 @@ func (s *weights[T]) backward(p *kernel.Pool) body[T] {
 		return nil
 	}
 }
-
-// CachedAttention is attention of one new token per sequence to itself and to the tokens before it, whose keys and
-// values it remembers: (B, H(2·QK+V)) → (B, H·V). at is one integer, the position of the new token; running at a position
-// again overwrites what was there, and what lies behind it is never looked at. It has no derivative and no spelled form:
-// it equals the row at of Attention.
-func CachedAttention(qkv, mask, at Expr, h Heads) Expr {
-	return qkv.apply("cached attention", func() (*G.Node, error) {
-		g := qkv.g
-		if err := h.check(qkv.node, mask, h.Batch); err != nil {
-			return nil, err
-		}
-		if len(at.Ints()) != 1 {
-			return nil, errors.Errorf("%d positions, 1 is needed", len(at.Ints()))
-		}
-		return g.node(&op{
-			name: fmt.Sprintf("cachedattention(%v)", h), shape: tensor.Shape{h.Batch, h.Heads * h.V}, wrt: []bool{false, false, false},
-			f32: attend[float32](h, at.Ints()), f64: attend[float64](h, at.Ints()),
-		}, qkv.node, mask.node, at.node)
-	}, mask, at)
-}
-
-func attend[T kernel.Float](h Heads, at []int) body[T] {
-	var cache *kernel.Cache[T]
-	return func(y []T, in [][]T) error {
-		if cache == nil {
-			cache = kernel.NewCache[T](kernel.Heads(h))
-		}
-		kernel.Attend(kernel.Heads(h), y, in[0], in[1], cache, at[0])
-		return nil
-	}
-}

@@ -20,6 +20,7 @@ type CausalSelfAttention struct {
 	QKV, Proj             Layer
 	heads                 graph.Heads
 	mask                  *Mask
+	cache                 *graph.KVCache
 	weightDrop, residDrop *Dropout
 	scope                 graph.Scope
 }
@@ -27,11 +28,13 @@ type CausalSelfAttention struct {
 // NewCausalSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
 func NewCausalSelfAttention(at Site) *CausalSelfAttention {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
+	heads := graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V}
 	return &CausalSelfAttention{
 		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
+		heads:      heads,
 		mask:       at.Mask,
+		cache:      at.Caches.at(at.Path(), heads),
 		weightDrop: NewDropout(at.At("attn_dropout")),
 		residDrop:  NewDropout(at.At("resid_dropout")),
 		scope:      at.Scope,
@@ -80,10 +83,10 @@ func (l *CausalSelfAttention) maskOverHeads() graph.Expr {
 	return m
 }
 
-// Step attends from one new token per sequence to the tokens so far, whose keys and values it has kept (the KV cache of
-// section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals row at of Forward as long as no token before it
-// changes; learned positions do change when a window slides (errata X9).
-func (l *CausalSelfAttention) Step(x, at graph.Expr) graph.Expr { // (B, d) → (B, d)
+// Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has kept (the KV
+// cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as no
+// token before them changes; learned positions do change when a window slides (errata X9).
+func (l *CausalSelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	qkv := l.QKV.Forward(x).In(l.scope)
-	return l.project(graph.CachedAttention(qkv, l.mask.Expr, at, l.heads))
+	return l.project(graph.CachedAttention(qkv, l.mask.Expr, at, l.cache))
 }

@@ -77,28 +77,40 @@ func stepEqualsForward(t *testing.T, see Visibility, d Dims, build func(at Site)
 	x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
 	want := output(t, build(site(g)).Forward(x))
 
-	s := g.Sibling()
-	token, pos := s.Root().Value("x", graph.Const(0), d.Batch, d.Embd), s.Root().Ints("pos", 1, d.Context, -1)
-	p, err := graph.Compile(build(site(s)).Step(token, pos))
-	if err != nil {
-		t.Fatalf("%+v", err)
+	caches := Caches{}
+	step := func(n int) (tokens, pos graph.Expr, p *graph.Program) {
+		s := g.Sibling()
+		at := site(s)
+		at.Caches = caches
+		tokens, pos = s.Root().Value("x", graph.Const(0), d.Batch*n, d.Embd), s.Root().Ints("pos", 1, d.Context, -1)
+		p, err := graph.Compile(build(at).Step(tokens, pos))
+		if err != nil {
+			t.Fatalf("%+v", err)
+		}
+		return tokens, pos, p
 	}
-	for range 2 {
-		for i := range d.Context {
-			pos.Ints()[0] = i
-			for b := range d.Batch {
-				copy(token.Tensor().F64[b*d.Embd:(b+1)*d.Embd], x.Tensor().F64[(b*d.Context+i)*d.Embd:])
-			}
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
-			for b := range d.Batch {
-				for j, got := range p.Value().F64[b*d.Embd : (b+1)*d.Embd] {
-					w := want.F64[(b*d.Context+i)*d.Embd+j]
+	for range 2 { // one by one, then in blocks of n with what is left one by one
+		for _, n := range []int{1, max(1, d.Context/2)} {
+			for i := 0; i < d.Context; {
+				if i+n > d.Context {
+					n = 1
+				}
+				tokens, pos, p := step(n)
+				pos.Ints()[0] = i
+				for b := range d.Batch {
+					copy(tokens.Tensor().F64[b*n*d.Embd:(b+1)*n*d.Embd], x.Tensor().F64[(b*d.Context+i)*d.Embd:])
+				}
+				if err := p.Run(); err != nil {
+					t.Fatal(err)
+				}
+				for j, got := range p.Value().F64 {
+					b, rest := j/(n*d.Embd), j%(n*d.Embd)
+					w := want.F64[(b*d.Context+i)*d.Embd+rest]
 					if !(math.Abs(got-w) <= 1e-12*max(1, math.Abs(w))) {
-						t.Fatalf("sequence %d, token %d, feature %d: got %v, want %v", b, i, j, got, w)
+						t.Fatalf("sequence %d, token %d, feature %d: got %v, want %v", b, i+rest/d.Embd, rest%d.Embd, got, w)
 					}
 				}
+				i += n
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func NewBlock(at Site, attention Attention) *Block {
 // Forward is the two residual steps.
 func (b *Block) Forward(x graph.Expr) graph.Expr { return b.forward(x, b.Attn.Forward) }
 
-// Step is Forward for one token per sequence.
+// Step is Forward for the newest tokens of every sequence.
 func (b *Block) Step(x, at graph.Expr) graph.Expr {
 	return b.forward(x, func(x graph.Expr) graph.Expr { return step(b.Attn, x, at) })
 }
@@ -50,7 +50,7 @@ func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {
 // Forward is the two residual steps.
 func (b *PostNormBlock) Forward(x graph.Expr) graph.Expr { return b.forward(x, b.Attn.Forward) }
 
-// Step is Forward for one token per sequence.
+// Step is Forward for the newest tokens of every sequence.
 func (b *PostNormBlock) Step(x, at graph.Expr) graph.Expr {
 	return b.forward(x, func(x graph.Expr) graph.Expr { return step(b.Attn, x, at) })
 }

@@ -180,6 +180,7 @@ func ExampleCausalSelfAttention() {
 // One token at a time, remembering the keys and values of those before it.
 func ExampleCausalSelfAttention_Step() {
 	at := site()
+	at.Caches = nn.Caches{} // what the layers of a decoder remember
 	l := nn.NewCausalSelfAttention(at.At("attn"))
 	set(at.Graph(), map[string][]float64{
 		"attn.c_attn.weight": {

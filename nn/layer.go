@@ -7,8 +7,9 @@ type Layer interface {
 	Forward(x graph.Expr) graph.Expr
 }
 
-// Cached is a Layer that can also take one token per sequence, (B, in) → (B, out), remembering the tokens before it. at
-// is the token's position. A Layer in which tokens do not meet needs no memory: Forward does for both.
+// Cached is a Layer that can also take only the newest tokens of every sequence, (B·n, in) → (B·n, out), remembering the
+// tokens before them in its site's Caches. at is the position of the first. A Layer in which tokens do not meet needs no
+// memory: Forward does for both.
 type Cached interface {
 	Layer
 	Step(x, at graph.Expr) graph.Expr
@@ -42,7 +43,21 @@ type Site struct {
 	Eps     float64 // ε of LayerNorm
 	Dropout float64 // the probability of dropping
 	Mask    *Mask   // who sees whom
+	Caches  Caches  // where Step keeps keys and values; nil where only Forward is used
 	Act     Layer   // the activation of the MLP
+}
+
+// Caches are the KV caches of a decoder by the name of the layer: graphs for one new token and for several share them.
+type Caches map[string]*graph.KVCache
+
+func (c Caches) at(path string, h graph.Heads) *graph.KVCache {
+	if c == nil {
+		return nil
+	}
+	if c[path] == nil {
+		c[path] = graph.NewKVCache(h)
+	}
+	return c[path]
 }
 
 // At is the same style at a place inside s.

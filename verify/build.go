@@ -18,10 +18,23 @@ type form struct {
 
 // The forms that are held against the formulas.
 var (
-	spelled   = form{"spelled", true, false}
+	spelled   = form{"autodiff", true, false}
 	kernels64 = form{"kernels", true, true}
 	kernels32 = form{"float32", false, true}
 )
+
+func forms() []form { return []form{spelled, kernels64, kernels32} }
+
+func (f form) graph(seed, step uint64) *graph.Graph {
+	dtype := graph.Float32
+	if f.wide {
+		dtype = graph.Float64
+	}
+	g := graph.New(dtype, seed)
+	g.Kernels = f.kernels
+	g.SetStep(step)
+	return g
+}
 
 // built is a model in one form.
 type built struct {
@@ -30,13 +43,7 @@ type built struct {
 }
 
 func build(m Model, batch int, f form) (*built, error) {
-	dtype := graph.Float32
-	if f.wide {
-		dtype = graph.Float64
-	}
-	g := graph.New(dtype, m.Seed)
-	g.Kernels = f.kernels
-	g.SetStep(m.Step)
+	g := f.graph(m.Seed, m.Step)
 	model, err := gpt.New(g, m.Config, batch)
 	if err != nil {
 		return nil, err
@@ -52,6 +59,7 @@ func build(m Model, batch int, f form) (*built, error) {
 
 // answers are the loss, the gradients and the Δ that a form computes.
 type answers struct {
+	form   form
 	loss   float64
 	grads  Parameters[float64]
 	deltas map[string]Matrix[float64] // by the hand's names

@@ -2,42 +2,55 @@ package verify
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"math/rand/v2"
-	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 )
 
-// What "equal" means for the other witnesses.
+// What "equal" means for the kernels in float32.
 const (
-	ToleranceFloat32 = 1e-3  // kernels in float32, a whole model
-	everyEntry       = 5_000 // parameters up to which the complex step looks at every entry
-	sampled          = 8     // beyond: so many of the largest and of random entries of every tensor
+	ToleranceFloat32 = 1e-3 // for a whole model
+	toleranceLayer32 = 2e-5 // for a layer alone
 )
 
 // Check works out every gradient of m by hand and compares it, parameter by parameter, with four witnesses: Gorgonia's
 // differentiation of the spelled graph, the kernels' backward operations in float64 and in float32, and the complex step
-// of the forward by hand, which knows no derivative. The error is of a model that cannot be built or evaluated;
-// disagreements are in the Report.
+// of the forward by hand, which knows no derivative: entry by entry up to 5,000 parameters, beyond that at the entries of
+// every parameter that are largest, at some random ones, and along one random direction over everything.
+//
+// The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover the
+// same parameters with the same shapes; disagreements are in the Report.
 func Check(m Model) (*Report, error) {
-	h, err := m.hand()
+	h, witnesses, err := ask(m)
 	if err != nil {
 		return nil, err
 	}
-	witnesses := map[form]*answers{}
-	for _, f := range []form{spelled, kernels64, kernels32} {
+	return certify(m, h, witnesses, everyEntry)
+}
+
+// ask describes the model to the formulas and computes it in every form of the library.
+func ask(m Model) (h GPT, witnesses []*answers, err error) {
+	if h, err = m.hand(); err != nil {
+		return h, nil, err
+	}
+	for _, f := range forms() {
 		b, err := build(m, m.batch(), f)
 		if err != nil {
-			return nil, err
+			return h, nil, err
 		}
-		if witnesses[f], err = b.run(m); err != nil {
-			return nil, errors.Wrap(err, f.name)
+		a, err := b.run(m)
+		if err != nil {
+			return h, nil, errors.Wrap(err, f.name)
 		}
+		a.form = f
+		witnesses = append(witnesses, a)
 		h.Dropout = b.dropout(m)
 	}
+	return h, witnesses, nil
+}
+
+// certify compares the witnesses, and the complex step of models up to so many parameters at every entry.
+func certify(m Model, h GPT, witnesses []*answers, every int) (*Report, error) {
 	a, err := GPTForward(h, m.Parameters, m.Tokens, m.Targets)
 	if err != nil {
 		return nil, err
@@ -46,167 +59,93 @@ func Check(m Model) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Parameters: m.Count(), Loss: a.Loss.Data[0], Tolerance: Tolerance}
-	for f, w := range witnesses {
-		r.loss(f, w.loss)
-		if err := r.compare(m, f, w.grads, g.Parameters); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.complexStep(m, h, g.Parameters); err != nil {
+	r := &Report{ByHand: true, Loss: a.Loss.Data[0], Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: m.rows(g.Parameters)}
+	if err := r.hear(witnesses, g.Parameters); err != nil {
 		return nil, err
 	}
-	r.finish(m, g, witnesses)
+	if err := r.complexStep(h.Objective(m.Tokens, m.Targets), m.Parameters, g.Parameters, m.Count() <= every, m.Seed); err != nil {
+		return nil, err
+	}
+	r.finish()
+	if !r.OK() {
+		r.First = firstWrong(m, r, g, witnesses)
+	}
 	return r, nil
 }
 
-// loss compares the value of the loss itself.
-func (r *Report) loss(f form, got float64) {
-	d := math.Abs(got-r.Loss) / max(1, math.Abs(r.Loss))
-	if !(d <= f.tolerance()) {
-		r.Failures = append(r.Failures, fmt.Sprintf("%s: the loss is %v, by hand %v", f.name, got, r.Loss))
+// hear compares what the witnesses say with the reference, and looks for holes first.
+func (r *Report) hear(witnesses []*answers, want Parameters[float64]) error {
+	if err := r.partition(want); err != nil {
+		return err
 	}
-}
-
-func (f form) tolerance() float64 {
-	if f.wide {
-		return Tolerance
-	}
-	return ToleranceFloat32
-}
-
-// compare fills one column of the table. Parameters that only one side has are failures.
-func (r *Report) compare(m Model, f form, got, want Parameters[float64]) error {
-	if len(r.Rows) == 0 {
-		r.Rows = rows(m, want)
-	}
-	if _, err := Compare(got, want); err != nil {
-		return errors.Wrap(err, f.name)
+	if math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0) {
+		return errors.Errorf("verify: the loss is %v", r.Loss)
 	}
 	largest := Largest(want)
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		row.put(f.name, Distance(row.part(got), row.part(want), largest).Distance)
-		if row.Zero && f.wide {
-			row.ZeroHolds = row.ZeroHolds && StructuralZero(row.part(got), largest)
+		part := row.part(want)
+		row.Shape, row.Count, row.Norm = [2]int{part.Rows, part.Cols}, part.Rows*part.Cols, length(part)
+		if math.IsNaN(row.Norm) || math.IsInf(row.Norm, 0) {
+			return errors.Errorf("verify: %s: the gradient has length %v", row.Name, row.Norm)
+		}
+		r.Parameters += row.Count
+		row.nonzero = row.Zero && !StructuralZero(part, largest)
+	}
+	for _, w := range witnesses {
+		r.loss(w)
+		if _, err := Compare(w.grads, want); err != nil {
+			return errors.Wrap(err, w.form.name)
+		}
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			got := row.part(w.grads)
+			row.put(w.form.name, Distance(got, row.part(want), largest).Distance)
+			if row.Zero && w.form.wide && !StructuralZero(got, largest) {
+				row.nonzero = true
+			}
 		}
 	}
 	return nil
 }
 
-// rows lists the parameters from the embeddings to the head, the packed ones in their blocks.
-func rows(m Model, hand Parameters[float64]) (list []Row) {
-	largest := Largest(hand)
-	for _, name := range slices.SortedFunc(maps.Keys(hand), order) {
-		g := hand[name]
-		for _, s := range sources(name) {
-			row := Row{Name: name + s.suffix, Symbol: s.symbol, Equation: s.equation, parameter: name, to: g.Cols, Zero: s.zero, ZeroHolds: true}
-			if s.block >= 0 {
-				qk := m.Config.NHead * m.Config.QKSize
-				row.from, row.to = s.block*qk, min((s.block+1)*qk, g.Cols)
-				if s.block == 2 {
-					row.to = g.Cols
-				}
-			}
-			part := row.part(hand)
-			row.Shape, row.Count, row.Norm = [2]int{part.Rows, part.Cols}, part.Rows*part.Cols, length(part)
-			if row.Zero {
-				row.ZeroHolds = StructuralZero(part, largest)
-			}
-			list = append(list, row)
-		}
-	}
-	return list
-}
-
-// complexStep is the witness that knows no derivative: entry by entry for a small model; for a large one the entries of
-// every tensor that the hand finds largest, some random ones, and one random direction over everything.
-func (r *Report) complexStep(m Model, h GPT, hand Parameters[float64]) error {
-	f := h.Objective(m.Tokens, m.Targets)
-	rng := rand.New(rand.NewPCG(m.Seed, 5))
-	largest := Largest(hand)
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		full := hand[row.parameter]
-		var got, want []float64
-		for _, at := range row.entries(full, m.Count() <= everyEntry, rng) {
-			d, err := ComplexStepAt(f, m.Parameters, row.parameter, at)
-			if err != nil {
-				return err
-			}
-			got, want = append(got, d), append(want, full.Data[at])
-		}
-		row.put("complex", Distance(NewMatrix(1, len(got), got...), NewMatrix(1, len(want), want...), largest).Distance)
-	}
-	direction, slope := Parameters[float64]{}, 0.0
-	var size float64
-	for _, name := range slices.Sorted(maps.Keys(hand)) {
-		direction[name] = Random("direction "+name, hand[name].Rows, hand[name].Cols)
-		for i, v := range direction[name].Data {
-			slope += v * hand[name].Data[i]
-			size += math.Abs(v * hand[name].Data[i])
-		}
-	}
-	along, err := ComplexStepAlong(f, m.Parameters, direction)
-	if err != nil {
-		return err
-	}
-	r.Direction = math.Abs(along-slope) / max(size, math.SmallestNonzeroFloat64)
-	if !(r.Direction <= Tolerance) {
-		r.Failures = append(r.Failures, fmt.Sprintf("complex step along a random direction: %v, by hand %v", along, slope))
-	}
-	return nil
-}
-
-// finish says what failed, and where the first wrong Δ is, from the loss downwards.
-func (r *Report) finish(m Model, g Gradients[float64], witnesses map[form]*answers) {
+// partition makes sure that the rows hold every column of every parameter once.
+func (r *Report) partition(want Parameters[float64]) error {
+	next := map[string]int{}
 	for _, row := range r.Rows {
-		r.Failures = append(r.Failures, row.failures()...)
-		r.Worst = max(r.Worst, row.Spelled, row.Kernels, row.Complex)
+		if row.from != next[row.parameter] {
+			return errors.Wrapf(ErrCoverage, "%s: compares columns from %d, want from %d", row.Name, row.from, next[row.parameter])
+		}
+		next[row.parameter] = row.to
+	}
+	for name, g := range want {
+		if next[name] != g.Cols {
+			return errors.Wrapf(ErrCoverage, "%s: compared %d columns, want %d", name, next[name], g.Cols)
+		}
+	}
+	return nil
+}
+
+// loss compares the value of the loss itself.
+func (r *Report) loss(w *answers) {
+	tolerance := Tolerance
+	if !w.form.wide {
+		tolerance = r.ToleranceFloat32
+	}
+	d := math.Abs(w.loss-r.Loss) / max(1, math.Abs(r.Loss))
+	if !(d <= tolerance) {
+		r.Failures = append(r.Failures, fmt.Sprintf("%s: the loss is %v, want %v", w.form.name, w.loss, r.Loss))
+	}
+}
+
+// finish says what failed and what is worst.
+func (r *Report) finish() {
+	for _, row := range r.Rows {
+		r.Failures = append(r.Failures, r.failures(row)...)
+		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex)
 		r.WorstFloat32 = max(r.WorstFloat32, row.Float32)
-		if row.worst() > Suspicion {
+		if !(max(row.Autodiff, row.Kernels, row.Complex) <= Suspicion) {
 			r.Suspicious = append(r.Suspicious, row.Name)
 		}
 	}
-	if len(r.Failures) == 0 {
-		return
-	}
-	var top float64
-	for _, d := range g.Deltas {
-		top = max(top, Largest(Parameters[float64]{"": d.Value}))
-	}
-	for _, d := range g.Deltas {
-		for _, f := range []form{spelled, kernels64} {
-			got, ok := witnesses[f].deltas[d.Name]
-			if !ok || got.Rows != d.Value.Rows || got.Cols != d.Value.Cols {
-				continue
-			}
-			if diff := Distance(got, d.Value, top); !diff.OK() {
-				r.First = firstWrong(m, f.name, d.Name, diff)
-				return
-			}
-		}
-	}
 }
-
-// firstWrong names the place of a Δ: its row of Table 2, sequence, token, and head where it has one.
-func firstWrong(m Model, witness, name string, d Difference) string {
-	c := m.Config
-	where := fmt.Sprintf("feature %d", d.Col)
-	switch {
-	case strings.HasSuffix(name, ".attn.heads"):
-		where = fmt.Sprintf("head %d, feature %d", d.Col/c.VSize, d.Col%c.VSize)
-	case strings.HasSuffix(name, ".attn.c_attn"):
-		qk := c.NHead * c.QKSize
-		switch block := min(d.Col/qk, 2); block {
-		case 2:
-			where = fmt.Sprintf("values, head %d, feature %d", (d.Col-2*qk)/c.VSize, (d.Col-2*qk)%c.VSize)
-		default:
-			where = fmt.Sprintf("%s, head %d, feature %d", []string{"queries", "keys"}[block], d.Col%qk/c.QKSize, d.Col%c.QKSize)
-		}
-	}
-	return fmt.Sprintf("the first wrong Δ from the loss downwards: %s, at the output of %s, sequence %d, token %d, %s: %s has %v, by hand %v (row %d, column %d, distance %.1e)",
-		equationOfDelta(name), name, d.Row/c.BlockSize, d.Row%c.BlockSize, where, witness, d.Got, d.Want, d.Row, d.Col, d.Distance)
-}
-
-func blockName(i int) string { return fmt.Sprintf("h.%d", i) }

@@ -50,11 +50,13 @@ type study struct {
 	a    Parameters[float64]  // what section3 computes, by the paper's names
 	hand Activations[float64] // GPTForward of the same
 	g    Gradients[float64]   // GPTBackward
+
+	known Parameters[float64] // what nabla has been asked for
 }
 
 func newStudy(t *testing.T, variants ...Variant) study {
 	t.Helper()
-	s := study{Fixture: Generic(variants...)}
+	s := study{Fixture: Generic(variants...), known: Parameters[float64]{}}
 	s.Batch, s.Tokens, s.Targets = 1, s.Tokens[:s.Context], s.Targets[:s.Context]
 	s.a = section3(s.Fixture, s.Parameters)
 	var err error
@@ -124,6 +126,9 @@ func section3[T Number](f Fixture, p Parameters[T]) Parameters[T] {
 // nabla is ∇ of the loss at an activation or a parameter of section3.
 func (s study) nabla(t *testing.T, name string) Matrix[float64] {
 	t.Helper()
+	if out, ok := s.known[name]; ok {
+		return out
+	}
 	p := maps.Clone(s.Parameters)
 	if _, ok := p[name]; !ok {
 		p[name] = Zeros[float64](s.a[name].Rows, s.a[name].Cols)
@@ -142,6 +147,7 @@ func (s study) nabla(t *testing.T, name string) Matrix[float64] {
 			t.Fatal(err)
 		}
 	}
+	s.known[name] = out
 	return out
 }
 

@@ -1,64 +1,92 @@
 package verify
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
 // Report is the paper's Table 3 with measured distances.
 type Report struct {
-	Parameters   int      `json:"parameters"`
-	Loss         float64  `json:"loss"`
-	Tolerance    float64  `json:"tolerance"`
-	Rows         []Row    `json:"rows"`
-	Worst        float64  `json:"worst"`         // over all float64 witnesses
-	WorstFloat32 float64  `json:"worst_float32"` // of the kernels in float32
-	Direction    float64  `json:"direction"`     // the complex step along a random direction over everything
-	Suspicious   []string `json:"suspicious,omitempty"`
-	Failures     []string `json:"failures,omitempty"`
-	First        string   `json:"first_wrong_delta,omitempty"`
+	ByHand           bool     `json:"by_hand"`    // else the reference is autodiff, and central differences a witness
+	Parameters       int      `json:"parameters"` // numbers compared
+	Loss             float64  `json:"loss"`
+	Tolerance        float64  `json:"tolerance"`
+	ToleranceFloat32 float64  `json:"tolerance_float32"`
+	Rows             []Row    `json:"rows"`
+	Worst            Gap      `json:"worst"`         // over the float64 witnesses but central differences
+	WorstFloat32     Gap      `json:"worst_float32"` // of the kernels in float32
+	Direction        Gap      `json:"direction"`     // the complex step along a random direction over everything
+	Suspicious       []string `json:"suspicious,omitempty"`
+	Failures         []string `json:"failures,omitempty"`
+	First            string   `json:"first_wrong,omitempty"`
 }
 
-// OK says whether every witness agrees with every gradient by hand.
+// OK says whether every witness agrees with every gradient.
 func (r *Report) OK() bool { return len(r.Failures) == 0 }
 
 // Row is one parameter, or one block of columns of a packed one: its gradient by hand, and how far the witnesses are from it.
 type Row struct {
-	Name     string  `json:"name"`
-	Symbol   string  `json:"symbol"`   // the paper's
-	Equation string  `json:"equation"` // of the paper
-	Shape    [2]int  `json:"shape"`
-	Count    int     `json:"count"`
-	Norm     float64 `json:"norm"` // |∂L/∂p|
-	Spelled  float64 `json:"spelled"`
-	Kernels  float64 `json:"kernels"`
-	Complex  float64 `json:"complex"`
-	Float32  float64 `json:"float32"`
-	Zero     bool    `json:"structural_zero,omitempty"` // 0 for every value of the parameters
+	Name        string  `json:"name"`
+	Symbol      string  `json:"symbol,omitempty"`   // the paper's
+	Equation    string  `json:"equation,omitempty"` // of the paper
+	Shape       [2]int  `json:"shape"`
+	Count       int     `json:"count"`
+	Norm        float64 `json:"norm"` // |∂L/∂p|
+	Autodiff    Gap     `json:"autodiff"`
+	Kernels     Gap     `json:"kernels"`
+	Complex     Gap     `json:"complex"`
+	Float32     Gap     `json:"float32"`
+	Differences Gap     `json:"differences,omitempty"`
+	Zero        bool    `json:"structural_zero,omitempty"` // 0 for every value of the parameters
 
-	ZeroHolds bool `json:"-"`
+	nonzero   bool // a structural zero that is none
 	parameter string
 	from, to  int
 }
 
-func (r *Row) put(witness string, distance float64) {
+// Gap is how far two gradients are apart, see Difference; +Inf, which JSON has as null, if one of them is not a number.
+type Gap float64
+
+func gap(distance float64) Gap {
 	if math.IsNaN(distance) {
-		distance = math.Inf(1)
+		return Gap(math.Inf(1))
 	}
-	switch witness {
-	case "spelled":
-		r.Spelled = distance
-	case "kernels":
-		r.Kernels = distance
-	case "complex":
-		r.Complex = distance
-	case "float32":
-		r.Float32 = distance
+	return Gap(distance)
+}
+
+// MarshalJSON writes a number, or null for +Inf.
+func (g Gap) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(g), 1) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(g))
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (g *Gap) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*g = Gap(math.Inf(1))
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(g))
+}
+
+func (r *Row) put(witness string, distance float64) {
+	switch g := gap(distance); witness {
+	case spelled.name:
+		r.Autodiff = g
+	case kernels64.name:
+		r.Kernels = g
+	case kernels32.name:
+		r.Float32 = g
+	case "complex step":
+		r.Complex = g
+	case "differences":
+		r.Differences = g
 	}
 }
 
@@ -75,77 +103,87 @@ func (r *Row) part(p Parameters[float64]) Matrix[float64] {
 	return p[r.parameter].Columns(r.from, r.to)
 }
 
-func (r *Row) worst() float64 { return max(r.Spelled, r.Kernels, r.Complex) }
-
-func (r *Row) failures() (list []string) {
-	for _, w := range []struct {
-		name          string
-		got, tolerate float64
-	}{{"spelled", r.Spelled, Tolerance}, {"kernels", r.Kernels, Tolerance}, {"complex step", r.Complex, Tolerance}, {"float32 kernels", r.Float32, ToleranceFloat32}} {
-		if !(w.got <= w.tolerate) {
-			list = append(list, fmt.Sprintf("%s %s: %s: distance %.1e, want ≤ %.0e", r.Name, r.Equation, w.name, w.got, w.tolerate))
-		}
-	}
-	if r.Zero && !r.ZeroHolds {
-		list = append(list, fmt.Sprintf("%s %s: identically zero, but is not", r.Name, r.Equation))
-	}
-	return list
+// column is a witness in the table.
+type column struct {
+	witness   string
+	gap       func(Row) Gap
+	tolerance float64
 }
 
-// entries picks the entries of the row that the complex step looks at, as indices into the whole parameter.
-func (r *Row) entries(full Matrix[float64], every bool, rng *rand.Rand) (list []int) {
-	for i := range full.Rows {
-		for j := r.from; j < r.to; j++ {
-			list = append(list, i*full.Cols+j)
+func (r *Report) columns() []column {
+	kernels := column{kernels64.name, func(w Row) Gap { return w.Kernels }, r.Tolerance}
+	float := column{kernels32.name, func(w Row) Gap { return w.Float32 }, r.ToleranceFloat32}
+	if !r.ByHand {
+		return []column{{"differences", func(w Row) Gap { return w.Differences }, toleranceDifferences}, kernels, float}
+	}
+	return []column{
+		{spelled.name, func(w Row) Gap { return w.Autodiff }, r.Tolerance},
+		kernels,
+		{"complex step", func(w Row) Gap { return w.Complex }, r.Tolerance},
+		float,
+	}
+}
+
+func (r *Report) failures(row Row) (list []string) {
+	name := strings.TrimSpace(row.Name + " " + row.Equation)
+	for _, c := range r.columns() {
+		if got := c.gap(row); !(float64(got) <= c.tolerance) {
+			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e", name, c.witness, got, c.tolerance))
 		}
 	}
-	if every || len(list) <= 2*sampled {
-		return list
+	if row.nonzero {
+		list = append(list, name+": identically zero, but is not")
 	}
-	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	random := slices.Clone(list[:sampled])
-	slices.SortStableFunc(list, func(a, b int) int {
-		x, y := math.Abs(full.Data[a]), math.Abs(full.Data[b])
-		switch {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
-	return append(random, list[:sampled]...)
+	return list
 }
 
 // WriteTo prints the table.
 func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "parameter\tsymbol\tequation\tshape\tcount\t|∂L/∂p|\tautodiff\tkernels\tcomplex step\tfloat32")
+	header := []string{"parameter", "symbol", "equation", "shape", "count", "|∂L/∂p|"}
+	for _, c := range r.columns() {
+		header = append(header, c.witness)
+	}
+	fmt.Fprintln(t, strings.Join(header, "\t"))
 	for _, row := range r.Rows {
 		size := fmt.Sprintf("%.2e", row.Norm)
 		if row.Zero {
 			size = "≡ 0"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t(%d, %d)\t%d\t%s\t%.1e\t%.1e\t%.1e\t%.1e\n",
-			row.Name, row.Symbol, row.Equation, row.Shape[0], row.Shape[1], row.Count, size, row.Spelled, row.Kernels, row.Complex, row.Float32)
+		fmt.Fprintf(t, "%s\t%s\t%s\t(%d, %d)\t%d\t%s", row.Name, row.Symbol, row.Equation, row.Shape[0], row.Shape[1], row.Count, size)
+		for _, c := range r.columns() {
+			fmt.Fprintf(t, "\t%.1e", c.gap(row))
+		}
+		fmt.Fprintln(t)
 	}
-	t.Flush()
-	fmt.Fprintf(&b, "\n%d parameters in %d rows, each compared with its gradient by hand; loss %.6f\n", r.Parameters, len(r.Rows), r.Loss)
-	fmt.Fprintf(&b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails); along a random direction %.1e\n",
-		r.Worst, r.Tolerance, r.WorstFloat32, ToleranceFloat32, r.Direction)
-	if len(r.Suspicious) > 0 {
-		fmt.Fprintf(&b, "above %.0e: %s\n", Suspicion, strings.Join(r.Suspicious, ", "))
-	}
-	for _, f := range r.Failures {
-		fmt.Fprintln(&b, "FAIL", f)
-	}
-	if r.First != "" {
-		fmt.Fprintln(&b, r.First)
-	}
-	if r.OK() {
-		fmt.Fprintln(&b, "every gradient by hand equals autodiff")
-	}
+	t.Flush() // into a Builder, which does not fail
+	r.summary(&b)
 	m, err := io.WriteString(w, b.String())
 	return int64(m), err
+}
+
+func (r *Report) summary(b *strings.Builder) {
+	by, reference := "every gradient by hand equals autodiff", "its gradient by hand"
+	if !r.ByHand {
+		by, reference = "no formulas by hand: autodiff equals central differences", "autodiff"
+	}
+	fmt.Fprintf(b, "\n%d parameters in %d rows, each compared with %s; loss %.6f\n", r.Parameters, len(r.Rows), reference, r.Loss)
+	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)", r.Worst, r.Tolerance, r.WorstFloat32, r.ToleranceFloat32)
+	if r.ByHand {
+		fmt.Fprintf(b, "; along a random direction %.1e", r.Direction)
+	}
+	fmt.Fprintln(b)
+	if len(r.Suspicious) > 0 {
+		fmt.Fprintf(b, "above %.0e: %s\n", Suspicion, strings.Join(r.Suspicious, ", "))
+	}
+	for _, f := range r.Failures {
+		fmt.Fprintln(b, "FAIL", f)
+	}
+	if r.First != "" {
+		fmt.Fprintln(b, r.First)
+	}
+	if r.OK() {
+		fmt.Fprintln(b, by)
+	}
 }

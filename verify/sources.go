@@ -3,8 +3,26 @@ package verify
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
+
+// rows lists the parameters from the embeddings to the head, the packed ones in their blocks.
+func (m Model) rows(hand Parameters[float64]) (list []Row) {
+	qk := m.Config.NHead * m.Config.QKSize
+	for _, name := range slices.SortedFunc(maps.Keys(hand), order) {
+		blocks := [][2]int{{0, qk}, {qk, 2 * qk}, {2 * qk, hand[name].Cols}}
+		for _, s := range sources(name) {
+			row := Row{Name: name + s.suffix, Symbol: s.symbol, Equation: s.equation, Zero: s.zero, parameter: name, to: hand[name].Cols}
+			if s.block >= 0 {
+				row.from, row.to = blocks[s.block][0], blocks[s.block][1]
+			}
+			list = append(list, row)
+		}
+	}
+	return list
+}
 
 // source says where the paper has the gradient of a parameter, or of one block of its columns.
 type source struct {

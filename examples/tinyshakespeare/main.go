@@ -73,6 +73,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return sampleOnly(ctx, c, o, stdout, stderr)
 	}
 	source, err := corpus.Open(ctx, o.data, stderr)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -87,8 +90,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return errors.Wrap(err, source.Name)
 	}
-	if _, err := tok.Encode(o.prompt); err != nil { // now rather than after the training
-		return errors.Wrap(err, "-prompt")
+	if _, err := o.encoded(tok); err != nil { // now rather than after the training
+		return err
 	}
 	t, err := trainer(c, o, data, tok, stderr)
 	if err != nil {

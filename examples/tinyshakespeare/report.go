@@ -88,6 +88,12 @@ func (r *report) evaluation(step int, e gpt.Evaluation) error {
 	return r.plot()
 }
 
+// evaluated says whether the evaluation at that step is on file: a run that was interrupted before it has it to do.
+func (r *report) evaluated(step int) bool {
+	n := len(r.metrics.evals)
+	return n > 0 && r.metrics.evals[n-1].Step == step
+}
+
 func (r *report) fullProgress(done, total int) {
 	if r.bar != nil {
 		r.bar.Describe(fmt.Sprintf("validating: %s of %s blocks", thousands(done), thousands(total)))

@@ -15,7 +15,7 @@ import (
 // train steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted.
 func train(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	c := t.Config()
-	for evaluated := t.Done > 0; ; evaluated = false {
+	for evaluated := r.evaluated(t.Done); ; evaluated = false {
 		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {
 			if err := evaluate(ctx, t, dir, r); err != nil {
 				return stopped(ctx, t, dir, err)
@@ -79,17 +79,23 @@ func (o options) sampler(seed uint64) *gpt.Sampler {
 	return s
 }
 
+// encoded is the prompt as tokens.
+func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
+	if o.prompt == "" {
+		return nil, errors.New("-prompt: empty; give at least one character, such as a newline")
+	}
+	prompt, err := tok.Encode(o.prompt)
+	return prompt, errors.Wrap(err, "-prompt")
+}
+
 // sample lets the model write, character by character as it decides.
 func sample(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, o options, w io.Writer) error {
 	if o.tokens <= 0 {
 		return nil
 	}
-	prompt, err := tok.Encode(o.prompt)
+	prompt, err := o.encoded(tok)
 	if err != nil {
-		return errors.Wrap(err, "-prompt")
-	}
-	if len(prompt) == 0 {
-		return errors.New("-prompt: empty; give at least one character, such as a newline")
+		return err
 	}
 	d, err := gpt.NewDecoder(m)
 	if err != nil {

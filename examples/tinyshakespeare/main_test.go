@@ -1,0 +1,460 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pkg/errors"
+)
+
+// mainVariable makes the test binary the program itself.
+const mainVariable = "TINYSHAKESPEARE_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mainVariable) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// small is the flags of a run of six steps into dir.
+func small(t *testing.T, dir string, more ...string) []string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "verses.txt")
+	verses := strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9)
+	if err := os.WriteFile(data, []byte(verses), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{"-data", data, "-out_dir", dir, "-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8",
+		"-batch_size", "2", "-dropout", "0.1", "-max_iters", "6", "-warmup_iters", "2", "-lr_decay_iters", "6",
+		"-eval_interval", "2", "-eval_iters", "1", "-tokens", "20"}, more...)
+}
+
+// do runs the program in this process and returns what it wrote.
+func do(ctx context.Context, args ...string) (stdout, stderr string, err error) {
+	var out, complaint bytes.Buffer
+	err = run(ctx, args, &out, &complaint)
+	return out.String(), complaint.String(), err
+}
+
+func mustDo(t *testing.T, args ...string) string {
+	t.Helper()
+	out, complaint, err := do(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out, complaint)
+	}
+	return out
+}
+
+// start runs the program as a process.
+func start(t *testing.T, env []string, args ...string) (cmd *exec.Cmd, out io.Reader, complaint *bytes.Buffer) {
+	t.Helper()
+	cmd, complaint = exec.Command(os.Args[0], args...), new(bytes.Buffer)
+	cmd.Env = append(append(os.Environ(), mainVariable+"=1"), env...)
+	cmd.Stderr = complaint
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return cmd, out, complaint
+}
+
+func waitFor(t *testing.T, out io.Reader, beginning string) {
+	t.Helper()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), beginning) {
+			go io.Copy(io.Discard, out)
+			return
+		}
+	}
+	t.Fatalf("the program ended without writing %q", beginning)
+}
+
+// lines are the objects of metrics.jsonl; the times are left out.
+func lines(t *testing.T, dir string) (list []map[string]any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, time := range []string{"ms", "tok_per_s", "gflops"} {
+			delete(m, time)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// sameRun checks that two runs ended alike: every file of the newest checkpoint, and the metrics.
+func sameRun(t *testing.T, got, want string) {
+	t.Helper()
+	a, err := checkpoint.Load(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := checkpoint.Load(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Step != b.Step {
+		t.Errorf("ended at step %d, want %d", a.Step, b.Step)
+	}
+	for _, name := range []string{"model.safetensors", "optimizer.safetensors", "state.json", "config.json", "tokenizer.json"} {
+		x, err := a.File(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := b.File(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = bytes.ReplaceAll(x, []byte(got), []byte(want)) // state.json has out_dir
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s differs from the undisturbed run's", name)
+		}
+	}
+	if diff := cmp.Diff(lines(t, want), lines(t, got)); diff != "" {
+		t.Errorf("metrics.jsonl (-undisturbed +resumed):\n%s", diff)
+	}
+}
+
+// A signal saves after the current step and ends the program with 128 + its number; -resume then goes on as if nothing
+// had happened.
+func TestSignals(t *testing.T) {
+	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "7", "-gradient_accumulation_steps", "40"}
+	whole := t.TempDir()
+	mustDo(t, small(t, whole, long...)...)
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		dir := t.TempDir()
+		args := small(t, dir, long...)
+		cmd, out, complaint := start(t, nil, args...)
+		waitFor(t, out, "step 5/60")
+		cmd.Process.Signal(signal)
+		begin := time.Now()
+		cmd.Wait()
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%v: took %v to stop", signal, took)
+		}
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Fatalf("%v: exit status %d, want %d: %s", signal, got, code, complaint)
+		}
+		cp, err := checkpoint.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cp.Step < 5 || cp.Step >= 60 || !strings.Contains(complaint.String(), fmt.Sprintf("saved at step %d, go on with -resume", cp.Step)) {
+			t.Errorf("%v: saved at step %d, said %q", signal, cp.Step, complaint)
+		}
+		mustDo(t, append(args, "-resume")...)
+		sameRun(t, dir, whole)
+	}
+}
+
+// The second signal does not wait for the step to end.
+func TestSecondSignal(t *testing.T) {
+	dir := t.TempDir()
+	cmd, out, _ := start(t, nil, small(t, dir, "-gradient_accumulation_steps", "10000000")...)
+	waitFor(t, out, "step 0:")
+	time.Sleep(50 * time.Millisecond) // into the endless first step
+	cmd.Process.Signal(syscall.SIGINT)
+	time.Sleep(50 * time.Millisecond)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal("one signal ended a step:", err)
+	}
+	begin := time.Now()
+	cmd.Wait()
+	if got, took := cmd.ProcessState.ExitCode(), time.Since(begin); got != 143 || took > 2*time.Second {
+		t.Errorf("exit status %d after %v, want 143 at once", got, took)
+	}
+	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 0 {
+		t.Errorf("the checkpoint of step 0 is gone: %v", err)
+	}
+}
+
+// interrupter ends a context when the given line is written.
+type interrupter struct {
+	cancel  context.CancelCauseFunc
+	left    int
+	written bytes.Buffer
+}
+
+func (w *interrupter) Write(p []byte) (int, error) {
+	if w.left -= bytes.Count(p, []byte("\n")); w.left <= 0 {
+		w.cancel(interrupt{syscall.SIGINT})
+	}
+	return w.written.Write(p)
+}
+
+// Wherever it is interrupted, between steps, before or after an evaluation, at the end, -resume goes on as if it had not.
+func TestInterruptedAnywhere(t *testing.T) {
+	whole := t.TempDir()
+	count := strings.Count(mustDo(t, small(t, whole)...), "\n")
+	each := 1
+	if testing.Short() {
+		each = 5
+	}
+	for i := 1; i < count; i += each {
+		dir := t.TempDir()
+		args := small(t, dir)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := &interrupter{cancel: cancel, left: i}
+		err := run(ctx, args, w, io.Discard)
+		var caught interrupt
+		if !errors.As(err, &caught) && !strings.HasSuffix(w.written.String(), "tok/s\n") {
+			t.Errorf("interrupted at line %d: %v", i, err)
+		}
+		mustDo(t, append(args, "-resume")...)
+		sameRun(t, dir, whole)
+	}
+}
+
+// What cannot be done is an error that says what and where, and touches nothing.
+func TestRefused(t *testing.T) {
+	taken, empty := t.TempDir(), t.TempDir()
+	mustDo(t, small(t, taken, "-tokens", "0")...)
+	file := func(content string) string {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	short := file("too short")
+	for _, tc := range []struct {
+		args  []string
+		words []string
+	}{
+		{small(t, taken), []string{"out_dir", taken, "step 6", "-resume"}},
+		{small(t, taken, "-resume", "-n_embd", "16"), []string{"n_embd", "got 16", "want 8"}},
+		{small(t, taken, "-resume", "-data", file(strings.Repeat("another text\n", 50))), []string{"vocab_size"}},
+		{small(t, empty, "-resume"), []string{"-resume", "no checkpoint", empty}},
+		{[]string{"-sample_only", "-out_dir", empty}, []string{"no checkpoint", empty}},
+		{[]string{"-sample_only", "-out_dir", taken, "-prompt", "ü"}, []string{"-prompt", "'ü'", "vocabulary"}},
+		{[]string{"-sample_only", "-out_dir", taken, "-prompt", ""}, []string{"-prompt", "empty"}},
+		{small(t, empty, "-prompt", "ü"), []string{"-prompt", "'ü'"}},
+		{small(t, empty, "-prompt", ""), []string{"-prompt", "empty"}},
+		{small(t, empty, "-temperature", "-1"), []string{"temperature", "-1"}},
+		{small(t, empty, "-top_p", "2"), []string{"top_p", "2"}},
+		{small(t, empty, "-n_head", "3"), []string{"n_head", "3", "8"}},
+		{small(t, empty, "-dropout", "1"), []string{"dropout", "got 1"}},
+		{small(t, empty, "-learning_rate", "NaN"), []string{"learning_rate", "NaN"}},
+		{small(t, empty, "-no_such_flag"), []string{"no_such_flag"}},
+		{small(t, empty, "argument"), []string{"argument", "-help"}},
+		{small(t, empty, "-config", filepath.Join(empty, "none.json")), []string{filepath.Join(empty, "none.json")}},
+		{small(t, empty, "-config", file(`{"n_layers": 2}`)), []string{"n_layers", "n_layer?"}},
+		{small(t, empty, "-config", file(`{"n_layer": "2"}`)), []string{"n_layer", `"2"`}},
+		{small(t, empty, "-config", file(`{"n_layer": 2`)), []string{"config"}},
+		{small(t, empty, "-data", filepath.Join(empty, "none.txt")), []string{filepath.Join(empty, "none.txt")}},
+		{small(t, empty, "-data", empty), []string{empty, "directory"}},
+		{small(t, empty, "-data", short), []string{short, "block_size"}},
+		{small(t, empty, "-data", file("")), []string{"empty"}},
+	} {
+		_, _, err := do(t.Context(), tc.args...)
+		if err == nil {
+			t.Errorf("%q: done, want an error with %q", tc.args, tc.words)
+			continue
+		}
+		for _, w := range tc.words {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%q: got %q, want %q in it", tc.args, err, w)
+			}
+		}
+	}
+	if found, err := os.ReadDir(empty); err != nil || len(found) > 0 {
+		t.Errorf("the refused runs left %v (%v)", found, err)
+	}
+	if cp, err := checkpoint.Load(taken); err != nil || cp.Step != 6 {
+		t.Errorf("the run that was there is gone: %v", err)
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.txt")
+	for _, tc := range []struct {
+		args []string
+		code int
+		word string
+	}{
+		{[]string{"-data", missing}, 1, "tinyshakespeare: corpus: stat " + missing},
+		{[]string{"-no_such_flag"}, 1, "no_such_flag"},
+		{[]string{"-help"}, 0, "-gradient_accumulation_steps"},
+	} {
+		cmd, out, complaint := start(t, nil, tc.args...)
+		io.Copy(io.Discard, out)
+		cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(complaint.String(), tc.word) {
+			t.Errorf("%q: exit status %d and %q, want %d and %q", tc.args, got, complaint, tc.code, tc.word)
+		}
+		if strings.Contains(complaint.String(), "goroutine ") {
+			t.Errorf("%q: %s", tc.args, complaint)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	out := mustDo(t, small(t, dir, "-prompt", "The ")...)
+	for _, want := range []string{"parameters", "tokens", "step 6/6 | loss ", " | norm ", " | lr ", " ms | ", " GFLOP/s | ", " tok/s | eta ",
+		"step 6: train loss ", "val loss over the whole split: ", "\nThe ", "20 characters"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in the output:\n%s", want, out)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{".lock", "config.json", "loss.png", "metrics.jsonl", "step-00000004", "step-00000006"}, names); diff != "" {
+		t.Errorf("out_dir (-want +got):\n%s", diff)
+	}
+
+	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluation, step := "bits_per_char step train_loss val_loss", "gflops loss lr ms norm step tok_per_s"
+	want := []string{evaluation, step, step, evaluation, step, step, evaluation, step, step, evaluation, "val_loss_full"}
+	var got []string
+	for line := range strings.Lines(string(data)) {
+		var m map[string]float64
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Join(slices.Sorted(maps.Keys(m)), " "))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("keys of metrics.jsonl (-want +got):\n%s", diff)
+	}
+
+	f, err := os.Open(filepath.Join(dir, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c, err := gpt.ReadConfig(f, gpt.Config{})
+	if err != nil || c.NEmbd != 8 || c.VocabSize == 0 || c.OutDir != dir {
+		t.Errorf("config.json holds %+v (%v)", c, err)
+	}
+
+	picture, err := os.Open(filepath.Join(dir, "loss.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer picture.Close()
+	if image, err := png.Decode(picture); err != nil || image.Bounds().Dx() < 400 {
+		t.Errorf("loss.png: %v", err)
+	}
+}
+
+// A file of settings counts more than the recipe, and a flag more than the file, wherever it stands.
+func TestConfigFile(t *testing.T) {
+	dir := t.TempDir()
+	settings := filepath.Join(t.TempDir(), "settings.json")
+	if err := os.WriteFile(settings, []byte(`{"n_layer": 3, "max_iters": 4, "eval_interval": 3, "tie": false}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, o, err := parse([]string{"-max_iters", "2", "-config", settings, "-out_dir", dir, "-top_k", "5"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.NLayer != 3 || c.MaxIters != 2 || c.EvalInterval != 3 || c.Tie || c.OutDir != dir || c.NHead != gpt.Shakespeare().NHead || o.topK != 5 {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestSampleOnly(t *testing.T) {
+	dir := t.TempDir()
+	trained := mustDo(t, small(t, dir, "-prompt", "FERRY", "-seed", "3")...)
+	text := func(out string) string { // from the prompt to the line with the speed
+		_, out, _ = strings.Cut(out, "\nFERRY")
+		out, _, _ = strings.Cut(out, "\n\n20 characters")
+		return out
+	}
+	args := []string{"-sample_only", "-out_dir", dir, "-prompt", "FERRY", "-tokens", "20", "-seed", "3"}
+	if got, want := text(mustDo(t, args...)), text(trained); got != want || len([]rune(got)) != 20 {
+		t.Errorf("the checkpoint writes %q, the run that saved it wrote %q", got, want)
+	}
+	if got := text(mustDo(t, append(args, "-kernels=false")...)); got != text(trained) {
+		t.Errorf("spelled, the checkpoint writes %q, want %q", got, text(trained))
+	}
+	if out := mustDo(t, append(args, "-tokens", "0")...); out != "" {
+		t.Errorf("no tokens were asked for, got %q", out)
+	}
+}
+
+// max_iters may be raised: the run goes on from where it was.
+func TestGoOn(t *testing.T) {
+	dir := t.TempDir()
+	args := small(t, dir, "-tokens", "0")
+	mustDo(t, args...)
+	mustDo(t, append(args, "-resume", "-max_iters", "9")...)
+	cp, err := checkpoint.Load(dir)
+	if err != nil || cp.Step != 9 {
+		t.Errorf("the newest checkpoint is not of step 9: %v", err)
+	}
+	counts := map[string]int{}
+	for _, m := range lines(t, dir) {
+		for key := range m {
+			counts[key]++
+		}
+	}
+	want := map[string]int{"step": 9 + 6, "loss": 9, "lr": 9, "norm": 9, "train_loss": 6, "val_loss": 6, "bits_per_char": 6, "val_loss_full": 1}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Errorf("lines of metrics.jsonl by key (-want +got):\n%s", diff)
+	}
+}
+
+// Without a network it says so and trains on the built-in text.
+func TestStandin(t *testing.T) {
+	cache, dir := t.TempDir(), t.TempDir()
+	nowhere := "http://127.0.0.1:1"
+	env := []string{"XDG_CACHE_HOME=" + cache, "HOME=" + cache, "HTTPS_PROXY=" + nowhere, "https_proxy=" + nowhere, "NO_PROXY=", "no_proxy="}
+	args := small(t, dir, "-data", "", "-block_size", "64", "-batch_size", "64", "-max_iters", "1", "-tokens", "0")
+	cmd, out, complaint := start(t, env, args...)
+	written, err := io.ReadAll(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err, complaint)
+	}
+	if s := complaint.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "using the built-in stand-in") {
+		t.Errorf("said %q, want one line about the stand-in", s)
+	}
+	for _, want := range []string{"built-in stand-in", "nats per character", "above the text's own"} {
+		if !strings.Contains(string(written), want) {
+			t.Errorf("%q is not in the output:\n%s", want, written)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Case checks one layer, in the generic sizes and with random parameters: Σ y∘Δ for the result y of the layer and a random
+// Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
+//
+// With Forward and Backward the layer is held against these formulas by hand: by autodiff, by the kernels, and by the
+// complex step of Forward. Without, autodiff is held against central differences of the spelled graph and the kernels
+// against autodiff; the Report says so.
+type Case struct {
+	Name   string
+	Types  []string // of nn that it exercises
+	Source string   // paper and equations
+
+	// Build declares the layer at a site and applies it to x (B·T, d). The input has to matter.
+	Build func(at nn.Site, x graph.Expr) graph.Expr
+
+	// Forward is the layer by hand and Backward its gradients, by the names of the parameters; "x" is the input. Give
+	// both or neither.
+	Forward  func(p Parameters[complex128]) Matrix[complex128]
+	Backward func(p Parameters[float64], delta Matrix[float64]) Parameters[float64]
+
+	Frozen []string  // parameters that nothing is differentiated by
+	Zeros  []Columns // of a gradient that are zero for every value of the parameters; one entry a parameter
+}
+
+// Columns are the columns From … To−1 of a parameter.
+type Columns struct {
+	Parameter string
+	From, To  int
+}
+
+const input = "x" // the name of a layer's input
+
+// The dropout of a Case.
+const (
+	caseSeed = 11
+	caseStep = 3
+)
+
+// Run compares. The error is of a layer that cannot be built or evaluated, or wraps ErrCoverage where the gradients do
+// not cover the same parameters with the same shapes; disagreements are in the Report.
+func (c Case) Run() (*Report, error) {
+	r, err := c.run()
+	return r, errors.Wrapf(err, "case %s", c.Name)
+}
+
+func (c Case) run() (*Report, error) {
+	if (c.Forward == nil) != (c.Backward == nil) {
+		return nil, errors.New("verify: one of Forward and Backward is missing")
+	}
+	var witnesses []*answers
+	var layers []*layerForm
+	for _, f := range forms() {
+		l, err := c.form(f)
+		if err != nil {
+			return nil, err
+		}
+		a, err := l.run()
+		if err != nil {
+			return nil, errors.Wrap(err, f.name)
+		}
+		layers, witnesses = append(layers, l), append(witnesses, a)
+	}
+	if c.Forward == nil {
+		return c.byDifferences(layers[0], witnesses)
+	}
+	return c.byHand(layers[0], witnesses)
+}
+
+func (c Case) byHand(l *layerForm, witnesses []*answers) (*Report, error) {
+	f := func(z Parameters[complex128]) (complex128, error) {
+		y := c.Forward(z)
+		s := y.Mul(Lift[complex128](l.delta)).SumTokens().SumFeatures()
+		if y.Err == nil && (y.Rows != l.delta.Rows || y.Cols != l.delta.Cols) {
+			s = failed[complex128]("by hand the result is (%d, %d), the layer's is (%d, %d)", y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
+		}
+		if s.Err != nil {
+			return 0, s.Err
+		}
+		return s.Data[0], nil
+	}
+	loss, err := f(l.complex())
+	if err != nil {
+		return nil, err
+	}
+	hand := c.Backward(l.numbers, l.delta)
+	for _, name := range c.Frozen {
+		delete(hand, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(hand)) {
+		if err := hand[name].Err; err != nil {
+			return nil, errors.Wrap(err, name)
+		}
+	}
+	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(hand)}
+	if err := r.hear(witnesses, hand); err != nil {
+		return nil, err
+	}
+	if err := r.complexStep(f, l.numbers, hand, r.Parameters <= everyEntry, caseSeed); err != nil {
+		return nil, err
+	}
+	return r.done(hand, witnesses), nil
+}
+
+func (c Case) byDifferences(l *layerForm, witnesses []*answers) (*Report, error) {
+	reference := witnesses[0] // autodiff
+	r := &Report{Loss: reference.loss, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(reference.grads)}
+	if err := r.hear(witnesses, reference.grads); err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(caseSeed, 5))
+	if err := r.oneByOne("differences", reference.grads, r.Parameters <= everyEntry, rng, l.difference); err != nil {
+		return nil, err
+	}
+	return r.done(reference.grads, witnesses), nil
+}
+
+func (r *Report) done(want Parameters[float64], witnesses []*answers) *Report {
+	r.finish()
+	if !r.OK() {
+		r.First = firstGradient(r, want, witnesses)
+	}
+	return r
+}
+
+// rows lists the input, then the parameters by name, the columns that are structural zeros apart.
+func (c Case) rows(want Parameters[float64]) (list []Row) {
+	names := slices.Sorted(maps.Keys(want))
+	if i := slices.Index(names, input); i > 0 {
+		names = append([]string{input}, slices.Delete(names, i, i+1)...)
+	}
+	for _, name := range names {
+		whole := Row{Name: name, parameter: name, to: want[name].Cols}
+		i := slices.IndexFunc(c.Zeros, func(z Columns) bool { return z.Parameter == name })
+		if i < 0 {
+			list = append(list, whole)
+			continue
+		}
+		for _, part := range []Columns{{name, 0, c.Zeros[i].From}, c.Zeros[i], {name, c.Zeros[i].To, whole.to}} {
+			row := whole
+			row.Name, row.from, row.to = fmt.Sprintf("%s[%d:%d]", name, part.From, part.To), part.From, part.To
+			row.Zero = part == c.Zeros[i]
+			list = append(list, row)
+		}
+	}
+	return list
+}

@@ -1,0 +1,67 @@
+package verify
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Central differences: the step that balances its square against rounding, and what they can be off.
+const (
+	differenceStep       = 1e-5
+	toleranceDifferences = 1e-6
+)
+
+// layerForm is the layer of a Case in one form of the library.
+type layerForm struct {
+	form    form
+	wrt     []graph.Expr
+	program *graph.Program
+	numbers Parameters[float64] // the input and every parameter
+	delta   Matrix[float64]
+}
+
+// generic are the sizes of the generic fixture.
+func generic() nn.Dims {
+	return nn.Dims{
+		Batch: fixtureBatch, Context: fixtureTokens, Embd: fixtureFeatures, Heads: fixtureHeads,
+		QK: fixtureQK, V: fixtureValues, Inner: fixtureHidden, Blocks: fixtureBlocks,
+	}
+}
+
+// form builds the layer and puts random numbers into it: nothing may stay at 0 or 1, where a mistake hides.
+func (c Case) form(f form) (*layerForm, error) {
+	g, d := f.graph(caseSeed, caseStep), generic()
+	s := g.Root()
+	at := nn.Site{
+		Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
+		Mask: nn.NewMask(s, d, nn.Causal{}), Act: nn.GELU{},
+	}
+	x := s.Value(input, graph.Const(0), d.Batch*d.Context, d.Embd)
+	y := c.Build(at, x)
+	l := &layerForm{form: f, wrt: []graph.Expr{x}, numbers: Parameters[float64]{}, delta: NewMatrix(1, 1, 1.0)}
+	loss := y
+	if shape := y.Shape(); len(shape) == 2 {
+		l.delta = Random("delta", shape[0], shape[1])
+		delta := s.Value("delta", graph.Const(0), shape...)
+		fill(delta, l.delta)
+		loss = y.Mul(delta).SumAll()
+	}
+	for _, p := range append([]graph.Expr{x}, g.Params()...) {
+		rows, cols := matrixShape(p.Tensor().Shape)
+		m := Random(p.Name(), rows, cols)
+		if p.Name() == input {
+			m = m.Scale(4) // ±2: past the bends of the activations
+		}
+		fill(p, m)
+		l.numbers[p.Name()] = m
+	}
+	for _, p := range g.Params() {
+		if !c.frozen(p.Name()) {
+			l.wrt = append(l.wrt, p)
+		}
+	}
+	var err error
+	l.program, err = graph.Compile(loss, l.wrt...)
+	return l, err
+}

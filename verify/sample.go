@@ -1,0 +1,89 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Where the witnesses that look at one entry at a time look.
+const (
+	everyEntry = 5_000 // at every entry of so many parameters
+	sampled    = 8     // beyond: at so many of the largest and of random entries of every row
+)
+
+// complexStep is the witness that knows no derivative.
+func (r *Report) complexStep(f Objective, p, hand Parameters[float64], every bool, seed uint64) error {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	err := r.oneByOne("complex step", hand, every, rng, func(name string, at int) (float64, error) {
+		return ComplexStepAt(f, p, name, at)
+	})
+	if err != nil {
+		return err
+	}
+	direction := Parameters[float64]{}
+	var slope, size float64
+	for _, name := range slices.Sorted(maps.Keys(hand)) {
+		direction[name] = Random("direction "+name, hand[name].Rows, hand[name].Cols)
+		for i, v := range direction[name].Data {
+			slope += v * hand[name].Data[i]
+			size += math.Abs(v * hand[name].Data[i])
+		}
+	}
+	along, err := ComplexStepAlong(f, p, direction)
+	if err != nil {
+		return err
+	}
+	r.Direction = gap(math.Abs(along-slope) / max(size, math.SmallestNonzeroFloat64))
+	if !(r.Direction <= Tolerance) {
+		r.Failures = append(r.Failures, fmt.Sprintf("complex step along a random direction: %v, by hand %v", along, slope))
+	}
+	return nil
+}
+
+// oneByOne fills the column of a witness that differentiates by one entry at a time.
+func (r *Report) oneByOne(witness string, want Parameters[float64], every bool, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
+	largest := Largest(want)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		full := want[row.parameter]
+		entries := row.entries(full, every, rng)
+		got, expected := Zeros[float64](1, len(entries)), Zeros[float64](1, len(entries))
+		for j, e := range entries {
+			d, err := at(row.parameter, e)
+			if err != nil {
+				return err
+			}
+			got.Data[j], expected.Data[j] = d, full.Data[e]
+		}
+		row.put(witness, Distance(got, expected, largest).Distance)
+	}
+	return nil
+}
+
+// entries picks the entries of the row to look at, as indices into the whole parameter.
+func (r *Row) entries(full Matrix[float64], every bool, rng *rand.Rand) (list []int) {
+	for i := range full.Rows {
+		for j := r.from; j < r.to; j++ {
+			list = append(list, i*full.Cols+j)
+		}
+	}
+	if every || len(list) <= 2*sampled {
+		return list
+	}
+	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	random := slices.Clone(list[:sampled])
+	slices.SortStableFunc(list, func(a, b int) int {
+		x, y := math.Abs(full.Data[a]), math.Abs(full.Data[b])
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return append(random, list[:sampled]...)
+}
