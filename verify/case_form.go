@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
@@ -57,11 +59,70 @@ func (c Case) form(f form) (*layerForm, error) {
 		l.numbers[p.Name()] = m
 	}
 	for _, p := range g.Params() {
-		if !c.frozen(p.Name()) {
+		if !slices.Contains(c.Frozen, p.Name()) {
 			l.wrt = append(l.wrt, p)
 		}
 	}
 	var err error
-	l.program, err = graph.Compile(loss, l.wrt...)
-	return l, err
+	if l.program, err = graph.Compile(loss, l.wrt...); err != nil {
+		return nil, err
+	}
+	for _, name := range c.named() {
+		if _, ok := l.numbers[name]; !ok {
+			return nil, errors.Wrapf(ErrCoverage, "the layer has no %s", name)
+		}
+	}
+	return l, nil
+}
+
+// named are the parameters that the Case speaks of.
+func (c Case) named() []string {
+	names := slices.Clone(c.Frozen)
+	for _, z := range c.Zeros {
+		names = append(names, z.Parameter)
+	}
+	return names
+}
+
+func fill(p graph.Expr, m Matrix[float64]) {
+	t := p.Tensor()
+	for i, v := range m.Data {
+		t.Set(i, v)
+	}
+}
+
+func (l *layerForm) run() (*answers, error) {
+	if err := l.program.Run(); err != nil {
+		return nil, err
+	}
+	a := &answers{form: l.form, loss: l.program.Loss(), grads: Parameters[float64]{}}
+	for _, x := range l.wrt {
+		a.grads[x.Name()] = FromTensor(l.program.Grad(x))
+	}
+	return a, nil
+}
+
+// difference is the central difference of the loss by entry i of a parameter.
+func (l *layerForm) difference(name string, i int) (float64, error) {
+	x := l.wrt[slices.IndexFunc(l.wrt, func(x graph.Expr) bool { return x.Name() == name })].Tensor()
+	here := x.At(i)
+	defer x.Set(i, here)
+	var sides [2]float64
+	for j, step := range []float64{-differenceStep, differenceStep} {
+		x.Set(i, here+step)
+		if err := l.program.Run(); err != nil {
+			return 0, err
+		}
+		sides[j] = l.program.Loss()
+	}
+	return (sides[1] - sides[0]) / (2 * differenceStep), nil
+}
+
+// complex are the numbers as the complex step wants them.
+func (l *layerForm) complex() Parameters[complex128] {
+	z := Parameters[complex128]{}
+	for name, m := range l.numbers {
+		z[name] = Lift[complex128](m)
+	}
+	return z
 }

@@ -100,7 +100,7 @@ func (r *Report) hear(witnesses []*answers, want Parameters[float64]) error {
 		for i := range r.Rows {
 			row := &r.Rows[i]
 			got := row.part(w.grads)
-			row.put(w.form.name, Distance(got, row.part(want), largest).Distance)
+			row.put(w.form.name, row.difference(got, row.part(want), largest).Distance)
 			if row.Zero && w.form.wide && !StructuralZero(got, largest) {
 				row.nonzero = true
 			}

@@ -33,9 +33,9 @@ func firstGradient(r *Report, want Parameters[float64], witnesses []*answers) st
 	largest := Largest(want)
 	for _, row := range slices.Backward(r.Rows) {
 		for _, w := range witnesses {
-			if d := Distance(row.part(w.grads), row.part(want), largest); !(d.Distance <= r.tolerance(w.form)) {
-				return fmt.Sprintf("the first wrong gradient from the loss downwards: %s %s, row %d, column %d: %s has %v, want %v (distance %.1e)",
-					row.Name, row.Equation, d.Row, d.Col, w.form.name, d.Got, d.Want, d.Distance)
+			if d := row.difference(row.part(w.grads), row.part(want), largest); !(d.Distance <= r.tolerance(w.form)) {
+				return fmt.Sprintf("the first wrong gradient from the loss downwards: %s, row %d, column %d: %s has %v, want %v (distance %.1e)",
+					row.title(), d.Row, d.Col, w.form.name, d.Got, d.Want, d.Distance)
 			}
 		}
 	}

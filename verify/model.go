@@ -62,12 +62,13 @@ func (m Model) shapes(batch int) (map[string][2]int, error) {
 	return out, nil
 }
 
-// matrixShape is the shape of a parameter as a matrix: vectors are rows.
+// matrixShape is the shape of a parameter as a matrix: vectors are rows, and leading axes become one.
 func matrixShape(shape []int) (rows, cols int) {
-	if len(shape) == 1 {
-		return 1, shape[0]
+	rows, cols = 1, 1
+	for _, n := range shape {
+		rows, cols = rows*cols, n
 	}
-	return shape[0], shape[1]
+	return rows, cols
 }
 
 // batch is B.

@@ -103,6 +103,17 @@ func (r *Row) part(p Parameters[float64]) Matrix[float64] {
 	return p[r.parameter].Columns(r.from, r.to)
 }
 
+// difference is Distance, but of a structural zero relative to the largest gradient: there is nothing else to compare
+// rounding with.
+func (r *Row) difference(got, want Matrix[float64], largest float64) Difference {
+	if r.Zero {
+		largest /= relativeFloor
+	}
+	return Distance(got, want, largest)
+}
+
+func (r *Row) title() string { return strings.TrimSpace(r.Name + " " + r.Equation) }
+
 // column is a witness in the table.
 type column struct {
 	witness   string
@@ -125,14 +136,13 @@ func (r *Report) columns() []column {
 }
 
 func (r *Report) failures(row Row) (list []string) {
-	name := strings.TrimSpace(row.Name + " " + row.Equation)
 	for _, c := range r.columns() {
 		if got := c.gap(row); !(float64(got) <= c.tolerance) {
-			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e", name, c.witness, got, c.tolerance))
+			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e", row.title(), c.witness, got, c.tolerance))
 		}
 	}
 	if row.nonzero {
-		list = append(list, name+": identically zero, but is not")
+		list = append(list, row.title()+": identically zero, but is not")
 	}
 	return list
 }

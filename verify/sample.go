@@ -58,7 +58,7 @@ func (r *Report) oneByOne(witness string, want Parameters[float64], every bool, 
 			}
 			got.Data[j], expected.Data[j] = d, full.Data[e]
 		}
-		row.put(witness, Distance(got, expected, largest).Distance)
+		row.put(witness, row.difference(got, expected, largest).Distance)
 	}
 	return nil
 }

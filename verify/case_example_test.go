@@ -1,0 +1,54 @@
+package verify_test
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+)
+
+// Gate is a layer of one's own: y = x ∘ tanh(x ∘ w).
+type Gate struct{ Weight graph.Expr }
+
+func NewGate(at nn.Site) *Gate { return &Gate{at.Param("weight", graph.Const(1), at.Embd)} }
+
+func (l *Gate) Forward(x graph.Expr) graph.Expr { return x.Mul(x.Mul(l.Weight).Tanh()) }
+
+// A layer of one's own is checked before anything is derived, by central differences; with the derivation, by hand:
+//
+//	Δx = Δ ∘ (t + x ∘ (1 − t²) ∘ w),  ∂w = Σ_tokens Δ ∘ x² ∘ (1 − t²),  t = tanh(x ∘ w)
+func ExampleCase() {
+	c := verify.Case{
+		Name:  "gate",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr { return NewGate(at).Forward(x) },
+	}
+	r, err := c.Run()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.OK(), r.ByHand, len(r.Rows))
+
+	c.Forward = func(p verify.Parameters[complex128]) verify.Matrix[complex128] {
+		return p["x"].Mul(p["x"].Mul(p["weight"]).Tanh())
+	}
+	c.Backward = func(p verify.Parameters[float64], delta verify.Matrix[float64]) verify.Parameters[float64] {
+		x, w := p["x"], p["weight"]
+		t := x.Mul(w).Tanh()
+		slope := x.Mul(t.Square().Scale(-1).Shift(1)) // x(1 − t²)
+		return verify.Parameters[float64]{
+			"x":      delta.Mul(t.Add(slope.Mul(w))),
+			"weight": delta.Mul(slope).Mul(x).SumTokens(),
+		}
+	}
+	r, err = c.Run()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.OK(), r.ByHand, r.Worst <= verify.Suspicion)
+	// Output:
+	// true false 2
+	// true true true
+}

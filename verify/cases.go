@@ -1,0 +1,8 @@
+package verify
+
+import "slices"
+
+// Cases are the layers of nn, each exported type in one at least.
+func Cases() []Case {
+	return slices.Concat(linearCases(), activationCases(), normCases(), attentionCases(), loraCases(), blockCases(), lossCases())
+}

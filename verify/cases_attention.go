@@ -1,0 +1,59 @@
+package verify
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+func attentionCases() []Case {
+	padding := make([]bool, fixtureTokens) // of the second sequence
+	padding[fixtureTokens-1], padding[fixtureTokens-2] = true, true
+	lengths := []int{fixtureTokens, fixtureTokens - 2}
+	causal := CausalMask(fixtureTokens)
+	none := Zeros[float64](fixtureTokens, fixtureTokens)
+	return []Case{
+		attentionCase("causal attention", nn.Causal{}, 0, causal, causal),
+		attentionCase("attention in a window", nn.Window{Width: 3}, 0, WindowMask(fixtureTokens, 3), WindowMask(fixtureTokens, 3)),
+		attentionCase("attention with padding", nn.Padding{Lengths: lengths}, 0, none, PaddingMask(padding)),
+		attentionCase("causal attention with padding", nn.All{nn.Causal{}, nn.Padding{Lengths: lengths}}, 0, causal, causal.Add(PaddingMask(padding))),
+		attentionCase("attention without a mask", nn.All{}, 0, Matrix[float64]{}, Matrix[float64]{}),
+		attentionCase("attention with dropout", nn.Causal{}, caseProbability, causal, causal),
+	}
+}
+
+func attentionCase(name string, see nn.Visibility, dropout float64, masks ...Matrix[float64]) Case {
+	const n = fixtureBatch * fixtureTokens
+	heads := MultiHead{Batch: fixtureBatch, Heads: fixtureHeads, QK: fixtureQK, Masks: masks}
+	var resid Matrix[float64]
+	if dropout > 0 {
+		heads.Drop = caseDropout("attn.attn_dropout", fixtureHeads*n, fixtureTokens)
+		resid = caseDropout("attn.resid_dropout", n, fixtureFeatures)
+	}
+	return Case{
+		Name: name, Types: []string{"CausalSelfAttention"}, Source: "Boué (4)–(18), (22)–(35)",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			at.Dropout, at.Mask = dropout, nn.NewMask(at.Sub("own"), at.Dims, see)
+			return nn.NewCausalSelfAttention(at.At("attn")).Forward(x)
+		},
+		Forward: func(p Parameters[complex128]) Matrix[complex128] {
+			qkv := LinearForward(p[input], p["attn.c_attn.weight"], p["attn.c_attn.bias"])
+			out := MultiHeadForward(qkv, heads)
+			return DropoutForward(LinearForward(out, p["attn.c_proj.weight"], p["attn.c_proj.bias"]), resid)
+		},
+		Backward: func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
+			g := Parameters[float64]{}
+			qkv := LinearForward(p[input], p["attn.c_attn.weight"], p["attn.c_attn.bias"])
+			d := DropoutBackward(resid, delta)
+			d, g["attn.c_proj.weight"], g["attn.c_proj.bias"] = LinearBackward(MultiHeadForward(qkv, heads), p["attn.c_proj.weight"], d)
+			d = MultiHeadBackward(qkv, heads, d)
+			g[input], g["attn.c_attn.weight"], g["attn.c_attn.bias"] = LinearBackward(p[input], p["attn.c_attn.weight"], d)
+			return g
+		},
+		Zeros: keyBias("attn.c_attn.bias"),
+	}
+}
+
+// keyBias are the columns of the packed bias that belong to the keys: identically zero (29).
+func keyBias(name string) []Columns {
+	return []Columns{{name, fixtureHeads * fixtureQK, 2 * fixtureHeads * fixtureQK}}
+}
