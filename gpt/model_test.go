@@ -1,6 +1,8 @@
 package gpt
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -48,5 +50,110 @@ func TestModelCounts(t *testing.T) {
 				t.Errorf("trainable: built %d, formula %d, want %d", got, trainable, tc.trainable)
 			}
 		})
+	}
+}
+
+// The formula counts what is built, whatever the kind of network.
+func TestVariantCounts(t *testing.T) {
+	for name, c := range variants() {
+		var total, trainable int64
+		m := model64(t, c, true, 1)
+		for _, p := range m.Params() {
+			total += int64(p.Tensor().Len())
+		}
+		for _, p := range m.Trainable() {
+			trainable += int64(p.Tensor().Len())
+		}
+		if a, b := c.Count(); a != total || b != trainable {
+			t.Errorf("%s: formula %d and %d, built %d and %d", name, a, b, total, trainable)
+		}
+	}
+}
+
+// logits64 is what a float64 model makes of some tokens.
+func logits64(t *testing.T, c Config, set func(params map[string]graph.Tensor)) []float64 {
+	t.Helper()
+	m := model64(t, c, true, 1)
+	params := map[string]graph.Tensor{}
+	for _, p := range m.Params() {
+		params[p.Name()] = p.Tensor()
+		for i := range p.Tensor().Len() {
+			p.Tensor().Set(i, 0.3*math.Sin(float64(1+i*len(p.Name())))) // of the name alone, so that models can share it
+		}
+	}
+	set(params)
+	return newFull(t, m).last(t, []int{3, 1, 4, 1, 5, 9, 2})
+}
+
+// An adapter adds α/r·d·u to the weight, or α·d·u where the paper is followed; on c_attn three, one for each of q, k and v.
+func TestAdapterScale(t *testing.T) {
+	for _, tc := range []struct {
+		target, scale string
+		factor        float64
+	}{
+		{"mlp.c_fc", "", 5. / 3},
+		{"lm_head", "alpha", 5},
+		{"c_attn", "alpha/r", 5. / 3},
+	} {
+		c := odd()
+		c.LoraR, c.LoraAlpha, c.LoraScale, c.LoraTargets = 3, 5, tc.scale, []string{tc.target}
+		merged := map[string][]float64{}
+		got := logits64(t, c, func(params map[string]graph.Tensor) {
+			for name, w := range params {
+				if strings.HasSuffix(name, tc.target+".weight") {
+					merged[name] = w.Floats()
+				}
+			}
+			for name, w := range merged {
+				layer, cols, from := strings.TrimSuffix(name, "weight"), params[name].Shape[1], 0
+				for _, part := range []string{"", "q.", "k.", "v."} {
+					d, u := params[layer+part+"lora_d"], params[layer+part+"lora_u"]
+					if d.Len() == 0 {
+						continue
+					}
+					width := u.Shape[1]
+					for i := range w {
+						if j := i%cols - from; 0 <= j && j < width {
+							for k := range 3 {
+								w[i] += tc.factor * d.At(i/cols*3+k) * u.At(k*width+j)
+							}
+						}
+					}
+					from += width
+				}
+				if from != cols {
+					t.Fatalf("%s: the adapters have %d columns of %d", name, from, cols)
+				}
+			}
+		})
+		want := logits64(t, odd(), func(params map[string]graph.Tensor) {
+			for name, w := range merged {
+				copy(params[name].F64, w)
+			}
+		})
+		if len(merged) == 0 {
+			t.Fatalf("%s: no such layer", tc.target)
+		}
+		sameLogits(t, tc.target+", scale "+tc.scale, got, want)
+	}
+}
+
+// Every choice of the Config that leaves the parameters alone is another function of them.
+func TestChoicesMatter(t *testing.T) {
+	seen := map[float64]string{}
+	for name, change := range map[string]func(*Config){
+		"plain":     func(*Config) {},
+		"gelu_tanh": func(c *Config) { c.Activation = "gelu_tanh" },
+		"relu":      func(c *Config) { c.Activation = "relu" },
+		"eps":       func(c *Config) { c.Eps = 0.1 },
+		"post":      func(c *Config) { c.Block = "post" },
+	} {
+		c := odd()
+		change(&c)
+		z := logits64(t, c, func(map[string]graph.Tensor) {})[0]
+		if other, ok := seen[z]; ok {
+			t.Errorf("%s computes what %s does", name, other)
+		}
+		seen[z] = name
 	}
 }

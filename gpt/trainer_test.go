@@ -3,6 +3,7 @@ package gpt
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -317,6 +318,42 @@ func TestAdaptersAlone(t *testing.T) {
 		moved := !cmp.Equal(before[p.Name()], p.Tensor().Floats())
 		if adapter := strings.Contains(p.Name(), ".lora_"); moved != adapter {
 			t.Errorf("%s: changed %v", p.Name(), moved)
+		}
+	}
+}
+
+// Dropout acts in every step, each time on others, and in no evaluation.
+func TestDropoutWhileTraining(t *testing.T) {
+	c := tiny()
+	plain := newTrainer(t, c)
+	c.Dropout = 0.5
+	dropping := newTrainer(t, c)
+	seen := map[float64]bool{}
+	for range 4 {
+		a, err := plain.Evaluate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := dropping.Evaluate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a != b {
+			t.Errorf("evaluation with dropout %v, without %v", b, a)
+		}
+		before := map[string]graph.Tensor{}
+		for _, p := range plain.Model.Params() {
+			before[p.Name()] = p.Tensor().Clone()
+		}
+		plain.source, dropping.source = rand.NewPCG(1, 1), rand.NewPCG(1, 1) // the same batch every time
+		p, q := steps(t, plain, 1)[0], steps(t, dropping, 1)[0]
+		if p.Loss == q.Loss || seen[q.Loss] {
+			t.Errorf("step %d drops nothing, or what another step dropped: loss %v", p.Step, q.Loss)
+		}
+		seen[q.Loss] = true
+		for i, p := range plain.Model.Params() { // and the same weights
+			copy(p.Tensor().F32, before[p.Name()].F32)
+			copy(dropping.Model.Params()[i].Tensor().F32, before[p.Name()].F32)
 		}
 	}
 }

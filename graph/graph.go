@@ -22,14 +22,16 @@ var building sync.Mutex
 type Graph struct {
 	Kernels bool // kernels may stand in for the layers' equations; set it before building
 
-	g     *G.ExprGraph
-	dtype tensor.Dtype
-	seed  uint64
-	salt  string
-	pool  *kernel.Pool
-	err   error
-	ops   int64
-	run   *runContext
+	g       *G.ExprGraph
+	dtype   tensor.Dtype
+	seed    uint64
+	salt    string
+	pool    *kernel.Pool
+	blocks  []*block // memory of the programs
+	private bool     // no two buffers share memory, for tests
+	err     error
+	ops     int64
+	run     *runContext
 
 	params  []Expr
 	leaves  []Expr // parameters and inputs

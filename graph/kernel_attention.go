@@ -38,13 +38,17 @@ func Attention(qkv, mask Expr, h Heads, dropout float64) (y Expr, ok bool) {
 			return nil, err
 		}
 		d := g.dropping(dropout, g.dropKey(prefixed(qkv.scope, "attn_dropout"), dropout))
-		s32, s64 := &weights[float32]{heads: kernel.Heads(h), drop: d}, &weights[float64]{heads: kernel.Heads(h), drop: d}
+		size := h.Batch * h.Heads * h.Context * h.Context
+		weights := &buffer{size: size} // of every head, for the backward pass
 		return g.node(&op{
 			name: fmt.Sprintf("attention(%v,%g)", h, dropout), shape: tensor.Shape{h.Batch * h.Context, h.Heads * h.V}, wrt: []bool{true, false},
-			f32: s32.forward(g.pool), f64: s64.forward(g.pool),
+			fills: []*buffer{weights},
+			f32:   attention[float32](g.pool, h, weights, d), f64: attention[float64](g.pool, h, weights, d),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+				scratch := &buffer{size: size}
 				dqkv, err := g.node(&op{
-					name: "attention.dqkv", shape: in[0].Shape().Clone(), f32: s32.backward(g.pool), f64: s64.backward(g.pool),
+					name: "attention.dqkv", shape: in[0].Shape().Clone(), fills: []*buffer{scratch}, uses: []*buffer{weights},
+					f32: attentionBackward[float32](g.pool, h, weights, scratch, d), f64: attentionBackward[float64](g.pool, h, weights, scratch, d),
 				}, in[0], grad, out)
 				return G.Nodes{dqkv, nil}, err
 			},
@@ -52,33 +56,16 @@ func Attention(qkv, mask Expr, h Heads, dropout float64) (y Expr, ok bool) {
 	}, mask), true
 }
 
-// weights is what the forward pass leaves for the backward pass: the attention weights of every head.
-type weights[T kernel.Float] struct {
-	heads      kernel.Heads
-	drop       func() kernel.Dropping
-	p, scratch []T
-}
-
-func (s *weights[T]) size() int {
-	return s.heads.Batch * s.heads.Heads * s.heads.Context * s.heads.Context
-}
-
-func (s *weights[T]) forward(p *kernel.Pool) body[T] {
+func attention[T kernel.Float](p *kernel.Pool, h Heads, weights *buffer, d func() kernel.Dropping) body[T] {
 	return func(y []T, in [][]T) error {
-		if s.p == nil {
-			s.p = make([]T, s.size())
-		}
-		kernel.Attention(p, s.heads, y, in[0], in[1], s.p, s.drop())
+		kernel.Attention(p, kernel.Heads(h), y, in[0], in[1], of[T](weights), d())
 		return nil
 	}
 }
 
-func (s *weights[T]) backward(p *kernel.Pool) body[T] {
+func attentionBackward[T kernel.Float](p *kernel.Pool, h Heads, weights, scratch *buffer, d func() kernel.Dropping) body[T] {
 	return func(dqkv []T, in [][]T) error {
-		if s.scratch == nil {
-			s.scratch = make([]T, s.size())
-		}
-		kernel.AttentionBackward(p, s.heads, dqkv, in[0], s.p, in[1], s.scratch, s.drop())
+		kernel.AttentionBackward(p, kernel.Heads(h), dqkv, in[0], of[T](weights), in[1], of[T](scratch), d())
 		return nil
 	}
 }

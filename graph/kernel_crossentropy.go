@@ -23,13 +23,14 @@ func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 			return nil, err
 		}
 		ignore := targets.ids.ignore
-		s32, s64 := &lossState[float32]{targets: list, ignore: ignore, mean: mean}, &lossState[float64]{targets: list, ignore: ignore, mean: mean}
+		l := &lossOf{targets: list, ignore: ignore, mean: mean, lse: &buffer{size: len(list)}}
 		return g.node(&op{
-			name: fmt.Sprintf("crossentropy(%t)", mean), scalar: true, wrt: []bool{true, false},
-			f32: s32.forward(g.pool), f64: s64.forward(g.pool),
+			name: fmt.Sprintf("crossentropy(%t)", mean), scalar: true, wrt: []bool{true, false}, fills: []*buffer{l.lse},
+			f32: lossForward[float32](g.pool, l), f64: lossForward[float64](g.pool, l),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 				dz, err := g.node(&op{
-					name: "crossentropy.dz", shape: in[0].Shape().Clone(), f32: s32.backward(g.pool), f64: s64.backward(g.pool),
+					name: "crossentropy.dz", shape: in[0].Shape().Clone(), uses: []*buffer{l.lse},
+					f32: lossBackward[float32](g.pool, l), f64: lossBackward[float64](g.pool, l),
 				}, in[0], grad, out)
 				return G.Nodes{dz, nil}, err
 			},
@@ -37,31 +38,30 @@ func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 	}, targets), true
 }
 
-type lossState[T kernel.Float] struct {
+// lossOf is what forward and backward pass share: the targets, and the log-sum-exp and the weight that the forward pass
+// leaves.
+type lossOf struct {
 	targets []int
 	ignore  int
 	mean    bool
-	lse     []T
+	lse     *buffer
 	scale   float64
 }
 
-func (s *lossState[T]) forward(p *kernel.Pool) body[T] {
+func lossForward[T kernel.Float](p *kernel.Pool, l *lossOf) body[T] {
 	return func(out []T, in [][]T) error {
-		if s.lse == nil {
-			s.lse = make([]T, len(s.targets))
+		sum, kept := kernel.CrossEntropy(p, in[0], of[T](l.lse), l.targets, l.ignore)
+		if l.scale = 1; l.mean {
+			l.scale = 1 / float64(kept)
 		}
-		sum, kept := kernel.CrossEntropy(p, in[0], s.lse, s.targets, s.ignore)
-		if s.scale = 1; s.mean {
-			s.scale = 1 / float64(kept)
-		}
-		out[0] = T(sum * s.scale)
+		out[0] = T(sum * l.scale)
 		return nil
 	}
 }
 
-func (s *lossState[T]) backward(p *kernel.Pool) body[T] {
+func lossBackward[T kernel.Float](p *kernel.Pool, l *lossOf) body[T] {
 	return func(dz []T, in [][]T) error {
-		kernel.CrossEntropyBackward(p, dz, in[0], s.lse, s.targets, s.ignore, T(s.scale)*in[1][0])
+		kernel.CrossEntropyBackward(p, dz, in[0], of[T](l.lse), l.targets, l.ignore, T(l.scale)*in[1][0])
 		return nil
 	}
 }

@@ -27,62 +27,49 @@ func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
 		for _, e := range with {
 			children = append(children, e.node)
 		}
-		s32, s64 := &rowStats[float32]{n: n}, &rowStats[float64]{n: n}
+		mean, inv := &buffer{size: n}, &buffer{size: n} // μ and 1/σ of every row, for the backward pass
 		return x.g.node(&op{
-			name: fmt.Sprintf("layernorm(%g)", eps), shape: x.node.Shape().Clone(),
-			f32: layerNorm(x.g.pool, s32, eps), f64: layerNorm(x.g.pool, s64, eps),
+			name: fmt.Sprintf("layernorm(%g)", eps), shape: x.node.Shape().Clone(), fills: []*buffer{mean, inv},
+			f32: layerNorm[float32](x.g.pool, mean, inv, eps), f64: layerNorm[float64](x.g.pool, mean, inv, eps),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-				return x.g.layerNormBackward(in, out, grad, s32, s64)
+				return x.g.layerNormBackward(in, out, grad, mean, inv)
 			},
 		}, children...)
 	}, with...), true
 }
 
-// rowStats is what the forward pass leaves for the backward pass: μ and 1/σ of every row.
-type rowStats[T kernel.Float] struct {
-	n         int
-	mean, inv []T
-}
-
-func (s *rowStats[T]) alloc() {
-	if s.mean == nil {
-		s.mean, s.inv = make([]T, s.n), make([]T, s.n)
-	}
-}
-
-func layerNorm[T kernel.Float](p *kernel.Pool, s *rowStats[T], eps float64) body[T] {
+func layerNorm[T kernel.Float](p *kernel.Pool, mean, inv *buffer, eps float64) body[T] {
 	return func(y []T, in [][]T) error {
-		s.alloc()
 		var bias []T
 		if len(in) > 2 {
 			bias = in[2]
 		}
-		kernel.LayerNorm(p, y, in[0], in[1], bias, s.mean, s.inv, eps)
+		kernel.LayerNorm(p, y, in[0], in[1], bias, of[T](mean), of[T](inv), eps)
 		return nil
 	}
 }
 
 // layerNormBackward has the forward result among its inputs so that it runs after it, when μ and 1/σ are there.
-func (g *Graph) layerNormBackward(in G.Nodes, out, grad *G.Node, s32 *rowStats[float32], s64 *rowStats[float64]) (G.Nodes, error) {
+func (g *Graph) layerNormBackward(in G.Nodes, out, grad *G.Node, mean, inv *buffer) (G.Nodes, error) {
 	x, w := in[0], in[1]
-	dw := &op{shape: w.Shape().Clone()}
-	var db *op
-	if len(in) > 2 {
-		db = &op{shape: in[2].Shape().Clone()}
+	params := []*buffer{{part: true}, {part: true}}[:len(in)-1] // ∂w, and ∂b if there is a bias
+	var dw, db *buffer
+	if dw = params[0]; len(params) > 1 {
+		db = params[1]
+	}
+	for _, b := range params {
+		b.size = w.Shape().TotalSize()
 	}
 	dx, err := g.node(&op{
-		name: "layernorm.dx", shape: x.Shape().Clone(),
-		f32: layerNormDX(g.pool, s32, dw, db), f64: layerNormDX(g.pool, s64, dw, db),
+		name: "layernorm.dx", shape: x.Shape().Clone(), fills: params, uses: []*buffer{mean, inv},
+		f32: layerNormDX[float32](g.pool, mean, inv, dw, db), f64: layerNormDX[float64](g.pool, mean, inv, dw, db),
 	}, x, w, grad, out)
 	if err != nil {
 		return nil, err
 	}
 	grads := G.Nodes{dx}
-	for _, part := range []*op{dw, db} {
-		if part == nil {
-			continue
-		}
-		n, err := g.part("layernorm.dw", dx, part)
+	for i, b := range params {
+		n, err := g.part([]string{"layernorm.dw", "layernorm.db"}[i], dx, b, in[i+1].Shape())
 		if err != nil {
 			return nil, err
 		}
@@ -91,9 +78,9 @@ func (g *Graph) layerNormBackward(in G.Nodes, out, grad *G.Node, s32 *rowStats[f
 	return grads, nil
 }
 
-func layerNormDX[T kernel.Float](p *kernel.Pool, s *rowStats[T], dw, db *op) body[T] {
+func layerNormDX[T kernel.Float](p *kernel.Pool, mean, inv, dw, db *buffer) body[T] {
 	return func(dx []T, in [][]T) error {
-		kernel.LayerNormBackward(p, dx, numbers[T](dw), numbers[T](db), in[0], in[1], in[2], s.mean, s.inv)
+		kernel.LayerNormBackward(p, dx, of[T](dw), of[T](db), in[0], in[1], in[2], of[T](mean), of[T](inv))
 		return nil
 	}
 }

@@ -15,22 +15,23 @@ import (
 // body computes an operation: out from in, row-major. The entry of an integer input is nil.
 type body[T kernel.Float] func(out []T, in [][]T) error
 
-// op is the base of our own Gorgonia operations. It owns the tensor that it returns, so nothing is allocated when it
-// runs; Compile assigns that tensor. It panics never: a panic in Gorgonia's goroutine would end the process.
+// op is the base of our own Gorgonia operations. Its result lies in a buffer that Compile plans, so nothing is allocated
+// when it runs. It panics never: a panic in Gorgonia's goroutine would end the process.
 type op struct {
 	name   string // with every attribute: equal names on equal inputs mean equal results
 	shape  tensor.Shape
-	scalar bool   // the result is one number, not a tensor
-	wrt    []bool // which inputs it can be differentiated by
-	parts  []*op  // further results that one run of this operation fills
+	scalar bool      // the result is one number, not a tensor
+	wrt    []bool    // which inputs it can be differentiated by
+	out    *buffer   // the result
+	fills  []*buffer // what it writes besides: further results, state for the backward pass, scratch
+	uses   []*buffer // what it reads besides its inputs
 	f32    body[float32]
 	f64    body[float64]
 	diff   func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
 
 	dtype tensor.Dtype
 	in    []hm.Type
-	dense *tensor.Dense // the buffer, nil until compiled and when nobody reads the result
-	value G.Value
+	value G.Value // the result as Gorgonia sees it, in the program that runs
 }
 
 // node adds the operation to the graph.
@@ -45,15 +46,22 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 			o.wrt[i] = children[i].Dtype() == g.dtype
 		}
 	}
+	if o.out == nil {
+		o.out = &buffer{}
+	}
+	o.out.size = o.shape.TotalSize()
+	if o.scalar {
+		o.out.size = 1
+	}
 	g.ops++
 	o.name = fmt.Sprintf("%s%s#%d", g.salt, o.name, g.ops) // never merged with another: it owns its result
 	return G.ApplyOp(o, children...)
 }
 
-// part is an operation without work: its result is filled by the run of primary. Being computed from primary's result it
-// comes after it, and that is all its input is for.
-func (g *Graph) part(name string, primary *G.Node, o *op) (*G.Node, error) {
-	o.name, o.wrt = name, []bool{false}
+// part is an operation without work: it returns a buffer of that shape which primary's run has filled. Being computed from
+// primary's result it comes after it, and that is all its input is for.
+func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape) (*G.Node, error) {
+	o := &op{name: name, shape: shape.Clone(), wrt: []bool{false}, out: b}
 	o.f32 = func([]float32, [][]float32) error { return nil }
 	o.f64 = func([]float64, [][]float64) error { return nil }
 	return g.node(o, primary)
@@ -77,43 +85,25 @@ func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
 	return o.shape.Clone(), nil
 }
 
-// assign gives the operation its buffer.
-func (o *op) assign() {
-	if o.dense != nil {
-		return
-	}
-	shape := o.shape
-	if o.scalar {
-		shape = tensor.Shape{1}
-	}
-	o.dense = newDense(o.dtype, shape...)
-	switch {
-	case !o.scalar:
-		o.value = o.dense
-	case o.dtype == Float32:
-		o.value = G.NewF32(0)
-	default:
-		o.value = G.NewF64(0)
-	}
-}
-
 func (o *op) Do(in ...G.Value) (v G.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = errors.Errorf("%s: %v", o.name, r)
 		}
 	}()
-	if o.dense == nil {
+	switch {
+	case o.value == nil:
 		return nil, errors.Errorf("%s ran before it was compiled", o.name)
+	case o.dtype == Float32:
+		err = o.f32(o.out.f32, views[float32](in))
+	default:
+		err = o.f64(o.out.f64, views[float64](in))
 	}
-	if o.dtype == Float32 {
-		if err = o.f32(o.dense.Float32s(), views[float32](in)); err == nil && o.scalar {
-			*o.value.(*G.F32) = G.F32(o.dense.Float32s()[0])
-		}
-		return o.value, err
-	}
-	if err = o.f64(o.dense.Float64s(), views[float64](in)); err == nil && o.scalar {
-		*o.value.(*G.F64) = G.F64(o.dense.Float64s()[0])
+	switch v := o.value.(type) { // a scalar's
+	case *G.F32:
+		*v = G.F32(o.out.f32[0])
+	case *G.F64:
+		*v = G.F64(o.out.f64[0])
 	}
 	return o.value, err
 }
@@ -132,16 +122,15 @@ func views[T kernel.Float](in []G.Value) [][]T {
 	return out
 }
 
-// numbers is the buffer of a part, nil if nobody reads it.
-func numbers[T kernel.Float](o *op) []T {
-	if o == nil || o.dense == nil {
+// of is what b holds in the program that runs, nil if nobody wants it.
+func of[T kernel.Float](b *buffer) []T {
+	if b == nil {
 		return nil
 	}
-	t := view(o.dense)
-	if s, ok := any(t.F32).([]T); ok {
+	if s, ok := any(b.f32).([]T); ok {
 		return s
 	}
-	return any(t.F64).([]T)
+	return any(b.f64).([]T)
 }
 
 func (o *op) ReturnsPtr() bool     { return false }

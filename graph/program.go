@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
@@ -11,11 +13,12 @@ var ErrCollision = errors.New("two nodes of the graph share a hash")
 
 // Program runs an expression, and its gradients if it was compiled with any.
 type Program struct {
-	graph *Graph
-	out   *G.Node
-	deriv map[*G.Node]*G.Node // gradient nodes
-	vm    G.VM
-	ids   []Expr
+	graph  *Graph
+	out    *G.Node
+	deriv  map[*G.Node]*G.Node // gradient nodes
+	vm     G.VM
+	ids    []Expr
+	memory *memory
 }
 
 // Compile makes a Program that computes out, and, if wrt is given, the gradient of out, a scalar, with respect to each
@@ -125,7 +128,7 @@ func audit(g *G.ExprGraph) error {
 	return nil
 }
 
-// link prunes the graph to what the outputs need and gives our operations their buffers.
+// link prunes the graph to what the outputs need and plans the memory of our operations.
 func (p *Program) link(outputs G.Nodes) error {
 	byNode := map[*G.Node]Expr{}
 	for _, x := range p.graph.leaves {
@@ -139,17 +142,14 @@ func (p *Program) link(outputs G.Nodes) error {
 			return
 		}
 		seen[n] = true
-		if o, ok := n.Op().(*op); ok {
-			o.assign()
-		}
 		if x, ok := byNode[n]; ok {
 			inputs = append(inputs, n)
 			if x.ids != nil {
 				p.ids = append(p.ids, x)
 			}
 		}
-		for it := p.graph.g.From(n.ID()); it.Next(); {
-			visit(it.Node().(*G.Node))
+		for _, c := range p.graph.children(n) {
+			visit(c)
 		}
 	}
 	for _, n := range outputs {
@@ -162,6 +162,12 @@ func (p *Program) link(outputs G.Nodes) error {
 	if err != nil {
 		return errors.Wrap(err, "compile")
 	}
+	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...)) // as CompileFunction does
+	if err != nil {
+		return errors.Wrap(err, "compile")
+	}
+	slices.Reverse(order)
+	p.memory = newPlan(p.graph, order, outputs).carryOut()
 	p.vm = G.NewTapeMachine(p.graph.g, G.WithPrecompiled(prog, locations))
 	return nil
 }
@@ -176,18 +182,19 @@ func (p *Program) Run() error {
 			}
 		}
 	}
+	p.memory.bind()
 	defer p.vm.Reset()
 	return errors.Wrap(p.vm.RunAll(), "run")
 }
 
-// Value is the output of the last run. It is overwritten by the next.
+// Value is the output of the last run. It is overwritten by the next run of any program of the graph.
 func (p *Program) Value() Tensor { return view(p.out.Value()) }
 
 // Loss is the output of the last run as one number.
 func (p *Program) Loss() float64 { return p.Value().At(0) }
 
 // Grad is the gradient with respect to x in the last run; empty if the Program was not compiled with x. It is
-// overwritten by the next run.
+// overwritten by the next run of any program of the graph.
 func (p *Program) Grad(x Expr) Tensor {
 	n, ok := p.deriv[x.node]
 	if !ok {

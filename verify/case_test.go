@@ -186,17 +186,19 @@ func TestCaseHoles(t *testing.T) {
 		want     string
 		coverage bool
 	}{
-		"missing":  {after(func(g Parameters[float64]) { delete(g, "bias") }), "bias: got a gradient, want none", true},
-		"input":    {after(func(g Parameters[float64]) { delete(g, input) }), "x: got a gradient, want none", true},
-		"extra":    {after(func(g Parameters[float64]) { g["scale"] = Random("s", 1, 8) }), "scale: got (0, 0), want (1, 8)", true},
-		"shape":    {after(func(g Parameters[float64]) { g["weight"] = g["weight"].Transpose() }), "weight: got (1, 8), want (8, 1)", true},
-		"NaN":      {after(func(g Parameters[float64]) { g["weight"].Data[0] = math.NaN() }), "weight: the gradient has length NaN", false},
-		"failed":   {after(func(g Parameters[float64]) { g["weight"] = g["weight"].MatMul(g["weight"]) }), "weight: verify: shapes do not fit", false},
-		"frozen":   {func(c *Case) { c.Frozen = []string{"gain"} }, "the layer has no gain", true},
-		"zeros":    {func(c *Case) { c.Zeros = []Columns{{"gain", 0, 1}} }, "the layer has no gain", true},
-		"overlap":  {func(c *Case) { c.Zeros = []Columns{{"bias", 5, 3}} }, "bias[5:3]: columns 5 to 3", false},
-		"one":      {func(c *Case) { c.Forward = nil }, "one of Forward and Backward is missing", false},
-		"unused":   {func(c *Case) { c.Build = func(at nn.Site, x graph.Expr) graph.Expr { return at.Param("w", graph.Const(1), 2, 3) } }, "x: the loss does not depend on it", false},
+		"missing": {after(func(g Parameters[float64]) { delete(g, "bias") }), "bias: got a gradient, want none", true},
+		"input":   {after(func(g Parameters[float64]) { delete(g, input) }), "x: got a gradient, want none", true},
+		"extra":   {after(func(g Parameters[float64]) { g["scale"] = Random("s", 1, 8) }), "scale: got (0, 0), want (1, 8)", true},
+		"shape":   {after(func(g Parameters[float64]) { g["weight"] = g["weight"].Transpose() }), "weight: got (1, 8), want (8, 1)", true},
+		"NaN":     {after(func(g Parameters[float64]) { g["weight"].Data[0] = math.NaN() }), "weight: the gradient has length NaN", false},
+		"failed":  {after(func(g Parameters[float64]) { g["weight"] = g["weight"].MatMul(g["weight"]) }), "weight: verify: shapes do not fit", false},
+		"frozen":  {func(c *Case) { c.Frozen = []string{"gain"} }, "the layer has no gain", true},
+		"zeros":   {func(c *Case) { c.Zeros = []Columns{{"gain", 0, 1}} }, "the layer has no gain", true},
+		"overlap": {func(c *Case) { c.Zeros = []Columns{{"bias", 5, 3}} }, "bias[5:3]: compares columns 5 to 3, want from 5", true},
+		"one":     {func(c *Case) { c.Forward = nil }, "one of Forward and Backward is missing", false},
+		"unused": {func(c *Case) {
+			c.Build = func(at nn.Site, x graph.Expr) graph.Expr { return at.Param("w", graph.Const(1), 2, 3) }
+		}, "x: the loss does not depend on it", false},
 		"of shape": {func(c *Case) { c.Forward = func(p Parameters[complex128]) Matrix[complex128] { return p["bias"] } }, "by hand the result is (1, 8), the layer's is (12, 8)", false},
 		"layer": {func(c *Case) {
 			c.Build = func(at nn.Site, x graph.Expr) graph.Expr { return x.MatMul(at.Param("w", graph.Const(0), 7, 2)) }

@@ -25,7 +25,7 @@ func Check(m Model) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return certify(m, h, witnesses, everyEntry)
+	return certify(m, h, witnesses, usualSampling())
 }
 
 // ask describes the model to the formulas and computes it in every form of the library.
@@ -49,8 +49,8 @@ func ask(m Model) (h GPT, witnesses []*answers, err error) {
 	return h, witnesses, nil
 }
 
-// certify compares the witnesses, and the complex step of models up to so many parameters at every entry.
-func certify(m Model, h GPT, witnesses []*answers, every int) (*Report, error) {
+// certify compares the witnesses and the complex step with the gradients by hand.
+func certify(m Model, h GPT, witnesses []*answers, look sampling) (*Report, error) {
 	a, err := GPTForward(h, m.Parameters, m.Tokens, m.Targets)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func certify(m Model, h GPT, witnesses []*answers, every int) (*Report, error) {
 	if err := r.hear(witnesses, g.Parameters); err != nil {
 		return nil, err
 	}
-	if err := r.complexStep(h.Objective(m.Tokens, m.Targets), m.Parameters, g.Parameters, m.Count() <= every, m.Seed); err != nil {
+	if err := r.complexStep(h.Objective(m.Tokens, m.Targets), m.Parameters, g.Parameters, look, m.Seed); err != nil {
 		return nil, err
 	}
 	r.finish()
@@ -113,8 +113,8 @@ func (r *Report) hear(witnesses []*answers, want Parameters[float64]) error {
 func (r *Report) partition(want Parameters[float64]) error {
 	next := map[string]int{}
 	for _, row := range r.Rows {
-		if row.from != next[row.parameter] {
-			return errors.Wrapf(ErrCoverage, "%s: compares columns from %d, want from %d", row.Name, row.from, next[row.parameter])
+		if row.from != next[row.parameter] || row.to <= row.from {
+			return errors.Wrapf(ErrCoverage, "%s: compares columns %d to %d, want from %d", row.Name, row.from, row.to, next[row.parameter])
 		}
 		next[row.parameter] = row.to
 	}

@@ -111,7 +111,7 @@ func section3[T Number](f Fixture, p Parameters[T]) Parameters[T] {
 		attn := set(inBlock(l, "Xattn"), affine(concat, h+"attn.c_proj"))               // (6)
 		add1 := set(inBlock(l, "Xadd1"), set(inBlock(l, "in.res"), x).Add(attn))        // (7)
 		ln2 := set(inBlock(l, "Xln2"), norm(set(inBlock(l, "mid.ln"), add1), h+"ln_2")) // (8)
-		hidden := set(inBlock(l, "ffnA"), affine(ln2, h+"mlp.c_fc"))                    //
+		hidden := set(inBlock(l, "ffnA"), affine(ln2, h+"mlp.c_fc"))
 		gelu := set(inBlock(l, "ffnH"), hidden.Mul(hidden.Scale(1/math.Sqrt2).Erf().Shift(1)).Scale(0.5))
 		ffn := set(inBlock(l, "Xffn"), affine(gelu, h+"mlp.c_proj"))                // (9)
 		x = set(fmt.Sprintf("X(%d)", l), set(inBlock(l, "mid.res"), add1).Add(ffn)) // (10)
@@ -131,6 +131,9 @@ func (s study) nabla(t *testing.T, name string) Matrix[float64] {
 	}
 	p := maps.Clone(s.Parameters)
 	if _, ok := p[name]; !ok {
+		if s.a[name].None() {
+			t.Fatalf("no activation %s", name)
+		}
 		p[name] = Zeros[float64](s.a[name].Rows, s.a[name].Cols)
 	}
 	loss := func(z Parameters[complex128]) (complex128, error) {

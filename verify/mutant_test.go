@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
@@ -43,11 +44,11 @@ func TestHandFilesStandAlone(t *testing.T) {
 
 // Each wrong version of a formula or of the set-up is caught in the generic
 // fixture, each equivalent one passes. A mutant is the package's own source with a
-// few words replaced; all of them are compiled into one program that answers with
-// its gradients, and the judge is the complex step of the source as it stands.
+// few words replaced; all of them are compiled into one program that answers with the
+// gradients of each, and the judge is the complex step of the source as it stands.
 func TestMutations(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles 63 packages")
+		t.Skip("compiles a program")
 	}
 	t.Parallel()
 	all := mutations()
@@ -95,26 +96,16 @@ func fixtures() map[string][]Variant {
 func runMutants(t *testing.T, all []mutation) map[string]map[string][]float64 {
 	t.Helper()
 	dir := t.TempDir()
-	source := map[string]string{}
-	for _, name := range handFiles() {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source[name] = string(text)
+	for name, text := range merge(t, all) {
+		write(t, filepath.Join(dir, name), strings.Replace(text, "package verify", "package main", 1))
 	}
-	var imports, calls strings.Builder
+	var list strings.Builder
 	for i, m := range all {
-		fmt.Fprintf(&imports, "\tm%d \"mutants/m%d\"\n", i, i)
-		fmt.Fprintf(&calls, "\tout[%q] = m%d.Answer()\n", m.name, i)
-		for name, text := range m.apply(t, source) {
-			write(t, filepath.Join(dir, fmt.Sprintf("m%d", i), name), text)
-		}
-		variant := strings.TrimPrefix(m.fixture, "Generic")
-		write(t, filepath.Join(dir, fmt.Sprintf("m%d", i), "answer.go"), fmt.Sprintf(answer, variant))
+		fmt.Fprintf(&list, "\t\t{%d, %q, func() Fixture { return Generic(%s) }},\n", i, m.name, strings.TrimPrefix(m.fixture, "Generic"))
 	}
 	write(t, filepath.Join(dir, "go.mod"), "module mutants\n\ngo 1.26\n")
-	write(t, filepath.Join(dir, "main.go"), fmt.Sprintf(program, imports.String(), calls.String()))
+	write(t, filepath.Join(dir, "main.go"), program)
+	write(t, filepath.Join(dir, "list.go"), fmt.Sprintf(listing, list.String()))
 
 	cmd := exec.Command("go", "run", "-trimpath", ".") // trimmed paths let the build cache know the mutants again
 	cmd.Dir = dir
@@ -131,25 +122,140 @@ func runMutants(t *testing.T, all []mutation) map[string]map[string][]float64 {
 	return out
 }
 
+// merge returns the sources with every mutant in them: beside each function that mutation i changes stands the changed
+// one, with _i behind its name, and the function begins with "if mutant == i, do what that one does".
+func merge(t *testing.T, all []mutation) map[string]string {
+	t.Helper()
+	source := map[string]string{}
+	for _, name := range handFiles() {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source[name] = string(text)
+	}
+	first, more := map[string]string{}, map[string]string{} // by file and function: the first lines; by file: what is new
+	for i, m := range all {
+		changed := 0
+		for name, text := range m.apply(t, source) {
+			if text == source[name] {
+				continue
+			}
+			before := functions(t, name, source[name])
+			for key, f := range functions(t, name, text) {
+				old, known := before[key]
+				switch {
+				case !known:
+					more[name] += "\n" + f.text + "\n"
+				case old.text != f.text:
+					changed++
+					first[name+" "+key] += f.divert(i)
+					more[name] += "\n" + f.named(fmt.Sprintf("%s_%d", f.name, i)) + "\n"
+				}
+			}
+		}
+		if (changed == 0) != (len(m.edits) == 0) {
+			t.Errorf("%s: %d edits change %d functions", m.name, len(m.edits), changed)
+		}
+	}
+	for name, text := range source {
+		for key, f := range functions(t, name, text) {
+			if lines := first[name+" "+key]; lines != "" {
+				source[name] = strings.Replace(source[name], f.text, f.text[:f.body]+lines+f.text[f.body:], 1)
+			}
+		}
+		source[name] += more[name]
+	}
+	return source
+}
+
+// function is a function of a source.
+type function struct {
+	name, text string
+	body       int    // offset in text behind the brace that opens the body
+	at         int    // offset in text of the name
+	call       string // of a function with this %s name and the same arguments
+}
+
+// functions are those of a source, by receiver and name.
+func functions(t *testing.T, name, text string) map[string]function {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]function{}
+	for _, decl := range file.Decls {
+		d, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		offset := func(p token.Pos) int { return fset.Position(p).Offset }
+		start := offset(d.Pos())
+		f := function{name: d.Name.Name, text: text[start:offset(d.End())], body: offset(d.Body.Lbrace) + 1 - start, at: offset(d.Name.Pos()) - start, call: "%s"}
+		key := f.name
+		if d.Recv != nil {
+			f.call = d.Recv.List[0].Names[0].Name + ".%s"
+			key = text[offset(d.Recv.Pos()):offset(d.Recv.End())] + key
+		}
+		if d.Type.TypeParams != nil {
+			f.call += "[" + strings.Join(names(d.Type.TypeParams), ", ") + "]"
+		}
+		f.call += "(" + strings.Join(names(d.Type.Params), ", ") + ")"
+		if d.Type.Results != nil {
+			f.call = "return " + f.call
+		} else {
+			f.call += "; return"
+		}
+		out[key] = f
+	}
+	return out
+}
+
+// names are what a list of parameters is passed on by.
+func names(list *ast.FieldList) (out []string) {
+	for _, field := range list.List {
+		for _, name := range field.Names {
+			text := name.Name
+			if _, variadic := field.Type.(*ast.Ellipsis); variadic {
+				text += "..."
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// named is the function under another name.
+func (f function) named(name string) string { return f.text[:f.at] + name + f.text[f.at+len(f.name):] }
+
+// divert is what the function begins with for mutant i.
+func (f function) divert(i int) string {
+	return fmt.Sprintf("\n\tif mutant == %d {\n\t\t"+f.call+"\n\t}\n", i, fmt.Sprintf("%s_%d", f.name, i))
+}
+
 const program = `package main
 
 import (
 	"encoding/gob"
 	"os"
-%s)
+)
+
+var mutant int
 
 func main() {
 	out := map[string]map[string][]float64{}
-%s	if err := gob.NewEncoder(os.Stdout).Encode(out); err != nil {
+	for _, c := range list() {
+		mutant = c.number
+		out[c.name] = answer(c.fixture())
+	}
+	if err := gob.NewEncoder(os.Stdout).Encode(out); err != nil {
 		panic(err)
 	}
 }
-`
 
-const answer = `package verify
-
-func Answer() map[string][]float64 {
-	f := Generic(%s)
+func answer(f Fixture) map[string][]float64 {
 	a, err := GPTForward(f.GPT, f.Parameters, f.Tokens, f.Targets)
 	if err != nil {
 		panic(err)
@@ -163,6 +269,20 @@ func Answer() map[string][]float64 {
 		out[name] = m.Data
 	}
 	return out
+}
+`
+
+const listing = `package main
+
+type answering struct {
+	number  int
+	name    string
+	fixture func() Fixture
+}
+
+func list() []answering {
+	return []answering{
+%s	}
 }
 `
 

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Where the witnesses that look at one entry at a time look.
-const (
-	everyEntry = 5_000 // at every entry of so many parameters
-	sampled    = 8     // beyond: at so many of the largest and of random entries of every row
-)
+// sampling is where the witnesses that look at one entry at a time look: at every entry up to so many parameters, beyond
+// that at the few of every row that are largest and as many random ones.
+type sampling struct{ every, few int }
+
+func usualSampling() sampling { return sampling{every: 5_000, few: 8} }
 
 // complexStep is the witness that knows no derivative.
-func (r *Report) complexStep(f Objective, p, hand Parameters[float64], every bool, seed uint64) error {
+func (r *Report) complexStep(f Objective, p, hand Parameters[float64], look sampling, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	err := r.oneByOne("complex step", hand, every, rng, func(name string, at int) (float64, error) {
+	err := r.oneByOne("complex step", hand, look, rng, func(name string, at int) (float64, error) {
 		return ComplexStepAt(f, p, name, at)
 	})
 	if err != nil {
@@ -44,12 +44,16 @@ func (r *Report) complexStep(f Objective, p, hand Parameters[float64], every boo
 }
 
 // oneByOne fills the column of a witness that differentiates by one entry at a time.
-func (r *Report) oneByOne(witness string, want Parameters[float64], every bool, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
+func (r *Report) oneByOne(witness string, want Parameters[float64], look sampling, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
 	largest := Largest(want)
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		full := want[row.parameter]
-		entries := row.entries(full, every, rng)
+		few := look.few
+		if r.Parameters <= look.every {
+			few = len(full.Data)
+		}
+		entries := row.entries(full, few, rng)
 		got, expected := Zeros[float64](1, len(entries)), Zeros[float64](1, len(entries))
 		for j, e := range entries {
 			d, err := at(row.parameter, e)
@@ -63,18 +67,18 @@ func (r *Report) oneByOne(witness string, want Parameters[float64], every bool, 
 	return nil
 }
 
-// entries picks the entries of the row to look at, as indices into the whole parameter.
-func (r *Row) entries(full Matrix[float64], every bool, rng *rand.Rand) (list []int) {
+// entries picks the few largest entries of the row and as many random ones, as indices into the whole parameter.
+func (r *Row) entries(full Matrix[float64], few int, rng *rand.Rand) (list []int) {
 	for i := range full.Rows {
 		for j := r.from; j < r.to; j++ {
 			list = append(list, i*full.Cols+j)
 		}
 	}
-	if every || len(list) <= 2*sampled {
+	if len(list) <= 2*few {
 		return list
 	}
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	random := slices.Clone(list[:sampled])
+	random := slices.Clone(list[:few])
 	slices.SortStableFunc(list, func(a, b int) int {
 		x, y := math.Abs(full.Data[a]), math.Abs(full.Data[b])
 		switch {
@@ -85,5 +89,5 @@ func (r *Row) entries(full Matrix[float64], every bool, rng *rand.Rand) (list []
 		}
 		return 0
 	})
-	return append(random, list[:sampled]...)
+	return append(random, list[:few]...)
 }

@@ -4,6 +4,7 @@
 //	go run ./examples/verify                                          # a small model with everything in it
 //	go run ./examples/verify -tie=false -block post -activation relu  # another
 //	go run ./examples/verify -checkpoint out -data input.txt          # the weights of a trained model
+//	go run ./examples/verify -all                                     # every layer on its own
 //
 // It exits with status 1 if any gradient disagrees, and says where the first wrong Δ is, from the loss downwards.
 package main
@@ -13,27 +14,22 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
+	"text/tabwriter"
 
-	"github.com/pkg/errors"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pkg/errors"
 )
 
-func main() {
-	ok, err := run()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "verify:", err)
-	}
-	if !ok {
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // small is the default: all sizes differ, so that nothing transposed can pass.
 func small() gpt.Config {
@@ -44,22 +40,42 @@ func small() gpt.Config {
 	return c
 }
 
-func run() (ok bool, err error) {
+// run is the program; the status is 0 if every gradient agrees.
+func run(args []string, stdout, stderr io.Writer) (status int) {
+	ok, err := check(args, stdout, stderr)
+	if err != nil && err != flag.ErrHelp {
+		fmt.Fprintln(stderr, "verify:", err)
+	}
+	if !ok {
+		return 1
+	}
+	return 0
+}
+
+func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 	c := small()
-	c.Flags(flag.CommandLine)
+	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	c.Flags(flags)
 	var (
-		loss   = flag.String("loss", "mean", "mean or sum over the targets")
-		saved  = flag.String("checkpoint", "", "directory of a trained model, instead of random weights")
-		data   = flag.String("data", "", "text for the checkpoint's batch; by default tinyshakespeare")
-		asJSON = flag.Bool("json", false, "print data instead of a table")
+		loss   = flags.String("loss", "mean", "mean or sum over the targets")
+		saved  = flags.String("checkpoint", "", "directory of a trained model, instead of random weights")
+		data   = flags.String("data", "", "text for the checkpoint's batch; by default tinyshakespeare")
+		asJSON = flags.Bool("json", false, "print data instead of a table")
+		all    = flags.Bool("all", false, "check every layer on its own instead of a model")
 	)
-	flag.Parse()
+	if err := flags.Parse(args); err != nil {
+		return err == flag.ErrHelp, err
+	}
 	if *loss != "mean" && *loss != "sum" {
 		return false, errors.Errorf("-loss: got %q, want mean or sum", *loss)
 	}
+	if *all {
+		return layers(stdout, verify.Cases())
+	}
 	var m verify.Model
 	if *saved != "" {
-		m, err = trained(*saved, *data, c.BatchSize, c.Seed)
+		m, err = trained(*saved, *data, c.BatchSize, c.Seed, stderr)
 	} else {
 		m, err = verify.NewModel(c, c.BatchSize, c.Seed)
 	}
@@ -73,17 +89,54 @@ func run() (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if *asJSON {
-		e := json.NewEncoder(os.Stdout)
+	return show(stdout, r, *asJSON)
+}
+
+func show(w io.Writer, r *verify.Report, asJSON bool) (ok bool, err error) {
+	if asJSON {
+		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return r.OK(), e.Encode(r)
 	}
-	_, err = r.WriteTo(os.Stdout)
+	_, err = r.WriteTo(w)
 	return r.OK(), err
 }
 
+// layers prints one row per case: the worst distance of every witness.
+func layers(w io.Writer, cases []verify.Case) (ok bool, err error) {
+	ok = true
+	var failed strings.Builder
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "layer\ttype\tsource\tcount\tautodiff\tkernels\tcomplex step\tfloat32")
+	for _, c := range cases {
+		r, err := c.Run()
+		if err != nil {
+			return false, err
+		}
+		var most verify.Row
+		for _, row := range r.Rows {
+			most.Autodiff, most.Kernels = max(most.Autodiff, row.Autodiff), max(most.Kernels, row.Kernels)
+			most.Complex, most.Float32 = max(most.Complex, row.Complex), max(most.Float32, row.Float32)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.1e\t%.1e\t%.1e\t%.1e\n",
+			c.Name, strings.Join(c.Types, ", "), c.Source, r.Parameters, most.Autodiff, most.Kernels, most.Complex, most.Float32)
+		for _, f := range r.Failures {
+			fmt.Fprintf(&failed, "FAIL %s: %s\n", c.Name, f)
+		}
+		if !r.OK() {
+			ok = false
+			fmt.Fprintf(&failed, "%s: %s\n", c.Name, r.First)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return false, err
+	}
+	_, err = io.WriteString(w, failed.String())
+	return ok, err
+}
+
 // trained is the model of the newest checkpoint with a random batch of the text.
-func trained(dir, data string, batch int, seed uint64) (m verify.Model, err error) {
+func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m verify.Model, err error) {
 	cp, err := checkpoint.Load(dir)
 	if err != nil {
 		return m, err
@@ -95,7 +148,7 @@ func trained(dir, data string, batch int, seed uint64) (m verify.Model, err erro
 	if tok == nil {
 		return m, errors.Errorf("checkpoint %s: no tokenizer.json", cp.Path)
 	}
-	source, err := corpus.Open(context.Background(), data, os.Stderr)
+	source, err := corpus.Open(context.Background(), data, stderr)
 	if err != nil {
 		return m, err
 	}

@@ -14,6 +14,11 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
 	keep, eps, s := T(1-o.LR*o.Decay), T(o.Eps), T(scale)
 	p.Range(len(w), grain, func(from, to int) {
 		w, dw, m, v := w[from:to], dw[from:to], m[from:to], v[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			c := [...]float32{float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2), float32(keep), float32(rate), float32(root), float32(eps)}
+			fast.adamW(single(w), single(dw), single(m), single(v), &c)
+			return
+		}
 		for i, g := range dw {
 			g *= s
 			m[i] = b1*m[i] + (1-b1)*g
@@ -27,7 +32,12 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
 func SumSquares[T Float](p *Pool, x []T) float64 {
 	parts := make([]float64, (len(x)+grain-1)/grain)
 	p.For(len(parts), func(part int) {
-		for _, v := range x[part*grain : min(len(x), (part+1)*grain)] {
+		x := x[part*grain : min(len(x), (part+1)*grain)]
+		if fast := vectorsOf[T](); fast != nil {
+			parts[part] = fast.sumSquares(single(x))
+			return
+		}
+		for _, v := range x {
 			parts[part] += float64(v) * float64(v)
 		}
 	})

@@ -35,22 +35,34 @@ func Attention[T Float](pool *Pool, h Heads, y, qkv, mask, p []T, drop Dropping)
 		weights := p[task*n*n : (task+1)*n*n]
 		GemmSerial(n, n, h.QK, scale, q, k.T(), 0, Mat(weights, n))
 		m := maskOf(h, mask, b)
-		for i := range n {
-			softmax(weights[i*n:(i+1)*n], m[i*n:(i+1)*n])
-		}
+		softmaxRows(weights, m, n)
 		if drop.P > 0 {
 			dropped := make([]T, n*n)
-			for i, w := range weights {
-				dropped[i] = w * T(drop.Factor(task*n*n+i))
-			}
+			dropEntries(dropped, weights, drop, task*n*n)
 			weights = dropped
 		}
 		GemmSerial(n, h.V, n, 1, Mat(weights, n), v, 0, Mat(y, h.Heads*h.V).from(b*n, j*h.V))
 	})
 }
 
+// softmaxRows is softmax of every row of x and mask (n, cols).
+func softmaxRows[T Float](x, mask []T, cols int) {
+	mask = mask[:len(x)]
+	if fast := vectorsOf[T](); fast != nil {
+		fast.softmax(single(x), single(mask), cols, len(x)/cols)
+		return
+	}
+	for ; len(x) > 0; x, mask = x[cols:], mask[cols:] {
+		softmax(x[:cols], mask[:cols])
+	}
+}
+
 // softmax turns a row of scores into weights, in place: e^(x + mask − max)/Σ, exactly 0 where the mask is −∞.
 func softmax[T Float](x, mask []T) {
+	if fast := vectorsOf[T](); fast != nil && len(x) > 0 {
+		fast.softmax(single(x), single(mask[:len(x)]), len(x), 1)
+		return
+	}
 	last := len(x)
 	for last > 0 && math.IsInf(float64(mask[last-1]), -1) { // a causal row ends at its diagonal
 		last--
@@ -75,6 +87,26 @@ func softmax[T Float](x, mask []T) {
 	}
 }
 
+// softmaxBackward makes d = p∘(d − Σ p∘d)·scale in every row of d and p (n, cols).
+func softmaxBackward[T Float](d, p []T, cols int, scale T) {
+	p = p[:len(d)]
+	if fast := vectorsOf[T](); fast != nil {
+		fast.softmaxBackward(single(d), single(p), cols, len(d)/cols, float32(scale))
+		return
+	}
+	for ; len(d) > 0; d, p = d[cols:], p[cols:] {
+		var dot T
+		for j, x := range p[:cols] {
+			if x != 0 {
+				dot += x * d[j]
+			}
+		}
+		for j, x := range p[:cols] {
+			d[j] = x * (d[j] - dot) * scale
+		}
+	}
+}
+
 // AttentionBackward computes the gradient of the packed projections from dy and the weights that Attention left:
 // Δv = pᵀ·dy, Δp = dy·vᵀ, Δs = p∘(Δp − rowsum(Δp∘p))/√QK, Δq = Δs·k, Δk = Δsᵀ·q. scratch is as large as p.
 func AttentionBackward[T Float](pool *Pool, h Heads, dqkv, qkv, p, dy, scratch []T, drop Dropping) {
@@ -88,30 +120,15 @@ func AttentionBackward[T Float](pool *Pool, h Heads, dqkv, qkv, p, dy, scratch [
 		out := Mat(dy, h.Heads*h.V).from(b*n, j*h.V)
 		used := weights
 		if drop.P > 0 {
-			for i, w := range weights {
-				ds[i] = w * T(drop.Factor(task*n*n+i))
-			}
+			dropEntries(ds, weights, drop, task*n*n)
 			used = ds
 		}
 		GemmSerial(n, h.V, n, 1, Mat(used, n).T(), out, 0, dv)
 		GemmSerial(n, n, h.V, 1, out, v.T(), 0, Mat(ds, n))
 		if drop.P > 0 {
-			for i := range ds {
-				ds[i] *= T(drop.Factor(task*n*n + i))
-			}
+			dropEntries(ds, ds, drop, task*n*n)
 		}
-		for i := range n {
-			w, d := weights[i*n:(i+1)*n], ds[i*n:(i+1)*n]
-			var dot T
-			for c, x := range w {
-				if x != 0 {
-					dot += x * d[c]
-				}
-			}
-			for c, x := range w {
-				d[c] = x * (d[c] - dot) * scale
-			}
-		}
+		softmaxBackward(ds, weights, n, scale)
 		GemmSerial(n, h.QK, n, 1, Mat(ds, n), k, 0, dq)
 		GemmSerial(n, h.QK, n, 1, Mat(ds, n).T(), q, 0, dk)
 	})

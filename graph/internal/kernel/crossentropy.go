@@ -6,9 +6,14 @@ import "math"
 // many those are. It leaves the row's log-sum-exp in lse (n), which is all that the backward pass needs.
 func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) (sum float64, kept int) {
 	v := len(logits) / len(lse)
-	p.Range(len(lse), rowGrain, func(from, to int) {
+	p.Range(len(lse), rowGrain(v), func(from, to int) {
 		for i := from; i < to; i++ {
 			z := logits[i*v : (i+1)*v]
+			if fast := vectorsOf[T](); fast != nil {
+				top, total := fast.expSum(single(z))
+				lse[i] = T(top) + T(math.Log(total))
+				continue
+			}
 			top := z[0]
 			for _, x := range z[1:] {
 				top = max(top, x)
@@ -32,11 +37,16 @@ func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) 
 // CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)) for the rows that count, 0 for the others.
 func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
 	v := len(logits) / len(lse)
-	p.Range(len(lse), rowGrain, func(from, to int) {
+	p.Range(len(lse), rowGrain(v), func(from, to int) {
 		for i := from; i < to; i++ {
 			z, dz := logits[i*v:(i+1)*v], dz[i*v:(i+1)*v]
 			if targets[i] == ignore {
 				clear(dz)
+				continue
+			}
+			if fast := vectorsOf[T](); fast != nil {
+				fast.exp(single(dz), single(z), float32(lse[i]), float32(scale))
+				dz[targets[i]] -= scale
 				continue
 			}
 			for j, x := range z {

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // Dropping is the mask of inverted dropout: entry i is dropped with probability P, kept ones are scaled by 1/(1−P). The
 // mask is a function of the key, the step and i alone, so the backward pass computes it again instead of storing it,
 // and two runs from the same step drop the same entries. P = 0 drops nothing.
@@ -14,7 +16,7 @@ func (d Dropping) Factor(i int) float64 {
 		return 1
 	}
 	// splitmix64's finaliser: every bit of the counter reaches every bit of the result.
-	z := d.Key ^ (d.Step+1)*0x9e3779b97f4a7c15 ^ uint64(i)*0xd1342543de82ef95
+	z := d.key() ^ uint64(i)*entryStep
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	z ^= z >> 31
@@ -24,11 +26,27 @@ func (d Dropping) Factor(i int) float64 {
 	return 1 / (1 - d.P)
 }
 
+// key is what the counters of a step are mixed with, entryStep the distance of two counters.
+func (d Dropping) key() uint64 { return d.Key ^ (d.Step+1)*0x9e3779b97f4a7c15 }
+
+const entryStep = 0xd1342543de82ef95
+
+// dropEntries computes y = x∘mask for the entries from at on.
+func dropEntries[T Float](y, x []T, d Dropping, at int) {
+	y = y[:len(x)]
+	if fast := vectorsOf[T](); fast != nil {
+		threshold := uint64(math.Ceil(d.P * 0x1p53))
+		fast.dropout(single(y), single(x), d.key(), uint64(at)*entryStep, threshold, float32(1/(1-d.P)))
+		return
+	}
+	for i, v := range x {
+		y[i] = v * T(d.Factor(at+i))
+	}
+}
+
 // Dropout computes y = x∘mask; forward and backward are the same.
 func Dropout[T Float](p *Pool, y, x []T, d Dropping) {
 	p.Range(len(x), grain, func(from, to int) {
-		for i, v := range x[from:to] {
-			y[from+i] = v * T(d.Factor(from+i))
-		}
+		dropEntries(y[from:to], x[from:to], d, from)
 	})
 }

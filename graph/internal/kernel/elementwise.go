@@ -7,6 +7,10 @@ const grain = 8192
 func Add[T Float](p *Pool, z, x, y []T) {
 	p.Range(len(z), grain, func(from, to int) {
 		x, y, z := x[from:to], y[from:to], z[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.add(single(z), single(x), single(y))
+			return
+		}
 		for i, v := range x {
 			z[i] = v + y[i]
 		}
@@ -16,8 +20,13 @@ func Add[T Float](p *Pool, z, x, y []T) {
 // ReLU computes y = max(x, 0).
 func ReLU[T Float](p *Pool, y, x []T) {
 	p.Range(len(x), grain, func(from, to int) {
-		for i, v := range x[from:to] {
-			y[from+i] = max(v, 0)
+		x, y := x[from:to], y[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.relu(single(y), single(x))
+			return
+		}
+		for i, v := range x {
+			y[i] = max(v, 0)
 		}
 	})
 }
@@ -25,9 +34,14 @@ func ReLU[T Float](p *Pool, y, x []T) {
 // ReLUBackward computes dx = dy where x > 0, else 0.
 func ReLUBackward[T Float](p *Pool, dx, x, dy []T) {
 	p.Range(len(x), grain, func(from, to int) {
-		for i, v := range x[from:to] {
-			if dx[from+i] = 0; v > 0 {
-				dx[from+i] = dy[from+i]
+		dx, x, dy := dx[from:to], x[from:to], dy[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.reluBackward(single(dx), single(x), single(dy))
+			return
+		}
+		for i, v := range x {
+			if dx[i] = 0; v > 0 {
+				dx[i] = dy[i]
 			}
 		}
 	})
@@ -39,11 +53,13 @@ func SumRows[T Float](p *Pool, sum, x []T) {
 	n := len(x) / d
 	parts := make([]T, sumParts*d)
 	p.For(sumParts, func(part int) {
-		acc := parts[part*d : (part+1)*d]
-		for i := part * n / sumParts; i < (part+1)*n/sumParts; i++ {
-			for j, v := range x[i*d : (i+1)*d] {
-				acc[j] += v
-			}
+		acc, rows := parts[part*d:(part+1)*d], x[part*n/sumParts*d:(part+1)*n/sumParts*d]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.sumRows(single(acc), single(rows), len(rows)/d)
+			return
+		}
+		for ; len(rows) > 0; rows = rows[d:] {
+			accumulate(acc, rows[:d])
 		}
 	})
 	fold(sum, parts)
@@ -56,9 +72,19 @@ func fold[T Float](sum, parts []T) {
 	d := len(sum)
 	copy(sum, parts[:d])
 	for ; len(parts) > d; parts = parts[d:] {
-		for j, v := range parts[d : 2*d] {
-			sum[j] += v
-		}
+		accumulate(sum, parts[d:2*d])
+	}
+}
+
+// accumulate adds x to sum.
+func accumulate[T Float](sum, x []T) {
+	x = x[:len(sum)]
+	if fast := vectorsOf[T](); fast != nil {
+		fast.add(single(sum), single(sum), single(x))
+		return
+	}
+	for j, v := range x {
+		sum[j] += v
 	}
 }
 
@@ -73,9 +99,6 @@ func Gather[T Float](y, table []T, ids []int, d int) {
 func ScatterAdd[T Float](dtable, dy []T, ids []int, d int) {
 	clear(dtable)
 	for i, id := range ids {
-		row := dtable[id*d : (id+1)*d]
-		for j, v := range dy[i*d : (i+1)*d] {
-			row[j] += v
-		}
+		accumulate(dtable[id*d:(id+1)*d], dy[i*d:(i+1)*d])
 	}
 }

@@ -47,12 +47,25 @@ func normal[T Float](x T) (cdf, pdf T) {
 	return cdf, pdf
 }
 
+// times is a·x, but 0 if a has vanished: the limit of the activations at ±∞.
+func times[T Float](a, x T) T {
+	if a == 0 {
+		return 0
+	}
+	return a * x
+}
+
 // GELU computes y = x·Φ(x).
 func GELU[T Float](p *Pool, y, x []T) {
 	p.Range(len(x), grain, func(from, to int) {
-		for i, v := range x[from:to] {
+		x, y := x[from:to], y[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.gelu(single(y), single(x))
+			return
+		}
+		for i, v := range x {
 			cdf, _ := normal(v)
-			y[from+i] = v * cdf
+			y[i] = times(cdf, v)
 		}
 	})
 }
@@ -60,9 +73,14 @@ func GELU[T Float](p *Pool, y, x []T) {
 // GELUBackward computes dx = dy∘(Φ(x) + x·φ(x)).
 func GELUBackward[T Float](p *Pool, dx, x, dy []T) {
 	p.Range(len(x), grain, func(from, to int) {
-		for i, v := range x[from:to] {
+		dx, x, dy := dx[from:to], x[from:to], dy[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.geluBackward(single(dx), single(x), single(dy))
+			return
+		}
+		for i, v := range x {
 			cdf, pdf := normal(v)
-			dx[from+i] = dy[from+i] * (cdf + v*pdf)
+			dx[i] = dy[i] * (cdf + times(pdf, v))
 		}
 	})
 }
@@ -76,8 +94,8 @@ const (
 // logistic returns s = 1/(1 + e^(−2u)) and its derivative s(1−s)·2u', where 1−s = s·e^(−2u) does not cancel.
 func logistic[T Float](x T) (s, slope T) {
 	e := Exp(-2 * tanhA * (x + tanhB*x*x*x))
-	if s = 1 / (1 + e); s == 0 {
-		return 0, 0
+	if s = 1 / (1 + e); s == 0 || e == 0 {
+		return s, 0
 	}
 	return s, s * s * e * 2 * tanhA * (1 + 3*tanhB*x*x)
 }
@@ -85,9 +103,14 @@ func logistic[T Float](x T) (s, slope T) {
 // GELUTanh computes y = ½x(1 + tanh u).
 func GELUTanh[T Float](p *Pool, y, x []T) {
 	p.Range(len(x), grain, func(from, to int) {
-		for i, v := range x[from:to] {
+		x, y := x[from:to], y[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.geluTanh(single(y), single(x))
+			return
+		}
+		for i, v := range x {
 			s, _ := logistic(v)
-			y[from+i] = v * s
+			y[i] = times(s, v)
 		}
 	})
 }
@@ -95,9 +118,14 @@ func GELUTanh[T Float](p *Pool, y, x []T) {
 // GELUTanhBackward computes dx = dy∘(s + x·s(1−s)·2u'), s = ½(1 + tanh u).
 func GELUTanhBackward[T Float](p *Pool, dx, x, dy []T) {
 	p.Range(len(x), grain, func(from, to int) {
-		for i, v := range x[from:to] {
+		dx, x, dy := dx[from:to], x[from:to], dy[from:to]
+		if fast := vectorsOf[T](); fast != nil {
+			fast.geluTanhBackward(single(dx), single(x), single(dy))
+			return
+		}
+		for i, v := range x {
 			s, slope := logistic(v)
-			dx[from+i] = dy[from+i] * (s + v*slope)
+			dx[i] = dy[i] * (s + times(slope, v))
 		}
 	})
 }

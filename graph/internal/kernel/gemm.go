@@ -27,32 +27,108 @@ func (m Matrix[T]) from(i, j int) Matrix[T] {
 	return m
 }
 
-// A tile of the result is what one thread computes at a time. gonum splits a product over goroutines of its own from
-// 4 blocks of 64 × 64 on; these sizes stay below, so that the split is ours: it spreads dW = xᵀ·dy too, which gonum's
-// does not, and starts no goroutine.
-const tileRows, tileCols = 64, 192
-
-// Gemm computes c = alpha·a·b + beta·c for a (m, k), b (k, n), c (m, n), tile by tile on the pool's threads.
+// Gemm computes c = alpha·a·b + beta·c for a (m, k), b (k, n), c (m, n), chunk by chunk on the pool's threads. With
+// beta = 0, c is not read. c must not be transposed.
+//
+// The products of an entry are added in an order that depends on k alone.
 func Gemm[T Float](p *Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
-	across := (n + tileCols - 1) / tileCols
-	p.For((m+tileRows-1)/tileRows*across, func(tile int) {
-		i, j := tile/across*tileRows, tile%across*tileCols
-		gemmTile(min(tileRows, m-i), min(tileCols, n-j), k, alpha, a.from(i, 0), b.from(0, j), beta, c.from(i, j))
-	})
+	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
+	if beta != 0 {
+		g.d = c
+	}
+	g.run(p)
+}
+
+// GemmAdd computes c = alpha·a·b + d, with d (m, n) another matrix or c itself. A d of Stride 0 is one row that is added
+// to every row: a bias. It costs no pass over c.
+func GemmAdd[T Float](p *Pool, m, n, k int, alpha T, a, b, d, c Matrix[T]) {
+	g := product[T]{m, n, k, alpha, a, b, 1, d, c}
+	g.run(p)
 }
 
 // GemmSerial is Gemm on the caller's thread alone, for use inside a loop of the pool.
 func GemmSerial[T Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
-	for i := 0; i < m; i += tileRows {
-		for j := 0; j < n; j += tileCols {
-			gemmTile(min(tileRows, m-i), min(tileCols, n-j), k, alpha, a.from(i, 0), b.from(0, j), beta, c.from(i, j))
+	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
+	if beta != 0 {
+		g.d = c
+	}
+	g.tile(0, m, 0, n)
+}
+
+// product is c = alpha·a·b + beta·d, without the second term if d has no data. beta may differ from 1 if d is c.
+type product[T Float] struct {
+	m, n, k int
+	alpha   T
+	a, b    Matrix[T]
+	beta    T
+	d, c    Matrix[T]
+}
+
+// Below serialCost a product is not worth another thread. The cost is in floating-point operations; fetching a number of
+// b counts as some, for products of few rows.
+const serialCost = 500_000
+
+func (g *product[T]) run(p *Pool) {
+	if cost := 2 * g.n * g.k * (g.m + 8); p.Threads() == 1 || cost < serialCost {
+		g.tile(0, g.m, 0, g.n)
+		return
+	}
+	g.spread(p)
+}
+
+// spread splits c into chunks for the threads of the pool.
+func (g *product[T]) spread(p *Pool) {
+	shared := *g
+	rows, cols := chunk(g.m, g.n, g.k, p.Threads())
+	across := (g.n + cols - 1) / cols
+	p.For((g.m+rows-1)/rows*across, func(i int) {
+		top, left := i/across*rows, i%across*cols
+		shared.tile(top, min(shared.m, top+rows), left, min(shared.n, left+cols))
+	})
+}
+
+// chunk is the size of the part of c that a thread computes at a time: with many rows, so that packing b costs little,
+// with few operations, so that a thread that the system has stopped holds up little, and enough chunks for all threads.
+// 12 and 32 are multiples of the height and width of every tile.
+func chunk(m, n, k, threads int) (rows, cols int) {
+	const tall, wide, narrow, enough = 384, 128, 32, 8 << 20
+	for cols = wide; cols > narrow && 2*min(m, tall)*cols*k > enough; {
+		cols /= 2
+	}
+	for parts := (m + tall - 1) / tall; ; parts++ {
+		rows = (m + 12*parts - 1) / (12 * parts) * 12
+		if rows <= 96 || parts*((n+cols-1)/cols) >= 3*threads {
+			return rows, cols
 		}
 	}
 }
 
-// gemmTile is one call of gonum. A single row goes through it too: gonum v0.17.0's Sgemv with a transposed matrix and
+// tile computes rows top … bottom and columns left … right of c.
+func (g *product[T]) tile(top, bottom, left, right int) {
+	if top >= bottom || left >= right {
+		return
+	}
+	if g, ok := any(g).(*product[float32]); ok && microkernelTile(g, top, bottom, left, right) {
+		return
+	}
+	if g.d.Data != nil && (&g.d.Data[0] != &g.c.Data[0] || g.d.Stride != g.c.Stride) {
+		for i := top; i < bottom; i++ {
+			copy(g.c.Data[i*g.c.Stride+left:i*g.c.Stride+right], g.d.Data[i*g.d.Stride+left:])
+		}
+	}
+	// gonum splits a product over goroutines of its own from 4 blocks of 64 × 64 on; these sizes stay below, so that the
+	// split is ours.
+	const height, width = 64, 192
+	for i := top; i < bottom; i += height {
+		for j := left; j < right; j += width {
+			gonumTile(min(height, bottom-i), min(width, right-j), g.k, g.alpha, g.a.from(i, 0), g.b.from(0, j), g.beta, g.c.from(i, j))
+		}
+	}
+}
+
+// gonumTile is one call of gonum. A single row goes through it too: gonum v0.17.0's Sgemv with a transposed matrix and
 // beta = 0 clears memory behind the end of its result.
-func gemmTile[T Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
+func gonumTile[T Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
 	switch c := any(c).(type) {
 	case Matrix[float32]:
 		a, b := any(a).(Matrix[float32]), any(b).(Matrix[float32])

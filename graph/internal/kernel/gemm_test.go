@@ -127,28 +127,3 @@ func TestSgemvClearsTooMuch(t *testing.T) {
 		t.Errorf("got %v, want %v", c, want)
 	}
 }
-
-func BenchmarkGemm(b *testing.B) {
-	for _, s := range []struct {
-		name    string
-		m, n, k int
-		ta, tb  bool
-	}{
-		{"y=xw", 768, 512, 128, false, false},
-		{"dx=dy·wT", 768, 128, 512, false, true},
-		{"dw=xT·dy", 128, 512, 768, true, false},
-		{"scores", 64, 64, 32, false, true},
-	} {
-		for _, threads := range []int{1, 2} {
-			b.Run(fmt.Sprintf("%s/threads=%d", s.name, threads), func(b *testing.B) {
-				rng, p := rand.New(rand.NewPCG(1, 2)), NewPool(threads)
-				x, w := randomMatrix[float32](rng, s.m, s.k, s.ta), randomMatrix[float32](rng, s.k, s.n, s.tb)
-				y := make([]float32, s.m*s.n)
-				for b.Loop() {
-					Gemm(p, s.m, s.n, s.k, 1, x, w, 0, Mat(y, s.n))
-				}
-				b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)*float64(b.N)/b.Elapsed().Seconds()*1e-9, "GFLOP/s")
-			})
-		}
-	}
-}

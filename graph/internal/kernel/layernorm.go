@@ -2,14 +2,18 @@ package kernel
 
 import "math"
 
-// rowGrain is the number of rows in a chunk of a loop over tokens.
-const rowGrain = 16
+// rowGrain is the number of rows of d entries in a chunk of a loop over tokens.
+func rowGrain(d int) int { return max(1, grain/d) }
 
 // LayerNorm computes y = (x − μ)/σ∘w + b over the rows of x (n, d), with σ = √(variance + eps); b may be nil. It leaves
 // μ and 1/σ of every row in mean and inv (n) for the backward pass.
 func LayerNorm[T Float](p *Pool, y, x, w, b, mean, inv []T, eps float64) {
 	d := len(w)
-	p.Range(len(inv), rowGrain, func(from, to int) {
+	p.Range(len(inv), rowGrain(d), func(from, to int) {
+		if fast := vectorsOf[T](); fast != nil {
+			fast.layerNorm(single(y[from*d:to*d]), single(x[from*d:to*d]), single(w), single(b), single(mean[from:to]), single(inv[from:to]), 1/float32(d), float32(eps))
+			return
+		}
 		for i := from; i < to; i++ {
 			x, y := x[i*d:(i+1)*d], y[i*d:(i+1)*d]
 			var sum, squares float64
@@ -42,7 +46,16 @@ func LayerNormBackward[T Float](p *Pool, dx, dw, db, x, w, dy, mean, inv []T) {
 	dws, dbs := parts[:sumParts*d], parts[sumParts*d:]
 	p.For(sumParts, func(part int) {
 		dwp, dbp := dws[part*d:(part+1)*d], dbs[part*d:(part+1)*d]
-		for i := part * n / sumParts; i < (part+1)*n/sumParts; i++ {
+		from, to := part*n/sumParts, (part+1)*n/sumParts
+		if fast := vectorsOf[T](); fast != nil {
+			var out []T
+			if dx != nil {
+				out = dx[from*d : to*d]
+			}
+			fast.layerNormBackward(single(out), single(dwp), single(dbp), single(x[from*d:to*d]), single(w), single(dy[from*d:to*d]), single(mean[from:to]), single(inv[from:to]), 1/float32(d))
+			return
+		}
+		for i := from; i < to; i++ {
 			x, dy := x[i*d:(i+1)*d], dy[i*d:(i+1)*d]
 			mu, s := mean[i], inv[i]
 			var sum, project float64

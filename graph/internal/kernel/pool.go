@@ -99,14 +99,19 @@ func (l *loop) run() {
 }
 
 func (l *loop) chunk(i int) {
-	defer func() {
-		if r := recover(); r != nil {
-			l.failure.CompareAndSwap(nil, &r)
-		}
-		l.done.Add(1)
-	}()
+	defer l.finish()
 	l.body(i)
 }
+
+func (l *loop) finish() {
+	if r := recover(); r != nil {
+		l.fail(r)
+	}
+	l.done.Add(1)
+}
+
+// fail keeps the first panic; apart from finish, so that a chunk that does not panic allocates nothing.
+func (l *loop) fail(r any) { l.failure.CompareAndSwap(nil, &r) }
 
 // Range splits 0 … n−1 into chunks of the given size and calls body(from, to) for each.
 func (p *Pool) Range(n, size int, body func(from, to int)) {

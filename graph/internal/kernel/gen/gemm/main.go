@@ -109,6 +109,10 @@ func (g *gen) reg(i int) string { return fmt.Sprint(g.register, i) }
 
 func (g *gen) bytes() int { return 4 * g.lanes }
 
+func (g *gen) zero(register string) {
+	g.op("%s %s, %[2]s, %[2]s", map[string]string{"Z": "VPXORD", "Y": "VXORPS"}[g.register], register)
+}
+
 // maskTable is 8 times −1 and 8 times 0: loaded from the right place, a mask of any length.
 func (g *gen) maskTable() {
 	for i := range 16 {
@@ -184,8 +188,7 @@ func (g *gen) acc(t tile, row, vector int) string {
 func (g *gen) tile(label string, t tile) {
 	for row := range t.height {
 		for v := range t.vectors {
-			acc := g.acc(t, row, v)
-			g.op("VXORPS X%s, X%[1]s, X%[1]s", acc[1:])
+			g.zero(g.acc(t, row, v))
 		}
 	}
 	if t.height > 1 {
@@ -385,7 +388,7 @@ func (g *gen) row() {
 	g.op("MOVQ R13, R8")
 	g.op("SHLQ $4, R8") // rows ahead
 	for v := range vectors {
-		g.op("VXORPS X%d, X%[1]d, X%[1]d", 1+v)
+		g.zero(g.reg(1+v))
 	}
 	g.op("TESTQ CX, CX")
 	g.op("JLE end")
@@ -450,12 +453,15 @@ func (g *gen) transposeStrip() {
 		g.op("MOVQ %s", arg)
 	}
 	g.op("SHLQ $2, DX")
+	g.op("MOVQ DX, R8")
+	g.op("IMUL3Q $%d, DX, R8", g.lanes) // the rows that come next
 	g.op("TESTQ CX, CX")
 	g.op("JLE done")
 	g.line("loop:")
 	g.op("MOVQ SI, AX")
 	for row := range g.lanes {
 		g.op("VMOVUPS (AX), %s", g.reg(row))
+		g.op("PREFETCHT0 (AX)(R8*1)")
 		if row+1 < g.lanes {
 			g.op("ADDQ DX, AX")
 		}
@@ -513,7 +519,7 @@ func (g *gen) peak() {
 	g.line("TEXT ·peak%s(SB), NOSPLIT, $0-8", g.name)
 	g.op("MOVQ n+0(FP), CX")
 	for i := range g.count {
-		g.op("VXORPS X%d, X%[1]d, X%[1]d", i)
+		g.zero(g.reg(i))
 	}
 	g.line("loop:")
 	for i := range 24 {

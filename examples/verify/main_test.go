@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/verify"
+)
+
+func do(args ...string) (status int, stdout, stderr string) {
+	var out, complaint bytes.Buffer
+	status = run(args, &out, &complaint)
+	return status, out.String(), complaint.String()
+}
+
+func TestTable(t *testing.T) {
+	status, out, complaint := do("-block", "post", "-activation", "relu", "-n_layer", "1", "-loss", "sum")
+	if status != 0 || complaint != "" {
+		t.Fatalf("status %d: %s", status, complaint)
+	}
+	for _, want := range []string{"h.0.attn.c_attn.bias k", "≡ 0", "complex step", "every gradient by hand equals autodiff"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("got\n%s\nwant %q in it", out, want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	status, out, complaint := do("-json", "-n_layer", "1", "-tie")
+	var r verify.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 {
+		t.Fatalf("status %d: %v %s", status, err, complaint)
+	}
+	if !r.OK() || len(r.Rows) != 2+16+2 || !(r.Worst <= verify.Suspicion) || !(r.Worst > 0) {
+		t.Errorf("got %d rows, worst %.1e, failures %v", len(r.Rows), r.Worst, r.Failures)
+	}
+}
+
+func TestAll(t *testing.T) {
+	status, out, complaint := do("-all")
+	if status != 0 || complaint != "" {
+		t.Fatalf("status %d: %s\n%s", status, complaint, out)
+	}
+	if got, want := strings.Count(out, "\n"), 1+len(verify.Cases()); got != want || !strings.Contains(out, "CausalSelfAttention") {
+		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
+	}
+}
+
+// A witness that disagrees is status 1, and the message says where.
+func TestBroken(t *testing.T) {
+	c := verify.Cases()[0]
+	backward := c.Backward
+	c.Backward = func(p verify.Parameters[float64], delta verify.Matrix[float64]) verify.Parameters[float64] {
+		g := backward(p, delta)
+		g["weight"].Data[14] += 1e-6
+		return g
+	}
+	var out bytes.Buffer
+	ok, err := layers(&out, []verify.Case{verify.Cases()[1], c})
+	if ok || err != nil || !strings.Contains(out.String(), "FAIL linear: weight: autodiff") || !strings.Contains(out.String(), "weight, row 1, column 1: autodiff has") {
+		t.Errorf("got ok %t, error %v\n%s", ok, err, out.String())
+	}
+	r, err := c.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asJSON := range []bool{false, true} {
+		out.Reset()
+		if ok, err := show(&out, r, asJSON); ok || err != nil || !strings.Contains(out.String(), "the first wrong gradient") {
+			t.Errorf("got ok %t, error %v\n%s", ok, err, out.String())
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-loss", "median"}, `-loss: got "median", want mean or sum`},
+		{[]string{"-n_layer", "many"}, "many"},
+		{[]string{"-activation", "swish"}, "swish"},
+		{[]string{"-checkpoint", "nowhere"}, "nowhere"},
+	} {
+		if status, _, complaint := do(test.args...); status != 1 || !strings.Contains(complaint, test.want) {
+			t.Errorf("%v: got status %d: %s; want 1: %s", test.args, status, complaint, test.want)
+		}
+	}
+	if status, out, complaint := do("-h"); status != 0 || out != "" || !strings.Contains(complaint, "-checkpoint") {
+		t.Errorf("-h: got status %d, %q, %q; want the flags", status, out, complaint)
+	}
+}
+
+// The weights of a model that has been trained for some steps.
+func TestCheckpoint(t *testing.T) {
+	verses := strings.Repeat("Who weighs us both and tells if we shall float?\nThe boat will tell.\n", 20)
+	data := filepath.Join(t.TempDir(), "verses.txt")
+	if err := os.WriteFile(data, []byte(verses), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := small()
+	c.VocabSize, c.MaxIters, c.WarmupIters, c.LRDecayIters, c.LearningRate, c.Dropout = 0, 5, 1, 5, 1e-2, 0.1
+	dir := filepath.Join(t.TempDir(), "out")
+	train(t, c, verses, dir)
+
+	status, out, complaint := do("-checkpoint", dir, "-data", data, "-json")
+	var r verify.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 {
+		t.Fatalf("status %d: %v %s", status, err, complaint)
+	}
+	if !r.OK() || len(r.Rows) != 38 || !(r.Worst <= verify.Suspicion) || !(r.Worst > 0) {
+		t.Errorf("got %d rows, worst %.1e, failures %v; want 38, ≤ %.0e, none", len(r.Rows), r.Worst, r.Failures, verify.Suspicion)
+	}
+	if !(r.Loss > 1 && r.Loss < 4) {
+		t.Errorf("got loss %v, want one of a model that has begun to learn", r.Loss)
+	}
+	if status, _, complaint := do("-checkpoint", dir, "-data", "absent.txt"); status != 1 || !strings.Contains(complaint, "absent.txt") {
+		t.Errorf("absent text: got status %d: %s", status, complaint)
+	}
+}
+
+func train(t *testing.T, c gpt.Config, verses, dir string) {
+	t.Helper()
+	tok, err := text.NewTokenizer(verses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := text.NewCorpus(verses, tok, c.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := gpt.NewTrainer(c, data, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range c.MaxIters {
+		if _, err := trainer.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := trainer.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := checkpoint.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(trainer.Done, files); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,218 @@
+//go:build amd64 && !nosimd
+
+package kernel
+
+import (
+	"sync"
+
+	"golang.org/x/sys/cpu"
+)
+
+//go:generate go run ./gen/gemm
+
+// microkernels are the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go.
+type microkernels struct {
+	lanes          int // numbers in a vector
+	height         int // of a tile of c in registers, which is two vectors wide
+	rows, cols     func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k, m, n int, alpha float32)
+	wide           func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
+	copyStrip      func(dst, src *float32, ld, k int)
+	transposeStrip func(dst, src *float32, ld, n int)
+	peak           func(n int)
+}
+
+var (
+	gemmAVX512 = microkernels{16, 12, rowsAVX512, colsAVX512, wideAVX512, copyStripAVX512, transposeStripAVX512, peakAVX512}
+	gemmAVX2   = microkernels{8, 6, rowsAVX2, colsAVX2, wideAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2}
+)
+
+// gemmBest is the widest instruction set of this processor, nil if it has none of ours.
+var gemmBest = func() *microkernels {
+	switch {
+	case cpu.X86.HasAVX512F:
+		return &gemmAVX512
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		return &gemmAVX2
+	}
+	return nil
+}()
+
+// microkernelTile computes a part of c in assembly, or tells that it cannot.
+func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
+	if gemmBest == nil || g.k == 0 {
+		return false
+	}
+	gemmBest.tile(g, top, bottom, left, right)
+	return true
+}
+
+const (
+	depthMax  = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
+	packedMax = 96  // columns of a that are copied at a time: a multiple of every tile's height
+)
+
+// A panel is what one thread packs operands into.
+type panel struct {
+	b      [2 * 16 * depthMax]float32 // a strip of b: k rows of two vectors
+	a      [packedMax * depthMax]float32
+	square [16 * 16]float32
+}
+
+// panels are kept between products: a loop that multiplies allocates nothing once every thread has one.
+var panels = sync.Pool{New: func() any { return new(panel) }}
+
+// depth splits k evenly into blocks of at most depthMax. The order in which an entry's products are added depends on
+// this alone, so neither on the instruction set nor on how c was split.
+func depth(k int) int {
+	blocks := max(1, (k+depthMax-1)/depthMax)
+	return ((k+blocks-1)/blocks + 15) &^ 15
+}
+
+// tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
+func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
+	if g.beta != 0 && g.beta != 1 {
+		for i := top; i < bottom; i++ {
+			for j, v := range g.c.Data[i*g.c.Stride+left : i*g.c.Stride+right] {
+				g.c.Data[i*g.c.Stride+left+j] = g.beta * v
+			}
+		}
+	}
+	buffer := panels.Get().(*panel)
+	defer panels.Put(buffer)
+	width := right - left
+	if g.b.Trans && bottom-top <= directRows {
+		width = 2 * s.lanes
+	}
+	for ; left < right; left += width {
+		s.blocks(g, buffer, top, bottom, left, min(right, left+width))
+	}
+}
+
+// blocks adds the products of one block of k after the other.
+func (s *microkernels) blocks(g *product[float32], buffer *panel, top, bottom, left, right int) {
+	step := depth(g.k)
+	for l := 0; l < g.k; l += step {
+		k := min(step, g.k-l)
+		if !s.packs(g.a, bottom-top) {
+			s.strips(g, buffer, g.a.pointer(top, l), g.a.Stride, l, k, top, bottom, left, right)
+			continue
+		}
+		for i := top; i < bottom; i += packedMax {
+			m := min(packedMax, bottom-i)
+			for row := range k {
+				copy(buffer.a[row*packedMax:][:m], g.a.Data[(l+row)*g.a.Stride+i:][:m])
+			}
+			s.strips(g, buffer, &buffer.a[0], packedMax, l, k, i, i+m, left, right)
+		}
+	}
+}
+
+// packs tells whether the columns of a are copied: with tiles of 6 rows the lines of long rows are lost from the cache
+// before the next tile reads their rest.
+func (s *microkernels) packs(a Matrix[float32], m int) bool {
+	return a.Trans && a.Stride > 384 && s.height < 12 && m > s.height
+}
+
+// strips adds the products of k … of rows top … bottom, strip by strip of b.
+func (s *microkernels) strips(g *product[float32], buffer *panel, a *float32, lda, l, k, top, bottom, left, right int) {
+	d := g.d
+	if l > 0 {
+		d = g.c
+	}
+	kernel := s.rows
+	if g.a.Trans {
+		kernel = s.cols
+	}
+	step := 1
+	if g.a.Trans {
+		step = lda
+	}
+	direct := !g.b.Trans && bottom-top <= directRows
+	for j := left; j < right; {
+		if bottom-top == 1 && direct && right-j >= 8*s.lanes {
+			s.wide(g.c.pointer(top, j), a, step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j), k, g.alpha)
+			j += 8 * s.lanes
+			continue
+		}
+		n := min(2*s.lanes, right-j)
+		b, ldb := &buffer.b[0], 2*s.lanes
+		if direct && n == ldb {
+			b, ldb = g.b.pointer(l, j), g.b.Stride
+		} else {
+			s.pack(buffer, g.b, l, j, k, n)
+		}
+		kernel(g.c.pointer(top, j), g.c.Stride, a, lda, b, ldb, d.pointerOrNil(top, j), d.Stride, k, bottom-top, n, g.alpha)
+		j += n
+	}
+}
+
+// directRows is the number of rows of a for which copying a strip of b costs more than it saves.
+const directRows = 4
+
+// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row, 0 behind the n-th column.
+func (s *microkernels) pack(buffer *panel, b Matrix[float32], l, j, k, n int) {
+	width := 2 * s.lanes
+	switch {
+	case b.Trans:
+		s.packTransposed(buffer, b, l, j, k, min(n, s.lanes), 0)
+		s.packTransposed(buffer, b, l, j+s.lanes, k, n-s.lanes, s.lanes)
+	case n == width:
+		s.copyStrip(&buffer.b[0], b.pointer(l, j), b.Stride, k)
+	default:
+		for i := range k {
+			row := buffer.b[i*width:][:width]
+			clear(row[copy(row, b.Data[(l+i)*b.Stride+j:][:n]):])
+		}
+	}
+}
+
+// packTransposed packs n columns of b that are stored as rows to one vector of the strip, from column at on. Squares
+// that b does not fill are filled up with zeros first.
+func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k, n, at int) {
+	width, full := 2*s.lanes, k/s.lanes
+	if n < s.lanes {
+		full = 0
+	}
+	if full > 0 {
+		s.transposeStrip(&buffer.b[at], b.pointer(l, j), b.Stride, full)
+	}
+	for i := full * s.lanes; i < k; i += s.lanes {
+		square := buffer.square[:s.lanes*s.lanes]
+		clear(square)
+		for row := range max(0, n) {
+			copy(square[row*s.lanes:][:s.lanes], b.Data[(j+row)*b.Stride+l+i:][:min(s.lanes, k-i)])
+		}
+		s.transposeStrip(&buffer.b[i*width+at], &square[0], s.lanes, 1)
+	}
+}
+
+// pointer is the address of entry (i, j).
+func (m *Matrix[T]) pointer(i, j int) *T {
+	if m.Trans {
+		i, j = j, i
+	}
+	return &m.Data[i*m.Stride+j]
+}
+
+func (m *Matrix[T]) pointerOrNil(i, j int) *T {
+	if m.Data == nil {
+		return nil
+	}
+	return m.pointer(i, j)
+}
+
+// peakLoop does n times peakOps operations.
+func peakLoop(n int) {
+	if gemmBest == nil {
+		plainPeakLoop(n)
+		return
+	}
+	gemmBest.peak(n)
+}
+
+func peakOps() float64 {
+	if gemmBest == nil {
+		return plainPeakOps
+	}
+	return float64(2 * 24 * gemmBest.lanes)
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"math"
+	"sync"
+)
+
+// The functions of one number that a network bends its activations with.
+
+func relu(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, zero := f.temp(), f.temp()
+	f.set(zero, 0)
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VMAXPS", v, zero, v) // NaN, and −0, of x
+		f.op("VADDPS", zero, v, v) // −0 + 0 = 0
+		f.store(v, y)
+	})
+}
+
+func reluBackward(f *fn) {
+	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
+	v, d, zero := f.temp(), f.temp(), f.temp()
+	f.set(zero, 0)
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.load(dy, d)
+		if f.wide() {
+			f.op("VCMPPS", greater, zero, v, "K2")
+			f.op("VMOVAPS.Z", d, "K2", d)
+		} else {
+			f.op("VCMPPS", greater, zero, v, v)
+			f.op("VANDPS", v, d, d)
+		}
+		f.store(d, dx)
+	})
+}
+
+// Predicates of VCMPPS.
+const (
+	notEqual = "$4"  // true of NaN
+	greater  = "$30" // false of NaN
+)
+
+// exp: y = e^(x−shift)·scale.
+func exp(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	shift, scale := f.spreadParam("shift"), f.spreadParam("scale")
+	v, s, p, t, n := f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VSUBPS", shift, v, v)
+		f.bound(s, v, number(expLeast), number(expMost))
+		f.exp(p, s, t, n, 1, nil)
+		f.op("VMULPS", scale, p, p)
+		f.store(p, y)
+	})
+}
+
+// The exact GELU needs Φ(−t) = R(t)·e^(−t²/2) for t = |x|, where R falls slowly from ½ like 1/t: a polynomial in
+// u = 1/(1 + millsBend·t). Beyond tailEnd, Φ(−t) is no float32.
+const (
+	millsDegree = 9
+	millsBend   = 0.26 // of the bends tried, the best fit
+	tailEnd     = 14.5
+)
+
+// millsCoefficients fits R(t) = e^(t²/2)·Φ(−t) to 6e-9 of its value.
+var millsCoefficients = sync.OnceValue(func() []konst {
+	at := func(u float64) float64 { return (1/u - 1) / millsBend }
+	mills := func(u float64) float64 {
+		t := at(u)
+		return math.Exp(t*t/2) * math.Erfc(t/math.Sqrt2) / 2
+	}
+	c, worst := fit(millsDegree+1, 1/(1+millsBend*tailEnd), 1, mills,
+		func(u float64) float64 { return 1 / mills(u) },
+		func(k int, u float64) float64 { return math.Pow(u, float64(k)) })
+	within(worst, 6e-9)
+	var out []konst
+	for _, v := range c {
+		out = append(out, number(v))
+	}
+	return out
+})
+
+// normal makes t = min(|x|, tailEnd), q = R(t) and p = e^(−t²/2).
+func (f *fn) normal(x, t, q, p, s, rest, n vec) {
+	f.op("VANDPS", pair(1<<31-1), x, s)
+	f.op("VMINPS", s, f.inRegister(number(tailEnd), t), t)
+	f.op("VMULPS", t, t, s)
+	f.op("VMOVAPS", s, rest)
+	f.op("VFMSUB231PS", t, t, rest) // what rounding took from t²
+	f.exp(p, s, q, n, -0.5, &rest)
+	one := f.inRegister(number(1), s)
+	f.op("VMOVAPS", one, n)
+	f.op("VFMADD231PS", number(millsBend), t, n)
+	f.op("VDIVPS", n, one, n)
+	f.horner(q, n, millsCoefficients())
+}
+
+// gelu: y = x·Φ(x) = max(x, 0) − t·Φ(−t), t = |x|, which cancels nowhere.
+func gelu(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, t, q, p, s, rest, n, zero := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	f.set(zero, 0)
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.normal(v, t, q, p, s, rest, n)
+		f.op("VMAXPS", v, zero, v)
+		f.op("VMULPS", q, p, p)
+		f.op("VFNMADD231PS", p, t, v)
+		f.store(v, y)
+	})
+}
+
+// geluBackward: dx = dy·(Φ(x) + x·φ(x)): with D = e^(−t²/2)·(R(t) − t/√(2π)), D left of 0 and 1 − D right of it.
+func geluBackward(f *fn) {
+	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
+	v, t, q, p, s, rest, n := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.normal(v, t, q, p, s, rest, n)
+		f.op("VFNMADD231PS", number(1/math.Sqrt(2*math.Pi)), t, q)
+		f.op("VMULPS", q, p, p)
+		one := f.inRegister(number(1), s)
+		if f.wide() {
+			f.op("VPMOVD2M", v, "K2")
+			f.op("KNOTW", "K2", "K2")
+			f.op("VSUBPS", p, one, "K2", p)
+		} else {
+			f.op("VSUBPS", p, one, q)
+			f.op("VBLENDVPS", v, p, q, p)
+		}
+		f.load(dy, v)
+		f.op("VMULPS", v, p, p)
+		f.store(p, dx)
+	})
+}
+
+// Of the tanh form, 2u = x·(tanhA + tanhB·x²). Beyond flat, it is x or 0 to a float32.
+const (
+	tanhA = 2 * 0.7978845608028654
+	tanhB = tanhA * 0.044715
+	flat  = 30
+)
+
+// geluTanh: y = x/(1 + e^(−2u)).
+func geluTanh(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, m, e, s, t, n := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VMAXPS", v, f.inRegister(number(-flat), t), v) // so that −∞ gives 0
+		f.minusTwoU(m, v, t)
+		f.bound(s, m, number(expLeast), number(expMost))
+		f.exp(e, s, t, n, 1, nil)
+		f.op("VADDPS", number(1), e, e)
+		f.op("VDIVPS", e, v, v)
+		f.store(v, y)
+	})
+}
+
+// minusTwoU makes m = −2u of x, and leaves x² in t.
+func (f *fn) minusTwoU(m, x, t vec) {
+	f.op("VMULPS", x, x, t)
+	f.set(m, number(-tanhA))
+	f.op("VFMADD231PS", number(-tanhB), t, m)
+	f.op("VMULPS", x, m, m)
+}
+
+// geluTanhBackward: dx = dy·s·(1 + x·(1−s)·2u'), s = 1/(1 + e), 1−s = s·e, e = e^(−2u).
+func geluTanhBackward(f *fn) {
+	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
+	v, m, e, s, t, n, w := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, w)
+		f.bound(v, w, number(-flat), number(flat))
+		f.minusTwoU(m, v, t)
+		f.set(w, number(tanhA))
+		f.op("VFMADD231PS", number(3*tanhB), t, w)
+		f.op("VMULPS", v, w, w) // x·2u'
+		f.bound(s, m, number(expLeast), number(expMost))
+		f.exp(e, s, t, n, 1, nil)
+		one := f.inRegister(number(1), s)
+		f.op("VADDPS", one, e, t)
+		f.op("VDIVPS", t, one, s)
+		f.op("VMINPS", e, f.inRegister(number(math.MaxFloat32), t), e) // ∞·0 is not 0
+		f.op("VMULPS", s, e, e)
+		f.op("VMULPS", e, w, w)
+		f.op("VFMADD213PS", s, s, w)
+		f.load(dy, v)
+		f.op("VMULPS", v, w, w)
+		f.store(w, dx)
+	})
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// isa is an instruction set. A block of 16 numbers is one register with AVX-512 and two, its halves, with AVX2.
+type isa struct {
+	name   string
+	letter string // of a vector register
+	lanes  int
+}
+
+var (
+	avx512 = isa{"AVX512", "Z", 16}
+	avx2   = isa{"AVX2", "Y", 8}
+)
+
+const (
+	block    = 16 // numbers that are worked on together, and partial results of a reduction
+	tailMask = 15 // with AVX2, the register that says which lanes of a tail count; with AVX-512, K1 does
+	bytes    = 4  // of a number
+)
+
+// vec is a vector register: one for each half of a block if it lives from block to block, one for both otherwise.
+type vec [2]int
+
+// konst is the bits of a constant of all lanes, two of them when they are 32 bits wide.
+type konst uint64
+
+func pair(bits uint32) konst { return konst(bits)<<32 | konst(bits) }
+
+func number(x float64) konst { return pair(math.Float32bits(float32(x))) }
+
+// fn is a function in the making.
+type fn struct {
+	isa
+	pool    *constants
+	name    string
+	params  []param
+	text    strings.Builder
+	vectors int     // so many vector registers are in use
+	general int     // so many general registers are in use
+	held    []konst // the constants in registers 31, 30, …: AVX-512 has them to spare
+	labels  int
+	half    int  // of the block, with AVX2
+	tail    bool // in the last, incomplete block
+}
+
+func (f *fn) wide() bool { return f.lanes == block }
+
+// temp is a register for use within a half of a block, or for a value that is the same in all lanes.
+func (f *fn) temp() vec {
+	f.vectors++
+	if f.vectors > tailMask {
+		panic(f.name + ": out of vector registers")
+	}
+	return vec{f.vectors - 1, f.vectors - 1}
+}
+
+// temps is n of them.
+func (f *fn) temps(n int) (v []vec) {
+	for range n {
+		v = append(v, f.temp())
+	}
+	return v
+}
+
+// lasting is a register for all lanes of a block, for use from block to block.
+func (f *fn) lasting() vec {
+	v := f.temp()
+	if !f.wide() {
+		v[1] = f.temp()[0]
+	}
+	return v
+}
+
+// pointer loads the first general register that is free from a parameter.
+func (f *fn) pointer(name string) string {
+	r := f.register()
+	f.op("MOVQ", f.param(name), r)
+	return r
+}
+
+// register is a free general register; AX, CX and R12 belong to the loops over blocks.
+func (f *fn) register() string {
+	f.general++
+	return []string{"DI", "SI", "DX", "BX", "R8", "R9", "R10", "R11", "R13", "R15"}[f.general-1]
+}
+
+// op writes an instruction, its operands in Go's order: the result comes last.
+func (f *fn) op(name string, operands ...any) {
+	var list []string
+	for _, o := range operands {
+		switch o := o.(type) {
+		case vec:
+			list = append(list, f.letter+fmt.Sprint(o[f.half]))
+		case konst:
+			text, suffix := f.constant(o)
+			list = append(list, text)
+			name += suffix
+		default:
+			list = append(list, fmt.Sprint(o))
+		}
+	}
+	fmt.Fprintf(&f.text, "\t%s %s\n", name, strings.Join(list, ", "))
+}
+
+// constant is the operand that a constant is: a register, or memory that AVX-512 spreads over the lanes by itself.
+func (f *fn) constant(c konst) (operand, suffix string) {
+	if !f.wide() {
+		return f.pool.address(c), ""
+	}
+	for i, held := range f.held {
+		if held == c {
+			return fmt.Sprintf("Z%d", 31-i), ""
+		}
+	}
+	if len(f.held) < block {
+		f.held = append(f.held, c)
+		return fmt.Sprintf("Z%d", 32-len(f.held)), ""
+	}
+	return f.pool.address(c), ".BCST"
+}
+
+// set puts a constant into a register.
+func (f *fn) set(v vec, c konst) {
+	if c == 0 {
+		f.op("VXORPS", f.low("X", v), f.low("X", v), f.low("X", v))
+		return
+	}
+	if text, suffix := f.constant(c); suffix == "" {
+		f.op("VMOVUPS", text, v)
+	} else {
+		f.op("VBROADCASTSD", text, v)
+	}
+}
+
+// inRegister is a register that holds a constant: spare, if no other does.
+func (f *fn) inRegister(c konst, spare vec) any {
+	if text, suffix := f.constant(c); f.wide() && suffix == "" {
+		return text
+	}
+	f.set(spare, c)
+	return spare
+}
+
+// low names the low part of a register by another letter.
+func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.half]) }
+
+func (f *fn) label(name string) string {
+	f.labels++
+	return fmt.Sprintf("%s%d", name, f.labels)
+}
+
+func (f *fn) mark(label string) { fmt.Fprintf(&f.text, "%s:\n", label) }
+
+// each writes body for every half of the block.
+func (f *fn) each(body func()) {
+	for f.half = 0; f.half < block/f.lanes; f.half++ {
+		if f.tail && !f.wide() {
+			f.op("VMOVUPS", fmt.Sprintf("%d(R12)", f.half*f.lanes*bytes), fmt.Sprintf("Y%d", tailMask))
+		}
+		body()
+	}
+	f.half = 0
+}
+
+// blocks writes a loop over count numbers, 16 at a time, the last block cut off by a mask. In it AX counts bytes.
+func (f *fn) blocks(count string, body func()) { f.wholeBlocks(count, func() { f.each(body) }) }
+
+func (f *fn) wholeBlocks(count string, body func()) {
+	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
+	f.op("XORQ", "AX", "AX")
+	f.op("MOVQ", count, "CX")
+	f.op("SHRQ", "$4", "CX")
+	f.op("JZ", tail)
+	f.mark(loop)
+	body()
+	f.op("ADDQ", fmt.Sprintf("$%d", block*bytes), "AX")
+	f.op("DECQ", "CX")
+	f.op("JNZ", loop)
+	f.mark(tail)
+	f.op("MOVQ", count, "CX")
+	f.op("ANDQ", fmt.Sprintf("$%d", block-1), "CX")
+	f.op("JZ", done)
+	if f.wide() {
+		f.op("MOVL", "$1", "R12")
+		f.op("SHLL", "CX", "R12")
+		f.op("DECL", "R12")
+		f.op("KMOVW", "R12", "K1")
+	} else { // the mask of 16 ones and 16 zeros, from where CX ones are left
+		f.op("LEAQ", f.pool.masks(), "R12")
+		f.op("SHLQ", "$2", "CX")
+		f.op("SUBQ", "CX", "R12")
+	}
+	f.tail = true
+	body()
+	f.tail = false
+	f.mark(done)
+}
+
+// at is the address of the present block of a slice.
+func (f *fn) at(pointer string) string {
+	return fmt.Sprintf("%d(%s)(AX*1)", f.half*f.lanes*bytes, pointer)
+}
+
+// load reads a block; the lanes behind the end of a slice are 0.
+func (f *fn) load(pointer string, v vec) {
+	switch {
+	case !f.tail:
+		f.op("VMOVUPS", f.at(pointer), v)
+	case f.wide():
+		f.op("VMOVUPS.Z", f.at(pointer), "K1", v)
+	default:
+		f.op("VMASKMOVPS", f.at(pointer), fmt.Sprintf("Y%d", tailMask), v)
+	}
+}
+
+// store writes a block, nothing behind the end of a slice.
+func (f *fn) store(v vec, pointer string) {
+	switch {
+	case !f.tail:
+		f.op("VMOVUPS", v, f.at(pointer))
+	case f.wide():
+		f.op("VMOVUPS", v, "K1", f.at(pointer))
+	default:
+		f.op("VMASKMOVPS", v, fmt.Sprintf("Y%d", tailMask), f.at(pointer))
+	}
+}
+
+// beyond sets the lanes behind the end of a slice to 0.
+func (f *fn) beyond(v vec) {
+	switch {
+	case !f.tail:
+	case f.wide():
+		f.op("VMOVAPS.Z", v, "K1", v)
+	default:
+		f.op("VANDPS", fmt.Sprintf("Y%d", tailMask), v, v)
+	}
+}
+
+// beyondIs sets the lanes behind the end of a slice to those of fill.
+func (f *fn) beyondIs(v, fill vec) {
+	switch {
+	case !f.tail:
+	case f.wide():
+		f.op("VBLENDMPS", v, fill, "K1", v)
+	default:
+		f.op("VBLENDVPS", fmt.Sprintf("Y%d", tailMask), v, fill, v)
+	}
+}
+
+// rows writes a loop for a general register that counts down from a parameter or register to 0.
+func (f *fn) rows(counter string, body func()) {
+	loop, done := f.label("row"), f.label("end")
+	f.op("TESTQ", counter, counter)
+	f.op("JZ", done)
+	f.mark(loop)
+	body()
+	f.op("DECQ", counter)
+	f.op("JNZ", loop)
+	f.mark(done)
+}

@@ -1,0 +1,144 @@
+package main
+
+import "math"
+
+// bound makes dst = max(least, min(x, most)), and NaN of NaN: the instruction returns its second source, Go's first,
+// when one of the two is NaN. dst must not be x, which is lost.
+func (f *fn) bound(dst, x vec, least, most konst) {
+	f.op("VMINPS", x, f.inRegister(most, dst), x)
+	f.op("VMAXPS", x, f.inRegister(least, dst), dst)
+}
+
+// The polynomial of e^r and the constants of its reduction.
+const (
+	expDegree = 6
+	log2e     = 1 / math.Ln2
+	magic     = 3 << 22 // added to a number below 2²², it leaves the nearest integer in the low bits
+	expLeast  = -104    // e^x below rounds to 0, and above
+	expMost   = 89      // is no float32
+)
+
+// split is c in two float32 numbers.
+func split(c float64) (hi, lo konst) {
+	return number(c), number(c - float64(float32(c)))
+}
+
+// expCoefficients fits e^(a·r) = 1 + a·r + r²·q(r) for |a·r| ≤ ½·ln 2 and a little more, for the rounding of the
+// reduction. The relative error is 3.3e-9, a twentieth of the last place.
+func (f *fn) expCoefficients(a float64) []konst {
+	if c, ok := f.pool.exponentials[a]; ok {
+		return c
+	}
+	const reach = 0.5 * math.Ln2 * 1.0001
+	series := func(r float64) (q float64) { // (e^(a·r) − 1 − a·r)/r² without cancellation
+		for k, term := 2., a*a/2; k < 20; k++ {
+			q += term
+			term *= a * r / (k + 1)
+		}
+		return q
+	}
+	q, worst := fit(expDegree-1, -reach/math.Abs(a), reach/math.Abs(a), series,
+		func(r float64) float64 { return r * r * math.Exp(-a*r) },
+		func(k int, r float64) float64 { return math.Pow(r, float64(k)) })
+	within(worst, 3.3e-9)
+	c := []konst{number(1), number(a)}
+	for _, v := range q {
+		c = append(c, number(v))
+	}
+	f.pool.exponentials[a] = c
+	return c
+}
+
+// horner makes p = Σ c[k]·x^k.
+func (f *fn) horner(p, x vec, c []konst) {
+	last := len(c) - 1
+	f.set(p, c[last])
+	for k := last - 1; k >= 0; k-- {
+		f.op("VFMADD213PS", c[k], x, p)
+	}
+}
+
+// exp makes p = e^(a·s), with a a power of 2 up to its sign: n = round(a·s·log₂e), r = s − n·ln 2/a, and the polynomial
+// of e^(a·r) times 2ⁿ. a·s must lie between expLeast and expMost or be NaN. rest, if not nil, is a correction of s, the
+// part of it behind the last place. s, t, n and rest are lost.
+func (f *fn) exp(p, s, t, n vec, a float64, rest *vec) {
+	hi, lo := split(math.Ln2 / a)
+	f.set(t, number(magic))
+	f.op("VFMADD231PS", number(a*log2e), s, t)
+	f.op("VSUBPS", number(magic), t, n)
+	f.op("VFNMADD231PS", hi, n, s)
+	if rest != nil {
+		f.op("VADDPS", *rest, s, s)
+	}
+	f.op("VFNMADD231PS", lo, n, s)
+	f.horner(p, s, f.expCoefficients(a))
+	if f.wide() {
+		f.op("VSCALEFPS", n, p, p)
+		return
+	}
+	// Two factors, of n/2 and of the rest: both are normal numbers, so only the second product rounds, as VSCALEFPS does.
+	f.op("VPSRAD", "$1", t, n)
+	f.op("VPSUBD", n, t, t)
+	for _, factor := range []vec{n, t} {
+		f.op("VPSLLD", "$23", factor, factor)
+		f.op("VPADDD", pair(127<<23), factor, factor)
+		f.op("VMULPS", factor, p, p)
+	}
+}
+
+// fold adds the 16 lanes of v up, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The result
+// is in the lowest lane of v, and in all of them after spread.
+func (f *fn) fold(op string, v, t vec) {
+	x, y, tx, ty := f.low("X", v), f.low("Y", v), f.low("X", t), f.low("Y", t)
+	if f.wide() {
+		f.op("VEXTRACTF64X4", "$1", v, ty)
+		f.op(op+"PS", ty, y, y)
+	} else {
+		f.op(op+"PS", vec{v[1], v[1]}, y, y)
+	}
+	f.op("VEXTRACTF128", "$1", y, tx)
+	f.op(op+"PS", tx, x, x)
+	f.op("VPERMILPS", "$14", x, tx)
+	f.op(op+"PS", tx, x, x)
+	f.op("VMOVSHDUP", x, tx)
+	f.op(op+"SS", tx, x, x)
+}
+
+func (f *fn) spread(v vec) { f.op("VBROADCASTSS", f.low("X", v), v) }
+
+// double is 16 partial sums in float64: lanes 0 … 7 and 8 … 15, or of either half 0 … 3 and 4 … 7.
+type double [2]vec
+
+func (f *fn) double() double { return double{f.lasting(), f.lasting()} }
+
+// widen gives body the two halves of v in float64, in t, with the partial sums they go to.
+func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
+	narrow, extract := "X", "VEXTRACTF128"
+	if f.wide() {
+		narrow, extract = "Y", "VEXTRACTF64X4"
+	}
+	f.op("VCVTPS2PD", f.low(narrow, v), t)
+	body(sum[0])
+	f.op(extract, "$1", v, f.low(narrow, t))
+	f.op("VCVTPS2PD", f.low(narrow, t), t)
+	body(sum[1])
+}
+
+// foldDouble adds the 16 partial sums up, in the order of fold, into the lowest lane of the first register.
+func (f *fn) foldDouble(sum double, t vec) {
+	v := sum[0]
+	x, y, tx, ty := f.low("X", v), f.low("Y", v), f.low("X", t), f.low("Y", t)
+	if f.wide() {
+		f.op("VADDPD", sum[1], v, v)
+		f.op("VEXTRACTF64X4", "$1", v, ty)
+		f.op("VADDPD", ty, y, y)
+	} else {
+		f.op("VADDPD", vec{v[1], v[1]}, y, y)
+		f.op("VADDPD", vec{sum[1][1], sum[1][1]}, vec(sum[1]), vec(sum[1]))
+		f.op("VADDPD", sum[1], y, y)
+	}
+	f.op("VEXTRACTF128", "$1", y, tx)
+	f.op("VADDPD", tx, x, x)
+	f.op("VPERMILPD", "$1", x, tx)
+	f.op("VADDSD", tx, x, x)
+}

@@ -1,0 +1,185 @@
+package main
+
+import "fmt"
+
+// The kernels of whole vectors of numbers, and the list of all.
+
+var kernels = []kernel{
+	{"add", "(z, x, y []float32)", add},
+	{"sumRows", "(sum, x []float32, rows int)", sumRows},
+	{"relu", "(y, x []float32)", relu},
+	{"reluBackward", "(dx, x, dy []float32)", reluBackward},
+	{"exp", "(y, x []float32, shift, scale float32)", exp},
+	{"gelu", "(y, x []float32)", gelu},
+	{"geluBackward", "(dx, x, dy []float32)", geluBackward},
+	{"geluTanh", "(y, x []float32)", geluTanh},
+	{"geluTanhBackward", "(dx, x, dy []float32)", geluTanhBackward},
+	{"softmax", "(x, mask []float32, cols, rows int)", softmax},
+	{"softmaxBackward", "(d, p []float32, cols, rows int, scale float32)", softmaxBackward},
+	{"expSum", "(x []float32) (top float32, total float64)", expSum},
+	{"layerNorm", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNorm},
+	{"layerNormBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share float32)", layerNormBackward},
+	{"adamW", "(w, dw, m, v []float32, c *[9]float32)", adamW},
+	{"sumSquares", "(x []float32) (sum float64)", sumSquares},
+	{"dropout", "(y, x []float32, key, at, threshold uint64, factor float32)", dropout},
+}
+
+func add(f *fn) {
+	z, x, y := f.pointer("z_base"), f.pointer("x_base"), f.pointer("y_base")
+	v, u := f.temp(), f.temp()
+	f.blocks(f.param("z_len"), func() {
+		f.load(x, v)
+		f.load(y, u)
+		f.op("VADDPS", u, v, v)
+		f.store(v, z)
+	})
+}
+
+// sumRows goes down 16 columns at a time.
+func sumRows(f *fn) {
+	sum, x, rows := f.pointer("sum_base"), f.pointer("x_base"), f.pointer("rows")
+	cols, at, left := f.pointer("sum_len"), f.register(), f.register()
+	v, acc := f.temp(), f.lasting()
+	f.wholeBlocks(cols, func() {
+		f.each(func() { f.set(acc, 0) })
+		f.op("MOVQ", x, at)
+		f.op("MOVQ", rows, left)
+		f.rows(left, func() {
+			f.each(func() {
+				f.load(at, v)
+				f.op("VADDPS", v, acc, acc)
+			})
+			f.next(cols, at)
+		})
+		f.each(func() { f.store(acc, sum) })
+	})
+}
+
+// adamW: the constants are scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε.
+func adamW(f *fn) {
+	w, dw, m, v, c := f.pointer("w_base"), f.pointer("dw_base"), f.pointer("m_base"), f.pointer("v_base"), f.pointer("c")
+	k := f.temps(9)
+	for i, v := range k {
+		f.op("VBROADCASTSS", fmt.Sprintf("%d(%s)", bytes*i, c), v)
+	}
+	g, first, second, t := f.temp(), f.temp(), f.temp(), f.temp()
+	f.blocks(f.param("w_len"), func() {
+		f.load(dw, g)
+		f.load(m, first)
+		f.load(v, second)
+		f.op("VMULPS", k[0], g, g)
+		f.op("VMULPS", k[2], g, t)
+		f.op("VFMADD213PS", t, k[1], first)
+		f.op("VMULPS", g, g, g)
+		f.op("VMULPS", k[4], g, g)
+		f.op("VFMADD213PS", g, k[3], second)
+		f.store(first, m)
+		f.store(second, v)
+		f.op("VSQRTPS", second, second)
+		f.op("VFMADD213PS", k[8], k[7], second)
+		f.op("VMULPS", k[6], first, first)
+		f.op("VDIVPS", second, first, first)
+		f.load(w, t)
+		f.op("VFMSUB213PS", first, k[5], t)
+		f.store(t, w)
+	})
+}
+
+func sumSquares(f *fn) {
+	x := f.pointer("x_base")
+	v, t := f.temp(), f.temp()
+	sum := f.double()
+	f.each(func() { f.set(sum[0], 0); f.set(sum[1], 0) })
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.widen(sum, v, t, func(sum vec) { f.op("VFMADD231PD", t, t, sum) })
+	})
+	f.foldDouble(sum, t)
+	f.op("VMOVSD", f.low("X", sum[0]), f.param("sum"))
+}
+
+// dropout: entry i is kept if hash(key ^ (at + i·entryStep)) >> 11 is not below the threshold; the hash is splitmix64's.
+func dropout(f *fn) {
+	const entryStep = 0xd1342543de82ef95
+	y, x, scalar := f.pointer("y_base"), f.pointer("x_base"), f.register()
+	spread := func(name string) vec {
+		v := f.temp()
+		f.op("MOVQ", f.param(name), scalar)
+		if f.wide() {
+			f.op("VPBROADCASTQ", scalar, v)
+		} else {
+			f.op("VMOVQ", scalar, f.low("X", v))
+			f.op("VPBROADCASTQ", f.low("X", v), v)
+		}
+		return v
+	}
+	factor, key, threshold := f.spreadParam("factor"), spread("key"), spread("threshold")
+	v, z, t, u := f.temp(), f.temp(), f.temp(), f.temp()
+	counters := f.double() // of 64 bits each, like the partial sums
+	start := spread("at")
+	f.each(func() {
+		for i, c := range counters {
+			f.op("VPADDQ", f.pool.multiples(entryStep, f.lanes*bytes*(2*f.half+i)), start, c)
+		}
+	})
+	drop := start
+	f.blocks(f.param("x_len"), func() {
+		for i, c := range counters {
+			f.xor(key, c, z)
+			f.op("VPADDQ", konst(block*entryStep&(1<<64-1)), c, c)
+			f.mix(z, t, u, 30, 0xbf58476d1ce4e5b9)
+			f.mix(z, t, u, 27, 0x94d049bb133111eb)
+			f.shiftXor(z, t, 31)
+			f.op("VPSRLQ", "$11", z, z)
+			switch {
+			case f.wide():
+				f.op("VPCMPUQ", "$5", threshold, z, fmt.Sprintf("K%d", 2+i)) // not below
+			case i == 0:
+				f.op("VPCMPGTQ", z, threshold, drop)
+			default:
+				f.op("VPCMPGTQ", z, threshold, z)
+			}
+		}
+		f.load(x, v)
+		if f.wide() {
+			f.op("KUNPCKBW", "K2", "K3", "K2")
+			f.op("VMOVAPS.Z", factor, "K2", t)
+		} else { // of each 64 bits the lower 32, back in order
+			f.op("VSHUFPS", "$0x88", z, drop, t)
+			f.op("VPERMQ", "$0xd8", t, t)
+			f.op("VANDNPS", factor, t, t)
+		}
+		f.op("VMULPS", t, v, v)
+		f.store(v, y)
+	})
+}
+
+// shiftXor makes z ^= z >> n.
+func (f *fn) shiftXor(z, t vec, n int) {
+	f.op("VPSRLQ", fmt.Sprintf("$%d", n), z, t)
+	f.xor(t, z, z)
+}
+
+func (f *fn) xor(a, b, to vec) {
+	if f.wide() {
+		f.op("VPXORQ", a, b, to)
+	} else {
+		f.op("VPXOR", a, b, to)
+	}
+}
+
+// mix makes z = (z ^ z>>n)·m, which AVX2 puts together from products of 32 bits.
+func (f *fn) mix(z, t, u vec, n int, m konst) {
+	f.shiftXor(z, t, n)
+	if f.wide() {
+		f.op("VPMULLQ", m, z, z)
+		return
+	}
+	f.op("VPSRLQ", "$32", z, t)
+	f.op("VPMULUDQ", m, t, t)
+	f.op("VPMULUDQ", m>>32, z, u)
+	f.op("VPADDQ", u, t, t)
+	f.op("VPSLLQ", "$32", t, t)
+	f.op("VPMULUDQ", m, z, z)
+	f.op("VPADDQ", t, z, z)
+}

@@ -1,0 +1,63 @@
+package kernel
+
+//go:generate go run ./gen/elementwise .
+
+// vectors is a set of float32 kernels in vector instructions. Each does the same operations on the same lanes whatever
+// the instruction set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector
+// has 16 partial sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴
+// being half of the last place of 1. NaN gives NaN. The callers see to the lengths.
+type vectors struct {
+	// z = x + y, rounded once.
+	add func(z, x, y []float32)
+	// sum = Σ rows of x (rows, len(sum)), in their order.
+	sumRows func(sum, x []float32, rows int)
+	// y = max(x, 0), exact.
+	relu func(y, x []float32)
+	// dx = dy where x > 0, else 0, exact.
+	reluBackward func(dx, x, dy []float32)
+	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ and 0 at the ends, and
+	// between them the denormal numbers, whose last place is 2⁻¹⁴⁹.
+	exp func(y, x []float32, shift, scale float32)
+	// y = x·Φ(x) within 4 units in the last place of a normal result; −∞ gives 0.
+	gelu func(y, x []float32)
+	// dx = dy∘(Φ(x) + x·φ(x)) within 2.5e-7·|dy|.
+	geluBackward func(dx, x, dy []float32)
+	// y = ½x(1 + tanh u) within 2.5e-7·max(1, |y|); −∞ gives 0.
+	geluTanh func(y, x []float32)
+	// dx = dy∘dy/dx of it within 2.5e-7·|dy|.
+	geluTanhBackward func(dx, x, dy []float32)
+	// x ← e^(x+mask−max)/Σ in every row, within 6u of the weight and 2⁻¹²⁵ of 1, apart from the rounding of x+mask;
+	// exactly 0 where the mask is −∞.
+	softmax func(x, mask []float32, cols, rows int)
+	// d ← p∘(d − Σ p∘d)·scale in every row, within (5 + cols/16)u·max |d|·scale of p.
+	softmaxBackward func(d, p []float32, cols, rows int, scale float32)
+	// top = max x and total = Σ e^(x−top) within 4u of it, unless x−top is rounded.
+	expSum func(x []float32) (top float32, total float64)
+	// LayerNorm with share = 1/d; no bias if b is nil. 1/σ within (4 + d/16)u of it.
+	layerNorm func(y, x, w, b, mean, inv []float32, share, eps float32)
+	// LayerNormBackward with share = 1/d, adding to dw and db; no dx if it is nil.
+	layerNormBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once.
+	adamW func(w, dw, m, v []float32, c *[9]float32)
+	// Σ x² in float64.
+	sumSquares func(x []float32) (sum float64)
+	// y[i] = x[i]·factor, or ·0 where hash(key ^ (at + i·entryStep)) >> 11 is below the threshold, as Factor has it.
+	dropout func(y, x []float32, key, at, threshold uint64, factor float32)
+}
+
+// vector is this machine's set, nil where plain Go does the work.
+var vector = detect()
+
+// vectorsOf is the set for numbers of type T: there is none for float64.
+func vectorsOf[T Float]() *vectors {
+	if _, ok := any(T(0)).(float32); ok {
+		return vector
+	}
+	return nil
+}
+
+// single views numbers that are float32 as what they are.
+func single[T Float](x []T) []float32 {
+	s, _ := any(x).([]float32)
+	return s
+}

@@ -1,0 +1,89 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkElementwise times every kernel on one thread, in every instruction set and in plain Go. GB/s counts what is
+// read and written.
+func BenchmarkElementwise(b *testing.B) {
+	const tokens, d, cols, n = 768, 128, 64, 768 * 128
+	p := NewPool(1)
+	rng := rand.New(rand.NewPCG(1, 1))
+	x, y, z, u := random[float32](rng, n), random[float32](rng, n), random[float32](rng, n), make([]float32, n)
+	w, bias := random[float32](rng, d), random[float32](rng, d)
+	mean, inv, lse := make([]float32, tokens), make([]float32, tokens), make([]float32, n/cols)
+	dw, db := make([]float32, d), make([]float32, d)
+	weights, targets, ids := make([]float32, n), make([]int, n/cols), make([]int, tokens)
+	mask, causal := make([]float32, cols*cols), make([]float32, cols*cols)
+	for i := range cols {
+		for j := i + 1; j < cols; j++ {
+			causal[i*cols+j] = float32(math.Inf(-1))
+		}
+	}
+	sets := vectorSets()
+	if sets == nil {
+		sets = map[string]*vectors{}
+	}
+	sets["Go"] = nil
+	softmaxAll := func(mask []float32) {
+		for i := 0; i < n; i += cols * cols {
+			softmaxRows(weights[i:i+cols*cols], mask, cols)
+		}
+	}
+	softmaxAll(mask)
+	LayerNorm(p, u, x, w, bias, mean, inv, 1e-5)
+	for _, k := range []struct {
+		name  string
+		bytes int // of an entry
+		run   func()
+	}{
+		{"Add", 12, func() { Add(p, u, x, y) }},
+		{"ReLU", 8, func() { ReLU(p, u, x) }},
+		{"ReLUBackward", 12, func() { ReLUBackward(p, u, x, y) }},
+		{"SumRows", 4, func() { SumRows(p, dw, x) }},
+		{"Exp", 8, func() {
+			if vector != nil {
+				vector.exp(u, x, 0, 1)
+				return
+			}
+			for i, v := range x {
+				u[i] = Exp(v)
+			}
+		}},
+		{"GELU", 8, func() { GELU(p, u, x) }},
+		{"GELUBackward", 12, func() { GELUBackward(p, u, x, y) }},
+		{"GELUTanh", 8, func() { GELUTanh(p, u, x) }},
+		{"GELUTanhBackward", 12, func() { GELUTanhBackward(p, u, x, y) }},
+		{"Softmax64", 12, func() { softmaxAll(mask) }},
+		{"Softmax64Causal", 12, func() { softmaxAll(causal) }},
+		{"SoftmaxBackward64", 12, func() { softmaxBackward(u, weights, cols, 1) }},
+		{"CrossEntropy64", 4, func() { CrossEntropy(p, x, lse, targets, -1) }},
+		{"CrossEntropyBackward64", 8, func() { CrossEntropyBackward(p, u, x, lse, targets, -1, 1) }},
+		{"LayerNorm128", 8, func() { LayerNorm(p, u, x, w, bias, mean, inv, 1e-5) }},
+		{"LayerNormBackward128", 12, func() { LayerNormBackward(p, u, dw, db, x, w, y, mean, inv) }},
+		{"AdamW", 28, func() { Update(p, AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
+		{"SumSquares", 4, func() { SumSquares(p, x) }},
+		{"Dropout", 8, func() { Dropout(p, u, x, Dropping{P: 0.1, Key: 1}) }},
+		{"ScatterAdd", 12, func() { ScatterAdd(u, x, ids, d) }},
+	} {
+		for set, fast := range sets {
+			b.Run(k.name+"/"+set, func(b *testing.B) {
+				defer func(was *vectors) { vector = was }(vector)
+				vector = fast
+				clear(u)
+				for i := range weights { // as second moments they stay positive
+					weights[i] = 1. / cols
+				}
+				for b.Loop() {
+					k.run()
+				}
+				ns := b.Elapsed().Seconds() * 1e9 / float64(b.N) / n
+				b.ReportMetric(ns, "ns/entry")
+				b.ReportMetric(float64(k.bytes)/ns, "GB/s")
+			})
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package verify
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+)
+
+// small is a configuration in the generic sizes, without training fields.
+func small(change ...func(*gpt.Config)) gpt.Config {
+	c := gpt.Config{
+		BlockSize: fixtureTokens, VocabSize: fixtureVocabulary, NLayer: fixtureBlocks, NHead: fixtureHeads, NEmbd: fixtureFeatures,
+		QKSize: fixtureQK, VSize: fixtureValues, NInner: fixtureHidden, Bias: true,
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func newModel(t testing.TB, c gpt.Config) Model {
+	t.Helper()
+	m, err := NewModel(c, fixtureBatch, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func everything(c *gpt.Config) {
+	c.Block, c.Activation, c.Dropout, c.LoraR, c.LoraAlpha, c.LoraScale = "post", "gelu_tanh", 0.2, 3, 2, "alpha"
+}
+
+// Every gradient of a model is that of four witnesses, for each property alone and for many at once.
+func TestCheck(t *testing.T) {
+	tests := map[string]func(*gpt.Config){
+		"generic":      func(*gpt.Config) {},
+		"tied":         func(c *gpt.Config) { c.Tie = true },
+		"post-norm":    func(c *gpt.Config) { c.Block = "post" },
+		"relu":         func(c *gpt.Config) { c.Activation = "relu" },
+		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },
+		"no biases":    func(c *gpt.Config) { c.Bias = false },
+		"epsilon":      func(c *gpt.Config) { c.Eps = 1e-2 },
+		"dropout":      func(c *gpt.Config) { c.Dropout = 0.3 },
+		"adapters":     func(c *gpt.Config) { c.LoraR = 2 },
+		"some adapted": func(c *gpt.Config) { c.LoraR, c.LoraAlpha, c.LoraTargets = 3, 7, []string{"c_fc", "lm_head"} },
+		"one block":    func(c *gpt.Config) { c.NLayer = 1 },
+		"four blocks":  func(c *gpt.Config) { c.NLayer = 4 },
+		"usual sizes":  func(c *gpt.Config) { c.QKSize, c.VSize, c.NInner = 0, 0, 0 },
+		"everything":   everything,
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && name != "generic" && name != "everything" {
+				t.Skip("entry by entry is slow")
+			}
+			m := newModel(t, small(change))
+			if strings.Contains(name, "b") {
+				m.Reduction = Sum
+			}
+			r, err := Check(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range append(r.Failures, r.First) {
+				if f != "" {
+					t.Error(f)
+				}
+			}
+			if !r.OK() || !(r.Worst <= Suspicion) || len(r.Suspicious) > 0 || !(r.Direction <= Suspicion) || !(r.WorstFloat32 <= ToleranceFloat32) || !(r.Worst > 0) {
+				t.Errorf("got %.1e, %.1e along a direction, %.1e in float32, suspicious %v; want ≤ %.0e and ≤ %.0e",
+					r.Worst, r.Direction, r.WorstFloat32, r.Suspicious, Suspicion, ToleranceFloat32)
+			}
+			if r.Parameters != m.Count() {
+				t.Errorf("compared %d parameters, want %d", r.Parameters, m.Count())
+			}
+			t.Logf("%d parameters: %.1e; float32 %.1e", r.Parameters, r.Worst, r.WorstFloat32)
+		})
+	}
+}
+
+// asked is what Check compares for a model, for a test to spoil.
+func asked(t testing.TB, c gpt.Config) (Model, GPT, []*answers) {
+	t.Helper()
+	m := newModel(t, c)
+	h, witnesses, err := ask(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, h, witnesses
+}
+
+// A witness that answers otherwise in one entry fails, and the report says where it left the right path: at the first
+// wrong Δ from the loss downwards, or, when every Δ is right, at a gradient.
+func TestCheckNamesTheFirstWrong(t *testing.T) {
+	delta := func(witness int, name string, row, col int) func([]*answers) {
+		return func(w []*answers) {
+			d := w[witness].deltas[name]
+			d.Data[row*d.Cols+col] += 0.01
+		}
+	}
+	gradient := func(witness int, name string, i int, by float64) func([]*answers) {
+		return func(w []*answers) { w[witness].grads[name].Data[i] += by }
+	}
+	const anyway = true // a wrong gradient beside it makes a wrong Δ fail
+	tests := map[string]struct {
+		fails bool
+		spoil func([]*answers)
+		wants []string
+	}{
+		"queries": {anyway, delta(0, "h.1.attn.c_attn", 8, 4), []string{"first wrong Δ", "Δ_q", "h.1.attn.c_attn", "sequence 1, token 2", "queries, head 1, feature 1", "autodiff has"}},
+		"keys":    {anyway, delta(1, "h.0.attn.c_attn", 0, 6), []string{"h.0.attn.c_attn", "sequence 0, token 0", "keys, head 0, feature 0", "kernels has"}},
+		"values":  {anyway, delta(0, "h.0.attn.c_attn", 11, 21), []string{"sequence 1, token 5", "values, head 1, feature 4"}},
+		"heads":   {anyway, delta(1, "h.0.attn.heads", 3, 7), []string{"Δ₃ = Δ₅ w₃ᵗ", "h.0.attn.heads", "sequence 0, token 3", "head 1, feature 2"}},
+		"mlp":     {anyway, delta(0, "h.1.mlp.c_fc", 7, 12), []string{"Δ₇ = Δ₈ ∘ g'(a₇)", "h.1.mlp.c_fc", "sequence 1, token 1", "feature 12"}},
+		"norm":    {anyway, delta(0, "h.0.ln_2", 2, 5), []string{"Δ₆ = Δ₇ w₆ᵗ", "h.0.ln_2"}},
+		"logits":  {anyway, delta(0, "lm_head", 5, 10), []string{"Δ₁₂ = y_pred − y_gt", "row 5, column 10"}},
+		"block":   {anyway, delta(2, "h.0", 5, 3), []string{"Δ₁₀ = LNᵇ(Δ₁₁) (40)", "at the output of h.0,", "float32 has"}},
+		"two": {anyway, func(w []*answers) { delta(0, "h.0.ln_1", 1, 1)(w); delta(1, "h.1.attn", 4, 2)(w) },
+			[]string{"Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)", "h.1.attn,", "token 4, feature 2"}},
+		"parameter":  {anyway, func([]*answers) {}, []string{"first wrong gradient", "h.0.ln_1.weight (41), row 0, column 3", "autodiff has"}},
+		"adapter":    {false, gradient(1, "h.1.mlp.c_proj.lora_u", 9, 1e-3), []string{"h.1.mlp.c_proj.lora_u (46), row 1, column 1", "kernels has"}},
+		"float32":    {false, gradient(2, "lm_head.bias", 10, 0.1), []string{"lm_head.bias ΣΔ₁₂, row 0, column 10", "float32 has"}},
+		"values' w":  {false, gradient(0, "h.0.attn.c_attn.weight", 22+13, 1e-3), []string{"h.0.attn.c_attn.weight v (23), row 1, column 1"}},
+		"key bias":   {false, gradient(0, "h.0.attn.c_attn.bias", 8, 1e-11), nil},
+		"not number": {false, gradient(1, "wpe.weight", 3, math.NaN()), []string{"wpe.weight (3), row 0, column 3", "kernels has NaN"}},
+	}
+	m, h, clean := asked(t, small(func(c *gpt.Config) { c.LoraR = 2 }))
+	for name, test := range tests {
+		witnesses := clone(clean)
+		if test.fails {
+			gradient(0, "h.0.ln_1.weight", 3, 1e-3)(witnesses)
+		}
+		test.spoil(witnesses)
+		r, err := certify(m, h, witnesses, sampling{few: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.OK() {
+			t.Errorf("%s: got no failure", name)
+		}
+		for _, want := range test.wants {
+			if !strings.Contains(r.First, want) {
+				t.Errorf("%s: got %q, want %q", name, r.First, want)
+			}
+		}
+		if name == "key bias" && !strings.Contains(strings.Join(r.Failures, ";"), "h.0.attn.c_attn.bias k (29): identically zero, but is not") {
+			t.Errorf("%s: got %q", name, r.Failures)
+		}
+	}
+}
+
+func clone(witnesses []*answers) (list []*answers) {
+	for _, w := range witnesses {
+		c := &answers{form: w.form, loss: w.loss, grads: Parameters[float64]{}, deltas: map[string]Matrix[float64]{}}
+		for name, m := range w.grads {
+			c.grads[name] = m.Scale(1)
+		}
+		for name, m := range w.deltas {
+			c.deltas[name] = m.Scale(1)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// Every Δ that the hand notes is compared with the library's, in both kinds of block.
+func TestCheckSeesEveryDelta(t *testing.T) {
+	for _, block := range []string{"pre", "post"} {
+		m, h, witnesses := asked(t, small(func(c *gpt.Config) { c.Block = block }))
+		a, err := GPTForward(h, m.Parameters, m.Tokens, m.Targets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := GPTBackward(h, m.Parameters, m.Tokens, m.Targets, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared := 0
+		for _, d := range g.Deltas {
+			got, ok := witnesses[0].deltas[d.Name]
+			if !ok {
+				continue
+			}
+			compared++
+			if e := Distance(got, d.Value, 1); got.Rows != d.Value.Rows || got.Cols != d.Value.Cols || !e.OK() {
+				t.Errorf("%s-norm, %s: got %v (%d, %d), want %v (%d, %d)", block, d.Name, e.Got, got.Rows, got.Cols, e.Want, d.Value.Rows, d.Value.Cols)
+			}
+		}
+		if want := len(witnesses[0].deltas); compared != want || want < 13 {
+			t.Errorf("%s-norm: compared %d of %d Δ", block, compared, want)
+		}
+	}
+}
+
+// A hole is an error, before anything is compared.
+func TestCheckHoles(t *testing.T) {
+	tests := map[string]struct {
+		break_ func([]*answers)
+		want   string
+	}{
+		"missing": {func(w []*answers) { delete(w[0].grads, "ln_f.bias") }, "autodiff: verify: parameters not covered: ln_f.bias: got (0, 0), want (1, 8)"},
+		"extra":   {func(w []*answers) { w[1].grads["h.2.ln_1.bias"] = Random("b", 1, 8) }, "kernels: verify: parameters not covered: h.2.ln_1.bias: got a gradient, want none"},
+		"shape": {func(w []*answers) { w[2].grads["wte.weight"] = w[2].grads["wte.weight"].Transpose() },
+			"float32: verify: parameters not covered: wte.weight: got (8, 11), want (11, 8)"},
+	}
+	m, h, clean := asked(t, small())
+	for name, test := range tests {
+		witnesses := clone(clean)
+		test.break_(witnesses)
+		_, err := certify(m, h, witnesses, sampling{few: 1})
+		if !errors.Is(err, ErrCoverage) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got error %v, want %s", name, err, test.want)
+		}
+	}
+	twice := &Report{Rows: m.rows(clean[0].grads)}
+	twice.Rows = append(twice.Rows, twice.Rows[4])
+	if err := twice.hear(clean, clean[0].grads); !errors.Is(err, ErrCoverage) {
+		t.Errorf("compared twice: got error %v, want %v", err, ErrCoverage)
+	}
+	once := &Report{Rows: m.rows(clean[0].grads)[1:]}
+	if err := once.hear(clean, clean[0].grads); !errors.Is(err, ErrCoverage) {
+		t.Errorf("not compared: got error %v, want %v", err, ErrCoverage)
+	}
+	if _, err := Check(without(m, "ln_f.bias")); !errors.Is(err, ErrCoverage) {
+		t.Errorf("model without ln_f.bias: got error %v, want %v", err, ErrCoverage)
+	}
+	more := without(m)
+	more.Parameters["ln_g.bias"] = Random("b", 1, 8)
+	if _, err := Check(more); !errors.Is(err, ErrCoverage) {
+		t.Errorf("model with ln_g.bias: got error %v, want %v", err, ErrCoverage)
+	}
+	sick := without(m)
+	sick.Parameters["wte.weight"].Data[sick.Tokens[0]*8] = math.NaN()
+	if _, err := Check(sick); err == nil || !strings.Contains(err.Error(), "the loss is NaN") {
+		t.Errorf("model with NaN: got error %v, want that the loss is NaN", err)
+	}
+}
+
+// without is a copy of the model that lacks some parameters.
+func without(m Model, names ...string) Model {
+	c := m
+	c.Parameters = Parameters[float64]{}
+	for name, p := range m.Parameters {
+		c.Parameters[name] = p.Scale(1)
+	}
+	for _, name := range names {
+		delete(c.Parameters, name)
+	}
+	return c
+}
+
+// A Report survives JSON, also with a distance that is no number.
+func TestReportJSON(t *testing.T) {
+	m, h, witnesses := asked(t, small())
+	witnesses[0].grads["ln_f.bias"].Data[2] = math.NaN()
+	want, err := certify(m, h, witnesses, sampling{few: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := new(Report)
+	if err := json.Unmarshal(text, got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Row{})); diff != "" {
+		t.Errorf("after JSON (-want +got):\n%s", diff)
+	}
+	if got.OK() || !math.IsInf(float64(got.Worst), 1) || len(got.Rows) != 38 || got.First == "" {
+		t.Errorf("got OK %t, worst %v, %d rows, first %q; want a failure of +Inf in 38 rows", got.OK(), got.Worst, len(got.Rows), got.First)
+	}
+}
+
+// The layout of the table.
+func TestReportTable(t *testing.T) {
+	rows := []Row{
+		{Name: "wte.weight", Symbol: "w_tok", Equation: "(3)", Shape: [2]int{11, 8}, Count: 88, Norm: 0.56, Autodiff: 1e-15, Kernels: 2e-15, Complex: 3e-16, Float32: 4e-7},
+		{Name: "h.0.attn.c_attn.bias k", Symbol: "b_k", Equation: "(29)", Shape: [2]int{1, 6}, Count: 6, Zero: true, Float32: 2e-8, nonzero: true},
+		{Name: "ln_f.bias", Symbol: "b₁₀", Equation: "(42)", Shape: [2]int{1, 8}, Count: 8, Norm: 12.5, Autodiff: Gap(math.Inf(1)), Kernels: 5e-12, Complex: 2e-10},
+	}
+	r := &Report{ByHand: true, Parameters: 102, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows, Direction: 1e-17}
+	r.finish()
+	r.First = "the first wrong Δ …"
+	plain := &Report{Parameters: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: []Row{{Name: "x", Shape: [2]int{11, 8}, Count: 88, Differences: 1e-9}}}
+	plain.finish()
+	for file, r := range map[string]*Report{"testdata/table.txt": r, "testdata/differences.txt": plain} {
+		var b strings.Builder
+		n, err := r.WriteTo(&b)
+		if err != nil || int(n) != b.Len() {
+			t.Errorf("%s: wrote %d bytes of %d, error %v", file, n, b.Len(), err)
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), b.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}

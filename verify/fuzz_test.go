@@ -1,0 +1,101 @@
+package verify
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+)
+
+// shape is a configuration as a fuzzer changes it: sizes and choices of a byte each.
+type shape struct {
+	context, vocabulary, blocks, heads, features, qk, values, inner, batch byte
+	norm, activation, flags, rank, targets, eps, drop                      byte
+	seed                                                                   uint64
+}
+
+// config keeps the sizes small and everything in the range that a configuration allows.
+func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
+	upTo := func(b byte, n int) int { return 1 + int(b)%n }
+	flag := func(i int) bool { return s.flags>>i&1 == 1 }
+	c = gpt.Config{
+		BlockSize: upTo(s.context, 9), VocabSize: 1 + upTo(s.vocabulary, 16), NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
+		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
+		Bias: flag(0), Tie: flag(1),
+		Block:      []string{"pre", "post"}[s.norm%2],
+		Activation: []string{"gelu", "gelu_tanh", "relu"}[s.activation%3],
+		Eps:        []float64{1e-5, 1e-3, 0.1}[s.eps%3],
+		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
+	}
+	if s.rank%3 > 0 {
+		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r"}[s.rank/128]
+		if flag(2) {
+			c.LoraAlpha = 1.5
+		}
+		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head"} {
+			if s.targets>>i&1 == 1 && (target != "lm_head" || !c.Tie) {
+				c.LoraTargets = append(c.LoraTargets, target)
+			}
+		}
+	}
+	if flag(3) {
+		reduction = Sum
+	}
+	return c, upTo(s.batch, 3), reduction
+}
+
+// check builds, runs and verifies; the complex step looks along a random direction and at few entries.
+func (s shape) check(t *testing.T) (worst Gap) {
+	t.Helper()
+	c, batch, reduction := s.config()
+	m, err := NewModel(c, batch, s.seed)
+	if err != nil {
+		t.Fatalf("%+v: %v", c, err)
+	}
+	m.Reduction = reduction
+	h, witnesses, err := ask(m)
+	if err != nil {
+		t.Fatalf("%+v: %v", c, err)
+	}
+	r, err := certify(m, h, witnesses, sampling{few: 1})
+	if err != nil {
+		t.Fatalf("%+v: %v", c, err)
+	}
+	if !r.OK() || r.Parameters != m.Count() {
+		t.Errorf("%+v, batch %d, seed %d: %d of %d parameters, %v, %s", c, batch, s.seed, r.Parameters, m.Count(), r.Failures, r.First)
+	}
+	return r.Worst
+}
+
+// FuzzModel verifies every gradient of models of any shape.
+func FuzzModel(f *testing.F) {
+	add := func(s shape) {
+		f.Add(s.context, s.vocabulary, s.blocks, s.heads, s.features, s.qk, s.values, s.inner, s.batch,
+			s.norm, s.activation, s.flags, s.rank, s.targets, s.eps, s.drop, s.seed)
+	}
+	add(shape{})
+	add(shape{5, 9, 1, 1, 6, 2, 4, 12, 1, 0, 0, 1, 0, 0, 0, 0, 1})
+	add(shape{5, 9, 1, 1, 6, 2, 4, 12, 1, 1, 1, 14, 131, 31, 1, 1, 2})
+	f.Fuzz(func(t *testing.T, context, vocabulary, blocks, heads, features, qk, values, inner, batch,
+		norm, activation, flags, rank, targets, eps, drop byte, seed uint64) {
+		shape{context, vocabulary, blocks, heads, features, qk, values, inner, batch,
+			norm, activation, flags, rank, targets, eps, drop, seed}.check(t)
+	})
+}
+
+// A few hundred of them, the same each time.
+func TestRandomModels(t *testing.T) {
+	t.Parallel()
+	count := 300
+	if testing.Short() {
+		count = 30
+	}
+	rng := rand.New(rand.NewPCG(17, 4))
+	b := func() byte { return byte(rng.Uint32()) }
+	var worst Gap
+	for range count {
+		s := shape{b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), rng.Uint64()}
+		worst = max(worst, s.check(t))
+	}
+	t.Logf("%d models: %.1e", count, worst)
+}
