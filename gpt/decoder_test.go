@@ -36,6 +36,9 @@ func variants() map[string]Config {
 	})
 	vary("gelu_tanh", func(c *Config) { c.Activation = "gelu_tanh" })
 	vary("relu", func(c *Config) { c.Activation = "relu" })
+	vary("window of 8", func(c *Config) { c.BlockSize = 8 })
+	vary("window of 2", func(c *Config) { c.BlockSize = 2 })
+	vary("window of 1", func(c *Config) { c.BlockSize = 1 })
 	vary("dropout", func(c *Config) { c.Dropout = 0.3 })
 	vary("dropout, post-norm, adapters", func(c *Config) { c.Dropout, c.Block, c.LoraR = 0.3, "post", 2 })
 	return list

@@ -159,20 +159,15 @@ func (g *Graph) children(n *G.Node) (list G.Nodes) {
 
 // memory is a plan carried out: what a program binds before it runs.
 type memory struct {
-	results []result
+	values  map[*op]G.Value
 	buffers map[*buffer]numbers
 	unused  []*buffer
 }
 
-type result struct {
-	op    *op
-	value G.Value
-}
-
 func (p *plan) carryOut() *memory {
-	m := &memory{buffers: p.assign()}
+	m := &memory{buffers: p.assign(), values: map[*op]G.Value{}}
 	for _, o := range p.results {
-		m.results = append(m.results, result{o, o.valueIn(m.buffers[o.out])})
+		m.values[o] = o.valueIn(m.buffers[o.out])
 		for _, b := range o.fills {
 			if _, wanted := m.buffers[b]; !wanted {
 				m.unused = append(m.unused, b)
@@ -202,8 +197,8 @@ func (m *memory) bind() {
 	for _, b := range m.unused {
 		b.bind(numbers{})
 	}
-	for _, r := range m.results {
-		r.op.value = r.value
+	for o, v := range m.values {
+		o.value = v
 	}
 }
 

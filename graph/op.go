@@ -99,13 +99,18 @@ func (o *op) Do(in ...G.Value) (v G.Value, err error) {
 	default:
 		err = o.f64(o.out.f64, views[float64](in))
 	}
-	switch v := o.value.(type) { // a scalar's
+	o.settle()
+	return o.value, err
+}
+
+// settle copies a scalar result to where Gorgonia looks for it.
+func (o *op) settle() {
+	switch v := o.value.(type) {
 	case *G.F32:
 		*v = G.F32(o.out.f32[0])
 	case *G.F64:
 		*v = G.F64(o.out.f64[0])
 	}
-	return o.value, err
 }
 
 func views[T kernel.Float](in []G.Value) [][]T {

@@ -19,6 +19,7 @@ type Program struct {
 	vm     G.VM
 	ids    []Expr
 	memory *memory
+	direct *direct // instead of the machine, where all operations are ours
 }
 
 // Compile makes a Program that computes out, and, if wrt is given, the gradient of out, a scalar, with respect to each
@@ -168,6 +169,9 @@ func (p *Program) link(outputs G.Nodes) error {
 	}
 	slices.Reverse(order)
 	p.memory = newPlan(p.graph, order, outputs).carryOut()
+	if p.direct = newDirect(p.graph, order, p.memory); p.direct != nil {
+		return nil
+	}
 	p.vm = G.NewTapeMachine(p.graph.g, G.WithPrecompiled(prog, locations))
 	return nil
 }
@@ -183,12 +187,22 @@ func (p *Program) Run() error {
 		}
 	}
 	p.memory.bind()
+	if p.direct != nil {
+		return errors.Wrap(p.direct.run(), "run")
+	}
 	defer p.vm.Reset()
 	return errors.Wrap(p.vm.RunAll(), "run")
 }
 
 // Value is the output of the last run. It is overwritten by the next run of any program of the graph.
-func (p *Program) Value() Tensor { return view(p.out.Value()) }
+func (p *Program) Value() Tensor { return p.valueOf(p.out) }
+
+func (p *Program) valueOf(n *G.Node) Tensor {
+	if o, ours := n.Op().(*op); ours {
+		return view(p.memory.values[o])
+	}
+	return view(n.Value())
+}
 
 // Loss is the output of the last run as one number.
 func (p *Program) Loss() float64 { return p.Value().At(0) }
@@ -200,7 +214,7 @@ func (p *Program) Grad(x Expr) Tensor {
 	if !ok {
 		return Tensor{}
 	}
-	t := view(n.Value())
+	t := p.valueOf(n)
 	if x.shape != nil {
 		t.Shape = x.shape
 	}
@@ -208,4 +222,9 @@ func (p *Program) Grad(x Expr) Tensor {
 }
 
 // Close gives back what the Program holds outside the garbage collector's reach.
-func (p *Program) Close() error { return p.vm.Close() }
+func (p *Program) Close() error {
+	if p.vm == nil {
+		return nil
+	}
+	return p.vm.Close()
+}

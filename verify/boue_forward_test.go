@@ -116,9 +116,9 @@ func TestBoueEq12(t *testing.T) {
 	near(t, "ρ", AttentionWeights(a.q, a.k, Matrix[float64]{}), a.raw.Scale(1/math.Sqrt(3)).Softmax())
 }
 
-// (13) The mask. As printed it multiplies the scores by 0, which the softmax turns
-// into e⁰, not into nothing: erratum B1. The additive mask is what (5) and Table 1
-// describe.
+// (13) The mask takes the future out of the scores. As printed it multiplies them by
+// 0, which the softmax turns into e⁰, not into nothing: erratum B1. The additive mask
+// is what (5) and Table 1 describe.
 func TestBoueEq13(t *testing.T) {
 	a := newAttention()
 	near(t, "ρ", AttentionWeights(a.q, a.k, a.mask), a.causal.Softmax())

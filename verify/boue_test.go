@@ -26,6 +26,7 @@ func near(t *testing.T, what string, got, want Matrix[float64]) {
 		t.Fatal(err)
 	}
 	d := ds[0]
+	record(t, d.Distance)
 	if !(d.Distance <= Suspicion) {
 		t.Errorf("%s (%d, %d): got %v, want %v; distance %.1e", what, d.Row, d.Col, d.Got, d.Want, d.Distance)
 	}

@@ -282,19 +282,27 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-// The layout of the table.
-func TestReportTable(t *testing.T) {
+// tables are reports with a bit of everything, by the file that has their layout.
+func tables() map[string]*Report {
 	rows := []Row{
 		{Name: "wte.weight", Symbol: "w_tok", Equation: "(3)", Shape: [2]int{11, 8}, Count: 88, Norm: 0.56, Autodiff: 1e-15, Kernels: 2e-15, Complex: 3e-16, Float32: 4e-7},
 		{Name: "h.0.attn.c_attn.bias k", Symbol: "b_k", Equation: "(29)", Shape: [2]int{1, 6}, Count: 6, Zero: true, Float32: 2e-8, nonzero: true},
 		{Name: "ln_f.bias", Symbol: "b₁₀", Equation: "(42)", Shape: [2]int{1, 8}, Count: 8, Norm: 12.5, Autodiff: Gap(math.Inf(1)), Kernels: 5e-12, Complex: 2e-10},
 	}
-	r := &Report{ByHand: true, Parameters: 102, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows, Direction: 1e-17}
-	r.finish()
-	r.First = "the first wrong Δ …"
-	plain := &Report{Parameters: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: []Row{{Name: "x", Shape: [2]int{11, 8}, Count: 88, Differences: 1e-9}}}
-	plain.finish()
-	for file, r := range map[string]*Report{"testdata/table.txt": r, "testdata/differences.txt": plain} {
+	wrong := &Report{ByHand: true, Parameters: 102, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows, Direction: 1e-17}
+	right := &Report{ByHand: true, Parameters: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows[:1], Direction: 1e-17}
+	plain := &Report{Parameters: 96, Loss: -0.5, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32,
+		Rows: []Row{{Name: "x", Shape: [2]int{12, 8}, Count: 96, Norm: 3, Differences: 1e-9, Kernels: 1e-16}}}
+	for _, r := range []*Report{wrong, right, plain} {
+		r.finish()
+	}
+	wrong.First = "the first wrong Δ …"
+	return map[string]*Report{"testdata/wrong.txt": wrong, "testdata/right.txt": right, "testdata/differences.txt": plain}
+}
+
+// The layout of the table.
+func TestReportTable(t *testing.T) {
+	for file, r := range tables() {
 		var b strings.Builder
 		n, err := r.WriteTo(&b)
 		if err != nil || int(n) != b.Len() {

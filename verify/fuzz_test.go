@@ -83,12 +83,12 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// A few hundred of them, the same each time.
+// Two hundred of them, the same each time.
 func TestRandomModels(t *testing.T) {
 	t.Parallel()
-	count := 300
+	count := 200
 	if testing.Short() {
-		count = 30
+		count = 25
 	}
 	rng := rand.New(rand.NewPCG(17, 4))
 	b := func() byte { return byte(rng.Uint32()) }

@@ -18,7 +18,7 @@ func WindowMask(n, width int) Matrix[float64] {
 }
 
 // PaddingMask lets nobody look at the keys that are padding. It hides columns;
-// hiding the rows of the padding would leave it visible (D. Diab, erratum D3b).
+// hiding the rows of the padding would leave it visible (S. Diab, erratum D3b).
 func PaddingMask(padding []bool) Matrix[float64] {
 	return mask(len(padding), func(i, j int) bool { return !padding[j] })
 }

@@ -148,7 +148,11 @@ func sameRun(t *testing.T, got, want string) {
 // A signal saves after the current step and ends the program with 128 + its number; -resume then goes on as if nothing
 // had happened.
 func TestSignals(t *testing.T) {
-	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "7", "-gradient_accumulation_steps", "40"}
+	accumulate := "40"
+	if testing.Short() {
+		accumulate = "10"
+	}
+	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "7", "-gradient_accumulation_steps", accumulate}
 	whole := t.TempDir()
 	mustDo(t, small(t, whole, long...)...)
 	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
@@ -182,7 +186,12 @@ func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	cmd, out, _ := start(t, nil, small(t, dir, "-gradient_accumulation_steps", "10000000")...)
 	waitFor(t, out, "step 0:")
-	time.Sleep(50 * time.Millisecond) // into the endless first step
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := checkpoint.Load(dir); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	time.Sleep(200 * time.Millisecond) // into the endless first step
 	cmd.Process.Signal(syscall.SIGINT)
 	time.Sleep(50 * time.Millisecond)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

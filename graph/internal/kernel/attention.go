@@ -74,7 +74,9 @@ func softmax[T Float](x, mask []T) {
 	}
 	top := T(math.Inf(-1))
 	for j := range x {
-		x[j] += mask[j]
+		if x[j] += mask[j]; math.IsInf(float64(mask[j]), -1) {
+			x[j] = mask[j] // whatever the score is
+		}
 		top = max(top, x[j])
 	}
 	var sum T

@@ -108,13 +108,15 @@ func (g *product[T]) tile(top, bottom, left, right int) {
 	if top >= bottom || left >= right {
 		return
 	}
+	if g.k == 0 {
+		g.addend(top, bottom, left, right)
+		return
+	}
 	if g, ok := any(g).(*product[float32]); ok && microkernelTile(g, top, bottom, left, right) {
 		return
 	}
-	if g.d.Data != nil && (&g.d.Data[0] != &g.c.Data[0] || g.d.Stride != g.c.Stride) {
-		for i := top; i < bottom; i++ {
-			copy(g.c.Data[i*g.c.Stride+left:i*g.c.Stride+right], g.d.Data[i*g.d.Stride+left:])
-		}
+	if g.d.Data != nil && !g.inPlace() {
+		g.addend(top, bottom, left, right)
 	}
 	// gonum splits a product over goroutines of its own from 4 blocks of 64 × 64 on; these sizes stay below, so that the
 	// split is ours.
@@ -124,6 +126,25 @@ func (g *product[T]) tile(top, bottom, left, right int) {
 			gonumTile(min(height, bottom-i), min(width, right-j), g.k, g.alpha, g.a.from(i, 0), g.b.from(0, j), g.beta, g.c.from(i, j))
 		}
 	}
+}
+
+// addend sets c to beta·d, which is all of it that is no product.
+func (g *product[T]) addend(top, bottom, left, right int) {
+	for i := top; i < bottom; i++ {
+		row := g.c.Data[i*g.c.Stride+left : i*g.c.Stride+right]
+		if g.d.Data == nil {
+			clear(row)
+			continue
+		}
+		for j, v := range g.d.Data[i*g.d.Stride+left : i*g.d.Stride+right] {
+			row[j] = g.beta * v
+		}
+	}
+}
+
+// inPlace tells that d is c.
+func (g *product[T]) inPlace() bool {
+	return &g.d.Data[0] == &g.c.Data[0] && g.d.Stride == g.c.Stride
 }
 
 // gonumTile is one call of gonum. A single row goes through it too: gonum v0.17.0's Sgemv with a transposed matrix and

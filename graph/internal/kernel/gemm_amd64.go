@@ -39,7 +39,7 @@ var gemmBest = func() *microkernels {
 
 // microkernelTile computes a part of c in assembly, or tells that it cannot.
 func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
-	if gemmBest == nil || g.k == 0 {
+	if gemmBest == nil {
 		return false
 	}
 	gemmBest.tile(g, top, bottom, left, right)
@@ -70,26 +70,12 @@ func depth(k int) int {
 
 // tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
 func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
+	g.checkBounds(bottom-1, right-1)
 	if g.beta != 0 && g.beta != 1 {
-		for i := top; i < bottom; i++ {
-			for j, v := range g.c.Data[i*g.c.Stride+left : i*g.c.Stride+right] {
-				g.c.Data[i*g.c.Stride+left+j] = g.beta * v
-			}
-		}
+		g.addend(top, bottom, left, right)
 	}
 	buffer := panels.Get().(*panel)
 	defer panels.Put(buffer)
-	width := right - left
-	if g.b.Trans && bottom-top <= directRows {
-		width = 2 * s.lanes
-	}
-	for ; left < right; left += width {
-		s.blocks(g, buffer, top, bottom, left, min(right, left+width))
-	}
-}
-
-// blocks adds the products of one block of k after the other.
-func (s *microkernels) blocks(g *product[float32], buffer *panel, top, bottom, left, right int) {
 	step := depth(g.k)
 	for l := 0; l < g.k; l += step {
 		k := min(step, g.k-l)
@@ -105,6 +91,14 @@ func (s *microkernels) blocks(g *product[float32], buffer *panel, top, bottom, l
 			s.strips(g, buffer, &buffer.a[0], packedMax, l, k, i, i+m, left, right)
 		}
 	}
+}
+
+// checkBounds panics if one of the operands ends before row i, column j of c needs it to: assembly does not look.
+func (g *product[T]) checkBounds(i, j int) {
+	_ = *g.a.pointer(i, g.k-1)
+	_ = *g.b.pointer(g.k-1, j)
+	_ = *g.c.pointer(i, j)
+	_ = g.d.pointerOrNil(i, j)
 }
 
 // packs tells whether the columns of a are copied: with tiles of 6 rows the lines of long rows are lost from the cache

@@ -127,3 +127,76 @@ func TestSgemvClearsTooMuch(t *testing.T) {
 		t.Errorf("got %v, want %v", c, want)
 	}
 }
+
+func TestGemmAdd(t *testing.T) {
+	t.Run("float32", testGemmAdd[float32])
+	t.Run("float64", testGemmAdd[float64])
+}
+
+// testGemmAdd: a product with a bias or another matrix is a product that begins with it in c, to the bit.
+func testGemmAdd[T Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, s := range [][3]int{{1, 5, 3}, {13, 33, 7}, {70, 65, 300}, {200, 130, 40}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b := randomMatrix[T](rng, m, k, false), randomMatrix[T](rng, k, n, true)
+		d := randomMatrix[T](rng, m, n, false)
+		for _, stride := range []int{0, d.Stride} {
+			d.Stride = stride
+			want := make([]T, m*n)
+			for i := range m {
+				copy(want[i*n:(i+1)*n], d.Data[i*stride:])
+			}
+			GemmSerial(m, n, k, 1, a, b, 1, Mat(want, n))
+			for _, threads := range []int{1, 2, 8} {
+				got := make([]T, m*n)
+				for i := range got {
+					got[i] = T(math.NaN())
+				}
+				GemmAdd(NewPool(threads), m, n, k, 1, a, b, d, Mat(got, n))
+				if !sameBits(got, want) {
+					t.Errorf("%v, stride %d, %d threads: other bits", s, stride, threads)
+				}
+			}
+		}
+	}
+}
+
+// TestGemmOfNothing: without terms, c is beta·c or d; without rows or columns nothing happens.
+func TestGemmOfNothing(t *testing.T) {
+	c := []float32{1, 2, 3, 4}
+	Gemm(NewPool(2), 2, 2, 0, 1, Mat[float32](nil, 0), Mat[float32](nil, 2), 0.5, Mat(c, 2))
+	if want := []float32{0.5, 1, 1.5, 2}; !slices.Equal(c, want) {
+		t.Errorf("got %v, want %v", c, want)
+	}
+	GemmAdd(NewPool(2), 2, 2, 0, 1, Mat[float32](nil, 0), Mat[float32](nil, 2), Matrix[float32]{Data: []float32{7, 8}}, Mat(c, 2))
+	if want := []float32{7, 8, 7, 8}; !slices.Equal(c, want) {
+		t.Errorf("got %v, want %v", c, want)
+	}
+	Gemm(NewPool(2), 0, 2, 3, 1, Mat[float32](nil, 3), Mat(c, 2), 0, Mat[float32](nil, 2))
+	GemmSerial(2, 0, 3, 1, Mat(c, 2), Mat[float32](nil, 0), 0, Mat[float32](nil, 0))
+}
+
+// TestGemmSerialAllocatesNothing once the buffers are there.
+func TestGemmSerialAllocatesNothing(t *testing.T) {
+	a, b, c := make([]float32, 64*64), make([]float32, 64*64), make([]float32, 64*64)
+	if n := testing.AllocsPerRun(200, func() { GemmSerial(64, 64, 64, 1, Mat(a, 64), Mat(b, 64).T(), 0, Mat(c, 64)) }); n > 0.5 {
+		t.Errorf("%g allocations per product", n)
+	}
+}
+
+// TestGemmLooksAtLengths: an operand that is too short is a panic, not a read behind its end.
+func TestGemmLooksAtLengths(t *testing.T) {
+	const m, n, k = 5, 40, 7
+	for short := range 4 {
+		size := []int{m * k, k * n, m * n, m * n}
+		size[short]--
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("operand %d: no panic", short)
+				}
+			}()
+			GemmAdd(NewPool(1), m, n, k, 1, Mat(make([]float32, size[0]), k), Mat(make([]float32, size[1]), n), Mat(make([]float32, size[2]), n), Mat(make([]float32, size[3]), n))
+		}()
+	}
+}

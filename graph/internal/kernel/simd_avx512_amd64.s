@@ -696,27 +696,24 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-64
 	JZ end2
 row1:
 	MOVQ DX, R8
-scan3:
-	CMPQ R8, $16
-	JLT single4
-	VMOVUPS -64(SI)(R8*4), Z0
-	VPCMPD $4, Z5, Z0, K2
-	KMOVW K2, R12
-	BSRL R12, R12
-	JNZ found5
-	SUBQ $16, R8
-	JMP scan3
-found5:
-	LEAQ -15(R8)(R12*1), R8
-	JMP visible6
-single4:
-	TESTQ R8, R8
-	JZ visible6
+single3:
+	TESTQ $15, R8
+	JZ scan4
 	CMPL -4(SI)(R8*4), $0xff800000
-	JNE visible6
-	DECQ R8
-	JMP single4
-visible6:
+	LEAQ -1(R8), R8
+	JEQ single3
+	MOVQ DX, R8
+	JMP visible5
+scan4:
+	TESTQ R8, R8
+	JZ visible5
+	VPCMPD $4, -64(SI)(R8*4), Z5, K2
+	KMOVW K2, R12
+	TESTL R12, R12
+	JNE visible5
+	SUBQ $16, R8
+	JMP scan4
+visible5:
 	MOVQ DX, R9
 	SUBQ R8, R9
 	LEAQ (DI)(R8*4), R10
@@ -724,53 +721,57 @@ visible6:
 	XORQ AX, AX
 	MOVQ R9, CX
 	SHRQ $4, CX
-	JZ tail8
-loop7:
+	JZ tail7
+loop6:
 	VMOVUPS Z0, 0(R10)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
-	JNZ loop7
-tail8:
+	JNZ loop6
+tail7:
 	MOVQ R9, CX
 	ANDQ $15, CX
-	JZ done9
+	JZ done8
 	MOVL $1, R12
 	SHLL CX, R12
 	DECL R12
 	KMOVW R12, K1
 	VMOVUPS Z0, K1, 0(R10)(AX*1)
-done9:
+done8:
 	TESTQ R8, R8
-	JZ done10
+	JZ done9
 	VMOVAPS Z5, Z7
 	XORQ AX, AX
 	MOVQ R8, CX
 	SHRQ $4, CX
-	JZ tail12
-loop11:
+	JZ tail11
+loop10:
 	VMOVUPS 0(DI)(AX*1), Z0
 	VMOVUPS 0(SI)(AX*1), Z3
+	VCMPPS $4, Z5, Z3, K2
 	VADDPS Z3, Z0, Z0
+	VBLENDMPS Z0, Z5, K2, Z0
 	VMOVUPS Z0, 0(DI)(AX*1)
 	VMAXPS Z0, Z7, Z7
 	ADDQ $64, AX
 	DECQ CX
-	JNZ loop11
-tail12:
+	JNZ loop10
+tail11:
 	MOVQ R8, CX
 	ANDQ $15, CX
-	JZ done13
+	JZ done12
 	MOVL $1, R12
 	SHLL CX, R12
 	DECL R12
 	KMOVW R12, K1
 	VMOVUPS.Z 0(DI)(AX*1), K1, Z0
 	VMOVUPS.Z 0(SI)(AX*1), K1, Z3
+	VCMPPS $4, Z5, Z3, K2
 	VADDPS Z3, Z0, Z0
+	VBLENDMPS Z0, Z5, K2, Z0
 	VMOVUPS Z0, K1, 0(DI)(AX*1)
 	VBLENDMPS Z0, Z5, K1, Z0
 	VMAXPS Z0, Z7, Z7
-done13:
+done12:
 	VEXTRACTF64X4 $1, Z7, Y3
 	VMAXPS Y3, Y7, Y7
 	VEXTRACTF128 $1, Y7, X3
@@ -784,8 +785,8 @@ done13:
 	XORQ AX, AX
 	MOVQ R8, CX
 	SHRQ $4, CX
-	JZ tail15
-loop14:
+	JZ tail14
+loop13:
 	VMOVUPS 0(DI)(AX*1), Z0
 	VSUBPS Z7, Z0, Z0
 	VMINPS Z0, Z30, Z0
@@ -807,11 +808,11 @@ loop14:
 	VADDPS Z2, Z6, Z6
 	ADDQ $64, AX
 	DECQ CX
-	JNZ loop14
-tail15:
+	JNZ loop13
+tail14:
 	MOVQ R8, CX
 	ANDQ $15, CX
-	JZ done16
+	JZ done15
 	MOVL $1, R12
 	SHLL CX, R12
 	DECL R12
@@ -836,7 +837,7 @@ tail15:
 	VMOVUPS Z2, K1, 0(DI)(AX*1)
 	VMOVAPS.Z Z2, K1, Z2
 	VADDPS Z2, Z6, Z6
-done16:
+done15:
 	VEXTRACTF64X4 $1, Z6, Y3
 	VADDPS Y3, Y6, Y6
 	VEXTRACTF128 $1, Y6, X3
@@ -851,18 +852,18 @@ done16:
 	XORQ AX, AX
 	MOVQ R8, CX
 	SHRQ $4, CX
-	JZ tail18
-loop17:
+	JZ tail17
+loop16:
 	VMOVUPS 0(DI)(AX*1), Z0
 	VMULPS Z6, Z0, Z0
 	VMOVUPS Z0, 0(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
-	JNZ loop17
-tail18:
+	JNZ loop16
+tail17:
 	MOVQ R8, CX
 	ANDQ $15, CX
-	JZ done19
+	JZ done18
 	MOVL $1, R12
 	SHLL CX, R12
 	DECL R12
@@ -870,8 +871,8 @@ tail18:
 	VMOVUPS.Z 0(DI)(AX*1), K1, Z0
 	VMULPS Z6, Z0, Z0
 	VMOVUPS Z0, K1, 0(DI)(AX*1)
-done19:
-done10:
+done18:
+done9:
 	LEAQ (DI)(DX*4), DI
 	LEAQ (SI)(DX*4), SI
 	DECQ BX
@@ -1621,10 +1622,10 @@ DATA numbersAVX512<>+0(SB)/8, $0x42b2000042b20000
 DATA numbersAVX512<>+8(SB)/8, $0x42b2000042b20000
 DATA numbersAVX512<>+16(SB)/8, $0x42b2000042b20000
 DATA numbersAVX512<>+24(SB)/8, $0x42b2000042b20000
-DATA numbersAVX512<>+32(SB)/8, $0xc2d00000c2d00000
-DATA numbersAVX512<>+40(SB)/8, $0xc2d00000c2d00000
-DATA numbersAVX512<>+48(SB)/8, $0xc2d00000c2d00000
-DATA numbersAVX512<>+56(SB)/8, $0xc2d00000c2d00000
+DATA numbersAVX512<>+32(SB)/8, $0xc3300000c3300000
+DATA numbersAVX512<>+40(SB)/8, $0xc3300000c3300000
+DATA numbersAVX512<>+48(SB)/8, $0xc3300000c3300000
+DATA numbersAVX512<>+56(SB)/8, $0xc3300000c3300000
 DATA numbersAVX512<>+64(SB)/8, $0x4b4000004b400000
 DATA numbersAVX512<>+72(SB)/8, $0x4b4000004b400000
 DATA numbersAVX512<>+80(SB)/8, $0x4b4000004b400000

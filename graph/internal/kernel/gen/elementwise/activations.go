@@ -39,6 +39,7 @@ func reluBackward(f *fn) {
 
 // Predicates of VCMPPS.
 const (
+	equal    = "$0"  // false of NaN
 	notEqual = "$4"  // true of NaN
 	greater  = "$30" // false of NaN
 )

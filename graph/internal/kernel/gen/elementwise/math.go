@@ -14,8 +14,8 @@ const (
 	expDegree = 6
 	log2e     = 1 / math.Ln2
 	magic     = 3 << 22 // added to a number below 2²², it leaves the nearest integer in the low bits
-	expLeast  = -104    // e^x below rounds to 0, and above
-	expMost   = 89      // is no float32
+	expMost   = 89      // e^x above is no float32
+	expLeast  = -176    // n = −254: both of its halves have the bits of 0 as a power, so no slow denormal product gives 0
 )
 
 // split is c in two float32 numbers.

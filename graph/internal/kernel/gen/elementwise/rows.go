@@ -13,7 +13,8 @@ func (f *fn) next(cols string, pointers ...string) {
 
 const minusInf = 0xff800000
 
-// softmax: x ← e^(x + mask − max)/Σ, row by row, 0 behind the last entry whose mask is not −∞.
+// softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's
+// end without any other mask are left out: half of a causal matrix.
 func softmax(f *fn) {
 	x, mask, cols, rows := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("cols"), f.pointer("rows")
 	last, rest, hidden := f.register(), f.register(), f.register()
@@ -35,7 +36,15 @@ func softmax(f *fn) {
 		f.blocks(last, func() {
 			f.load(x, v)
 			f.load(mask, t)
-			f.op("VADDPS", t, v, v)
+			if f.wide() { // −∞ where the mask is, whatever x is there
+				f.op("VCMPPS", notEqual, fill, t, "K2")
+				f.op("VADDPS", t, v, v)
+				f.op("VBLENDMPS", v, fill, "K2", v)
+			} else {
+				f.op("VADDPS", t, v, v)
+				f.op("VCMPPS", equal, fill, t, t)
+				f.op("VBLENDVPS", t, fill, v, v)
+			}
 			f.store(v, x)
 			f.beyondIs(v, fill)
 			f.op("VMAXPS", v, top, top)
@@ -66,36 +75,39 @@ func softmax(f *fn) {
 	})
 }
 
-// visible makes last the number of entries of a row of the mask up to the last that is not −∞.
+// visible makes last the number of entries of a row of the mask without the blocks at its end that are −∞ altogether.
 func (f *fn) visible(mask, cols, last string, v, fill vec) {
-	scan, single, found, done := f.label("scan"), f.label("single"), f.label("found"), f.label("visible")
+	single, scan, done := f.label("single"), f.label("scan"), f.label("visible")
 	f.op("MOVQ", cols, last)
-	f.mark(scan)
-	f.op("CMPQ", last, fmt.Sprintf("$%d", f.lanes))
-	f.op("JLT", single)
-	f.op("VMOVUPS", fmt.Sprintf("%d(%s)(%s*4)", -bytes*f.lanes, mask, last), v)
-	if f.wide() {
-		f.op("VPCMPD", notEqual, fill, v, "K2")
-		f.op("KMOVW", "K2", "R12")
-	} else {
-		f.op("VPCMPEQD", fill, v, v)
-		f.op("VMOVMSKPS", v, "R12")
-		f.op("XORL", "$255", "R12")
-	}
-	f.op("BSRL", "R12", "R12") // of 0: the zero flag
-	f.op("JNZ", found)
-	f.op("SUBQ", fmt.Sprintf("$%d", f.lanes), last)
-	f.op("JMP", scan)
-	f.mark(found)
-	f.op("LEAQ", fmt.Sprintf("%d(%s)(R12*1)", 1-f.lanes, last), last)
+	f.mark(single) // the incomplete block
+	f.op("TESTQ", fmt.Sprintf("$%d", block-1), last)
+	f.op("JZ", scan)
+	f.op("CMPL", fmt.Sprintf("%d(%s)(%s*4)", -bytes, mask, last), fmt.Sprintf("$0x%x", minusInf))
+	f.op("LEAQ", fmt.Sprintf("-1(%s)", last), last)
+	f.op("JEQ", single)
+	f.op("MOVQ", cols, last)
 	f.op("JMP", done)
-	f.mark(single)
+	f.mark(scan)
 	f.op("TESTQ", last, last)
 	f.op("JZ", done)
-	f.op("CMPL", fmt.Sprintf("%d(%s)(%s*4)", -bytes, mask, last), fmt.Sprintf("$0x%x", minusInf))
+	end := func(half int) string {
+		return fmt.Sprintf("%d(%s)(%s*4)", bytes*(half*f.lanes-block), mask, last)
+	}
+	if f.wide() {
+		f.op("VPCMPD", notEqual, end(0), fill, "K2")
+		f.op("KMOVW", "K2", "R12")
+		f.op("TESTL", "R12", "R12")
+	} else {
+		f.op("VCMPPS", equal, end(0), fill, v)
+		f.op("VMOVMSKPS", v, "R12")
+		f.op("VCMPPS", equal, end(1), fill, v)
+		f.op("VMOVMSKPS", v, "CX")
+		f.op("ANDL", "CX", "R12")
+		f.op("CMPL", "R12", "$255")
+	}
 	f.op("JNE", done)
-	f.op("DECQ", last)
-	f.op("JMP", single)
+	f.op("SUBQ", fmt.Sprintf("$%d", block), last)
+	f.op("JMP", scan)
 	f.mark(done)
 }
 

@@ -388,7 +388,7 @@ func (g *gen) row() {
 	g.op("MOVQ R13, R8")
 	g.op("SHLQ $4, R8") // rows ahead
 	for v := range vectors {
-		g.zero(g.reg(1+v))
+		g.zero(g.reg(1 + v))
 	}
 	g.op("TESTQ CX, CX")
 	g.op("JLE end")

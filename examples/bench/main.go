@@ -1,0 +1,93 @@
+// Bench times training steps, or the decoding of single tokens, and prints one line of JSON.
+//
+//	go run ./examples/bench                            # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
+//	go run ./examples/bench -shape gpt2 -steps 10      # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
+//	go run ./examples/bench -shape decode              # one token at a time through the KV cache; decode-baby, decode-gpt2
+//
+// peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads, both
+// measured in the same run: on a virtual machine the second varies, and with it what two threads gain.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// shapes are the models to time.
+func shapes() map[string]gpt.Config {
+	char := gpt.Shakespeare()
+	char.VocabSize = 65
+	baby := char
+	baby.NLayer, baby.NHead, baby.NEmbd, baby.BlockSize, baby.BatchSize = 6, 6, 384, 256, 8
+	gpt2 := baby
+	gpt2.NLayer, gpt2.NHead, gpt2.NEmbd, gpt2.BatchSize, gpt2.VocabSize = 12, 12, 768, 1, 50257
+	return map[string]gpt.Config{"char": char, "baby": baby, "gpt2": gpt2}
+}
+
+func run() error {
+	known := slices.Sorted(maps.Keys(shapes()))
+	shape := flag.String("shape", "char", strings.Join(known, ", ")+"; decode, decode-"+strings.Join(known[:2], ", decode-"))
+	threads := flag.Int("threads", 0, "threads of the kernels; 0 is one per processor")
+	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
+	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
+	kernels := flag.Bool("kernels", true, "use kernels; false builds the spelled stock operations")
+	flag.Parse()
+	name, decode := strings.CutPrefix(*shape, "decode")
+	if name = strings.TrimPrefix(name, "-"); name == "" {
+		name = "char"
+	}
+	c, ok := shapes()[name]
+	switch {
+	case !ok:
+		return errors.Errorf("-shape: got %q, want one of %s, or decode", *shape, strings.Join(known, ", "))
+	case *steps < 1:
+		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
+	}
+	c.Threads, c.Kernels = *threads, *kernels
+	if *context > 0 {
+		c.BatchSize = max(1, c.BatchSize*c.BlockSize / *context)
+		c.BlockSize = *context
+	}
+	var line any
+	var err error
+	if decode {
+		line, err = decoding(*shape, c, *steps)
+	} else {
+		line, err = training(*shape, c, *steps)
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(line)
+}
+
+// newTrainer trains on random tokens: they cost what others do.
+func newTrainer(c gpt.Config) (*gpt.Trainer, error) {
+	tok, err := text.NewTokenizer("ab")
+	if err != nil {
+		return nil, err
+	}
+	ids := make(text.Split, 200_000)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range ids {
+		ids[i] = rng.IntN(c.VocabSize)
+	}
+	return gpt.NewTrainer(c, &text.Corpus{Train: ids, Val: ids}, tok)
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCurrent: the committed files are what the generator writes.
+func TestCurrent(t *testing.T) {
+	for name, want := range Files() {
+		got, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is not current: go generate ./graph/internal/kernel", name)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package kernel
+
+import "testing"
+
+// TestPeak: no processor does fewer than some hundred million operations per second, none more than 1000 per nanosecond
+// and core.
+func TestPeak(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		if peak := Peak(NewPool(threads)); !(peak > 0.1 && peak < 1000*float64(threads)) {
+			t.Errorf("%d threads: %g operations per nanosecond", threads, peak)
+		}
+	}
+	if plainPeakLoop(1000) != plainPeakLoop(1000) {
+		t.Error("the loop ends in NaN")
+	}
+}

@@ -1,0 +1,46 @@
+//go:build linux || darwin || freebsd
+
+package kernel
+
+import (
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// TestKernelsStayInTheirOperands runs every kernel on operands whose last number, then whose first, borders on a page
+// that nobody may read.
+func TestKernelsStayInTheirOperands(t *testing.T) {
+	page := syscall.Getpagesize()
+	eachSet(t, func(t *testing.T, v *vectors) {
+		for n := range 68 {
+			for _, atEnd := range []bool{true, false} {
+				var maps [][]byte
+				got := runAll(v, n, random[float32], func(x []float32) []float32 {
+					m, err := syscall.Mmap(-1, 0, 3*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+					if err != nil {
+						t.Fatal(err)
+					}
+					maps = append(maps, m)
+					for _, guard := range [][]byte{m[:page], m[2*page:]} {
+						if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+							t.Fatal(err)
+						}
+					}
+					inner := unsafe.Slice((*float32)(unsafe.Pointer(&m[page])), page/4)
+					if atEnd {
+						inner = inner[len(inner)-len(x):]
+					}
+					copy(inner, x)
+					return inner[:len(x):len(x)]
+				})
+				sameResults(t, n, got, runAll(v, n, random[float32], itself))
+				for _, m := range maps {
+					if err := syscall.Munmap(m); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	})
+}

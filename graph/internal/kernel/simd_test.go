@@ -1,0 +1,231 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// eachSet runs a test with every set of vector kernels that this processor has, in the package's functions too.
+func eachSet(t *testing.T, test func(t *testing.T, v *vectors)) {
+	sets := vectorSets()
+	if len(sets) == 0 {
+		t.Skip("plain Go only")
+	}
+	for name, v := range sets {
+		t.Run(name, func(t *testing.T) {
+			defer func(was *vectors) { vector = was }(vector)
+			vector = v
+			test(t, v)
+		})
+	}
+}
+
+// wild is numbers of which some are special.
+func wild(rng *rand.Rand, n int) []float32 {
+	x := random[float32](rng, n)
+	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-42, -1e-42, 3e38, -3e38, 90, -90, -1e10, 13.5, -13.5, 1e20, -1e20}
+	for i := range x {
+		if rng.IntN(4) == 0 {
+			x[i] = float32(special[rng.IntN(len(special))])
+		}
+	}
+	return x
+}
+
+// runAll runs every kernel on vectors of n numbers and rows of n columns. numbers makes the operands, put gives them
+// their places in memory. All results are returned, as float64, so that their bits can be compared.
+func runAll(v *vectors, n int, numbers func(rng *rand.Rand, n int) []float32, put func([]float32) []float32) map[string][]float64 {
+	const rows = 3
+	rng := rand.New(rand.NewPCG(uint64(n), 7))
+	in := func(n int) []float32 { return put(numbers(rng, n)) }
+	out := func(n int) []float32 { return put(make([]float32, n)) }
+	results := map[string][]float64{}
+	keep := func(name string, list ...[]float32) {
+		for _, x := range list {
+			for _, v := range x {
+				results[name] = append(results[name], float64(v))
+			}
+		}
+	}
+	pointwise := func(name string, f func(y, x []float32)) { x, y := in(n), out(n); f(y, x); keep(name, y) }
+	pointwise("relu", v.relu)
+	pointwise("exp", func(y, x []float32) { v.exp(y, x, 0.5, 3) })
+	pointwise("gelu", v.gelu)
+	pointwise("geluTanh", v.geluTanh)
+	pointwise("dropout", func(y, x []float32) { v.dropout(y, x, 5, entryStep, 1<<51, 1.25) })
+	binary := func(name string, f func(z, x, y []float32)) { x, y, z := in(n), in(n), out(n); f(z, x, y); keep(name, z) }
+	binary("add", v.add)
+	binary("reluBackward", v.reluBackward)
+	binary("geluBackward", v.geluBackward)
+	binary("geluTanhBackward", v.geluTanhBackward)
+
+	w, dw, m, second := in(n), in(n), in(n), in(n)
+	v.adamW(w, dw, m, second, &[9]float32{0.5, 0.9, 0.1, 0.99, 0.01, 0.999, 1e-3, 1.5, 1e-8})
+	keep("adamW", w, m, second)
+	top, total := v.expSum(in(n))
+	results["expSum"] = []float64{float64(top), total}
+	results["sumSquares"] = []float64{v.sumSquares(in(n))}
+	sum := in(n)
+	v.sumRows(sum, in(rows*n), rows)
+	keep("sumRows", sum)
+
+	x, mask := in(rows*n), make([]float32, rows*n)
+	for i := range mask {
+		if mask[i] = float32(rng.IntN(3)); rng.IntN(3) == 0 || i >= n && i%n > n/2 {
+			mask[i] = float32(math.Inf(-1))
+		}
+	}
+	v.softmax(x, put(mask), n, rows)
+	keep("softmax", x)
+	d := in(rows * n)
+	v.softmaxBackward(d, x, n, rows, 0.5)
+	keep("softmaxBackward", d)
+
+	x, y, mean, inv := in(rows*n), out(rows*n), out(rows), out(rows)
+	w, b, share := in(n), in(n), 1/float32(n)
+	v.layerNorm(y, x, w, b, mean, inv, share, 1e-5)
+	keep("layerNorm", y, mean, inv)
+	dx, dw, db, dy := out(rows*n), in(n), in(n), in(rows*n)
+	v.layerNormBackward(dx, dw, db, x, w, dy, mean, inv, share)
+	keep("layerNormBackward", dx, dw, db)
+	v.layerNorm(y, x, w, nil, mean, inv, share, 1e-5)
+	v.layerNormBackward(nil, dw, db, x, w, dy, mean, inv, share)
+	keep("without", y, dw, db)
+	return results
+}
+
+// lengths is every length up to some blocks, and some long ones.
+func lengths() []int {
+	list := []int{1000, 4099}
+	for n := range 131 {
+		list = append(list, n)
+	}
+	return list
+}
+
+// sameResults compares bits; one NaN is like another.
+func sameResults(t *testing.T, n int, got, want map[string][]float64) {
+	t.Helper()
+	for name, w := range want {
+		if !slices.EqualFunc(got[name], w, func(a, b float64) bool {
+			return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
+		}) {
+			t.Errorf("%s, length %d: other bits", name, n)
+		}
+	}
+}
+
+func itself(x []float32) []float32 { return x }
+
+// TestInstructionSetsGiveTheSameBits, of all kernels and lengths, also of what is no finite number.
+func TestInstructionSetsGiveTheSameBits(t *testing.T) {
+	a, b := vectorSets()["AVX512"], vectorSets()["AVX2"]
+	if a == nil || b == nil {
+		t.Skip("not both instruction sets here")
+	}
+	for _, n := range lengths() {
+		for _, numbers := range []func(*rand.Rand, int) []float32{random[float32], wild} {
+			sameResults(t, n, runAll(b, n, numbers, itself), runAll(a, n, numbers, itself))
+		}
+	}
+}
+
+// TestPlaceInMemoryDoesNotMatter: whatever the offset, NaN before and behind the operands changes nothing and is not
+// changed.
+func TestPlaceInMemoryDoesNotMatter(t *testing.T) {
+	const canary = 0x7fc0beef // a NaN of its own
+	eachSet(t, func(t *testing.T, v *vectors) {
+		rng := rand.New(rand.NewPCG(9, 9))
+		for _, n := range lengths() {
+			var around [][]float32
+			got := runAll(v, n, random[float32], func(x []float32) []float32 {
+				before, behind := 32+rng.IntN(17), 32
+				big := make([]float32, before+len(x)+behind)
+				for i := range big {
+					big[i] = math.Float32frombits(canary)
+				}
+				copy(big[before:], x)
+				around = append(around, big[:before], big[before+len(x):])
+				return big[before : before+len(x) : before+len(x)]
+			})
+			sameResults(t, n, got, runAll(v, n, random[float32], itself))
+			for _, x := range around {
+				for _, v := range x {
+					if math.Float32bits(v) != canary {
+						t.Fatalf("length %d: a kernel wrote outside its operands", n)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestTailsAreLikeTheRest: an entry's result does not depend on where in a vector it stands.
+func TestTailsAreLikeTheRest(t *testing.T) {
+	eachSet(t, func(t *testing.T, v *vectors) {
+		rng := rand.New(rand.NewPCG(10, 10))
+		x, dy := wild(rng, 50), wild(rng, 50)
+		for name, f := range map[string]func(y, x, dy []float32){
+			"exp":              func(y, x, _ []float32) { v.exp(y, x, 1, 2) },
+			"relu":             func(y, x, _ []float32) { v.relu(y, x) },
+			"gelu":             func(y, x, _ []float32) { v.gelu(y, x) },
+			"geluTanh":         func(y, x, _ []float32) { v.geluTanh(y, x) },
+			"reluBackward":     v.reluBackward,
+			"geluBackward":     v.geluBackward,
+			"geluTanhBackward": v.geluTanhBackward,
+			"add":              v.add,
+		} {
+			y, one := make([]float32, len(x)), make([]float32, len(x))
+			f(y, x, dy)
+			for i := range x {
+				f(one[i:i+1], x[i:i+1], dy[i:i+1])
+			}
+			for i := range x {
+				if math.Float32bits(y[i]) != math.Float32bits(one[i]) && !(y[i] != y[i] && one[i] != one[i]) {
+					t.Errorf("%s(%v), entry %d: %v, and %v alone", name, x[i], i, y[i], one[i])
+				}
+			}
+		}
+	})
+}
+
+// TestVectorsDoNotDependOnThreads, in the package's functions.
+func TestVectorsDoNotDependOnThreads(t *testing.T) {
+	const n, d = 1027, 77
+	eachSet(t, func(t *testing.T, v *vectors) {
+		run := func(threads int) (all []float64) {
+			rng := rand.New(rand.NewPCG(11, 11))
+			p := NewPool(threads)
+			x, dy, w := random[float32](rng, n*d), random[float32](rng, n*d), random[float32](rng, d)
+			y, dx, mean, inv := make([]float32, n*d), make([]float32, n*d), make([]float32, n), make([]float32, n)
+			sum, dw, db := make([]float32, d), make([]float32, d), make([]float32, d)
+			keep := func(list ...[]float32) {
+				for _, x := range list {
+					for _, v := range x {
+						all = append(all, float64(v))
+					}
+				}
+			}
+			SumRows(p, sum, x)
+			LayerNorm(p, y, x, w, w, mean, inv, 1e-5)
+			LayerNormBackward(p, dx, dw, db, x, w, dy, mean, inv)
+			keep(sum, y, mean, inv, dx, dw, db)
+			targets := make([]int, n)
+			loss, _ := CrossEntropy(p, x, mean, targets, -1)
+			CrossEntropyBackward(p, dx, x, mean, targets, -1, 0.5)
+			Dropout(p, y, dx, Dropping{P: 0.3, Key: 4})
+			keep(mean, dx, y)
+			Update(p, AdamW{1e-3, 0.9, 0.99, 1e-8, 0.1}, 3, 0.5, x, dy, dx, y)
+			keep(x, dx)
+			return append(all, loss, SumSquares(p, dy))
+		}
+		one := run(1)
+		for _, threads := range []int{2, 8} {
+			if !sameBits(one, run(threads)) {
+				t.Errorf("%d threads give other bits", threads)
+			}
+		}
+	})
+}
