@@ -110,6 +110,7 @@ func (o *AdamW) Update(p *Program, lr float64) (norm float64, err error) {
 		}
 		s := grads[i].squares(o.pool)
 		if math.IsNaN(s) || math.IsInf(s, 0) {
+			o.forget()
 			return math.NaN(), errors.Wrapf(ErrNotFinite, "the gradient of %s", x.name)
 		}
 		squares += s
@@ -122,14 +123,17 @@ func (o *AdamW) Update(p *Program, lr float64) (norm float64, err error) {
 	for i, x := range o.params {
 		o.update(x.Tensor(), grads[i], o.m[i], o.v[i], lr, scale)
 	}
-	if o.batches > 0 {
-		for i := range o.grads {
-			clear(o.grads[i].F32)
-			clear(o.grads[i].F64)
-		}
-		o.batches = 0
-	}
+	o.forget()
 	return norm, nil
+}
+
+// forget clears what was accumulated.
+func (o *AdamW) forget() {
+	for i := range o.grads {
+		clear(o.grads[i].F32)
+		clear(o.grads[i].F64)
+	}
+	o.batches = 0
 }
 
 func (t Tensor) squares(p *kernel.Pool) float64 {

@@ -26,6 +26,12 @@
 //
 // A zero Matrix stands for what is absent: no bias, no mask, no dropout.
 //
+// # How to check
+//
+// Check holds every gradient of a whole model against four witnesses, Case.Run those of
+// one layer; both answer with a Report. Cases lists the layers of nn, and ExampleCase
+// checks a new one. INDEX.md leads from the number of an equation to the code.
+//
 // # How to read
 //
 // layernorm.go is a good first file. gpt.go, with block.go between its lines, is

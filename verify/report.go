@@ -1,10 +1,8 @@
 package verify
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"text/tabwriter"
 )
@@ -27,125 +25,6 @@ type Report struct {
 
 // OK says whether every witness agrees with every gradient.
 func (r *Report) OK() bool { return len(r.Failures) == 0 }
-
-// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and how far the witnesses are from it.
-type Row struct {
-	Name        string  `json:"name"`
-	Symbol      string  `json:"symbol,omitempty"`   // the paper's
-	Equation    string  `json:"equation,omitempty"` // of the paper
-	Shape       [2]int  `json:"shape"`
-	Count       int     `json:"count"`
-	Norm        float64 `json:"norm"` // |∂L/∂p|
-	Autodiff    Gap     `json:"autodiff"`
-	Kernels     Gap     `json:"kernels"`
-	Complex     Gap     `json:"complex"`
-	Float32     Gap     `json:"float32"`
-	Differences Gap     `json:"differences,omitempty"`
-	Zero        bool    `json:"structural_zero,omitempty"` // 0 for every value of the parameters
-
-	nonzero   bool // a structural zero that is none
-	parameter string
-	from, to  int
-}
-
-// Gap is how far two gradients are apart, see Difference; +Inf, which JSON has as null, if one of them is not a number.
-type Gap float64
-
-func gap(distance float64) Gap {
-	if math.IsNaN(distance) {
-		return Gap(math.Inf(1))
-	}
-	return Gap(distance)
-}
-
-// MarshalJSON writes a number, or null for +Inf.
-func (g Gap) MarshalJSON() ([]byte, error) {
-	if math.IsInf(float64(g), 1) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(g))
-}
-
-// UnmarshalJSON is the inverse of MarshalJSON.
-func (g *Gap) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*g = Gap(math.Inf(1))
-		return nil
-	}
-	return json.Unmarshal(text, (*float64)(g))
-}
-
-func (r *Row) put(witness string, distance float64) {
-	switch g := gap(distance); witness {
-	case spelled.name:
-		r.Autodiff = g
-	case kernels64.name:
-		r.Kernels = g
-	case kernels32.name:
-		r.Float32 = g
-	case "complex step":
-		r.Complex = g
-	case "differences":
-		r.Differences = g
-	}
-}
-
-func length(m Matrix[float64]) float64 {
-	var sum float64
-	for _, v := range m.Data {
-		sum += v * v
-	}
-	return math.Sqrt(sum)
-}
-
-// part is the row's columns of its parameter.
-func (r *Row) part(p Parameters[float64]) Matrix[float64] {
-	return p[r.parameter].Columns(r.from, r.to)
-}
-
-// difference is Distance, but of a structural zero relative to the largest gradient: there is nothing else to compare
-// rounding with.
-func (r *Row) difference(got, want Matrix[float64], largest float64) Difference {
-	if r.Zero {
-		largest /= relativeFloor
-	}
-	return Distance(got, want, largest)
-}
-
-func (r *Row) title() string { return strings.TrimSpace(r.Name + " " + r.Equation) }
-
-// column is a witness in the table.
-type column struct {
-	witness   string
-	gap       func(Row) Gap
-	tolerance float64
-}
-
-func (r *Report) columns() []column {
-	kernels := column{kernels64.name, func(w Row) Gap { return w.Kernels }, r.Tolerance}
-	float := column{kernels32.name, func(w Row) Gap { return w.Float32 }, r.ToleranceFloat32}
-	if !r.ByHand {
-		return []column{{"differences", func(w Row) Gap { return w.Differences }, toleranceDifferences}, kernels, float}
-	}
-	return []column{
-		{spelled.name, func(w Row) Gap { return w.Autodiff }, r.Tolerance},
-		kernels,
-		{"complex step", func(w Row) Gap { return w.Complex }, r.Tolerance},
-		float,
-	}
-}
-
-func (r *Report) failures(row Row) (list []string) {
-	for _, c := range r.columns() {
-		if got := c.gap(row); !(float64(got) <= c.tolerance) {
-			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e", row.title(), c.witness, got, c.tolerance))
-		}
-	}
-	if row.nonzero {
-		list = append(list, row.title()+": identically zero, but is not")
-	}
-	return list
-}
 
 // WriteTo prints the table.
 func (r *Report) WriteTo(w io.Writer) (n int64, err error) {

@@ -2,6 +2,7 @@
 //
 //	go run ./examples/bench                            # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
 //	go run ./examples/bench -shape gpt2 -steps 10      # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
+//	go run ./examples/bench -compare 3                 # all shapes, beside PyTorch if it is installed, three times in turn
 //	go run ./examples/bench -shape decode              # one token at a time through the KV cache; decode-baby, decode-gpt2
 //
 // peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads, both
@@ -47,8 +48,12 @@ func run() error {
 	threads := flag.Int("threads", 0, "threads of the kernels; 0 is one per processor")
 	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
+	rounds := flag.Int("compare", 0, "time every shape so many times, in turn with PyTorch if it is installed, and print a table")
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the spelled stock operations")
 	flag.Parse()
+	if *rounds > 0 {
+		return compare(os.Stdout, *rounds)
+	}
 	name, decode := strings.CutPrefix(*shape, "decode")
 	if name = strings.TrimPrefix(name, "-"); name == "" {
 		name = "char"

@@ -16,14 +16,15 @@ type microkernels struct {
 	height         int // of a tile of c in registers, which is two vectors wide
 	rows, cols     func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k, m, n int, alpha float32)
 	wide           func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
+	dots           func(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
 	copyStrip      func(dst, src *float32, ld, k int)
 	transposeStrip func(dst, src *float32, ld, n int)
 	peak           func(n int)
 }
 
 var (
-	gemmAVX512 = microkernels{16, 12, rowsAVX512, colsAVX512, wideAVX512, copyStripAVX512, transposeStripAVX512, peakAVX512}
-	gemmAVX2   = microkernels{8, 6, rowsAVX2, colsAVX2, wideAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2}
+	gemmAVX512 = microkernels{16, 12, rowsAVX512, colsAVX512, wideAVX512, dotsAVX512, copyStripAVX512, transposeStripAVX512, peakAVX512}
+	gemmAVX2   = microkernels{8, 6, rowsAVX2, colsAVX2, wideAVX2, dotsAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2}
 )
 
 // gemmBest is the widest instruction set of this processor, nil if it has none of ours.
@@ -73,6 +74,10 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	g.checkBounds(bottom-1, right-1)
 	if g.beta != 0 && g.beta != 1 {
 		g.addend(top, bottom, left, right)
+	}
+	if g.m == 1 && g.b.Trans && (!g.a.Trans || g.a.Stride == 1) {
+		s.dots(g.c.pointer(0, left), g.a.pointer(0, 0), g.b.pointer(0, left), g.b.Stride, g.d.pointerOrNil(0, left), g.k, right-left, g.alpha)
+		return
 	}
 	buffer := panels.Get().(*panel)
 	defer panels.Put(buffer)
@@ -143,40 +148,38 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a *float32, ld
 // directRows is the number of rows of a for which copying a strip of b costs more than it saves.
 const directRows = 4
 
-// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row, 0 behind the n-th column.
+// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row. What stands behind the n-th column
+// is multiplied too, but never stored.
 func (s *microkernels) pack(buffer *panel, b Matrix[float32], l, j, k, n int) {
 	width := 2 * s.lanes
 	switch {
 	case b.Trans:
 		s.packTransposed(buffer, b, l, j, k, min(n, s.lanes), 0)
-		s.packTransposed(buffer, b, l, j+s.lanes, k, n-s.lanes, s.lanes)
+		if n > s.lanes {
+			s.packTransposed(buffer, b, l, j+s.lanes, k, n-s.lanes, s.lanes)
+		}
 	case n == width:
 		s.copyStrip(&buffer.b[0], b.pointer(l, j), b.Stride, k)
 	default:
 		for i := range k {
-			row := buffer.b[i*width:][:width]
-			clear(row[copy(row, b.Data[(l+i)*b.Stride+j:][:n]):])
+			copy(buffer.b[i*width:], b.Data[(l+i)*b.Stride+j:][:n])
 		}
 	}
 }
 
 // packTransposed packs n columns of b that are stored as rows to one vector of the strip, from column at on. Squares
-// that b does not fill are filled up with zeros first.
+// that b does not fill go through the buffer's.
 func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k, n, at int) {
-	width, full := 2*s.lanes, k/s.lanes
-	if n < s.lanes {
-		full = 0
-	}
-	if full > 0 {
+	full := 0
+	if n == s.lanes {
+		full = k / s.lanes
 		s.transposeStrip(&buffer.b[at], b.pointer(l, j), b.Stride, full)
 	}
 	for i := full * s.lanes; i < k; i += s.lanes {
-		square := buffer.square[:s.lanes*s.lanes]
-		clear(square)
-		for row := range max(0, n) {
-			copy(square[row*s.lanes:][:s.lanes], b.Data[(j+row)*b.Stride+l+i:][:min(s.lanes, k-i)])
+		for row := range n {
+			copy(buffer.square[row*s.lanes:], b.Data[(j+row)*b.Stride+l+i:][:min(s.lanes, k-i)])
 		}
-		s.transposeStrip(&buffer.b[i*width+at], &square[0], s.lanes, 1)
+		s.transposeStrip(&buffer.b[2*i*s.lanes+at], &buffer.square[0], s.lanes, 1)
 	}
 }
 

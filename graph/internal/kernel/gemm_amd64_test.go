@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -213,14 +214,17 @@ func TestGODEBUGIsHeard(t *testing.T) {
 	}
 }
 
-func BenchmarkMicrokernels(b *testing.B) {
-	for name, kernels := range gemmSets() {
+// BenchmarkInstructionSets is BenchmarkGemm with each instruction set in turn, and with gonum.
+func BenchmarkInstructionSets(b *testing.B) {
+	was := gemmBest
+	defer func() { gemmBest = was }()
+	sets := gemmSets()
+	sets["gonum"] = nil
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		gemmBest = sets[name]
 		b.Run(name, func(b *testing.B) {
-			was := gemmBest
-			gemmBest = kernels
-			defer func() { gemmBest = was }()
-			BenchmarkGemm(b)
-			BenchmarkPeak(b)
+			b.Run("Gemm", BenchmarkGemm)
+			b.Run("Peak", BenchmarkPeak)
 		})
 	}
 }

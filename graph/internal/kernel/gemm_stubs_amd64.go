@@ -19,6 +19,11 @@ func colsAVX512(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d
 //go:noescape
 func wideAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
 
+// The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
+//
+//go:noescape
+func dotsAVX512(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
+
 // k rows of 2 vectors each, ld apart → one behind the other.
 //
 //go:noescape
@@ -46,6 +51,11 @@ func colsAVX2(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *
 //
 //go:noescape
 func wideAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
+
+// The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
+//
+//go:noescape
+func dotsAVX2(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
 
 // k rows of 2 vectors each, ld apart → one behind the other.
 //

@@ -18,16 +18,16 @@ type vectors struct {
 	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ and 0 at the ends, and
 	// between them the denormal numbers, whose last place is 2⁻¹⁴⁹.
 	exp func(y, x []float32, shift, scale float32)
-	// y = x·Φ(x) within 4 units in the last place of a normal result; −∞ gives 0.
+	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); −∞ gives 0.
 	gelu func(y, x []float32)
-	// dx = dy∘(Φ(x) + x·φ(x)) within 2.5e-7·|dy|.
+	// dx = dy∘(Φ(x) + x·φ(x)) within 2e-7·|dy|, up to rounding the product.
 	geluBackward func(dx, x, dy []float32)
-	// y = ½x(1 + tanh u) within 2.5e-7·max(1, |y|); −∞ gives 0.
+	// y = ½x(1 + tanh u) within 1.5e-7·max(1, |y|); −∞ gives 0.
 	geluTanh func(y, x []float32)
-	// dx = dy∘dy/dx of it within 2.5e-7·|dy|.
+	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
 	geluTanhBackward func(dx, x, dy []float32)
-	// x ← e^(x+mask−max)/Σ in every row, within 6u of the weight and 2⁻¹²⁵ of 1, apart from the rounding of x+mask;
-	// exactly 0 where the mask is −∞.
+	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below the
+	// largest, or 2⁻¹⁴⁸; 0 where the mask is −∞, whatever x is there.
 	softmax func(x, mask []float32, cols, rows int)
 	// d ← p∘(d − Σ p∘d)·scale in every row, within (5 + cols/16)u·max |d|·scale of p.
 	softmaxBackward func(d, p []float32, cols, rows int, scale float32)

@@ -377,9 +377,8 @@ loop1:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -392,8 +391,8 @@ loop1:
 	VFMADD213PS numbersAVX2<>+1024(SB), Y6, Y2
 	VFMADD213PS numbersAVX2<>+1056(SB), Y6, Y2
 	VMAXPS Y0, Y7, Y0
-	VMULPS Y2, Y3, Y3
-	VFNMADD231PS Y3, Y1, Y0
+	VMULPS Y2, Y1, Y2
+	VFNMADD231PS Y2, Y3, Y0
 	VMOVUPS Y0, 0(DI)(AX*1)
 	VMOVUPS 32(SI)(AX*1), Y0
 	VANDPS numbersAVX2<>+384(SB), Y0, Y4
@@ -423,9 +422,8 @@ loop1:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -438,8 +436,8 @@ loop1:
 	VFMADD213PS numbersAVX2<>+1024(SB), Y6, Y2
 	VFMADD213PS numbersAVX2<>+1056(SB), Y6, Y2
 	VMAXPS Y0, Y7, Y0
-	VMULPS Y2, Y3, Y3
-	VFNMADD231PS Y3, Y1, Y0
+	VMULPS Y2, Y1, Y2
+	VFNMADD231PS Y2, Y3, Y0
 	VMOVUPS Y0, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
@@ -480,9 +478,8 @@ tail2:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -495,8 +492,8 @@ tail2:
 	VFMADD213PS numbersAVX2<>+1024(SB), Y6, Y2
 	VFMADD213PS numbersAVX2<>+1056(SB), Y6, Y2
 	VMAXPS Y0, Y7, Y0
-	VMULPS Y2, Y3, Y3
-	VFNMADD231PS Y3, Y1, Y0
+	VMULPS Y2, Y1, Y2
+	VFNMADD231PS Y2, Y3, Y0
 	VMASKMOVPS Y0, Y15, 0(DI)(AX*1)
 	VMOVUPS 32(R12), Y15
 	VMASKMOVPS 32(SI)(AX*1), Y15, Y0
@@ -527,9 +524,8 @@ tail2:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -542,8 +538,8 @@ tail2:
 	VFMADD213PS numbersAVX2<>+1024(SB), Y6, Y2
 	VFMADD213PS numbersAVX2<>+1056(SB), Y6, Y2
 	VMAXPS Y0, Y7, Y0
-	VMULPS Y2, Y3, Y3
-	VFNMADD231PS Y3, Y1, Y0
+	VMULPS Y2, Y1, Y2
+	VFNMADD231PS Y2, Y3, Y0
 	VMASKMOVPS Y0, Y15, 32(DI)(AX*1)
 done3:
 	VZEROUPPER
@@ -587,9 +583,8 @@ loop1:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -637,9 +632,8 @@ loop1:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -698,9 +692,8 @@ tail2:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -749,9 +742,8 @@ tail2:
 	VPSLLD $23, Y2, Y2
 	VPADDD numbersAVX2<>+352(SB), Y2, Y2
 	VMULPS Y2, Y3, Y3
-	VMOVUPS numbersAVX2<>+352(SB), Y4
-	VMOVAPS Y4, Y6
-	VFMADD231PS numbersAVX2<>+736(SB), Y1, Y6
+	VADDPS numbersAVX2<>+736(SB), Y1, Y6
+	VMOVUPS numbersAVX2<>+736(SB), Y4
 	VDIVPS Y6, Y4, Y6
 	VMOVUPS numbersAVX2<>+768(SB), Y2
 	VFMADD213PS numbersAVX2<>+800(SB), Y6, Y2
@@ -2689,50 +2681,50 @@ DATA numbersAVX2<>+704(SB)/8, $0xbf000000bf000000
 DATA numbersAVX2<>+712(SB)/8, $0xbf000000bf000000
 DATA numbersAVX2<>+720(SB)/8, $0xbf000000bf000000
 DATA numbersAVX2<>+728(SB)/8, $0xbf000000bf000000
-DATA numbersAVX2<>+736(SB)/8, $0x3e851eb83e851eb8
-DATA numbersAVX2<>+744(SB)/8, $0x3e851eb83e851eb8
-DATA numbersAVX2<>+752(SB)/8, $0x3e851eb83e851eb8
-DATA numbersAVX2<>+760(SB)/8, $0x3e851eb83e851eb8
-DATA numbersAVX2<>+768(SB)/8, $0x3d0af6533d0af653
-DATA numbersAVX2<>+776(SB)/8, $0x3d0af6533d0af653
-DATA numbersAVX2<>+784(SB)/8, $0x3d0af6533d0af653
-DATA numbersAVX2<>+792(SB)/8, $0x3d0af6533d0af653
-DATA numbersAVX2<>+800(SB)/8, $0xbe2e9cacbe2e9cac
-DATA numbersAVX2<>+808(SB)/8, $0xbe2e9cacbe2e9cac
-DATA numbersAVX2<>+816(SB)/8, $0xbe2e9cacbe2e9cac
-DATA numbersAVX2<>+824(SB)/8, $0xbe2e9cacbe2e9cac
-DATA numbersAVX2<>+832(SB)/8, $0x3e94fbe03e94fbe0
-DATA numbersAVX2<>+840(SB)/8, $0x3e94fbe03e94fbe0
-DATA numbersAVX2<>+848(SB)/8, $0x3e94fbe03e94fbe0
-DATA numbersAVX2<>+856(SB)/8, $0x3e94fbe03e94fbe0
-DATA numbersAVX2<>+864(SB)/8, $0xbe4da229be4da229
-DATA numbersAVX2<>+872(SB)/8, $0xbe4da229be4da229
-DATA numbersAVX2<>+880(SB)/8, $0xbe4da229be4da229
-DATA numbersAVX2<>+888(SB)/8, $0xbe4da229be4da229
-DATA numbersAVX2<>+896(SB)/8, $0x3e4cec383e4cec38
-DATA numbersAVX2<>+904(SB)/8, $0x3e4cec383e4cec38
-DATA numbersAVX2<>+912(SB)/8, $0x3e4cec383e4cec38
-DATA numbersAVX2<>+920(SB)/8, $0x3e4cec383e4cec38
-DATA numbersAVX2<>+928(SB)/8, $0x3cffa45a3cffa45a
-DATA numbersAVX2<>+936(SB)/8, $0x3cffa45a3cffa45a
-DATA numbersAVX2<>+944(SB)/8, $0x3cffa45a3cffa45a
-DATA numbersAVX2<>+952(SB)/8, $0x3cffa45a3cffa45a
-DATA numbersAVX2<>+960(SB)/8, $0x3de038213de03821
-DATA numbersAVX2<>+968(SB)/8, $0x3de038213de03821
-DATA numbersAVX2<>+976(SB)/8, $0x3de038213de03821
-DATA numbersAVX2<>+984(SB)/8, $0x3de038213de03821
-DATA numbersAVX2<>+992(SB)/8, $0x3dd050203dd05020
-DATA numbersAVX2<>+1000(SB)/8, $0x3dd050203dd05020
-DATA numbersAVX2<>+1008(SB)/8, $0x3dd050203dd05020
-DATA numbersAVX2<>+1016(SB)/8, $0x3dd050203dd05020
-DATA numbersAVX2<>+1024(SB)/8, $0x3dd4ccff3dd4ccff
-DATA numbersAVX2<>+1032(SB)/8, $0x3dd4ccff3dd4ccff
-DATA numbersAVX2<>+1040(SB)/8, $0x3dd4ccff3dd4ccff
-DATA numbersAVX2<>+1048(SB)/8, $0x3dd4ccff3dd4ccff
-DATA numbersAVX2<>+1056(SB)/8, $0xb6f07fb9b6f07fb9
-DATA numbersAVX2<>+1064(SB)/8, $0xb6f07fb9b6f07fb9
-DATA numbersAVX2<>+1072(SB)/8, $0xb6f07fb9b6f07fb9
-DATA numbersAVX2<>+1080(SB)/8, $0xb6f07fb9b6f07fb9
+DATA numbersAVX2<>+736(SB)/8, $0x4040000040400000
+DATA numbersAVX2<>+744(SB)/8, $0x4040000040400000
+DATA numbersAVX2<>+752(SB)/8, $0x4040000040400000
+DATA numbersAVX2<>+760(SB)/8, $0x4040000040400000
+DATA numbersAVX2<>+768(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersAVX2<>+776(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersAVX2<>+784(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersAVX2<>+792(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersAVX2<>+800(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersAVX2<>+808(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersAVX2<>+816(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersAVX2<>+824(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersAVX2<>+832(SB)/8, $0xbea381ebbea381eb
+DATA numbersAVX2<>+840(SB)/8, $0xbea381ebbea381eb
+DATA numbersAVX2<>+848(SB)/8, $0xbea381ebbea381eb
+DATA numbersAVX2<>+856(SB)/8, $0xbea381ebbea381eb
+DATA numbersAVX2<>+864(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersAVX2<>+872(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersAVX2<>+880(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersAVX2<>+888(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersAVX2<>+896(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersAVX2<>+904(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersAVX2<>+912(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersAVX2<>+920(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersAVX2<>+928(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersAVX2<>+936(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersAVX2<>+944(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersAVX2<>+952(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersAVX2<>+960(SB)/8, $0x3dd95b993dd95b99
+DATA numbersAVX2<>+968(SB)/8, $0x3dd95b993dd95b99
+DATA numbersAVX2<>+976(SB)/8, $0x3dd95b993dd95b99
+DATA numbersAVX2<>+984(SB)/8, $0x3dd95b993dd95b99
+DATA numbersAVX2<>+992(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersAVX2<>+1000(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersAVX2<>+1008(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersAVX2<>+1016(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersAVX2<>+1024(SB)/8, $0x3e0805923e080592
+DATA numbersAVX2<>+1032(SB)/8, $0x3e0805923e080592
+DATA numbersAVX2<>+1040(SB)/8, $0x3e0805923e080592
+DATA numbersAVX2<>+1048(SB)/8, $0x3e0805923e080592
+DATA numbersAVX2<>+1056(SB)/8, $0x36b2230236b22302
+DATA numbersAVX2<>+1064(SB)/8, $0x36b2230236b22302
+DATA numbersAVX2<>+1072(SB)/8, $0x36b2230236b22302
+DATA numbersAVX2<>+1080(SB)/8, $0x36b2230236b22302
 DATA numbersAVX2<>+1088(SB)/8, $0x3ecc422a3ecc422a
 DATA numbersAVX2<>+1096(SB)/8, $0x3ecc422a3ecc422a
 DATA numbersAVX2<>+1104(SB)/8, $0x3ecc422a3ecc422a

@@ -38,6 +38,7 @@ func Files() map[string][]byte {
 		g.product("rows", false)
 		g.product("cols", true)
 		g.row()
+		g.dots()
 		g.copyStrip()
 		g.transposeStrip()
 		g.peak()
@@ -63,6 +64,11 @@ func cols%[1]s(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d 
 //
 //go:noescape
 func wide%[1]s(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
+
+// The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
+//
+//go:noescape
+func dots%[1]s(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
 
 // k rows of 2 vectors each, ld apart → one behind the other.
 //
@@ -113,12 +119,12 @@ func (g *gen) zero(register string) {
 	g.op("%s %s, %[2]s, %[2]s", map[string]string{"Z": "VPXORD", "Y": "VXORPS"}[g.register], register)
 }
 
-// maskTable is 8 times −1 and 8 times 0: loaded from the right place, a mask of any length.
+// maskTable is 16 times −1 and 16 times 0: loaded from the right place, a mask of any length.
 func (g *gen) maskTable() {
-	for i := range 16 {
-		g.line("DATA mask%s<>+%d(SB)/4, $%d", g.name, 4*i, -(1 - i/8))
+	for i := range 32 {
+		g.line("DATA mask%s<>+%d(SB)/4, $%d", g.name, 4*i, -(1 - i/16))
 	}
-	g.line("GLOBL mask%s<>(SB), RODATA|NOPTR, $64", g.name)
+	g.line("GLOBL mask%s<>(SB), RODATA|NOPTR, $128", g.name)
 }
 
 // Registers of a product: DI c, R11 ldc, SI R8 R9 R10 a, DX lda, BX b, R13 ldb, R15 3·ldb, CX k, R12 m, AX anything.
@@ -366,7 +372,7 @@ func (g *gen) lastVector(label string, body func(mask string)) {
 	g.op("CMPQ CX, $%d", g.lanes)
 	g.op("JEQ %sfull", label)
 	g.op("NEGQ CX")
-	g.op("LEAQ mask%s<>+%d(SB), BX", g.name, g.bytes())
+	g.op("LEAQ mask%s<>+64(SB), BX", g.name)
 	g.op("VMOVUPS (BX)(CX*4), %s", g.reg(1))
 	body(g.reg(1))
 	g.op("JMP %send", label)
@@ -420,6 +426,123 @@ func (g *gen) row() {
 	}
 	g.op("VZEROUPPER")
 	g.op("RET")
+}
+
+// dots is the product of a single row with a matrix stored by columns. A sum has 16 parts, whatever the vectors' length:
+// part i has the terms i, i+16, …; halves are added to halves until one number is left.
+func (g *gen) dots() {
+	g.line("\n// func dots%s(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)", g.name)
+	g.line("TEXT ·dots%s(SB), NOSPLIT, $0-60", g.name)
+	for _, arg := range []string{"c+0(FP), DI", "b+16(FP), DX", "ldb+24(FP), R13", "d+32(FP), R11", "n+48(FP), R12", "k+40(FP), CX"} {
+		g.op("MOVQ %s", arg)
+	}
+	g.op("SHLQ $2, R13")
+	g.op("LEAQ (R13)(R13*2), R15")
+	g.op("ANDQ $15, CX")
+	parts := 16 / g.lanes
+	if g.mask == "" {
+		g.op("NEGQ CX")
+		g.op("LEAQ mask%s<>+64(SB), AX", g.name)
+		for part := range parts {
+			g.op("VMOVUPS %d(AX)(CX*4), %s", part*g.bytes(), g.reg(g.count-1-part))
+		}
+	} else {
+		g.setMask()
+	}
+	g.op("VMOVSS alpha+56(FP), X13")
+	for i, height := range []int{8 / parts, 1} {
+		next := []string{"single", "done"}[i]
+		g.line("%s:", []string{"several", "single"}[i])
+		g.op("CMPQ R12, $%d", height)
+		g.op("JLT %s", next)
+		g.someDots([]string{"several", "single"}[i], height, parts)
+		g.op("SUBQ $%d, R12", height)
+		g.op("JMP %s", []string{"several", "single"}[i])
+	}
+	g.line("done:")
+	g.op("VZEROUPPER")
+	g.op("RET")
+}
+
+// someDots are height sums: registers 0 … height·parts−1, then parts of a, then one for rows of b.
+func (g *gen) someDots(label string, height, parts int) {
+	for i := range height * parts {
+		g.zero(g.reg(i))
+	}
+	a, row := height*parts, height*parts+parts
+	g.op("MOVQ DX, BX")
+	g.op("MOVQ a+8(FP), SI")
+	g.op("LEAQ (BX)(R13*4), R8")
+	address := func(i, part int) string {
+		return fmt.Sprintf("%d(%s)%s", part*g.bytes(), []string{"BX", "R8"}[i/4], []string{"", "(R13*1)", "(R13*2)", "(R15*1)"}[i%4])
+	}
+	g.op("MOVQ k+40(FP), CX")
+	g.op("SUBQ $16, CX")
+	g.op("JLT %stail", label)
+	g.line("%sloop:", label)
+	for part := range parts {
+		g.op("VMOVUPS %d(SI), %s", part*g.bytes(), g.reg(a+part))
+	}
+	for i := range height {
+		for part := range parts {
+			g.op("VFMADD231PS %s, %s, %s", address(i, part), g.reg(a+part), g.reg(i*parts+part))
+		}
+	}
+	for _, pointer := range []string{"SI", "BX", "R8"} {
+		g.op("ADDQ $64, %s", pointer)
+	}
+	g.op("SUBQ $16, CX")
+	g.op("JGE %sloop", label)
+	g.line("%stail:", label)
+	g.op("ADDQ $16, CX")
+	g.op("JEQ %ssum", label)
+	load := func(from string, part int, to string) {
+		if g.mask != "" {
+			g.op("VMOVUPS.Z %s, %s, %s", from, g.mask, to)
+		} else {
+			g.op("VMASKMOVPS %s, %s, %s", from, g.reg(g.count-1-part), to)
+		}
+	}
+	for part := range parts {
+		load(fmt.Sprintf("%d(SI)", part*g.bytes()), part, g.reg(a+part))
+	}
+	for i := range height {
+		for part := range parts {
+			load(address(i, part), part, g.reg(row))
+			g.op("VFMADD231PS %s, %s, %s", g.reg(row), g.reg(a+part), g.reg(i*parts+part))
+		}
+	}
+	g.line("%ssum:", label)
+	for i := range height {
+		g.fold(i*parts, row)
+		g.op("VMULSS X13, X%d, X%[1]d", i*parts)
+	}
+	g.op("TESTQ R11, R11")
+	g.op("JEQ %sstore", label)
+	for i := range height {
+		g.op("VADDSS %d(R11), X%d, X%[2]d", 4*i, i*parts)
+	}
+	g.op("ADDQ $%d, R11", 4*height)
+	g.line("%sstore:", label)
+	for i := range height {
+		g.op("VMOVSS X%d, %d(DI)", i*parts, 4*i)
+		g.op("ADDQ R13, DX")
+	}
+	g.op("ADDQ $%d, DI", 4*height)
+}
+
+// fold adds 16 numbers, from register i on, into the first.
+func (g *gen) fold(i, free int) {
+	if g.lanes == 16 {
+		g.op("VEXTRACTF64X4 $1, Z%d, Y%d", i, free)
+	} else {
+		free = i + 1
+	}
+	g.op("VADDPS Y%d, Y%d, Y%[2]d", free, i)
+	g.op("VEXTRACTF128 $1, Y%d, X%d", i, free)
+	g.op("VADDPS X%d, X%d, X%[2]d", free, i)
+	g.op("VHADDPS X%d, X%[1]d, X%[1]d", i)
+	g.op("VHADDPS X%d, X%[1]d, X%[1]d", i)
 }
 
 func (g *gen) copyStrip() {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pkg/errors"
+)
+
+// sameRun checks that two runs ended alike: every file of the newest checkpoint, and the metrics.
+func sameRun(t *testing.T, got, want string) {
+	t.Helper()
+	a, err := checkpoint.Load(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := checkpoint.Load(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Step != b.Step {
+		t.Errorf("ended at step %d, want %d", a.Step, b.Step)
+	}
+	for _, name := range []string{"model.safetensors", "optimizer.safetensors", "state.json", "config.json", "tokenizer.json"} {
+		x, err := a.File(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := b.File(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = bytes.ReplaceAll(x, []byte(got), []byte(want)) // state.json has out_dir
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s differs from the undisturbed run's", name)
+		}
+	}
+	if diff := cmp.Diff(lines(t, want), lines(t, got)); diff != "" {
+		t.Errorf("metrics.jsonl (-undisturbed +resumed):\n%s", diff)
+	}
+}
+
+// A signal saves after the current step and ends the program with 128 + its number; -resume then goes on as if nothing
+// had happened.
+func TestSignals(t *testing.T) {
+	accumulate := "40"
+	if testing.Short() {
+		accumulate = "10"
+	}
+	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "7", "-gradient_accumulation_steps", accumulate}
+	whole := t.TempDir()
+	mustDo(t, small(t, whole, long...)...)
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		dir := t.TempDir()
+		args := small(t, dir, long...)
+		cmd, out, complaint := start(t, nil, args...)
+		waitFor(t, out, "step 5/60")
+		cmd.Process.Signal(signal)
+		begin := time.Now()
+		cmd.Wait()
+		if took := time.Since(begin); took > 5*time.Second {
+			t.Errorf("%v: took %v to stop", signal, took)
+		}
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Fatalf("%v: exit status %d, want %d: %s", signal, got, code, complaint)
+		}
+		cp, err := checkpoint.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cp.Step < 5 || cp.Step >= 60 || !strings.Contains(complaint.String(), fmt.Sprintf("saved at step %d, go on with -resume", cp.Step)) {
+			t.Errorf("%v: saved at step %d, said %q", signal, cp.Step, complaint)
+		}
+		mustDo(t, append(args, "-resume")...)
+		sameRun(t, dir, whole)
+	}
+}
+
+// The second signal does not wait for the step to end.
+func TestSecondSignal(t *testing.T) {
+	dir := t.TempDir()
+	cmd, out, _ := start(t, nil, small(t, dir, "-gradient_accumulation_steps", "10000000")...)
+	waitFor(t, out, "step 0:")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := checkpoint.Load(dir); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	time.Sleep(200 * time.Millisecond) // into the endless first step
+	cmd.Process.Signal(syscall.SIGINT)
+	time.Sleep(50 * time.Millisecond)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal("one signal ended a step:", err)
+	}
+	begin := time.Now()
+	cmd.Wait()
+	if got, took := cmd.ProcessState.ExitCode(), time.Since(begin); got != 143 || took > 2*time.Second {
+		t.Errorf("exit status %d after %v, want 143 at once", got, took)
+	}
+	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 0 {
+		t.Errorf("the checkpoint of step 0 is gone: %v", err)
+	}
+}
+
+// interrupter ends a context when the given line is written.
+type interrupter struct {
+	cancel  context.CancelCauseFunc
+	left    int
+	written bytes.Buffer
+}
+
+func (w *interrupter) Write(p []byte) (int, error) {
+	if w.left -= bytes.Count(p, []byte("\n")); w.left <= 0 {
+		w.cancel(interrupt{syscall.SIGINT})
+	}
+	return w.written.Write(p)
+}
+
+// Wherever it is interrupted, between steps, before or after an evaluation, at the end, -resume goes on as if it had not.
+func TestInterruptedAnywhere(t *testing.T) {
+	whole := t.TempDir()
+	count := strings.Count(mustDo(t, small(t, whole)...), "\n")
+	each := 1
+	if testing.Short() {
+		each = 5
+	}
+	for i := 1; i < count; i += each {
+		dir := t.TempDir()
+		args := small(t, dir)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := &interrupter{cancel: cancel, left: i}
+		err := run(ctx, args, w, io.Discard)
+		var caught interrupt
+		if !errors.As(err, &caught) && !strings.HasSuffix(w.written.String(), "tok/s\n") {
+			t.Errorf("interrupted at line %d: %v", i, err)
+		}
+		mustDo(t, append(args, "-resume")...)
+		sameRun(t, dir, whole)
+	}
+}

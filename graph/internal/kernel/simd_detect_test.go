@@ -1,0 +1,47 @@
+package kernel
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// nameOf names a set of kernels.
+func nameOf(v *vectors) string {
+	for name, set := range vectorSets() {
+		if set == v {
+			return name
+		}
+	}
+	return "Go"
+}
+
+// TestGODEBUGChoosesTheInstructionSet runs the tests of this package again in processes whose processor is said to have
+// less than it has.
+func TestGODEBUGChoosesTheInstructionSet(t *testing.T) {
+	if want, child := os.LookupEnv("KERNEL_TEST_SET"); child {
+		if got := nameOf(vector); got != want {
+			t.Fatalf("kernels for %s, want %s", got, want)
+		}
+		return
+	}
+	sets := vectorSets()
+	if sets["AVX2"] == nil {
+		t.Skip("plain Go only")
+	}
+	if testing.Short() {
+		t.Skip("three more processes")
+	}
+	for godebug, want := range map[string]string{
+		"cpu.avx512f=off":              "AVX2",
+		"cpu.avx512dq=off":             "AVX2",
+		"cpu.avx512f=off,cpu.avx2=off": "Go",
+		"cpu.avx512f=off,cpu.fma=off":  "Go",
+	} {
+		c := exec.Command(os.Args[0], "-test.run=GODEBUG|GELU|Exp|LayerNorm|CrossEntropy|AdamW|SumSquares|SumRows|Scatter|Dropout|ReLU|Reductions|NaN|VectorRows")
+		c.Env = append(os.Environ(), "GODEBUG="+godebug, "KERNEL_TEST_SET="+want)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("GODEBUG=%s: %v\n%s", godebug, err, out)
+		}
+	}
+}
