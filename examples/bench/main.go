@@ -21,6 +21,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -66,6 +67,9 @@ func run() error {
 		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
 	}
 	c.Threads, c.Kernels = *threads, *kernels
+	if !c.Kernels {
+		graph.UseBLAS(c.Threads)
+	}
 	if *context > 0 {
 		c.BatchSize = max(1, c.BatchSize*c.BlockSize / *context)
 		c.BlockSize = *context

@@ -72,6 +72,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.sampleOnly {
 		return sampleOnly(ctx, c, o, stdout, stderr)
 	}
+	if !c.Kernels {
+		graph.UseBLAS(c.Threads)
+	}
 	source, err := corpus.Open(ctx, o.data, stderr)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // report tells what happens: a progress bar on a terminal, a line a step elsewhere, and the files of out_dir.
@@ -26,6 +27,7 @@ type report struct {
 	start   time.Time
 	from    int     // the step at which this process began
 	floor   float64 // nats per character of a text that knows
+	peak    float64 // GFLOP/s of this processor
 }
 
 func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, error) {
@@ -34,7 +36,7 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	if err != nil {
 		return nil, err
 	}
-	r := &report{out: out, config: c, metrics: m, start: time.Now(), from: t.Done, floor: source.Floor}
+	r := &report{out: out, config: c, metrics: m, start: time.Now(), from: t.Done, floor: source.Floor, peak: graph.Peak(c.Threads)}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		r.bar = progressbar.NewOptions(c.MaxIters, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(20),
 			progressbar.OptionClearOnFinish(), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond))
@@ -67,8 +69,8 @@ func (r *report) step(p gpt.Progress) error {
 	gflops := p.FLOP / p.Took.Seconds() / 1e9
 	done := p.Step - r.from
 	eta := time.Duration(float64(time.Since(r.start)) / float64(done) * float64(r.config.MaxIters-p.Step)).Round(time.Second)
-	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s | %s tok/s | eta %s",
-		p.Loss, p.Norm, p.LR, ms, gflops, thousands(int(speed)), eta)
+	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s, %.0f%% of peak | %s tok/s | eta %s",
+		p.Loss, p.Norm, p.LR, ms, gflops, 100*gflops/r.peak, thousands(int(speed)), eta)
 	if r.bar != nil {
 		r.bar.Describe(line)
 		if err := r.bar.Set(p.Step); err != nil {

@@ -12,11 +12,11 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
 	rate := T(o.LR / (1 - math.Pow(o.Beta1, float64(t))))
 	root := T(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
 	keep, eps, s := T(1-o.LR*o.Decay), T(o.Eps), T(scale)
+	c := &[...]float32{float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2), float32(keep), float32(rate), float32(root), float32(eps)}
 	p.Range(len(w), grain, func(from, to int) {
 		w, dw, m, v := w[from:to], dw[from:to], m[from:to], v[from:to]
 		if fast := vectorsOf[T](); fast != nil {
-			c := [...]float32{float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2), float32(keep), float32(rate), float32(root), float32(eps)}
-			fast.adamW(single(w), single(dw), single(m), single(v), &c)
+			fast.adamW(single(w), single(dw), single(m), single(v), c)
 			return
 		}
 		for i, g := range dw {

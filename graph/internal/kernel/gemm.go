@@ -30,7 +30,7 @@ func (m Matrix[T]) from(i, j int) Matrix[T] {
 // Gemm computes c = alpha·a·b + beta·c for a (m, k), b (k, n), c (m, n), chunk by chunk on the pool's threads. With
 // beta = 0, c is not read. c must not be transposed.
 //
-// The products of an entry are added in an order that depends on k alone.
+// The products of an entry are added in an order that depends on k alone, and on whether m is 1 and b transposed.
 func Gemm[T Float](p *Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
 	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
 	if beta != 0 {
@@ -89,15 +89,16 @@ func (g *product[T]) spread(p *Pool) {
 
 // chunk is the size of the part of c that a thread computes at a time: with many rows, so that packing b costs little,
 // with few operations, so that a thread that the system has stopped holds up little, and enough chunks for all threads.
-// 12 and 32 are multiples of the height and width of every tile.
+// 12 and 32 are multiples of the height and width of every tile; a single row is taken 128 columns at a time.
 func chunk(m, n, k, threads int) (rows, cols int) {
-	const tall, wide, narrow, enough = 384, 128, 32, 8 << 20
-	for cols = wide; cols > narrow && 2*min(m, tall)*cols*k > enough; {
+	const tall, wide, narrow, operations = 384, 128, 32, 8 << 20
+	parts, enough := (m+tall-1)/tall, 3*threads
+	for cols = wide; m > 1 && cols > narrow && (2*min(m, tall)*cols*k > operations || parts*((n+cols-1)/cols) < enough); {
 		cols /= 2
 	}
-	for parts := (m + tall - 1) / tall; ; parts++ {
+	for ; ; parts++ {
 		rows = (m + 12*parts - 1) / (12 * parts) * 12
-		if rows <= 96 || parts*((n+cols-1)/cols) >= 3*threads {
+		if rows <= 96 || parts*((n+cols-1)/cols) >= enough {
 			return rows, cols
 		}
 	}

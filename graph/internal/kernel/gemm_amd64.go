@@ -2,11 +2,7 @@
 
 package kernel
 
-import (
-	"sync"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 //go:generate go run ./gen/gemm
 
@@ -47,23 +43,8 @@ func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
 	return true
 }
 
-const (
-	depthMax  = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
-	packedMax = 96  // columns of a that are copied at a time: a multiple of every tile's height
-)
-
-// A panel is what one thread packs operands into.
-type panel struct {
-	b      [2 * 16 * depthMax]float32 // a strip of b: k rows of two vectors
-	a      [packedMax * depthMax]float32
-	square [16 * 16]float32
-}
-
-// panels are kept between products: a loop that multiplies allocates nothing once every thread has one.
-var panels = sync.Pool{New: func() any { return new(panel) }}
-
-// depth splits k evenly into blocks of at most depthMax. The order in which an entry's products are added depends on
-// this alone, so neither on the instruction set nor on how c was split.
+// depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:
+// neither the instruction set nor how c was split shows in a bit of the result.
 func depth(k int) int {
 	blocks := max(1, (k+depthMax-1)/depthMax)
 	return ((k+blocks-1)/blocks + 15) &^ 15
@@ -148,41 +129,6 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a *float32, ld
 // directRows is the number of rows of a for which copying a strip of b costs more than it saves.
 const directRows = 4
 
-// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row. What stands behind the n-th column
-// is multiplied too, but never stored.
-func (s *microkernels) pack(buffer *panel, b Matrix[float32], l, j, k, n int) {
-	width := 2 * s.lanes
-	switch {
-	case b.Trans:
-		s.packTransposed(buffer, b, l, j, k, min(n, s.lanes), 0)
-		if n > s.lanes {
-			s.packTransposed(buffer, b, l, j+s.lanes, k, n-s.lanes, s.lanes)
-		}
-	case n == width:
-		s.copyStrip(&buffer.b[0], b.pointer(l, j), b.Stride, k)
-	default:
-		for i := range k {
-			copy(buffer.b[i*width:], b.Data[(l+i)*b.Stride+j:][:n])
-		}
-	}
-}
-
-// packTransposed packs n columns of b that are stored as rows to one vector of the strip, from column at on. Squares
-// that b does not fill go through the buffer's.
-func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k, n, at int) {
-	full := 0
-	if n == s.lanes {
-		full = k / s.lanes
-		s.transposeStrip(&buffer.b[at], b.pointer(l, j), b.Stride, full)
-	}
-	for i := full * s.lanes; i < k; i += s.lanes {
-		for row := range n {
-			copy(buffer.square[row*s.lanes:], b.Data[(j+row)*b.Stride+l+i:][:min(s.lanes, k-i)])
-		}
-		s.transposeStrip(&buffer.b[2*i*s.lanes+at], &buffer.square[0], s.lanes, 1)
-	}
-}
-
 // pointer is the address of entry (i, j).
 func (m *Matrix[T]) pointer(i, j int) *T {
 	if m.Trans {
@@ -196,20 +142,4 @@ func (m *Matrix[T]) pointerOrNil(i, j int) *T {
 		return nil
 	}
 	return m.pointer(i, j)
-}
-
-// peakLoop does n times peakOps operations.
-func peakLoop(n int) {
-	if gemmBest == nil {
-		plainPeakLoop(n)
-		return
-	}
-	gemmBest.peak(n)
-}
-
-func peakOps() float64 {
-	if gemmBest == nil {
-		return plainPeakOps
-	}
-	return float64(2 * 24 * gemmBest.lanes)
 }

@@ -4,7 +4,3 @@ package kernel
 
 // microkernelTile tells that there is no assembly.
 func microkernelTile(*product[float32], int, int, int, int) bool { return false }
-
-func peakLoop(n int) { plainPeakLoop(n) }
-
-func peakOps() float64 { return plainPeakOps }

@@ -119,7 +119,7 @@ func TestSgemvClearsTooMuch(t *testing.T) {
 	y := []float32{sentinel, sentinel, sentinel, sentinel}
 	gonum.Implementation{}.Sgemv(blas.Trans, 1, 2, 1, []float32{1, 2}, 2, []float32{1}, 1, 0, y, 1)
 	if y[2] == sentinel && y[3] == sentinel {
-		t.Log("gonum keeps to the result's length: gemmTile could call Sgemv for a single row")
+		t.Log("gonum keeps to the result's length: gonumTile could call Sgemv for a single row")
 	}
 	c := []float32{sentinel, sentinel, sentinel, sentinel}
 	GemmSerial(1, 2, 1, 1, Mat([]float32{1}, 1), Mat([]float32{1, 2}, 2), 0, Mat(c, 4))

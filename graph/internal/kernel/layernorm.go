@@ -9,6 +9,9 @@ func rowGrain(d int) int { return max(1, grain/d) }
 // μ and 1/σ of every row in mean and inv (n) for the backward pass.
 func LayerNorm[T Float](p *Pool, y, x, w, b, mean, inv []T, eps float64) {
 	d := len(w)
+	if b != nil {
+		b = b[:d]
+	}
 	p.Range(len(inv), rowGrain(d), func(from, to int) {
 		if fast := vectorsOf[T](); fast != nil {
 			fast.layerNorm(single(y[from*d:to*d]), single(x[from*d:to*d]), single(w), single(b), single(mean[from:to]), single(inv[from:to]), 1/float32(d), float32(eps))

@@ -1,6 +1,6 @@
 package kernel
 
-//go:generate go run ./gen/elementwise .
+//go:generate go run ./gen/elementwise
 
 // vectors is a set of float32 kernels in vector instructions. Each does the same operations on the same lanes whatever
 // the instruction set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector

@@ -55,7 +55,11 @@ func runAll(v *vectors, n int, numbers func(rng *rand.Rand, n int) []float32, pu
 	pointwise("gelu", v.gelu)
 	pointwise("geluTanh", v.geluTanh)
 	pointwise("dropout", func(y, x []float32) { v.dropout(y, x, 5, entryStep, 1<<51, 1.25) })
-	binary := func(name string, f func(z, x, y []float32)) { x, y, z := in(n), in(n), out(n); f(z, x, y); keep(name, z) }
+	binary := func(name string, f func(z, x, y []float32)) {
+		x, y, z := in(n), in(n), out(n)
+		f(z, x, y)
+		keep(name, z)
+	}
 	binary("add", v.add)
 	binary("reluBackward", v.reluBackward)
 	binary("geluBackward", v.geluBackward)

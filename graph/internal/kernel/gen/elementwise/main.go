@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"go/format"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -132,7 +131,7 @@ func main() {
 	out, err := files()
 	if err == nil {
 		for name, text := range out {
-			if err = os.WriteFile(filepath.Join(os.Args[1], name), []byte(text), 0o644); err != nil {
+			if err = os.WriteFile(name, []byte(text), 0o644); err != nil {
 				break
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 // TestCurrent: the committed files are what the generator writes.
 func TestCurrent(t *testing.T) {
-	for name, want := range Files() {
+	for name, want := range files() {
 		got, err := os.ReadFile(filepath.Join("..", "..", name))
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,111 @@
+package main
+
+import "fmt"
+
+// each writes body for every half of the block.
+func (f *fn) each(body func()) {
+	for f.half = 0; f.half < block/f.lanes; f.half++ {
+		if f.tail && !f.wide() {
+			f.op("VMOVUPS", fmt.Sprintf("%d(R12)", f.half*f.lanes*bytes), fmt.Sprintf("Y%d", tailMask))
+		}
+		body()
+	}
+	f.half = 0
+}
+
+// blocks writes a loop over count numbers, 16 at a time, the last block cut off by a mask. In it AX counts bytes.
+func (f *fn) blocks(count string, body func()) { f.wholeBlocks(count, func() { f.each(body) }) }
+
+func (f *fn) wholeBlocks(count string, body func()) {
+	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
+	f.op("XORQ", "AX", "AX")
+	f.op("MOVQ", count, "CX")
+	f.op("SHRQ", "$4", "CX")
+	f.op("JZ", tail)
+	f.mark(loop)
+	body()
+	f.op("ADDQ", fmt.Sprintf("$%d", block*bytes), "AX")
+	f.op("DECQ", "CX")
+	f.op("JNZ", loop)
+	f.mark(tail)
+	f.op("MOVQ", count, "CX")
+	f.op("ANDQ", fmt.Sprintf("$%d", block-1), "CX")
+	f.op("JZ", done)
+	if f.wide() {
+		f.op("MOVL", "$1", "R12")
+		f.op("SHLL", "CX", "R12")
+		f.op("DECL", "R12")
+		f.op("KMOVW", "R12", "K1")
+	} else { // the mask of 16 ones and 16 zeros, from where CX ones are left
+		f.op("LEAQ", f.pool.masks(), "R12")
+		f.op("SHLQ", "$2", "CX")
+		f.op("SUBQ", "CX", "R12")
+	}
+	f.tail = true
+	body()
+	f.tail = false
+	f.mark(done)
+}
+
+// at is the address of the present block of a slice.
+func (f *fn) at(pointer string) string {
+	return fmt.Sprintf("%d(%s)(AX*1)", f.half*f.lanes*bytes, pointer)
+}
+
+// load reads a block; the lanes behind the end of a slice are 0.
+func (f *fn) load(pointer string, v vec) {
+	switch {
+	case !f.tail:
+		f.op("VMOVUPS", f.at(pointer), v)
+	case f.wide():
+		f.op("VMOVUPS.Z", f.at(pointer), "K1", v)
+	default:
+		f.op("VMASKMOVPS", f.at(pointer), fmt.Sprintf("Y%d", tailMask), v)
+	}
+}
+
+// store writes a block, nothing behind the end of a slice.
+func (f *fn) store(v vec, pointer string) {
+	switch {
+	case !f.tail:
+		f.op("VMOVUPS", v, f.at(pointer))
+	case f.wide():
+		f.op("VMOVUPS", v, "K1", f.at(pointer))
+	default:
+		f.op("VMASKMOVPS", v, fmt.Sprintf("Y%d", tailMask), f.at(pointer))
+	}
+}
+
+// beyond sets the lanes behind the end of a slice to 0.
+func (f *fn) beyond(v vec) {
+	switch {
+	case !f.tail:
+	case f.wide():
+		f.op("VMOVAPS.Z", v, "K1", v)
+	default:
+		f.op("VANDPS", fmt.Sprintf("Y%d", tailMask), v, v)
+	}
+}
+
+// beyondIs sets the lanes behind the end of a slice to those of fill.
+func (f *fn) beyondIs(v, fill vec) {
+	switch {
+	case !f.tail:
+	case f.wide():
+		f.op("VBLENDMPS", v, fill, "K1", v)
+	default:
+		f.op("VBLENDVPS", fmt.Sprintf("Y%d", tailMask), v, fill, v)
+	}
+}
+
+// rows writes a loop for a general register that counts down from a parameter or register to 0.
+func (f *fn) rows(counter string, body func()) {
+	loop, done := f.label("row"), f.label("end")
+	f.op("TESTQ", counter, counter)
+	f.op("JZ", done)
+	f.mark(loop)
+	body()
+	f.op("DECQ", counter)
+	f.op("JNZ", loop)
+	f.mark(done)
+}

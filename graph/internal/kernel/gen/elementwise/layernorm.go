@@ -1,0 +1,130 @@
+package main
+
+import "fmt"
+
+// layerNorm: a first mean, then the mean and the variance of the distances from it, so that nothing large cancels.
+func layerNorm(f *fn) {
+	y, x, w, b := f.pointer("y_base"), f.pointer("x_base"), f.pointer("w_base"), f.pointer("b_base")
+	mean, inv, cols, rows := f.pointer("mean_base"), f.pointer("inv_base"), f.pointer("w_len"), f.pointer("inv_len")
+	share := f.spreadParam("share")
+	v, t, gain := f.temp(), f.temp(), f.temp()
+	mu, sum, squares := f.lasting(), f.lasting(), f.lasting()
+	low := func(v vec) string { return f.low("X", v) }
+	f.rows(rows, func() {
+		f.each(func() { f.set(mu, 0); f.set(sum, 0); f.set(squares, 0) })
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.op("VADDPS", v, mu, mu)
+		})
+		f.fold("VADD", mu, t)
+		f.op("VMULSS", low(share), low(mu), low(mu))
+		f.spread(mu)
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.op("VSUBPS", vec{mu[0], mu[0]}, v, v)
+			f.beyond(v)
+			f.op("VADDPS", v, sum, sum)
+			f.op("VFMADD231PS", v, v, squares)
+		})
+		f.fold("VADD", sum, t)
+		f.fold("VADD", squares, t)
+		f.op("VMULSS", low(share), low(sum), low(sum))
+		f.op("VMULSS", low(share), low(squares), low(squares))
+		f.op("VADDSS", low(sum), low(mu), low(mu))
+		f.op("VFNMADD231SS", low(sum), low(sum), low(squares))
+		f.set(t, 0)
+		f.op("VMAXSS", low(squares), low(t), low(squares)) // NaN stays
+		f.op("VADDSS", f.param("eps"), low(squares), low(squares))
+		f.op("VSQRTSS", low(squares), low(squares), low(squares))
+		f.set(t, number(1))
+		f.op("VDIVSS", low(squares), low(t), low(squares))
+		f.op("VMOVSS", low(mu), fmt.Sprintf("(%s)", mean))
+		f.op("VMOVSS", low(squares), fmt.Sprintf("(%s)", inv))
+		f.spread(mu)
+		f.spread(squares)
+		plain, done := f.label("plain"), f.label("done")
+		f.op("TESTQ", b, b)
+		f.op("JZ", plain)
+		for _, biased := range []bool{true, false} {
+			f.blocks(cols, func() {
+				f.load(x, v)
+				f.load(w, gain)
+				f.op("VSUBPS", vec{mu[0], mu[0]}, v, v)
+				f.op("VMULPS", vec{squares[0], squares[0]}, v, v)
+				if biased {
+					f.load(b, t)
+					f.op("VFMADD213PS", t, gain, v)
+				} else {
+					f.op("VMULPS", gain, v, v)
+				}
+				f.store(v, y)
+			})
+			if biased {
+				f.op("JMP", done)
+				f.mark(plain)
+			}
+		}
+		f.mark(done)
+		f.next(cols, y, x)
+		f.op("ADDQ", "$4", mean)
+		f.op("ADDQ", "$4", inv)
+	})
+}
+
+// layerNormBackward: dw += Σ dy∘x̂, db += Σ dy, dx = (g − share·Σ g − x̂∘share·Σ g∘x̂)/σ with g = dy∘w.
+func layerNormBackward(f *fn) {
+	dx, dw, db := f.pointer("dx_base"), f.pointer("dw_base"), f.pointer("db_base")
+	x, w, dy := f.pointer("x_base"), f.pointer("w_base"), f.pointer("dy_base")
+	mean, inv, cols, rows := f.pointer("mean_base"), f.pointer("inv_base"), f.pointer("w_len"), f.pointer("inv_len")
+	share := f.spreadParam("share")
+	mu, s := f.temp(), f.temp()
+	v, d, g, t := f.temp(), f.temp(), f.temp(), f.temp()
+	sum, project := f.lasting(), f.lasting()
+	f.rows(rows, func() {
+		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", mean), mu)
+		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", inv), s)
+		f.each(func() { f.set(sum, 0); f.set(project, 0) })
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.op("VSUBPS", mu, v, v)
+			f.op("VMULPS", s, v, v)
+			f.beyond(v)
+			f.load(dy, d)
+			f.load(w, g)
+			f.op("VMULPS", d, g, g)
+			f.op("VADDPS", g, sum, sum)
+			f.op("VFMADD231PS", v, g, project)
+			f.load(dw, t)
+			f.op("VFMADD231PS", v, d, t)
+			f.store(t, dw)
+			f.load(db, t)
+			f.op("VADDPS", d, t, t)
+			f.store(t, db)
+		})
+		skip := f.label("skip")
+		f.op("TESTQ", dx, dx)
+		f.op("JZ", skip)
+		for _, acc := range []vec{sum, project} {
+			f.fold("VADD", acc, t)
+			f.op("VMULSS", f.low("X", share), f.low("X", acc), f.low("X", acc))
+			f.spread(acc)
+		}
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.load(dy, d)
+			f.load(w, g)
+			f.op("VSUBPS", mu, v, v)
+			f.op("VMULPS", s, v, v)
+			f.op("VMULPS", d, g, g)
+			f.op("VSUBPS", vec{sum[0], sum[0]}, g, g)
+			f.op("VFNMADD231PS", vec{project[0], project[0]}, v, g)
+			f.op("VMULPS", s, g, g)
+			f.store(g, dx)
+		})
+		f.next(cols, dx)
+		f.mark(skip)
+		f.next(cols, x, dy)
+		f.op("ADDQ", "$4", mean)
+		f.op("ADDQ", "$4", inv)
+	})
+}

@@ -1,0 +1,155 @@
+package main
+
+import "fmt"
+
+// row is the product of a single row with a matrix as it lies, 8 vectors at a time: every line of b is read once.
+func (g *gen) row() {
+	const vectors, ahead = 8, 4 // 2⁴ rows ahead
+	args := []arg{{"c", "DI"}, {"a", "SI"}, {"lda", "DX"}, {"b", "BX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"alpha", ""}}
+	g.function("wide", "The same for one row of a and 8 vectors of columns.", args, func() {
+		g.inBytes("DX", "R13")
+		g.op("MOVQ R13, R8")
+		g.op("SHLQ $%d, R8", ahead)
+		for v := range vectors {
+			g.zero(g.reg(1 + v))
+		}
+		g.repeat("CX", func() {
+			g.op("VBROADCASTSS (SI), %s", g.reg(0))
+			for at := 0; at < vectors*g.bytes(); at += 64 {
+				g.op("PREFETCHT0 %d(BX)(R8*1)", at)
+			}
+			for v := range vectors {
+				g.op("VFMADD231PS %d(BX), %s, %s", v*g.bytes(), g.reg(0), g.reg(1+v))
+			}
+			g.op("ADDQ DX, SI")
+			g.op("ADDQ R13, BX")
+		})
+		g.op("VBROADCASTSS %s, %s", g.args["alpha"], g.reg(0))
+		for v := range vectors {
+			g.op("VMULPS %s, %s, %[2]s", g.reg(0), g.reg(1+v))
+		}
+		g.op("TESTQ R11, R11")
+		g.op("JEQ store")
+		for v := range vectors {
+			g.op("VADDPS %d(R11), %s, %[2]s", v*g.bytes(), g.reg(1+v))
+		}
+		g.line("store:")
+		for v := range vectors {
+			g.op("VMOVUPS %s, %d(DI)", g.reg(1+v), v*g.bytes())
+		}
+	})
+}
+
+// dots is the product of a single row with a matrix stored by columns. A sum has 16 parts, whatever the vectors' length:
+// part i has the terms i, i+16, …; halves are added to halves until one number is left.
+func (g *gen) dots() {
+	args := []arg{{"c", "DI"}, {"a", ""}, {"b", "DX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"n", "R12"}, {"alpha", ""}}
+	doc := "The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l]."
+	g.function("dots", doc, args, func() {
+		parts := 16 / g.lanes
+		g.inBytes("R13")
+		g.op("LEAQ (R13)(R13*2), R14")
+		g.op("ANDQ $15, CX")
+		if g.mask != "" {
+			g.maskRegister()
+		} else {
+			g.op("NEGQ CX")
+			g.op("LEAQ mask%s<>+64(SB), AX", g.name)
+			for part := range parts {
+				g.op("VMOVUPS %d(AX)(CX*4), %s", part*g.bytes(), g.reg(g.count-1-part))
+			}
+		}
+		g.op("VMOVSS %s, X13", g.args["alpha"])
+		labels := []string{"several", "single", "done"}
+		for i, height := range []int{8 / parts, 1} {
+			g.line("%s:", labels[i])
+			g.op("CMPQ R12, $%d", height)
+			g.op("JLT %s", labels[i+1])
+			g.someDots(labels[i], height, parts)
+			g.op("SUBQ $%d, R12", height)
+			g.op("JMP %s", labels[i])
+		}
+		g.line("done:")
+	})
+}
+
+// someDots are height sums: registers 0 … height·parts−1, then parts of a, then one for rows of b; X13 alpha.
+func (g *gen) someDots(label string, height, parts int) {
+	for i := range height * parts {
+		g.zero(g.reg(i))
+	}
+	a, row := height*parts, height*parts+parts
+	g.op("MOVQ DX, BX")
+	g.op("MOVQ %s, SI", g.args["a"])
+	g.op("LEAQ (BX)(R13*4), R8")
+	address := func(i, part int) string {
+		return fmt.Sprintf("%d(%s)%s", part*g.bytes(), []string{"BX", "R8"}[i/4], []string{"", "(R13*1)", "(R13*2)", "(R14*1)"}[i%4])
+	}
+	g.op("MOVQ %s, CX", g.args["k"])
+	g.op("SUBQ $16, CX")
+	g.op("JLT %stail", label)
+	g.line("%sloop:", label)
+	for part := range parts {
+		g.op("VMOVUPS %d(SI), %s", part*g.bytes(), g.reg(a+part))
+	}
+	for i := range height {
+		for part := range parts {
+			g.op("VFMADD231PS %s, %s, %s", address(i, part), g.reg(a+part), g.reg(i*parts+part))
+		}
+	}
+	for _, pointer := range []string{"SI", "BX", "R8"} {
+		g.op("ADDQ $64, %s", pointer)
+	}
+	g.op("SUBQ $16, CX")
+	g.op("JGE %sloop", label)
+	g.line("%stail:", label)
+	g.op("ADDQ $16, CX")
+	g.op("JEQ %ssum", label)
+	load := func(from string, part int, to string) {
+		if g.mask != "" {
+			g.op("VMOVUPS.Z %s, %s, %s", from, g.mask, to)
+		} else {
+			g.op("VMASKMOVPS %s, %s, %s", from, g.reg(g.count-1-part), to)
+		}
+	}
+	for part := range parts {
+		load(fmt.Sprintf("%d(SI)", part*g.bytes()), part, g.reg(a+part))
+	}
+	for i := range height {
+		for part := range parts {
+			load(address(i, part), part, g.reg(row))
+			g.op("VFMADD231PS %s, %s, %s", g.reg(row), g.reg(a+part), g.reg(i*parts+part))
+		}
+	}
+	g.line("%ssum:", label)
+	for i := range height {
+		g.fold(i*parts, row)
+		g.op("VMULSS X13, X%d, X%[1]d", i*parts)
+	}
+	g.op("TESTQ R11, R11")
+	g.op("JEQ %sstore", label)
+	for i := range height {
+		g.op("VADDSS %d(R11), X%d, X%[2]d", 4*i, i*parts)
+	}
+	g.op("ADDQ $%d, R11", 4*height)
+	g.line("%sstore:", label)
+	for i := range height {
+		g.op("VMOVSS X%d, %d(DI)", i*parts, 4*i)
+		g.op("ADDQ R13, DX")
+	}
+	g.op("ADDQ $%d, DI", 4*height)
+}
+
+// fold adds 16 numbers, from register i on, into the first.
+func (g *gen) fold(i, free int) {
+	if g.lanes == 16 {
+		g.op("VEXTRACTF64X4 $1, Z%d, Y%d", i, free)
+	} else {
+		free = i + 1
+	}
+	g.op("VADDPS Y%d, Y%d, Y%[2]d", free, i)
+	g.op("VEXTRACTF128 $1, Y%d, X%d", i, free)
+	g.op("VADDPS X%d, X%d, X%[2]d", free, i)
+	g.op("VHADDPS X%d, X%[1]d, X%[1]d", i)
+	g.op("VHADDPS X%d, X%[1]d, X%[1]d", i)
+}

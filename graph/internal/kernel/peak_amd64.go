@@ -1,0 +1,19 @@
+//go:build amd64 && !nosimd
+
+package kernel
+
+// peakLoop does n times peakOps operations.
+func peakLoop(n int) {
+	if gemmBest == nil {
+		plainPeakLoop(n)
+		return
+	}
+	gemmBest.peak(n)
+}
+
+func peakOps() float64 {
+	if gemmBest == nil {
+		return plainPeakOps
+	}
+	return float64(2 * 24 * gemmBest.lanes)
+}

@@ -1,0 +1,185 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func widened(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+const u = 0x1p-24 // half of the last place of 1
+
+// TestVectorRowsAreAccurate compares kernels of rows and sums with the same in float64.
+func TestVectorRowsAreAccurate(t *testing.T) {
+	const rows = 5
+	eachSet(t, func(t *testing.T, v *vectors) {
+		worst := map[string]float64{} // error over what is stated: at most 1
+		compare := func(name string, n int, got []float32, want []float64, allowed func(i int) float64) {
+			for i, w := range want {
+				e := math.Abs(float64(got[i])-w) / allowed(i)
+				if !(e <= worst[name]) {
+					worst[name] = e
+				}
+				if !(e <= 1) {
+					t.Errorf("%s, %d columns, entry %d: got %v, want %v ± %.2g", name, n, i, got[i], w, allowed(i))
+					return
+				}
+			}
+		}
+		for _, n := range lengths() {
+			if n == 0 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(n), 12))
+			blocks := float64((n + 15) / 16)
+
+			x, mask := random[float32](rng, rows*n), make([]float32, rows*n)
+			for i := range x {
+				x[i] *= 5
+				if rng.IntN(4) == 0 || i%n > i/n*n/rows {
+					mask[i] = float32(math.Inf(-1))
+				}
+			}
+			p, want, wideMask := append([]float32(nil), x...), widened(x), widened(mask)
+			v.softmax(p, mask, n, rows)
+			largest := make([]float64, rows)
+			for i := 0; i < len(x); i += n {
+				softmax(want[i:i+n], wideMask[i:i+n])
+				largest[i/n] = slices.Max(want[i : i+n])
+			}
+			compare("softmax", n, p, want, func(i int) float64 {
+				if want[i] == 0 {
+					return 0x1p-148
+				}
+				distance := math.Log(largest[i/n] / want[i]) // of the score from the largest
+				return (5+distance+blocks/8)*u*want[i] + 0x1p-148
+			})
+			for i, m := range mask {
+				if m != 0 && math.Float32bits(p[i]) != 0 {
+					t.Fatalf("softmax, %d columns, entry %d: %v behind the mask", n, i, p[i])
+				}
+			}
+
+			d := random[float32](rng, rows*n)
+			ds := append([]float32(nil), d...)
+			v.softmaxBackward(ds, p, n, rows, 0.3)
+			wide := widened(d)
+			softmaxBackward(wide, widened(p), n, 0.3)
+			clear(largest)
+			for i, v := range d {
+				largest[i/n] = max(largest[i/n], math.Abs(float64(v)))
+			}
+			compare("softmaxBackward", n, ds, wide, func(i int) float64 {
+				return (5+blocks)*u*largest[i/n]*float64(p[i])*0.3 + 0x1p-140
+			})
+
+			top, total := v.expSum(x[:n])
+			if top != slices.Max(x[:n]) {
+				t.Errorf("expSum, length %d: the largest is %v, want %v", n, top, slices.Max(x[:n]))
+			}
+			sum := 0.0
+			for _, v := range x[:n] {
+				sum += math.Exp(float64(v - top))
+			}
+			compare("expSum", n, []float32{float32(total / sum)}, []float64{1}, func(int) float64 { return 4 * u })
+
+			for i := range x { // far from 0, compared with the distances
+				x[i] = x[i]/5 + 10
+			}
+			y, w, b := make([]float32, rows*n), random[float32](rng, n), random[float32](rng, n)
+			mean, inv := make([]float32, rows), make([]float32, rows)
+			v.layerNorm(y, x, w, b, mean, inv, 1/float32(n), 1e-5)
+			wideY, wideMean, wideInv := make([]float64, rows*n), make([]float64, rows), make([]float64, rows)
+			LayerNorm(NewPool(1), wideY, widened(x), widened(w), widened(b), wideMean, wideInv, 1e-5)
+			compare("mean", n, mean, wideMean, func(i int) float64 { return 2 * u * math.Abs(wideMean[i]) })
+			if n > 1 { // of one entry the variance is 0, and its rounding errors count
+				compare("1/σ", n, inv, wideInv, func(i int) float64 { return (4 + blocks) * u * wideInv[i] })
+			}
+			compare("layerNorm", n, y, wideY, func(i int) float64 {
+				j, hat := i%n, math.Abs(float64(x[i])-wideMean[i/n])*wideInv[i/n]
+				return (8 + blocks) * u * (math.Abs(float64(w[j]))*(hat+10*wideInv[i/n]) + math.Abs(float64(b[j])))
+			})
+
+			dx, dw, db, dy := make([]float32, rows*n), make([]float32, n), make([]float32, n), random[float32](rng, rows*n)
+			v.layerNormBackward(dx, dw, db, x, w, dy, mean, inv, 1/float32(n))
+			wideDX, wideDW, wideDB := make([]float64, rows*n), make([]float64, n), make([]float64, n)
+			LayerNormBackward(NewPool(1), wideDX, wideDW, wideDB, widened(x), widened(w), widened(dy), widened(mean), widened(inv))
+			hat := func(i int) float64 { return math.Abs(float64((x[i] - mean[i/n]) * inv[i/n])) }
+			g, hats, size := make([]float64, rows), make([]float64, rows), make([]float64, n) // sums of absolute values
+			for i := range x {
+				v := math.Abs(float64(dy[i]*w[i%n])) / float64(n)
+				g[i/n] += v
+				hats[i/n] += v * hat(i)
+				size[i%n] += math.Abs(float64(dy[i])) * (1 + hat(i))
+			}
+			compare("dx", n, dx, wideDX, func(i int) float64 {
+				return (6 + blocks) * u * float64(inv[i/n]) * (math.Abs(float64(dy[i]*w[i%n])) + g[i/n] + hats[i/n]*hat(i))
+			})
+			compare("dw", n, dw, wideDW, func(i int) float64 { return (3 + rows) * u * size[i] })
+			compare("db", n, db, wideDB, func(i int) float64 { return rows * u * size[i] })
+
+			squares := 0.0
+			for _, v := range x {
+				squares += float64(v) * float64(v)
+			}
+			compare("sumSquares", n, []float32{float32(v.sumSquares(x)/squares - 1)}, []float64{0}, func(int) float64 { return 1e-12 })
+		}
+		t.Logf("errors over what is allowed: %.2v", worst)
+	})
+}
+
+// TestVectorLayerNormFarFromZero: the error of a first mean must not reach the variance.
+func TestVectorLayerNormFarFromZero(t *testing.T) {
+	const d = 4099
+	x := random[float32](rand.New(rand.NewPCG(15, 15)), d)
+	for i := range x {
+		x[i] += 3e4
+	}
+	eachSet(t, func(t *testing.T, _ *vectors) {
+		y, mean, inv := make([]float32, d), make([]float32, 1), make([]float32, 1)
+		LayerNorm(NewPool(1), y, x, ones[float32](d), nil, mean, inv, 1e-5)
+		wantY, wantMean, wantInv := make([]float64, d), make([]float64, 1), make([]float64, 1)
+		LayerNorm(NewPool(1), wantY, widened(x), ones[float64](d), nil, wantMean, wantInv, 1e-5)
+		if !(math.Abs(float64(inv[0])/wantInv[0]-1) <= 40*u) || !(math.Abs(float64(mean[0])/wantMean[0]-1) <= u) {
+			t.Errorf("mean %v, 1/σ %v, want %v, %v", mean, inv, wantMean, wantInv)
+		}
+		for i, want := range wantY {
+			if !(math.Abs(float64(y[i])-want) <= 3e4*u+40*u*math.Abs(want)) {
+				t.Fatalf("entry %d: got %v, want %v", i, y[i], want)
+			}
+		}
+	})
+}
+
+// TestSoftmaxSkipsWhatIsMasked, even if the score is no number; a row without any other entry is 0.
+func TestSoftmaxSkipsWhatIsMasked(t *testing.T) {
+	nan, inf, off := float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))
+	check := func(t *testing.T) {
+		const cols = 40
+		x, mask := make([]float32, 3*cols), make([]float32, 3*cols)
+		for i := range x {
+			if j := i % cols; i >= 2*cols || j == 3 || j > 25 {
+				x[i], mask[i] = []float32{nan, inf, 3e38}[i%3], off
+			}
+		}
+		softmaxRows(x, mask, cols)
+		for i, got := range x {
+			if want := 1. / 25; mask[i] == off && math.Float32bits(got) != 0 || mask[i] == 0 && !(math.Abs(float64(got)-want) <= 2*u*want) {
+				t.Fatalf("row %d, column %d: got %v", i/cols, i%cols, got)
+			}
+		}
+	}
+	eachSet(t, func(t *testing.T, _ *vectors) {
+		check(t)
+		vector = nil
+		check(t)
+	})
+}
