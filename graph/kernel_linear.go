@@ -55,14 +55,12 @@ func affine[T kernel.Float](p *kernel.Pool, in, out int, transposed bool) body[T
 		if transposed {
 			w = kernel.Mat(args[1], in).T()
 		}
-		var beta T
-		if len(args) > 2 { // y starts as the bias, so that no second pass adds it
-			for i := 0; i < len(y); i += out {
-				copy(y[i:i+out], args[2])
-			}
-			beta = 1
+		if len(args) == 2 {
+			kernel.Gemm(p, len(y)/out, out, in, 1, kernel.Mat(args[0], in), w, 0, kernel.Mat(y, out))
+			return nil
 		}
-		kernel.Gemm(p, len(y)/out, out, in, 1, kernel.Mat(args[0], in), w, beta, kernel.Mat(y, out))
+		bias := kernel.Matrix[T]{Data: args[2]} // the same row for every token: a stride of 0
+		kernel.GemmAdd(p, len(y)/out, out, in, 1, kernel.Mat(args[0], in), w, bias, kernel.Mat(y, out))
 		return nil
 	}
 }

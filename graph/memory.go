@@ -42,11 +42,11 @@ type plan struct {
 	graph       *Graph
 	first, last map[*buffer]int
 	holds       map[*G.Node][]*buffer // what a node's value may lie in
-	results     []*op
+	ops         map[*G.Node]*op       // what computes a node, where it is one of ours
 }
 
-func newPlan(g *Graph, order, outputs G.Nodes) *plan {
-	p := &plan{graph: g, first: map[*buffer]int{}, last: map[*buffer]int{}, holds: map[*G.Node][]*buffer{}}
+func newPlan(g *Graph, order, outputs G.Nodes, ops map[*G.Node]*op) *plan {
+	p := &plan{graph: g, ops: ops, first: map[*buffer]int{}, last: map[*buffer]int{}, holds: map[*G.Node][]*buffer{}}
 	for i, n := range order {
 		children := g.children(n)
 		for _, c := range children {
@@ -54,12 +54,11 @@ func newPlan(g *Graph, order, outputs G.Nodes) *plan {
 				p.last[b] = max(p.last[b], i)
 			}
 		}
-		o, ours := n.Op().(*op)
+		o, ours := ops[n]
 		if !ours {
 			p.stock(n, children)
 			continue
 		}
-		p.results = append(p.results, o)
 		p.holds[n] = []*buffer{o.out}
 		for _, b := range append([]*buffer{o.out}, o.fills...) {
 			if _, seen := p.first[b]; !seen {
@@ -95,7 +94,7 @@ func (p *plan) stock(n *G.Node, children G.Nodes) {
 // dropUnwanted forgets further results that nobody returns, such as the gradient of a frozen gain.
 func (p *plan) dropUnwanted() {
 	returned := map[*buffer]bool{}
-	for _, o := range p.results {
+	for _, o := range p.ops {
 		returned[o.out] = true
 	}
 	for b := range p.first {
@@ -159,14 +158,15 @@ func (g *Graph) children(n *G.Node) (list G.Nodes) {
 
 // memory is a plan carried out: what a program binds before it runs.
 type memory struct {
+	ops     map[*G.Node]*op
 	values  map[*op]G.Value
 	buffers map[*buffer]numbers
 	unused  []*buffer
 }
 
 func (p *plan) carryOut() *memory {
-	m := &memory{buffers: p.assign(), values: map[*op]G.Value{}}
-	for _, o := range p.results {
+	m := &memory{ops: p.ops, buffers: p.assign(), values: map[*op]G.Value{}}
+	for _, o := range p.ops {
 		m.values[o] = o.valueIn(m.buffers[o.out])
 		for _, b := range o.fills {
 			if _, wanted := m.buffers[b]; !wanted {

@@ -159,18 +159,27 @@ func (p *Program) link(outputs G.Nodes) error {
 	if len(inputs) == 0 {
 		return errors.New("the expression depends on no parameter and no input")
 	}
-	prog, locations, err := G.CompileFunction(p.graph.g, inputs, outputs)
-	if err != nil {
-		return errors.Wrap(err, "compile")
-	}
 	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...)) // as CompileFunction does
 	if err != nil {
 		return errors.Wrap(err, "compile")
 	}
 	slices.Reverse(order)
-	p.memory = newPlan(p.graph, order, outputs).carryOut()
-	if p.direct = newDirect(p.graph, order, p.memory); p.direct != nil {
+	ops, all := substitutes(p.graph, order)
+	if all {
+		p.memory = newPlan(p.graph, order, outputs, ops).carryOut()
+		p.direct = newDirect(p.graph, order, p.memory)
 		return nil
+	}
+	ops = map[*G.Node]*op{}
+	for _, n := range order {
+		if o, ours := n.Op().(*op); ours {
+			ops[n] = o
+		}
+	}
+	p.memory = newPlan(p.graph, order, outputs, ops).carryOut()
+	prog, locations, err := G.CompileFunction(p.graph.g, inputs, outputs)
+	if err != nil {
+		return errors.Wrap(err, "compile")
 	}
 	p.vm = G.NewTapeMachine(p.graph.g, G.WithPrecompiled(prog, locations))
 	return nil
@@ -198,7 +207,7 @@ func (p *Program) Run() error {
 func (p *Program) Value() Tensor { return p.valueOf(p.out) }
 
 func (p *Program) valueOf(n *G.Node) Tensor {
-	if o, ours := n.Op().(*op); ours {
+	if o, ours := p.memory.ops[n]; ours {
 		return view(p.memory.values[o])
 	}
 	return view(n.Value())
