@@ -149,7 +149,8 @@ func prefixed(path, name string) string {
 // Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32 features".
 func (s Scope) Failf(format string, args ...any) { s.g.fail(s.path, format, args...) }
 
-// Init gives entry i of a parameter or value its first number; rng is seeded by the Graph's seed and the full name.
+// Init gives entry i of a parameter or value its first number; rng is seeded by the Graph's seed and the full name. It is
+// called by several goroutines at once.
 type Init func(i int, rng *rand.Rand) float64
 
 // Const is the same number everywhere.
@@ -183,8 +184,7 @@ func (s Scope) Value(name string, init Init, shape ...int) Expr {
 func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) Expr {
 	full := s.full(name)
 	failed := Expr{g: s.g, scope: s.path}
-	size, ok := entries(shape)
-	if !ok {
+	if _, ok := entries(shape); !ok {
 		s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", tensor.Shape(shape))
 	}
 	if s.g.err != nil || !s.claim(full) {
@@ -204,10 +204,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 		if store != nil {
 			store[full] = dense
 		}
-		rng, t := s.g.rng(full), view(dense)
-		for i := range size {
-			t.Set(i, init(i, rng))
-		}
+		s.g.initialise(full, view(dense), init)
 	}
 	return s.g.addLeaf(s.leaf(full, dense, shape))
 }
@@ -257,7 +254,17 @@ func (s Scope) claim(full string) bool {
 	return true
 }
 
-func (g *Graph) rng(name string) *rand.Rand { return rand.New(rand.NewPCG(g.seed, hashName(name))) }
+// initialise gives t its first numbers, in chunks with generators of their own so that all threads can take part.
+func (g *Graph) initialise(name string, t Tensor, init Init) {
+	const chunk = 1 << 16
+	key := hashName(name)
+	g.pool.Range(t.Len(), chunk, func(from, to int) {
+		rng := rand.New(rand.NewPCG(g.seed, key+uint64(from/chunk)))
+		for i := from; i < to; i++ {
+			t.Set(i, init(i, rng))
+		}
+	})
+}
 
 func hashName(name string) uint64 {
 	h := fnv.New64a()

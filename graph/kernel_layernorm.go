@@ -60,9 +60,10 @@ func (g *Graph) layerNormBackward(in G.Nodes, out, grad *G.Node, mean, inv *buff
 	for _, b := range params {
 		b.size = w.Shape().TotalSize()
 	}
+	scratch := &buffer{size: 2 * kernel.Parts * w.Shape().TotalSize()}
 	dx, err := g.node(&op{
-		name: "layernorm.dx", shape: x.Shape().Clone(), fills: params, uses: []*buffer{mean, inv},
-		f32: layerNormDX[float32](g.pool, mean, inv, dw, db), f64: layerNormDX[float64](g.pool, mean, inv, dw, db),
+		name: "layernorm.dx", shape: x.Shape().Clone(), fills: append(params[:len(params):len(params)], scratch), uses: []*buffer{mean, inv},
+		f32: layerNormDX[float32](g.pool, mean, inv, dw, db, scratch), f64: layerNormDX[float64](g.pool, mean, inv, dw, db, scratch),
 	}, x, w, grad, out)
 	if err != nil {
 		return nil, err
@@ -78,9 +79,9 @@ func (g *Graph) layerNormBackward(in G.Nodes, out, grad *G.Node, mean, inv *buff
 	return grads, nil
 }
 
-func layerNormDX[T kernel.Float](p *kernel.Pool, mean, inv, dw, db *buffer) body[T] {
+func layerNormDX[T kernel.Float](p *kernel.Pool, mean, inv, dw, db, scratch *buffer) body[T] {
 	return func(dx []T, in [][]T) error {
-		kernel.LayerNormBackward(p, dx, of[T](dw), of[T](db), in[0], in[1], in[2], of[T](mean), of[T](inv))
+		kernel.LayerNormBackward(p, dx, of[T](dw), of[T](db), in[0], in[1], in[2], of[T](mean), of[T](inv), of[T](scratch))
 		return nil
 	}
 }

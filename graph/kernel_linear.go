@@ -83,7 +83,11 @@ func (g *Graph) linearBackward(in G.Nodes, grad *G.Node, transposed bool) (G.Nod
 	if err != nil || len(in) == 2 {
 		return G.Nodes{dx, dw}, err
 	}
-	db, err := g.node(&op{name: "linear.db", shape: in[2].Shape().Clone(), f32: sumRows[float32](g.pool), f64: sumRows[float64](g.pool)}, grad)
+	scratch := &buffer{size: kernel.Parts * in[2].Shape().TotalSize()}
+	db, err := g.node(&op{
+		name: "linear.db", shape: in[2].Shape().Clone(), fills: []*buffer{scratch},
+		f32: sumRows[float32](g.pool, scratch), f64: sumRows[float64](g.pool, scratch),
+	}, grad)
 	return G.Nodes{dx, dw, db}, err
 }
 
@@ -112,9 +116,9 @@ func linearDW[T kernel.Float](p *kernel.Pool, w tensor.Shape, transposed bool) b
 	}
 }
 
-func sumRows[T kernel.Float](p *kernel.Pool) body[T] {
+func sumRows[T kernel.Float](p *kernel.Pool, scratch *buffer) body[T] {
 	return func(out []T, in [][]T) error {
-		kernel.SumRows(p, out, in[0])
+		kernel.SumRows(p, out, in[0], of[T](scratch))
 		return nil
 	}
 }

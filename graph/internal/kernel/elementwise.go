@@ -47,17 +47,14 @@ func ReLUBackward[T Float](p *Pool, dx, x, dy []T) {
 	})
 }
 
-// SumRows computes the sum of the n rows of x (n, d) into sum (d): in sumParts parts, then the parts in their order.
-func SumRows[T Float](p *Pool, sum, x []T) {
+// SumRows computes the sum of the n rows of x (n, d) into sum (d): in Parts parts, then the parts in their order.
+func SumRows[T Float](p *Pool, sum, x, scratch []T) {
 	d := len(sum)
 	n := len(x) / d
-	parts := make([]T, sumParts*d)
-	p.For(sumParts, func(part int) {
-		acc, rows := parts[part*d:(part+1)*d], x[part*n/sumParts*d:(part+1)*n/sumParts*d]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.sumRows(single(acc), single(rows), len(rows)/d)
-			return
-		}
+	parts := scratch
+	clear(parts)
+	p.For(Parts, func(part int) {
+		acc, rows := parts[part*d:(part+1)*d], x[part*n/Parts*d:(part+1)*n/Parts*d]
 		for ; len(rows) > 0; rows = rows[d:] {
 			accumulate(acc, rows[:d])
 		}
@@ -65,8 +62,8 @@ func SumRows[T Float](p *Pool, sum, x []T) {
 	fold(sum, parts)
 }
 
-// sumParts is the fixed number of partial sums of a reduction over tokens.
-const sumParts = 16
+// Parts is the fixed number of partial sums of a reduction over tokens.
+const Parts = 16
 
 func fold[T Float](sum, parts []T) {
 	d := len(sum)

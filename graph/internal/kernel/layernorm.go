@@ -41,15 +41,15 @@ func LayerNorm[T Float](p *Pool, y, x, w, b, mean, inv []T, eps float64) {
 }
 
 // LayerNormBackward computes dx = (g − mean(g) − x̂∘mean(g∘x̂))/σ with g = dy∘w, dw = Σ dy∘x̂ and db = Σ dy over the
-// tokens. dx, dw and db may each be nil when nobody asks for it.
-func LayerNormBackward[T Float](p *Pool, dx, dw, db, x, w, dy, mean, inv []T) {
+// tokens. dx, dw and db may each be nil when nobody asks for it. scratch is 2·Parts·d long.
+func LayerNormBackward[T Float](p *Pool, dx, dw, db, x, w, dy, mean, inv, scratch []T) {
 	d := len(w)
 	n := len(inv)
-	parts := make([]T, 2*sumParts*d)
-	dws, dbs := parts[:sumParts*d], parts[sumParts*d:]
-	p.For(sumParts, func(part int) {
+	clear(scratch)
+	dws, dbs := scratch[:Parts*d], scratch[Parts*d:]
+	p.For(Parts, func(part int) {
 		dwp, dbp := dws[part*d:(part+1)*d], dbs[part*d:(part+1)*d]
-		from, to := part*n/sumParts, (part+1)*n/sumParts
+		from, to := part*n/Parts, (part+1)*n/Parts
 		if fast := vectorsOf[T](); fast != nil {
 			var out []T
 			if dx != nil {

@@ -60,11 +60,11 @@ func TestLayerNorm(t *testing.T) {
 			}
 		}
 		dx, dw, db := make([]float64, n*d), make([]float64, d), make([]float64, d)
-		LayerNormBackward(p, dx, dw, db, x, w, dy, mean, inv)
+		LayerNormBackward(p, dx, dw, db, x, w, dy, mean, inv, make([]float64, 2*Parts*len(w)))
 		close64(t, "dx", dx, wantDX, 1e-8)
 		close64(t, "dw", dw, wantDW, 1e-8)
 		close64(t, "db", db, wantDB, 1e-8)
-		LayerNormBackward(p, nil, nil, nil, x, w, dy, mean, inv) // nobody asks
+		LayerNormBackward(p, nil, nil, nil, x, w, dy, mean, inv, make([]float64, 2*Parts*len(w))) // nobody asks
 	}
 }
 
@@ -98,9 +98,9 @@ func TestReductionsDoNotDependOnThreads(t *testing.T) {
 		p := NewPool(threads)
 		r := result{make([]float32, d), make([]float32, n*d), make([]float32, d), make([]float32, d), make([]float32, n*d)}
 		mean, inv := make([]float32, n), make([]float32, n)
-		SumRows(p, r.sum, x)
+		SumRows(p, r.sum, x, make([]float32, Parts*len(r.sum)))
 		LayerNorm(p, r.y, x, w, w, mean, inv, 1e-5)
-		LayerNormBackward(p, r.dx, r.dw, r.db, x, w, dy, mean, inv)
+		LayerNormBackward(p, r.dx, r.dw, r.db, x, w, dy, mean, inv, make([]float32, 2*Parts*len(w)))
 		return r
 	}
 	one := run(1)
@@ -120,7 +120,7 @@ func TestSumRows(t *testing.T) {
 			x[i] = float64(i)
 		}
 		sum := []float64{-1, -1, -1}
-		SumRows(NewPool(2), sum, x)
+		SumRows(NewPool(2), sum, x, make([]float64, Parts*len(sum)))
 		for j, got := range sum {
 			if want := float64(n*j) + float64(d*n*(n-1)/2); got != want {
 				t.Errorf("%d rows, column %d: got %v, want %v", n, j, got, want)

@@ -9,8 +9,6 @@ package kernel
 type vectors struct {
 	// z = x + y, rounded once.
 	add func(z, x, y []float32)
-	// sum = Σ rows of x (rows, len(sum)), in their order.
-	sumRows func(sum, x []float32, rows int)
 	// y = max(x, 0), exact.
 	relu func(y, x []float32)
 	// dx = dy where x > 0, else 0, exact.

@@ -37,58 +37,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func sumRowsAVX512(sum, x []float32, rows int)
-TEXT ·sumRowsAVX512(SB), NOSPLIT, $0-56
-	MOVQ sum_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ rows+48(FP), DX
-	MOVQ sum_len+8(FP), BX
-	XORQ AX, AX
-	MOVQ BX, CX
-	SHRQ $4, CX
-	JZ tail2
-loop1:
-	VXORPS X1, X1, X1
-	MOVQ SI, R8
-	MOVQ DX, R9
-	TESTQ R9, R9
-	JZ end5
-row4:
-	VMOVUPS 0(R8)(AX*1), Z0
-	VADDPS Z0, Z1, Z1
-	LEAQ (R8)(BX*4), R8
-	DECQ R9
-	JNZ row4
-end5:
-	VMOVUPS Z1, 0(DI)(AX*1)
-	ADDQ $64, AX
-	DECQ CX
-	JNZ loop1
-tail2:
-	MOVQ BX, CX
-	ANDQ $15, CX
-	JZ done3
-	MOVL $1, R12
-	SHLL CX, R12
-	DECL R12
-	KMOVW R12, K1
-	VXORPS X1, X1, X1
-	MOVQ SI, R8
-	MOVQ DX, R9
-	TESTQ R9, R9
-	JZ end7
-row6:
-	VMOVUPS.Z 0(R8)(AX*1), K1, Z0
-	VADDPS Z0, Z1, Z1
-	LEAQ (R8)(BX*4), R8
-	DECQ R9
-	JNZ row6
-end7:
-	VMOVUPS Z1, K1, 0(DI)(AX*1)
-done3:
-	VZEROUPPER
-	RET
-
 // func reluAVX512(y, x []float32)
 TEXT ·reluAVX512(SB), NOSPLIT, $0-48
 	MOVQ y_base+0(FP), DI

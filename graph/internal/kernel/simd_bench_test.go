@@ -15,7 +15,7 @@ func BenchmarkElementwise(b *testing.B) {
 	x, y, z, u := random[float32](rng, n), random[float32](rng, n), random[float32](rng, n), make([]float32, n)
 	w, bias := random[float32](rng, d), random[float32](rng, d)
 	mean, inv, lse := make([]float32, tokens), make([]float32, tokens), make([]float32, n/cols)
-	dw, db := make([]float32, d), make([]float32, d)
+	dw, db, scratch := make([]float32, d), make([]float32, d), make([]float32, 2*Parts*d)
 	weights, targets, ids := make([]float32, n), make([]int, n/cols), make([]int, tokens)
 	mask, causal := make([]float32, cols*cols), make([]float32, cols*cols)
 	for i := range cols {
@@ -43,7 +43,7 @@ func BenchmarkElementwise(b *testing.B) {
 		{"Add", 12, func() { Add(p, u, x, y) }},
 		{"ReLU", 8, func() { ReLU(p, u, x) }},
 		{"ReLUBackward", 12, func() { ReLUBackward(p, u, x, y) }},
-		{"SumRows", 4, func() { SumRows(p, dw, x) }},
+		{"SumRows", 4, func() { SumRows(p, dw, x, scratch[:Parts*d]) }},
 		{"Exp", 8, func() {
 			if vector != nil {
 				vector.exp(u, x, 0, 1)
@@ -63,7 +63,7 @@ func BenchmarkElementwise(b *testing.B) {
 		{"CrossEntropy64", 4, func() { CrossEntropy(p, x, lse, targets, -1) }},
 		{"CrossEntropyBackward64", 8, func() { CrossEntropyBackward(p, u, x, lse, targets, -1, 1) }},
 		{"LayerNorm128", 8, func() { LayerNorm(p, u, x, w, bias, mean, inv, 1e-5) }},
-		{"LayerNormBackward128", 12, func() { LayerNormBackward(p, u, dw, db, x, w, y, mean, inv) }},
+		{"LayerNormBackward128", 12, func() { LayerNormBackward(p, u, dw, db, x, w, y, mean, inv, scratch) }},
 		{"AdamW", 28, func() { Update(p, AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
 		{"SumSquares", 4, func() { SumSquares(p, x) }},
 		{"Dropout", 8, func() { Dropout(p, u, x, Dropping{P: 0.1, Key: 1}) }},

@@ -111,7 +111,7 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			dx, dw, db, dy := make([]float32, rows*n), make([]float32, n), make([]float32, n), random[float32](rng, rows*n)
 			v.layerNormBackward(dx, dw, db, x, w, dy, mean, inv, 1/float32(n))
 			wideDX, wideDW, wideDB := make([]float64, rows*n), make([]float64, n), make([]float64, n)
-			LayerNormBackward(NewPool(1), wideDX, wideDW, wideDB, widened(x), widened(w), widened(dy), widened(mean), widened(inv))
+			LayerNormBackward(NewPool(1), wideDX, wideDW, wideDB, widened(x), widened(w), widened(dy), widened(mean), widened(inv), make([]float64, 2*Parts*len(w)))
 			hat := func(i int) float64 { return math.Abs(float64((x[i] - mean[i/n]) * inv[i/n])) }
 			g, hats, size := make([]float64, rows), make([]float64, rows), make([]float64, n) // sums of absolute values
 			for i := range x {

@@ -6,7 +6,6 @@ package kernel
 
 var vectorsAVX512 = &vectors{
 	add:               addAVX512,
-	sumRows:           sumRowsAVX512,
 	relu:              reluAVX512,
 	reluBackward:      reluBackwardAVX512,
 	exp:               expAVX512,
@@ -26,9 +25,6 @@ var vectorsAVX512 = &vectors{
 
 //go:noescape
 func addAVX512(z, x, y []float32)
-
-//go:noescape
-func sumRowsAVX512(sum, x []float32, rows int)
 
 //go:noescape
 func reluAVX512(y, x []float32)
@@ -77,7 +73,6 @@ func dropoutAVX512(y, x []float32, key, at, threshold uint64, factor float32)
 
 var vectorsAVX2 = &vectors{
 	add:               addAVX2,
-	sumRows:           sumRowsAVX2,
 	relu:              reluAVX2,
 	reluBackward:      reluBackwardAVX2,
 	exp:               expAVX2,
@@ -97,9 +92,6 @@ var vectorsAVX2 = &vectors{
 
 //go:noescape
 func addAVX2(z, x, y []float32)
-
-//go:noescape
-func sumRowsAVX2(sum, x []float32, rows int)
 
 //go:noescape
 func reluAVX2(y, x []float32)

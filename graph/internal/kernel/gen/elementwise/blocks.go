@@ -14,16 +14,14 @@ func (f *fn) each(body func()) {
 }
 
 // blocks writes a loop over count numbers, 16 at a time, the last block cut off by a mask. In it AX counts bytes.
-func (f *fn) blocks(count string, body func()) { f.wholeBlocks(count, func() { f.each(body) }) }
-
-func (f *fn) wholeBlocks(count string, body func()) {
+func (f *fn) blocks(count string, body func()) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	f.op("XORQ", "AX", "AX")
 	f.op("MOVQ", count, "CX")
 	f.op("SHRQ", "$4", "CX")
 	f.op("JZ", tail)
 	f.mark(loop)
-	body()
+	f.each(body)
 	f.op("ADDQ", fmt.Sprintf("$%d", block*bytes), "AX")
 	f.op("DECQ", "CX")
 	f.op("JNZ", loop)
@@ -42,7 +40,7 @@ func (f *fn) wholeBlocks(count string, body func()) {
 		f.op("SUBQ", "CX", "R12")
 	}
 	f.tail = true
-	body()
+	f.each(body)
 	f.tail = false
 	f.mark(done)
 }

@@ -6,7 +6,6 @@ import "fmt"
 
 var kernels = []kernel{
 	{"add", "(z, x, y []float32)", add},
-	{"sumRows", "(sum, x []float32, rows int)", sumRows},
 	{"relu", "(y, x []float32)", relu},
 	{"reluBackward", "(dx, x, dy []float32)", reluBackward},
 	{"exp", "(y, x []float32, shift, scale float32)", exp},
@@ -32,26 +31,6 @@ func add(f *fn) {
 		f.load(y, u)
 		f.op("VADDPS", u, v, v)
 		f.store(v, z)
-	})
-}
-
-// sumRows goes down 16 columns at a time.
-func sumRows(f *fn) {
-	sum, x, rows := f.pointer("sum_base"), f.pointer("x_base"), f.pointer("rows")
-	cols, at, left := f.pointer("sum_len"), f.register(), f.register()
-	v, acc := f.temp(), f.lasting()
-	f.wholeBlocks(cols, func() {
-		f.each(func() { f.set(acc, 0) })
-		f.op("MOVQ", x, at)
-		f.op("MOVQ", rows, left)
-		f.rows(left, func() {
-			f.each(func() {
-				f.load(at, v)
-				f.op("VADDPS", v, acc, acc)
-			})
-			f.next(cols, at)
-		})
-		f.each(func() { f.store(acc, sum) })
 	})
 }
 
