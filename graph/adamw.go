@@ -48,9 +48,9 @@ func NewAdamW(params []Expr) (*AdamW, error) {
 
 func (t Tensor) zeros() Tensor {
 	if t.F32 != nil {
-		return Tensor{Shape: t.Shape, F32: make([]float32, len(t.F32))}
+		return Tensor{Shape: t.Shape, F32: kernel.Make[float32](len(t.F32))}
 	}
-	return Tensor{Shape: t.Shape, F64: make([]float64, len(t.F64))}
+	return Tensor{Shape: t.Shape, F64: kernel.Make[float64](len(t.F64))}
 }
 
 // Moments calls f with every parameter's name and its moments m and v, to save or to restore them.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -143,9 +144,9 @@ func (p *plan) assign() map[*buffer]numbers {
 
 func (g *Graph) alloc(size int) numbers {
 	if g.dtype == Float32 {
-		return numbers{f32: make([]float32, size)}
+		return numbers{f32: kernel.Make[float32](size)}
 	}
-	return numbers{f64: make([]float64, size)}
+	return numbers{f64: kernel.Make[float64](size)}
 }
 
 // children are the nodes that n is made of.

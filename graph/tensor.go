@@ -3,6 +3,7 @@ package graph
 import (
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -79,5 +80,9 @@ func view(v G.Value) Tensor {
 }
 
 func newDense(dtype tensor.Dtype, shape ...int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape...), tensor.Of(dtype))
+	size := tensor.Shape(shape).TotalSize()
+	if dtype == Float32 {
+		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(kernel.Make[float32](size)))
+	}
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(kernel.Make[float64](size)))
 }
