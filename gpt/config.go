@@ -56,6 +56,7 @@ type Config struct {
 	OutDir                    string  // where a run's files go
 	Threads                   int     // of the kernels; 0 is one per processor
 	Kernels                   bool    // kernels; else the spelled stock operations
+	Recompute                 bool    // forget a block's activations and compute them again backwards; with kernels
 }
 
 // Resolved returns c with the usual value in every field where zero means it:

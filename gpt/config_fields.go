@@ -78,6 +78,7 @@ func (c *Config) trainingFields() []field {
 		{"out_dir", &c.OutDir, anything(), free, "directory of the run's files"},
 		{"threads", &c.Threads, upTo(4096), free, "threads of the kernels; 0 is one per processor"},
 		{"kernels", &c.Kernels, anything(), fixed, "use kernels; false builds the spelled stock operations"},
+		{"recompute", &c.Recompute, anything(), fixed, "compute a block's activations again in the backward pass: less memory, more time, the same bits"},
 	}
 }
 

@@ -28,7 +28,7 @@ func unusual() Config {
 		LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
 		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, WeightDecay: 0.01,
 		Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
-		EvalInterval: 19, EvalIters: 21, LogInterval: 23, Seed: math.MaxUint64, OutDir: "a \"b\" <é>", Threads: 2, Kernels: false,
+		EvalInterval: 19, EvalIters: 21, LogInterval: 23, Seed: math.MaxUint64, OutDir: "a \"b\" <é>", Threads: 2, Kernels: false, Recompute: true,
 	}
 }
 
@@ -66,7 +66,7 @@ func TestConfigJSONOrder(t *testing.T) {
 		`"lora_r":2,"lora_alpha":3.5,"lora_targets":["c_attn","mlp.c_proj"],"lora_scale":"alpha",` +
 		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"weight_decay":0.01,` +
 		`"beta1":0.8,"beta2":0.95,"grad_clip":0.5,"decay_lr":false,"warmup_iters":17,"lr_decay_iters":888,"min_lr":0.000001,` +
-		`"eval_interval":19,"eval_iters":21,"log_interval":23,"seed":18446744073709551615,"out_dir":"a \"b\" \u003cé\u003e","threads":2,"kernels":false}`
+		`"eval_interval":19,"eval_iters":21,"log_interval":23,"seed":18446744073709551615,"out_dir":"a \"b\" \u003cé\u003e","threads":2,"kernels":false,"recompute":true}`
 	if diff := cmp.Diff(want, string(data)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

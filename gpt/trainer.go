@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -68,6 +69,13 @@ func (t *Trainer) build() (err error) {
 	for {
 		if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
 			return err
+		}
+		if t.config.Recompute {
+			var blocks []string
+			for i := range t.config.NLayer {
+				blocks = append(blocks, fmt.Sprintf("h.%d", i))
+			}
+			g.Recompute(blocks...)
 		}
 		t.train, err = graph.Compile(t.Model.Loss, t.Model.Trainable()...)
 		if !errors.Is(err, graph.ErrCollision) {

@@ -13,9 +13,10 @@ type direct struct {
 }
 
 type directStep struct {
-	op  *op
-	f32 [][]float32 // inputs
-	f64 [][]float64
+	op    *op
+	bound []binding   // what its buffers hold in this turn
+	f32   [][]float32 // inputs
+	f64   [][]float64
 }
 
 // substitutes returns an operation of ours for every node that is computed, or false if there is none for one of them.
@@ -56,22 +57,31 @@ func (g *Graph) isSum(n *G.Node) bool {
 	return err == nil && sum.Op().Hashcode() == n.Op().Hashcode()
 }
 
-func newDirect(g *Graph, order G.Nodes, m *memory) *direct {
+func newDirect(g *Graph, tasks []task, m *memory) *direct {
 	d := &direct{}
-	for _, n := range order {
-		o, computed := m.ops[n]
-		if !computed {
+	redone := map[*buffer]bool{}
+	at := func(b *buffer) numbers { return m.numbers[slot{b, redone[b]}] }
+	for _, t := range tasks {
+		if t.op == nil {
 			continue
 		}
-		step := directStep{op: o}
-		for _, c := range g.children(n) {
-			var in Tensor
+		step := directStep{op: t.op}
+		for _, c := range g.children(t.node) {
+			var in numbers
 			if made, ok := m.ops[c]; ok {
-				in.F32, in.F64 = m.buffers[made.out].f32, m.buffers[made.out].f64
-			} else {
-				in = view(c.Value()) // the memory of an input or a parameter, or a copy of a constant
+				in = at(made.out)
+			} else { // the memory of an input or a parameter, or a copy of a constant
+				leaf := view(c.Value())
+				in = numbers{leaf.F32, leaf.F64}
 			}
-			step.f32, step.f64 = append(step.f32, in.F32), append(step.f64, in.F64)
+			step.f32, step.f64 = append(step.f32, in.f32), append(step.f64, in.f64)
+		}
+		for _, b := range t.op.writes() {
+			redone[b] = t.again
+			step.bound = append(step.bound, binding{b, at(b)})
+		}
+		for _, b := range t.op.uses {
+			step.bound = append(step.bound, binding{b, at(b)})
 		}
 		d.steps = append(d.steps, step)
 	}
@@ -93,6 +103,9 @@ func (s *directStep) run() (err error) {
 			err = errors.Errorf("%s: %v", s.op.name, r)
 		}
 	}()
+	for i := range s.bound {
+		s.bound[i].bind()
+	}
 	if s.op.dtype == Float32 {
 		err = s.op.f32(s.op.out.f32, s.f32)
 	} else {

@@ -22,16 +22,17 @@ var building sync.Mutex
 type Graph struct {
 	Kernels bool // kernels may stand in for the layers' equations; set it before building
 
-	g       *G.ExprGraph
-	dtype   tensor.Dtype
-	seed    uint64
-	salt    string
-	pool    *kernel.Pool
-	blocks  []*block // memory of the programs
-	private bool     // no two buffers share memory, for tests
-	err     error
-	ops     int64
-	run     *runContext
+	g         *G.ExprGraph
+	dtype     tensor.Dtype
+	seed      uint64
+	salt      string
+	pool      *kernel.Pool
+	memory    numbers  // of the programs
+	recompute []string // scopes whose insides are computed again for the backward pass
+	private   bool     // no two buffers share memory, for tests
+	err       error
+	ops       int64
+	run       *runContext
 
 	params  []Expr
 	leaves  []Expr // parameters and inputs

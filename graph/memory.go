@@ -11,7 +11,7 @@ import (
 )
 
 // buffer is memory that one of our operations fills: its result, a further result, what its backward operation needs of
-// it, or scratch. A Program binds it to numbers before it runs.
+// it, or scratch. It is bound to numbers before the operation runs.
 type buffer struct {
 	size int
 	part bool // wanted only where the operation that returns it is part of the program
@@ -20,73 +20,86 @@ type buffer struct {
 	f64 []float64
 }
 
-func (b *buffer) bind(n numbers) { b.f32, b.f64 = n.f32, n.f64 }
-
 // numbers are some floats of either type.
 type numbers struct {
 	f32 []float32
 	f64 []float64
 }
 
-func (n numbers) first(size int) numbers {
+func (n numbers) part(from, to int) numbers {
 	if n.f32 != nil {
-		return numbers{f32: n.f32[:size:size]}
+		return numbers{f32: n.f32[from:to:to]}
 	}
-	return numbers{f64: n.f64[:size:size]}
+	return numbers{f64: n.f64[from:to:to]}
 }
 
 func (n numbers) len() int { return len(n.f32) + len(n.f64) }
 
-// plan gives every buffer of a program memory, and lets two share it if one is done with before the other begins. order is
-// the order of execution.
-type plan struct {
-	graph       *Graph
-	first, last map[*buffer]int
-	holds       map[*G.Node][]*buffer // what a node's value may lie in
-	ops         map[*G.Node]*op       // what computes a node, where it is one of ours
+// slot is what a buffer holds in one turn of its operation.
+type slot struct {
+	buffer *buffer
+	again  bool
 }
 
-func newPlan(g *Graph, order, outputs G.Nodes, ops map[*G.Node]*op) *plan {
-	p := &plan{graph: g, ops: ops, first: map[*buffer]int{}, last: map[*buffer]int{}, holds: map[*G.Node][]*buffer{}}
-	for i, n := range order {
-		children := g.children(n)
+// plan gives every slot of a program memory, and lets two share it if one is done with before the other begins.
+type plan struct {
+	graph       *Graph
+	tasks       []task
+	ops         map[*G.Node]*op // what computes a node, where it is one of ours
+	first, last map[slot]int
+	holds       map[*G.Node][]slot // what a node's value may lie in
+	redone      map[*buffer]bool   // computed again already
+}
+
+func newPlan(g *Graph, tasks []task, outputs G.Nodes, ops map[*G.Node]*op) *plan {
+	p := &plan{
+		graph: g, tasks: tasks, ops: ops, first: map[slot]int{}, last: map[slot]int{},
+		holds: map[*G.Node][]slot{}, redone: map[*buffer]bool{},
+	}
+	for i, t := range tasks {
+		children := g.children(t.node)
 		for _, c := range children {
-			for _, b := range p.holds[c] {
-				p.last[b] = max(p.last[b], i)
+			for _, s := range p.holds[c] {
+				p.last[s] = max(p.last[s], i)
 			}
 		}
-		o, ours := ops[n]
-		if !ours {
-			p.stock(n, children)
+		if t.op == nil {
+			p.stock(t.node, children)
 			continue
 		}
-		p.holds[n] = []*buffer{o.out}
-		for _, b := range append([]*buffer{o.out}, o.fills...) {
-			if _, seen := p.first[b]; !seen {
-				p.first[b] = i
+		for _, b := range t.op.writes() {
+			s := slot{b, t.again}
+			if _, seen := p.first[s]; !seen {
+				p.first[s] = i
 			}
-			p.last[b] = max(p.last[b], i)
+			p.last[s] = max(p.last[s], i)
+			p.redone[b] = t.again
 		}
-		for _, b := range o.uses {
-			p.last[b] = max(p.last[b], i)
+		for _, b := range t.op.uses {
+			s := slot{b, p.redone[b]}
+			p.last[s] = max(p.last[s], i)
 		}
+		p.holds[t.node] = []slot{{t.op.out, t.again}}
 	}
 	for _, n := range outputs {
-		for _, b := range p.holds[n] {
-			p.last[b] = math.MaxInt
+		for _, s := range p.holds[n] {
+			p.last[s] = math.MaxInt
 		}
 	}
 	p.dropUnwanted()
 	return p
 }
 
+// writes are the buffers that a turn of the operation fills.
+func (o *op) writes() []*buffer { return append([]*buffer{o.out}, o.fills...) }
+
 // stock notes that a stock operation may work in place, or hand its operand on: its value may lie in the memory of any
 // operand of its size.
 func (p *plan) stock(n *G.Node, children G.Nodes) {
 	for _, c := range children {
-		for _, b := range p.holds[c] {
-			if b.size == n.Shape().TotalSize() && !slices.Contains(p.holds[n], b) {
-				p.holds[n] = append(p.holds[n], b)
+		for _, s := range p.holds[c] {
+			if s.buffer.size == n.Shape().TotalSize() && !slices.Contains(p.holds[n], s) {
+				p.holds[n] = append(p.holds[n], s)
 			}
 		}
 	}
@@ -98,48 +111,74 @@ func (p *plan) dropUnwanted() {
 	for _, o := range p.ops {
 		returned[o.out] = true
 	}
-	for b := range p.first {
-		if b.part && !returned[b] {
-			delete(p.first, b)
+	for s := range p.first {
+		if s.buffer.part && !returned[s.buffer] {
+			delete(p.first, s)
 		}
 	}
 }
 
-// block is memory that several buffers take turns in; it is free after the given position.
-type block struct {
-	numbers
-	until int
+// place is where a slot lies in the graph's memory.
+type place struct {
+	slot
+	from, to int
 }
 
-// assign finds memory for every buffer: the smallest free block that holds it, or a new one. The graph's programs share
-// their blocks, because they do not run at the same time.
-func (p *plan) assign() map[*buffer]numbers {
-	order := make([]*buffer, 0, len(p.first))
-	for b := range p.first {
-		order = append(order, b)
-	}
-	slices.SortFunc(order, func(a, b *buffer) int { // of those that begin together, the largest first
-		return cmp.Or(cmp.Compare(p.first[a], p.first[b]), cmp.Compare(b.size, a.size), cmp.Compare(p.last[a], p.last[b]))
-	})
-	for _, b := range p.graph.blocks {
-		b.until = -1
-	}
-	out := map[*buffer]numbers{}
-	for _, b := range order {
-		var best *block
-		for _, k := range p.graph.blocks {
-			if k.until < p.first[b] && k.len() >= b.size && (best == nil || k.len() < best.len()) {
-				best = k
+// assign lays the slots out, the largest first, each at the lowest address where nothing lies that is needed at the same
+// time. The graph's programs share the memory, because they do not run at the same time.
+func (p *plan) assign() map[slot]numbers {
+	slots := p.slots()
+	slices.SortStableFunc(slots, func(a, b slot) int { return cmp.Compare(b.buffer.size, a.buffer.size) })
+	var laid []place // by address
+	total := 0
+	for _, s := range slots {
+		at := 0
+		for _, other := range laid {
+			if !p.together(s, other.slot) {
+				continue
 			}
+			if at+s.buffer.size <= other.from {
+				break
+			}
+			at = max(at, other.to)
 		}
-		if best == nil || p.graph.private {
-			best = &block{numbers: p.graph.alloc(b.size)}
-			p.graph.blocks = append(p.graph.blocks, best)
-		}
-		best.until = p.last[b]
-		out[b] = best.first(b.size)
+		const line = 16 // floats; every slot begins a line of the cache
+		to := (at + s.buffer.size + line - 1) / line * line
+		i, _ := slices.BinarySearchFunc(laid, at, func(o place, at int) int { return cmp.Compare(o.from, at) })
+		laid = slices.Insert(laid, i, place{s, at, to})
+		total = max(total, to)
+	}
+	if total > p.graph.memory.len() {
+		p.graph.memory = p.graph.alloc(total)
+	}
+	out := map[slot]numbers{}
+	for _, l := range laid {
+		out[l.slot] = p.graph.memory.part(l.from, l.from+l.buffer.size)
 	}
 	return out
+}
+
+// together says whether two slots are needed at the same time.
+func (p *plan) together(a, b slot) bool {
+	return p.graph.private || p.first[a] <= p.last[b] && p.first[b] <= p.last[a]
+}
+
+// slots lists the slots in the order in which they are first filled.
+func (p *plan) slots() (list []slot) {
+	seen := map[slot]bool{}
+	for _, t := range p.tasks {
+		if t.op == nil {
+			continue
+		}
+		for _, b := range t.op.writes() {
+			s := slot{b, t.again}
+			if _, wanted := p.first[s]; wanted && !seen[s] {
+				seen[s] = true
+				list = append(list, s)
+			}
+		}
+	}
+	return list
 }
 
 func (g *Graph) alloc(size int) numbers {
@@ -157,22 +196,28 @@ func (g *Graph) children(n *G.Node) (list G.Nodes) {
 	return list
 }
 
-// memory is a plan carried out: what a program binds before it runs.
+// memory is a plan carried out.
 type memory struct {
 	ops     map[*G.Node]*op
 	values  map[*op]G.Value
-	buffers map[*buffer]numbers
-	unused  []*buffer
+	numbers map[slot]numbers
+	bound   []binding // for Gorgonia's machine, where nothing is computed twice
 }
 
+// binding says what a buffer holds.
+type binding struct {
+	buffer *buffer
+	numbers
+}
+
+func (b binding) bind() { b.buffer.f32, b.buffer.f64 = b.f32, b.f64 }
+
 func (p *plan) carryOut() *memory {
-	m := &memory{ops: p.ops, buffers: p.assign(), values: map[*op]G.Value{}}
+	m := &memory{ops: p.ops, values: map[*op]G.Value{}, numbers: p.assign()}
 	for _, o := range p.ops {
-		m.values[o] = o.valueIn(m.buffers[o.out])
-		for _, b := range o.fills {
-			if _, wanted := m.buffers[b]; !wanted {
-				m.unused = append(m.unused, b)
-			}
+		m.values[o] = o.valueIn(m.numbers[slot{o.out, false}])
+		for _, b := range o.writes() {
+			m.bound = append(m.bound, binding{b, m.numbers[slot{b, false}]}) // nothing where it is not wanted
 		}
 	}
 	return m
@@ -192,11 +237,8 @@ func (o *op) valueIn(n numbers) G.Value {
 }
 
 func (m *memory) bind() {
-	for b, n := range m.buffers {
-		b.bind(n)
-	}
-	for _, b := range m.unused {
-		b.bind(numbers{})
+	for _, b := range m.bound {
+		b.bind()
 	}
 	for o, v := range m.values {
 		o.value = v
@@ -205,9 +247,4 @@ func (m *memory) bind() {
 
 // Bytes is the memory that the programs of the graph hold for results, gradients and what lies between, without the
 // parameters.
-func (g *Graph) Bytes() (n int) {
-	for _, b := range g.blocks {
-		n += 4*len(b.f32) + 8*len(b.f64)
-	}
-	return n
-}
+func (g *Graph) Bytes() int { return 4*len(g.memory.f32) + 8*len(g.memory.f64) }

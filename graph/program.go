@@ -166,17 +166,20 @@ func (p *Program) link(outputs G.Nodes) error {
 	slices.Reverse(order)
 	ops, all := substitutes(p.graph, order)
 	if all {
-		p.memory = newPlan(p.graph, order, outputs, ops).carryOut()
-		p.direct = newDirect(p.graph, order, p.memory)
+		tasks := schedule(p.graph, order, outputs, ops)
+		p.memory = newPlan(p.graph, tasks, outputs, ops).carryOut()
+		p.direct = newDirect(p.graph, tasks, p.memory)
 		return nil
 	}
 	ops = map[*G.Node]*op{}
-	for _, n := range order {
+	tasks := make([]task, len(order))
+	for i, n := range order {
+		tasks[i] = task{node: n}
 		if o, ours := n.Op().(*op); ours {
-			ops[n] = o
+			ops[n], tasks[i].op = o, o
 		}
 	}
-	p.memory = newPlan(p.graph, order, outputs, ops).carryOut()
+	p.memory = newPlan(p.graph, tasks, outputs, ops).carryOut()
 	prog, locations, err := G.CompileFunction(p.graph.g, inputs, outputs)
 	if err != nil {
 		return errors.Wrap(err, "compile")

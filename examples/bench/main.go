@@ -50,6 +50,7 @@ func run() error {
 	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
 	rounds := flag.Int("compare", 0, "time every shape so many times, in turn with PyTorch if it is installed, and print a table")
+	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the spelled stock operations")
 	flag.Parse()
 	if *rounds > 0 {
@@ -66,7 +67,7 @@ func run() error {
 	case *steps < 1:
 		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
 	}
-	c.Threads, c.Kernels = *threads, *kernels
+	c.Threads, c.Kernels, c.Recompute = *threads, *kernels, *recompute
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
