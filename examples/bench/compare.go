@@ -26,7 +26,7 @@ type row struct {
 
 // compare runs this program and, where it is installed, PyTorch in turn, rounds times each, and prints a table of medians
 // of medians. Both run as processes of their own, on the same machine within seconds, since absolute times drift.
-func compare(w io.Writer, rounds int) error {
+func compare(w io.Writer, rounds int, quick bool) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -35,6 +35,9 @@ func compare(w io.Writer, rounds int) error {
 	fmt.Fprintln(w, "| shape, threads | ms/step | tok/s | of peak | MiB | PyTorch ms/step | MiB | times faster |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
 	for _, r := range []row{{"char", 2, 300}, {"char", 1, 200}, {"baby", 2, 15}, {"gpt2", 2, 8}} {
+		if quick {
+			rounds, r.steps = 1, 2
+		}
 		var ours, theirs []map[string]any
 		for range rounds {
 			line, err := measured(exec.Command(self, "-shape", r.shape, "-threads", strconv.Itoa(r.threads), "-steps", strconv.Itoa(r.steps)))

@@ -50,11 +50,12 @@ func run() error {
 	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
 	rounds := flag.Int("compare", 0, "time every shape so many times, in turn with PyTorch if it is installed, and print a table")
+	quick := flag.Bool("quick", false, "with -compare: a step or two of each shape, to see that it works")
 	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the spelled stock operations")
 	flag.Parse()
 	if *rounds > 0 {
-		return compare(os.Stdout, *rounds)
+		return compare(os.Stdout, *rounds, *quick)
 	}
 	name, decode := strings.CutPrefix(*shape, "decode")
 	if name = strings.TrimPrefix(name, "-"); name == "" {
