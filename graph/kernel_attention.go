@@ -28,6 +28,7 @@ func (h Heads) check(x *G.Node, mask Expr, rows int) error {
 
 // Attention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v: (B·T, H(2·QK+V)) → (B·T, H·V). The mask is
 // added to the scores, (T, T) for all sequences or (B, T, T); dropout acts on the weights, at attn_dropout in qkv's scope.
+// The weights are never stored: a query keeps two numbers for the backward pass, so the memory is linear in T.
 func Attention(qkv, mask Expr, h Heads, dropout float64) (y Expr, ok bool) {
 	if !qkv.fused() {
 		return Expr{}, false
@@ -37,35 +38,46 @@ func Attention(qkv, mask Expr, h Heads, dropout float64) (y Expr, ok bool) {
 		if err := h.check(qkv.node, mask, h.Batch*h.Context); err != nil {
 			return nil, err
 		}
-		d := g.dropping(dropout, g.dropKey(prefixed(qkv.scope, "attn_dropout"), dropout))
-		size := h.Batch * h.Heads * h.Context * h.Context
-		weights := &buffer{size: size} // of every head, for the backward pass
+		a := &attention{
+			pool: g.pool, heads: kernel.Heads(h), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Context},
+			drop: g.dropping(dropout, g.dropKey(prefixed(qkv.scope, "attn_dropout"), dropout)),
+		}
+		scratch := &buffer{size: kernel.AttentionScratch(g.pool, a.heads)}
 		return g.node(&op{
 			name: fmt.Sprintf("attention(%v,%g)", h, dropout), shape: tensor.Shape{h.Batch * h.Context, h.Heads * h.V}, wrt: []bool{true, false},
-			fills: []*buffer{weights},
-			f32:   attention[float32](g.pool, h, weights, d), f64: attention[float64](g.pool, h, weights, d),
+			fills: []*buffer{a.lse, scratch},
+			f32:   attentionForward[float32](a, scratch), f64: attentionForward[float64](a, scratch),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-				scratch := &buffer{size: size}
+				scratch := &buffer{size: scratch.size}
 				dqkv, err := g.node(&op{
-					name: "attention.dqkv", shape: in[0].Shape().Clone(), fills: []*buffer{scratch}, uses: []*buffer{weights},
-					f32: attentionBackward[float32](g.pool, h, weights, scratch, d), f64: attentionBackward[float64](g.pool, h, weights, scratch, d),
-				}, in[0], grad, out)
+					name: "attention.dqkv", shape: in[0].Shape().Clone(), fills: []*buffer{scratch}, uses: []*buffer{a.lse},
+					f32: attentionBackward[float32](a, scratch), f64: attentionBackward[float64](a, scratch),
+				}, in[0], in[1], out, grad)
 				return G.Nodes{dqkv, nil}, err
 			},
 		}, qkv.node, mask.node)
 	}, mask), true
 }
 
-func attention[T kernel.Float](p *kernel.Pool, h Heads, weights *buffer, d func() kernel.Dropping) body[T] {
+// attention is what the two passes share.
+type attention struct {
+	pool  *kernel.Pool
+	heads kernel.Heads
+	spans kernel.Spans // of the mask, as the forward pass found it
+	lse   *buffer      // log-sum-exp of every query's scores, in two parts
+	drop  func() kernel.Dropping
+}
+
+func attentionForward[T kernel.Float](a *attention, scratch *buffer) body[T] {
 	return func(y []T, in [][]T) error {
-		kernel.Attention(p, kernel.Heads(h), y, in[0], in[1], of[T](weights), d())
+		kernel.Attention(a.pool, a.heads, &a.spans, y, in[0], in[1], of[T](a.lse), of[T](scratch), a.drop())
 		return nil
 	}
 }
 
-func attentionBackward[T kernel.Float](p *kernel.Pool, h Heads, weights, scratch *buffer, d func() kernel.Dropping) body[T] {
+func attentionBackward[T kernel.Float](a *attention, scratch *buffer) body[T] {
 	return func(dqkv []T, in [][]T) error {
-		kernel.AttentionBackward(p, kernel.Heads(h), dqkv, in[0], of[T](weights), in[1], of[T](scratch), d())
+		kernel.AttentionBackward(a.pool, a.heads, &a.spans, dqkv, in[0], in[1], in[2], in[3], of[T](a.lse), of[T](scratch), a.drop())
 		return nil
 	}
 }

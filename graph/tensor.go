@@ -45,6 +45,18 @@ func (t Tensor) Set(i int, x float64) {
 	}
 }
 
+// Row is a view of row i of a matrix (n, d), a vector of d entries.
+func (t Tensor) Row(i int) Tensor {
+	d := t.Shape[1]
+	r := Tensor{Shape: t.Shape[1:]}
+	if t.F32 != nil {
+		r.F32 = t.F32[i*d : (i+1)*d]
+	} else {
+		r.F64 = t.F64[i*d : (i+1)*d]
+	}
+	return r
+}
+
 // Floats returns a copy of the entries as float64.
 func (t Tensor) Floats() []float64 {
 	out := make([]float64, t.Len())
@@ -63,7 +75,7 @@ func (t Tensor) Clone() Tensor {
 func view(v G.Value) Tensor {
 	switch v := v.(type) {
 	case *tensor.Dense:
-		t := Tensor{Shape: v.Shape().Clone()}
+		t := Tensor{Shape: v.Shape()}
 		switch v.Dtype() {
 		case Float32:
 			t.F32 = v.Float32s()

@@ -91,6 +91,7 @@ type decodingLine struct {
 	WeightsGBPerS   float64 `json:"weights_gb_per_s"`  // every weight once a token, while the window fills
 	BandwidthGBPerS float64 `json:"bandwidth_gb_per_s"`
 	BandwidthPart   float64 `json:"bandwidth_fraction"`
+	Batch8TokPerS   float64 `json:"batch8_tok_per_s"` // of 8 sequences together, while the window fills
 	BytesPerToken   float64 `json:"bytes_per_token"`
 	AllocsPerToken  float64 `json:"allocs_per_token"`
 }
@@ -139,6 +140,9 @@ func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err er
 	if err != nil {
 		return line, err
 	}
+	if line.Batch8TokPerS, err = decodingBatch(m, 8, tokens); err != nil {
+		return line, err
+	}
 	total, _ := c.Count()
 	line.common = describe(shape, c, g.Threads())
 	line.Tokens = count
@@ -150,6 +154,33 @@ func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err er
 	line.BytesPerToken = math.Round(float64(after.TotalAlloc-before.TotalAlloc) / float64(count))
 	line.AllocsPerToken = math.Round(float64(after.Mallocs-before.Mallocs) / float64(count))
 	return line, nil
+}
+
+// decodingBatch is how many tokens a second of so many sequences side by side, all together.
+func decodingBatch(m *gpt.Model, batch, tokens int) (float64, error) {
+	d, err := gpt.NewBatchDecoder(m, batch)
+	if err != nil {
+		return 0, err
+	}
+	rows := make([][]int, batch)
+	for i := range rows {
+		rows[i] = []int{i % m.Config.VocabSize}
+	}
+	var took time.Duration
+	count := 0
+	for round := 0; count < tokens; round++ {
+		d.Reset()
+		start := time.Now()
+		for range m.Config.BlockSize {
+			if _, err := d.Feed(rows); err != nil {
+				return 0, err
+			}
+		}
+		if round > 0 { // the first one warms up
+			took, count = took+time.Since(start), count+batch*m.Config.BlockSize
+		}
+	}
+	return math.Round(float64(count) / took.Seconds()), nil
 }
 
 func describe(shape string, c gpt.Config, threads int) common {

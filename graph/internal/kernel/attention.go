@@ -24,27 +24,6 @@ func maskOf[T Float](h Heads, mask []T, b int) []T {
 	return mask[b*n : (b+1)*n]
 }
 
-// Attention computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Context, Heads·V), and leaves the
-// weights in p (Batch, Heads, Context, Context), undropped. Dropout acts on the weights.
-func Attention[T Float](pool *Pool, h Heads, y, qkv, mask, p []T, drop Dropping) {
-	n := h.Context
-	scale := T(1 / math.Sqrt(float64(h.QK)))
-	pool.For(h.Batch*h.Heads, func(task int) {
-		b, j := task/h.Heads, task%h.Heads
-		q, k, v := split(h, qkv, b, j)
-		weights := p[task*n*n : (task+1)*n*n]
-		GemmSerial(n, n, h.QK, scale, q, k.T(), 0, Mat(weights, n))
-		m := maskOf(h, mask, b)
-		softmaxRows(weights, m, n)
-		if drop.P > 0 {
-			dropped := make([]T, n*n)
-			dropEntries(dropped, weights, drop, task*n*n)
-			weights = dropped
-		}
-		GemmSerial(n, h.V, n, 1, Mat(weights, n), v, 0, Mat(y, h.Heads*h.V).from(b*n, j*h.V))
-	})
-}
-
 // softmaxRows is softmax of every row of x and mask (n, cols).
 func softmaxRows[T Float](x, mask []T, cols int) {
 	mask = mask[:len(x)]
@@ -107,31 +86,4 @@ func softmaxBackward[T Float](d, p []T, cols int, scale T) {
 			d[j] = x * (d[j] - dot) * scale
 		}
 	}
-}
-
-// AttentionBackward computes the gradient of the packed projections from dy and the weights that Attention left:
-// Δv = pᵀ·dy, Δp = dy·vᵀ, Δs = p∘(Δp − rowsum(Δp∘p))/√QK, Δq = Δs·k, Δk = Δsᵀ·q. scratch is as large as p.
-func AttentionBackward[T Float](pool *Pool, h Heads, dqkv, qkv, p, dy, scratch []T, drop Dropping) {
-	n := h.Context
-	scale := T(1 / math.Sqrt(float64(h.QK)))
-	pool.For(h.Batch*h.Heads, func(task int) {
-		b, j := task/h.Heads, task%h.Heads
-		q, k, v := split(h, qkv, b, j)
-		dq, dk, dv := split(h, dqkv, b, j)
-		weights, ds := p[task*n*n:(task+1)*n*n], scratch[task*n*n:(task+1)*n*n]
-		out := Mat(dy, h.Heads*h.V).from(b*n, j*h.V)
-		used := weights
-		if drop.P > 0 {
-			dropEntries(ds, weights, drop, task*n*n)
-			used = ds
-		}
-		GemmSerial(n, h.V, n, 1, Mat(used, n).T(), out, 0, dv)
-		GemmSerial(n, n, h.V, 1, out, v.T(), 0, Mat(ds, n))
-		if drop.P > 0 {
-			dropEntries(ds, ds, drop, task*n*n)
-		}
-		softmaxBackward(ds, weights, n, scale)
-		GemmSerial(n, h.QK, n, 1, Mat(ds, n), k, 0, dq)
-		GemmSerial(n, h.QK, n, 1, Mat(ds, n).T(), q, 0, dk)
-	})
 }

@@ -14,39 +14,51 @@ func NewCache[T Float](h Heads) *Cache[T] {
 // Attend appends the keys and values of some new tokens per sequence, qkv (Batch·new, Width), from position at on, and
 // computes the attention of their queries to the tokens so far: y (Batch·new, Heads·V). mask is (Context, Context).
 func Attend[T Float](p *Pool, h Heads, y, qkv, mask []T, cache *Cache[T], at int) {
-	tokens := len(y) / (h.Batch * h.Heads * h.V)
-	heads := func(task int) { attendHead(h, y, qkv, mask, cache, at, tokens, task/h.Heads, task%h.Heads) }
-	if tokens == 1 { // some microseconds in all: not worth another thread
-		for task := range h.Batch * h.Heads {
-			heads(task)
-		}
+	heads := h.Batch * h.Heads
+	tokens := len(y) / (heads * h.V)
+	a := attending[T]{h, y, qkv, mask, cache, at, tokens}
+	if p.Threads() == 1 || 2*heads*tokens*(at+tokens)*(h.QK+h.V) < serialCost {
+		a.do(0, heads)
 		return
 	}
-	p.For(h.Batch*h.Heads, heads)
+	jobs := spareOf[attending[T]](&p.attend32, &p.attend64)
+	j := jobs.take()
+	*j = a
+	p.run(heads, 1, j)
+	*j = attending[T]{}
+	jobs.give(j)
 }
 
-func attendHead[T Float](h Heads, y, qkv, mask []T, cache *Cache[T], at, tokens, b, j int) {
+// attending is the arguments of Attend.
+type attending[T Float] struct {
+	Heads
+	y, qkv, mask []T
+	cache        *Cache[T]
+	at, tokens   int
+}
+
+// do computes heads from … to of Batch·Heads.
+func (a *attending[T]) do(from, to int) {
+	for i := from; i < to; i++ {
+		a.head(i/a.Heads.Heads, i%a.Heads.Heads)
+	}
+}
+
+// head computes head j of sequence b.
+func (a *attending[T]) head(b, j int) {
+	h, n := a.Heads, a.Context
 	task := b*h.Heads + j
 	scale := T(1 / math.Sqrt(float64(h.QK)))
-	keys, values := cache.K[task*h.Context*h.QK:], cache.V[task*h.Context*h.V:]
-	for i := range tokens {
-		row := qkv[(b*tokens+i)*h.Width() : (b*tokens+i+1)*h.Width()]
-		here := at + i
-		copy(keys[here*h.QK:(here+1)*h.QK], row[(h.Heads+j)*h.QK:])
-		copy(values[here*h.V:(here+1)*h.V], row[2*h.Heads*h.QK+j*h.V:])
-		weights := cache.weights[task*h.Context:][:here+1]
-		q := row[j*h.QK : (j+1)*h.QK]
-		for t := range weights {
-			weights[t] = scale * dot(keys[t*h.QK:(t+1)*h.QK], q)
-		}
-		softmax(weights, mask[here*h.Context:here*h.Context+here+1])
-		out := y[((b*tokens+i)*h.Heads+j)*h.V:][:h.V]
-		clear(out)
-		for t, w := range weights {
-			for c, x := range values[t*h.V : (t+1)*h.V] {
-				out[c] += w * x
-			}
-		}
+	keys, values := a.cache.K[task*n*h.QK:][:n*h.QK], a.cache.V[task*n*h.V:][:n*h.V]
+	for i := range a.tokens {
+		row, here := a.qkv[(b*a.tokens+i)*h.Width():][:h.Width()], a.at+i
+		copy(keys[here*h.QK:][:h.QK], row[(h.Heads+j)*h.QK:])
+		copy(values[here*h.V:][:h.V], row[2*h.Heads*h.QK+j*h.V:])
+		q, out := row[j*h.QK:][:h.QK], a.y[((b*a.tokens+i)*h.Heads+j)*h.V:][:h.V]
+		weights := a.cache.weights[task*n:][:here+1]
+		GemmSerial(1, here+1, h.QK, scale, Mat(q, h.QK), Mat(keys, h.QK).T(), 0, Mat(weights, here+1))
+		softmax(weights, a.mask[here*n:][:here+1])
+		GemmSerial(1, h.V, here+1, 1, Mat(weights, here+1), Mat(values, h.V), 0, Mat(out, h.V))
 	}
 }
 

@@ -3,48 +3,84 @@ package kernel
 // grain is the number of entries in a chunk of an elementwise loop: some microseconds of work.
 const grain = 8192
 
+// entrywise is an operation z = f(x, y) on each entry by itself. The type says which, so that it takes no closure to hand
+// it to another thread.
+type entrywise[T Float] interface{ of(z, x, y []T) }
+
+// entries is an entrywise operation and its arguments; y is nil if it has one alone.
+type entries[T Float] struct {
+	entrywise[T]
+	z, x, y []T
+}
+
+func (e *entries[T]) do(from, to int) {
+	y := e.y
+	if y != nil {
+		y = y[from:to]
+	}
+	e.of(e.z[from:to], e.x[from:to], y)
+}
+
+// each computes z = f(x, y) on the pool's threads.
+func each[T Float](p *Pool, f entrywise[T], z, x, y []T) {
+	e := entries[T]{f, z, x, y}
+	if len(z) <= grain {
+		e.do(0, len(z))
+		return
+	}
+	jobs := spareOf[entries[T]](&p.entries32, &p.entries64)
+	j := jobs.take()
+	*j = e
+	p.run(len(z), grain, j)
+	*j = entries[T]{}
+	jobs.give(j)
+}
+
 // Add computes z = x + y.
-func Add[T Float](p *Pool, z, x, y []T) {
-	p.Range(len(z), grain, func(from, to int) {
-		x, y, z := x[from:to], y[from:to], z[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.add(single(z), single(x), single(y))
-			return
-		}
-		for i, v := range x {
-			z[i] = v + y[i]
-		}
-	})
+func Add[T Float](p *Pool, z, x, y []T) { each[T](p, adding[T]{}, z, x, y) }
+
+type adding[T Float] struct{}
+
+func (adding[T]) of(z, x, y []T) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.add(single(z), single(x), single(y))
+		return
+	}
+	for i, v := range x {
+		z[i] = v + y[i]
+	}
 }
 
 // ReLU computes y = max(x, 0).
-func ReLU[T Float](p *Pool, y, x []T) {
-	p.Range(len(x), grain, func(from, to int) {
-		x, y := x[from:to], y[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.relu(single(y), single(x))
-			return
-		}
-		for i, v := range x {
-			y[i] = max(v, 0)
-		}
-	})
+func ReLU[T Float](p *Pool, y, x []T) { each[T](p, relu[T]{}, y, x, nil) }
+
+type relu[T Float] struct{}
+
+func (relu[T]) of(y, x, _ []T) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.relu(single(y), single(x))
+		return
+	}
+	for i, v := range x {
+		y[i] = max(v, 0)
+	}
 }
 
 // ReLUBackward computes dx = dy where x > 0, else 0.
-func ReLUBackward[T Float](p *Pool, dx, x, dy []T) {
-	p.Range(len(x), grain, func(from, to int) {
-		dx, x, dy := dx[from:to], x[from:to], dy[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.reluBackward(single(dx), single(x), single(dy))
-			return
+func ReLUBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, reluSlope[T]{}, dx, x, dy) }
+
+type reluSlope[T Float] struct{}
+
+func (reluSlope[T]) of(dx, x, dy []T) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.reluBackward(single(dx), single(x), single(dy))
+		return
+	}
+	for i, v := range x {
+		if dx[i] = 0; v > 0 {
+			dx[i] = dy[i]
 		}
-		for i, v := range x {
-			if dx[i] = 0; v > 0 {
-				dx[i] = dy[i]
-			}
-		}
-	})
+	}
 }
 
 // SumRows computes the sum of the n rows of x (n, d) into sum (d): in Parts parts, then the parts in their order.

@@ -5,194 +5,133 @@ import (
 	"sync/atomic"
 )
 
-// A tile of the scores is at most so high and wide, and a task of the forward pass so many queries.
-var (
-	queries = 64
-	keys    = 256
-	taskQueries    = 256
+// The largest tiles of the scores. That of the forward pass is wide: a row of it costs little more than a short one. That
+// of the backward pass is high: it adds up over queries. Both fit the nearest caches.
+const (
+	wideQueries, wideKeys = 64, 256
+	tileQueries, tileKeys = 128, 32
 )
 
-// AttentionScratch is the number of floats that Attention and AttentionBackward want as scratch: two tiles a thread.
+// AttentionScratch is the number of floats that Attention and AttentionBackward want as scratch, a share for each thread.
 func AttentionScratch(pool *Pool, h Heads) int {
-	return pool.Threads() * 2 * min(queries, h.Context) * min(keys, h.Context)
+	n := h.Context
+	forward := min(n, wideQueries) * (1 + min(n, wideKeys))
+	backward := n + 2*min(n, tileQueries)*min(n, tileKeys)
+	return pool.Threads() * (max(forward, backward) + 15) &^ 15
 }
 
-// FlashAttention computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Context, Heads·V), tile by tile: no
-// weight outlives its tile. With m the largest score of a query so far and ℓ = Σ e^(score − m), a tile makes of them
-//
-//	m' = max(m, max of the tile)    ℓ' = ℓ·e^(m−m') + Σ e^(score−m')    o' = o·e^(m−m') + Σ e^(score−m')·v
-//
-// and the last one divides by ℓ. (Printed with the factor upside down, errata X1; while m = −∞ there is nothing to
-// carry over, errata X1b.) The log-sum-exp m + log ℓ stays in lse (2, Batch, Heads, Context) as m and 1/ℓ, so that large
-// scores lose nothing. Dropout acts on the weights.
-func FlashAttention[T Float](pool *Pool, h Heads, seen *Spans, y, qkv, mask, lse, scratch []T, drop Dropping) {
-	look(pool, seen, mask, h.Context)
-	parts := (h.Context + taskQueries - 1) / taskQueries
-	inTurns(pool, h.Batch*h.Heads*parts, scratch, func(task int, scratch []T) {
-		s := headOf(h, seen, qkv, mask, lse, drop, task/parts)
-		from := task % parts * taskQueries
-		y := Mat(y, h.Heads*h.V).from(s.b*h.Context, s.j*h.V)
-		for end := min(h.Context, from+taskQueries); from < end; from += queries {
-			s.attend(y, from, min(end, from+queries), scratch)
+// Attention computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Context, Heads·V), tile by tile, so
+// that no more than a tile of the weights exists at a time. Of the log-sum-exp m + log ℓ of every query it leaves both
+// parts in lse (2, Batch, Heads, Context) for the backward pass, m the largest score: their sum would lose what is small
+// beside large scores. A query that sees no key gets 0. Dropout acts on the weights.
+func Attention[T Float](pool *Pool, h Heads, spans *Spans, y, qkv, mask, lse, scratch []T, drop Dropping) {
+	look(pool, spans, mask, h.Context)
+	rows := even(h.Context, wideQueries, 2) // two, so that a causal mask hides half of the first
+	task := 4 * rows
+	tasks := (h.Context + task - 1) / task
+	inTurns(pool, h.Batch*h.Heads*tasks, scratch, func(i int, scratch []T) {
+		s := headOf(h, spans, qkv, mask, lse, drop, i/tasks)
+		y, from := s.of(y), i%tasks*task
+		for end := min(h.Context, from+task); from < end; from += rows {
+			s.attend(y, from, min(end, from+rows), scratch)
 		}
 	})
 }
 
-// inTurns runs tasks on the pool's threads, each thread with its own share of the scratch.
+// even is the size of a part when n is split evenly into parts of at most so many, and into so many parts at least.
+func even(n, most, parts int) int {
+	parts = max(parts, (n+most-1)/most)
+	return (n + parts - 1) / parts
+}
+
+// inTurns runs tasks on the pool's threads, each thread with its share of the scratch.
 func inTurns[T Float](pool *Pool, tasks int, scratch []T, body func(task int, scratch []T)) {
 	var next atomic.Int64
-	size := len(scratch) / pool.Threads()
+	share := len(scratch) / pool.Threads()
 	pool.For(min(tasks, pool.Threads()), func(thread int) {
 		for task := int(next.Add(1)) - 1; task < tasks; task = int(next.Add(1)) - 1 {
-			body(task, scratch[thread*size:(thread+1)*size])
+			body(task, scratch[thread*share:(thread+1)*share])
 		}
 	})
 }
 
-// head is one head of one sequence.
+// head is head j of sequence b.
 type head[T Float] struct {
 	Heads
-	b, j     int // sequence, head
-	q, k, v  Matrix[T]
-	spans    []span
-	mask     []T
-	top, inv []T // m and 1/ℓ of every query
-	scale    T
-	drop     Dropping
-	at       int // number of the first weight, for dropout
+	b, j          int
+	q, k, v       Matrix[T]
+	mask          []T
+	queries, keys []span
+	top, total    []T // m and ℓ of every query
+	scale         T
+	drop          Dropping
 }
 
-func headOf[T Float](h Heads, seen *Spans, qkv, mask, lse []T, drop Dropping, i int) head[T] {
+func headOf[T Float](h Heads, spans *Spans, qkv, mask, lse []T, drop Dropping, i int) head[T] {
 	n := h.Context
-	s := head[T]{Heads: h, b: i / h.Heads, j: i % h.Heads, scale: T(1 / math.Sqrt(float64(h.QK))), drop: drop, at: i * n * n}
+	s := head[T]{Heads: h, b: i / h.Heads, j: i % h.Heads, scale: T(1 / math.Sqrt(float64(h.QK))), drop: drop}
 	s.q, s.k, s.v = split(h, qkv, s.b, s.j)
-	s.mask, s.spans = maskOf(h, mask, s.b), seen.rows
-	if len(seen.rows) > n {
-		s.spans = seen.rows[s.b*n : (s.b+1)*n]
+	s.mask, s.queries, s.keys = maskOf(h, mask, s.b), spans.queries, spans.keys
+	if len(s.queries) > n {
+		blocks := len(spans.keys) / h.Batch
+		s.queries, s.keys = spans.queries[s.b*n:(s.b+1)*n], spans.keys[s.b*blocks:(s.b+1)*blocks]
 	}
-	s.top, s.inv = lse[i*n:(i+1)*n], lse[len(lse)/2+i*n:][:n]
+	s.top, s.total = lse[i*n:(i+1)*n], lse[len(lse)/2+i*n:][:n]
 	return s
 }
 
+// of is the head's part of a matrix like y.
+func (s *head[T]) of(y []T) Matrix[T] { return Mat(y, s.Heads.Heads*s.V).from(s.b*s.Context, s.j*s.V) }
+
 // attend computes rows from … to of y.
 func (s *head[T]) attend(y Matrix[T], from, to int, scratch []T) {
-	var sum [64]float64 // ℓ
-	top := s.top[from:to]
-	for i := range top {
-		top[i] = T(math.Inf(-1))
-	}
 	y = y.from(from, 0)
-	first, last := around(s.spans[from:to])
-	if first == last { // queries that see nothing
-		clearRows(y, to-from, s.V)
-		clear(s.inv[from:to])
+	n, top, total := to-from, s.top[from:to], s.total[from:to]
+	for i := range top {
+		top[i], total[i] = lowest[T](), 0
 	}
-	step := width(last - first)
-	for a := first; a < last; a += step {
-		z := min(last, a+step)
-		p := s.scores(from, to, a, z, scratch)
-		for i := range top {
-			row, open := s.row(p, from+i, from, a, z)
-			most, total := expSum(open)
-			m := max(top[i], most)
-			keep, scale := 1., 1.
-			switch {
-			case m == T(math.Inf(-1)):
-				keep, total = 0, 0
-			default:
-				keep = math.Exp(float64(top[i] - m))
-				total *= math.Exp(float64(most - m))
-			}
-			sum[i] = sum[i]*keep + total
-			if z == last {
-				if scale = 0; sum[i] > 0 || sum[i] != sum[i] {
-					scale = 1 / sum[i]
-				}
-				s.inv[from+i] = T(scale)
-			}
-			if m == T(math.Inf(-1)) {
-				clear(open)
-			} else {
-				expTo(open, m, T(scale))
-			}
-			top[i] = m
-			if factor := T(keep * scale); a > first && factor != 1 {
-				scaleRow(y.Data[i*y.Stride:][:s.V], factor)
-			}
-			if s.drop.P > 0 {
-				dropEntries(row, row, s.drop, s.at+(from+i)*s.Context+a)
-			}
+	keep, tile := scratch[:n], scratch[n:]
+	seen := around(s.queries[from:to])
+	if seen.from == seen.to {
+		clearRows(y, n, s.V)
+	}
+	step := even(seen.to-seen.from, wideKeys, 1)
+	var beta T
+	for a := seen.from; a < seen.to; a += step {
+		z := min(seen.to, a+step)
+		p, mask := s.scores(from, to, a, z, tile)
+		softmaxTile(p.Data, mask, top, total, keep, p.Stride, s.Context)
+		if beta != 0 {
+			scaleRows(y.Data, keep, s.V, y.Stride)
 		}
-		var beta T
-		if a > first {
-			beta = 1
-		}
-		GemmSerial(to-from, s.V, z-a, 1, p, s.v.from(a, 0), beta, y)
+		s.dropTile(p, from, a)
+		GemmSerial(n, s.V, z-a, 1, p, s.v.from(a, 0), beta, y)
+		beta = 1
 	}
 }
 
-// width splits n keys evenly into tiles.
-func width(n int) int {
-	tiles := max(1, (n+keys-1)/keys)
-	return (n+tiles-1)/tiles
-}
-
-// scores computes a tile of q·kᵀ/√QK.
-func (s *head[T]) scores(from, to, a, z int, scratch []T) Matrix[T] {
-	p := Mat(scratch, z-a)
-	GemmSerial(to-from, z-a, s.QK, s.scale, s.q.from(from, 0), s.k.from(a, 0).T(), 0, p)
-	return p
-}
-
-// row is query i's row of a tile of scores that begins at query from, with the mask added to what is open of it and the
-// rest cleared.
-func (s *head[T]) row(p Matrix[T], i, from, a, z int) (row, open []T) {
-	row = p.Data[(i-from)*p.Stride:][:z-a]
-	span := s.spans[i]
-	left, right := span.within(a, z)
-	clear(row[:left])
-	clear(row[right:])
-	open = row[left:right]
-	if !span.plain {
-		for j, v := range s.mask[i*s.Context+a+left:][:len(open)] {
-			if open[j] += v; math.IsInf(float64(v), -1) {
-				open[j] = v // whatever the score is
-			}
+// scores computes q·kᵀ/√QK for queries from … to and keys a … z into the tile, and returns what of the mask is to be
+// added: nil if that would change nothing.
+func (s *head[T]) scores(from, to, a, z int, tile []T) (x Matrix[T], mask []T) {
+	x = Mat(tile[:(to-from)*(z-a)], z-a)
+	GemmSerial(to-from, z-a, s.QK, s.scale, s.q.from(from, 0), s.k.from(a, 0).T(), 0, x)
+	for _, q := range s.queries[from:to] {
+		if q.from > a || q.to < z || !q.plain {
+			return x, s.mask[from*s.Context+a : (to-1)*s.Context+z]
 		}
 	}
-	return row, open
+	return x, nil
 }
 
-// expSum is the largest of some numbers and Σ e^(x − largest).
-func expSum[T Float](x []T) (top T, sum float64) {
-	if fast := vectorsOf[T](); fast != nil && len(x) > 0 {
-		top, sum := fast.expSum(single(x))
-		return T(top), sum
-	}
-	top = T(math.Inf(-1))
-	for _, v := range x {
-		top = max(top, v)
-	}
-	for _, v := range x {
-		sum += float64(Exp(v - top))
-	}
-	return top, sum
-}
-
-// expTo makes x e^(x − top)·scale.
-func expTo[T Float](x []T, top, scale T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.exp(single(x), single(x), float32(top), float32(scale))
+// dropTile applies dropout to a tile that begins with query from and key a.
+func (s *head[T]) dropTile(x Matrix[T], from, a int) {
+	if s.drop.P == 0 {
 		return
 	}
-	for j, v := range x {
-		x[j] = Exp(v-top) * scale
-	}
-}
-
-func scaleRow[T Float](x []T, factor T) {
-	for j := range x {
-		x[j] *= factor
+	at := ((s.b*s.Heads.Heads+s.j)*s.Context+from)*s.Context + a
+	for row := x.Data; len(row) > 0; row = row[x.Stride:] {
+		dropEntries(row[:x.Stride], row[:x.Stride], s.drop, at)
+		at += s.Context
 	}
 }
 

@@ -56,33 +56,35 @@ func times[T Float](a, x T) T {
 }
 
 // GELU computes y = x·Φ(x).
-func GELU[T Float](p *Pool, y, x []T) {
-	p.Range(len(x), grain, func(from, to int) {
-		x, y := x[from:to], y[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.gelu(single(y), single(x))
-			return
-		}
-		for i, v := range x {
-			cdf, _ := normal(v)
-			y[i] = times(cdf, v)
-		}
-	})
+func GELU[T Float](p *Pool, y, x []T) { each[T](p, exactGELU[T]{}, y, x, nil) }
+
+type exactGELU[T Float] struct{}
+
+func (exactGELU[T]) of(y, x, _ []T) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.gelu(single(y), single(x))
+		return
+	}
+	for i, v := range x {
+		cdf, _ := normal(v)
+		y[i] = times(cdf, v)
+	}
 }
 
 // GELUBackward computes dx = dy∘(Φ(x) + x·φ(x)).
-func GELUBackward[T Float](p *Pool, dx, x, dy []T) {
-	p.Range(len(x), grain, func(from, to int) {
-		dx, x, dy := dx[from:to], x[from:to], dy[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.geluBackward(single(dx), single(x), single(dy))
-			return
-		}
-		for i, v := range x {
-			cdf, pdf := normal(v)
-			dx[i] = dy[i] * (cdf + times(pdf, v))
-		}
-	})
+func GELUBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, exactGELUSlope[T]{}, dx, x, dy) }
+
+type exactGELUSlope[T Float] struct{}
+
+func (exactGELUSlope[T]) of(dx, x, dy []T) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.geluBackward(single(dx), single(x), single(dy))
+		return
+	}
+	for i, v := range x {
+		cdf, pdf := normal(v)
+		dx[i] = dy[i] * (cdf + times(pdf, v))
+	}
 }
 
 // The tanh form replaces Φ(x) by ½(1 + tanh u), u = √(2/π)(x + 0.044715·x³), which is the logistic function of 2u.
@@ -101,31 +103,33 @@ func logistic[T Float](x T) (s, slope T) {
 }
 
 // GELUTanh computes y = ½x(1 + tanh u).
-func GELUTanh[T Float](p *Pool, y, x []T) {
-	p.Range(len(x), grain, func(from, to int) {
-		x, y := x[from:to], y[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.geluTanh(single(y), single(x))
-			return
-		}
-		for i, v := range x {
-			s, _ := logistic(v)
-			y[i] = times(s, v)
-		}
-	})
+func GELUTanh[T Float](p *Pool, y, x []T) { each[T](p, tanhGELU[T]{}, y, x, nil) }
+
+type tanhGELU[T Float] struct{}
+
+func (tanhGELU[T]) of(y, x, _ []T) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.geluTanh(single(y), single(x))
+		return
+	}
+	for i, v := range x {
+		s, _ := logistic(v)
+		y[i] = times(s, v)
+	}
 }
 
 // GELUTanhBackward computes dx = dy∘(s + x·s(1−s)·2u'), s = ½(1 + tanh u).
-func GELUTanhBackward[T Float](p *Pool, dx, x, dy []T) {
-	p.Range(len(x), grain, func(from, to int) {
-		dx, x, dy := dx[from:to], x[from:to], dy[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.geluTanhBackward(single(dx), single(x), single(dy))
-			return
-		}
-		for i, v := range x {
-			s, slope := logistic(v)
-			dx[i] = dy[i] * (s + times(slope, v))
-		}
-	})
+func GELUTanhBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, tanhGELUSlope[T]{}, dx, x, dy) }
+
+type tanhGELUSlope[T Float] struct{}
+
+func (tanhGELUSlope[T]) of(dx, x, dy []T) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.geluTanhBackward(single(dx), single(x), single(dy))
+		return
+	}
+	for i, v := range x {
+		s, slope := logistic(v)
+		dx[i] = dy[i] * (s + times(slope, v))
+	}
 }

@@ -78,13 +78,25 @@ func (g *product[T]) run(p *Pool) {
 
 // spread splits c into chunks for the threads of the pool.
 func (g *product[T]) spread(p *Pool) {
-	shared := *g
-	rows, cols := chunk(g.m, g.n, g.k, p.Threads())
-	across := (g.n + cols - 1) / cols
-	p.For((g.m+rows-1)/rows*across, func(i int) {
-		top, left := i/across*rows, i%across*cols
-		shared.tile(top, min(shared.m, top+rows), left, min(shared.n, left+cols))
-	})
+	jobs := spareOf[multiplying[T]](&p.gemm32, &p.gemm64)
+	j := jobs.take()
+	j.product = *g
+	j.rows, j.cols = chunk(g.m, g.n, g.k, p.Threads())
+	j.across = (g.n + j.cols - 1) / j.cols
+	p.run((g.m+j.rows-1)/j.rows*j.across, 1, j)
+	j.product = product[T]{}
+	jobs.give(j)
+}
+
+// multiplying is a product in chunks of so many rows and columns, across of them beside each other.
+type multiplying[T Float] struct {
+	product[T]
+	rows, cols, across int
+}
+
+func (j *multiplying[T]) do(i, _ int) {
+	top, left := i/j.across*j.rows, i%j.across*j.cols
+	j.tile(top, min(j.m, top+j.rows), left, min(j.n, left+j.cols))
 }
 
 // chunk is the size of the part of c that a thread computes at a time: with many rows, so that packing b costs little,

@@ -107,7 +107,7 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a *float32, ld
 	if g.a.Trans {
 		step = lda
 	}
-	direct := !g.b.Trans && bottom-top <= directRows
+	direct := !g.b.Trans && bottom-top <= s.height // a strip of b that is read once is not worth copying
 	for j := left; j < right; {
 		if bottom-top == 1 && direct && right-j >= 8*s.lanes {
 			s.wide(g.c.pointer(top, j), a, step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j), k, g.alpha)
@@ -125,9 +125,6 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a *float32, ld
 		j += n
 	}
 }
-
-// directRows is the number of rows of a for which copying a strip of b costs more than it saves.
-const directRows = 4
 
 // pointer is the address of entry (i, j).
 func (m *Matrix[T]) pointer(i, j int) *T {

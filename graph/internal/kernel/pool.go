@@ -25,6 +25,15 @@ type Pool struct {
 	threads int
 	loop    atomic.Pointer[loop]
 	workers atomic.Int32
+	worker  func() // work, as a value that starting a goroutine need not allocate
+
+	loops     spare[loop] // what loops need, for the next one: running them allocates nothing
+	gemm32    spare[multiplying[float32]]
+	gemm64    spare[multiplying[float64]]
+	attend32  spare[attending[float32]]
+	attend64  spare[attending[float64]]
+	entries32 spare[entries[float32]]
+	entries64 spare[entries[float64]]
 }
 
 // NewPool returns a pool of so many threads, the caller's own included; below 1 it takes one per processor.
@@ -32,44 +41,73 @@ func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	}
-	return &Pool{threads: threads}
+	p := &Pool{threads: threads}
+	p.worker = p.work
+	return p
 }
 
 // Threads is the number of threads that share a loop.
 func (p *Pool) Threads() int { return p.threads }
 
+// For calls body(0) … body(chunks−1), each once, on the pool's threads. The chunks must not depend on one another, and
+// their number must not depend on the number of threads if sums are split over them. A panic in body comes out here.
+func (p *Pool) For(chunks int, body func(chunk int)) { p.run(chunks, 1, eachChunk(body)) }
+
+// Range splits 0 … n−1 into chunks of the given size and calls body(from, to) for each.
+func (p *Pool) Range(n, size int, body func(from, to int)) { p.run(n, size, eachRange(body)) }
+
+// A job is the body of a loop. As a closure it is allocated for every loop; as a pointer to arguments it need not be.
+type job interface{ do(from, to int) }
+
+type (
+	eachChunk func(chunk int)
+	eachRange func(from, to int)
+)
+
+func (f eachChunk) do(from, _ int)  { f(from) }
+func (f eachRange) do(from, to int) { f(from, to) }
+
+// loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
+// it: whoever has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
 type loop struct {
-	body    func(chunk int)
-	chunks  int32
-	claimed atomic.Int32
-	done    atomic.Int32
+	left    atomic.Int64 // chunks to claim, or less than 0; set last
+	done    atomic.Int64
+	job     job
+	n, size int
+	chunks  int
 	failure atomic.Pointer[any]
 }
 
-// For calls body(0) … body(chunks−1), each once, on the pool's threads. The chunks must not depend on one another, and
-// their number must not depend on the number of threads if sums are split over them. A panic in body comes out here.
-func (p *Pool) For(chunks int, body func(chunk int)) {
+// run calls j.do for the chunks of 0 … n−1, of the given size each.
+func (p *Pool) run(n, size int, j job) {
+	chunks := (n + size - 1) / size
 	if p.threads == 1 || chunks < 2 {
 		for i := range chunks {
-			body(i)
+			j.do(i*size, min(n, (i+1)*size))
 		}
 		return
 	}
-	l := &loop{body: body, chunks: int32(chunks)}
+	l := p.loops.take()
+	l.job, l.n, l.size, l.chunks = j, n, size, chunks
+	l.done.Store(0)
+	l.left.Store(int64(chunks))
 	p.loop.Store(l)
 	for n := p.workers.Load(); int(n) < p.threads-1; n = p.workers.Load() {
 		if p.workers.CompareAndSwap(n, n+1) {
-			go p.work()
+			go p.worker()
 		}
 	}
 	l.run()
-	for spins := 1; l.done.Load() < l.chunks; spins++ {
+	for spins := 1; l.done.Load() < int64(chunks); spins++ {
 		if spins%256 == 0 {
 			runtime.Gosched()
 		}
 	}
 	p.loop.CompareAndSwap(l, nil)
-	if failure := l.failure.Load(); failure != nil {
+	failure := l.failure.Swap(nil)
+	l.job = nil
+	p.loops.give(l)
+	if failure != nil {
 		panic(*failure)
 	}
 }
@@ -78,7 +116,7 @@ func (p *Pool) work() {
 	defer p.workers.Add(-1)
 	last := time.Now()
 	for spins := 1; ; spins++ {
-		if l := p.loop.Load(); l != nil && l.claimed.Load() < l.chunks {
+		if l := p.loop.Load(); l != nil && l.left.Load() > 0 {
 			l.run()
 			last, spins = time.Now(), 0
 			continue
@@ -93,14 +131,14 @@ func (p *Pool) work() {
 }
 
 func (l *loop) run() {
-	for i := l.claimed.Add(1) - 1; i < l.chunks; i = l.claimed.Add(1) - 1 {
-		l.chunk(int(i))
+	for left := l.left.Add(-1); left >= 0; left = l.left.Add(-1) {
+		l.chunk(l.chunks - 1 - int(left))
 	}
 }
 
 func (l *loop) chunk(i int) {
 	defer l.finish()
-	l.body(i)
+	l.job.do(i*l.size, min(l.n, (i+1)*l.size))
 }
 
 func (l *loop) finish() {
@@ -113,7 +151,22 @@ func (l *loop) finish() {
 // fail keeps the first panic; apart from finish, so that a chunk that does not panic allocates nothing.
 func (l *loop) fail(r any) { l.failure.CompareAndSwap(nil, &r) }
 
-// Range splits 0 … n−1 into chunks of the given size and calls body(from, to) for each.
-func (p *Pool) Range(n, size int, body func(from, to int)) {
-	p.For((n+size-1)/size, func(i int) { body(i*size, min(n, (i+1)*size)) })
+// spare keeps an object for its next use. Who finds none, because somebody else is using it, makes one.
+type spare[X any] struct{ x atomic.Pointer[X] }
+
+func (s *spare[X]) take() *X {
+	if x := s.x.Swap(nil); x != nil {
+		return x
+	}
+	return new(X)
+}
+
+func (s *spare[X]) give(x *X) { s.x.Store(x) }
+
+// spareOf is the one of two for numbers of type T.
+func spareOf[X any](f32, f64 any) *spare[X] {
+	if s, ok := f32.(*spare[X]); ok {
+		return s
+	}
+	return f64.(*spare[X])
 }

@@ -2,29 +2,39 @@ package kernel
 
 import "math"
 
-// Spans is what attention knows of its mask: for every query the part of the keys that it may see. Keys outside of it cost
-// nothing, so a causal mask halves the work and a window makes it linear in the context.
-type Spans struct{ rows []span }
+// Spans is what attention knows of its mask beforehand, so that tiles which it hides cost nothing: a causal mask halves
+// the work, and a window makes it linear in the context.
+type Spans struct {
+	queries []span // for every query the keys that it may see
+	keys    []span // for every block of tileKeys keys the queries that may see any of them
+}
 
-// span is keys from … to of a row of the mask: the rest is hidden. It is plain if the mask is 0 throughout.
+// span is from … to of a row or column of the mask: the rest is hidden. It is plain if the mask is 0 throughout.
 type span struct {
 	from, to int
 	plain    bool
 }
 
-// look reads the mask again, which may have changed.
+// look reads the mask, (n, n) for all sequences or one for each, again: it may have changed.
 func look[T Float](pool *Pool, s *Spans, mask []T, n int) {
-	if len(s.rows)*n != len(mask) {
-		s.rows = make([]span, len(mask)/n)
+	blocks := (n + tileKeys - 1) / tileKeys
+	if len(s.queries)*n != len(mask) {
+		s.queries = make([]span, len(mask)/n)
+		s.keys = make([]span, len(mask)/(n*n)*blocks)
 	}
-	pool.Range(len(s.rows), rowGrain(n), func(from, to int) {
+	pool.Range(len(s.queries), rowGrain(n), func(from, to int) {
 		for i := from; i < to; i++ {
-			s.rows[i] = spanOf(mask[i*n : (i+1)*n])
+			s.queries[i] = visible(mask[i*n : (i+1)*n])
 		}
 	})
+	for i := range s.keys {
+		at := i % blocks * tileKeys
+		s.keys[i] = seers(s.queries[i/blocks*n:][:n], at, min(n, at+tileKeys))
+	}
 }
 
-func spanOf[T Float](mask []T) span {
+// visible is the span of a row of the mask.
+func visible[T Float](mask []T) span {
 	hidden := T(math.Inf(-1))
 	from, to := 0, len(mask)
 	for to > 0 && mask[to-1] == hidden {
@@ -41,19 +51,29 @@ func spanOf[T Float](mask []T) span {
 	return span{from, to, true}
 }
 
-// within is the part of the span in keys from … to, counted from there.
-func (s span) within(from, to int) (int, int) {
-	a := min(max(s.from, from), to)
-	return a - from, max(a, min(s.to, to)) - from
+// seers is the smallest span that holds all queries which see one of keys from … to.
+func seers(queries []span, from, to int) (s span) {
+	for i, q := range queries {
+		if q.from < to && q.to > from {
+			if s.to == 0 {
+				s.from = i
+			}
+			s.to = i + 1
+		}
+	}
+	return s
 }
 
 // around is the smallest span that holds all.
-func around(rows []span) (from, to int) {
-	from, to = math.MaxInt, 0
-	for _, s := range rows {
-		if s.from < s.to {
-			from, to = min(from, s.from), max(to, s.to)
+func around(spans []span) (all span) {
+	for _, s := range spans {
+		switch {
+		case s.from == s.to:
+		case all.to == 0:
+			all = s
+		default:
+			all.from, all.to = min(all.from, s.from), max(all.to, s.to)
 		}
 	}
-	return min(from, to), to
+	return all
 }

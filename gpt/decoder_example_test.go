@@ -1,0 +1,40 @@
+package gpt_test
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Two prompts of one length are continued side by side, each with a draw of its own.
+func ExampleBatchDecoder() {
+	c := gpt.Config{BlockSize: 8, VocabSize: 5, NLayer: 1, NHead: 2, NEmbd: 8, Kernels: true}
+	g := graph.New(graph.Float32, 1)
+	g.Kernels = c.Kernels
+	m, err := gpt.New(g, c, 1)
+	if err != nil {
+		panic(err)
+	}
+	d, err := gpt.NewBatchDecoder(m, 2)
+	if err != nil {
+		panic(err)
+	}
+	s := gpt.NewSampler(1)
+	written := make([][]int, 2)
+	for feed := [][]int{{1, 2, 3}, {4, 3, 2}}; len(written[0]) < 10; {
+		logits, err := d.Feed(feed)
+		if err != nil {
+			panic(err)
+		}
+		for i := range written {
+			id, err := s.Draw(logits.Row(i))
+			if err != nil {
+				panic(err)
+			}
+			written[i], feed[i] = append(written[i], id), []int{id}
+		}
+	}
+	fmt.Println(len(written[0]), len(written[1]))
+	// Output: 10 10
+}

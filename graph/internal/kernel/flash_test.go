@@ -1,0 +1,306 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// masking is a mask of any context: what is added to the score of query i and key j in sequence b of n tokens.
+type masking struct {
+	name        string
+	perSequence bool
+	at          func(n, b, i, j int) float64
+}
+
+func hideIf(hidden bool) float64 {
+	if hidden {
+		return math.Inf(-1)
+	}
+	return 0
+}
+
+var (
+	causal   = masking{"causal", false, func(n, b, i, j int) float64 { return hideIf(j > i) }}
+	maskings = []masking{
+		causal,
+		{"none", false, func(n, b, i, j int) float64 { return 0 }},
+		{"window", false, func(n, b, i, j int) float64 { return hideIf(j > i || j <= i-7) }},
+		{"ahead", false, func(n, b, i, j int) float64 { return hideIf(j < i) }},
+		{"padding", true, func(n, b, i, j int) float64 { return hideIf(j > max(0, n-1-40*b)) }},
+		{"causal padding", true, func(n, b, i, j int) float64 { return hideIf(j > i || j > n/(b+1)) }},
+		{"bias", false, func(n, b, i, j int) float64 { return -0.1 * math.Abs(float64(i-j)) }},
+		{"holes", false, func(n, b, i, j int) float64 { return hideIf((i*31+j*17)%5 < 2 || j/32%3 == 1) }},
+		{"blind queries", false, func(n, b, i, j int) float64 { return hideIf(i%70 < 40 || j > i) }},
+	}
+)
+
+func (m masking) mask(h Heads) []float64 {
+	batch := 1
+	if m.perSequence {
+		batch = h.Batch
+	}
+	n := h.Context
+	mask := make([]float64, batch*n*n)
+	for i := range mask {
+		mask[i] = m.at(n, i/(n*n), i/n%n, i%n)
+	}
+	return mask
+}
+
+// denseAttention is attention and its gradient as the equations have it, in float64.
+func denseAttention(h Heads, qkv, mask, dy []float64, drop Dropping) (y, dqkv []float64) {
+	n, scale := h.Context, 1/math.Sqrt(float64(h.QK))
+	y, dqkv = make([]float64, h.Batch*n*h.Heads*h.V), make([]float64, len(qkv))
+	p, factor, dp := make([]float64, n), make([]float64, n), make([]float64, n)
+	for task := range h.Batch * h.Heads {
+		b, j := task/h.Heads, task%h.Heads
+		q, k, v := split(h, qkv, b, j)
+		dq, dk, dv := split(h, dqkv, b, j)
+		row := func(m Matrix[float64], i, cols int) []float64 { return m.Data[i*m.Stride:][:cols] }
+		for i := range n {
+			out := row(Mat(y, h.Heads*h.V).from(b*n, j*h.V), i, h.V)
+			grad := row(Mat(dy, h.Heads*h.V).from(b*n, j*h.V), i, h.V)
+			top, sum := math.Inf(-1), 0.
+			for t := range n {
+				p[t] = scale*dot(row(q, i, h.QK), row(k, t, h.QK)) + maskOf(h, mask, b)[i*n+t]
+				top = max(top, p[t])
+			}
+			for t := range n {
+				if p[t] = math.Exp(p[t] - top); math.IsInf(top, -1) {
+					p[t] = 0
+				}
+				sum += p[t]
+			}
+			var project float64
+			for t := range n {
+				if sum > 0 {
+					p[t] /= sum
+				}
+				factor[t] = drop.Factor(task*n*n + i*n + t)
+				dp[t] = factor[t] * dot(grad, row(v, t, h.V))
+				project += p[t] * dp[t]
+				for c := range h.V {
+					out[c] += p[t] * factor[t] * row(v, t, h.V)[c]
+					row(dv, t, h.V)[c] += p[t] * factor[t] * grad[c]
+				}
+			}
+			for t := range n {
+				ds := p[t] * (dp[t] - project) * scale
+				for c := range h.QK {
+					row(dq, i, h.QK)[c] += ds * row(k, t, h.QK)[c]
+					row(dk, t, h.QK)[c] += ds * row(q, i, h.QK)[c]
+				}
+			}
+		}
+	}
+	return y, dqkv
+}
+
+func narrowed[T Float](x []float64) []T {
+	y := make([]T, len(x))
+	for i, v := range x {
+		y[i] = T(v)
+	}
+	return y
+}
+
+// runAttention runs both passes on memory full of NaN.
+func runAttention[T Float](p *Pool, h Heads, qkv, mask, dy []float64, drop Dropping) (y, dqkv []T) {
+	dirty := func(n int) []T {
+		x := make([]T, n)
+		for i := range x {
+			x[i] = T(math.NaN())
+		}
+		return x
+	}
+	y, dqkv = dirty(len(dy)), dirty(len(qkv))
+	lse := dirty(2 * h.Batch * h.Heads * h.Context)
+	in, m := narrowed[T](qkv), narrowed[T](mask)
+	var spans Spans
+	Attention(p, h, &spans, y, in, m, lse, dirty(AttentionScratch(p, h)), drop)
+	AttentionBackward(p, h, &spans, dqkv, in, m, y, narrowed[T](dy), lse, dirty(AttentionScratch(p, h)), drop)
+	return y, dqkv
+}
+
+// compareTo looks for the largest distance, relative to the largest number.
+func compareTo[T Float](t *testing.T, name string, got []T, want []float64, tolerance float64) {
+	t.Helper()
+	var top float64
+	for _, v := range want {
+		top = max(top, math.Abs(v))
+	}
+	for i, v := range want {
+		if d := math.Abs(float64(got[i]) - v); !(d <= tolerance*top) {
+			t.Fatalf("%s[%d]: got %v, want %v, largest %v", name, i, got[i], v, top)
+		}
+	}
+}
+
+func TestAttentionEqualsDense(t *testing.T) {
+	sizes := []int{1, 2, 3, 31, 32, 33, 63, 64, 65, 66, 95, 127, 128, 129, 130, 257, 515}
+	if testing.Short() {
+		sizes = []int{1, 33, 65, 130}
+	}
+	for _, n := range sizes {
+		for c, m := range maskings {
+			h := []Heads{{2, n, 3, 5, 7}, {3, n, 1, 8, 3}, {1, n, 2, 33, 16}}[c%3]
+			for _, drop := range []Dropping{{}, {P: 0.3, Key: 5, Step: 2}} {
+				if drop.P > 0 && c > 4 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%d/%s/%g", n, m.name, drop.P), func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(uint64(n), uint64(c)))
+					qkv, dy := random[float64](rng, h.Batch*n*h.Width()), random[float64](rng, h.Batch*n*h.Heads*h.V)
+					checkAttention(t, h, qkv, m.mask(h), dy, drop, 1e-12, 2e-5)
+				})
+			}
+		}
+	}
+}
+
+func checkAttention(t *testing.T, h Heads, qkv, mask, dy []float64, drop Dropping, wide, narrow float64) {
+	t.Helper()
+	wantY, wantD := denseAttention(h, qkv, mask, dy, drop)
+	y64, d64 := runAttention[float64](NewPool(1), h, qkv, mask, dy, drop)
+	compareTo(t, "y in float64", y64, wantY, wide)
+	compareTo(t, "dqkv in float64", d64, wantD, wide)
+	y32, d32 := runAttention[float32](NewPool(2), h, qkv, mask, dy, drop)
+	compareTo(t, "y in float32", y32, wantY, narrow)
+	compareTo(t, "dqkv in float32", d32, wantD, narrow)
+}
+
+// TestAttentionOfLargeScores: increasing scores, where the factor of the printed recurrence is upside down (errata X1), in
+// every tile by more than the last; decreasing ones; and such that e^score is no number.
+func TestAttentionOfLargeScores(t *testing.T) {
+	h := Heads{1, 600, 1, 1, 2}
+	for name, score := range map[string]func(j int) float64{
+		"increasing":        func(j int) float64 { return float64(j) / 64 },
+		"steeply":           func(j int) float64 { return float64(8 * j) },
+		"decreasing":        func(j int) float64 { return -float64(j) / 64 },
+		"10⁴ up and down":   func(j int) float64 { return 1e4 * math.Sin(float64(j)) },
+		"all at −10⁴":       func(j int) float64 { return -1e4 + math.Sin(float64(j)) },
+		"one of 10⁴ at end": func(j int) float64 { return 1e4 * float64(j/599) },
+	} {
+		for _, m := range []masking{causal, maskings[1], maskings[8]} {
+			t.Run(name+"/"+m.name, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(3, 4))
+				qkv, dy := random[float64](rng, h.Context*h.Width()), random[float64](rng, h.Context*h.V)
+				for j := range h.Context { // so that the products are exact and the gradients not much larger than 1
+					qkv[j*h.Width()] = 128
+					qkv[j*h.Width()+1] = float64(float32(score(j))) / 128
+				}
+				checkAttention(t, h, qkv, m.mask(h), dy, Dropping{}, 1e-12, 1e-4)
+			})
+		}
+	}
+}
+
+// TestAttentionBits: neither the threads nor the instruction set may be seen in a result.
+func TestAttentionBits(t *testing.T) {
+	for _, h := range []Heads{{2, 130, 3, 5, 7}, {1, 515, 2, 16, 32}} {
+		for _, m := range maskings[:5] {
+			rng := rand.New(rand.NewPCG(7, 8))
+			qkv, dy := random[float64](rng, h.Batch*h.Context*h.Width()), random[float64](rng, h.Batch*h.Context*h.Heads*h.V)
+			mask, drop := m.mask(h), Dropping{P: 0.1, Key: 1}
+			y, d := runAttention[float32](NewPool(1), h, qkv, mask, dy, drop)
+			wide, dwide := runAttention[float64](NewPool(1), h, qkv, mask, dy, drop)
+			for _, threads := range []int{2, 8} {
+				again, dagain := runAttention[float32](NewPool(threads), h, qkv, mask, dy, drop)
+				if !sameBits(again, y) || !sameBits(dagain, d) {
+					t.Errorf("%+v, %s: %d threads give other bits", h, m.name, threads)
+				}
+				again64, dagain64 := runAttention[float64](NewPool(threads), h, qkv, mask, dy, drop)
+				if !sameBits(again64, wide) || !sameBits(dagain64, dwide) {
+					t.Errorf("%+v, %s, float64: %d threads give other bits", h, m.name, threads)
+				}
+			}
+			if len(vectorSets()) == 0 {
+				continue
+			}
+			eachSet(t, func(t *testing.T, _ *vectors) {
+				again, dagain := runAttention[float32](NewPool(1), h, qkv, mask, dy, drop)
+				if !sameBits(again, y) || !sameBits(dagain, d) {
+					t.Errorf("%+v, %s: other bits", h, m.name)
+				}
+			})
+		}
+	}
+}
+
+// TestAttentionSkipsHiddenTiles: what is in tiles that the mask hides completely is never looked at.
+func TestAttentionSkipsHiddenTiles(t *testing.T) {
+	h := Heads{1, 512, 1, 4, 4}
+	rng := rand.New(rand.NewPCG(9, 9))
+	qkv, dy := random[float64](rng, h.Context*h.Width()), random[float64](rng, h.Context*h.V)
+	for i := range 256 * h.Width() { // keys and values of the first half, which nobody sees
+		if i%h.Width() >= h.QK {
+			qkv[i] = math.NaN()
+		}
+	}
+	m := masking{at: func(n, b, i, j int) float64 { return hideIf(j < 256) }}
+	y, d := runAttention[float64](NewPool(1), h, qkv, m.mask(h), dy, Dropping{})
+	for i, v := range append(y, d...) {
+		if math.IsNaN(v) {
+			t.Fatalf("entry %d is NaN", i)
+		}
+	}
+}
+
+// TestAttentionFollowsTheMask: one that has changed between two runs.
+func TestAttentionFollowsTheMask(t *testing.T) {
+	h := Heads{2, 70, 1, 3, 4}
+	rng := rand.New(rand.NewPCG(9, 9))
+	p := NewPool(1)
+	qkv, dy := random[float64](rng, h.Batch*h.Context*h.Width()), random[float64](rng, h.Batch*h.Context*h.V)
+	var spans Spans
+	y, lse, scratch := make([]float64, len(dy)), make([]float64, 2*h.Batch*h.Context), make([]float64, AttentionScratch(p, h))
+	for _, m := range maskings {
+		mask := m.mask(h)
+		want, _ := denseAttention(h, qkv, mask, dy, Dropping{})
+		Attention(p, h, &spans, y, qkv, mask, lse, scratch, Dropping{})
+		compareTo(t, m.name, y, want, 1e-12)
+	}
+}
+
+// TestAttentionMemoryIsLinear: what it needs besides operands and results, at a constant number of tokens.
+func TestAttentionMemoryIsLinear(t *testing.T) {
+	p := NewPool(2)
+	need := func(n int) int {
+		h := Heads{4096 / n, n, 4, 32, 32}
+		return AttentionScratch(p, h) + 2*h.Batch*h.Heads*n
+	}
+	if short, long := need(256), need(4096); !(float64(long) <= 1.25*float64(short)) {
+		t.Errorf("%d numbers for a context of 256, %d for 4096", short, long)
+	}
+}
+
+// BenchmarkAttention is a causal step at 2048 tokens and more, in nanoseconds a token.
+func BenchmarkAttention(b *testing.B) {
+	for _, h := range []Heads{{12, 64, 4, 32, 32}, {32, 64, 4, 32, 32}, {8, 256, 4, 32, 32}, {2, 1024, 4, 32, 32}, {1, 2048, 4, 32, 32}, {8, 256, 6, 64, 64}, {1, 256, 12, 64, 64}} {
+		for _, threads := range []int{1, 2} {
+			p, rng, tokens := NewPool(threads), rand.New(rand.NewPCG(1, 2)), h.Batch*h.Context
+			qkv, dqkv := random[float32](rng, tokens*h.Width()), make([]float32, tokens*h.Width())
+			y, dy := make([]float32, tokens*h.Heads*h.V), random[float32](rng, tokens*h.Heads*h.V)
+			mask, lse, scratch := narrowed[float32](causal.mask(h)), make([]float32, 2*tokens*h.Heads), make([]float32, AttentionScratch(p, h))
+			var spans Spans
+			for _, pass := range []struct {
+				name string
+				run  func()
+			}{
+				{"forward", func() { Attention(p, h, &spans, y, qkv, mask, lse, scratch, Dropping{}) }},
+				{"backward", func() { AttentionBackward(p, h, &spans, dqkv, qkv, mask, y, dy, lse, scratch, Dropping{}) }},
+			} {
+				b.Run(fmt.Sprintf("%dx%dx%dx%d/threads=%d/%s", h.Batch, h.Context, h.Heads, h.V, threads, pass.name), func(b *testing.B) {
+					Attention(p, h, &spans, y, qkv, mask, lse, scratch, Dropping{})
+					b.ReportAllocs()
+					for b.Loop() {
+						pass.run()
+					}
+					b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(tokens), "ns/token")
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package kernel
+
+import "math"
+
+// softmaxTile is a step of the online softmax in every row of a tile x (len(top), cols) of scores. With m the largest
+// score of the row so far, in top, and ℓ = Σ e^(score − m), in total,
+//
+//	m' = max(m, max x)    ℓ' = ℓ·e^(m−m') + Σ e^(x−m')    x ← e^(x−m')/ℓ'    keep = e^(m−m')·ℓ/ℓ'
+//
+// keep is what the result so far is to be multiplied by. (Printed, the exponent has the other sign: errata X1.) m begins
+// as the least finite number rather than as −∞, so that a row of −∞ gives 0 and changes nothing (errata X1). ℓ is 0
+// or, as the largest score counts 1, at least that. The mask, whose rows lie stride apart, is added first; it may be nil.
+func softmaxTile[T Float](x, mask, top, total, keep []T, cols, stride int) {
+	if fast := vectorsOf[T](); fast != nil {
+		for i, before := range top {
+			x := x[i*cols : (i+1)*cols]
+			addMask(x, mask, i*stride)
+			most, sum := fast.expSum(single(x))
+			m := max(before, T(most))
+			old := total[i] * Exp(before-m)
+			total[i] = old
+			if !math.IsInf(float64(most), -1) {
+				total[i] += T(sum) * Exp(T(most)-m)
+			}
+			share := 1 / max(1, total[i])
+			fast.exp(single(x), single(x), float32(m), float32(share))
+			top[i], keep[i] = m, old*share
+		}
+		return
+	}
+	for i, before := range top {
+		x := x[i*cols : (i+1)*cols]
+		addMask(x, mask, i*stride)
+		m := before
+		for _, v := range x {
+			m = max(m, v)
+		}
+		old := total[i] * Exp(before-m)
+		sum := old
+		for j, v := range x {
+			x[j] = Exp(v - m)
+			sum += x[j]
+		}
+		share := 1 / max(1, sum)
+		for j := range x {
+			x[j] *= share
+		}
+		top[i], total[i], keep[i] = m, sum, old*share
+	}
+}
+
+// softmaxTileBackward computes the weights p = e^(x + mask − m)/ℓ of a tile x of scores once more, in its place, and from
+// their gradient d that of the scores, d ← p∘(d − dot).
+func softmaxTileBackward[T Float](d, x, mask, top, total, dots []T, cols, stride int) {
+	fast := vectorsOf[T]()
+	for i, m := range top {
+		x, d := x[i*cols:(i+1)*cols], d[i*cols:(i+1)*cols]
+		addMask(x, mask, i*stride)
+		share := 1 / max(1, total[i])
+		if fast != nil {
+			fast.exp(single(x), single(x), float32(m), float32(share))
+		} else {
+			for j, v := range x {
+				x[j] = Exp(v-m) * share
+			}
+		}
+		for j, p := range x {
+			d[j] = p * (d[j] - dots[i])
+		}
+	}
+}
+
+// addMask adds what begins at a place of the mask, if there is one.
+func addMask[T Float](x, mask []T, at int) {
+	if mask == nil {
+		return
+	}
+	hidden := T(math.Inf(-1))
+	for j, v := range mask[at : at+len(x)] {
+		if x[j] += v; v == hidden {
+			x[j] = v // whatever the score is
+		}
+	}
+}
+
+// dotRows computes the dot products of the rows of x and y, which are cols wide and lie stride apart.
+func dotRows[T Float](dots, x, y []T, cols, stride int) {
+	for i := range dots {
+		dots[i] = dot(x[i*stride:][:cols], y[i*stride:][:cols])
+	}
+}
+
+// scaleRows multiplies every row of x, cols wide and stride apart, by its factor.
+func scaleRows[T Float](x, factors []T, cols, stride int) {
+	for i, factor := range factors {
+		row := x[i*stride:][:cols]
+		for j := range row {
+			row[j] *= factor
+		}
+	}
+}
+
+// lowest is the least finite number.
+func lowest[T Float]() T {
+	if _, ok := any(T(0)).(float32); ok {
+		return -math.MaxFloat32
+	}
+	least := -math.MaxFloat64
+	return T(least)
+}
