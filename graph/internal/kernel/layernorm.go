@@ -12,32 +12,51 @@ func LayerNorm[T Float](p *Pool, y, x, w, b, mean, inv []T, eps float64) {
 	if b != nil {
 		b = b[:d]
 	}
-	p.Range(len(inv), rowGrain(d), func(from, to int) {
-		if fast := vectorsOf[T](); fast != nil {
-			fast.layerNorm(single(y[from*d:to*d]), single(x[from*d:to*d]), single(w), single(b), single(mean[from:to]), single(inv[from:to]), 1/float32(d), float32(eps))
-			return
+	a := normalising[T]{y, x, w, b, mean, inv, eps}
+	if len(inv) <= rowGrain(d) {
+		a.do(0, len(inv))
+		return
+	}
+	jobs := spareOf[normalising[T]](&p.norm32, &p.norm64)
+	j := jobs.take()
+	*j = a
+	p.run(len(inv), rowGrain(d), j)
+	*j = normalising[T]{}
+	jobs.give(j)
+}
+
+// normalising is the arguments of LayerNorm.
+type normalising[T Float] struct {
+	y, x, w, b, mean, inv []T
+	eps                   float64
+}
+
+func (a *normalising[T]) do(from, to int) {
+	d, mean, inv := len(a.w), a.mean[from:to], a.inv[from:to]
+	if fast := vectorsOf[T](); fast != nil {
+		fast.layerNorm(single(a.y[from*d:to*d]), single(a.x[from*d:to*d]), single(a.w), single(a.b), single(mean), single(inv), 1/float32(d), float32(a.eps))
+		return
+	}
+	for i := range inv {
+		x, y := a.x[(from+i)*d:(from+i+1)*d], a.y[(from+i)*d:(from+i+1)*d]
+		var sum, squares float64
+		for _, v := range x {
+			sum += float64(v)
 		}
-		for i := from; i < to; i++ {
-			x, y := x[i*d:(i+1)*d], y[i*d:(i+1)*d]
-			var sum, squares float64
-			for _, v := range x {
-				sum += float64(v)
-			}
-			mu := sum / float64(d)
-			for _, v := range x {
-				c := float64(v) - mu
-				squares += c * c
-			}
-			mean[i], inv[i] = T(mu), T(1/math.Sqrt(squares/float64(d)+eps))
-			mu, s := float64(mean[i]), inv[i]
-			for j, v := range x {
-				y[j] = (v - T(mu)) * s * w[j]
-			}
-			for j, v := range b {
-				y[j] += v
-			}
+		mu := sum / float64(d)
+		for _, v := range x {
+			c := float64(v) - mu
+			squares += c * c
 		}
-	})
+		mean[i], inv[i] = T(mu), T(1/math.Sqrt(squares/float64(d)+a.eps))
+		mu, s := float64(mean[i]), inv[i]
+		for j, v := range x {
+			y[j] = (v - T(mu)) * s * a.w[j]
+		}
+		for j, v := range a.b {
+			y[j] += v
+		}
+	}
 }
 
 // LayerNormBackward computes dx = (g − mean(g) − x̂∘mean(g∘x̂))/σ with g = dy∘w, dw = Σ dy∘x̂ and db = Σ dy over the

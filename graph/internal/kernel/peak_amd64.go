@@ -2,10 +2,12 @@
 
 package kernel
 
+import "runtime"
+
 // peakLoop does n times peakOps operations.
 func peakLoop(n int) {
 	if gemmBest == nil {
-		plainPeakLoop(n)
+		runtime.KeepAlive(plainPeakLoop(n))
 		return
 	}
 	gemmBest.peak(n)

@@ -34,6 +34,8 @@ type Pool struct {
 	attend64  spare[attending[float64]]
 	entries32 spare[entries[float32]]
 	entries64 spare[entries[float64]]
+	norm32    spare[normalising[float32]]
+	norm64    spare[normalising[float64]]
 }
 
 // NewPool returns a pool of so many threads, the caller's own included; below 1 it takes one per processor.

@@ -29,6 +29,15 @@ type vectors struct {
 	softmax func(x, mask []float32, cols, rows int)
 	// d ← p∘(d − Σ p∘d)·scale in every row, within (5 + cols/16)u·max |d|·scale of p.
 	softmaxBackward func(d, p []float32, cols, rows int, scale float32)
+	// A step of the online softmax, as the function of this name has it. Apart from the rounding of x+mask, the weights are
+	// within (7 + D + cols/16)u where x+mask is D below the largest, or 2⁻¹⁴⁸.
+	softmaxTile func(x, mask, top, total, keep []float32, cols, stride int)
+	// Its backward pass: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
+	softmaxTileBackward func(d, x, mask, top, total, dot []float32, cols, stride int)
+	// dot = Σ x∘y of rows, cols wide and stride apart, within (4 + cols/16)u·Σ |x∘y|.
+	dotRows func(dot, x, y []float32, cols, stride int)
+	// x ← x·factor in rows, cols wide and stride apart, rounded once.
+	scaleRows func(x, factor []float32, cols, stride int)
 	// top = max x and total = Σ e^(x−top) within 4u of it, unless x−top is rounded.
 	expSum func(x []float32) (top float32, total float64)
 	// LayerNorm with share = 1/d; no bias if b is nil. 1/σ within (4 + d/16)u of it.

@@ -5,22 +5,26 @@
 package kernel
 
 var vectorsAVX512 = &vectors{
-	add:               addAVX512,
-	relu:              reluAVX512,
-	reluBackward:      reluBackwardAVX512,
-	exp:               expAVX512,
-	gelu:              geluAVX512,
-	geluBackward:      geluBackwardAVX512,
-	geluTanh:          geluTanhAVX512,
-	geluTanhBackward:  geluTanhBackwardAVX512,
-	softmax:           softmaxAVX512,
-	softmaxBackward:   softmaxBackwardAVX512,
-	expSum:            expSumAVX512,
-	layerNorm:         layerNormAVX512,
-	layerNormBackward: layerNormBackwardAVX512,
-	adamW:             adamWAVX512,
-	sumSquares:        sumSquaresAVX512,
-	dropout:           dropoutAVX512,
+	add:                 addAVX512,
+	relu:                reluAVX512,
+	reluBackward:        reluBackwardAVX512,
+	exp:                 expAVX512,
+	gelu:                geluAVX512,
+	geluBackward:        geluBackwardAVX512,
+	geluTanh:            geluTanhAVX512,
+	geluTanhBackward:    geluTanhBackwardAVX512,
+	softmax:             softmaxAVX512,
+	softmaxBackward:     softmaxBackwardAVX512,
+	softmaxTile:         softmaxTileAVX512,
+	softmaxTileBackward: softmaxTileBackwardAVX512,
+	dotRows:             dotRowsAVX512,
+	scaleRows:           scaleRowsAVX512,
+	expSum:              expSumAVX512,
+	layerNorm:           layerNormAVX512,
+	layerNormBackward:   layerNormBackwardAVX512,
+	adamW:               adamWAVX512,
+	sumSquares:          sumSquaresAVX512,
+	dropout:             dropoutAVX512,
 }
 
 //go:noescape
@@ -54,6 +58,18 @@ func softmaxAVX512(x, mask []float32, cols, rows int)
 func softmaxBackwardAVX512(d, p []float32, cols, rows int, scale float32)
 
 //go:noescape
+func softmaxTileAVX512(x, mask, top, total, keep []float32, cols, stride int)
+
+//go:noescape
+func softmaxTileBackwardAVX512(d, x, mask, top, total, dot []float32, cols, stride int)
+
+//go:noescape
+func dotRowsAVX512(dot, x, y []float32, cols, stride int)
+
+//go:noescape
+func scaleRowsAVX512(x, factor []float32, cols, stride int)
+
+//go:noescape
 func expSumAVX512(x []float32) (top float32, total float64)
 
 //go:noescape
@@ -72,22 +88,26 @@ func sumSquaresAVX512(x []float32) (sum float64)
 func dropoutAVX512(y, x []float32, key, at, threshold uint64, factor float32)
 
 var vectorsAVX2 = &vectors{
-	add:               addAVX2,
-	relu:              reluAVX2,
-	reluBackward:      reluBackwardAVX2,
-	exp:               expAVX2,
-	gelu:              geluAVX2,
-	geluBackward:      geluBackwardAVX2,
-	geluTanh:          geluTanhAVX2,
-	geluTanhBackward:  geluTanhBackwardAVX2,
-	softmax:           softmaxAVX2,
-	softmaxBackward:   softmaxBackwardAVX2,
-	expSum:            expSumAVX2,
-	layerNorm:         layerNormAVX2,
-	layerNormBackward: layerNormBackwardAVX2,
-	adamW:             adamWAVX2,
-	sumSquares:        sumSquaresAVX2,
-	dropout:           dropoutAVX2,
+	add:                 addAVX2,
+	relu:                reluAVX2,
+	reluBackward:        reluBackwardAVX2,
+	exp:                 expAVX2,
+	gelu:                geluAVX2,
+	geluBackward:        geluBackwardAVX2,
+	geluTanh:            geluTanhAVX2,
+	geluTanhBackward:    geluTanhBackwardAVX2,
+	softmax:             softmaxAVX2,
+	softmaxBackward:     softmaxBackwardAVX2,
+	softmaxTile:         softmaxTileAVX2,
+	softmaxTileBackward: softmaxTileBackwardAVX2,
+	dotRows:             dotRowsAVX2,
+	scaleRows:           scaleRowsAVX2,
+	expSum:              expSumAVX2,
+	layerNorm:           layerNormAVX2,
+	layerNormBackward:   layerNormBackwardAVX2,
+	adamW:               adamWAVX2,
+	sumSquares:          sumSquaresAVX2,
+	dropout:             dropoutAVX2,
 }
 
 //go:noescape
@@ -119,6 +139,18 @@ func softmaxAVX2(x, mask []float32, cols, rows int)
 
 //go:noescape
 func softmaxBackwardAVX2(d, p []float32, cols, rows int, scale float32)
+
+//go:noescape
+func softmaxTileAVX2(x, mask, top, total, keep []float32, cols, stride int)
+
+//go:noescape
+func softmaxTileBackwardAVX2(d, x, mask, top, total, dot []float32, cols, stride int)
+
+//go:noescape
+func dotRowsAVX2(dot, x, y []float32, cols, stride int)
+
+//go:noescape
+func scaleRowsAVX2(x, factor []float32, cols, stride int)
 
 //go:noescape
 func expSumAVX2(x []float32) (top float32, total float64)

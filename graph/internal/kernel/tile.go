@@ -12,20 +12,7 @@ import "math"
 // or, as the largest score counts 1, at least that. The mask, whose rows lie stride apart, is added first; it may be nil.
 func softmaxTile[T Float](x, mask, top, total, keep []T, cols, stride int) {
 	if fast := vectorsOf[T](); fast != nil {
-		for i, before := range top {
-			x := x[i*cols : (i+1)*cols]
-			addMask(x, mask, i*stride)
-			most, sum := fast.expSum(single(x))
-			m := max(before, T(most))
-			old := total[i] * Exp(before-m)
-			total[i] = old
-			if !math.IsInf(float64(most), -1) {
-				total[i] += T(sum) * Exp(T(most)-m)
-			}
-			share := 1 / max(1, total[i])
-			fast.exp(single(x), single(x), float32(m), float32(share))
-			top[i], keep[i] = m, old*share
-		}
+		fast.softmaxTile(single(x), single(mask), single(top), single(total), single(keep), cols, stride)
 		return
 	}
 	for i, before := range top {
@@ -52,20 +39,17 @@ func softmaxTile[T Float](x, mask, top, total, keep []T, cols, stride int) {
 // softmaxTileBackward computes the weights p = e^(x + mask − m)/ℓ of a tile x of scores once more, in its place, and from
 // their gradient d that of the scores, d ← p∘(d − dot).
 func softmaxTileBackward[T Float](d, x, mask, top, total, dots []T, cols, stride int) {
-	fast := vectorsOf[T]()
+	if fast := vectorsOf[T](); fast != nil {
+		fast.softmaxTileBackward(single(d), single(x), single(mask), single(top), single(total), single(dots), cols, stride)
+		return
+	}
 	for i, m := range top {
 		x, d := x[i*cols:(i+1)*cols], d[i*cols:(i+1)*cols]
 		addMask(x, mask, i*stride)
 		share := 1 / max(1, total[i])
-		if fast != nil {
-			fast.exp(single(x), single(x), float32(m), float32(share))
-		} else {
-			for j, v := range x {
-				x[j] = Exp(v-m) * share
-			}
-		}
-		for j, p := range x {
-			d[j] = p * (d[j] - dots[i])
+		for j, v := range x {
+			x[j] = Exp(v-m) * share
+			d[j] = x[j] * (d[j] - dots[i])
 		}
 	}
 }
@@ -85,6 +69,10 @@ func addMask[T Float](x, mask []T, at int) {
 
 // dotRows computes the dot products of the rows of x and y, which are cols wide and lie stride apart.
 func dotRows[T Float](dots, x, y []T, cols, stride int) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.dotRows(single(dots), single(x), single(y), cols, stride)
+		return
+	}
 	for i := range dots {
 		dots[i] = dot(x[i*stride:][:cols], y[i*stride:][:cols])
 	}
@@ -92,6 +80,10 @@ func dotRows[T Float](dots, x, y []T, cols, stride int) {
 
 // scaleRows multiplies every row of x, cols wide and stride apart, by its factor.
 func scaleRows[T Float](x, factors []T, cols, stride int) {
+	if fast := vectorsOf[T](); fast != nil {
+		fast.scaleRows(single(x), single(factors), cols, stride)
+		return
+	}
 	for i, factor := range factors {
 		row := x[i*stride:][:cols]
 		for j := range row {

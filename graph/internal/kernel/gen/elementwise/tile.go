@@ -1,0 +1,183 @@
+package main
+
+import "fmt"
+
+// The kernels of a tile of attention, row by row.
+
+// masked writes body twice, for tiles with a mask and without.
+func (f *fn) masked(mask string, body func(masked bool)) {
+	plain, done := f.label("plain"), f.label("done")
+	f.op("TESTQ", mask, mask)
+	f.op("JZ", plain)
+	body(true)
+	f.op("JMP", done)
+	f.mark(plain)
+	body(false)
+	f.mark(done)
+}
+
+// addMask adds the present block of the mask to v, and makes v −∞ where the mask is, whatever it was.
+func (f *fn) addMask(mask string, v, t, fill vec) {
+	f.load(mask, t)
+	if f.wide() {
+		f.op("VCMPPS", notEqual, fill, t, "K2")
+		f.op("VADDPS", t, v, v)
+		f.op("VBLENDMPS", v, fill, "K2", v)
+		return
+	}
+	f.op("VADDPS", t, v, v)
+	f.op("VCMPPS", equal, fill, t, t)
+	f.op("VBLENDVPS", t, fill, v, v)
+}
+
+// nextMask moves the pointer to the mask a row on, if there is one.
+func (f *fn) nextMask(mask, stride string) {
+	done := f.label("unmasked")
+	f.op("TESTQ", mask, mask)
+	f.op("JZ", done)
+	f.next(stride, mask)
+	f.mark(done)
+}
+
+// softmaxTile: x += mask, m = max(top, x), keep = e^(top − m), ℓ = total·keep + Σ e^(x − m); then top ← m, keep ← keep·total/ℓ,
+// total ← ℓ, x ← e^(x − m)/ℓ. ℓ is at least 1, the largest number's share, or 0 if there was none yet.
+func softmaxTile(f *fn) {
+	x, mask, top, total, keep := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("top_base"), f.pointer("total_base"), f.pointer("keep_base")
+	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("top_len")
+	v, s, p, t, n, fill, factor := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	most, sum := f.lasting(), f.lasting()
+	low := func(v vec) string { return f.low("X", v) }
+	at := func(pointer string) string { return fmt.Sprintf("(%s)", pointer) }
+	f.set(fill, pair(minusInf))
+	f.rows(rows, func() {
+		f.each(func() {
+			f.op("VBROADCASTSS", at(top), most)
+			f.set(sum, 0)
+		})
+		f.masked(mask, func(masked bool) {
+			f.blocks(cols, func() {
+				f.load(x, v)
+				if masked {
+					f.addMask(mask, v, t, fill)
+					f.store(v, x)
+				}
+				f.beyondIs(v, fill)
+				f.op("VMAXPS", v, most, most)
+			})
+		})
+		f.fold("VMAX", most, t)
+		f.spread(most)
+		f.op("VBROADCASTSS", at(top), v)
+		f.op("VMOVSS", low(most), at(top))
+		f.op("VSUBPS", most, v, v)
+		f.bound(s, v, number(expLeast), number(expMost))
+		f.exp(factor, s, t, n, 1, nil)
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.op("VSUBPS", vec{most[0], most[0]}, v, v)
+			f.bound(s, v, number(expLeast), number(expMost))
+			f.exp(p, s, t, n, 1, nil)
+			f.store(p, x)
+			f.beyond(p)
+			f.op("VADDPS", p, sum, sum)
+		})
+		f.fold("VADD", sum, t)
+		f.op("VMULSS", at(total), low(factor), low(factor))
+		f.op("VADDSS", low(factor), low(sum), low(sum))
+		f.op("VMOVSS", low(sum), at(total))
+		f.inverse(sum, t)
+		f.op("VMULSS", low(sum), low(factor), low(factor))
+		f.op("VMOVSS", low(factor), at(keep))
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.op("VMULPS", vec{sum[0], sum[0]}, v, v)
+			f.store(v, x)
+		})
+		f.next(cols, x)
+		f.nextMask(mask, stride)
+		for _, p := range []string{top, total, keep} {
+			f.op("ADDQ", "$4", p)
+		}
+	})
+}
+
+// inverse spreads 1/max(1, v) of the lowest lane of v, NaN of NaN.
+func (f *fn) inverse(v, t vec) {
+	f.set(t, number(1))
+	f.op("VMAXSS", f.low("X", v), f.low("X", t), f.low("X", v))
+	f.op("VDIVSS", f.low("X", v), f.low("X", t), f.low("X", v))
+	f.spread(v)
+}
+
+// softmaxTileBackward: x ← e^(x + mask − top)/total, d ← x∘(d − dot).
+func softmaxTileBackward(f *fn) {
+	d, x, mask, top, total, dot := f.pointer("d_base"), f.pointer("x_base"), f.pointer("mask_base"), f.pointer("top_base"), f.pointer("total_base"), f.pointer("dot_base")
+	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("top_len")
+	v, s, p, t, n, fill := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	most, share, project := f.temp(), f.temp(), f.temp()
+	f.set(fill, pair(minusInf))
+	f.rows(rows, func() {
+		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", top), most)
+		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", dot), project)
+		f.op("VMOVSS", fmt.Sprintf("(%s)", total), f.low("X", share))
+		f.inverse(share, t)
+		f.masked(mask, func(masked bool) {
+			f.blocks(cols, func() {
+				f.load(x, v)
+				if masked {
+					f.addMask(mask, v, t, fill)
+				}
+				f.op("VSUBPS", most, v, v)
+				f.bound(s, v, number(expLeast), number(expMost))
+				f.exp(p, s, t, n, 1, nil)
+				f.op("VMULPS", share, p, p)
+				f.store(p, x)
+				f.load(d, v)
+				f.op("VSUBPS", project, v, v)
+				f.op("VMULPS", p, v, v)
+				f.store(v, d)
+			})
+		})
+		f.next(cols, d, x)
+		f.nextMask(mask, stride)
+		for _, p := range []string{top, total, dot} {
+			f.op("ADDQ", "$4", p)
+		}
+	})
+}
+
+// dotRows: dot = Σ x∘y of rows that lie stride apart.
+func dotRows(f *fn) {
+	dot, x, y := f.pointer("dot_base"), f.pointer("x_base"), f.pointer("y_base")
+	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("dot_len")
+	v, w, t := f.temp(), f.temp(), f.temp()
+	sum := f.lasting()
+	f.rows(rows, func() {
+		f.each(func() { f.set(sum, 0) })
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.load(y, w)
+			f.op("VFMADD231PS", v, w, sum)
+		})
+		f.fold("VADD", sum, t)
+		f.op("VMOVSS", f.low("X", sum), fmt.Sprintf("(%s)", dot))
+		f.next(stride, x, y)
+		f.op("ADDQ", "$4", dot)
+	})
+}
+
+// scaleRows: x ← factor·x in rows that lie stride apart.
+func scaleRows(f *fn) {
+	x, factor, cols, stride, rows := f.pointer("x_base"), f.pointer("factor_base"), f.pointer("cols"), f.pointer("stride"), f.pointer("factor_len")
+	v, k := f.temp(), f.temp()
+	f.rows(rows, func() {
+		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", factor), k)
+		f.blocks(cols, func() {
+			f.load(x, v)
+			f.op("VMULPS", k, v, v)
+			f.store(v, x)
+		})
+		f.next(stride, x)
+		f.op("ADDQ", "$4", factor)
+	})
+}
