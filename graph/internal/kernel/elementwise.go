@@ -9,7 +9,7 @@ type entrywise[T Float] interface{ of(z, x, y []T) }
 
 // entries is an entrywise operation and its arguments; y is nil if it has one alone.
 type entries[T Float] struct {
-	entrywise[T]
+	f       entrywise[T]
 	z, x, y []T
 }
 
@@ -18,7 +18,7 @@ func (e *entries[T]) do(from, to int) {
 	if y != nil {
 		y = y[from:to]
 	}
-	e.of(e.z[from:to], e.x[from:to], y)
+	e.f.of(e.z[from:to], e.x[from:to], y)
 }
 
 // each computes z = f(x, y) on the pool's threads.
