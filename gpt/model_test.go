@@ -30,7 +30,7 @@ func TestModelCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && tc.total > 1e6 {
-				t.Skip("builds a model of up to 163 million parameters")
+				t.Skip("with -short: builds a model of up to 163 million parameters, 650 MB")
 			}
 			m, err := New(graph.New(graph.Float32, 1), tc.config, 1)
 			if err != nil {

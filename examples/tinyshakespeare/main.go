@@ -23,14 +23,6 @@ import (
 	"github.com/pkg/errors"
 )
 
-// options are the flags that are not the Config's.
-type options struct {
-	data, config, prompt string
-	resume, sampleOnly   bool
-	tokens, topK         int
-	temperature, topP    float64
-}
-
 func main() {
 	ctx, stop := interruptible()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -114,43 +106,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	return sample(ctx, t.Model, tok, o, stdout)
-}
-
-// parse reads the flags over the -config file over the recipe.
-func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error) {
-	c = gpt.Shakespeare()
-	fs := flag.NewFlagSet("tinyshakespeare", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	c.Flags(fs)
-	fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
-	fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
-	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
-	fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
-	fs.StringVar(&o.prompt, "prompt", "\n", "what a sample begins with")
-	fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 is none")
-	fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
-	fs.IntVar(&o.topK, "top_k", 200, "sample among so many likeliest tokens; 0 is all")
-	fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
-	if err = fs.Parse(args); err != nil {
-		return c, o, err
-	}
-	if fs.NArg() > 0 {
-		return c, o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
-	}
-	if o.config != "" {
-		f, err := os.Open(o.config)
-		if err != nil {
-			return c, o, err
-		}
-		defer f.Close()
-		if c, err = gpt.ReadConfig(f, c); err != nil {
-			return c, o, errors.Wrap(err, o.config)
-		}
-		if err = fs.Parse(args); err != nil {
-			return c, o, err
-		}
-	}
-	return c, o, o.sampler(c.Seed).Validate()
 }
 
 // trainer starts anew, or where the newest checkpoint stopped.

@@ -146,7 +146,7 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 	shell, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("needs a shell")
+		t.Skip("the limit on the size of files is set by a shell, and there is none")
 	}
 	path := t.TempDir()
 	d := open(t, path)

@@ -189,7 +189,7 @@ func TestMicrokernelsFollowIEEE(t *testing.T) {
 // TestOtherProcessors runs the tests of the product as on a processor that has less.
 func TestOtherProcessors(t *testing.T) {
 	if testing.Short() || os.Getenv("GODEBUG") != "" {
-		t.Skip("once is enough")
+		t.Skip("starts this program again with fewer instructions: not with -short, and not in such a run itself")
 	}
 	for _, off := range []string{"cpu.avx512f=off", "cpu.avx512f=off,cpu.avx2=off"} {
 		test := exec.Command(os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestPeak|TestGODEBUGIsHeard)$", "-test.short")

@@ -27,10 +27,10 @@ func TestGODEBUGChoosesTheInstructionSet(t *testing.T) {
 	}
 	sets := vectorSets()
 	if sets["AVX2"] == nil {
-		t.Skip("plain Go only")
+		t.Skip("this processor has no vector kernels to switch off")
 	}
 	if testing.Short() {
-		t.Skip("three more processes")
+		t.Skip("with -short: starts this program several times more, with fewer instructions")
 	}
 	for godebug, want := range map[string]string{
 		"cpu.avx512f=off":              "AVX2",
