@@ -21,6 +21,7 @@ type CausalSelfAttention struct {
 	heads                 graph.Heads
 	mask                  *Mask
 	cache                 *graph.KVCache
+	rotary                Rotary
 	weightDrop, residDrop *Dropout
 	scope                 graph.Scope
 }
@@ -35,6 +36,7 @@ func NewCausalSelfAttention(at Site) *CausalSelfAttention {
 		heads:      heads,
 		mask:       at.Mask,
 		cache:      at.Caches.at(at.Path(), heads),
+		rotary:     at.Rotary,
 		weightDrop: NewDropout(at.At("attn_dropout")),
 		residDrop:  NewDropout(at.At("resid_dropout")),
 		scope:      at.Scope,
@@ -43,8 +45,16 @@ func NewCausalSelfAttention(at Site) *CausalSelfAttention {
 
 // Forward lets the tokens of every sequence meet.
 func (l *CausalSelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
-	qkv := l.QKV.Forward(x).In(l.scope) // (B·T, H(2dρ+dh))
-	return l.project(l.attend(qkv))
+	return l.project(l.attend(l.packed(x)))
+}
+
+// packed is queries, keys and values of all heads side by side, the first two turned where positions are rotary.
+func (l *CausalSelfAttention) packed(x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
+	qkv := l.QKV.Forward(x).In(l.scope)
+	if l.rotary == nil {
+		return qkv
+	}
+	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
 }
 
 func (l *CausalSelfAttention) project(heads graph.Expr) graph.Expr {
@@ -87,6 +97,5 @@ func (l *CausalSelfAttention) maskOverHeads() graph.Expr {
 // cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as no
 // token before them changes; learned positions do change when a window slides (errata X9).
 func (l *CausalSelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	qkv := l.QKV.Forward(x).In(l.scope)
-	return l.project(graph.CachedAttention(qkv, l.mask.Expr, at, l.cache))
+	return l.project(graph.CachedAttention(l.packed(x), l.mask.Expr, at, l.cache))
 }

@@ -45,6 +45,25 @@ type Site struct {
 	Mask    *Mask   // who sees whom
 	Caches  Caches  // where Step keeps keys and values; nil where only Forward is used
 	Act     Layer   // the activation of the MLP
+
+	Norm      func(at Site) Layer // how norms are made; nil is NewLayerNorm
+	Positions graph.Expr          // (n) where each token stands in its sequence
+	Rotary    Rotary              // turns queries and keys; nil does not
+}
+
+// Rotary turns queries and keys by where their token stands, so that their products depend on the distance.
+type Rotary interface {
+	// Rotate turns the first groups·size columns of x (n, ≥ groups·size), each group of size columns by itself, and passes
+	// the other columns on.
+	Rotate(x graph.Expr, groups, size int) graph.Expr
+}
+
+// norm makes the norm of that name.
+func (s Site) norm(name string) Layer {
+	if s.Norm == nil {
+		return NewLayerNorm(s.At(name))
+	}
+	return s.Norm(s.At(name))
 }
 
 // Caches are the KV caches of a decoder by the name of the layer: graphs for one new token and for several share them.
