@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +108,13 @@ var cases = []layerCase{
 	}},
 }
 
+// allCases are those of this file and of the files beside it.
+func allCases() []layerCase {
+	return slices.Concat(
+		cases,
+	)
+}
+
 func causal(at Site) Layer { return NewCausalSelfAttention(at) }
 
 // newSite is a place in a graph with everything a layer may ask for.
@@ -190,7 +198,7 @@ func largest(r result) (top float64) {
 }
 
 func TestKernelsEqualSpelled(t *testing.T) {
-	for _, c := range cases {
+	for _, c := range allCases() {
 		for _, d := range shapes {
 			if c.types == "CrossEntropy" && d.Embd < 2 {
 				continue
@@ -220,7 +228,7 @@ func TestKernelsEqualSpelled(t *testing.T) {
 // TestEveryLayerHasACase reads the package: an exported type with a Forward that no case names is a hole.
 func TestEveryLayerHasACase(t *testing.T) {
 	covered := map[string]bool{}
-	for _, c := range cases {
+	for _, c := range allCases() {
 		for _, name := range strings.Fields(c.types) {
 			covered[name] = true
 		}

@@ -18,6 +18,7 @@ import (
 // complex step of Forward. Without, autodiff is held against central differences of the spelled graph and the kernels
 // against autodiff; the Report says so.
 type Case struct {
+	ID     string // of the entry that it certifies
 	Name   string
 	Types  []string // of nn that it exercises
 	Source string   // paper and equations

@@ -4,5 +4,13 @@ import "slices"
 
 // Cases are the layers of nn, each exported type in one at least.
 func Cases() []Case {
-	return slices.Concat(linearCases(), activationCases(), normCases(), attentionCases(), loraCases(), blockCases(), lossCases())
+	return slices.Concat(
+		linearCases(),
+		activationCases(),
+		normCases(),
+		attentionCases(),
+		loraCases(),
+		blockCases(),
+		lossCases(),
+	)
 }
