@@ -20,15 +20,32 @@ type Config struct {
 	NEmbd     int     // d
 	Dropout   float64 // probability of dropping a value, in [0, 1)
 	Bias      bool    // biases in every linear layer and layer normalisation
-	Tie       bool    // the head's weight is the token embedding, and has no bias
+
+	// The parts of the network, by the names of the variants in Positions, Attentions and so on, or in Parts; empty is the
+	// first of the list.
+	Position   string // how tokens know where they stand
+	Attention  string
+	Norm       string
+	Block      string // the place of the normalisation
+	Activation string // of the MLP
+	Head       string // "tied" is the token embedding once more
+	Parts      Parts  // variants of your own; not in files
+
+	// What some attentions want to know; the others have zeros here.
+	Window       int // tokens that a query sees, itself included
+	Dilation     int // distance of the keys that the last head sees; the heads before it go up to it
+	GlobalTokens int // first tokens that everybody sees
+	RandomKeys   int // keys that a query sees besides
+	LatentSize   int // of the latent that keys and values are made of; usually d/4
+	QLatentSize  int // of the latent that queries are made of; usually d/2
+	RopeSize     int // of the part of a query or key that is turned; usually half of dρ, made even
 
 	// The network, where zero means the usual.
-	QKSize     int     // dρ of one head; usually d/H
-	VSize      int     // dh of one head; usually d/H
-	NInner     int     // f; usually 4d
-	Activation string  // "gelu" (exact, the usual), "gelu_tanh" or "relu"
-	Eps        float64 // ε inside the root of layer normalisation; usually 1e-5
-	Block      string  // "pre" (the usual) or "post", where the normalisation stands
+	QKSize    int     // dρ of one head; usually d/H
+	VSize     int     // dh of one head; usually d/H
+	NInner    int     // f; usually 4d
+	Eps       float64 // ε of layer normalisation; usually 1e-5
+	RopeTheta float64 // base of the rotary positions' frequencies; usually 10000
 
 	// Low-rank adapters; with LoraR > 0 they alone are trained.
 	LoraR       int      // rank r; 0 is no adapters
@@ -70,21 +87,37 @@ func (c Config) Resolved() Config {
 	if c.NEmbd > 0 && c.NEmbd <= maxSize { // else 4d may overflow
 		c.NInner = usual(c.NInner, 4*c.NEmbd)
 	}
-	c.Activation = usual(c.Activation, "gelu")
 	c.Eps = usual(c.Eps, 1e-5)
-	c.Block = usual(c.Block, "pre")
+	c.RopeTheta = usual(c.RopeTheta, 10_000)
+	c.Position = usual(c.Position, Positions()[0].Name)
+	c.Attention = usual(c.Attention, Attentions()[0].Name)
+	c.Norm = usual(c.Norm, Norms()[0].Name)
+	c.Block = usual(c.Block, Blocks()[0].Name)
+	c.Activation = usual(c.Activation, Activations()[0].Name)
+	c.Head = usual(c.Head, Heads()[0].Name)
+	c.resolveOwn()
 	c.LoraScale = usual(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
 		c.LoraAlpha = usual(c.LoraAlpha, float64(c.LoraR))
 		if len(c.LoraTargets) == 0 {
-			c.LoraTargets = []string{"c_attn", "c_proj", "c_fc"}
-			if !c.Tie {
-				c.LoraTargets = append(c.LoraTargets, "lm_head")
-			}
+			c.LoraTargets = c.adaptable()
 		}
 	}
 	c.LoraTargets = slices.Clone(c.LoraTargets)
 	return c
+}
+
+// resolveOwn fills in the fields of the named attention, and resets those that belong to others.
+func (c *Config) resolveOwn() {
+	a := c.attention()
+	for _, f := range c.attentionFields() {
+		if p, ok := f.value.(*int); ok && !slices.Contains(a.Fields, f.name) {
+			*p = 0
+		}
+	}
+	if a.Usual != nil {
+		a.Usual(c)
+	}
 }
 
 // usual returns value, or fallback where value is zero.

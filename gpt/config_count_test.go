@@ -19,7 +19,7 @@ func TestConfigCount(t *testing.T) {
 		{"Baby", baby, 10_745_088, 10_745_088},
 		{"Paper", Paper(), 85_120_849, 85_120_849},
 		{"GPT2", GPT2(), 163_087_441, 163_087_441},
-		{"GPT2 tied", with(GPT2(), func(c *Config) { c.Tie = true }), 124_439_808, 124_439_808},
+		{"GPT2 tied", with(GPT2(), func(c *Config) { c.Head = "tied" }), 124_439_808, 124_439_808},
 		{"Paper, LoRA on the head", with(Paper(), func(c *Config) { c.LoraR, c.LoraTargets = 16, []string{"lm_head"} }),
 			85_120_849 + 816_400, 816_400},
 		{"GPT2, LoRA everywhere", with(GPT2(), func(c *Config) { c.LoraR = 16 }), 163_087_441 + 3_470_608, 3_470_608},
@@ -45,7 +45,8 @@ func TestConfigCountBlock(t *testing.T) {
 
 // Sizes that all differ, against the sum over the tensors of a checkpoint.
 func TestConfigCountTensors(t *testing.T) {
-	c := unusual() // T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
+	c := unusual()
+	c.Position = "learned" // T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
 	base := int64(67*29 + 31*29)
 	base += 3 * (4*29 + 29*125 + 125 + 55*29 + 29 + 29*53 + 53 + 53*29 + 29) // 125 = 5·(7+7+11), 55 = 5·11
 	base += 29*67 + 67
@@ -56,7 +57,7 @@ func TestConfigCountTensors(t *testing.T) {
 	}
 
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
-	c.Block, c.Bias, c.Tie = "pre", false, true
+	c.Block, c.Bias, c.Head = "pre", false, "tied"
 	base = 67*29 + 31*29 + 3*(2*29+29*125+55*29+29*53+53*29) + 29
 	if total, trainable := c.Count(); total != base || trainable != base {
 		t.Errorf("no biases, tied: got %d, %d, want %d", total, trainable, base)
@@ -75,7 +76,7 @@ func TestConfigMemory(t *testing.T) {
 		t.Errorf("spelled: got %v bytes, want %v", got, want)
 	}
 	// Adapters on c_fc, on c_attn's three parts, and on a head of its own.
-	c.Kernels, c.Tie, c.LoraR, c.LoraTargets = true, false, 3, []string{"c_fc", "c_attn", "lm_head"}
+	c.Kernels, c.Head, c.LoraR, c.LoraTargets = true, "linear", 3, []string{"c_fc", "c_attn", "lm_head"}
 	const base, adapters = 804_096 + 128*65, 4*3*((128+512)+3*(128+128)) + 3*(128+65)
 	if got, want := c.Memory(), float64(4*(base+4*adapters+768*(token+4*2*4*3+2*3))); got != want {
 		t.Errorf("LoRA: got %v bytes, want %v", got, want)

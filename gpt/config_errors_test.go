@@ -108,7 +108,7 @@ func TestConfigErrors(t *testing.T) {
 		{read, `{"lora_r": 4, "lora_targets": ["c_attn", "c_atn"]}`, `lora_targets: got "c_atn", want endings of attn.c_attn, attn.c_proj, mlp.c_fc, mlp.c_proj, lm_head`},
 		{read, `{"lora_r": 4, "lora_targets": [""]}`, `lora_targets: got "", want`},
 		{read, `{"lora_r": 4, "lora_targets": ["c_fc", "c_fc"]}`, "lora_targets: got c_fc twice"},
-		{read, `{"lora_r": 4, "lora_targets": ["lm_head"]}`, "lora_targets: got lm_head, which with tie"},
+		{read, `{"lora_r": 4, "lora_targets": ["lm_head"]}`, "lora_targets: got lm_head, which in a tied head"},
 		{read, `{"lora_r": 4, "lora_targets": "c_fc"}`, `lora_targets: got "c_fc", want a list of strings`},
 		{read, `{"lora_targets": ["c_fc"]}`, "lora_targets: got c_fc, want none while lora_r is 0"},
 		{read, `{"lora_alpha": 8}`, "lora_alpha: got 8, want 0 while lora_r is 0"},

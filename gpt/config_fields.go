@@ -33,6 +33,39 @@ func (c *Config) fields() []field { return append(c.networkFields(), c.trainingF
 
 // networkFields say what the network computes.
 func (c *Config) networkFields() []field {
+	return slices.Concat(c.sizeFields(), c.partFields(), c.attentionFields())
+}
+
+// partFields name the variants.
+func (c *Config) partFields() []field {
+	part := func(name string, value *string, known []string, what string) field {
+		return field{name, value, oneOf(known...), fixed, what + ": " + strings.Join(known, ", ")}
+	}
+	return []field{
+		part("position", &c.Position, names(c.positions()), "how tokens know where they stand"),
+		part("attention", &c.Attention, names(c.attentions()), "attention of the blocks"),
+		part("norm", &c.Norm, names(c.norms()), "normalisation"),
+		part("block", &c.Block, names(c.blocks()), "arrangement of a block: the place of the normalisation"),
+		part("activation", &c.Activation, names(c.activations()), "activation of the MLP, gelu being exact"),
+		part("head", &c.Head, names(c.heads()), "what makes logits: a matrix of its own, or the token embedding once more"),
+	}
+}
+
+// attentionFields are for those attentions that list them.
+func (c *Config) attentionFields() []field {
+	return []field{
+		{"window", &c.Window, size(0), fixed, "tokens that a query sees in attention in a window, itself included"},
+		{"dilation", &c.Dilation, size(0), fixed, "longformer: distance of the keys that the last head sees; 0 is 1, none left out"},
+		{"global_tokens", &c.GlobalTokens, size(0), fixed, "bigbird, longformer: first tokens that everybody sees"},
+		{"random_keys", &c.RandomKeys, size(0), fixed, "bigbird: random keys of a query"},
+		{"latent_size", &c.LatentSize, size(0), fixed, "mla: size of the latent that keys and values are made of; 0 is n_embd/4"},
+		{"q_latent_size", &c.QLatentSize, size(0), fixed, "mla_rope: size of the latent that queries are made of; 0 is n_embd/2"},
+		{"rope_size", &c.RopeSize, size(0), fixed, "mla_rope: size of the part of a query that is turned; 0 is half of qk_size, made even"},
+	}
+}
+
+// sizeFields are the sizes of the network and what applies to all of it.
+func (c *Config) sizeFields() []field {
 	return []field{
 		{"block_size", &c.BlockSize, size(1), fixed, "context length in tokens"},
 		{"vocab_size", &c.VocabSize, size(1), fixed, "vocabulary; 0 takes it from the text"},
@@ -41,14 +74,11 @@ func (c *Config) networkFields() []field {
 		{"n_embd", &c.NEmbd, size(1), fixed, "width of the embeddings"},
 		{"dropout", &c.Dropout, fraction(), fixed, "probability of dropping a value while training"},
 		{"bias", &c.Bias, anything(), fixed, "biases in linear layers and layer normalisations"},
-		{"tie", &c.Tie, anything(), fixed, "share the head's weight with the token embedding"},
-
 		{"qk_size", &c.QKSize, size(0), fixed, "query and key size of a head; 0 is n_embd/n_head"},
 		{"v_size", &c.VSize, size(0), fixed, "value size of a head; 0 is n_embd/n_head"},
 		{"n_inner", &c.NInner, size(0), fixed, "hidden width of the MLP; 0 is 4·n_embd"},
-		{"activation", &c.Activation, oneOf("gelu", "gelu_tanh", "relu"), fixed, "activation of the MLP: gelu (exact), gelu_tanh, relu"},
-		{"eps", &c.Eps, fraction(), fixed, "epsilon of layer normalisation; 0 is 1e-5"},
-		{"block", &c.Block, oneOf("pre", "post"), fixed, "place of the normalisation: pre, post"},
+		{"eps", &c.Eps, fraction(), fixed, "epsilon of the normalisation; 0 is 1e-5"},
+		{"rope_theta", &c.RopeTheta, nonNegative(), fixed, "base of the rotary positions' frequencies; 0 is 10000"},
 		{"lora_r", &c.LoraR, size(0), fixed, "rank of the LoRA adapters; 0 is none"},
 		{"lora_alpha", &c.LoraAlpha, nonNegative(), fixed, "alpha of the LoRA adapters; 0 is lora_r"},
 		{"lora_targets", &c.LoraTargets, anything(), fixed, "comma-separated endings of the adapted layers' names, such as c_attn,lm_head; empty is all"},

@@ -18,6 +18,7 @@ type huggingFace struct {
 	context              int
 	inner                int
 	activation           string
+	tied                 bool
 	residual, embd, attn float64 // probabilities of dropout
 	scaled               bool    // scores / √dρ
 	scaledByLayer        bool    // scores / (layer + 1)
@@ -42,7 +43,7 @@ func (h *huggingFace) fields() []field {
 		{name: "embd_pdrop", value: &h.embd, domain: fraction()},
 		{name: "attn_pdrop", value: &h.attn, domain: fraction()},
 		{name: "layer_norm_epsilon", value: &c.Eps, domain: fraction()},
-		{name: "tie_word_embeddings", value: &c.Tie},
+		{name: "tie_word_embeddings", value: &h.tied},
 		{name: "scale_attn_weights", value: &h.scaled},
 		{name: "scale_attn_by_inverse_layer_idx", value: &h.scaledByLayer},
 		{name: "add_cross_attention", value: &h.crossAttention},
@@ -52,16 +53,16 @@ func (h *huggingFace) fields() []field {
 // extensions are the fields that GPT-2 has no key for. They are written under
 // our names, and only where they differ from what a GPT-2 is.
 func (c *Config) extensions() []field {
-	names := []string{"bias", "qk_size", "v_size", "block", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
-	return slices.DeleteFunc(c.networkFields(), func(f field) bool { return !slices.Contains(names, f.name) })
+	theirs := []string{"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "activation", "eps", "head"}
+	return slices.DeleteFunc(c.networkFields(), func(f field) bool { return slices.Contains(theirs, f.name) })
 }
 
 // gpt2 returns Hugging Face's defaults for keys that are absent.
 func gpt2() huggingFace {
-	c := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 12, NHead: 12, NEmbd: 768, Bias: true, Tie: true, Eps: 1e-5}
+	c := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 12, NHead: 12, NEmbd: 768, Bias: true, Eps: 1e-5}
 	return huggingFace{
 		config: c, modelType: "gpt2", architectures: []string{"GPT2LMHeadModel"},
-		activation: "gelu_new", residual: 0.1, embd: 0.1, attn: 0.1, scaled: true,
+		activation: "gelu_new", tied: true, residual: 0.1, embd: 0.1, attn: 0.1, scaled: true,
 	}
 }
 
@@ -79,11 +80,9 @@ func (c Config) HuggingFace() ([]byte, error) {
 	plain := Config{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}.Resolved()
 	h.config, h.context, h.inner = c, c.BlockSize, c.NInner
 	h.residual, h.embd, h.attn = c.Dropout, c.Dropout, c.Dropout
-	for _, a := range activations() {
-		if a.ours == c.Activation {
-			h.activation = a.theirs
-			break
-		}
+	h.tied = c.head().Linear == nil
+	if theirs := c.activation().HF; len(theirs) > 0 {
+		h.activation = theirs[0]
 	}
 	usual := plain.extensions()
 	var differ []field
@@ -93,7 +92,7 @@ func (c Config) HuggingFace() ([]byte, error) {
 		}
 	}
 	onlyBias := len(differ) == 0 || len(differ) == 1 && differ[0].name == "bias"
-	if !onlyBias || c.Bias && !c.Tie {
+	if !onlyBias || c.Bias && !h.tied {
 		h.modelType, h.architectures = "pedestrian", nil
 	}
 	data, err := marshalFields(append(h.fields(), differ...))
@@ -106,17 +105,6 @@ func (c Config) HuggingFace() ([]byte, error) {
 	}
 	b.WriteByte('\n')
 	return b.Bytes(), nil
-}
-
-// activations pairs the names; the first of ours is the one written.
-func activations() []struct{ ours, theirs string } {
-	return []struct{ ours, theirs string }{
-		{"gelu", "gelu"},
-		{"gelu_tanh", "gelu_new"},
-		{"gelu_tanh", "gelu_pytorch_tanh"},
-		{"gelu_tanh", "gelu_fast"},
-		{"relu", "relu"},
-	}
 }
 
 // FromHuggingFace reads a config.json in Hugging Face's names, as written by
@@ -154,10 +142,14 @@ func FromHuggingFace(data []byte) (Config, error) {
 func (h *huggingFace) network() (Config, error) {
 	c := h.config
 	c.NInner, c.Dropout = h.inner, h.residual
-	for _, a := range activations() {
-		if a.theirs == h.activation {
-			c.Activation = a.ours
+	for _, a := range Activations() {
+		if slices.Contains(a.HF, h.activation) {
+			c.Activation = a.Name
 		}
+	}
+	c.Head = "linear"
+	if h.tied {
+		c.Head = "tied"
 	}
 	switch {
 	case h.modelType != "gpt2" && h.modelType != "pedestrian":

@@ -34,7 +34,7 @@ func huggingFaceRoundTrip(t *testing.T, c Config) {
 
 func TestConfigHuggingFaceRoundTrip(t *testing.T) {
 	tied := GPT2()
-	tied.Tie = true
+	tied.Head = "tied"
 	relu := shakespeare65()
 	relu.Activation, relu.Dropout = "relu", 0.25
 	for _, c := range []Config{shakespeare65(), tied, GPT2(), Paper(), unusual(), relu} {
@@ -47,7 +47,7 @@ func TestConfigHuggingFaceRoundTrip(t *testing.T) {
 
 func TestConfigHuggingFace(t *testing.T) {
 	c := GPT2()
-	c.Tie, c.Dropout = true, 0.1
+	c.Head, c.Dropout = "tied", 0.1
 	data, err := c.HuggingFace()
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +88,9 @@ func TestConfigHuggingFaceModelType(t *testing.T) {
 	}{
 		{func(c *Config) {}, "gpt2"},
 		{func(c *Config) { c.Bias = true }, "gpt2"},
-		{func(c *Config) { c.Tie = false }, "gpt2"},
+		{func(c *Config) { c.Head = "linear" }, "gpt2"},
 		{func(c *Config) { c.QKSize, c.VSize, c.NInner = 32, 32, 100 }, "gpt2"},
-		{func(c *Config) { c.Bias, c.Tie = true, false }, "pedestrian"}, // the head's bias
+		{func(c *Config) { c.Bias, c.Head = true, "linear" }, "pedestrian"}, // the head's bias
 		{func(c *Config) { c.Block = "post" }, "pedestrian"},
 		{func(c *Config) { c.QKSize = 31 }, "pedestrian"},
 		{func(c *Config) { c.LoraR = 2 }, "pedestrian"},
@@ -123,7 +123,7 @@ func TestFromHuggingFace(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1,
-		Bias: true, Tie: true, Activation: "gelu_tanh", Eps: 1e-5}
+		Bias: true, Head: "tied", Activation: "gelu_tanh", Eps: 1e-5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

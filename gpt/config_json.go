@@ -55,12 +55,27 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 				return f.decode(value)
 			}
 		}
+		if key == "tie" { // what head was called before it had names
+			return next.decodeTie(value)
+		}
 		return unknownKey(key, fields)
 	})
 	if err == nil {
 		*c = next
 	}
 	return err
+}
+
+func (c *Config) decodeTie(value json.RawMessage) error {
+	var tie bool
+	f := field{name: "tie", value: &tie}
+	if err := f.decode(value); err != nil {
+		return err
+	}
+	if c.Head = "linear"; tie {
+		c.Head = "tied"
+	}
+	return nil
 }
 
 func marshalFields(fields []field) ([]byte, error) {

@@ -1,6 +1,10 @@
 package gpt
 
-import "github.com/pkg/errors"
+import (
+	"strings"
+
+	"github.com/pkg/errors"
+)
 
 // MemoryLimit is the most memory in bytes that [Config.Validate] lets a run
 // ask for, by the estimate of [Config.Memory].
@@ -39,9 +43,10 @@ func (c Config) memory() (parameters, activations float64) {
 	token := 7 * d
 	for _, l := range block {
 		token += l.out() + l.rank(c)
+		if strings.HasSuffix(l.Name, ".c_proj") {
+			token += l.In - d // what comes out of attention or activation; the output is among the 7d
+		}
 	}
-	token += block[1].in + block[3].in // H·dh out of attention, f out of the activation
-	token -= 2 * d                     // both c_proj's outputs are among the 7d
 	token += float64(c.NHead) * float64(c.BlockSize)
 	token = float64(c.NLayer)*token + 3*d + head.out() + head.rank(c)
 	activations = float32Size * 2 * token * float64(c.BatchSize) * float64(c.BlockSize)
@@ -52,11 +57,11 @@ func (c Config) memory() (parameters, activations float64) {
 }
 
 // rank is what the adapters keep of one token.
-func (l linear) rank(c Config) float64 {
-	if !c.Adapts(l.name) {
+func (l Linear) rank(c Config) float64 {
+	if !c.Adapts(l.Name) {
 		return 0
 	}
-	return float64(c.LoraR) * float64(len(l.outs))
+	return float64(c.LoraR) * float64(len(l.Outs))
 }
 
 // checkParameters refuses a network whose parameters alone break the limit.

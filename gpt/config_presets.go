@@ -9,9 +9,8 @@ func Shakespeare() Config {
 		NLayer:    4,
 		NHead:     4,
 		NEmbd:     128,
-		Tie:       true,
-
-		Activation: "gelu",
+		Position:  "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", Head: "tied",
+		Window: 16, GlobalTokens: 1, RandomKeys: 2,
 
 		BatchSize:                 12,
 		GradientAccumulationSteps: 1,
@@ -39,7 +38,7 @@ func Shakespeare() Config {
 // from the text.
 func Baby() Config {
 	c := Shakespeare()
-	c.BlockSize, c.NLayer, c.NHead, c.NEmbd = 256, 6, 6, 384
+	c.BlockSize, c.NLayer, c.NHead, c.NEmbd, c.Window = 256, 6, 6, 384, 64
 	c.Dropout = 0.2
 	c.BatchSize = 64
 	c.MaxIters, c.LRDecayIters = 5000, 5000
@@ -48,12 +47,12 @@ func Baby() Config {
 }
 
 // GPT2 is the smallest GPT-2 (Radford et al. 2019) as the paper counts it,
-// with a head of its own: 163,087,441 parameters. With Tie set it is the
+// with a head of its own: 163,087,441 parameters. With the head "tied" it is the
 // published network of 124,439,808. The training half is nanoGPT's.
 func GPT2() Config {
 	c := Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 1024, 50257, 12, 12, 768
-	c.Bias, c.Tie = true, false
+	c.Bias, c.Head, c.Window = true, "linear", 256
 	c.Activation = "gelu_tanh"
 	c.GradientAccumulationSteps = 40
 	c.LearningRate, c.MinLR, c.Beta2 = 6e-4, 6e-5, 0.95

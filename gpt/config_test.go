@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +24,9 @@ func shakespeare65() Config {
 // unusual has no field at its preset's value, so that a lost field shows.
 func unusual() Config {
 	return Config{
-		BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Tie: false,
-		QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post",
+		BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Head: "linear",
+		QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
+		Position: "none", Attention: "window", Norm: "layernorm", Window: 9,
 		LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
 		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, WeightDecay: 0.01,
 		Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
@@ -61,9 +63,11 @@ func TestConfigJSONOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,"tie":false,` +
-		`"qk_size":7,"v_size":11,"n_inner":53,"activation":"gelu_tanh","eps":1e-7,"block":"post",` +
+	const want = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,` +
+		`"qk_size":7,"v_size":11,"n_inner":53,"eps":1e-7,"rope_theta":500,` +
 		`"lora_r":2,"lora_alpha":3.5,"lora_targets":["c_attn","mlp.c_proj"],"lora_scale":"alpha",` +
+		`"position":"none","attention":"window","norm":"layernorm","block":"post","activation":"gelu_tanh","head":"linear",` +
+		`"window":9,"dilation":0,"global_tokens":0,"random_keys":0,"latent_size":0,"q_latent_size":0,"rope_size":0,` +
 		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"weight_decay":0.01,` +
 		`"beta1":0.8,"beta2":0.95,"grad_clip":0.5,"decay_lr":false,"warmup_iters":17,"lr_decay_iters":888,"min_lr":0.000001,` +
 		`"eval_interval":19,"eval_iters":21,"log_interval":23,"seed":18446744073709551615,"out_dir":"a \"b\" \u003cé\u003e","threads":2,"kernels":false,"recompute":true}`
@@ -71,8 +75,8 @@ func TestConfigJSONOrder(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	if got, want := len(c.fields()), reflect.TypeFor[Config]().NumField(); got != want {
-		t.Errorf("the table has %d rows, want one for each of %d fields", got, want)
+	if got, want := len(c.fields()), reflect.TypeFor[Config]().NumField()-1; got != want {
+		t.Errorf("the table has %d rows, want one for each of %d fields, Parts apart", got, want)
 	}
 }
 
@@ -154,7 +158,8 @@ func TestConfigResolved(t *testing.T) {
 	c := Config{NEmbd: 48, NHead: 3, LoraR: 4}
 	want := c
 	want.QKSize, want.VSize, want.NInner = 16, 16, 192
-	want.Activation, want.Eps, want.Block = "gelu", 1e-5, "pre"
+	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
+	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
 	want.LoraAlpha, want.LoraScale = 4, "alpha/r"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
@@ -163,7 +168,7 @@ func TestConfigResolved(t *testing.T) {
 	if diff := cmp.Diff(unusual(), unusual().Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
-	tied := Config{LoraR: 4, Tie: true}
+	tied := Config{LoraR: 4, Head: "tied"}
 	if tied.Adapts("lm_head") {
 		t.Error("a tied head is adapted by default")
 	}
@@ -183,6 +188,9 @@ func TestConfigResumeDiff(t *testing.T) {
 	for i := range saved {
 		c := Shakespeare()
 		f := c.fields()[i]
+		if slices.ContainsFunc(c.attentionFields(), func(own field) bool { return own.name == f.name }) {
+			continue // only some attentions have it: TestConfigAttentionFields
+		}
 		value, err := json.Marshal(other[i].value)
 		if err != nil {
 			t.Fatal(err)
@@ -215,5 +223,39 @@ func TestConfigResumeDiff(t *testing.T) {
 	const want = "resume: n_layer: got 5, want 4 as saved; seed: got 7, want 1337 as saved"
 	if err := c.ResumeDiff(shakespeare65()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The field of an attention counts where the attention is the named one, and nowhere else.
+func TestConfigAttentionFields(t *testing.T) {
+	fresh := shakespeare65()
+	for i, f := range fresh.attentionFields() {
+		owner := slices.IndexFunc(Attentions(), func(a Attention) bool { return slices.Contains(a.Fields, f.name) })
+		if owner < 0 {
+			t.Errorf("%s: no attention reads it", f.name)
+			continue
+		}
+		a, b := fresh, fresh
+		a.Attention, b.Attention = Attentions()[owner].Name, Attentions()[owner].Name
+		*b.attentionFields()[i].value.(*int) = 6
+		if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), f.name+": got ") {
+			t.Errorf("%s: got %v, want a difference", f.name, err)
+		}
+		a.Attention, b.Attention = "causal", "causal"
+		if err := a.ResumeDiff(b); err != nil {
+			t.Errorf("%s, which causal attention does not read: got %v, want no error", f.name, err)
+		}
+	}
+}
+
+// A checkpoint from before the head had names says "tie".
+func TestConfigReadsTie(t *testing.T) {
+	for text, want := range map[string]string{`{"tie": true}`: "tied", `{"tie": false}`: "linear"} {
+		if got, err := ReadConfig(strings.NewReader(text), unusual()); err != nil || got.Head != want {
+			t.Errorf("%s: got %q, %v, want %q", text, got.Head, err, want)
+		}
+	}
+	if _, err := ReadConfig(strings.NewReader(`{"tie": 3}`), unusual()); err == nil || err.Error() != "tie: got 3, want true or false" {
+		t.Errorf("got %v", err)
 	}
 }

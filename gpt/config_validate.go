@@ -35,6 +35,9 @@ func (c Config) ValidateModel() error {
 	if err := c.checkHeads(); err != nil {
 		return err
 	}
+	if err := c.checkParts(); err != nil {
+		return err
+	}
 	if err := c.checkLora(); err != nil {
 		return err
 	}
@@ -61,6 +64,20 @@ func (c Config) checkHeads() error {
 	return nil
 }
 
+// checkParts asks the named variants.
+func (c Config) checkParts() error {
+	c = c.Resolved()
+	for _, check := range []func(Config) error{c.position().Check, c.attention().Check} {
+		if check == nil {
+			continue
+		}
+		if err := check(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c Config) checkLora() error {
 	if c.LoraR == 0 {
 		switch {
@@ -74,7 +91,7 @@ func (c Config) checkLora() error {
 	block, head := c.linears()
 	var names []string
 	for _, l := range append(block, head) {
-		names = append(names, l.name)
+		names = append(names, l.Name)
 	}
 	for i, target := range c.LoraTargets {
 		one := Config{LoraR: 1, LoraTargets: []string{target}}
@@ -83,8 +100,8 @@ func (c Config) checkLora() error {
 			return errors.Errorf("lora_targets: got %q, want endings of %s", clip(target), strings.Join(names, ", "))
 		case slices.Contains(c.LoraTargets[:i], target):
 			return errors.Errorf("lora_targets: got %s twice", target)
-		case c.Tie && one.Adapts(head.name):
-			return errors.New("lora_targets: got lm_head, which with tie has no weight of its own to adapt")
+		case c.Resolved().head().Linear == nil && one.Adapts(head.Name):
+			return errors.New("lora_targets: got lm_head, which in a tied head has no weight of its own to adapt")
 		}
 	}
 	return nil

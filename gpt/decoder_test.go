@@ -25,10 +25,10 @@ func variants() map[string]Config {
 		list[name] = c
 	}
 	vary("plain", func(*Config) {})
-	vary("tied", func(c *Config) { c.Tie = true })
+	vary("tied", func(c *Config) { c.Head = "tied" })
 	vary("no bias", func(c *Config) { c.Bias = false })
 	vary("post-norm", func(c *Config) { c.Block = "post" })
-	vary("post-norm, tied, no bias", func(c *Config) { c.Block, c.Tie, c.Bias = "post", true, false })
+	vary("post-norm, tied, no bias", func(c *Config) { c.Block, c.Head, c.Bias = "post", "tied", false })
 	vary("heads of the usual size", func(c *Config) { c.QKSize, c.VSize, c.NInner = 0, 0, 0 })
 	vary("adapters", func(c *Config) { c.LoraR, c.LoraAlpha = 3, 5 })
 	vary("adapter on c_attn, scaled by alpha", func(c *Config) {

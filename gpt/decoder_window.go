@@ -10,7 +10,8 @@ import (
 // position: first those of all sequences at one, then at the next.
 type window struct {
 	batch, size, vocab int
-	one, half          *feeder
+	one, half          *feeder // of a model whose layers are all cached
+	whole              *rerun  // of any other
 	tokens             []int
 }
 
@@ -29,10 +30,15 @@ func newWindow(m *Model, batch int) (w window, err error) {
 	if w.one, err = newFeeder(m, batch, 1, caches); err != nil {
 		return w, err
 	}
+	if w.one == nil {
+		w.whole, err = newRerun(m, batch)
+		return w, err
+	}
 	w.half, err = newFeeder(m, batch, max(1, w.size/2), caches)
 	return w, err
 }
 
+// newFeeder is nil for a model with a layer that cannot take the newest tokens alone.
 func newFeeder(m *Model, batch, n int, caches nn.Caches) (*feeder, error) {
 	g := m.Graph.Sibling()
 	for {
@@ -53,9 +59,13 @@ func buildFeeder(g *graph.Graph, c Config, batch, n int, caches nn.Caches) (*fee
 		positions: s.Ints("positions", batch*n, c.BlockSize, 0),
 		at:        s.Ints("at", 1, c.BlockSize, 0),
 	}
-	at := site(s, c, batch)
+	at := site(s, c, batch, f.positions)
 	at.Caches = caches
-	hidden, logits := newStack(at, c).step(f.tokens, f.positions, f.at)
+	net := newStack(at, c)
+	if err := g.Err(); err != nil || !net.cached {
+		return nil, err
+	}
+	hidden, logits := net.step(f.tokens, f.at)
 	var err error
 	if f.hidden, err = graph.Compile(hidden); err != nil || n > 1 {
 		return f, err
@@ -78,10 +88,14 @@ func (w *window) known(tokens []int) (i int, ok bool) {
 
 // feed appends tokens of the vocabulary.
 func (w *window) feed(tokens []int) (graph.Tensor, error) {
-	full, half := w.size*w.batch, w.half.n*w.batch
+	full := w.size * w.batch
 	if extra := len(tokens) - full; extra >= 0 {
 		tokens, w.tokens = tokens[extra:], w.tokens[:0]
 	}
+	if w.whole != nil {
+		return w.feedWhole(tokens)
+	}
+	half := w.half.n * w.batch
 	for len(tokens) > 0 {
 		if len(w.tokens) == full {
 			if err := w.slide(); err != nil {
@@ -103,9 +117,12 @@ func (w *window) feed(tokens []int) (graph.Tensor, error) {
 	return w.one.logits.Value(), nil
 }
 
+// newer is the newer half of a full window.
+func (w *window) newer() []int { return w.tokens[(w.size+1)/2*w.batch:] }
+
 // slide drops the oldest half of the window and feeds the rest again.
 func (w *window) slide() error {
-	rest := w.tokens[(w.size+1)/2*w.batch:]
+	rest := w.newer()
 	if w.reset(); len(rest) == 0 {
 		return nil
 	}

@@ -51,7 +51,7 @@ func TestNaNStops(t *testing.T) {
 		func(c *Config) { *c = eventful() },
 		func(c *Config) { c.LoraR, c.Block = 2, "post" },
 		func(c *Config) { c.Activation, c.Kernels = "relu", false },
-		func(c *Config) { c.Tie, c.Activation = false, "gelu_tanh" },
+		func(c *Config) { c.Head, c.Activation = "linear", "gelu_tanh" },
 	}
 	trials := 100
 	if testing.Short() {
@@ -92,7 +92,7 @@ func TestInfiniteGradientStops(t *testing.T) {
 	factors := map[string]float64{"wte.weight": 1e-3, "wpe.weight": 1e-3, headWeight: 1e39} // logits of 1e36, divided by a small σ
 	for _, steady := range []int{0, 3} {
 		c := tiny()
-		c.Tie = false
+		c.Head = "linear"
 		trainer := newTrainer(t, c)
 		steps(t, trainer, steady)
 		for _, p := range trainer.Model.Params() {
@@ -112,7 +112,7 @@ func TestInfiniteGradientStops(t *testing.T) {
 // A loss that overflows with finite weights is named as such.
 func TestInfiniteLossStops(t *testing.T) {
 	c := tiny()
-	c.Tie = false
+	c.Head = "linear"
 	trainer := newTrainer(t, c)
 	for _, p := range trainer.Model.Params() {
 		if p.Name() == headWeight {

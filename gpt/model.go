@@ -35,11 +35,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		Tokens:  s.Ints("tokens", n, c.VocabSize, 0),
 		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
 	}
-	positions := s.Ints("positions", n, c.BlockSize, 0)
-	for i := range positions.Ints() {
-		positions.Ints()[i] = i % c.BlockSize
-	}
-	m.Logits = newStack(site(s, c, batch), c).forward(m.Tokens, positions)
+	m.Logits = newStack(site(s, c, batch, positions(s, c, batch)), c).forward(m.Tokens)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
 	return m, errors.Wrap(g.Err(), "gpt")
 }
@@ -64,63 +60,65 @@ func (m *Model) Trainable() []graph.Expr {
 	return list
 }
 
+// positions are 0 … T−1 for every sequence.
+func positions(s graph.Scope, c Config, batch int) graph.Expr {
+	at := s.Ints("positions", batch*c.BlockSize, c.BlockSize, 0)
+	for i := range at.Ints() {
+		at.Ints()[i] = i % c.BlockSize
+	}
+	return at
+}
+
 // stack is the layers, in the order of Table 2.
 type stack struct {
-	wte, wpe *nn.Embedding
-	drop     *nn.Dropout
-	blocks   []nn.Cached
-	norm     nn.Layer // nil after post-norm blocks, whose result is normalised
-	head     nn.Layer
+	wte    *nn.Embedding
+	place  nn.Layer // what positions add to the embeddings; nil is nothing
+	drop   *nn.Dropout
+	blocks []nn.Layer
+	norm   nn.Layer // nil after post-norm blocks, whose result is normalised
+	head   nn.Layer
+	cached bool // every block can take the newest tokens alone
 }
 
 func newStack(at nn.Site, c Config) stack {
-	s := at.Scope
-	net := stack{
-		wte:  nn.NewEmbedding(s.Sub("wte"), c.VocabSize, c.NEmbd),
-		wpe:  nn.NewEmbedding(s.Sub("wpe"), c.BlockSize, c.NEmbd),
-		drop: nn.NewDropout(at.At("drop")),
+	net := stack{wte: nn.NewEmbedding(at.Sub("wte"), c.VocabSize, c.NEmbd), cached: true}
+	net.place = c.position().New(&at, c)
+	net.drop = nn.NewDropout(at.At("drop"))
+	at.Mask = nn.NewMask(at.Scope, at.Dims, nn.Causal{})
+	attention := c.attention().New(at, c)
+	watched := func(at nn.Site) nn.Layer {
+		l := attention(at)
+		_, ok := l.(nn.Cached)
+		net.cached = net.cached && ok
+		return l
 	}
-	attention := func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
+	block := c.block()
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
-		if c.Block == "post" {
-			net.blocks = append(net.blocks, nn.NewPostNormBlock(at, attention))
-		} else {
-			net.blocks = append(net.blocks, nn.NewBlock(at, attention))
-		}
+		l := block.New(at, watched)
+		_, ok := l.(nn.Cached)
+		net.cached = net.cached && ok
+		net.blocks = append(net.blocks, l)
 	}
-	if c.Block != "post" {
-		net.norm = nn.NewLayerNorm(at.At("ln_f"))
+	if block.Final {
+		net.norm = c.norm().New(at.At("ln_f"))
 	}
-	if c.Tie {
-		net.head = nn.NewTied(s.Sub("lm_head"), net.wte)
-	} else {
-		net.head = at.Affine(s.Sub("lm_head"), c.NEmbd, []int{c.VocabSize}, c.Bias, graph.Normal(0.02))
-	}
+	net.head = c.head().New(at.At("lm_head"), c, net.wte)
 	return net
 }
 
-// site is the style of the whole model.
-func site(s graph.Scope, c Config, batch int) nn.Site {
-	dims := nn.Dims{
-		Batch: batch, Context: c.BlockSize, Embd: c.NEmbd, Heads: c.NHead,
-		QK: c.QKSize, V: c.VSize, Inner: c.NInner, Blocks: c.NLayer,
-	}
+// site is the style of the whole model; the mask comes when the positions are known.
+func site(s graph.Scope, c Config, batch int, positions graph.Expr) nn.Site {
 	return nn.Site{
-		Scope: s, Dims: dims, Affine: affine(c), Bias: c.Bias, Eps: c.Eps, Dropout: c.Dropout,
-		Mask: nn.NewMask(s, dims, nn.Causal{}), Act: activation(c),
+		Scope: s,
+		Dims: nn.Dims{
+			Batch: batch, Context: c.BlockSize, Embd: c.NEmbd, Heads: c.NHead,
+			QK: c.QKSize, V: c.VSize, Inner: c.NInner, Blocks: c.NLayer,
+		},
+		Affine: affine(c), Bias: c.Bias, Eps: c.Eps, Dropout: c.Dropout,
+		Act: c.activation().Layer, Norm: c.norm().New, Positions: positions,
 	}
-}
-
-func activation(c Config) nn.Layer {
-	switch c.Activation {
-	case "gelu_tanh":
-		return nn.GELUTanh{}
-	case "relu":
-		return nn.ReLU{}
-	}
-	return nn.GELU{}
 }
 
 func affine(c Config) nn.Affine {
@@ -135,25 +133,29 @@ func affine(c Config) nn.Affine {
 }
 
 // forward is Table 2 from top to bottom; the numbers of its activations stand on the right.
-func (n stack) forward(tokens, positions graph.Expr) graph.Expr { // (B·T) → (B·T, V)
-	x := n.embed(tokens, positions) // a₁       (B·T, d)
+func (n stack) forward(tokens graph.Expr) graph.Expr { // (B·T) → (B·T, V)
+	x := n.embed(tokens) // a₁       (B·T, d)
 	for _, block := range n.blocks {
 		x = block.Forward(x) // a₂ … a₁₀ (B·T, d)
 	}
 	return n.predict(x) // a₁₁, a₁₂ (B·T, V)
 }
 
-// step is forward for the newest tokens of every sequence, the first of them at position at.
-func (n stack) step(tokens, positions, at graph.Expr) (hidden, logits graph.Expr) { // (B·n) → (B·n, d), (B·n, V)
-	x := n.embed(tokens, positions)
+// step is forward for the newest tokens of every sequence, the first of them at position at. All blocks are cached.
+func (n stack) step(tokens, at graph.Expr) (hidden, logits graph.Expr) { // (B·n) → (B·n, d), (B·n, V)
+	x := n.embed(tokens)
 	for _, block := range n.blocks {
-		x = block.Step(x, at)
+		x = block.(nn.Cached).Step(x, at)
 	}
 	return x, n.predict(x)
 }
 
-func (n stack) embed(tokens, positions graph.Expr) graph.Expr {
-	return n.drop.Forward(n.wte.Forward(tokens).Add(n.wpe.Forward(positions)))
+func (n stack) embed(tokens graph.Expr) graph.Expr {
+	x := n.wte.Forward(tokens)
+	if n.place != nil {
+		x = n.place.Forward(x)
+	}
+	return n.drop.Forward(x)
 }
 
 func (n stack) predict(x graph.Expr) graph.Expr {

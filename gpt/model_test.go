@@ -12,7 +12,7 @@ func TestModelCounts(t *testing.T) {
 	shakespeare := Shakespeare()
 	shakespeare.VocabSize = 65
 	tied := GPT2()
-	tied.Tie = true
+	tied.Head = "tied"
 	lora := GPT2()
 	lora.LoraR = 16
 	head := Paper()

@@ -53,7 +53,11 @@ func TestNoPanicConfig(t *testing.T) {
 		rate(&c.GradClip, 0, 1)
 		rate(&c.WeightDecay, 0, 1)
 		rate(&c.Beta1, 0, 0.9)
-		c.Bias, c.Tie, c.Kernels = rng.IntN(2) == 0, rng.IntN(2) == 0, rng.IntN(8) > 0
+		c.Bias, c.Kernels = rng.IntN(2) == 0, rng.IntN(8) > 0
+		c.Head = []string{"", "tied", "linear", "two"}[rng.IntN(4)]
+		c.Position = []string{"", "learned", "none", "left"}[rng.IntN(4)]
+		c.Attention = []string{"", "causal", "window", "alternating", "full"}[rng.IntN(5)]
+		c.Window = rng.IntN(12) - 1
 		c.Block = []string{"", "pre", "post", "side"}[rng.IntN(4)]
 		c.Activation = []string{"", "gelu", "gelu_tanh", "relu", "swish"}[rng.IntN(5)]
 		if c.LoraR > 0 {

@@ -47,7 +47,7 @@ func tiny() Config {
 // eventful is tiny with all that a step can be made of.
 func eventful() Config {
 	c := tiny()
-	c.Dropout, c.GradientAccumulationSteps, c.Bias, c.Tie = 0.2, 2, true, false
+	c.Dropout, c.GradientAccumulationSteps, c.Bias, c.Head = 0.2, 2, true, "linear"
 	return c
 }
 

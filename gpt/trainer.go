@@ -169,8 +169,8 @@ func LearningRate(c Config, it int) float64 {
 func FLOPsPerToken(c Config) float64 {
 	c = c.Resolved()
 	total, _ := c.Count()
-	weights := float64(total) - float64(c.BlockSize)*float64(c.NEmbd) // positions are added, not multiplied
-	if !c.Tie {
+	weights := float64(total) - tally(c.position().Count, c) // positions are added, not multiplied
+	if c.head().Linear != nil {
 		weights -= float64(c.VocabSize) * float64(c.NEmbd) // and so is a table of tokens that is not the head
 	}
 	return 6*weights + 6*float64(c.NLayer)*float64(c.BlockSize)*float64(c.NHead)*float64(c.QKSize+c.VSize)

@@ -115,7 +115,7 @@ func TestFLOPsPerToken(t *testing.T) {
 	shakespeare := Shakespeare()
 	shakespeare.VocabSize = 65
 	tied := GPT2()
-	tied.Tie = true
+	tied.Head = "tied"
 	sizes := shakespeare
 	sizes.QKSize, sizes.VSize = 16, 48 // as many multiplications in both products as with 32 and 32
 	for name, tc := range map[string]struct {

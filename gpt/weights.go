@@ -41,7 +41,7 @@ func (m *Model) ReadWeights(data []byte) error {
 	found := map[string]graph.Tensor{}
 	for _, f := range list {
 		name := strings.TrimPrefix(f.Name, "transformer.")
-		if maskBuffer(name) || m.Config.Tie && name == headWeight {
+		if maskBuffer(name) || m.Config.head().Linear == nil && name == headWeight {
 			continue
 		}
 		t := graph.Tensor{Shape: f.Shape, F32: f.F32, F64: f.F64}

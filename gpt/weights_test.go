@@ -17,7 +17,7 @@ func emptyGraph() *graph.Graph { return graph.New(graph.Float32, 99) }
 func untied(t *testing.T, dtype func() *graph.Graph) *Model {
 	t.Helper()
 	c := tiny()
-	c.Bias, c.Tie, c.VocabSize = true, false, 11
+	c.Bias, c.Head, c.VocabSize = true, "linear", 11
 	m, err := New(dtype(), c, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func everything(c *gpt.Config) {
 func TestCheck(t *testing.T) {
 	tests := map[string]func(*gpt.Config){
 		"generic":      func(*gpt.Config) {},
-		"tied":         func(c *gpt.Config) { c.Tie = true },
+		"tied":         func(c *gpt.Config) { c.Head = "tied" },
 		"post-norm":    func(c *gpt.Config) { c.Block = "post" },
 		"relu":         func(c *gpt.Config) { c.Activation = "relu" },
 		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },

@@ -21,7 +21,7 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 	c = gpt.Config{
 		BlockSize: upTo(s.context, 9), VocabSize: 1 + upTo(s.vocabulary, 16), NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
 		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
-		Bias: flag(0), Tie: flag(1),
+		Bias: flag(0), Head: []string{"linear", "tied"}[s.flags>>1&1],
 		Block:      []string{"pre", "post"}[s.norm%2],
 		Activation: []string{"gelu", "gelu_tanh", "relu"}[s.activation%3],
 		Eps:        []float64{1e-5, 1e-3, 0.1}[s.eps%3],
@@ -33,7 +33,7 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 			c.LoraAlpha = 1.5
 		}
 		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head"} {
-			if s.targets>>i&1 == 1 && (target != "lm_head" || !c.Tie) {
+			if s.targets>>i&1 == 1 && (target != "lm_head" || c.Head != "tied") {
 				c.LoraTargets = append(c.LoraTargets, target)
 			}
 		}

@@ -87,7 +87,7 @@ func (m Model) hand() (GPT, error) {
 	c := m.Config
 	h := GPT{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Eps: c.Eps, PostNorm: c.Block == "post", Tied: c.Tie, Reduction: m.Reduction,
+		Eps: c.Eps, PostNorm: c.Block == "post", Tied: c.Head == "tied", Reduction: m.Reduction,
 	}
 	switch c.Activation {
 	case "gelu":

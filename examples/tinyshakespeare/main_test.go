@@ -254,14 +254,14 @@ func TestFiles(t *testing.T) {
 func TestConfigFile(t *testing.T) {
 	dir := t.TempDir()
 	settings := filepath.Join(t.TempDir(), "settings.json")
-	if err := os.WriteFile(settings, []byte(`{"n_layer": 3, "max_iters": 4, "eval_interval": 3, "tie": false}`), 0o644); err != nil {
+	if err := os.WriteFile(settings, []byte(`{"n_layer": 3, "max_iters": 4, "eval_interval": 3, "head": "linear"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c, o, err := parse([]string{"-max_iters", "2", "-config", settings, "-out_dir", dir, "-top_k", "5"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.NLayer != 3 || c.MaxIters != 2 || c.EvalInterval != 3 || c.Tie || c.OutDir != dir || c.NHead != gpt.Shakespeare().NHead || o.topK != 5 {
+	if c.NLayer != 3 || c.MaxIters != 2 || c.EvalInterval != 3 || c.Head != "linear" || c.OutDir != dir || c.NHead != gpt.Shakespeare().NHead || o.topK != 5 {
 		t.Errorf("got %+v", c)
 	}
 }

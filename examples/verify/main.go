@@ -2,7 +2,7 @@
 // from it: Gorgonia's automatic differentiation, the kernels in float64 and float32, and the complex step.
 //
 //	go run ./examples/verify                                          # a small model with everything in it
-//	go run ./examples/verify -tie=false -block post -activation relu  # another
+//	go run ./examples/verify -head tied -block post -activation relu  # another
 //	go run ./examples/verify -checkpoint out -data input.txt          # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
 //
@@ -34,7 +34,7 @@ func small() gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 6, 11, 2, 2, 8
 	c.QKSize, c.VSize, c.NInner = 3, 5, 13
-	c.BatchSize, c.Bias, c.Tie, c.Seed = 2, true, false, 1
+	c.BatchSize, c.Bias, c.Head, c.Seed = 2, true, "linear", 1
 	return c
 }
 

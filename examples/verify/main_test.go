@@ -33,7 +33,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	status, out, complaint := do("-json", "-n_layer", "1", "-tie")
+	status, out, complaint := do("-json", "-n_layer", "1", "-head", "tied")
 	var r verify.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 {
 		t.Fatalf("status %d: %v %s", status, err, complaint)
