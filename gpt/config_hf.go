@@ -110,9 +110,13 @@ func (c Config) HuggingFace() ([]byte, error) {
 // FromHuggingFace reads a config.json in Hugging Face's names, as written by
 // [Config.HuggingFace] or published with a GPT-2. Absent keys have Hugging
 // Face's defaults, unknown ones are ignored, and settings that a Config cannot
-// express are errors. The training half is left zero.
-func FromHuggingFace(data []byte) (Config, error) {
+// express are errors. The training half is left zero. Parts are those of the
+// program that wrote it, if it had any of its own.
+func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
 	h := gpt2()
+	for _, p := range parts {
+		h.config.Parts = p
+	}
 	fields := append(h.fields(), h.config.extensions()...)
 	err := eachKey(data, func(key string, value json.RawMessage) error {
 		null := string(value) == "null"
@@ -142,7 +146,7 @@ func FromHuggingFace(data []byte) (Config, error) {
 func (h *huggingFace) network() (Config, error) {
 	c := h.config
 	c.NInner, c.Dropout = h.inner, h.residual
-	for _, a := range Activations() {
+	for _, a := range c.activations() {
 		if slices.Contains(a.HF, h.activation) {
 			c.Activation = a.Name
 		}

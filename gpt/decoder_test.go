@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -40,8 +41,30 @@ func variants() map[string]Config {
 	vary("window of 2", func(c *Config) { c.BlockSize = 2 })
 	vary("window of 1", func(c *Config) { c.BlockSize = 1 })
 	vary("dropout", func(c *Config) { c.Dropout = 0.3 })
+	for _, p := range Positions() {
+		vary("position "+p.Name, func(c *Config) { c.Position = p.Name })
+	}
+	for _, a := range Attentions() {
+		vary("attention "+a.Name, func(c *Config) { c.Attention = a.Name; c.suit() })
+		vary("adapters, attention "+a.Name, func(c *Config) { c.Attention, c.LoraR = a.Name, 2; c.suit() })
+	}
+	for _, n := range Norms() {
+		vary("norm "+n.Name, func(c *Config) { c.Norm = n.Name })
+	}
+	for _, b := range Blocks() {
+		vary("block "+b.Name, func(c *Config) { c.Block = b.Name })
+	}
+	list["parts of our own"] = ours()
 	vary("dropout, post-norm, adapters", func(c *Config) { c.Dropout, c.Block, c.LoraR = 0.3, "post", 2 })
 	return list
+}
+
+// suit gives the named attention what it asks for.
+func (c *Config) suit() {
+	c.Window, c.Dilation, c.GlobalTokens, c.RandomKeys = 3, 2, 1, 1
+	if strings.HasPrefix(c.Attention, "mla_rope") {
+		c.Position = "rope"
+	}
 }
 
 func model64(t testing.TB, c Config, kernels bool, batch int) *Model {

@@ -2,7 +2,6 @@ package gpt
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -18,6 +17,8 @@ type Model struct {
 	Targets graph.Expr // (B·T) ids, or text.Ignore where nothing is to be predicted
 	Logits  graph.Expr // (B·T, V)
 	Loss    graph.Expr // the mean cross entropy in nats over the targets that count
+
+	adapters []*nn.LoRA
 }
 
 // New builds the model on an empty Graph for batches of so many sequences. The Graph's own switches (Kernels, threads)
@@ -35,9 +36,22 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		Tokens:  s.Ints("tokens", n, c.VocabSize, 0),
 		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
 	}
-	m.Logits = newStack(site(s, c, batch, positions(s, c, batch)), c).forward(m.Tokens)
+	at := site(s, c, batch, positions(s, c, batch))
+	at.Affine = m.noting(at.Affine)
+	m.Logits = newStack(at, c).forward(m.Tokens)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
 	return m, errors.Wrap(g.Err(), "gpt")
+}
+
+// noting keeps the adapters that affine makes.
+func (m *Model) noting(affine nn.Affine) nn.Affine {
+	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
+		l := affine(s, in, out, bias, init)
+		if a, ok := l.(*nn.LoRA); ok {
+			m.adapters = append(m.adapters, a)
+		}
+		return l
+	}
 }
 
 // Batch is B, the number of sequences.
@@ -53,7 +67,7 @@ func (m *Model) Trainable() []graph.Expr {
 	}
 	var list []graph.Expr
 	for _, p := range m.Params() {
-		if strings.Contains(p.Name(), ".lora_") {
+		if isAdapter(p) {
 			list = append(list, p)
 		}
 	}

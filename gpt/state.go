@@ -136,6 +136,7 @@ func Resume(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint.C
 	if err != nil {
 		return nil, err
 	}
+	s.Config.Parts = c.Parts
 	if err := c.ResumeDiff(s.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
@@ -230,25 +231,45 @@ func (t *Trainer) readMoments(data []byte) error {
 }
 
 // LoadModel builds the model of a checkpoint, for sampling: with its tokenizer, on an empty Graph, for batches of one. The
-// checkpoint may also be a published GPT-2, with config.json and model.safetensors alone; the tokenizer is nil then.
-func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint) (*Model, *text.Tokenizer, error) {
-	s, tok, err := readState(cp)
-	c := s.Config
-	if _, missing := cp.File(stateFile); missing != nil {
-		var hf []byte
-		if hf, err = cp.File(configFile); err == nil {
-			c, err = FromHuggingFace(hf)
-		}
-		tok = nil
-	}
+// checkpoint may also be a model alone, such as a published GPT-2, with config.json and model.safetensors; where there is
+// no tokenizer.json, the tokenizer is nil. Parts are those of the program that saved it, if it had any of its own.
+func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Model, *text.Tokenizer, error) {
+	c, err := configOf(cp, parts...)
 	if err != nil {
 		return nil, nil, err
+	}
+	var tok *text.Tokenizer
+	if _, missing := cp.File(tokenizerFile); missing == nil {
+		tok = new(text.Tokenizer)
+		if err := readJSON(cp, tokenizerFile, tok); err != nil {
+			return nil, nil, err
+		}
 	}
 	m, err := New(g, c, 1)
 	if err != nil {
 		return nil, nil, err
 	}
 	return m, tok, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
+}
+
+// configOf is the configuration of a checkpoint of a run, or of a model alone.
+func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
+	if _, missing := cp.File(stateFile); missing == nil {
+		s, _, err := readState(cp)
+		c = s.Config
+		if err != nil {
+			return c, err
+		}
+		for _, p := range parts {
+			c.Parts = p
+		}
+		return c, nil
+	}
+	hf, err := cp.File(configFile)
+	if err != nil {
+		return c, err
+	}
+	return FromHuggingFace(hf, parts...)
 }
 
 // String is one line such as "go1.26.8 amd64 v1".

@@ -15,9 +15,17 @@ import (
 const headWeight = "lm_head.weight"
 
 // WriteWeights writes the parameters as a safetensors file under GPT-2's names. Numbers that are not finite are refused.
-func (m *Model) WriteWeights(w io.Writer) error {
+func (m *Model) WriteWeights(w io.Writer) error { return m.write(w, m.Params()) }
+
+// ReadWeights sets the parameters from a safetensors file: one written by WriteWeights, or a published GPT-2, whose names
+// may have the prefix "transformer." and whose mask buffers are passed over. A parameter that is missing, a tensor that
+// is not a parameter, another shape, and a number that is not finite are errors, and then no parameter has changed.
+func (m *Model) ReadWeights(data []byte) error { return m.read(data, m.Params()) }
+
+// write writes parameters under GPT-2's names. Numbers that are not finite are refused.
+func (m *Model) write(w io.Writer, params []graph.Expr) error {
 	var list []safetensors.Tensor
-	for _, p := range m.Params() {
+	for _, p := range params {
 		t := p.Tensor()
 		if err := t.Finite(p.Name()); err != nil {
 			return errors.Wrap(err, "weights")
@@ -30,10 +38,8 @@ func (m *Model) WriteWeights(w io.Writer) error {
 	return safetensors.Write(w, list, map[string]string{"format": "pt"})
 }
 
-// ReadWeights sets the parameters from a safetensors file: one written by WriteWeights, or a published GPT-2, whose names
-// may have the prefix "transformer." and whose mask buffers are passed over. A parameter that is missing, a tensor that
-// is not a parameter, another shape, and a number that is not finite are errors, and then no parameter has changed.
-func (m *Model) ReadWeights(data []byte) error {
+// read sets exactly these parameters from a file.
+func (m *Model) read(data []byte, params []graph.Expr) error {
 	list, _, err := safetensors.Read(data)
 	if err != nil {
 		return errors.Wrap(err, "weights")
@@ -54,7 +60,7 @@ func (m *Model) ReadWeights(data []byte) error {
 		found[name] = t
 	}
 	var places []place
-	for _, p := range m.Params() {
+	for _, p := range params {
 		places = append(places, place{p.Name(), p.Tensor()})
 	}
 	return errors.Wrap(restore(places, found), "weights")

@@ -1,0 +1,112 @@
+package gpt
+
+import (
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// bare hides that a layer can take the newest tokens alone.
+type bare struct{ nn.Layer }
+
+// scaled doubles the logits of a tied head.
+type scaled struct{ nn.Layer }
+
+func (s scaled) Forward(x graph.Expr) graph.Expr { return s.Layer.Forward(x).Scale(2) }
+
+// ours has one part of every kind.
+func ours() Config {
+	c := odd()
+	c.Position, c.Attention, c.Norm, c.Block, c.Activation, c.Head = "ours", "ours", "ours", "ours", "ours", "ours"
+	c.Parts = Parts{
+		Positions: []Position{{Name: "ours", New: func(*nn.Site, Config) nn.Layer { return nil }}},
+		Attentions: []Attention{{Name: "ours", New: func(nn.Site, Config) nn.Attention {
+			return func(at nn.Site) nn.Layer { return bare{selfAttention(at)} }
+		}, Linears: packed}},
+		Norms:       []Norm{{Name: "ours", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }, Count: gainAndShift}},
+		Blocks:      []Block{{Name: "ours", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true}},
+		Activations: []Activation{{Name: "ours", Layer: nn.ReLU{}}},
+		Heads:       []Head{{Name: "ours", New: func(at nn.Site, _ Config, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} }}},
+	}
+	return c
+}
+
+// A run with parts of one's own trains, saves, resumes and is loaded again by a program that has them; one that has not
+// is told what it knows.
+func TestOwnParts(t *testing.T) {
+	c := tiny()
+	own := ours()
+	c.Position, c.Attention, c.Norm, c.Block, c.Activation, c.Head, c.Parts = "ours", "ours", "ours", "ours", "ours", "ours", own.Parts
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 2)
+	cp := saved(t, 2, files(t, trainer))
+
+	m, _, err := LoadModel(emptyGraph(), cp, own.Parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameWeights(t, m, trainer.Model)
+	again, err := Resume(c, trainer.Corpus, trainer.Tokenizer, cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameWeights(t, again.Model, trainer.Model)
+
+	_, _, err = LoadModel(emptyGraph(), cp)
+	mustContain(t, err, "position: got ours, want one of learned, ")
+	own.Parts.Positions = append(own.Parts.Positions, Position{Name: "theirs"})
+	c = odd()
+	c.Position, c.Parts = "left", own.Parts
+	mustContain(t, c.ValidateModel(), "position: got left, want one of ours, theirs, learned, ")
+}
+
+// A part of the library's name takes its place.
+func TestOwnPartInPlace(t *testing.T) {
+	c := odd()
+	plain, _ := logitsOf(t, c)
+	c.Parts.Norms = []Norm{{Name: "layernorm", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }, Count: gainAndShift}}
+	got, _ := logitsOf(t, c)
+	if d := relative(got, plain, 0); !(d > 1e-3) {
+		t.Errorf("got a distance of %v from the library's own, want more", d)
+	}
+}
+
+func logitsOf(t *testing.T, c Config) (logits []float64, m *Model) {
+	t.Helper()
+	m = model64(t, c, true, 1)
+	p, err := graph.Compile(m.Logits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return p.Value().Floats(), m
+}
+
+// What cannot be is an error that names the field and both numbers.
+func TestImpossibleParts(t *testing.T) {
+	tests := []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.Attention = "window" }, "window: got 0, want 1 to block_size 7"},
+		{func(c *Config) { c.Attention, c.Window = "alternating", 8 }, "window: got 8, want 1 to block_size 7"},
+		{func(c *Config) { c.Attention = "full" }, "attention: got full, want one of causal, window"},
+		{func(c *Config) { c.Norm = "batch" }, "norm: got batch, want one of layernorm"},
+		{func(c *Config) { c.Position = "left" }, "position: got left, want one of learned"},
+		{func(c *Config) { c.Block = "side" }, "block: got side, want one of pre, post"},
+		{func(c *Config) { c.Head = "two" }, "head: got two, want one of linear, tied"},
+		{func(c *Config) { c.Activation = "swish" }, "activation: got swish, want one of gelu"},
+	}
+	for _, test := range tests {
+		c := odd()
+		test.change(&c)
+		if _, err := New(graph.New(graph.Float64, 1), c, 2); err == nil {
+			t.Errorf("got no error, want %s", test.want)
+		} else {
+			mustContain(t, err, test.want)
+		}
+	}
+}
