@@ -58,6 +58,7 @@ type Config struct {
 	GradientAccumulationSteps int     // micro-batches in one step
 	LearningRate              float64 // the highest
 	MaxIters                  int     // steps
+	Optimizer                 string  // "adamw" (the usual) or "sgd", whose momentum is Beta1
 	WeightDecay               float64 // on matrices only
 	Beta1                     float64 // AdamW's decay of the mean
 	Beta2                     float64 // AdamW's decay of the mean square
@@ -96,6 +97,7 @@ func (c Config) Resolved() Config {
 	c.Activation = usual(c.Activation, Activations()[0].Name)
 	c.Head = usual(c.Head, Heads()[0].Name)
 	c.resolveOwn()
+	c.Optimizer = usual(c.Optimizer, "adamw")
 	c.LoraScale = usual(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
 		c.LoraAlpha = usual(c.LoraAlpha, float64(c.LoraR))

@@ -16,6 +16,7 @@ func Shakespeare() Config {
 		GradientAccumulationSteps: 1,
 		LearningRate:              1e-3,
 		MaxIters:                  2000,
+		Optimizer:                 "adamw",
 		WeightDecay:               0.1,
 		Beta1:                     0.9,
 		Beta2:                     0.99,

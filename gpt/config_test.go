@@ -28,7 +28,7 @@ func unusual() Config {
 		QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
 		Position: "none", Attention: "window", Norm: "layernorm", Window: 9,
 		LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
-		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, WeightDecay: 0.01,
+		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, Optimizer: "sgd", WeightDecay: 0.01,
 		Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
 		EvalInterval: 19, EvalIters: 21, LogInterval: 23, Seed: math.MaxUint64, OutDir: "a \"b\" <é>", Threads: 2, Kernels: false, Recompute: true,
 	}
@@ -68,7 +68,7 @@ func TestConfigJSONOrder(t *testing.T) {
 		`"lora_r":2,"lora_alpha":3.5,"lora_targets":["c_attn","mlp.c_proj"],"lora_scale":"alpha",` +
 		`"position":"none","attention":"window","norm":"layernorm","block":"post","activation":"gelu_tanh","head":"linear",` +
 		`"window":9,"dilation":0,"global_tokens":0,"random_keys":0,"latent_size":0,"q_latent_size":0,"rope_size":0,` +
-		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"weight_decay":0.01,` +
+		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"optimizer":"sgd","weight_decay":0.01,` +
 		`"beta1":0.8,"beta2":0.95,"grad_clip":0.5,"decay_lr":false,"warmup_iters":17,"lr_decay_iters":888,"min_lr":0.000001,` +
 		`"eval_interval":19,"eval_iters":21,"log_interval":23,"seed":18446744073709551615,"out_dir":"a \"b\" \u003cé\u003e","threads":2,"kernels":false,"recompute":true}`
 	if diff := cmp.Diff(want, string(data)); diff != "" {
@@ -160,7 +160,7 @@ func TestConfigResolved(t *testing.T) {
 	want.QKSize, want.VSize, want.NInner = 16, 16, 192
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
-	want.LoraAlpha, want.LoraScale = 4, "alpha/r"
+	want.LoraAlpha, want.LoraScale, want.Optimizer = 4, "alpha/r", "adamw"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -25,7 +25,7 @@ func bits(trainer *Trainer) []byte {
 	for _, p := range trainer.moments() {
 		add(p.to)
 	}
-	fmt.Fprint(&b, trainer.Done, trainer.optimizer.Steps)
+	fmt.Fprint(&b, trainer.Done, trainer.optimizer.(*graph.AdamW).Steps)
 	return b.Bytes()
 }
 

@@ -13,8 +13,21 @@ import (
 )
 
 func TestResumeBitForBit(t *testing.T) {
-	c := eventful()
-	for _, at := range []int{0, 1, 5} {
+	resumeBitForBit(t, eventful(), 0, 1, 5)
+}
+
+// Plain descent and descent with a momentum, too.
+func TestResumeBitForBitSGD(t *testing.T) {
+	for _, momentum := range []float64{0, 0.9} {
+		c := eventful()
+		c.Optimizer, c.Beta1 = "sgd", momentum
+		resumeBitForBit(t, c, 3)
+	}
+}
+
+func resumeBitForBit(t *testing.T, c Config, at ...int) {
+	t.Helper()
+	for _, at := range at {
 		whole := newTrainer(t, c)
 		want := steps(t, whole, 9)[at:]
 		wantEval, err := whole.Evaluate(t.Context())

@@ -121,7 +121,11 @@ func (t *Trainer) writeMoments(w io.Writer) error {
 // moments are the optimizer's tensors under the names that they have in the file.
 func (t *Trainer) moments() (list []place) {
 	t.optimizer.Moments(func(name string, m, v graph.Tensor) {
-		list = append(list, place{"m." + name, m}, place{"v." + name, v})
+		for _, moment := range []place{{"m." + name, m}, {"v." + name, v}} {
+			if moment.to.Len() > 0 {
+				list = append(list, moment)
+			}
+		}
 	})
 	return list
 }
@@ -197,6 +201,9 @@ func (t *Trainer) restore(s state, cp *checkpoint.Checkpoint) error {
 	if err != nil {
 		return err
 	}
+	if t.optimizer, err = newOptimizer(t.config, t.Model.Trainable(), s.Step); err != nil {
+		return err
+	}
 	if err := t.readMoments(data); err != nil {
 		return err
 	}
@@ -206,7 +213,7 @@ func (t *Trainer) restore(s state, cp *checkpoint.Checkpoint) error {
 	if s.Best != nil {
 		t.Best = *s.Best
 	}
-	t.Done, t.optimizer.Steps = s.Step, s.Step
+	t.Done = s.Step
 	return nil
 }
 

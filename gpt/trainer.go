@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Trainer trains a model on a text: sampled batches, accumulated gradients, clipping, AdamW, and nanoGPT's schedule of
+// Trainer trains a model on a text: sampled batches, accumulated gradients, clipping, the optimizer, and nanoGPT's schedule of
 // the learning rate. What it does next depends on its state alone, and Files and Restore carry all of that, so a resumed
 // run goes on bit for bit.
 type Trainer struct {
@@ -24,7 +24,7 @@ type Trainer struct {
 	Best      float64 // the lowest val loss of an evaluation so far, +∞ before the first
 
 	config    Config
-	optimizer *graph.AdamW
+	optimizer optimizer
 	train     *graph.Program // loss and gradients
 	forward   *graph.Program // loss alone
 	source    *rand.PCG      // of the batches
@@ -89,12 +89,8 @@ func (t *Trainer) build() (err error) {
 	if t.forward, err = graph.Compile(t.Model.Loss); err != nil {
 		return errors.Wrap(err, "trainer")
 	}
-	if t.optimizer, err = graph.NewAdamW(t.Model.Trainable()); err != nil {
-		return errors.Wrap(err, "trainer")
-	}
-	c := t.config
-	t.optimizer.Beta1, t.optimizer.Beta2, t.optimizer.Decay, t.optimizer.Clip = c.Beta1, c.Beta2, c.WeightDecay, c.GradClip
-	return nil
+	t.optimizer, err = newOptimizer(t.config, t.Model.Trainable(), 0)
+	return errors.Wrap(err, "trainer")
 }
 
 // Config is the run's configuration with the size of the vocabulary filled in.
