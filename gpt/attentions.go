@@ -5,13 +5,32 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Attentions lists the library's, the usual one first. All of them are causal.
+// Attentions lists the library's, the usual one first. All of them are causal; nn has others for encoders.
 func Attentions() []Attention {
 	return []Attention{
 		{Name: "causal", New: causal, Linears: packed},
 		{Name: "window", Fields: []string{"window"}, Check: checkWindow, New: windowed, Linears: packed},
 		{Name: "alternating", Fields: []string{"window"}, Check: checkWindow, New: alternating, Linears: packed},
+		{Name: "bigbird", Fields: []string{"window", "global_tokens", "random_keys"}, Check: checkSparse, New: bigbird, Linears: packed},
+		{Name: "dilated", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: dilated, Linears: packed},
+		{Name: "linear", Check: unturned, New: linear, Linears: packed},
+		{Name: "taylor", Check: unbiased, New: taylor, Linears: packed},
+		{Name: "mla", Fields: []string{"latent_size"}, Usual: latents, Check: unturned, New: mla, Linears: mlaLinears},
+		{Name: "mla_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaRope, Linears: mlaRopeLinears},
+		{Name: "mla_latent_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaLatentRope, Linears: mlaLatentRopeLinears},
 	}
+}
+
+func selfAttention(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
+
+func causal(nn.Site, Config) nn.Attention { return selfAttention }
+
+func linear(nn.Site, Config) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewLinearAttention(at) }
+}
+
+func taylor(nn.Site, Config) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewTaylorAttention(at) }
 }
 
 // packed are the matrices of multi-headed attention with one projection for queries, keys and values.
@@ -21,35 +40,17 @@ func packed(c Config) []Linear {
 	return []Linear{{"attn.c_attn", d, []float64{qk, qk, v}, true}, {"attn.c_proj", v, []float64{d}, true}}
 }
 
-func selfAttention(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
-
-func causal(nn.Site, Config) nn.Attention { return selfAttention }
-
-// masked is multi-headed attention under a mask that all blocks share.
-func masked(root nn.Site, see nn.Visibility) nn.Attention {
-	mask := nn.NewMask(root.Sub("visible"), root.Dims, nn.All{nn.Causal{}, see})
-	return func(at nn.Site) nn.Layer {
-		at.Mask = mask
-		return nn.NewCausalSelfAttention(at)
+// unturned: what is linear in products of features, or absorbed, bears neither a rotation nor a bias of the scores.
+func unturned(c Config) error {
+	if c.Position == "rope" {
+		return errors.Errorf("position: got rope, want another with attention %s: rotated keys can be neither summed nor absorbed", c.Attention)
 	}
+	return unbiased(c)
 }
 
-func windowed(root nn.Site, c Config) nn.Attention { return masked(root, nn.Window{Width: c.Window}) }
-
-// alternating is causal attention in the blocks of even index and attention in a window in the others (Diab, section 2.2).
-func alternating(root nn.Site, c Config) nn.Attention {
-	odd := windowed(root, c)
-	return func(at nn.Site) nn.Layer {
-		if at.Block%2 == 1 {
-			return odd(at)
-		}
-		return nn.NewCausalSelfAttention(at)
-	}
-}
-
-func checkWindow(c Config) error {
-	if c.Window < 1 || c.Window > c.BlockSize {
-		return errors.Errorf("window: got %d, want 1 to block_size %d", c.Window, c.BlockSize)
+func unbiased(c Config) error {
+	if c.Position == "alibi" && c.Attention != "mla" {
+		return errors.Errorf("position: got alibi, want another with attention %s, which has no scores to add it to", c.Attention)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func TestConfigCountBlock(t *testing.T) {
 // Sizes that all differ, against the sum over the tensors of a checkpoint.
 func TestConfigCountTensors(t *testing.T) {
 	c := unusual()
-	c.Position = "learned" // T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
+	c.Position, c.Norm = "learned", "layernorm" // T 31, V 67, d 29, H 5, dρ 7, dh 11, f 53, r 2, post-norm, three blocks
 	base := int64(67*29 + 31*29)
 	base += 3 * (4*29 + 29*125 + 125 + 55*29 + 29 + 29*53 + 53 + 53*29 + 29) // 125 = 5·(7+7+11), 55 = 5·11
 	base += 29*67 + 67

@@ -26,7 +26,7 @@ func unusual() Config {
 	return Config{
 		BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Head: "linear",
 		QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
-		Position: "none", Attention: "window", Norm: "layernorm", Window: 9,
+		Position: "none", Attention: "window", Norm: "layernorm_plain", Window: 9,
 		LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
 		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, Optimizer: "sgd", WeightDecay: 0.01,
 		Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
@@ -66,7 +66,7 @@ func TestConfigJSONOrder(t *testing.T) {
 	const want = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,` +
 		`"qk_size":7,"v_size":11,"n_inner":53,"eps":1e-7,"rope_theta":500,` +
 		`"lora_r":2,"lora_alpha":3.5,"lora_targets":["c_attn","mlp.c_proj"],"lora_scale":"alpha",` +
-		`"position":"none","attention":"window","norm":"layernorm","block":"post","activation":"gelu_tanh","head":"linear",` +
+		`"position":"none","attention":"window","norm":"layernorm_plain","block":"post","activation":"gelu_tanh","head":"linear",` +
 		`"window":9,"dilation":0,"global_tokens":0,"random_keys":0,"latent_size":0,"q_latent_size":0,"rope_size":0,` +
 		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"optimizer":"sgd","weight_decay":0.01,` +
 		`"beta1":0.8,"beta2":0.95,"grad_clip":0.5,"decay_lr":false,"warmup_iters":17,"lr_decay_iters":888,"min_lr":0.000001,` +

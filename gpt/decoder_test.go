@@ -42,7 +42,7 @@ func variants() map[string]Config {
 	vary("window of 1", func(c *Config) { c.BlockSize = 1 })
 	vary("dropout", func(c *Config) { c.Dropout = 0.3 })
 	for _, p := range Positions() {
-		vary("position "+p.Name, func(c *Config) { c.Position = p.Name })
+		vary("position "+p.Name, func(c *Config) { c.Position, c.QKSize = p.Name, 4 })
 	}
 	for _, a := range Attentions() {
 		vary("attention "+a.Name, func(c *Config) { c.Attention = a.Name; c.suit() })
@@ -62,8 +62,8 @@ func variants() map[string]Config {
 // suit gives the named attention what it asks for.
 func (c *Config) suit() {
 	c.Window, c.Dilation, c.GlobalTokens, c.RandomKeys = 3, 2, 1, 1
-	if strings.HasPrefix(c.Attention, "mla_rope") {
-		c.Position = "rope"
+	if strings.HasPrefix(c.Attention, "mla_") {
+		c.Position = "none" // they turn by themselves
 	}
 }
 

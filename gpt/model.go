@@ -98,7 +98,7 @@ func newStack(at nn.Site, c Config) stack {
 	net := stack{wte: nn.NewEmbedding(at.Sub("wte"), c.VocabSize, c.NEmbd), cached: true}
 	net.place = c.position().New(&at, c)
 	net.drop = nn.NewDropout(at.At("drop"))
-	at.Mask = nn.NewMask(at.Scope, at.Dims, nn.Causal{})
+	at.Mask = nn.NewBiasedMask(at.Scope, at.Dims, nn.Causal{}, at.Scores)
 	attention := c.attention().New(at, c)
 	watched := func(at nn.Site) nn.Layer {
 		l := attention(at)

@@ -6,6 +6,8 @@ import "github.com/pedestrian-ml/pedestrian/nn"
 func Norms() []Norm {
 	return []Norm{
 		{Name: "layernorm", New: func(at nn.Site) nn.Layer { return nn.NewLayerNorm(at) }, Count: gainAndShift},
+		{Name: "layernorm_sigma", New: func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }, Count: gainAndShift},
+		{Name: "layernorm_plain", New: func(at nn.Site) nn.Layer { return nn.NewLayerNormPlain(at) }},
 	}
 }
 

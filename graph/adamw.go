@@ -23,124 +23,49 @@ type AdamW struct {
 	Decay, Clip       float64
 	Steps             int // updates done
 
-	pool    *kernel.Pool
-	params  []Expr
-	m, v    []Tensor
-	grads   []Tensor // the sum over micro-batches
-	batches int
+	gradients gradients
+	m, v      []Tensor
 }
 
 // NewAdamW makes an optimizer of parameters of one graph, with ε = 1e-8 and everything else 0.
 func NewAdamW(params []Expr) (*AdamW, error) {
-	if len(params) == 0 {
-		return nil, errors.New("adamw: no parameters")
+	g, err := newGradients("adamw", params)
+	if err != nil {
+		return nil, err
 	}
-	o := &AdamW{Eps: 1e-8, pool: params[0].g.pool, params: params, grads: make([]Tensor, len(params))}
+	o := &AdamW{Eps: 1e-8, gradients: g}
 	for _, p := range params {
-		if p.dense == nil {
-			return nil, errors.New("adamw: a parameter is empty")
-		}
 		t := p.Tensor()
 		o.m, o.v = append(o.m, t.zeros()), append(o.v, t.zeros())
 	}
 	return o, nil
 }
 
-func (t Tensor) zeros() Tensor {
-	if t.F32 != nil {
-		return Tensor{Shape: t.Shape, F32: kernel.Make[float32](len(t.F32))}
-	}
-	return Tensor{Shape: t.Shape, F64: kernel.Make[float64](len(t.F64))}
-}
-
 // Moments calls f with every parameter's name and its moments m and v, to save or to restore them.
 func (o *AdamW) Moments(f func(name string, m, v Tensor)) {
-	for i, p := range o.params {
+	for i, p := range o.gradients.params {
 		f(p.name, o.m[i], o.v[i])
 	}
 }
 
 // Accumulate adds the gradients of p's last run to the sum of which the next Update uses the mean.
-func (o *AdamW) Accumulate(p *Program) error {
-	for i, x := range o.params {
-		g, err := o.gradient(p, x)
-		if err != nil {
-			return err
-		}
-		switch sum := o.grads[i]; {
-		case sum.Len() == 0:
-			o.grads[i] = g.Clone()
-		case sum.F32 != nil:
-			kernel.Add(o.pool, sum.F32, sum.F32, g.F32)
-		default:
-			kernel.Add(o.pool, sum.F64, sum.F64, g.F64)
-		}
-	}
-	o.batches++
-	return nil
-}
-
-func (o *AdamW) gradient(p *Program, x Expr) (Tensor, error) {
-	g := p.Grad(x)
-	if want := x.Tensor().Len(); g.Len() != want {
-		return g, errors.Errorf("adamw: %s has %d entries, the program's gradient of it %d", x.name, want, g.Len())
-	}
-	return g, nil
-}
+func (o *AdamW) Accumulate(p *Program) error { return o.gradients.accumulate(p) }
 
 // Update does one step at the learning rate lr with the gradients of p's last run, and those accumulated before: the
 // last micro-batch need not be accumulated, so a step of one micro-batch copies nothing. It returns the norm of the mean
 // gradient over all parameters before clipping. If that is not finite, nothing is changed, and the error, ErrNotFinite,
 // names the first tensor that is to blame.
 func (o *AdamW) Update(p *Program, lr float64) (norm float64, err error) {
-	grads := make([]Tensor, len(o.params))
-	if o.batches > 0 {
-		if err := o.Accumulate(p); err != nil {
-			return 0, err
-		}
-		copy(grads, o.grads)
-	}
-	scale := 1 / float64(max(1, o.batches))
-	var squares float64
-	for i, x := range o.params {
-		if o.batches == 0 {
-			if grads[i], err = o.gradient(p, x); err != nil {
-				return 0, err
-			}
-		}
-		s := grads[i].squares(o.pool)
-		if math.IsNaN(s) || math.IsInf(s, 0) {
-			o.forget()
-			return math.NaN(), errors.Wrapf(ErrNotFinite, "the gradient of %s", x.name)
-		}
-		squares += s
-	}
-	norm = scale * math.Sqrt(squares)
-	if o.Clip > 0 && norm > o.Clip {
-		scale *= o.Clip / norm
+	grads, scale, norm, err := o.gradients.mean(p, o.Clip)
+	if err != nil {
+		return norm, err
 	}
 	o.Steps++
-	for i, x := range o.params {
+	for i, x := range o.gradients.params {
 		o.update(x.Tensor(), grads[i], o.m[i], o.v[i], lr, scale)
 	}
-	o.forget()
+	o.gradients.forget()
 	return norm, nil
-}
-
-// forget clears what was accumulated.
-func (o *AdamW) forget() {
-	for i := range o.grads {
-		clear(o.grads[i].F32)
-		clear(o.grads[i].F64)
-	}
-	o.batches = 0
-}
-
-func (t Tensor) squares(p *kernel.Pool) float64 {
-	if t.F32 != nil {
-		return kernel.SumSquares(p, t.F32)
-	}
-	return kernel.SumSquares(p, t.F64)
 }
 
 func (o *AdamW) update(w, g, m, v Tensor, lr, scale float64) {
@@ -149,9 +74,9 @@ func (o *AdamW) update(w, g, m, v Tensor, lr, scale float64) {
 		k.Decay = o.Decay
 	}
 	if w.F32 != nil {
-		kernel.Update(o.pool, k, o.Steps, scale, w.F32, g.F32, m.F32, v.F32)
+		kernel.Update(o.gradients.pool, k, o.Steps, scale, w.F32, g.F32, m.F32, v.F32)
 	} else {
-		kernel.Update(o.pool, k, o.Steps, scale, w.F64, g.F64, m.F64, v.F64)
+		kernel.Update(o.gradients.pool, k, o.Steps, scale, w.F64, g.F64, m.F64, v.F64)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 func (x Expr) addKernel(y Expr) Expr {
 	return x.apply("add", func() (*G.Node, error) {
 		return x.g.node(&op{
-			name: "add", shape: x.node.Shape().Clone(), f32: add[float32](x.g.pool), f64: add[float64](x.g.pool),
+			name: "add", shape: x.node.Shape().Clone(), scalar: x.node.IsScalar(), f32: add[float32](x.g.pool), f64: add[float64](x.g.pool),
 			diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return G.Nodes{grad, grad}, nil },
 		}, x.node, y.node)
 	}, y)

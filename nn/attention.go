@@ -35,7 +35,7 @@ func NewCausalSelfAttention(at Site) *CausalSelfAttention {
 		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
 		heads:      heads,
 		mask:       at.Mask,
-		cache:      at.Caches.at(at.Path(), heads),
+		cache:      cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(heads) }),
 		rotary:     at.Rotary,
 		weightDrop: NewDropout(at.At("attn_dropout")),
 		residDrop:  NewDropout(at.At("resid_dropout")),
@@ -72,7 +72,7 @@ func (l *CausalSelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2d
 	v := l.split(qkv, 2*h.Heads*h.QK, h.V)                                   // v = a·w_v + b_v  (B, H, T, dh)  (4)
 	raw := q.MatMulT(k)                                                      // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
 	scaled := raw.Scale(1 / math.Sqrt(float64(h.QK)))                        // ρ_raw/√dρ                       (12)
-	causal := scaled.Add(l.maskOverHeads())                                  // + mask                          (13), errata B1
+	causal := scaled.Add(l.mask.overHeads(l.scope))                          // + mask                          (13), errata B1
 	rho := l.weightDrop.Forward(causal.Softmax()).In(l.scope)                // ρ = softmax      (B, H, T, T)   (15)
 	out := rho.MatMul(v)                                                     // ρ·v              (B, H, T, dh)  (16)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat           (B·T, H·dh)    (34)
@@ -82,15 +82,6 @@ func (l *CausalSelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2d
 func (l *CausalSelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
 	h := l.heads
 	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
-}
-
-// maskOverHeads is the mask with an axis for the heads, if it has one for the sequences.
-func (l *CausalSelfAttention) maskOverHeads() graph.Expr {
-	m, h := l.mask.Expr.In(l.scope), l.heads
-	if len(m.Shape()) == 3 {
-		return m.Reshape(h.Batch, 1, h.Context, h.Context)
-	}
-	return m
 }
 
 // Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has kept (the KV

@@ -112,6 +112,13 @@ var cases = []layerCase{
 func allCases() []layerCase {
 	return slices.Concat(
 		cases,
+		policyLayerCases,
+		elmanLayerCases,
+		normLayerCases,
+		ropeLayerCases,
+		mlaLayerCases,
+		linearLayerCases,
+		maskLayerCases,
 	)
 }
 

@@ -43,12 +43,13 @@ type Site struct {
 	Eps     float64 // ε of LayerNorm
 	Dropout float64 // the probability of dropping
 	Mask    *Mask   // who sees whom
-	Caches  Caches  // where Step keeps keys and values; nil where only Forward is used
+	Caches  Caches  // where Step keeps what it remembers; nil where only Forward is used
 	Act     Layer   // the activation of the MLP
 
 	Norm      func(at Site) Layer // how norms are made; nil is NewLayerNorm
 	Positions graph.Expr          // (n) where each token stands in its sequence
 	Rotary    Rotary              // turns queries and keys; nil does not
+	Scores    Bias                // is added to the scores, in the masks that are made for the model; nil adds nothing
 }
 
 // Rotary turns queries and keys by where their token stands, so that their products depend on the distance.
@@ -66,17 +67,21 @@ func (s Site) norm(name string) Layer {
 	return s.Norm(s.At(name))
 }
 
-// Caches are the KV caches of a decoder by the name of the layer: graphs for one new token and for several share them.
-type Caches map[string]*graph.KVCache
+// Caches are what the layers of a decoder remember, by the name of the layer: graphs for one new token and for several
+// share them. What is remembered, and its type, is the layer's own affair.
+type Caches map[string]any
 
-func (c Caches) at(path string, h graph.Heads) *graph.KVCache {
+// cacheAt is what the layer at path remembers, made when it is first asked for; nil where nothing is to be remembered.
+func cacheAt[C any](c Caches, path string, make func() *C) *C {
 	if c == nil {
 		return nil
 	}
-	if c[path] == nil {
-		c[path] = graph.NewKVCache(h)
+	kept, ok := c[path].(*C)
+	if !ok {
+		kept = make()
+		c[path] = kept
 	}
-	return c[path]
+	return kept
 }
 
 // At is the same style at a place inside s.

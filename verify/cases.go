@@ -9,8 +9,14 @@ func Cases() []Case {
 		activationCases(),
 		normCases(),
 		attentionCases(),
+		ropeCases(),
+		mlaCases(),
+		flashCases(),
 		loraCases(),
 		blockCases(),
 		lossCases(),
+		policyCases(),
+		elmanCases(),
+		linearAttentionCases(),
 	)
 }

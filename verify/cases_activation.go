@@ -8,7 +8,7 @@ import (
 func activationCases() []Case {
 	entrywise := func(name, kind, source string, layer nn.Layer, g Activation) Case {
 		return Case{
-			Name: name, Types: []string{kind}, Source: source,
+			ID: "I24", Name: name, Types: []string{kind}, Source: source,
 			Build:   func(at nn.Site, x graph.Expr) graph.Expr { return layer.Forward(x) },
 			Forward: func(p Parameters[complex128]) Matrix[complex128] { return ActivationForward(g, p[input]) },
 			Backward: func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
@@ -29,7 +29,7 @@ func dropoutCase() Case {
 		return caseDropout("drop", fixtureBatch*fixtureTokens, fixtureFeatures)
 	}
 	return Case{
-		Name: "dropout with its mask fixed", Types: []string{"Dropout"}, Source: "Diab, erratum D4",
+		ID: "I28", Name: "dropout with its mask fixed", Types: []string{"Dropout"}, Source: "Diab, erratum D4",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Dropout = caseProbability
 			return nn.NewDropout(at.At("drop")).Forward(x)

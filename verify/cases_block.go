@@ -18,7 +18,7 @@ func blockCases() []Case {
 
 func mlpCase(name string, act nn.Layer, g Activation) Case {
 	return Case{
-		Name: name, Types: []string{"MLP"}, Source: "Boué table 2, a₇ to a₉",
+		ID: "I23", Name: name, Types: []string{"MLP"}, Source: "Boué table 2, a₇ to a₉",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Act = act
 			return nn.NewMLP(at).Forward(x)
@@ -38,7 +38,7 @@ func feedForward[T Number](p Parameters[T]) MLP[T] {
 func blockCase(name, kind, source string, c GPT, layer func(nn.Site) nn.Layer) Case {
 	c.Batch, c.Context, c.Heads, c.QK, c.Eps = fixtureBatch, fixtureTokens, fixtureHeads, fixtureQK, 1e-5
 	return Case{
-		Name: name, Types: []string{kind}, Source: source,
+		ID: "I25", Name: name, Types: []string{kind}, Source: source,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr { return layer(at.At("h.0")).Forward(x) },
 		Forward: func(p Parameters[complex128]) Matrix[complex128] {
 			b, err := BlockForward(c, p, 0, p[input])

@@ -29,11 +29,11 @@ func linearCases() []Case {
 	}
 	return []Case{
 		{
-			Name: "linear", Types: []string{"Linear"}, Source: "Boué (4), (23), (24)",
+			ID: "I10", Name: "linear", Types: []string{"Linear"}, Source: "Boué (4), (23), (24)",
 			Build: linear(true), Forward: forward, Backward: backward,
 		},
 		{
-			Name: "linear without a bias", Types: []string{"Linear"}, Source: "Boué (4), (23)",
+			ID: "I10", Name: "linear without a bias", Types: []string{"Linear"}, Source: "Boué (4), (23)",
 			Build: linear(false), Forward: forward,
 			Backward: func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
 				g := backward(p, delta)
@@ -49,7 +49,7 @@ func linearCases() []Case {
 // The embedding is added to x, as positions are to tokens.
 func embeddingCase() Case {
 	return Case{
-		Name: "embedding of ids that repeat", Types: []string{"Embedding"}, Source: "Boué (2), (3)",
+		ID: "I04", Name: "embedding of ids that repeat", Types: []string{"Embedding"}, Source: "Boué (2), (3)",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			e := nn.NewEmbedding(at.Scope, fixtureVocabulary, at.Embd)
 			return x.Add(e.Forward(caseIDs(at, "ids", fixtureVocabulary, -1, caseTokens())))
@@ -66,7 +66,7 @@ func embeddingCase() Case {
 // The head shares its weight with the embedding of its own input: both terms of the gradient are there.
 func tiedCase() Case {
 	return Case{
-		Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"}, Source: "Boué (2), (3), table 3",
+		ID: "I27", Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"}, Source: "Boué (2), (3), table 3",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			e := nn.NewEmbedding(at.Sub("wte"), fixtureVocabulary, at.Embd)
 			tokens := caseIDs(at, "ids", fixtureVocabulary, -1, caseTokens())

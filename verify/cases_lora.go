@@ -20,7 +20,7 @@ func loraCase(name, path string, out []int, frozen []string) Case {
 	const scale = 0.7
 	c := GPT{Heads: fixtureHeads, QK: fixtureQK, LoRAScale: scale}
 	return Case{
-		Name: name, Types: []string{"LoRA"}, Source: "Boué (43)–(46), erratum B3",
+		ID: "I26", Name: name, Types: []string{"LoRA"}, Source: "Boué (43)–(46), erratum B3",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			affine := nn.NewLoRA(func(string) bool { return true }, fixtureRank, scale)
 			return affine(at.Sub("%s", path), at.Embd, out, true, graph.Const(0)).Forward(x)

@@ -19,7 +19,7 @@ func lossCases() []Case {
 // lossCase takes x for the logits of as many words as it has features.
 func lossCase(name string, reduction Reduction, targets []int) Case {
 	return Case{
-		Name: name, Types: []string{"CrossEntropy"}, Source: "Boué section 1, Δ₁₂ of Table 2; errata B10, D6",
+		ID: "I02", Name: name, Types: []string{"CrossEntropy"}, Source: "Boué section 1, Δ₁₂ of Table 2; errata B10, D6",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			l := nn.NewCrossEntropy(at.Scope)
 			l.Sum = reduction == Sum

@@ -35,7 +35,7 @@ func TestKeyBiasIsAStructuralZero(t *testing.T) {
 // features of a token, so no Δ on the residual stream has a component along it, nor
 // has the gradient of anything that writes to it. With tied embeddings the head
 // reads what the stream was written with, and it does not hold.
-func TestResidualRowSums(t *testing.T) {
+func TestI25ResidualRowSums(t *testing.T) {
 	_, g := byHand(t, Generic())
 	largest, checked := Largest(g.Parameters), 0
 	for _, d := range g.Deltas {

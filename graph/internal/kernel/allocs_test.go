@@ -7,12 +7,12 @@ import "testing"
 // TestLoopsAllocateNothing: what a kernel needs for its threads it keeps, so the garbage collector rests. (Under the race
 // detector sync.Pool forgets on purpose.)
 func TestLoopsAllocateNothing(t *testing.T) {
-	h := Heads{Batch: 2, Context: 256, Heads: 4, QK: 32, V: 32}
+	h := self(2, 256, 4, 32, 32)
 	for _, threads := range []int{1, 2} {
 		p := NewPool(threads)
 		cache := NewCache[float32](h)
 		x, y := make([]float32, 1<<18), make([]float32, 1<<18)
-		mask, z := make([]float32, h.Context*h.Context), make([]float32, 1<<18)
+		mask, z := Mask[float32]{make([]float32, h.Keys*h.Keys), 1, 1}, make([]float32, 1<<18)
 		for name, f := range map[string]func(){
 			"small product":         func() { Gemm(p, 1, 128, 128, 1, Mat(x, 128), Mat(y, 128), 0, Mat(z, 128)) },
 			"product":               func() { Gemm(p, 256, 256, 256, 1, Mat(x, 256), Mat(y, 256), 0, Mat(z, 256)) },

@@ -2,27 +2,43 @@ package kernel
 
 import "math"
 
-// Heads describes attention on packed projections: qkv is (Batch·Context, Heads·(2·QK + V)), its columns the queries of
-// all heads, then the keys, then the values.
-type Heads struct{ Batch, Context, Heads, QK, V int }
+// Heads describes attention: in every one of Batch sequences Queries tokens look at Keys tokens, with so many Heads, whose
+// queries and keys are QK wide and whose values V.
+type Heads struct{ Batch, Queries, Keys, Heads, QK, V int }
 
-// Width is the number of columns of qkv.
+// Width is the number of columns of packed queries, keys and values.
 func (h Heads) Width() int { return h.Heads * (2*h.QK + h.V) }
 
-// split views the queries, keys and values of head j of sequence b in a packed matrix.
-func split[T Float](h Heads, packed []T, b, j int) (q, k, v Matrix[T]) {
-	m := Mat(packed, h.Width()).from(b*h.Context, 0)
-	return m.from(0, j*h.QK), m.from(0, (h.Heads+j)*h.QK), m.from(0, 2*h.Heads*h.QK+j*h.V)
+// Projections are the queries, keys and values of all heads, or the gradients of them. The tokens are the rows; in each, a
+// head lies beside the next.
+type Projections[T Float] struct{ Q, K, V Matrix[T] }
+
+// Packed takes apart one matrix (Batch·Queries, Heads·(2·QK + V)) of tokens that look at one another.
+func Packed[T Float](h Heads, qkv []T) Projections[T] {
+	m := Mat(qkv, h.Width())
+	return Projections[T]{m, m.from(0, h.Heads*h.QK), m.from(0, 2*h.Heads*h.QK)}
 }
 
-// maskOf is the additive mask of sequence b: one for all, or one each.
-func maskOf[T Float](h Heads, mask []T, b int) []T {
-	n := h.Context * h.Context
-	if len(mask) == n {
-		return mask
-	}
-	return mask[b*n : (b+1)*n]
+// Crossed takes queries (Batch·Queries, Heads·QK), and keys and values in one matrix (Batch·Keys, Heads·(QK + V)).
+func Crossed[T Float](h Heads, q, kv []T) Projections[T] {
+	m := Mat(kv, h.Heads*(h.QK+h.V))
+	return Projections[T]{Mat(q, h.Heads*h.QK), m, m.from(0, h.Heads*h.QK)}
 }
+
+// head is what belongs to head j of sequence b.
+func (p Projections[T]) head(h Heads, b, j int) Projections[T] {
+	return Projections[T]{p.Q.from(b*h.Queries, j*h.QK), p.K.from(b*h.Keys, j*h.QK), p.V.from(b*h.Keys, j*h.V)}
+}
+
+// Mask is what is added to the scores: matrices (Queries, Keys), for each of Batch sequences, or 1 for all, one for each of
+// Heads heads, or 1 for all.
+type Mask[T Float] struct {
+	Data         []T
+	Batch, Heads int
+}
+
+// index counts the matrices: which one is that of head j of sequence b.
+func (m Mask[T]) index(b, j int) int { return b%m.Batch*m.Heads + j%m.Heads }
 
 // softmaxRows is softmax of every row of x and mask (n, cols).
 func softmaxRows[T Float](x, mask []T, cols int) {

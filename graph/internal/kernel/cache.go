@@ -2,18 +2,19 @@ package kernel
 
 import "math"
 
-// Cache keeps the keys and values of the tokens so far: K (Batch, Heads, Context, QK), V (Batch, Heads, Context, V).
+// Cache keeps the keys and values of the tokens so far: K (Batch, Heads, Keys, QK), V (Batch, Heads, Keys, V).
 type Cache[T Float] struct{ K, V, weights []T }
 
 // NewCache returns an empty cache.
 func NewCache[T Float](h Heads) *Cache[T] {
-	n := h.Batch * h.Heads * h.Context
+	n := h.Batch * h.Heads * h.Keys
 	return &Cache[T]{make([]T, n*h.QK), make([]T, n*h.V), make([]T, n)}
 }
 
 // Attend appends the keys and values of some new tokens per sequence, qkv (Batch·new, Width), from position at on, and
-// computes the attention of their queries to the tokens so far: y (Batch·new, Heads·V). mask is (Context, Context).
-func Attend[T Float](p *Pool, h Heads, y, qkv, mask []T, cache *Cache[T], at int) {
+// computes the attention of their queries to the tokens so far: y (Batch·new, Heads·V). The rows of the mask are
+// those of all positions, and it is one for all sequences.
+func Attend[T Float](p *Pool, h Heads, y, qkv []T, mask Mask[T], cache *Cache[T], at int) {
 	heads := h.Batch * h.Heads
 	tokens := len(y) / (heads * h.V)
 	a := attending[T]{h, y, qkv, mask, cache, at, tokens}
@@ -32,9 +33,10 @@ func Attend[T Float](p *Pool, h Heads, y, qkv, mask []T, cache *Cache[T], at int
 // attending is the arguments of Attend.
 type attending[T Float] struct {
 	Heads
-	y, qkv, mask []T
-	cache        *Cache[T]
-	at, tokens   int
+	y, qkv     []T
+	mask       Mask[T]
+	cache      *Cache[T]
+	at, tokens int
 }
 
 // do computes heads from … to of Batch·Heads.
@@ -46,7 +48,8 @@ func (a *attending[T]) do(from, to int) {
 
 // head computes head j of sequence b.
 func (a *attending[T]) head(b, j int) {
-	h, n := a.Heads, a.Context
+	h, n := a.Heads, a.Keys
+	mask := a.mask.Data[a.mask.index(b, j)*n*n:][:n*n]
 	task := b*h.Heads + j
 	scale := T(1 / math.Sqrt(float64(h.QK)))
 	keys, values := a.cache.K[task*n*h.QK:][:n*h.QK], a.cache.V[task*n*h.V:][:n*h.V]
@@ -57,7 +60,7 @@ func (a *attending[T]) head(b, j int) {
 		q, out := row[j*h.QK:][:h.QK], a.y[((b*a.tokens+i)*h.Heads+j)*h.V:][:h.V]
 		weights := a.cache.weights[task*n:][:here+1]
 		GemmSerial(1, here+1, h.QK, scale, Mat(q, h.QK), Mat(keys, h.QK).T(), 0, Mat(weights, here+1))
-		softmax(weights, a.mask[here*n:][:here+1])
+		softmax(weights, mask[here*n:][:here+1])
 		GemmSerial(1, h.V, here+1, 1, Mat(weights, here+1), Mat(values, h.V), 0, Mat(out, h.V))
 	}
 }

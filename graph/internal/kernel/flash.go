@@ -14,26 +14,25 @@ const (
 
 // AttentionScratch is the number of floats that Attention and AttentionBackward want as scratch, a share for each thread.
 func AttentionScratch(pool *Pool, h Heads) int {
-	n := h.Context
-	forward := min(n, wideQueries) * (1 + min(n, wideKeys))
-	backward := n + 2*min(n, tileQueries)*min(n, tileKeys)
+	forward := min(h.Queries, wideQueries) * (1 + min(h.Keys, wideKeys))
+	backward := h.Queries + 2*min(h.Queries, tileQueries)*min(h.Keys, tileKeys)
 	return pool.Threads() * (max(forward, backward) + 15) &^ 15
 }
 
-// Attention computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Context, Heads·V), tile by tile, so
+// Attention computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), tile by tile, so
 // that no more than a tile of the weights exists at a time. Of the log-sum-exp m + log ℓ of every query it leaves both
-// parts in lse (2, Batch, Heads, Context) for the backward pass, m the largest score: their sum would lose what is small
+// parts in lse (2, Batch, Heads, Queries) for the backward pass, m the largest score: their sum would lose what is small
 // beside large scores. A query that sees no key gets 0. Dropout acts on the weights.
-func Attention[T Float](pool *Pool, h Heads, spans *Spans, y, qkv, mask, lse, scratch []T, drop Dropping) {
-	look(pool, spans, mask, h.Context)
-	rows := even(h.Context, wideQueries, 2) // two, so that a causal mask hides half of the first
+func Attention[T Float](pool *Pool, h Heads, spans *Spans, y []T, from Projections[T], mask Mask[T], lse, scratch []T, drop Dropping) {
+	look(pool, h, spans, mask)
+	rows := even(h.Queries, wideQueries, 2) // two, so that a causal mask hides half of the first
 	task := 4 * rows
-	tasks := (h.Context + task - 1) / task
+	tasks := (h.Queries + task - 1) / task
 	inTurns(pool, h.Batch*h.Heads*tasks, scratch, func(i int, scratch []T) {
-		s := headOf(h, spans, qkv, mask, lse, drop, i/tasks)
-		y, from := s.of(y), i%tasks*task
-		for end := min(h.Context, from+task); from < end; from += rows {
-			s.attend(y, from, min(end, from+rows), scratch)
+		s := headOf(h, spans, from, mask, lse, drop, i/tasks)
+		y, first := s.of(y), i%tasks*task
+		for end := min(h.Queries, first+task); first < end; first += rows {
+			s.attend(y, first, min(end, first+rows), scratch)
 		}
 	})
 }
@@ -60,28 +59,29 @@ type head[T Float] struct {
 	Heads
 	b, j          int
 	q, k, v       Matrix[T]
-	mask          []T
+	mask          []T // (Queries, Keys)
 	queries, keys []span
 	top, total    []T // m and ℓ of every query
 	scale         T
 	drop          Dropping
 }
 
-func headOf[T Float](h Heads, spans *Spans, qkv, mask, lse []T, drop Dropping, i int) head[T] {
-	n := h.Context
+func headOf[T Float](h Heads, spans *Spans, from Projections[T], mask Mask[T], lse []T, drop Dropping, i int) head[T] {
+	n, blocks := h.Queries, h.blocks()
 	s := head[T]{Heads: h, b: i / h.Heads, j: i % h.Heads, scale: T(1 / math.Sqrt(float64(h.QK))), drop: drop}
-	s.q, s.k, s.v = split(h, qkv, s.b, s.j)
-	s.mask, s.queries, s.keys = maskOf(h, mask, s.b), spans.queries, spans.keys
-	if len(s.queries) > n {
-		blocks := len(spans.keys) / h.Batch
-		s.queries, s.keys = spans.queries[s.b*n:(s.b+1)*n], spans.keys[s.b*blocks:(s.b+1)*blocks]
-	}
+	p := from.head(h, s.b, s.j)
+	s.q, s.k, s.v = p.Q, p.K, p.V
+	m := mask.index(s.b, s.j)
+	s.mask = mask.Data[m*n*h.Keys : (m+1)*n*h.Keys]
+	s.queries, s.keys = spans.queries[m*n:(m+1)*n], spans.keys[m*blocks:(m+1)*blocks]
 	s.top, s.total = lse[i*n:(i+1)*n], lse[len(lse)/2+i*n:][:n]
 	return s
 }
 
 // of is the head's part of a matrix like y.
-func (s *head[T]) of(y []T) Matrix[T] { return Mat(y, s.Heads.Heads*s.V).from(s.b*s.Context, s.j*s.V) }
+func (s *head[T]) of(y []T) Matrix[T] {
+	return Mat(y, s.Heads.Heads*s.V).from(s.b*s.Queries, s.j*s.V)
+}
 
 // attend computes rows from … to of y.
 func (s *head[T]) attend(y Matrix[T], from, to int, scratch []T) {
@@ -100,7 +100,7 @@ func (s *head[T]) attend(y Matrix[T], from, to int, scratch []T) {
 	for a := seen.from; a < seen.to; a += step {
 		z := min(seen.to, a+step)
 		p, mask := s.scores(from, to, a, z, tile)
-		softmaxTile(p.Data, mask, top, total, keep, p.Stride, s.Context)
+		softmaxTile(p.Data, mask, top, total, keep, p.Stride, s.Keys)
 		if beta != 0 {
 			scaleRows(y.Data, keep, s.V, y.Stride)
 		}
@@ -117,7 +117,7 @@ func (s *head[T]) scores(from, to, a, z int, tile []T) (x Matrix[T], mask []T) {
 	GemmSerial(to-from, z-a, s.QK, s.scale, s.q.from(from, 0), s.k.from(a, 0).T(), 0, x)
 	for _, q := range s.queries[from:to] {
 		if q.from > a || q.to < z || !q.plain {
-			return x, s.mask[from*s.Context+a : (to-1)*s.Context+z]
+			return x, s.mask[from*s.Keys+a : (to-1)*s.Keys+z]
 		}
 	}
 	return x, nil
@@ -128,10 +128,10 @@ func (s *head[T]) dropTile(x Matrix[T], from, a int) {
 	if s.drop.P == 0 {
 		return
 	}
-	at := ((s.b*s.Heads.Heads+s.j)*s.Context+from)*s.Context + a
+	at := ((s.b*s.Heads.Heads+s.j)*s.Queries+from)*s.Keys + a
 	for row := x.Data; len(row) > 0; row = row[x.Stride:] {
 		dropEntries(row[:x.Stride], row[:x.Stride], s.drop, at)
-		at += s.Context
+		at += s.Keys
 	}
 }
 

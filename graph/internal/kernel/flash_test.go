@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// masking is a mask of any context: what is added to the score of query i and key j in sequence b of n tokens.
+// masking is a mask of any context: what is added to the score of query i and key j, of n, in a head of sequence b.
 type masking struct {
 	name        string
 	perSequence bool
-	at          func(n, b, i, j int) float64
+	perHead     bool
+	at          func(n, b, head, i, j int) float64
 }
 
 func hideIf(hidden bool) float64 {
@@ -22,49 +23,71 @@ func hideIf(hidden bool) float64 {
 }
 
 var (
-	causal   = masking{"causal", false, func(n, b, i, j int) float64 { return hideIf(j > i) }}
+	causal   = masking{"causal", false, false, func(n, b, head, i, j int) float64 { return hideIf(j > i) }}
 	maskings = []masking{
 		causal,
-		{"none", false, func(n, b, i, j int) float64 { return 0 }},
-		{"window", false, func(n, b, i, j int) float64 { return hideIf(j > i || j <= i-7) }},
-		{"ahead", false, func(n, b, i, j int) float64 { return hideIf(j < i) }},
-		{"padding", true, func(n, b, i, j int) float64 { return hideIf(j > max(0, n-1-40*b)) }},
-		{"causal padding", true, func(n, b, i, j int) float64 { return hideIf(j > i || j > n/(b+1)) }},
-		{"bias", false, func(n, b, i, j int) float64 { return -0.1 * math.Abs(float64(i-j)) }},
-		{"holes", false, func(n, b, i, j int) float64 { return hideIf((i*31+j*17)%5 < 2 || j/32%3 == 1) }},
-		{"blind queries", false, func(n, b, i, j int) float64 { return hideIf(i%70 < 40 || j > i) }},
+		{"none", false, false, func(n, b, head, i, j int) float64 { return 0 }},
+		{"window", false, false, func(n, b, head, i, j int) float64 { return hideIf(j > i || j <= i-7) }},
+		{"ahead", false, false, func(n, b, head, i, j int) float64 { return hideIf(j < i) }},
+		{"padding", true, false, func(n, b, head, i, j int) float64 { return hideIf(j > max(0, n-1-40*b)) }},
+		{"causal padding", true, false, func(n, b, head, i, j int) float64 { return hideIf(j > i || j > n/(b+1)) }},
+		{"bias", false, false, func(n, b, head, i, j int) float64 { return -0.1 * math.Abs(float64(i-j)) }},
+		{"holes", false, false, func(n, b, head, i, j int) float64 { return hideIf((i*31+j*17)%5 < 2 || j/32%3 == 1) }},
+		{"blind queries", false, false, func(n, b, head, i, j int) float64 { return hideIf(i%70 < 40 || j > i) }},
+		{"a window per head", false, true, func(n, b, head, i, j int) float64 { return hideIf(j > i || j <= i-1-40*head) }},
+		{"a bias per head and sequence", true, true, func(n, b, head, i, j int) float64 {
+			return hideIf(j > i+9 || j > n/(b+1)) - 0.1*float64(head)*math.Abs(float64(i-j))
+		}},
 	}
 )
 
-func (m masking) mask(h Heads) []float64 {
-	batch := 1
+func (m masking) mask(h Heads) Mask[float64] {
+	mask := Mask[float64]{Batch: 1, Heads: 1}
 	if m.perSequence {
-		batch = h.Batch
+		mask.Batch = h.Batch
 	}
-	n := h.Context
-	mask := make([]float64, batch*n*n)
-	for i := range mask {
-		mask[i] = m.at(n, i/(n*n), i/n%n, i%n)
+	if m.perHead {
+		mask.Heads = h.Heads
+	}
+	n, k := h.Queries, h.Keys
+	mask.Data = make([]float64, mask.Batch*mask.Heads*n*k)
+	for i := range mask.Data {
+		which := i / (n * k)
+		mask.Data[i] = m.at(k, which/mask.Heads, which%mask.Heads, i/k%n, i%k)
 	}
 	return mask
 }
 
+// self is n tokens that look at one another.
+func self(batch, n, heads, qk, v int) Heads { return Heads{batch, n, n, heads, qk, v} }
+
+// numbers counts queries, keys and values.
+func (h Heads) numbers() int { return h.Batch * h.Heads * (h.Queries*h.QK + h.Keys*(h.QK+h.V)) }
+
+// partsOf finds them in x: packed where the tokens look at one another, else the queries before the keys and values.
+func partsOf[T Float](h Heads, x []T) Projections[T] {
+	if n := h.Batch * h.Queries * h.Heads * h.QK; h.Queries != h.Keys {
+		return Crossed(h, x[:n], x[n:])
+	}
+	return Packed(h, x)
+}
+
 // denseAttention is attention and its gradient as the equations have it, in float64.
-func denseAttention(h Heads, qkv, mask, dy []float64, drop Dropping) (y, dqkv []float64) {
-	n, scale := h.Context, 1/math.Sqrt(float64(h.QK))
-	y, dqkv = make([]float64, h.Batch*n*h.Heads*h.V), make([]float64, len(qkv))
+func denseAttention(h Heads, x []float64, mask Mask[float64], dy []float64, drop Dropping) (y, dx []float64) {
+	rows, n, scale := h.Queries, h.Keys, 1/math.Sqrt(float64(h.QK))
+	y, dx = make([]float64, h.Batch*rows*h.Heads*h.V), make([]float64, len(x))
 	p, factor, dp := make([]float64, n), make([]float64, n), make([]float64, n)
 	for task := range h.Batch * h.Heads {
 		b, j := task/h.Heads, task%h.Heads
-		q, k, v := split(h, qkv, b, j)
-		dq, dk, dv := split(h, dqkv, b, j)
+		in, d := partsOf(h, x).head(h, b, j), partsOf(h, dx).head(h, b, j)
+		q, k, v, dq, dk, dv := in.Q, in.K, in.V, d.Q, d.K, d.V
 		row := func(m Matrix[float64], i, cols int) []float64 { return m.Data[i*m.Stride:][:cols] }
-		for i := range n {
-			out := row(Mat(y, h.Heads*h.V).from(b*n, j*h.V), i, h.V)
-			grad := row(Mat(dy, h.Heads*h.V).from(b*n, j*h.V), i, h.V)
+		for i := range rows {
+			out := row(Mat(y, h.Heads*h.V).from(b*rows, j*h.V), i, h.V)
+			grad := row(Mat(dy, h.Heads*h.V).from(b*rows, j*h.V), i, h.V)
 			top, sum := math.Inf(-1), 0.
 			for t := range n {
-				p[t] = scale*dot(row(q, i, h.QK), row(k, t, h.QK)) + maskOf(h, mask, b)[i*n+t]
+				p[t] = scale*dot(row(q, i, h.QK), row(k, t, h.QK)) + mask.Data[(mask.index(b, j)*rows+i)*n+t]
 				top = max(top, p[t])
 			}
 			for t := range n {
@@ -78,7 +101,7 @@ func denseAttention(h Heads, qkv, mask, dy []float64, drop Dropping) (y, dqkv []
 				if sum > 0 {
 					p[t] /= sum
 				}
-				factor[t] = drop.Factor(task*n*n + i*n + t)
+				factor[t] = drop.Factor((task*rows+i)*n + t)
 				dp[t] = factor[t] * dot(grad, row(v, t, h.V))
 				project += p[t] * dp[t]
 				for c := range h.V {
@@ -95,7 +118,7 @@ func denseAttention(h Heads, qkv, mask, dy []float64, drop Dropping) (y, dqkv []
 			}
 		}
 	}
-	return y, dqkv
+	return y, dx
 }
 
 func narrowed[T Float](x []float64) []T {
@@ -107,7 +130,7 @@ func narrowed[T Float](x []float64) []T {
 }
 
 // runAttention runs both passes on memory full of NaN.
-func runAttention[T Float](p *Pool, h Heads, qkv, mask, dy []float64, drop Dropping) (y, dqkv []T) {
+func runAttention[T Float](p *Pool, h Heads, x []float64, mask Mask[float64], dy []float64, drop Dropping) (y, dx []T) {
 	dirty := func(n int) []T {
 		x := make([]T, n)
 		for i := range x {
@@ -115,13 +138,13 @@ func runAttention[T Float](p *Pool, h Heads, qkv, mask, dy []float64, drop Dropp
 		}
 		return x
 	}
-	y, dqkv = dirty(len(dy)), dirty(len(qkv))
-	lse := dirty(2 * h.Batch * h.Heads * h.Context)
-	in, m := narrowed[T](qkv), narrowed[T](mask)
+	y, dx = dirty(len(dy)), dirty(len(x))
+	lse := dirty(2 * h.Batch * h.Heads * h.Queries)
+	in, m := partsOf(h, narrowed[T](x)), Mask[T]{narrowed[T](mask.Data), mask.Batch, mask.Heads}
 	var spans Spans
 	Attention(p, h, &spans, y, in, m, lse, dirty(AttentionScratch(p, h)), drop)
-	AttentionBackward(p, h, &spans, dqkv, in, m, y, narrowed[T](dy), lse, dirty(AttentionScratch(p, h)), drop)
-	return y, dqkv
+	AttentionBackward(p, h, &spans, partsOf(h, dx), in, m, y, narrowed[T](dy), lse, dirty(AttentionScratch(p, h)), drop)
+	return y, dx
 }
 
 // compareTo looks for the largest distance, relative to the largest number.
@@ -145,22 +168,36 @@ func TestAttentionEqualsDense(t *testing.T) {
 	}
 	for _, n := range sizes {
 		for c, m := range maskings {
-			h := []Heads{{2, n, 3, 5, 7}, {3, n, 1, 8, 3}, {1, n, 2, 33, 16}}[c%3]
+			h := []Heads{self(2, n, 3, 5, 7), self(3, n, 1, 8, 3), self(1, n, 2, 33, 16)}[c%3]
 			for _, drop := range []Dropping{{}, {P: 0.3, Key: 5, Step: 2}} {
 				if drop.P > 0 && c > 4 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%d/%s/%g", n, m.name, drop.P), func(t *testing.T) {
 					rng := rand.New(rand.NewPCG(uint64(n), uint64(c)))
-					qkv, dy := random[float64](rng, h.Batch*n*h.Width()), random[float64](rng, h.Batch*n*h.Heads*h.V)
-					checkAttention(t, h, qkv, m.mask(h), dy, drop, 1e-12, 2e-5)
+					x, dy := random[float64](rng, h.numbers()), random[float64](rng, h.Batch*n*h.Heads*h.V)
+					checkAttention(t, h, x, m.mask(h), dy, drop, 1e-12, 2e-5)
 				})
 			}
 		}
 	}
 }
 
-func checkAttention(t *testing.T, h Heads, qkv, mask, dy []float64, drop Dropping, wide, narrow float64) {
+// TestCrossAttentionEqualsDense: queries and keys of other tokens.
+func TestCrossAttentionEqualsDense(t *testing.T) {
+	for _, n := range [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}} {
+		for c, m := range maskings {
+			h := []Heads{{2, n[0], n[1], 3, 5, 7}, {3, n[0], n[1], 1, 8, 3}, {1, n[0], n[1], 2, 33, 16}}[c%3]
+			t.Run(fmt.Sprintf("%v/%s", n, m.name), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
+				x, dy := random[float64](rng, h.numbers()), random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
+				checkAttention(t, h, x, m.mask(h), dy, Dropping{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
+			})
+		}
+	}
+}
+
+func checkAttention(t *testing.T, h Heads, qkv []float64, mask Mask[float64], dy []float64, drop Dropping, wide, narrow float64) {
 	t.Helper()
 	wantY, wantD := denseAttention(h, qkv, mask, dy, drop)
 	y64, d64 := runAttention[float64](NewPool(1), h, qkv, mask, dy, drop)
@@ -174,7 +211,7 @@ func checkAttention(t *testing.T, h Heads, qkv, mask, dy []float64, drop Droppin
 // TestAttentionOfLargeScores: increasing scores, where the factor of the printed recurrence is upside down (errata X1), in
 // every tile by more than the last; decreasing ones; and such that e^score is no number.
 func TestAttentionOfLargeScores(t *testing.T) {
-	h := Heads{1, 600, 1, 1, 2}
+	h := self(1, 600, 1, 1, 2)
 	for name, score := range map[string]func(j int) float64{
 		"increasing":        func(j int) float64 { return float64(j) / 64 },
 		"steeply":           func(j int) float64 { return float64(8 * j) },
@@ -186,10 +223,11 @@ func TestAttentionOfLargeScores(t *testing.T) {
 		for _, m := range []masking{causal, maskings[1], maskings[8]} {
 			t.Run(name+"/"+m.name, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(3, 4))
-				qkv, dy := random[float64](rng, h.Context*h.Width()), random[float64](rng, h.Context*h.V)
-				for j := range h.Context { // so that the products are exact and the gradients not much larger than 1
-					qkv[j*h.Width()] = 128
-					qkv[j*h.Width()+1] = float64(float32(score(j))) / 128
+				qkv, dy := random[float64](rng, h.numbers()), random[float64](rng, h.Queries*h.V)
+				width := h.Width()
+				for j := range h.Queries { // so that the products are exact and the gradients not much larger than 1
+					qkv[j*width] = 128
+					qkv[j*width+1] = float64(float32(score(j))) / 128
 				}
 				checkAttention(t, h, qkv, m.mask(h), dy, Dropping{}, 1e-12, 1e-4)
 			})
@@ -199,10 +237,10 @@ func TestAttentionOfLargeScores(t *testing.T) {
 
 // TestAttentionBits: neither the threads nor the instruction set may be seen in a result.
 func TestAttentionBits(t *testing.T) {
-	for _, h := range []Heads{{2, 130, 3, 5, 7}, {1, 515, 2, 16, 32}} {
+	for _, h := range []Heads{self(2, 130, 3, 5, 7), self(1, 515, 2, 16, 32)} {
 		for _, m := range maskings[:5] {
 			rng := rand.New(rand.NewPCG(7, 8))
-			qkv, dy := random[float64](rng, h.Batch*h.Context*h.Width()), random[float64](rng, h.Batch*h.Context*h.Heads*h.V)
+			qkv, dy := random[float64](rng, h.numbers()), random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
 			mask, drop := m.mask(h), Dropping{P: 0.1, Key: 1}
 			y, d := runAttention[float32](NewPool(1), h, qkv, mask, dy, drop)
 			wide, dwide := runAttention[float64](NewPool(1), h, qkv, mask, dy, drop)
@@ -231,15 +269,16 @@ func TestAttentionBits(t *testing.T) {
 
 // TestAttentionSkipsHiddenTiles: what is in tiles that the mask hides completely is never looked at.
 func TestAttentionSkipsHiddenTiles(t *testing.T) {
-	h := Heads{1, 512, 1, 4, 4}
+	h := self(1, 512, 1, 4, 4)
 	rng := rand.New(rand.NewPCG(9, 9))
-	qkv, dy := random[float64](rng, h.Context*h.Width()), random[float64](rng, h.Context*h.V)
-	for i := range 256 * h.Width() { // keys and values of the first half, which nobody sees
-		if i%h.Width() >= h.QK {
+	qkv, dy := random[float64](rng, h.numbers()), random[float64](rng, h.Queries*h.V)
+	width := h.Width()
+	for i := range 256 * width { // keys and values of the first half, which nobody sees
+		if i%width >= h.QK {
 			qkv[i] = math.NaN()
 		}
 	}
-	m := masking{at: func(n, b, i, j int) float64 { return hideIf(j < 256) }}
+	m := masking{at: func(n, b, head, i, j int) float64 { return hideIf(j < 256) }}
 	y, d := runAttention[float64](NewPool(1), h, qkv, m.mask(h), dy, Dropping{})
 	for i, v := range append(y, d...) {
 		if math.IsNaN(v) {
@@ -250,16 +289,16 @@ func TestAttentionSkipsHiddenTiles(t *testing.T) {
 
 // TestAttentionFollowsTheMask: one that has changed between two runs.
 func TestAttentionFollowsTheMask(t *testing.T) {
-	h := Heads{2, 70, 1, 3, 4}
+	h := self(2, 70, 1, 3, 4)
 	rng := rand.New(rand.NewPCG(9, 9))
 	p := NewPool(1)
-	qkv, dy := random[float64](rng, h.Batch*h.Context*h.Width()), random[float64](rng, h.Batch*h.Context*h.V)
+	qkv, dy := random[float64](rng, h.numbers()), random[float64](rng, h.Batch*h.Queries*h.V)
 	var spans Spans
-	y, lse, scratch := make([]float64, len(dy)), make([]float64, 2*h.Batch*h.Context), make([]float64, AttentionScratch(p, h))
+	y, lse, scratch := make([]float64, len(dy)), make([]float64, 2*h.Batch*h.Queries), make([]float64, AttentionScratch(p, h))
 	for _, m := range maskings {
 		mask := m.mask(h)
 		want, _ := denseAttention(h, qkv, mask, dy, Dropping{})
-		Attention(p, h, &spans, y, qkv, mask, lse, scratch, Dropping{})
+		Attention(p, h, &spans, y, Packed(h, qkv), mask, lse, scratch, Dropping{})
 		compareTo(t, m.name, y, want, 1e-12)
 	}
 }
@@ -268,7 +307,7 @@ func TestAttentionFollowsTheMask(t *testing.T) {
 func TestAttentionMemoryIsLinear(t *testing.T) {
 	p := NewPool(2)
 	need := func(n int) int {
-		h := Heads{4096 / n, n, 4, 32, 32}
+		h := self(4096/n, n, 4, 32, 32)
 		return AttentionScratch(p, h) + 2*h.Batch*h.Heads*n
 	}
 	if short, long := need(256), need(4096); !(float64(long) <= 1.25*float64(short)) {
@@ -278,22 +317,24 @@ func TestAttentionMemoryIsLinear(t *testing.T) {
 
 // BenchmarkAttention is a causal step at 2048 tokens and more, in nanoseconds a token.
 func BenchmarkAttention(b *testing.B) {
-	for _, h := range []Heads{{12, 64, 4, 32, 32}, {32, 64, 4, 32, 32}, {8, 256, 4, 32, 32}, {2, 1024, 4, 32, 32}, {1, 2048, 4, 32, 32}, {8, 256, 6, 64, 64}, {1, 256, 12, 64, 64}} {
+	for _, h := range []Heads{self(12, 64, 4, 32, 32), self(32, 64, 4, 32, 32), self(8, 256, 4, 32, 32), self(2, 1024, 4, 32, 32), self(1, 2048, 4, 32, 32), self(8, 256, 6, 64, 64), self(1, 256, 12, 64, 64)} {
 		for _, threads := range []int{1, 2} {
-			p, rng, tokens := NewPool(threads), rand.New(rand.NewPCG(1, 2)), h.Batch*h.Context
-			qkv, dqkv := random[float32](rng, tokens*h.Width()), make([]float32, tokens*h.Width())
+			p, rng, tokens := NewPool(threads), rand.New(rand.NewPCG(1, 2)), h.Batch*h.Queries
+			qkv, dqkv := random[float32](rng, h.numbers()), make([]float32, h.numbers())
 			y, dy := make([]float32, tokens*h.Heads*h.V), random[float32](rng, tokens*h.Heads*h.V)
-			mask, lse, scratch := narrowed[float32](causal.mask(h)), make([]float32, 2*tokens*h.Heads), make([]float32, AttentionScratch(p, h))
+			mask, lse, scratch := Mask[float32]{narrowed[float32](causal.mask(h).Data), 1, 1}, make([]float32, 2*tokens*h.Heads), make([]float32, AttentionScratch(p, h))
 			var spans Spans
 			for _, pass := range []struct {
 				name string
 				run  func()
 			}{
-				{"forward", func() { Attention(p, h, &spans, y, qkv, mask, lse, scratch, Dropping{}) }},
-				{"backward", func() { AttentionBackward(p, h, &spans, dqkv, qkv, mask, y, dy, lse, scratch, Dropping{}) }},
+				{"forward", func() { Attention(p, h, &spans, y, Packed(h, qkv), mask, lse, scratch, Dropping{}) }},
+				{"backward", func() {
+					AttentionBackward(p, h, &spans, Packed(h, dqkv), Packed(h, qkv), mask, y, dy, lse, scratch, Dropping{})
+				}},
 			} {
-				b.Run(fmt.Sprintf("%dx%dx%dx%d/threads=%d/%s", h.Batch, h.Context, h.Heads, h.V, threads, pass.name), func(b *testing.B) {
-					Attention(p, h, &spans, y, qkv, mask, lse, scratch, Dropping{})
+				b.Run(fmt.Sprintf("%dx%dx%dx%d/threads=%d/%s", h.Batch, h.Queries, h.Heads, h.V, threads, pass.name), func(b *testing.B) {
+					Attention(p, h, &spans, y, Packed(h, qkv), mask, lse, scratch, Dropping{})
 					b.ReportAllocs()
 					for b.Loop() {
 						pass.run()

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // Spans is what attention knows of its mask beforehand, so that tiles which it hides cost nothing: a causal mask halves
-// the work, and a window makes it linear in the context.
+// the work, and a window makes it linear in the context. It has an entry for every matrix of the mask.
 type Spans struct {
 	queries []span // for every query the keys that it may see
 	keys    []span // for every block of tileKeys keys the queries that may see any of them
@@ -15,23 +15,25 @@ type span struct {
 	plain    bool
 }
 
-// look reads the mask, (n, n) for all sequences or one for each, again: it may have changed.
-func look[T Float](pool *Pool, s *Spans, mask []T, n int) {
-	blocks := (n + tileKeys - 1) / tileKeys
-	if len(s.queries)*n != len(mask) {
-		s.queries = make([]span, len(mask)/n)
-		s.keys = make([]span, len(mask)/(n*n)*blocks)
+// look reads the mask again: it may have changed.
+func look[T Float](pool *Pool, h Heads, s *Spans, mask Mask[T]) {
+	masks, blocks := mask.Batch*mask.Heads, h.blocks()
+	if len(s.queries) != masks*h.Queries || len(s.keys) != masks*blocks {
+		s.queries, s.keys = make([]span, masks*h.Queries), make([]span, masks*blocks)
 	}
-	pool.Range(len(s.queries), rowGrain(n), func(from, to int) {
+	pool.Range(len(s.queries), rowGrain(h.Keys), func(from, to int) {
 		for i := from; i < to; i++ {
-			s.queries[i] = visible(mask[i*n : (i+1)*n])
+			s.queries[i] = visible(mask.Data[i*h.Keys : (i+1)*h.Keys])
 		}
 	})
 	for i := range s.keys {
 		at := i % blocks * tileKeys
-		s.keys[i] = seers(s.queries[i/blocks*n:][:n], at, min(n, at+tileKeys))
+		s.keys[i] = seers(s.queries[i/blocks*h.Queries:][:h.Queries], at, min(h.Keys, at+tileKeys))
 	}
 }
+
+// blocks is the number of blocks of keys.
+func (h Heads) blocks() int { return (h.Keys + tileKeys - 1) / tileKeys }
 
 // visible is the span of a row of the mask.
 func visible[T Float](mask []T) span {

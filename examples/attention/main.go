@@ -1,0 +1,149 @@
+// Attention shows who looks at whom: the weights of every head of a trained model on a piece of text, as a picture and as a
+// page to point at. It also measures how near each head is to the prescribed forms of Conti, chapter 3.
+//
+//	go run ./examples/attention                            # the model in out/, or one that is trained for a moment
+//	go run ./examples/attention -prompt "To be or not to"  # another text; any of at most block_size characters
+//	go run ./examples/attention -position alibi            # what another network learns in a moment
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/pkg/errors"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "attention:", err)
+		os.Exit(1)
+	}
+}
+
+// moment is the training where there is no checkpoint.
+func moment() gpt.Config {
+	c := gpt.Shakespeare()
+	c.NLayer, c.MaxIters, c.LRDecayIters, c.WarmupIters, c.OutDir = 3, 400, 400, 20, "attention"
+	return c
+}
+
+// options are the flags that are not the Config's.
+type options struct {
+	checkpoint, data, prompt string
+	settings                 structured.Settings
+}
+
+// parse reads the flags over c.
+func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
+	fs := flag.NewFlagSet("attention", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	c.Flags(fs)
+	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if it holds none, one is trained for a moment")
+	fs.StringVar(&o.data, "data", "", "text to train on, and to take the prompt from; by default tinyshakespeare")
+	fs.StringVar(&o.prompt, "prompt", "", "what the model looks at; by default the beginning of a speech that it was not trained on")
+	fs.IntVar(&o.settings.Width, "width", 3, "half-width of the bands of Σ2, and rows of a group of Σ3")
+	fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3")
+	fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
+	fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
+	fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
+	fs.IntVar(&o.settings.Draws, "draws", 30, "draws from each set")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
+	}
+	o.settings.Seed = c.Seed
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c := moment()
+	o, err := parse(&c, args, stderr)
+	if err != nil {
+		return err
+	}
+	m, tok, err := model(ctx, c, o, args, stderr)
+	if err != nil {
+		return err
+	}
+	ids, err := o.encoded(ctx, m, tok, stderr)
+	if err != nil {
+		return err
+	}
+	layers, err := weights(m, ids)
+	if err != nil {
+		return err
+	}
+	tokens := make([]string, len(ids))
+	for i, id := range ids {
+		if tokens[i], err = tok.Decode([]int{id}); err != nil {
+			return err
+		}
+	}
+	if err := table(stdout, layers, o.settings); err != nil {
+		return err
+	}
+	picture, page := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
+	if err := os.MkdirAll(c.OutDir, 0o755); err != nil {
+		return err
+	}
+	if err := create(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
+		return err
+	}
+	if err := create(page, func(w io.Writer) error { return writePage(w, tokens, layers) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nsaved %s and %s, where pointing at a cell tells its tokens and its weight\n", picture, page)
+	return nil
+}
+
+func create(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := write(f); err != nil {
+		return errors.Wrap(err, path)
+	}
+	return f.Close()
+}
+
+// model is the one in the checkpoint, or one that is trained for a moment.
+func model(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
+	cp, err := base.Load(o.checkpoint, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cp == nil {
+		return momentary(ctx, c, o, stderr)
+	}
+	m, tok, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), cp)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tok == nil {
+		return nil, nil, errors.Errorf("checkpoint %s: no tokenizer.json", cp.Path)
+	}
+	asked := m.Config
+	if _, err := parse(&asked, args, stderr); err != nil {
+		return nil, nil, err
+	}
+	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
+	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config), "checkpoint %s is another network", cp.Path)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+)
+
+// table prints how far every head is from the sets of Conti, chapter 3, and from what knows nothing of it: zeros, the
+// identity, equal weights (errata C12).
+func table(w io.Writer, layers []layer, s structured.Settings) error {
+	var heads [][][]float64
+	var names []string
+	for _, l := range layers {
+		for h, a := range l.Heads {
+			heads, names = append(heads, a), append(names, fmt.Sprintf("%s head %d", l.Name, h))
+		}
+	}
+	rows, err := structured.Compare(heads, s)
+	if err != nil {
+		return err
+	}
+	n, each := len(heads[0]), len(rows)/len(heads)
+	fmt.Fprintf(w, "|A − X| = Σ|a − x| over %d × %d weights, in brackets by entry; the draws (+Ẽ) are the nearest of %d, width %d, %d groups, p %g\n\n",
+		n, n, s.Draws, s.Width, s.Tokens, s.Drop)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "A")
+	for _, r := range rows[:each] {
+		fmt.Fprintf(t, "\t%s", r.Approximant)
+	}
+	fmt.Fprintln(t)
+	worse := 0
+	for h, name := range names {
+		fmt.Fprint(t, name)
+		drawn, zero := math.Inf(1), 0.0
+		for i, r := range rows[h*each : (h+1)*each] {
+			fmt.Fprintf(t, "\t%.1f (%.3f)", r.Distance, r.Mean)
+			if i < 3 { // the three sets come first
+				drawn = min(drawn, r.Distance)
+			}
+			if r.Approximant == "0" {
+				zero = r.Distance
+			}
+		}
+		if drawn > zero {
+			worse++
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\nin %d of %d heads no draw is as near as the matrix of zeros, whose distance is %d for every A\n", worse, len(heads), n)
+	return err
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// momentary trains a model that is good enough to look at.
+func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
+	source, err := base.Open(ctx, o.data, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := base.New(c, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n", o.checkpoint, c.NLayer, c.MaxIters, source.Name)
+	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
+}
+
+// glance is the length of the default prompt: more is hard to read in a picture.
+const glance = 32
+
+// encoded is the prompt, or the beginning of a speech of the validation split.
+func (o options) encoded(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, stderr io.Writer) ([]int, error) {
+	context := m.Config.BlockSize
+	if o.prompt != "" {
+		ids, err := tok.Encode(o.prompt)
+		if err == nil && len(ids) > context {
+			err = errors.Errorf("got %d characters, want at most block_size %d", len(ids), context)
+		}
+		return ids, errors.Wrap(err, "-prompt")
+	}
+	source, err := base.Open(ctx, o.data, stderr)
+	if err != nil {
+		return nil, err
+	}
+	data, err := text.NewCorpus(source.Text, tok, context)
+	if err != nil {
+		return nil, errors.Wrapf(err, "no prompt from %s, give one by -prompt", source.Name)
+	}
+	val, err := tok.Decode(data.Val)
+	if err != nil {
+		return nil, err
+	}
+	n := min(glance, context)
+	if _, speech, found := strings.Cut(val, "\n\n"); found && len(speech) >= n {
+		val = speech
+	}
+	return tok.Encode(string([]rune(val)[:n]))
+}
+
+// matrix is the weights of a head: row i is what query i takes of every key.
+type matrix = [][]float64
+
+// layer is the heads of a block.
+type layer struct {
+	Name  string
+	Heads []matrix
+}
+
+// weights runs the model, spelled out in stock operations, and reads what enters the dropout of the attention weights.
+func weights(m *gpt.Model, ids []int) ([]layer, error) {
+	g := m.Graph.Sibling()
+	for {
+		g.Kernels = false
+		layers, err := read(g, m.Config, ids)
+		if !errors.Is(err, graph.ErrCollision) {
+			return layers, err
+		}
+		g = g.Salted()
+	}
+}
+
+func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
+	g.SetTraining(false)
+	m, err := gpt.New(g, c, 1)
+	if err != nil {
+		return nil, err
+	}
+	copy(m.Tokens.Ints(), ids) // what follows them is hidden from them
+	for i := range c.NLayer {
+		l := layer{Name: fmt.Sprintf("h.%d", i)}
+		rho, ok := g.Entering(l.Name + ".attn.attn_dropout")
+		if want := []int{1, c.NHead, c.BlockSize, c.BlockSize}; !ok || !slices.Equal(rho.Shape(), want) {
+			return nil, errors.Errorf("%s: attention %q in a block %q has no weights %v to look at, a number for every query and key",
+				l.Name, m.Config.Attention, m.Config.Block, want)
+		}
+		p, err := graph.Compile(rho)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.Run(); err != nil {
+			return nil, err
+		}
+		for h := range c.NHead {
+			l.Heads = append(l.Heads, corner(p.Value(), h, c.BlockSize, len(ids)))
+		}
+		if err := p.Close(); err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	return layers, nil
+}
+
+// corner is the first n queries and keys of head h in (1, H, T, T).
+func corner(t graph.Tensor, h, context, n int) matrix {
+	x := make(matrix, n)
+	for i := range x {
+		x[i] = make([]float64, n)
+		for j := range x[i] {
+			x[i][j] = t.At((h*context+i)*context + j)
+		}
+	}
+	return x
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+)
+
+// compare translates the texts held out greedily and with beams.
+func (r report) compare(ctx context.Context) error {
+	m := r.trainer.Model
+	pairs, sources, err := r.heldOut(r.options.tests)
+	if err != nil {
+		return err
+	}
+	var all [2][]seq2seq.Hypothesis
+	for i, beams := range []int{1, r.options.beams} {
+		w, err := seq2seq.NewTranslator(m, max(1, min(atOnce/beams, len(sources))), beams)
+		if err != nil {
+			return err
+		}
+		start, name := time.Now(), "greedy"
+		if i == 0 {
+			all[i], err = w.Greedy(ctx, sources)
+		} else {
+			name = fmt.Sprintf("beam-%d", beams)
+			var found [][]seq2seq.Hypothesis
+			found, err = w.Beam(ctx, sources, seq2seq.SumLogProb)
+			for _, list := range found {
+				all[i] = append(all[i], list[0])
+			}
+		}
+		if err != nil {
+			return err
+		}
+		took, hits := time.Since(start), right(all[i], pairs)
+		r.print("%-7s exact match %6.2f%% (%d of %d texts held out) | mean ln p %.4f | %s, %.2f ms each", name,
+			100*float64(hits)/float64(len(pairs)), hits, len(pairs), meanLogProb(all[i]), took.Round(10*time.Millisecond), took.Seconds()*1e3/float64(len(pairs)))
+	}
+	r.examples(sources, pairs, all[0], all[1])
+	return nil
+}
+
+func meanLogProb(list []seq2seq.Hypothesis) (mean float64) {
+	for _, h := range list {
+		mean += h.LogProb / float64(len(list))
+	}
+	return mean
+}
+
+// examples are some of the texts, first those that greedy or beam got wrong.
+func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []seq2seq.Hypothesis) {
+	var wrong, good []int
+	for i, p := range pairs {
+		if slices.Equal(greedy[i].Tokens, p.Target) && slices.Equal(beam[i].Tokens, p.Target) {
+			good = append(good, i)
+		} else {
+			wrong = append(wrong, i)
+		}
+	}
+	spread := func(list []int, n int) (some []int) {
+		for i := range min(n, len(list)) {
+			some = append(some, list[i*len(list)/min(n, len(list))])
+		}
+		return some
+	}
+	for _, i := range append(spread(wrong, 3), spread(good, 5)...) {
+		line := fmt.Sprintf("%s → %s", r.texts.source.Decode(sources[i]), r.texts.target.Decode(greedy[i].Tokens))
+		if !slices.Equal(greedy[i].Tokens, beam[i].Tokens) {
+			line += fmt.Sprintf(" | beam: %s", r.texts.target.Decode(beam[i].Tokens))
+		}
+		if !slices.Equal(greedy[i].Tokens, pairs[i].Target) || !slices.Equal(beam[i].Tokens, pairs[i].Target) {
+			line += fmt.Sprintf(" | right: %s", r.texts.target.Decode(pairs[i].Target))
+		}
+		r.print("  %s", line)
+	}
+}
+
+// show writes the greedy translation of one text, and the best that a beam search finds, with their probabilities.
+func show(ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, source []int, beams int, stdout io.Writer) error {
+	w, err := seq2seq.NewTranslator(m, 1, beams)
+	if err != nil {
+		return err
+	}
+	greedy, err := w.Greedy(ctx, [][]int{source})
+	if err != nil {
+		return err
+	}
+	beam, err := w.Beam(ctx, [][]int{source}, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s\n", target.Decode(greedy[0].Tokens))
+	for _, h := range beam[0] {
+		fmt.Fprintf(stdout, "  p = %.2g  %s\n", math.Exp(h.LogProb), target.Decode(h.Tokens))
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"hash/fnv"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pkg/errors"
+)
+
+// corpus is texts and their translations, some of them held out: never seen in training.
+type corpus struct {
+	name           string
+	texts          func(i int) (source, target string)
+	train, held    []int // of texts; a text that stands here twice is seen twice as often
+	source, target *seq2seq.Vocabulary
+	longest        [2]int // source and target in tokens, the target's end not counted
+}
+
+// numbers are those from 0 to below−1. Those of three digits are few, and each is listed fifty times.
+func numbers(below int) (*corpus, error) {
+	if below < 20 || below > 1_000_000 {
+		return nil, errors.Errorf("-below: got %d, want 20 to 1000000", below)
+	}
+	c := &corpus{name: "numbers", texts: func(n int) (string, string) { return English(n), Italian(n) }}
+	for n := range below {
+		times := 1
+		if n < 1000 && below > 1000 {
+			times = 50
+		}
+		c.train = append(c.train, slices.Repeat([]int{n}, times)...)
+	}
+	return c, nil
+}
+
+// parallel reads a file with a source, a tab and its translation in each line. Empty lines are passed over.
+func parallel(path string) (*corpus, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Wrap(err, "-data")
+	}
+	defer f.Close()
+	var pairs [][2]string
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	n := 1
+	for ; lines.Scan(); n++ {
+		line := strings.TrimSuffix(strings.TrimPrefix(lines.Text(), "\ufeff"), "\r")
+		if line == "" {
+			continue
+		}
+		columns := strings.Split(line, "\t")
+		switch {
+		case !utf8.ValidString(line):
+			return nil, errors.Errorf("-data: %s:%d: not valid UTF-8", path, n)
+		case len(columns) != 2:
+			return nil, errors.Errorf("-data: %s:%d: got %d columns, want 2 with a tab between them", path, n, len(columns))
+		case strings.TrimSpace(columns[0]) == "" || strings.TrimSpace(columns[1]) == "":
+			return nil, errors.Errorf("-data: %s:%d: an empty column", path, n)
+		}
+		pairs = append(pairs, [2]string{columns[0], columns[1]})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, errors.Wrapf(err, "-data: %s:%d", path, n)
+	}
+	c := &corpus{name: path, texts: func(i int) (string, string) { return pairs[i][0], pairs[i][1] }}
+	for i := range pairs {
+		c.train = append(c.train, i)
+	}
+	return c, nil
+}
+
+// prepare makes the vocabularies, and holds a share of the texts out: which, depends on the source alone, so that equal
+// sources are on one side.
+func (c *corpus) prepare(o options) (err error) {
+	if c.source, err = seq2seq.NewVocabulary(o.sourceUnit); err != nil {
+		return errors.Wrap(err, "-source_unit")
+	}
+	if c.target, err = seq2seq.NewVocabulary(o.targetUnit); err != nil {
+		return errors.Wrap(err, "-target_unit")
+	}
+	all := c.train
+	c.train = nil
+	for i, n := range all {
+		if i > 0 && all[i-1] == n { // listed again
+			if k := len(c.train); k > 0 && c.train[k-1] == n {
+				c.train = append(c.train, n)
+			}
+			continue
+		}
+		source, target := c.texts(n)
+		for side, v := range []*seq2seq.Vocabulary{c.source, c.target} {
+			c.longest[side] = max(c.longest[side], v.Add([]string{source, target}[side]))
+		}
+		h := fnv.New32a()
+		h.Write([]byte(source))
+		if float64(h.Sum32())/(1<<32) < o.heldOut {
+			c.held = append(c.held, n)
+		} else {
+			c.train = append(c.train, n)
+		}
+	}
+	if len(c.train) == 0 || len(c.held) == 0 {
+		return errors.Errorf("%s: %d texts to train on and %d held out, at least 1 of each is needed", c.name, len(c.train), len(c.held))
+	}
+	return nil
+}
+
+// Len is the number of texts to train on.
+func (c *corpus) Len() int { return len(c.train) }
+
+// Pair is one of them as ids.
+func (c *corpus) Pair(i int) (seq2seq.Pair, error) { return c.encode(c.train[i]) }
+
+func (c *corpus) encode(i int) (p seq2seq.Pair, err error) {
+	source, target := c.texts(i)
+	if p.Source, err = c.source.Encode(source); err != nil {
+		return p, err
+	}
+	p.Target, err = c.target.Encode(target)
+	return p, err
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"flag"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pkg/errors"
+)
+
+// options are the flags that are not the Config's.
+type options struct {
+	data, outDir, translate   string
+	sourceUnit, targetUnit    string
+	resume                    bool
+	below, beams, tests       int
+	heldOut, minutes          float64
+	logInterval, evalInterval int
+}
+
+// recipe learns the numbers in some minutes on two cores.
+func recipe() seq2seq.Config {
+	return seq2seq.Config{
+		NLayer: 2, NHead: 4, NEmbd: 128, Bias: true,
+		BatchSize: 64, LearningRate: 1e-3, MaxIters: 2500, WarmupIters: 100, MinLR: 1e-5,
+		WeightDecay: 0.01, Beta1: 0.9, Beta2: 0.98, GradClip: 1, Seed: 1, Kernels: true,
+	}
+}
+
+// parse reads the flags over c.
+func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, options, error) {
+	var o options
+	fs := flag.NewFlagSet("translate", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	c.Flags(fs)
+	fs.StringVar(&o.data, "data", "", "file with a source, a tab and its translation in each line; by default numbers, English to Italian")
+	fs.IntVar(&o.below, "below", 1_000_000, "the numbers are less than this")
+	fs.StringVar(&o.sourceUnit, "source_unit", "words", "tokens of the source: words, characters")
+	fs.StringVar(&o.targetUnit, "target_unit", "characters", "tokens of the target: words, characters")
+	fs.Float64Var(&o.heldOut, "held_out", 0.005, "share of the texts that are never trained on")
+	fs.IntVar(&o.tests, "tests", 5000, "of the texts held out, translate so many at the end")
+	fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
+	fs.StringVar(&o.outDir, "out_dir", "out-translate", "directory of the checkpoints")
+	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
+	fs.StringVar(&o.translate, "translate", "", "translate this by the newest checkpoint in out_dir, and do nothing else")
+	fs.Float64Var(&o.minutes, "minutes", 0, "stop training after so many minutes; 0 is max_iters alone")
+	fs.IntVar(&o.logInterval, "log_interval", 50, "steps between lines of progress")
+	fs.IntVar(&o.evalInterval, "eval_interval", 500, "steps between looks at the texts held out, and checkpoints")
+	if err := fs.Parse(args); err != nil {
+		return c, o, err
+	}
+	if fs.NArg() > 0 {
+		return c, o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
+	}
+	for _, f := range []struct {
+		name string
+		got  int
+	}{{"-beams", o.beams}, {"-tests", o.tests}, {"-log_interval", o.logInterval}, {"-eval_interval", o.evalInterval}} {
+		if f.got < 1 {
+			return c, o, errors.Errorf("%s: got %d, want 1 or more", f.name, f.got)
+		}
+	}
+	if !(0 < o.heldOut && o.heldOut < 1) {
+		return c, o, errors.Errorf("-held_out: got %v, want a number between 0 and 1", o.heldOut)
+	}
+	if !(0 <= o.minutes) {
+		return c, o, errors.Errorf("-minutes: got %v, want 0 or more", o.minutes)
+	}
+	return c, o, nil
+}

@@ -1,0 +1,75 @@
+package gpt
+
+import (
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// masked is multi-headed attention under a mask that all blocks share.
+func masked(root nn.Site, see nn.Visibility) nn.Attention {
+	mask := nn.NewBiasedMask(root.Sub("visible"), root.Dims, nn.All{nn.Causal{}, see}, root.Scores)
+	return func(at nn.Site) nn.Layer {
+		at.Mask = mask
+		return nn.NewCausalSelfAttention(at)
+	}
+}
+
+func windowed(root nn.Site, c Config) nn.Attention { return masked(root, nn.Window{Width: c.Window}) }
+
+// alternating is causal attention in the blocks of even index and attention in a window in the others (Diab, section 2.2).
+func alternating(root nn.Site, c Config) nn.Attention {
+	odd := windowed(root, c)
+	return func(at nn.Site) nn.Layer {
+		if at.Block%2 == 1 {
+			return odd(at)
+		}
+		return nn.NewCausalSelfAttention(at)
+	}
+}
+
+func bigbird(root nn.Site, c Config) nn.Attention {
+	return masked(root, nn.BigBird{Width: bothSides(c), Global: first(c.GlobalTokens), Random: c.RandomKeys, Seed: c.Seed})
+}
+
+func dilated(root nn.Site, c Config) nn.Attention {
+	return masked(root, nn.Dilated{Width: bothSides(c), Dilation: dilations(c), Global: first(c.GlobalTokens)})
+}
+
+// bothSides is the width of a window that reaches as far to the right, of which a causal mask leaves c.Window.
+func bothSides(c Config) int { return 2*c.Window - 1 }
+
+func first(n int) (tokens []int) {
+	for i := range n {
+		tokens = append(tokens, i)
+	}
+	return tokens
+}
+
+// dilations go evenly from 1 in the first head to c.Dilation in the last.
+func dilations(c Config) (list []int) {
+	for h := range c.NHead {
+		list = append(list, 1+h*(c.Dilation-1)/max(1, c.NHead-1))
+	}
+	return list
+}
+
+func undilated(c *Config) { c.Dilation = usual(c.Dilation, 1) }
+
+func checkWindow(c Config) error {
+	if c.Window < 1 || c.Window > c.BlockSize {
+		return errors.Errorf("window: got %d, want 1 to block_size %d", c.Window, c.BlockSize)
+	}
+	return nil
+}
+
+func checkSparse(c Config) error {
+	for _, f := range []struct {
+		name string
+		got  int
+	}{{"global_tokens", c.GlobalTokens}, {"random_keys", c.RandomKeys}, {"dilation", c.Dilation}} {
+		if f.got > c.BlockSize {
+			return errors.Errorf("%s: got %d, want at most block_size %d", f.name, f.got, c.BlockSize)
+		}
+	}
+	return checkWindow(c)
+}

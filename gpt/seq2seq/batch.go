@@ -1,0 +1,57 @@
+package seq2seq
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// The first ids of every Vocabulary.
+const (
+	Pad    = iota // fills what is shorter than its row
+	Begin         // the decoder reads it before the target
+	End           // it ends a target
+	Hidden        // it stands for a token that a masked model has to guess
+	specials
+)
+
+// Pair is a source and its target, as ids without Begin and End.
+type Pair struct{ Source, Target []int }
+
+// Fill puts the pairs, one for every row of the batch, into Source, Input, Targets and the masks.
+func (m *Model) Fill(pairs []Pair) error {
+	if len(pairs) != m.Batch() {
+		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), m.Batch())
+	}
+	t := m.Config.TargetSize
+	input, targets := m.Input.Ints(), m.Targets.Ints()
+	for b, p := range pairs {
+		if got := len(p.Target) + 1; got > t {
+			return errors.Errorf("pair %d: the target has %d tokens with its end, target_size is %d", b, got, t)
+		}
+		in, out := input[b*t:][:t], targets[b*t:][:t]
+		for i := range t {
+			in[i], out[i] = Pad, text.Ignore
+		}
+		in[0], out[len(p.Target)] = Begin, End
+		copy(in[1:], p.Target)
+		copy(out, p.Target)
+	}
+	if err := fillSources(m.encoder, m.Source.Ints(), pairs); err != nil {
+		return err
+	}
+	return m.memory.Update()
+}
+
+// fillSources pads the sources, and hides the padding from the encoder.
+func fillSources(e encoder, ids []int, pairs []Pair) error {
+	s := len(ids) / len(pairs)
+	for b, p := range pairs {
+		if n := len(p.Source); n < 1 || n > s {
+			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", b, n, s)
+		}
+		row := ids[b*s:][:s]
+		clear(row[copy(row, p.Source):]) // Pad is 0
+		e.lengths[b] = len(p.Source)
+	}
+	return e.mask.Update()
+}

@@ -1,0 +1,75 @@
+package seq2seq
+
+import (
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Masked is the encoder by itself as a masked language model (Conti chapter 3; CS 224n section 3.5): some tokens of a
+// source are hidden behind Hidden, and a linear layer and a softmax on the encoder's output guess them from both sides.
+// The decoder's fields of the Config are not used.
+type Masked struct {
+	Config  Config // resolved
+	Graph   *graph.Graph
+	Source  graph.Expr // (B·S) ids
+	Targets graph.Expr // (B·S) ids, text.Ignore where nothing was hidden
+	Logits  graph.Expr // (B·S, V)
+	Loss    graph.Expr // the mean cross entropy in nats over what was hidden
+
+	encoder encoder
+}
+
+// NewMasked builds the model on an empty Graph for batches of so many sources.
+func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
+	c.TargetSize, c.TargetVocab = 1, 1
+	if err := c.ValidateModel(); err != nil {
+		return nil, err
+	}
+	c = c.Resolved()
+	s := g.Root()
+	m := &Masked{
+		Config:  c,
+		Graph:   g,
+		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, 0),
+		Targets: s.Ints("targets", batch*c.SourceSize, c.SourceVocab, text.Ignore),
+		encoder: newEncoder(s.Sub("encoder"), c, batch),
+	}
+	head := nn.NewLinear(s.Sub("lm_head"), c.NEmbd, []int{c.SourceVocab}, c.Bias, graph.Normal(0.02))
+	m.Logits = head.Forward(m.encoder.forward(m.Source))
+	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
+	return m, errors.Wrap(g.Err(), "masked model")
+}
+
+// Fill puts the sources, one for every row of the batch, into Source, and hides each of their tokens with probability
+// rate, at least one in each source.
+func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {
+	if len(sources) != len(m.encoder.lengths) {
+		return errors.Errorf("got %d sources for a batch of %d", len(sources), len(m.encoder.lengths))
+	}
+	pairs := make([]Pair, len(sources))
+	for b, source := range sources {
+		pairs[b].Source = source
+	}
+	ids, targets := m.Source.Ints(), m.Targets.Ints()
+	if err := fillSources(m.encoder, ids, pairs); err != nil {
+		return err
+	}
+	for i := range targets {
+		targets[i] = text.Ignore
+	}
+	for b, n := range m.encoder.lengths {
+		row := b * m.Config.SourceSize
+		hide := func(i int) { targets[row+i], ids[row+i] = pairs[b].Source[i], Hidden }
+		hide(rng.IntN(n))
+		for i := range n {
+			if rng.Float64() < rate {
+				hide(i)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package seq2seq
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). The blocks of the decoder all
+// look at the final output of the encoder.
+type Model struct {
+	Config  Config // resolved
+	Graph   *graph.Graph
+	Source  graph.Expr // (B·S) ids
+	Input   graph.Expr // (B·T) ids: Begin and the target, which the decoder reads
+	Targets graph.Expr // (B·T) ids: the target and End, text.Ignore in the padding
+	Logits  graph.Expr // (B·T, V)
+	Loss    graph.Expr // the mean cross entropy −log p in nats (errata C16) over the targets that count (errata D6)
+
+	encoder encoder
+	memory  *nn.Memory
+}
+
+// New builds the model on an empty Graph for batches of so many pairs. It is an error, naming the field, if the Config is
+// impossible; nothing is allocated then.
+func New(g *graph.Graph, c Config, batch int) (*Model, error) {
+	if err := c.ValidateModel(); err != nil {
+		return nil, err
+	}
+	c = c.Resolved()
+	s := g.Root()
+	m := &Model{
+		Config:  c,
+		Graph:   g,
+		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, 0),
+		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, 0),
+		Targets: s.Ints("targets", batch*c.TargetSize, c.TargetVocab, text.Ignore),
+		encoder: newEncoder(s.Sub("encoder"), c, batch),
+	}
+	z := m.encoder.forward(m.Source) // (B·S, d)
+	at := s.Sub("decoder")
+	m.memory = nn.NewMemory(at.Sub("memory"), z, batch, c.TargetSize, c.SourceSize, m.encoder.lengths)
+	d := newDecoder(at, c, batch, m.memory, nil)
+	m.Logits = d.forward(m.Input, placed(at, batch, c.TargetSize)) // (B·T, V)
+	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
+	return m, errors.Wrap(g.Err(), "seq2seq")
+}
+
+// Batch is B, the number of pairs.
+func (m *Model) Batch() int { return len(m.encoder.lengths) }
+
+// Params lists the parameters, those of the encoder first.
+func (m *Model) Params() []graph.Expr { return m.Graph.Params() }
+
+// placed is the positions 0 … size−1 of every sequence.
+func placed(s graph.Scope, batch, size int) graph.Expr {
+	p := s.Ints("positions", batch*size, size, 0)
+	for i := range p.Ints() {
+		p.Ints()[i] = i % size
+	}
+	return p
+}
+
+// embedding is how either side begins.
+type embedding struct {
+	wte   *nn.Embedding
+	place func(x, positions graph.Expr) graph.Expr
+	drop  *nn.Dropout
+}
+
+func newEmbedding(at nn.Site, c Config, vocabulary, size int) embedding {
+	position, _ := find(positions(), c.Position)
+	return embedding{nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd), position(at, size), nn.NewDropout(at.At("drop"))}
+}
+
+func (e embedding) forward(tokens, positions graph.Expr) graph.Expr { // (n) → (n, d)
+	return e.drop.Forward(e.place(e.wte.Forward(tokens), positions))
+}
+
+// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, but no padding.
+type encoder struct {
+	embedding
+	positions graph.Expr
+	blocks    []nn.Layer
+	norm      nn.Layer // nil after post-norm blocks, whose result is normalised
+	lengths   []int    // of the sources
+	mask      *nn.Mask
+}
+
+func newEncoder(s graph.Scope, c Config, batch int) encoder {
+	at := c.site(s, batch, c.SourceSize)
+	e := encoder{embedding: newEmbedding(at, c, c.SourceVocab, c.SourceSize), positions: placed(s, batch, c.SourceSize), lengths: make([]int, batch)}
+	for b := range e.lengths {
+		e.lengths[b] = c.SourceSize
+	}
+	e.mask = nn.NewMask(s, at.Dims, nn.Padding{Lengths: e.lengths})
+	at.Mask, at.Positions = e.mask, e.positions
+	block, _ := find(blocks(), c.Block)
+	for i := range c.NLayer {
+		at := at.At(fmt.Sprintf("h.%d", i))
+		at.Block = i
+		e.blocks = append(e.blocks, block.encoder(at, selfAttention))
+	}
+	if block.final {
+		e.norm = at.Norm(at.At("ln_f"))
+	}
+	return e
+}
+
+func (e encoder) forward(tokens graph.Expr) graph.Expr { // (B·S) → (B·S, d)
+	x := e.embedding.forward(tokens, e.positions)
+	for _, b := range e.blocks {
+		x = b.Forward(x)
+	}
+	if e.norm != nil {
+		x = e.norm.Forward(x)
+	}
+	return x
+}

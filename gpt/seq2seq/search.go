@@ -1,0 +1,108 @@
+package seq2seq
+
+import (
+	"context"
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Predictor continues hypotheses, Beams for each of Sources texts: hypothesis i·Beams + j is the j-th of text i. At
+// first all of them are empty.
+type Predictor interface {
+	Sources() int
+	Beams() int
+	// Step appends tokens[i] to hypothesis i, and returns the logits (Sources·Beams, V) of what follows. They are
+	// overwritten by the next call.
+	Step(tokens []int) (graph.Tensor, error)
+	// Fork makes hypothesis to a copy of hypothesis from.
+	Fork(from, to int)
+}
+
+// Hypothesis is a target, without Begin and End.
+type Hypothesis struct {
+	Tokens  []int
+	LogProb float64 // ln p of the tokens, and of End if Ended
+	Ended   bool    // by End rather than by the limit
+}
+
+// length counts End.
+func (h Hypothesis) length() int {
+	if h.Ended {
+		return len(h.Tokens) + 1
+	}
+	return len(h.Tokens)
+}
+
+// Greedy takes the likeliest token at each step (Conti section 1.1), limit tokens at most with End: the best hypothesis of
+// every text if only one can be kept, not the likeliest of all. Of equals the first is taken. It uses the first beam only.
+func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
+	best := make([]Hypothesis, p.Sources())
+	tokens := begin(p)
+	for range limit {
+		logits, err := step(ctx, p, tokens)
+		if err != nil {
+			return nil, err
+		}
+		open := false
+		for i := range best {
+			h, row := &best[i], i*p.Beams()
+			if h.Ended {
+				continue
+			}
+			token, logProb := 0, math.Inf(-1)
+			for v, lp := range logProbs(logits.Row(row)) {
+				if lp > logProb {
+					token, logProb = v, lp
+				}
+			}
+			h.LogProb += logProb
+			if tokens[row] = token; token == End {
+				h.Ended = true
+				continue
+			}
+			h.Tokens = append(h.Tokens, token)
+			open = true
+		}
+		if !open {
+			break
+		}
+	}
+	return best, nil
+}
+
+func begin(p Predictor) []int {
+	tokens := make([]int, p.Sources()*p.Beams())
+	for i := range tokens {
+		tokens[i] = Begin
+	}
+	return tokens
+}
+
+func step(ctx context.Context, p Predictor, tokens []int) (graph.Tensor, error) {
+	if err := ctx.Err(); err != nil {
+		return graph.Tensor{}, errors.Wrap(err, "decode")
+	}
+	logits, err := p.Step(tokens)
+	if err != nil {
+		return logits, errors.Wrap(err, "decode")
+	}
+	return logits, logits.Finite("logits")
+}
+
+// logProbs is ln softmax of a row of logits.
+func logProbs(row graph.Tensor) []float64 {
+	lp := row.Floats()
+	top, sum := math.Inf(-1), 0.0
+	for _, v := range lp {
+		top = max(top, v)
+	}
+	for _, v := range lp {
+		sum += math.Exp(v - top)
+	}
+	for i := range lp {
+		lp[i] -= top + math.Log(sum)
+	}
+	return lp
+}

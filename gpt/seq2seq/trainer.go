@@ -1,0 +1,115 @@
+package seq2seq
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Pairs are what a model is trained on.
+type Pairs interface {
+	Len() int
+	Pair(i int) (Pair, error)
+}
+
+// Trainer trains a model on pairs: random batches, clipping, AdamW, a warm-up and half a cosine. What a step does depends
+// on its number, the seed, and the state of weights and optimizer alone, so a resumed run goes on bit for bit.
+type Trainer struct {
+	Model *Model
+	Done  int // steps done
+
+	pairs     Pairs
+	batch     []Pair
+	optimizer *graph.AdamW
+	program   *graph.Program
+}
+
+// Progress is what one step did.
+type Progress struct {
+	Step   int           // its number, from 1
+	Loss   float64       // in nats per token of the targets
+	Norm   float64       // of the gradient before clipping
+	LR     float64       // learning rate
+	Took   time.Duration // wall-clock time
+	Tokens int           // places of sources and targets, padding included
+}
+
+// NewTrainer builds the model that c describes and all that is needed to train it on the pairs.
+func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if pairs.Len() < 1 {
+		return nil, errors.New("trainer: no pairs")
+	}
+	t := &Trainer{pairs: pairs, batch: make([]Pair, c.BatchSize)}
+	g := graph.New(graph.Float32, c.Seed)
+	g.Kernels = c.Kernels
+	g.SetThreads(c.Threads)
+	err := t.build(g, c)
+	for errors.Is(err, graph.ErrCollision) {
+		g = g.Salted()
+		err = t.build(g, c)
+	}
+	return t, errors.Wrap(err, "trainer")
+}
+
+func (t *Trainer) build(g *graph.Graph, c Config) (err error) {
+	if t.Model, err = New(g, c, c.BatchSize); err != nil {
+		return err
+	}
+	if t.program, err = graph.Compile(t.Model.Loss, t.Model.Params()...); err != nil {
+		return err
+	}
+	if t.optimizer, err = graph.NewAdamW(t.Model.Params()); err != nil {
+		return err
+	}
+	o := t.optimizer
+	o.Beta1, o.Beta2, o.Decay, o.Clip = c.Beta1, c.Beta2, c.WeightDecay, c.GradClip
+	return nil
+}
+
+// Step trains on the next batch. A loss or gradient that is not finite is an error, graph.ErrNotFinite, and the weights
+// stay as they were.
+func (t *Trainer) Step() (Progress, error) {
+	start, c := time.Now(), t.Model.Config
+	p := Progress{Step: t.Done + 1, LR: LearningRate(c, t.Done), Tokens: c.BatchSize * (c.SourceSize + c.TargetSize)}
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(t.Done)))
+	for i := range t.batch {
+		var err error
+		if t.batch[i], err = t.pairs.Pair(rng.IntN(t.pairs.Len())); err != nil {
+			return p, errors.Wrapf(err, "step %d", p.Step)
+		}
+	}
+	if err := t.Model.Fill(t.batch); err != nil {
+		return p, errors.Wrapf(err, "step %d", p.Step)
+	}
+	t.Model.Graph.SetTraining(true)
+	t.Model.Graph.SetStep(uint64(t.Done))
+	if err := t.program.Run(); err != nil {
+		return p, errors.Wrapf(err, "step %d", p.Step)
+	}
+	if p.Loss = t.program.Loss(); math.IsNaN(p.Loss) || math.IsInf(p.Loss, 0) {
+		return p, errors.Wrapf(graph.ErrNotFinite, "step %d: the loss is %v", p.Step, p.Loss)
+	}
+	var err error
+	if p.Norm, err = t.optimizer.Update(t.program, p.LR); err != nil {
+		return p, errors.Wrapf(err, "step %d", p.Step)
+	}
+	t.Done++
+	p.Took = time.Since(start)
+	return p, nil
+}
+
+// LearningRate is that of iteration it, counted from 0: a linear warm-up, then half a cosine from learning_rate down to
+// min_lr at max_iters.
+func LearningRate(c Config, it int) float64 {
+	if it < c.WarmupIters {
+		return c.LearningRate * float64(it+1) / float64(c.WarmupIters+1)
+	}
+	ratio := min(1, float64(it-c.WarmupIters)/float64(max(1, c.MaxIters-c.WarmupIters)))
+	return c.MinLR + (c.LearningRate-c.MinLR)*(1+math.Cos(math.Pi*ratio))/2
+}

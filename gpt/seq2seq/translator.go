@@ -1,0 +1,180 @@
+package seq2seq
+
+import (
+	"context"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Translator writes the targets of some sources at once. It has graphs of its own, which share the model's parameters:
+// one reads the sources and projects the keys and values that every block of the decoder will look at; one appends a token
+// to every hypothesis, whose earlier keys and values it has kept. The hypotheses of a source are queries of one memory, so
+// beams share the encoder's work. It is a Predictor once Read has been called.
+type Translator struct {
+	config         Config
+	sources, beams int
+
+	source  graph.Expr
+	encoder encoder
+	read    *graph.Program // the projections of all blocks, side by side
+
+	tokens, positions, at graph.Expr
+	memory                *nn.Memory
+	kept                  []graph.Expr // of every block
+	caches                nn.Caches
+	write                 *graph.Program
+	written               int // tokens so far
+}
+
+// NewTranslator makes a Translator of m's parameters, as they are when it runs, for so many sources at once and so many
+// hypotheses of each.
+func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
+	if sources < 1 || beams < 1 {
+		return nil, errors.Errorf("translator: got %d sources and %d beams, want 1 or more of each", sources, beams)
+	}
+	t := &Translator{config: m.Config, sources: sources, beams: beams}
+	for _, build := range []func(*graph.Graph) error{t.buildReader, t.buildWriter} {
+		g := m.Graph.Sibling()
+		err := build(g)
+		for errors.Is(err, graph.ErrCollision) {
+			g = g.Salted()
+			err = build(g)
+		}
+		if err != nil {
+			return nil, errors.Wrap(err, "translator")
+		}
+	}
+	return t, nil
+}
+
+func (t *Translator) buildReader(g *graph.Graph) (err error) {
+	g.SetTraining(false)
+	c, s := t.config, g.Root()
+	t.source = s.Ints("source", t.sources*c.SourceSize, c.SourceVocab, 0)
+	t.encoder = newEncoder(s.Sub("encoder"), c, t.sources)
+	z := t.encoder.forward(t.source)
+	at := s.Sub("decoder")
+	d := newDecoder(at, c, t.sources, nn.NewMemory(at.Sub("memory"), z, t.sources, c.TargetSize, c.SourceSize, nil), nil)
+	kv := make([]graph.Expr, len(d.cross))
+	for i, layer := range d.cross {
+		kv[i] = layer.Projected()
+	}
+	all := kv[0]
+	if len(kv) > 1 {
+		all = all.Join(kv[1:]...)
+	}
+	t.read, err = graph.Compile(all)
+	return err
+}
+
+func (t *Translator) buildWriter(g *graph.Graph) (err error) {
+	g.SetTraining(false)
+	c, s := t.config, g.Root().Sub("decoder")
+	n := t.sources * t.beams
+	t.tokens = s.Ints("tokens", n, c.TargetVocab, 0)
+	t.positions = s.Ints("positions", n, c.TargetSize, 0)
+	t.at = s.Ints("at", 1, c.TargetSize, 0)
+	t.memory = nn.NewMemory(s.Sub("memory"), graph.Expr{}, t.sources, t.beams, c.SourceSize, t.encoder.lengths)
+	t.caches = nn.Caches{}
+	d := newDecoder(s, c, n, t.memory, t.caches)
+	logits := d.step(t.tokens, t.positions, t.at)
+	t.kept = nil
+	for _, layer := range d.cross {
+		t.kept = append(t.kept, layer.Kept())
+	}
+	t.write, err = graph.Compile(logits)
+	return err
+}
+
+// Read takes the sources to translate, at most as many as the Translator has room for, and forgets what was written.
+func (t *Translator) Read(sources [][]int) error {
+	if len(sources) < 1 || len(sources) > t.sources {
+		return errors.Errorf("translator: got %d sources, want 1 … %d", len(sources), t.sources)
+	}
+	pairs := make([]Pair, t.sources)
+	for i := range pairs {
+		pairs[i].Source = sources[min(i, len(sources)-1)] // the last fills the rows that are left
+	}
+	if err := fillSources(t.encoder, t.source.Ints(), pairs); err != nil {
+		return errors.Wrap(err, "translator")
+	}
+	if err := t.memory.Update(); err != nil {
+		return errors.Wrap(err, "translator")
+	}
+	if err := t.read.Run(); err != nil {
+		return errors.Wrap(err, "translator")
+	}
+	all, from := t.read.Value(), 0
+	for _, kept := range t.kept {
+		kv := kept.Tensor()
+		copyColumns(kv.F32, all.F32, kv.Shape[0], from)
+		copyColumns(kv.F64, all.F64, kv.Shape[0], from)
+		from += kv.Shape[1]
+	}
+	t.written = 0
+	return nil
+}
+
+// copyColumns fills a matrix of so many rows from the columns of a wider one that begin at from.
+func copyColumns[T any](to, all []T, rows, from int) {
+	width, stride := len(to)/rows, len(all)/rows
+	for i := range rows {
+		copy(to[i*width:][:width], all[min(len(all), i*stride+from):])
+	}
+}
+
+// Sources is the number of texts that are written at once.
+func (t *Translator) Sources() int { return t.sources }
+
+// Beams is the number of hypotheses of each.
+func (t *Translator) Beams() int { return t.beams }
+
+// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of what follows.
+func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
+	copy(t.tokens.Ints(), tokens)
+	for i := range t.positions.Ints() {
+		t.positions.Ints()[i] = t.written
+	}
+	t.at.Ints()[0] = t.written
+	if err := t.write.Run(); err != nil {
+		return graph.Tensor{}, err
+	}
+	t.written++
+	return t.write.Value(), nil
+}
+
+// Fork makes hypothesis to a copy of hypothesis from.
+func (t *Translator) Fork(from, to int) {
+	for _, c := range t.caches {
+		if kept, ok := c.(*graph.KVCache); ok {
+			kept.Fork(from, to, t.written)
+		}
+	}
+}
+
+// Greedy translates any number of sources, target_size tokens at most with End.
+func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]Hypothesis, error) {
+	return inBatches(t, sources, func() ([]Hypothesis, error) { return Greedy(ctx, t, t.config.TargetSize) })
+}
+
+// Beam translates any number of sources and returns the hypotheses of each, best first by rank; nil is SumLogProb.
+func (t *Translator) Beam(ctx context.Context, sources [][]int, rank Rank) ([][]Hypothesis, error) {
+	return inBatches(t, sources, func() ([][]Hypothesis, error) { return Beam(ctx, t, t.config.TargetSize, rank) })
+}
+
+func inBatches[T any](t *Translator, sources [][]int, search func() ([]T, error)) (all []T, err error) {
+	for from := 0; from < len(sources); from += t.sources {
+		part := sources[from:min(from+t.sources, len(sources))]
+		if err := t.Read(part); err != nil {
+			return all, err
+		}
+		found, err := search()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found[:len(part)]...)
+	}
+	return all, nil
+}

@@ -1,0 +1,112 @@
+package seq2seq
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// Vocabulary turns texts into ids and back. Its first ids are Pad, Begin, End and Hidden.
+type Vocabulary struct {
+	unit   string
+	tokens []string
+	ids    map[string]int
+}
+
+// Units are what a text can be divided into.
+func Units() []string { return []string{"words", "characters"} }
+
+// NewVocabulary is empty but for the special tokens. The unit is "words", between white space, or "characters".
+func NewVocabulary(unit string) (*Vocabulary, error) {
+	if !slices.Contains(Units(), unit) {
+		return nil, errors.Errorf("vocabulary: got unit %q, want one of %s", unit, strings.Join(Units(), ", "))
+	}
+	v := &Vocabulary{unit: unit, ids: map[string]int{}}
+	for _, special := range []string{"<pad>", "<begin>", "<end>", "<hidden>"} {
+		v.tokens = append(v.tokens, special) // no text becomes one of these: they have no entry in ids
+	}
+	return v, nil
+}
+
+func (v *Vocabulary) split(text string) []string {
+	if v.unit == "words" {
+		return strings.Fields(text)
+	}
+	return strings.Split(text, "")
+}
+
+// Add gives the tokens of a text that have none ids, and returns how many tokens the text has.
+func (v *Vocabulary) Add(text string) (n int) {
+	parts := v.split(text)
+	for _, token := range parts {
+		if _, known := v.ids[token]; !known {
+			v.ids[token] = len(v.tokens)
+			v.tokens = append(v.tokens, token)
+		}
+	}
+	return len(parts)
+}
+
+// Size counts the special tokens too.
+func (v *Vocabulary) Size() int { return len(v.tokens) }
+
+// Encode is the ids of a text; a token that was never added is an error.
+func (v *Vocabulary) Encode(text string) ([]int, error) {
+	parts := v.split(text)
+	ids := make([]int, len(parts))
+	for i, token := range parts {
+		id, known := v.ids[token]
+		if !known {
+			return nil, errors.Errorf("%q, number %d of the %s, is not in the vocabulary of %d", token, i+1, v.unit, v.Size())
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+// Decode is the text of ids; the special tokens and ids beyond the vocabulary are shown as they are.
+func (v *Vocabulary) Decode(ids []int) string {
+	parts := make([]string, len(ids))
+	for i, id := range ids {
+		if parts[i] = "<unknown>"; id >= 0 && id < len(v.tokens) {
+			parts[i] = v.tokens[id]
+		}
+	}
+	if v.unit == "words" {
+		return strings.Join(parts, " ")
+	}
+	return strings.Join(parts, "")
+}
+
+type vocabularyJSON struct {
+	Unit   string   `json:"unit"`
+	Tokens []string `json:"tokens"` // without the special ones
+}
+
+// MarshalJSON writes the unit and the tokens.
+func (v *Vocabulary) MarshalJSON() ([]byte, error) {
+	return json.Marshal(vocabularyJSON{v.unit, v.tokens[specials:]})
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (v *Vocabulary) UnmarshalJSON(data []byte) error {
+	var j vocabularyJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	next, err := NewVocabulary(j.Unit)
+	if err != nil {
+		return err
+	}
+	for _, token := range j.Tokens {
+		if _, twice := next.ids[token]; twice {
+			return errors.Errorf("vocabulary: %q stands in it twice", token)
+		}
+		next.ids[token] = len(next.tokens)
+		next.tokens = append(next.tokens, token)
+	}
+	*v = *next
+	return nil
+}

@@ -1,0 +1,60 @@
+package structured
+
+import "math"
+
+// Distance is the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1 does not
+// apply to it (errata C11). Both are (n, n).
+func Distance(a, x [][]float64) (sum float64) {
+	for i, row := range a {
+		for j, v := range row {
+			sum += math.Abs(v - x[i][j])
+		}
+	}
+	return sum
+}
+
+// Dimension is the number of entries of a band, n1 in the paper: n on the diagonal and 2(n − i) at i beside it,
+//
+//	n + 2 Σ_{i=1..w} (n − i) = (w + 1)(2n − w) − n
+//
+// for w < n; a larger w is n − 1 (errata C9).
+func Dimension(n, w int) int {
+	w = clamp(n, w)
+	return (w+1)*(2*n-w) - n
+}
+
+// Project is the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and each entry
+// is best by itself: that, and not the theorem about Hilbert spaces, is why there is exactly one (errata C11).
+func Project(a [][]float64, w int) [][]float64 {
+	w = clamp(len(a), w)
+	x := zeros(len(a))
+	for i, row := range x {
+		from, to := max(i-w, 0), min(i+w, len(a)-1)
+		copy(row[from:to+1], a[i][from:to+1])
+	}
+	return x
+}
+
+// OffBand is the distance from a to the nearest band matrix, what a has outside of the band: Σ |a| over |i − j| > w.
+func OffBand(a [][]float64, w int) (sum float64) {
+	w = clamp(len(a), w)
+	for i, row := range a {
+		for j, v := range row {
+			if j < i-w || j > i+w {
+				sum += math.Abs(v)
+			}
+		}
+	}
+	return sum
+}
+
+// Bound is the largest distance of two matrices B + E with B on the band and in [0, 1] and |e| ≤ ε everywhere,
+//
+//	(1 + 2ε) n1 + 2ε n2
+//
+// with n1 entries on the band and n2 beside it. The paper has n1 + ε n2, forgetting that errors lie on the band, too, and
+// may have opposite signs (errata C10).
+func Bound(n, w int, epsilon float64) float64 {
+	n1 := Dimension(n, w)
+	return (1+2*epsilon)*float64(n1) + 2*epsilon*float64(n*n-n1)
+}

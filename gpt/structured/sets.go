@@ -1,0 +1,113 @@
+package structured
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/pkg/errors"
+)
+
+// Identity is the only element of Σ1: every token attends to itself. (The paper has Σ1 = Iₙ where {Iₙ} is meant,
+// errata C11.)
+func Identity(n int) [][]float64 {
+	x := zeros(n)
+	for i := range n {
+		x[i][i] = 1
+	}
+	return x
+}
+
+// Band draws from Σ2(w, p): entries with |i − j| ≤ w, each of them dropped with probability p. What stands on the band the
+// paper leaves open; here the entries that are left share the 1 of their row equally, and a row that has lost all of them
+// keeps its diagonal, so that rows sum to 1 as those of A do. A w of n or more is n − 1, the full matrix (errata C9).
+func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
+	w = clamp(n, w)
+	x := zeros(n)
+	for i, row := range x {
+		kept := 0
+		for j := max(i-w, 0); j <= min(i+w, n-1); j++ {
+			if rng.Float64() >= p {
+				row[j] = 1
+				kept++
+			}
+		}
+		if kept == 0 {
+			row[i], kept = 1, 1
+		}
+		for j := range row {
+			row[j] /= float64(kept)
+		}
+	}
+	return x
+}
+
+// Group says that the tokens from From up to but without To all attend to Token, which is one of them.
+type Group struct{ Token, From, To int }
+
+// Columns is the element of Σ3(T, W) with these groups, T their tokens and W their numbers of rows: the identity, but for
+// a column of ones in each group. It fails when a group leaves the matrix, lacks its token, or overlaps with another.
+func Columns(n int, groups ...Group) ([][]float64, error) {
+	x, taken := Identity(n), make([]bool, n)
+	for _, g := range groups {
+		if g.From < 0 || g.To > n || g.Token < g.From || g.Token >= g.To {
+			return nil, errors.Errorf("group: got rows %d to %d around token %d, want %d tokens that contain it", g.From, g.To, g.Token, n)
+		}
+		for i := g.From; i < g.To; i++ {
+			if taken[i] {
+				return nil, errors.Errorf("group around token %d: row %d belongs to another group", g.Token, i)
+			}
+			taken[i], x[i][i], x[i][g.Token] = true, 0, 1
+		}
+	}
+	return x, nil
+}
+
+// Groups draws count disjoint groups of w rows each, all positions equally likely, and the token of each.
+func Groups(n, w, count int, rng *rand.Rand) ([]Group, error) {
+	if w < 1 || count < 0 || w*count > n {
+		return nil, errors.Errorf("groups: got %d of %d rows, want at most %d rows", count, w, n)
+	}
+	slots := rng.Perm(n - count*(w-1))[:count] // a group shrunk to one row each
+	slices.Sort(slots)
+	groups := make([]Group, count)
+	for i, slot := range slots {
+		from := slot + i*(w-1)
+		groups[i] = Group{Token: from + rng.IntN(w), From: from, To: from + w}
+	}
+	return groups, nil
+}
+
+// Noise draws Ẽ of (20), (23): an entry is, with the probability share, uniform in ±ε, and else 0.
+func Noise(n int, epsilon, share float64, rng *rand.Rand) [][]float64 {
+	x := zeros(n)
+	for _, row := range x {
+		for j := range row {
+			if rng.Float64() < share {
+				row[j] = epsilon * (2*rng.Float64() - 1)
+			}
+		}
+	}
+	return x
+}
+
+// Add returns P + Ẽ.
+func Add(p, e [][]float64) [][]float64 {
+	x := zeros(len(p))
+	for i, row := range x {
+		for j := range row {
+			row[j] = p[i][j] + e[i][j]
+		}
+	}
+	return x
+}
+
+func zeros(n int) [][]float64 {
+	x := make([][]float64, n)
+	for i := range x {
+		x[i] = make([]float64, n)
+	}
+	return x
+}
+
+// clamp is the half-width of the band that an (n, n) matrix really has.
+func clamp(n, w int) int { return max(min(w, n-1), 0) }

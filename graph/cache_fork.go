@@ -1,0 +1,21 @@
+package graph
+
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+
+// Fork makes sequence to a copy of sequence from, as far as its first tokens: what a beam search does when two hypotheses
+// continue the same one.
+func (c *KVCache) Fork(from, to, tokens int) {
+	forkCache(c.f32, c.heads, from, to, tokens)
+	forkCache(c.f64, c.heads, from, to, tokens)
+}
+
+func forkCache[T kernel.Float](c *kernel.Cache[T], h Heads, from, to, tokens int) {
+	if c == nil {
+		return
+	}
+	for j := range h.Heads {
+		a, b := (from*h.Heads+j)*h.Context, (to*h.Heads+j)*h.Context
+		copy(c.K[b*h.QK:][:tokens*h.QK], c.K[a*h.QK:])
+		copy(c.V[b*h.V:][:tokens*h.V], c.V[a*h.V:])
+	}
+}

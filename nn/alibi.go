@@ -1,0 +1,47 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/pkg/errors"
+)
+
+// ALiBi is attention with linear biases (Press et al. 2022): nothing is added to the activations, but every score loses
+// what its key is away, at a slope of the head's own,
+//
+//	score_ij − m_h·|i − j|,  m_h = 2^(−8h/H),  h = 1 … H
+//
+// In causal attention that is the same as + m_h·j: a softmax does not see what all keys of a query have in common. Where H
+// is no power of two the slopes are those of the next smaller one, P, and then every other one of 2P, from the first, as in
+// the authors' program. CS 224n's (13) has one key too many and no slope (errata S1).
+type ALiBi struct {
+	Slopes []float64 // m_h
+}
+
+// NewALiBi has the slopes for that many heads. Give it to NewBiasedMask.
+func NewALiBi(heads int) ALiBi {
+	slope := func(h, of int) float64 { return math.Exp2(-8 * float64(h) / float64(of)) }
+	power := 1
+	for 2*power <= heads {
+		power *= 2
+	}
+	var m []float64
+	for h := range heads {
+		if h < power {
+			m = append(m, slope(h+1, power))
+		} else {
+			m = append(m, slope(2*(h-power)+1, 2*power))
+		}
+	}
+	return ALiBi{m}
+}
+
+// Bias is −m_h·|i − j|.
+func (a ALiBi) Bias(head, i, j int) float64 { return -a.Slopes[head] * math.Abs(float64(i-j)) }
+
+func (a ALiBi) check(d Dims) error {
+	if len(a.Slopes) != d.Heads {
+		return errors.Errorf("slopes for %d heads, there are %d", len(a.Slopes), d.Heads)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/pkg/errors"
+)
+
+// Dilated is the window of Longformer (Beltagy et al. 2020, Conti 2.1.1): in head h, with δ = Dilation[h], query i sees
+//
+//	(i − j) mod δ = 0 and |i − j| ≤ δ⌊Width/2⌋,  or i ∈ Global,  or j ∈ Global
+//
+// so that with the same number of keys a head looks δ times as far. The highest and the lowest token that can reach
+// another one through L layers are Lδw apart for an even w, a span of Lδw + 1, in which only multiples of δ are reached
+// (errata C13). Combined with Causal it stays within j ≤ i. Longformer is the layer whose global tokens have projections
+// of their own.
+type Dilated struct {
+	Width    int
+	Dilation []int // for each head
+	Global   []int // tokens
+}
+
+// Visible is VisibleTo head 0.
+func (v Dilated) Visible(b, i, j int) bool { return v.VisibleTo(0, b, i, j) }
+
+// VisibleTo says whether query i sees key j in that head.
+func (v Dilated) VisibleTo(head, _, i, j int) bool {
+	return v.local(head, i, j) || v.global(i, j)
+}
+
+func (v Dilated) local(head, i, j int) bool {
+	dilation := v.Dilation[head]
+	return near(i, j, dilation*(v.Width/2)) && (i-j)%dilation == 0
+}
+
+func (v Dilated) global(i, j int) bool {
+	return slices.Contains(v.Global, i) || slices.Contains(v.Global, j)
+}
+
+func (v Dilated) check(d Dims) error {
+	if err := checkWidth(v.Width); err != nil {
+		return err
+	}
+	if len(v.Dilation) != d.Heads {
+		return errors.Errorf("%d dilations for %d heads", len(v.Dilation), d.Heads)
+	}
+	for h, dilation := range v.Dilation {
+		if dilation < 1 || dilation > d.Context {
+			return errors.Errorf("head %d has dilation %d, not in 1 … %d", h, dilation, d.Context)
+		}
+	}
+	return checkGlobal(v.Global, d)
+}

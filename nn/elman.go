@@ -1,0 +1,60 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Elman is the simple recurrent layer that CS 224n (4)–(6) starts from, as rows and with a bias:
+//
+//	h_t = tanh(h_{t−1}·W + x_t·U + b),  h_0 = 0
+//
+// over every sequence by itself. A token hears of the one before it through W only, so of one k tokens back through k
+// products and k bends: that many steps cannot be taken at once, and that many factors W∘(1 − h²) make its gradient vanish
+// or grow. A stack of these over token embeddings, with no positions, and with the embeddings for a head, is the language
+// model of (19), (20).
+type Elman struct {
+	Input  Layer      // x·U + b
+	Weight graph.Expr // W  (d, d)
+	start  graph.Expr // h_0 = 0  (B, d)
+	batch  int
+	tokens int
+	width  int
+	state  *graph.ElmanState
+	scope  graph.Scope
+}
+
+// NewElman declares c_input (d, d), from N(0, 1/d), which keeps the size of what comes in, and weight, from N(0, 1/4d),
+// with which what is remembered halves from token to token.
+func NewElman(at Site) *Elman {
+	d := at.Embd
+	l := &Elman{batch: at.Batch, tokens: at.Context, width: d, scope: at.Scope}
+	l.Input = at.Affine(at.Sub("c_input"), d, []int{d}, at.Bias, graph.Normal(1/math.Sqrt(float64(d))))
+	l.Weight = at.Param("weight", graph.Normal(0.5/math.Sqrt(float64(d))), d, d)
+	l.start = at.Value("start", graph.Const(0), at.Batch, d)
+	l.state = cacheAt(at.Caches, at.Path(), func() *graph.ElmanState { return graph.NewElmanState(at.Batch, d) })
+	return l
+}
+
+// Forward runs along every sequence.
+func (l *Elman) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+	a := l.Input.Forward(x.In(l.scope)).In(l.scope) // x·U + b   (B·T, d)
+	if h, ok := graph.Elman(a, l.Weight, l.batch); ok {
+		return h
+	}
+	moments := a.Reshape(l.batch, l.tokens*l.width) // a row for every sequence   (B, T·d)
+	h, states := l.start.In(l.scope), make([]graph.Expr, l.tokens)
+	for t := range states {
+		x := moments.Cols(t*l.width, (t+1)*l.width) // x_t·U + b
+		h = h.MatMul(l.Weight).Add(x).Tanh()        // h_t = tanh(h_{t−1}·W + x_t·U + b)   (B, d)   (4)
+		states[t] = h
+	}
+	return states[0].Join(states[1:]...).Reshape(l.batch*l.tokens, l.width)
+}
+
+// Step goes on from what it has computed for the tokens before, which its state sums up, however many they are. at is
+// their number; at 0 the state is forgotten, and any other number but theirs fails when it runs.
+func (l *Elman) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+	return graph.ElmanStep(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
+}

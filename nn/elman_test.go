@@ -1,0 +1,191 @@
+package nn
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+var elmanLayerCases = []layerCase{
+	{"elman", "Elman", func(at Site, x graph.Expr) graph.Expr { return NewElman(at).Forward(x) }},
+	{"elman without bias", "Elman", func(at Site, x graph.Expr) graph.Expr {
+		at.Bias = false
+		return NewElman(at).Forward(x)
+	}},
+	{"two elman layers", "Elman", func(at Site, x graph.Expr) graph.Expr {
+		return NewElman(at.At("above")).Forward(NewElman(at.At("below")).Forward(x))
+	}},
+}
+
+// elman is a layer of 3 features on random numbers, with W scaled.
+func elman(batch, context int, scale float64) (l *Elman, x graph.Expr) {
+	g := graph.New(graph.Float64, 3)
+	d := Dims{Batch: batch, Context: context, Embd: 3}
+	l = NewElman(Site{Scope: g.Root(), Dims: d, Affine: NewLinear, Bias: true, Caches: Caches{}})
+	for i, v := range l.Weight.Tensor().F64 {
+		l.Weight.Tensor().F64[i] = scale * v
+	}
+	return l, g.Root().Value("x", graph.Normal(1), batch*context, 3)
+}
+
+func run(t *testing.T, y graph.Expr, wrt ...graph.Expr) *graph.Program {
+	t.Helper()
+	p, err := graph.Compile(y, wrt...)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Token by token, h_t = tanh(h_{t−1}·W + x_t·U + b).
+func TestI33EqualsUnrolled(t *testing.T) {
+	const batch, context, d = 2, 5, 3
+	l, x := elman(batch, context, 1)
+	got := run(t, l.Forward(x)).Value().Floats()
+	in := l.Input.(*Linear)
+	for i := range in.Bias.Tensor().F64 {
+		in.Bias.Tensor().F64[i] = 0.1 * float64(i+1)
+	}
+	got = run(t, l.Forward(x)).Value().Floats()
+	u, w, b := in.Weight.Tensor().F64, l.Weight.Tensor().F64, in.Bias.Tensor().F64
+	for s := range batch {
+		h := make([]float64, d)
+		for token := range context {
+			row, next := x.Tensor().F64[(s*context+token)*d:][:d], make([]float64, d)
+			for j := range d {
+				a := b[j]
+				for k := range d {
+					a += h[k]*w[k*d+j] + row[k]*u[k*d+j]
+				}
+				next[j] = math.Tanh(a)
+			}
+			h = next
+			for j := range d {
+				if v := got[(s*context+token)*d+j]; !(math.Abs(v-h[j]) <= 1e-14) {
+					t.Fatalf("sequence %d, token %d, feature %d: got %v, want %v", s, token, j, v, h[j])
+				}
+			}
+		}
+	}
+}
+
+// The last state's gradient by the tokens before it is a product of a factor W∘(1 − h²) for each: with a small W it
+// vanishes with the distance, at least by ‖W‖ a token; with a large one, and states near 0, it grows.
+func TestI33GradientThroughTime(t *testing.T) {
+	sizes := func(scale, signal float64) (size []float64) {
+		const context = 12
+		l, x := elman(1, context, scale)
+		for i := range x.Tensor().F64 {
+			x.Tensor().F64[i] *= signal
+		}
+		last := x.Graph().Root().Value("last", graph.Const(0), context, 3)
+		last.Tensor().F64[3*context-1] = 1
+		grad := run(t, l.Forward(x).Mul(last).SumAll(), x).Grad(x)
+		for token := range context {
+			size = append(size, math.Sqrt(squares(grad.Row(token))))
+		}
+		return size
+	}
+	l, _ := elman(1, 1, 0.2)
+	norm := math.Sqrt(squares(l.Weight.Tensor())) // at least the largest singular value
+	u := math.Sqrt(squares(l.Input.(*Linear).Weight.Tensor()))
+	for token, got := range sizes(0.2, 1) {
+		if limit := u * math.Pow(norm, float64(11-token)); !(got > 0 && got <= limit) {
+			t.Errorf("token %d: the gradient is %.2e, want at most %.2e", token, got, limit)
+		}
+	}
+	if grown := sizes(6, 1e-9); !(grown[0] > 1e3*grown[11]) {
+		t.Errorf("with a large W the gradient goes from %.2e at the last token to %.2e at the first, want growth", grown[11], grown[0])
+	}
+}
+
+func squares(x graph.Tensor) (sum float64) {
+	for _, v := range x.Floats() {
+		sum += v * v
+	}
+	return sum
+}
+
+// The newest tokens, one or several, on from what is remembered: the rows of Forward. At 0 everything is forgotten, and no
+// other place but the next one will do.
+func TestI33StepEqualsForward(t *testing.T) {
+	const batch, context, d = 2, 7, 3
+	l, x := elman(batch, context, 1)
+	want := run(t, l.Forward(x)).Value().Floats()
+	s := x.Graph().Root()
+	at := s.Ints("at", 1, 100, -1)
+	steps := map[int]*graph.Program{}
+	news := map[int]graph.Expr{}
+	for _, n := range []int{1, 3} {
+		news[n] = s.Sub("%d", n).Value("new", graph.Const(0), batch*n, d)
+		p, err := graph.Compile(l.Step(news[n], at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps[n] = p
+	}
+	for range 2 {
+		from := 0
+		for _, n := range []int{1, 3, 1, 1} {
+			at.Ints()[0] = from
+			for b := range batch {
+				copy(news[n].Tensor().F64[b*n*d:(b+1)*n*d], x.Tensor().F64[(b*context+from)*d:])
+			}
+			if err := steps[n].Run(); err != nil {
+				t.Fatal(err)
+			}
+			for b := range batch {
+				for i := range n * d {
+					got, want := steps[n].Value().F64[b*n*d+i], want[(b*context+from)*d+i]
+					if !(math.Abs(got-want) <= 1e-15) {
+						t.Fatalf("at %d, sequence %d: got %v, want %v", from, b, got, want)
+					}
+				}
+			}
+			from += n
+		}
+	}
+	at.Ints()[0] = 4
+	if err := steps[1].Run(); err == nil || !strings.Contains(err.Error(), "token 4 is next, the state is that of 6 tokens") {
+		t.Errorf("got error %v, want one that names both numbers", err)
+	}
+	if allocations := testing.AllocsPerRun(20, func() {
+		at.Ints()[0] = 0
+		if err := steps[1].Run(); err != nil {
+			t.Fatal(err)
+		}
+	}); allocations != 0 {
+		t.Errorf("a step allocates %v times", allocations)
+	}
+}
+
+func TestElmanErrors(t *testing.T) {
+	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
+		"rnn: elman step": func(at Site, x graph.Expr) graph.Expr { // no caches
+			return NewElman(at).Step(x, at.Ints("at", 1, 9, -1))
+		},
+		"no state to go on from": func(at Site, x graph.Expr) graph.Expr {
+			return NewElman(at).Step(x, at.Ints("at", 1, 9, -1))
+		},
+		"6 tokens are not equally many for each of 4 sequences": func(at Site, x graph.Expr) graph.Expr {
+			at.Batch = 4
+			return NewElman(at).Forward(x)
+		},
+		"a recurrent weight (3, 3), (2, 2) is needed": func(at Site, x graph.Expr) graph.Expr {
+			h, _ := graph.Elman(x, at.Param("w", graph.Const(0), 3, 3), 2)
+			return h
+		},
+	} {
+		g := graph.New(graph.Float64, 1)
+		at := Site{Scope: g.Root().Sub("rnn"), Dims: Dims{Batch: 2, Context: 3, Embd: 2}, Affine: NewLinear}
+		_, err := graph.Compile(build(at, g.Root().Value("x", graph.Const(0), 6, 2)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}

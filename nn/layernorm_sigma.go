@@ -1,0 +1,40 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// LayerNormSigma is LayerNorm with ε beside the root, as Conti (4) has it:
+//
+//	y = (x − μ)/(σ + ε) ∘ w̃ + b̃,  σ = √(mean((x − μ)²))
+//
+// Mean and variance are over the d features, not over the k of a head as printed there (errata C2). The root has no
+// derivative at 0: a token of equal features comes out as b̃, and the gradient by it is NaN, in the exact formula and here
+// (errata C3). The optimizers refuse such a gradient; LayerNorm, whose ε is inside, has none.
+type LayerNormSigma struct {
+	Weight, Bias graph.Expr // w̃, b̃  (1, d)
+	Eps          float64
+	scope        graph.Scope
+}
+
+// NewLayerNormSigma declares weight, which starts at 1, and, if the site has biases, bias, which starts at 0.
+func NewLayerNormSigma(at Site) *LayerNormSigma {
+	l := &LayerNormSigma{scope: at.Scope, Eps: at.Eps, Weight: at.Param("weight", graph.Const(1), at.Embd)}
+	if at.Bias {
+		l.Bias = at.Param("bias", graph.Const(0), at.Embd)
+	}
+	return l
+}
+
+// Forward normalises every row of x.
+func (l *LayerNormSigma) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+	x = x.In(l.scope)
+	if y, ok := graph.LayerNormSigma(x, l.Weight, l.Bias, l.Eps); ok {
+		return y
+	}
+	centred := x.Sub(x.Mean())                      // x − μ       (n, d)
+	sigma := centred.Square().Mean().Sqrt()         // σ           (n, 1)   (4), errata C2
+	y := centred.Div(sigma.Shift(l.Eps))            // x̂           (n, d)   (4)
+	if y = y.Mul(l.Weight); l.Bias.Graph() != nil { // x̂ ∘ w̃       (n, d)
+		y = y.Add(l.Bias) // x̂ ∘ w̃ + b̃   (n, d)
+	}
+	return y
+}

@@ -1,0 +1,246 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// under is the layer with a mask of its own.
+func under(see func(Dims) Visibility, build func(at Site) Layer) func(at Site, x graph.Expr) graph.Expr {
+	return func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewMask(at.Sub("own"), at.Dims, see(at.Dims))
+		return build(at).Forward(x)
+	}
+}
+
+func linear(at Site) Layer      { return NewLinearAttention(at) }
+func nothing(Dims) Visibility   { return All{} }
+func future(Dims) Visibility    { return Causal{} }
+func padding(d Dims) Visibility { return Padding{lengths(d)} }
+func both(d Dims) Visibility    { return All{Causal{}, Padding{lengths(d)}} }
+
+// firstOrder has an ε that counts: with one feature in a query, 1 + q̂·k̂ is next to 0 or 2.
+func firstOrder(at Site) Layer {
+	at.Eps = 0.03
+	return NewTaylorAttention(at.At("attn"))
+}
+
+func mixing(at Site) Layer { return NewLinformer(at, (at.Context+1)/2) }
+
+var linearLayerCases = []layerCase{
+	{"linear attention", "LinearAttention", under(future, linear)},
+	{"linear attention without a mask", "LinearAttention", under(nothing, linear)},
+	{"linear attention with padding", "LinearAttention", under(padding, linear)},
+	{"causal linear attention with padding", "LinearAttention", under(both, linear)},
+	{"linear attention with dropout", "LinearAttention", under(future, func(at Site) Layer { at.Dropout = 0.3; return linear(at) })},
+	{"taylor attention", "TaylorAttention", under(future, firstOrder)},
+	{"taylor attention without a mask", "TaylorAttention", under(nothing, firstOrder)},
+	{"causal taylor attention with padding", "TaylorAttention", under(both, firstOrder)},
+	{"linformer", "Linformer", under(nothing, mixing)},
+	{"linformer with dropout", "Linformer", under(nothing, func(at Site) Layer { at.Dropout = 0.3; return mixing(at) })},
+}
+
+// One by one or several at a time, Step with its sums is Forward, and what it keeps does not grow.
+func TestI45StepEqualsForward(t *testing.T) {
+	stepsEqualForward(t, func(at Site) Cached { return NewLinearAttention(at) })
+}
+
+func TestI46StepEqualsForward(t *testing.T) {
+	stepsEqualForward(t, func(at Site) Cached { return NewTaylorAttention(at) })
+}
+
+func stepsEqualForward(t *testing.T, build func(at Site) Cached) {
+	for _, d := range shapes {
+		if d.Context == 1 { // the weight of a single key may be next to nothing
+			continue
+		}
+		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) { stepEqualsForward(t, Causal{}, d, build) })
+	}
+}
+
+// A token out of order is an error that names it and the next one; position 0 begins anew.
+func TestI45StepOutOfOrder(t *testing.T) {
+	d := shapes[0]
+	at := newSite(graph.New(graph.Float64, 1), d)
+	at.Caches = Caches{}
+	x, pos := at.Value("x", graph.Normal(1), d.Batch, d.Embd), at.Ints("pos", 1, d.Context, -1)
+	p, err := graph.Compile(NewLinearAttention(at).Step(x, pos))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   int
+		want string
+	}{
+		{2, "run: token 2, the next one is token 0: tokens out of order"}, {0, ""}, {1, ""}, {1, "run: token 1, the next one is token 2: tokens out of order"},
+		{3, "run: token 3, the next one is token 2: tokens out of order"}, {2, ""}, {0, ""}, {1, ""},
+	} {
+		pos.Ints()[0] = c.at
+		got := ""
+		if err := p.Run(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("token %d: got %q, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// What cannot be split into sums over keys, or mixed, is an error at the layer.
+func TestLinearAttentionErrors(t *testing.T) {
+	d := Dims{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 3, V: 5, Blocks: 2}
+	turned := func(at *Site) { at.Rotary = unturned{} }
+	hiding := func(see Visibility) func(*Site) {
+		return func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, see) }
+	}
+	for _, c := range []struct {
+		change func(*Site)
+		build  func(at Site)
+		want   string
+	}{
+		{hiding(Window{3}), func(at Site) { NewLinearAttention(at) },
+			"h.0: linear attention with the mask nn.Window{Width:3}: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+		{hiding(All{Causal{}, Window{3}}), func(at Site) { NewTaylorAttention(at) },
+			"h.0: linear attention with the mask nn.All[{} {Width:3}]: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+		{func(at *Site) { at.Mask = nil }, func(at Site) { NewLinearAttention(at) },
+			"h.0: linear attention with the mask nil: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
+		{turned, func(at Site) { NewLinearAttention(at) },
+			"h.0: linear attention with rotary positions: elu + 1 of turned queries and keys depends on more than their distance"},
+		{hiding(All{}), func(at Site) {
+			step(NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+		},
+			"h.0: one token at a time: the mask nn.All[] is not nn.Causal"},
+		{func(*Site) {}, func(at Site) {
+			step(NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+		},
+			"h.0: linear attention step (2, 22), h.0.pos (1): no state to keep sums in"},
+		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },
+			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so a causal mask cannot be kept"},
+		{hiding(Window{3}), func(at Site) { NewLinformer(at, 3) },
+			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so the mask nn.Window{Width:3} cannot be kept"},
+		{hiding(All{}), func(at Site) { NewLinformer(at, 7) }, "h.0: linformer: 7 mixed keys for a context of 6 tokens, want 1 … 6"},
+		{hiding(All{}), func(at Site) { NewLinformer(at, 0) }, "h.0: linformer: 0 mixed keys for a context of 6 tokens, want 1 … 6"},
+		{func(at *Site) { hiding(All{})(at); turned(at) }, func(at Site) { NewLinformer(at, 2) },
+			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so rotary positions lose their distances"},
+	} {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, d)
+		c.change(&at)
+		c.build(at)
+		if err := g.Err(); err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+type unturned struct{}
+
+func (unturned) Rotate(x graph.Expr, _, _ int) graph.Expr { return x }
+
+// With k' = T and E = F = 1 the mixtures are the tokens, and Linformer is attention without a mask, to the gradients.
+func TestI47IdentityIsAttention(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		run := func(build func(at Site) Layer) (graph.Tensor, graph.Tensor) {
+			g := graph.New(graph.Float64, 3)
+			g.Kernels = kernels
+			at := newSite(g, shapes[0])
+			at.Mask = NewMask(at.Sub("own"), at.Dims, All{})
+			x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
+			y := build(at).Forward(x)
+			p, err := graph.Compile(y.Mul(g.Root().Value("delta", graph.Normal(1), at.Batch*at.Context, at.Embd)).SumAll(), x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			return p.Value().Clone(), p.Grad(x).Clone()
+		}
+		want, dwant := run(func(at Site) Layer { return NewCausalSelfAttention(at) })
+		got, dgot := run(func(at Site) Layer {
+			l := NewLinformer(at, at.Context)
+			for _, e := range []graph.Expr{l.E, l.F} {
+				for i := range e.Tensor().Len() {
+					e.Tensor().Set(i, map[bool]float64{true: 1}[i%(at.Context+1) == 0])
+				}
+			}
+			return l
+		})
+		if a, b := distance(got, want, 0), distance(dgot, dwant, 0); !(a <= 1e-12 && b <= 1e-12) {
+			t.Errorf("kernels %t: distance %.1e, of the gradients %.1e, want ≤ 1e-12", kernels, a, b)
+		}
+	}
+}
+
+// Linformer is not causal: another last token changes the first row.
+func TestI47NotCausal(t *testing.T) {
+	d := shapes[0]
+	g := graph.New(graph.Float64, 3)
+	at := newSite(g, d)
+	at.Mask = NewMask(at.Sub("own"), d, All{})
+	x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+	p, err := graph.Compile(NewLinformer(at, 2).Forward(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	before := p.Value().F64[0]
+	x.Tensor().F64[(d.Context-1)*d.Embd] += 10
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if now := p.Value().F64[0]; !(math.Abs(now-before) > 1e-9) {
+		t.Errorf("the first row went from %v to %v: it does not see the last token", before, now)
+	}
+}
+
+// Turning queries and keys turns unit vectors too: what rotary positions do to the weights of TaylorAttention depends on
+// distances alone. With tokens that are all alike, so does the result, which is then the value of any of them.
+func TestI46RotaryKeepsWeightsPositive(t *testing.T) {
+	d := Dims{Batch: 1, Context: 7, Embd: 6, Heads: 1, QK: 4, V: 3, Blocks: 1}
+	g := graph.New(graph.Float64, 3)
+	at := newSite(g, d)
+	at.Positions = at.Ints("positions", d.Context, d.Context, -1)
+	for i := range at.Positions.Ints() {
+		at.Positions.Ints()[i] = i
+	}
+	at.Rotary = NewRoPE(at.At("rope"), d.QK, 10000)
+	l := NewTaylorAttention(at)
+	x := g.Root().Value("x", graph.Normal(1), d.Context, d.Embd)
+	weights := func(from int) []float64 {
+		qkv := l.linear.packed(x).Reshape(d.Context, l.linear.heads.Width())
+		q, k := qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)
+		p, err := graph.Compile(taylor{at.Eps}.of(q, k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range x.Tensor().Len() {
+			x.Tensor().Set(i, float64(i%d.Embd)-2)
+		}
+		for i := range at.Positions.Ints() {
+			at.Positions.Ints()[i] = min(from+i, d.Context-1)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return p.Value().Clone().F64
+	}
+	w, turned := weights(0), false
+	for i := range d.Context {
+		for j := range d.Context {
+			got := w[i*d.Context+j]
+			if want := w[max(0, i-j)*d.Context+max(0, j-i)]; !(got >= 0) || !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("query %d, key %d: weight %v, want that of their distance, %v, and ≥ 0", i, j, got, want)
+			}
+			turned = turned || math.Abs(got-w[0]) > 1e-3
+		}
+	}
+	if !turned {
+		t.Error("all weights are the same")
+	}
+}

@@ -1,0 +1,101 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Linformer is multi-headed self-attention to k' mixtures of the T keys and of the T values of a sequence, so that the
+// weights are (T, k') and the cost is linear in T (Conti (19)):
+//
+//	head = softmax(q·(E·k)ᵀ/√dρ)·(F·v),  E, F (k', T)
+//
+// One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures take in every token of
+// the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: this is for encoders.
+// The parameters are those of CausalSelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with one head
+// (errata C7). Dropout acts on the weights and on the result.
+type Linformer struct {
+	QKV, Proj             Layer
+	E, F                  graph.Expr // (k', T)
+	heads                 graph.CrossHeads
+	none                  graph.Expr // a mask that hides nothing
+	weightDrop, residDrop *Dropout
+	scope                 graph.Scope
+}
+
+// NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed as
+// the method was published: then E[eᵀe] = 1. mixed is 1 … T.
+func NewLinformer(at Site, mixed int) *Linformer {
+	t := at.Context
+	switch causal, padded, ok := hides(at.Mask); {
+	case causal:
+		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so a causal mask cannot be kept", t)
+	case padded || !ok:
+		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so the mask %s cannot be kept", t, at.Mask)
+	}
+	if mixed < 1 || mixed > t {
+		at.Failf("linformer: %d mixed keys for a context of %d tokens, want 1 … %d", mixed, t, t)
+		mixed = 1
+	}
+	if at.Rotary != nil {
+		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so rotary positions lose their distances", t)
+	}
+	qk, v := at.Heads*at.QK, at.Heads*at.V
+	init := graph.Normal(1 / math.Sqrt(float64(mixed)))
+	return &Linformer{
+		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
+		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
+		E:          at.Sub("e").Param("weight", init, mixed, t),
+		F:          at.Sub("f").Param("weight", init, mixed, t),
+		heads:      graph.CrossHeads{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
+		none:       at.Value("none", graph.Const(0), t, mixed),
+		weightDrop: NewDropout(at.At("attn_dropout")),
+		residDrop:  NewDropout(at.At("resid_dropout")),
+		scope:      at.Scope,
+	}
+}
+
+// Forward lets every token look at the mixtures.
+func (l *Linformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+	h := l.heads
+	qkv := l.QKV.Forward(x).In(l.scope)
+	qk, v := h.Heads*h.QK, h.Heads*h.V
+	q := qkv.Cols(0, qk)                         // q           (B·T, H·dρ)
+	mixedK := l.mix(l.E, qkv.Cols(qk, 2*qk))     // K' = E·k    (B·k', H·dρ)
+	mixedV := l.mix(l.F, qkv.Cols(2*qk, 2*qk+v)) // V' = F·v    (B·k', H·dh)
+	return l.residDrop.Forward(l.Proj.Forward(l.attend(q, mixedK, mixedV)))
+}
+
+// mix is w·x of every sequence.
+func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → (B·k', c)
+	if y, ok := graph.MixTokens(w, x); ok {
+		return y
+	}
+	h := l.heads
+	cols := h.Heads * h.QK
+	if s := x.Shape(); len(s) == 2 {
+		cols = s[1]
+	}
+	columns := x.Reshape(h.Batch, h.Queries, cols).Transpose(0, 2, 1).Reshape(h.Batch*cols, h.Queries) // (B·c, T)
+	mixed := columns.MatMulT(w.In(l.scope))                                                            // (B·c, k')
+	return mixed.Reshape(h.Batch, cols, h.Keys).Transpose(0, 2, 1).Reshape(h.Batch*h.Keys, cols)
+}
+
+// attend is the heads themselves.
+func (l *Linformer) attend(q, k, v graph.Expr) graph.Expr { // → (B·T, H·dh)
+	h := l.heads
+	if y, ok := graph.CrossAttention(q, k.Join(v), l.none, h, l.weightDrop.P); ok {
+		return y
+	}
+	qs, ks, vs := l.split(q, h.Queries, h.QK), l.split(k, h.Keys, h.QK), l.split(v, h.Keys, h.V)
+	scaled := qs.MatMulT(ks).Scale(1 / math.Sqrt(float64(h.QK))) // q·K'ᵀ/√dρ         (B, H, T, k')
+	p := l.weightDrop.Forward(scaled.Softmax()).In(l.scope)      // P = softmax       (B, H, T, k')
+	out := p.MatMul(vs)                                          // P·V'              (B, H, T, dh)  Conti (19)
+	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
+}
+
+// split takes columns apart into heads.
+func (l *Linformer) split(x graph.Expr, tokens, size int) graph.Expr {
+	return x.Reshape(l.heads.Batch, tokens, l.heads.Heads, size).Transpose(0, 2, 1, 3)
+}

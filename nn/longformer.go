@@ -1,0 +1,146 @@
+package nn
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Longformer is attention in dilated windows with some global tokens, to which and from which attention goes by projections
+// of its own (Beltagy et al. 2020, section 3.1; Conti 2.1.1). For the pairs of a query and a key that the site's mask lets
+// meet, with the windows and the tokens G of a Dilated, head h has the score
+//
+//	s_ij = q^g_i·k^g_jᵀ/√dρ   where i ∈ G or j ∈ G
+//	s_ij = q_i·k_jᵀ/√dρ       where else they are in the window
+//	s_ij = −∞                 elsewhere
+//
+// plus the mask's bias if it has one; P = softmax of a row, once over both kinds; and
+//
+//	out_i = Σ_j P_ij·(v^g_j where i ∈ G or j ∈ G, else v_j)
+//
+// The heads side by side, times w_proj, plus b_proj. In a causal model a global token sees what came before it, and is
+// seen by what comes after. Dropout acts on the weights and on the result.
+type Longformer struct {
+	QKV, Global, Proj     Layer
+	heads                 graph.Heads
+	mask                  *LongformerMask
+	rotary                Rotary
+	weightDrop, residDrop *Dropout
+	scope                 graph.Scope
+}
+
+// NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask.
+func NewLongformer(at Site, mask *LongformerMask) *Longformer {
+	qk, v := at.Heads*at.QK, at.Heads*at.V
+	return &Longformer{
+		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
+		Global:     at.Affine(at.Sub("c_attn_global"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
+		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
+		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
+		mask:       mask,
+		rotary:     at.Rotary,
+		weightDrop: NewDropout(at.At("attn_dropout")),
+		residDrop:  NewDropout(at.At("resid_dropout")),
+		scope:      at.Scope,
+	}
+}
+
+// Forward lets the tokens of every sequence meet.
+func (l *Longformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+	heads := l.attend(l.packed(l.QKV, x), l.packed(l.Global, x))
+	return l.residDrop.Forward(l.Proj.Forward(heads))
+}
+
+func (l *Longformer) packed(affine Layer, x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
+	qkv := affine.Forward(x).In(l.scope)
+	if l.rotary == nil {
+		return qkv
+	}
+	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
+}
+
+// attend is the heads themselves. Every token is two keys, one behind the other: the one for the windows and the global
+// one. The mask hides one of them or both.
+func (l *Longformer) attend(near, global graph.Expr) graph.Expr { // 2·(B·T, H(2dρ+dh)) → (B·T, H·dh)
+	if y, ok := l.kernel(near, global); ok {
+		return y
+	}
+	h := l.heads
+	pairs := h.Batch * h.Heads * h.Context * h.Context
+	q, k, v := l.split(near)                                                             // q, k, v             (B, H, T, dρ or dh)
+	qg, kg, vg := l.split(global)                                                        // q^g, k^g, v^g
+	both := q.MatMulT(k).Reshape(pairs, 1).Join(qg.MatMulT(kg).Reshape(pairs, 1))        // [q·kᵀ, q^g·k^gᵀ]    (B·H·T·T, 2)
+	scaled := both.Reshape(h.Batch, h.Heads, h.Context, 2*h.Context).Scale(l.inverse())  // s                   (B, H, T, 2T)
+	p := l.weightDrop.Forward(scaled.Add(l.mask.expr.In(l.scope)).Softmax()).In(l.scope) // P                   (B, H, T, 2T)
+	half := func(i int) graph.Expr {
+		return p.Reshape(pairs, 2).Cols(i, i+1).Reshape(h.Batch, h.Heads, h.Context, h.Context)
+	}
+	out := half(0).MatMul(v).Add(half(1).MatMul(vg))                         // P·v + P^g·v^g       (B, H, T, dh)
+	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat              (B·T, H·dh)
+}
+
+func (l *Longformer) inverse() float64 { return 1 / math.Sqrt(float64(l.heads.QK)) }
+
+func (l *Longformer) split(qkv graph.Expr) (q, k, v graph.Expr) {
+	h := l.heads
+	part := func(from, size int) graph.Expr {
+		return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
+	}
+	return part(0, h.QK), part(h.Heads*h.QK, h.QK), part(2*h.Heads*h.QK, h.V)
+}
+
+// kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] in turn, so that each product has one of
+// its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
+func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
+	h := l.heads
+	both := near.Join(global)
+	q, ok := graph.Arrange(both, l.queries())
+	if !ok {
+		return y, false
+	}
+	q, _ = graph.Times(q, math.Sqrt2)
+	kv, _ := graph.Arrange(both, l.keys())
+	width := h.Heads * (2*h.QK + h.V)
+	return graph.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, graph.CrossHeads{
+		Batch: h.Batch, Queries: h.Context, Keys: 2 * h.Context, Heads: h.Heads, QK: 2 * h.QK, V: h.V,
+	}, l.weightDrop.P)
+}
+
+// queries are the columns of [q, q^g], head by head, in two packed projections side by side.
+func (l *Longformer) queries() (order []int) {
+	h := l.heads
+	for j := range h.Heads {
+		order = append(order, span(j*h.QK, h.QK)...)
+		order = append(order, span(h.Width()+j*h.QK, h.QK)...)
+	}
+	return order
+}
+
+// keys are those of [k, 0] head by head with v behind them, and of [0, k^g] with v^g.
+func (l *Longformer) keys() (order []int) {
+	h := l.heads
+	nothing := slices.Repeat([]int{-1}, h.QK)
+	for side := range 2 {
+		from := side * h.Width()
+		for j := range h.Heads {
+			k := span(from+(h.Heads+j)*h.QK, h.QK)
+			if side == 0 {
+				order = slices.Concat(order, k, nothing)
+			} else {
+				order = slices.Concat(order, nothing, k)
+			}
+		}
+		order = append(order, span(from+2*h.Heads*h.QK, h.Heads*h.V)...)
+	}
+	return order
+}
+
+// span is from, from+1, … of n columns.
+func span(from, n int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = from + i
+	}
+	return s
+}

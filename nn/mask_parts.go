@@ -1,0 +1,35 @@
+package nn
+
+import "fmt"
+
+// hides says whether m hides the future and padding; not ok if it is none or hides anything else.
+func hides(m *Mask) (causal, padded, ok bool) {
+	if m == nil {
+		return false, false, false
+	}
+	return parts(m.see)
+}
+
+func parts(see Visibility) (causal, padded, ok bool) {
+	switch v := see.(type) {
+	case Causal:
+		return true, false, true
+	case Padding:
+		return false, true, true
+	case All:
+		ok = true
+		for _, e := range v {
+			c, p, o := parts(e)
+			causal, padded, ok = causal || c, padded || p, ok && o
+		}
+	}
+	return causal, padded, ok
+}
+
+// String names what the mask is made of.
+func (m *Mask) String() string {
+	if m == nil {
+		return "nil"
+	}
+	return fmt.Sprintf("%T%+v", m.see, m.see)
+}

@@ -1,0 +1,357 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// dilations are 1, 2, 1, 2 …, as far as the context allows.
+func dilations(d Dims) []int {
+	out := make([]int, d.Heads)
+	for h := range out {
+		out[h] = min(d.Context, 1+h%2)
+	}
+	return out
+}
+
+func dilatedTest(d Dims) Dilated {
+	return Dilated{Width: 4, Dilation: dilations(d), Global: []int{d.Context / 3}}
+}
+
+func biased(see func(Dims) Visibility) func(at Site, x graph.Expr) graph.Expr {
+	return func(at Site, x graph.Expr) graph.Expr {
+		at.Mask = NewBiasedMask(at.Sub("other"), at.Dims, see(at.Dims), NewALiBi(at.Heads))
+		return NewCausalSelfAttention(at).Forward(x)
+	}
+}
+
+func longformerTest(see func(Dims) Visibility, dropout float64) func(at Site, x graph.Expr) graph.Expr {
+	return func(at Site, x graph.Expr) graph.Expr {
+		at.Dropout = dropout
+		mask := NewMask(at.Sub("other"), at.Dims, see(at.Dims))
+		return NewLongformer(at, NewLongformerMask(at.Scope, mask, dilatedTest(at.Dims))).Forward(x)
+	}
+}
+
+func causalTest(Dims) Visibility { return Causal{} }
+
+var maskLayerCases = []layerCase{
+	{"attention in a dilated window per head", "CausalSelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} })},
+	{"attention per head with padding", "CausalSelfAttention", masked(func(d Dims) Visibility { return All{Padding{lengths(d)}, dilatedTest(d)} })},
+	{"attention in BigBird's graph", "CausalSelfAttention", masked(func(d Dims) Visibility {
+		return All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: min(2, d.Context), Seed: 3}}
+	})},
+	{"attention with linear biases", "CausalSelfAttention", biased(causalTest)},
+	{"attention with linear biases and padding", "CausalSelfAttention", biased(func(d Dims) Visibility { return Padding{lengths(d)} })},
+	{"longformer", "Longformer", longformerTest(causalTest, 0)},
+	{"longformer without a causal mask, with dropout", "Longformer", longformerTest(func(d Dims) Visibility { return Padding{lengths(d)} }, 0.3)},
+	{"unprojected attention", "Unprojected", func(at Site, x graph.Expr) graph.Expr {
+		if at.Embd%at.Heads != 0 {
+			at.Heads = 1
+		}
+		return NewUnprojected(at).Forward(x)
+	}},
+	{"unprojected attention with dropout and linear biases", "Unprojected", func(at Site, x graph.Expr) graph.Expr {
+		at.Dropout = 0.3
+		at.Mask = NewBiasedMask(at.Sub("other"), at.Dims, Causal{}, NewALiBi(at.Heads))
+		return NewUnprojected(at).Forward(x)
+	}},
+	{"unprojected cross-attention", "UnprojectedCross", func(at Site, x graph.Expr) graph.Expr {
+		keys := at.Context + 3
+		z := at.Param("z", graph.Normal(1), at.Batch*keys, at.Embd)
+		m := NewMemory(at.Sub("memory"), z, at.Batch, at.Context, keys, lengths(at.Dims))
+		return NewUnprojectedCross(at, m).Forward(x)
+	}},
+	{"learned positions", "LearnedPositions", func(at Site, x graph.Expr) graph.Expr {
+		return NewLearnedPositions(positioned(at, at.Context, 0).At("wpe")).Forward(x)
+	}},
+	{"sinusoidal positions", "Sinusoidal", func(at Site, x graph.Expr) graph.Expr {
+		at = positioned(at, at.Context, 0)
+		if at.Embd%2 != 0 { // one feature more
+			at.Embd++
+			x = x.Join(at.Param("more", graph.Normal(1), at.Batch*at.Context, 1))
+		}
+		return NewSinusoidal(at, 100).Forward(x)
+	}},
+}
+
+// meet lists who sees whom: a matrix of 0 and 1 for every head, one behind the other.
+func meet(t *testing.T, d Dims, see Visibility) []int {
+	t.Helper()
+	m := NewMask(graph.New(graph.Float64, 1).Root(), d, see)
+	if err := m.Expr.Graph().Err(); err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, v := range m.Expr.Tensor().F64 {
+		out = append(out, 1+int(max(v, -1)))
+	}
+	return out
+}
+
+// TestI12Masks: a window of width 1 is the identity, one of width n the causal mask, and the future is hidden (errata D8).
+func TestI12Masks(t *testing.T) {
+	d := Dims{Batch: 1, Context: 9, Heads: 2}
+	for name, c := range map[string]struct{ see, want Visibility }{
+		"w = 1": {Window{1}, All{Causal{}, Dilated{Width: 1, Dilation: []int{1, 1}}}},
+		"w = n": {Window{9}, Causal{}},
+		"w > n": {Window{100}, Causal{}},
+	} {
+		got, want := meet(t, d, c.see), meet(t, d, c.want)
+		if !slices.Equal(got, want[:len(got)]) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	for i, v := range meet(t, d, Window{1}) {
+		if want := i/9 == i%9; (v == 1) != want {
+			t.Errorf("w = 1: entry %d is %d", i, v)
+		}
+	}
+}
+
+// TestI13BigBirdEdges: at most n(w + r) + 2gn pairs meet, exactly r more keys than near and global ones where there are so
+// many, within what the rest of the mask shows.
+func TestI13BigBirdEdges(t *testing.T) {
+	for _, random := range []int{0, 1, 3, 8} {
+		for name, rest := range map[string]All{"": {}, "causal": {Causal{}}, "window": {Window{20}}} {
+			d := Dims{Batch: 1, Context: 60, Heads: 1}
+			const n, w, g = 60, 5, 2
+			v := BigBird{Width: w, Global: []int{0, 30}, Random: random, Seed: 7}
+			got := meet(t, d, append(All{v}, rest...))
+			if edges := sum(got); edges > n*(w+random)+2*g*n {
+				t.Errorf("%s: %d edges, want at most %d", name, edges, n*(w+random)+2*g*n)
+			}
+			for i := range n {
+				near, visible, seen := 0, 0, 0
+				for j := range n {
+					seen += got[i*n+j]
+					if rest.Visible(0, i, j) {
+						visible++
+						if v.Visible(0, i, j) {
+							near++
+						}
+					} else if got[i*n+j] == 1 {
+						t.Errorf("%s: %d sees %d", name, i, j)
+					}
+				}
+				if want := min(visible, near+random); seen != want {
+					t.Errorf("%s, %d random: query %d sees %d keys, want %d", name, random, i, seen, want)
+				}
+			}
+		}
+	}
+}
+
+// TestI13BigBirdIsReproducible: the seed decides, and a shorter context draws the same keys under a causal mask, so that a
+// decoder sees what training has seen.
+func TestI13BigBirdIsReproducible(t *testing.T) {
+	see := func(n int, seed uint64) []int {
+		return meet(t, Dims{Batch: 1, Context: n, Heads: 1}, All{Causal{}, BigBird{Width: 3, Random: 3, Seed: seed}})
+	}
+	long, again, other, short := see(50, 1), see(50, 1), see(50, 2), see(20, 1)
+	if !slices.Equal(long, again) || slices.Equal(long, other) {
+		t.Error("the keys are not those of the seed")
+	}
+	for i := range 20 {
+		if !slices.Equal(long[i*50:i*50+20], short[i*20:(i+1)*20]) {
+			t.Errorf("query %d: %v in 50 tokens, %v in 20", i, long[i*50:i*50+20], short[i*20:(i+1)*20])
+		}
+	}
+}
+
+// TestI13FullGraph: with enough width, or everybody global, all see all: the dense layer.
+func TestI13FullGraph(t *testing.T) {
+	d := Dims{Batch: 1, Context: 7, Heads: 2}
+	everybody := span(0, 7)
+	for _, see := range []Visibility{
+		BigBird{Width: 13}, BigBird{Width: 1, Global: everybody}, BigBird{Width: 1, Random: 7},
+		Dilated{Width: 13, Dilation: []int{1, 1}}, Dilated{Width: 1, Dilation: []int{1, 3}, Global: everybody},
+	} {
+		if got := meet(t, d, see); sum(got) != len(got) {
+			t.Errorf("%+v: %v", see, got)
+		}
+	}
+}
+
+// TestI13Span: through L layers of even width w and dilation δ a token reaches tokens that are Lδw + 1 apart at most,
+// counting both ends, and among them only every δ-th (errata C13). L=3, w=4, δ=2: a span of 25 with 13 positions.
+func TestI13Span(t *testing.T) {
+	const n, layers, width, dilation = 61, 3, 4, 2
+	see := meet(t, Dims{Batch: 1, Context: n, Heads: 1}, Dilated{Width: width, Dilation: []int{dilation}})
+	reached := map[int]bool{n / 2: true}
+	for range layers {
+		next := map[int]bool{}
+		for i := range reached {
+			for j := range n {
+				if see[i*n+j] == 1 {
+					next[j] = true
+				}
+			}
+		}
+		reached = next
+	}
+	first, last := n, 0
+	for j := range reached {
+		first, last = min(first, j), max(last, j)
+	}
+	if got := last - first + 1; got != layers*dilation*width+1 || len(reached) != layers*width+1 {
+		t.Errorf("a span of %d with %d positions, want %d and %d", got, len(reached), layers*dilation*width+1, layers*width+1)
+	}
+}
+
+// TestI07Slopes: a power of two gives a geometric sequence that ends at 2⁻⁸; else the published interpolation.
+func TestI07Slopes(t *testing.T) {
+	if got, want := NewALiBi(8).Slopes, []float64{1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := NewALiBi(6).Slopes, []float64{1. / 4, 1. / 16, 1. / 64, 1. / 256, 1. / 2, 1. / 8}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for heads := 1; heads < 40; heads++ {
+		m := NewALiBi(heads).Slopes
+		sorted := slices.Sorted(slices.Values(m))
+		if len(m) != heads || len(slices.Compact(sorted)) != heads || !(sorted[0] > 0) || !(sorted[heads-1] < 1) {
+			t.Errorf("%d heads: %v", heads, m)
+		}
+	}
+}
+
+// TestI07CausalBiasIsThatOfTheKey: under a causal mask −m(i − j) and +mj give the same output, and the last key without a
+// distance costs nothing.
+func TestI07CausalBiasIsThatOfTheKey(t *testing.T) {
+	d := shapes[0]
+	for _, kernels := range []bool{false, true} {
+		run := func(bias Bias) graph.Tensor {
+			g := graph.New(graph.Float64, 3)
+			g.Kernels = kernels
+			at := newSite(g, d)
+			at.Mask = NewBiasedMask(at.Sub("other"), d, Causal{}, bias)
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			return output(t, NewCausalSelfAttention(at).Forward(x))
+		}
+		far, keys, none := run(NewALiBi(d.Heads)), run(keyBias{NewALiBi(d.Heads)}), run(nil)
+		if e := distance(far, keys, 0); !(e <= 1e-12) {
+			t.Errorf("distance %.2g", e)
+		}
+		if e := distance(far, none, 0); !(e > 1e-3) {
+			t.Errorf("the bias makes a difference of %.2g only", e)
+		}
+	}
+}
+
+// keyBias is +m_h·j.
+type keyBias struct{ ALiBi }
+
+func (k keyBias) Bias(head, _, j int) float64 { return k.Slopes[head] * float64(j) }
+
+// TestI12Causality: another token leaves what came before it as it is, bit for bit, also where heads differ, keys are drawn,
+// and tokens are global.
+func TestI12Causality(t *testing.T) {
+	d := Dims{Batch: 2, Context: 12, Embd: 6, Heads: 2, QK: 3, V: 5, Inner: 4, Blocks: 1}
+	causalDilated := func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} }
+	bird := func(Dims) Visibility { return All{BigBird{Width: 3, Global: []int{5}, Random: 2}, Causal{}} }
+	for name, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
+		"dilated": masked(causalDilated), "bigbird": masked(bird), "alibi": biased(causalTest), "longformer": longformerTest(causalTest, 0),
+		"unprojected": func(at Site, x graph.Expr) graph.Expr { return NewUnprojected(at).Forward(x) },
+	} {
+		for _, kernels := range []bool{false, true} {
+			g := graph.New(graph.Float32, 3)
+			g.Kernels = kernels
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			y := build(newSite(g, d), x)
+			before := output(t, y)
+			const token = 7
+			for j := range d.Embd {
+				x.Tensor().Set(token*d.Embd+j, 3)
+			}
+			after := output(t, y)
+			for i := range before.Len() {
+				row := i / d.Embd
+				if row < token && math.Float64bits(before.At(i)) != math.Float64bits(after.At(i)) {
+					t.Fatalf("%s, kernels %t: entry %d of token %d has changed", name, kernels, i%d.Embd, row)
+				}
+			}
+			if slices.Equal(before.F32[token*d.Embd:(token+1)*d.Embd], after.F32[token*d.Embd:(token+1)*d.Embd]) {
+				t.Errorf("%s, kernels %t: the token itself is as before", name, kernels)
+			}
+		}
+	}
+}
+
+// TestMaskErrorsPerHead: sizes that do not fit.
+func TestMaskErrorsPerHead(t *testing.T) {
+	d := Dims{Batch: 2, Context: 4, Heads: 3}
+	for _, c := range []struct {
+		see  Visibility
+		bias Bias
+		want string
+	}{
+		{Dilated{Width: 0, Dilation: []int{1, 1, 1}}, nil, "h.0: a window of 0 tokens: at least 1, the token itself, is needed"},
+		{Dilated{Width: 3, Dilation: []int{1, 1}}, nil, "h.0: 2 dilations for 3 heads"},
+		{Dilated{Width: 3, Dilation: []int{1, 0, 1}}, nil, "h.0: head 1 has dilation 0, not in 1 … 4"},
+		{Dilated{Width: 3, Dilation: []int{1, 1, 5}}, nil, "h.0: head 2 has dilation 5, not in 1 … 4"},
+		{Dilated{Width: 3, Dilation: []int{1, 1, 1}, Global: []int{4}}, nil, "h.0: global token 4 is not in 0 … 3"},
+		{BigBird{Width: -1}, nil, "h.0: a window of -1 tokens: at least 1, the token itself, is needed"},
+		{BigBird{Width: 3, Global: []int{0, -1}}, nil, "h.0: global token -1 is not in 0 … 3"},
+		{All{BigBird{Width: 3, Random: -1}}, nil, "h.0: -1 random keys, not in 0 … 4"},
+		{BigBird{Width: 3, Random: 5}, nil, "h.0: 5 random keys, not in 0 … 4"},
+		{All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil, "h.0: query 0 of sequence 0 sees no key in head 1"},
+		{Causal{}, NewALiBi(2), "h.0: slopes for 2 heads, there are 3"},
+	} {
+		g := graph.New(graph.Float64, 1)
+		NewBiasedMask(g.Root().Sub("h.0"), d, c.see, c.bias)
+		if err := g.Err(); err == nil || err.Error() != c.want {
+			t.Errorf("%T %+v: got %v, want %s", c.see, c.see, err, c.want)
+		}
+	}
+}
+
+// odd lets head 1 see nothing but odd keys.
+type odd struct{}
+
+func (odd) Visible(b, i, j int) bool         { return true }
+func (odd) VisibleTo(head, _, _, j int) bool { return head != 1 || j%2 == 1 }
+
+// TestPositionErrors: what cannot be built says so.
+func TestPositionErrors(t *testing.T) {
+	d := Dims{Batch: 2, Context: 3, Embd: 7, Heads: 2, QK: 2, V: 2}
+	for want, build := range map[string]func(at Site){
+		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":      func(at Site) { NewSinusoidal(at, 1e4) },
+		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":   func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
+		"h.0.pos: no positions: the site has to say where the 6 tokens stand": func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
+		"h.0.pos: 2 heads do not divide 7 features":                           func(at Site) { NewUnprojected(at) },
+		"h.0.pos: the mask that it is to keep to could not be made":           func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
+		"h.0.pos: 1 dilations for 2 heads":                                    func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
+		"h.0.pos: query 0 of sequence 0 sees no key in head 0":                func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
+	} {
+		g := graph.New(graph.Float64, 1)
+		at := positioned(newSite(g, d), d.Context, 0)
+		build(at.At("pos"))
+		if err := g.Err(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// blind is a mask under which nobody sees himself.
+func blind(at Site) *Mask { return NewMask(at.Sub("blind"), at.Dims, notSelf{}) }
+
+type notSelf struct{}
+
+func (notSelf) Visible(_, i, j int) bool { return i != j }
+
+// BenchmarkMask is what it costs to make one for 2048 tokens.
+func BenchmarkMask(b *testing.B) {
+	d := Dims{Batch: 1, Context: 2048, Heads: 4}
+	for _, see := range []Visibility{Causal{}, All{Causal{}, BigBird{Width: 65, Global: []int{0}, Random: 3}}, All{Causal{}, Dilated{Width: 65, Dilation: []int{1, 1, 2, 2}, Global: []int{0}}}} {
+		b.Run(fmt.Sprintf("%T", see), func(b *testing.B) {
+			for b.Loop() {
+				NewMask(graph.New(graph.Float32, 1).Root(), d, see)
+			}
+		})
+	}
+}

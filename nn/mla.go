@@ -1,0 +1,105 @@
+package nn
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are made of one narrow latent
+// L = x·w↓ of the token, and the latent is all that decoding has to keep.
+//
+//	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
+//	q_h = x·w_q,h,  k_h = L·w↑_k,h,  v_h = L·w↑_v,h
+//
+// The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). Inside there are no biases,
+// because they would add nothing: a key's cancels in the softmax, a value's comes out as one more bias of c_proj, and the
+// latent's is either. Dropout and the mask are those of CausalSelfAttention.
+type MLA struct {
+	Query, Down, UpK, UpV Layer
+	heads                 *CausalSelfAttention // from packed queries, keys and values on
+	cache                 *graph.LatentCache
+	scope                 graph.Scope
+}
+
+// NewMLA declares c_q (d, H·dρ), c_kv_down (d, dc), c_k_up (dc, H·dρ), c_v_up (dc, H·dh) and c_proj (H·dh, d) for a latent
+// of dc features. The ways up start at N(0, 1/dc), so that keys and values begin as large as without a latent.
+func NewMLA(at Site, latent int) *MLA {
+	checkLatent(at, "latent", latent)
+	if at.Rotary != nil {
+		at.Failf("rotary positions turn keys, and what turns cannot be absorbed: %d features of its own are needed for it, as in MLARoPE", at.QK)
+	}
+	sizes := graph.LatentHeads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent}
+	return &MLA{
+		Query: inner(at, "c_q", at.Embd, at.Heads*at.QK, 0.02),
+		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
+		UpK:   inner(at, "c_k_up", latent, at.Heads*at.QK, up(latent)),
+		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
+		heads: latentHeads(at, at.QK),
+		cache: latentCache(at, sizes),
+		scope: at.Scope,
+	}
+}
+
+// Forward makes keys and values of the latents, which is cheaper than to absorb where every token asks.
+func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+	q := l.Query.Forward(x).In(l.scope)               // q = x·w_q     (B·T, H·dρ)        (38)
+	latent := l.Down.Forward(x)                       // L = x·w↓      (B·T, dc)          (37)
+	k := l.UpK.Forward(latent)                        // k = L·w↑_k    (B·T, H·dρ)        (38)
+	v := l.UpV.Forward(latent)                        // v = L·w↑_v    (B·T, H·dh)        (38)
+	heads := l.heads.attend(q.Join(k, v).In(l.scope)) // ρ_h·v_h       (B·T, H·dh)        (57)
+	return l.heads.project(heads)                     // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
+}
+
+// Step attends from the newest tokens to the latents of all tokens so far, which it has kept: dc numbers a token in place
+// of H(dρ+dh). The way up to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the values
+// comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are kept, not queries as in (42), and the products of
+// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6).
+func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
+	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
+	return l.heads.project(graph.CachedLatentAttention(q, latent, up[0], up[1], l.heads.mask.Expr, at, l.cache))
+}
+
+// inner is a matrix without bias.
+func inner(at Site, name string, in, out int, std float64) Layer {
+	return at.Affine(at.Sub("%s", name), in, []int{out}, false, graph.Normal(std))
+}
+
+// up is the standard deviation that keeps what comes out of a matrix as large as the latent that goes in.
+func up(latent int) float64 { return 1 / math.Sqrt(float64(latent)) }
+
+func checkLatent(at Site, name string, n int) {
+	if n < 1 {
+		at.Failf("%s %d: at least 1 feature is needed, fewer than %d make sense", name, n, at.Embd)
+	}
+}
+
+// latentHeads is attention from packed queries, keys and values on.
+func latentHeads(at Site, qk int) *CausalSelfAttention {
+	return &CausalSelfAttention{
+		Proj:       at.Affine(at.Sub("c_proj"), at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at)),
+		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: qk, V: at.V},
+		mask:       at.Mask,
+		weightDrop: NewDropout(at.At("attn_dropout")),
+		residDrop:  NewDropout(at.At("resid_dropout")),
+		scope:      at.Scope,
+	}
+}
+
+func latentCache(at Site, sizes graph.LatentHeads) *graph.LatentCache {
+	return cacheAt(at.Caches, at.Path(), func() *graph.LatentCache { return graph.NewLatentCache(sizes) })
+}
+
+// matrix is what a linear layer without bias multiplies with, its adapter added.
+func matrix(s graph.Scope, l Layer) graph.Expr {
+	switch l := l.(type) {
+	case *Linear:
+		return l.Weight.In(s)
+	case *LoRA:
+		a := l.Adapters[0] // of the only block of columns
+		return l.Base.Weight.In(s).Add(a.Down.MatMul(a.Up).Scale(l.Scale))
+	}
+	s.Failf("%T: only a Linear or a LoRA can be absorbed", l)
+	return graph.Expr{}
+}

@@ -1,0 +1,151 @@
+package nn
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+var normLayerCases = []layerCase{
+	{"layer norm with ε beside σ", "LayerNormSigma", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1 // large enough to be seen
+		return NewLayerNormSigma(at).Forward(x)
+	}},
+	{"layer norm with ε beside σ, without bias", "LayerNormSigma", func(at Site, x graph.Expr) graph.Expr {
+		at.Bias = false
+		return NewLayerNormSigma(at).Forward(x)
+	}},
+	{"plain layer norm", "LayerNormPlain", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1
+		return NewLayerNormPlain(at).Forward(x)
+	}},
+	{"block of plain norms", "LayerNormPlain Block", func(at Site, x graph.Expr) graph.Expr {
+		at.Norm = func(at Site) Layer { return NewLayerNormPlain(at) }
+		return NewBlock(at, causal).Forward(x)
+	}},
+}
+
+// norms are the three by name, with a gain of 1 and a shift of 0 where there are any.
+func norms() map[string]func(at Site) Layer {
+	return map[string]func(at Site) Layer{
+		"inside": func(at Site) Layer { return NewLayerNorm(at) },
+		"beside": func(at Site) Layer { return NewLayerNormSigma(at) },
+		"plain":  func(at Site) Layer { return NewLayerNormPlain(at) },
+	}
+}
+
+// normOf is what a norm makes of rows of 8, and the gradient of Σ y∘Δ by them.
+func normOf(t *testing.T, make func(at Site) Layer, eps float64, kernels bool, x, delta []float64) (y, dx []float64) {
+	t.Helper()
+	g := graph.New(graph.Float64, 1)
+	g.Kernels = kernels
+	d := Dims{Batch: 1, Context: len(x) / 8, Embd: 8}
+	in, out := g.Root().Value("x", graph.Const(0), d.Context, d.Embd), g.Root().Value("delta", graph.Const(0), d.Context, d.Embd)
+	copy(in.Tensor().F64, x)
+	copy(out.Tensor().F64, delta)
+	result := make(Site{Scope: g.Root().Sub("ln"), Dims: d, Eps: eps}).Forward(in)
+	forward, err := graph.Compile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forward.Run(); err != nil {
+		t.Fatal(err)
+	}
+	y = forward.Value().Floats()
+	p, err := graph.Compile(result.Mul(out).SumAll(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return y, p.Grad(in).Floats()
+}
+
+// wave is some numbers without a pattern.
+func wave(n int, frequency float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = 3*math.Sin(frequency*float64(i)) + 0.5
+	}
+	return x
+}
+
+// A token of equal features is 0 after every norm. Its gradient is finite where ε is inside the root, and NaN where it
+// stands beside (errata C3), or where there is none (errata S7): in that row alone, and nothing panics.
+func TestI21ConstantRow(t *testing.T) {
+	x, delta := wave(24, 1.7), wave(24, 0.9)
+	for j := range 8 {
+		x[8+j] = 2
+	}
+	for name, c := range map[string]struct {
+		norm string
+		eps  float64
+		nan  bool
+	}{
+		"inside": {"inside", 1e-5, false}, "beside": {"beside", 1e-5, true}, "plain": {"plain", 1e-5, false},
+	} {
+		for _, kernels := range []bool{false, true} {
+			y, dx := normOf(t, norms()[c.norm], c.eps, kernels, x, delta)
+			for i := range x {
+				row := i / 8
+				if row == 1 && y[i] != 0 {
+					t.Errorf("%s, kernels %t: y of the constant row is %v", name, kernels, y[i])
+				}
+				if got, want := math.IsNaN(dx[i]), c.nan && row == 1; got != want {
+					t.Errorf("%s, kernels %t: row %d of the gradient is %v, want NaN: %t", name, kernels, row, dx[i], want)
+				}
+			}
+		}
+	}
+	for _, kernels := range []bool{false, true} {
+		if y, _ := normOf(t, norms()["plain"], 0, kernels, x, delta); !math.IsNaN(y[9]) {
+			t.Errorf("without ε, kernels %t: y of the constant row is %v, want NaN", kernels, y[9])
+		}
+	}
+}
+
+// LN(ax + b) = LN(x) for a > 0, if there is no ε.
+func TestI20I21I22ShiftAndScale(t *testing.T) {
+	x, delta := wave(24, 1.7), wave(24, 0.9)
+	moved := make([]float64, len(x))
+	for i, v := range x {
+		moved[i] = 5*v - 7
+	}
+	for name, norm := range norms() {
+		for _, kernels := range []bool{false, true} {
+			y, _ := normOf(t, norm, 0, kernels, x, delta)
+			again, _ := normOf(t, norm, 0, kernels, moved, delta)
+			for i := range y {
+				if !(math.Abs(y[i]-again[i]) <= 1e-12) {
+					t.Fatalf("%s, kernels %t: entry %d is %v, of 5x − 7 %v", name, kernels, i, y[i], again[i])
+				}
+			}
+		}
+	}
+}
+
+// Without affine is the same as a gain of 1 and no shift, to the bit.
+func TestI22IsLayerNormWithoutAffine(t *testing.T) {
+	x, delta := wave(24, 1.7), wave(24, 0.9)
+	want, wantDX := normOf(t, norms()["inside"], 1e-3, true, x, delta)
+	got, gotDX := normOf(t, norms()["plain"], 1e-3, true, x, delta)
+	for i := range want {
+		if got[i] != want[i] || gotDX[i] != wantDX[i] {
+			t.Fatalf("entry %d: %v and %v, want %v and %v", i, got[i], gotDX[i], want[i], wantDX[i])
+		}
+	}
+}
+
+func TestNormOfAnotherWidth(t *testing.T) {
+	for _, norm := range []func(at Site) Layer{norms()["inside"], norms()["beside"]} {
+		g := graph.New(graph.Float32, 1)
+		x := g.Root().Value("x", graph.Const(1), 2, 7)
+		_, err := graph.Compile(norm(Site{Scope: g.Root().Sub("h.0.ln_1"), Dims: Dims{Embd: 8}, Bias: true}).Forward(x))
+		if err == nil || !strings.Contains(err.Error(), "h.0.ln_1") || !strings.Contains(err.Error(), "8 gains for 7 features") {
+			t.Errorf("got error %v, want one that names the layer and both widths", err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// LearnedPositions adds a row of its table for where a token stands (2):
+//
+//	y_i = x_i + w[position of i],  w (T, d)
+//
+// The gradient of a row is the sum of Δ over the sequences; rows of positions that do not occur get 0 (errata D11).
+type LearnedPositions struct {
+	Weight    graph.Expr
+	positions graph.Expr
+	scope     graph.Scope
+}
+
+// NewLearnedPositions declares weight (Context, d), drawn from N(0, 0.02²), as wpe.weight at a site named wpe. The site's
+// Positions say where tokens stand.
+func NewLearnedPositions(at Site) *LearnedPositions {
+	checkPositions(at)
+	return &LearnedPositions{at.Param("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
+}
+
+func checkPositions(at Site) {
+	if at.Positions.Graph() == nil {
+		at.Failf("no positions: the site has to say where the %d tokens stand", at.Batch*at.Context)
+	}
+}
+
+// Forward is x + w[positions].
+func (l *LearnedPositions) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+	x = x.In(l.scope)
+	if y, ok := graph.AddRows(x, l.Weight, l.positions, 1); ok {
+		return y
+	}
+	return x.Add(l.Weight.In(l.scope).Rows(l.positions))
+}
+
+// Sinusoidal adds waves to embeddings that it makes larger first (Conti (1), (2); Vaswani et al. 2017):
+//
+//	y_i = √d·x_i + P[t],  t where token i stands
+//	P[t, 2k] = sin ω_k·t,  P[t, 2k+1] = cos ω_k·t,  ω_k = N^(−2k/d),  k = 0 … d/2 − 1
+//
+// There is nothing to learn. A shift by s is a rotation of every pair, by ω_k·s; ‖P[t]‖² = d/2, and the product of two rows
+// depends on their distance alone. Conti's complex form divides by ω_k and has i for two things, and the vector beside it
+// counts the frequencies up to d (errata C4).
+type Sinusoidal struct {
+	P         graph.Expr // (T, d)
+	positions graph.Expr
+	scale     float64
+	scope     graph.Scope
+}
+
+// NewSinusoidal declares the value s.waves (Context, d) with base N, usually 10000. It is an error if d is odd: a sine
+// would lack its cosine.
+func NewSinusoidal(at Site, base float64) *Sinusoidal {
+	d := at.Embd
+	checkPositions(at)
+	switch {
+	case d%2 != 0:
+		at.Failf("%d features: waves come in pairs, so %d or %d are needed", d, d-1, d+1)
+	case !(base > 0) || math.IsInf(base, 1):
+		at.Failf("base %g: a number greater than 0 is needed, such as 10000", base)
+	}
+	waves := at.Value("waves", func(i int, _ *rand.Rand) float64 {
+		t, j := i/d, i%d
+		phase := float64(t) * math.Pow(base, -float64(j-j%2)/float64(d)) // ω_k·t
+		if j%2 == 0 {
+			return math.Sin(phase)
+		}
+		return math.Cos(phase)
+	}, at.Context, d)
+	return &Sinusoidal{waves, at.Positions, math.Sqrt(float64(d)), at.Scope}
+}
+
+// Forward is √d·x + P[positions].
+func (l *Sinusoidal) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+	x = x.In(l.scope)
+	if y, ok := graph.AddRows(x, l.P, l.positions, l.scale); ok {
+		return y
+	}
+	return x.Scale(l.scale).Add(l.P.In(l.scope).Rows(l.positions))
+}

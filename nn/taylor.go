@@ -1,0 +1,37 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// TaylorAttention is linear attention by the first two terms of e^(q·k) ≈ 1 + q·k, of unit vectors, so that no weight is
+// negative (Conti 2.1.2):
+//
+//	o_i = (Σ_j v_j + q̂_i·Σ_j k̂_jᵀ·v_j) / (n + q̂_i·Σ_j k̂_j),  q̂ = q/√(‖q‖² + ε),  k̂ = k/√(‖k‖² + ε)
+//
+// That is LinearAttention with φ(x) = [1, x̂], sums, masks, decoding and all; with a causal mask the sums go to j ≤ i, and
+// i stands in place of n. Conti prints two displays with sums in the wrong places (errata C5), and has no ε: it is the
+// site's, and makes a row of zeros look at all keys alike where 0/0 would be NaN. The lengths of queries and keys do not
+// matter, nor does √dρ: this is not an approximation of CausalSelfAttention with the same parameters. A Rotary keeps
+// lengths, so queries and keys may be turned: a weight depends on their distance then.
+type TaylorAttention struct{ linear *LinearAttention }
+
+// NewTaylorAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
+func NewTaylorAttention(at Site) *TaylorAttention {
+	return &TaylorAttention{newLinearAttention(at, taylor{at.Eps})}
+}
+
+// Forward lets the tokens of every sequence meet.
+func (l *TaylorAttention) Forward(x graph.Expr) graph.Expr { return l.linear.Forward(x) } // (B·T, d) → (B·T, d)
+
+// Step is that of LinearAttention.
+func (l *TaylorAttention) Step(x, at graph.Expr) graph.Expr { return l.linear.Step(x, at) } // (B·n, d) → (B·n, d)
+
+// taylor is sim(q, k) = 1 + q̂·k̂.
+type taylor struct{ eps float64 }
+
+func (t taylor) of(q, k graph.Expr) graph.Expr { return t.unit(q).MatMulT(t.unit(k)).Shift(1) }
+
+func (t taylor) unit(x graph.Expr) graph.Expr {
+	return x.Div(x.Square().Sum().Shift(t.eps).Sqrt()) // x/√(‖x‖² + ε)
+}
+
+func (t taylor) features() graph.Features { return graph.TaylorFeatures(t.eps) }

@@ -1,0 +1,182 @@
+package verify
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// contiNeighbours are the N(i) of a BigBird: a window, one global token and one drawn key per row.
+func contiNeighbours(n int) [][]int {
+	random := []int{4, 5, 5, 0, 1, 2}
+	list := make([][]int, n)
+	for i := range list {
+		for j := range n {
+			if i-j <= 1 && j-i <= 1 || i == 3 || j == 3 || j == random[i] {
+				list[i] = append(list[i], j)
+			}
+		}
+	}
+	return list
+}
+
+// (13) A token attends to the tokens of a set N(i), which is what a mask with −∞ elsewhere does. As printed the scores lack
+// 1/√k, xᵢ is added and the values are as wide as the tokens, so with full sets it is not (7) (erratum C8).
+func TestContiEq13(t *testing.T) {
+	a, sets := newAttention(), contiNeighbours(6)
+	mask := mask(6, func(i, j int) bool { return slices.Contains(sets[i], j) })
+	out := AttentionForward(a.q, a.k, a.v, mask, Matrix[float64]{})
+	for i, set := range sets {
+		own := AttentionForward(a.q.Tokens(i, i+1), EmbeddingForward(a.k, set), EmbeddingForward(a.v, set), Matrix[float64]{}, Matrix[float64]{})
+		near(t, "σ(Q K_N(i)ᵗ/√k) V_N(i)", own, out.Tokens(i, i+1))
+	}
+	full := a.scaled.Softmax()
+	wrongBy(t, "weights as printed, full sets", a.raw.Softmax(), full, 0.282)
+	wide := full.MatMul(a.x) // values of the width d
+	wrongBy(t, "with xᵢ, full sets", wide.Add(a.x), wide, 2.27)
+}
+
+// A window of w = 4 with gaps of δ = 2, L = 3 layers deep, spans Lδw + 1 tokens, not the printed L·d·w; in between it
+// reaches those only that are a multiple of δ away (erratum C13).
+func TestContiLongformerReach(t *testing.T) {
+	const n, layers, w, gap = 41, 3, 4, 2
+	look := Zeros[float64](n, n)
+	for i := range n {
+		for j := range n {
+			if d := i - j; d%gap == 0 && -gap*w/2 <= d && d <= gap*w/2 {
+				look.Data[i*n+j] = 1
+			}
+		}
+	}
+	reach := look
+	for range layers - 1 {
+		reach = reach.MatMul(look)
+	}
+	first, last, count := n, 0, 0
+	for j := range n {
+		if reach.At(n/2, j) > 0 {
+			first, last, count = min(first, j), max(last, j), count+1
+		}
+	}
+	if span := last - first + 1; span != layers*gap*w+1 || count != layers*w+1 {
+		t.Errorf("got %d tokens in a span of %d, want 13 in 25", count, span)
+	}
+}
+
+// (14) V' is (7) under another name: softmax(Q Kᵗ/√k) V, whose rows lie between the smallest and the largest value.
+func TestContiEq14(t *testing.T) {
+	a := newAttention()
+	out := AttentionForward(a.q, a.k, a.v, Matrix[float64]{}, Matrix[float64]{})
+	near(t, "V'", out, a.scaled.Softmax().MatMul(a.v))
+	top, bottom := a.v.Transpose().RowMax().Transpose(), a.v.Scale(-1).Transpose().RowMax().Transpose().Scale(-1)
+	if inside := top.Sub(out).Step().Mul(out.Sub(bottom).Step()); frobenius(inside.Shift(-1)) != 0 {
+		t.Errorf("got %v, want averages of %v", out.Data, a.v.Data)
+	}
+}
+
+// contiAttention is (15) for any similarity of a query and a key, both rows.
+func contiAttention(q, k, v Matrix[float64], sim func(q, k Matrix[float64]) float64) Matrix[float64] {
+	rows := make([]Matrix[float64], q.Rows)
+	for i := range rows {
+		sum, norm := Zeros[float64](1, v.Cols), 0.0
+		for j := range k.Rows {
+			s := sim(q.Tokens(i, i+1), k.Tokens(j, j+1))
+			sum, norm = sum.Add(v.Tokens(j, j+1).Scale(s)), norm+s
+		}
+		rows[i] = sum.Scale(1 / norm)
+	}
+	return JoinTokens(rows...)
+}
+
+// (15) Attention with any similarity in the place of the exponential; with e^(q·k/√k) it is (14), and with a constant it is
+// the mean of the values.
+func TestContiEq15(t *testing.T) {
+	a := newAttention()
+	exponential := func(q, k Matrix[float64]) float64 { return math.Exp(dot(q, k) / math.Sqrt(3)) }
+	near(t, "sim = exp", contiAttention(a.q, a.k, a.v, exponential), AttentionForward(a.q, a.k, a.v, Matrix[float64]{}, Matrix[float64]{}))
+	constant := func(q, k Matrix[float64]) float64 { return 2 }
+	near(t, "sim = 2", contiAttention(a.q, a.k, a.v, constant), ones(6, 6).Scale(1./6).MatMul(a.v))
+}
+
+// contiPhi is the usual feature map of linear attention, elu(x) + 1: eˣ up to 0 and x + 1 from there.
+func contiPhi(x Matrix[float64]) Matrix[float64] {
+	return x.each(func(v float64) float64 {
+		if v > 0 {
+			return v + 1
+		}
+		return math.Exp(v)
+	})
+}
+
+// contiUnit divides each row by its length.
+func contiUnit(x Matrix[float64]) Matrix[float64] { return x.Div(x.Square().SumFeatures().Sqrt()) }
+
+// (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order 1 + x·y
+// that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|², which is no
+// kernel, is.
+func TestContiEq16(t *testing.T) {
+	x := Random("points", 7, 3).Scale(3)
+	products := make([]Matrix[float64], 3)
+	for i := range products {
+		products[i] = x.Mul(x.Columns(i, i+1))
+	}
+	one := ones(7, 1)
+	square := JoinColumns(append(products, one, x.Scale(math.Sqrt2))...)
+	first := JoinColumns(one, x)
+	gram := x.MatMul(x.Transpose())
+	near(t, "(1 + x·y)²", square.MatMul(square.Transpose()), gram.Shift(1).Square())
+	near(t, "1 + x·y", first.MatMul(first.Transpose()), gram.Shift(1))
+	lengths := x.Square().SumFeatures()
+	distances := lengths.Add(lengths.Transpose()).Sub(gram.Scale(2))
+	form := func(k, a Matrix[float64]) float64 { return dot(a, k.MatMul(a)) }
+	for _, name := range []string{"a", "b", "c", "d"} {
+		a := Random(name, 7, 1)
+		for what, k := range map[string]Matrix[float64]{"(1 + x·y)²": gram.Shift(1).Square(), "1 + x·y": gram.Shift(1), "exp": gram.Exp()} {
+			if got := form(k, a); !(got > 0) {
+				t.Errorf("%s: got aᵗKa = %v, want it above 0", what, got)
+			}
+		}
+	}
+	if got := form(distances.Scale(-1), one); !(got < 0) {
+		t.Errorf("−|x − y|²: got aᵗKa = %v, want it below 0", got)
+	}
+}
+
+// (17) With sim = φ(q)·φ(k) the sums over the keys can be taken first, once for all queries: φ(q)(φ(K)ᵗV)/φ(q)Σφ(k). The
+// masked form sums the keys up to i.
+func TestContiEq17(t *testing.T) {
+	a := newAttention()
+	q, k := contiPhi(a.q), contiPhi(a.k)
+	quadratic := contiAttention(a.q, a.k, a.v, func(q, k Matrix[float64]) float64 { return dot(contiPhi(q), contiPhi(k)) })
+	linear := q.MatMul(k.Transpose().MatMul(a.v)).Div(q.MatMul(k.SumTokens().Transpose()))
+	near(t, "V'", linear, quadratic)
+	state, norm := Zeros[float64](3, 5), Zeros[float64](1, 3)
+	for i := range 6 {
+		own := k.Tokens(i, i+1)
+		state, norm = state.Add(own.Transpose().MatMul(a.v.Tokens(i, i+1))), norm.Add(own)
+		query := q.Tokens(i, i+1)
+		masked := q.MatMul(k.Transpose()).Mul(a.binary).Tokens(i, i+1)
+		near(t, "V' of a prefix", query.MatMul(state).Div(query.MatMul(norm.Transpose())), masked.Div(masked.SumFeatures()).MatMul(a.v))
+	}
+}
+
+// The first-order form of section 2.1.2 has the weights 1 + q̂·k̂ⱼ. Its first display sums k̂ⱼ within the sum over j and adds 1
+// to a vector; the second leaves a j free, here j = i, unless its sum covers both terms (erratum C5). Either way it is not
+// the attention that it starts from: the lengths of queries and keys and 1/√k are gone.
+func TestContiTaylor(t *testing.T) {
+	a := newAttention()
+	q, k, n := contiUnit(a.q), contiUnit(a.k), 6.
+	sum, keys := a.v.SumTokens(), k.SumTokens()
+	down := q.MatMul(keys.Transpose())
+	linear := sum.Add(q.MatMul(k.Transpose().MatMul(a.v))).Div(down.Shift(n))
+	right := contiAttention(q, k, a.v, func(q, k Matrix[float64]) float64 { return 1 + dot(q, k) })
+	near(t, "V'", linear, right)
+	if weights := q.MatMul(k.Transpose()).Shift(1); frobenius(weights.Step().Shift(-1)) != 0 {
+		t.Errorf("weights: got %v, want them above 0", weights.Data)
+	}
+	first := down.Shift(1).MatMul(sum).Div(q.Shift(1).MatMul(keys.Transpose()))
+	wrongBy(t, "first display", first, right, 4.13)
+	own := q.Mul(k).SumFeatures()
+	wrongBy(t, "second display", sum.Add(own.Mul(a.v)).Div(down.Shift(n)), right, 0.496)
+	wrongBy(t, "first order for softmax", right, AttentionForward(a.q, a.k, a.v, Matrix[float64]{}, Matrix[float64]{}), 0.244)
+}

@@ -1,0 +1,109 @@
+package verify
+
+import (
+	"math"
+	"testing"
+)
+
+// (27) Mean and deviation run over the d features of one token, and the deviation is that of the population. (The μ under the root
+// is the estimate μ̂.) One token's do not depend on the others.
+func TestNoteEq27(t *testing.T) {
+	s := newNote()
+	centred := s.h.Sub(s.h.Mean())
+	_, sigma := normalise(s.h, 0)
+	for i := range 6 {
+		mu, variance := moments(s.h.Tokens(i, i+1).Data)
+		near(t, "μ̂", s.h.Mean().Tokens(i, i+1), NewMatrix(1, 1, mu))
+		near(t, "σ̂", sigma.Tokens(i, i+1), NewMatrix(1, 1, math.Sqrt(variance)))
+		_, alone := normalise(s.h.Tokens(i, i+1), 0)
+		near(t, "σ̂ of a token alone", alone, sigma.Tokens(i, i+1))
+	}
+	near(t, "Σ (h − μ̂)²/d", centred.Square().Mean(), sigma.Square())
+}
+
+// (28) The LayerNorm without gain and shift: mean 0 and deviation 1. Without an ε a token of equal features is NaN, and so is its
+// gradient (erratum S7).
+func TestNoteEq28(t *testing.T) {
+	s := newNote()
+	one, zero := ones(1, 8), Zeros[float64](1, 8)
+	out := LayerNormForward(s.h, one, zero, 0)
+	near(t, "LN", out, s.h.Sub(s.h.Mean()).Div(s.h.Sub(s.h.Mean()).Square().Mean().Sqrt()))
+	vanishes(t, "mean", out.Mean())
+	near(t, "variance", out.Square().Mean(), ones(6, 1))
+	equal := ones(1, 8)
+	dx, _, _ := LayerNormBackward(equal, one, Random("delta", 1, 8), 0)
+	for i, v := range LayerNormForward(equal, one, zero, 0).Data {
+		if !math.IsNaN(v) || !math.IsNaN(dx.Data[i]) {
+			t.Errorf("equal features: got %v, gradient %v, want NaN", v, dx.Data[i])
+		}
+	}
+	vanishes(t, "equal features with ε", LayerNormForward(equal, one, zero, 1e-5))
+}
+
+// noteLayer is the f of (29) to (31), a network of two layers.
+func noteLayer[T Number](x Matrix[T]) Matrix[T] {
+	return LinearForward(GELUForward(LinearForward(x, Lift[T](Random("w1", 8, 13)), Matrix[T]{})), Lift[T](Random("w2", 13, 8)), Matrix[T]{})
+}
+
+func noteLayerBackward(x, delta Matrix[float64]) Matrix[float64] {
+	p := MLP[float64]{W1: Random("w1", 8, 13), W2: Random("w2", 13, 8)}
+	dx, _ := MLPBackward(x, p, GELU, delta)
+	return dx
+}
+
+// noteNorm is (28) with an ε.
+func noteNorm[T Number](x Matrix[T]) Matrix[T] {
+	return LayerNormForward(x, Lift[T](ones(1, 8)), Matrix[T]{}, 1e-5)
+}
+
+func noteNormBackward(x, delta Matrix[float64]) Matrix[float64] {
+	dx, _, _ := LayerNormBackward(x, ones(1, 8), delta, 1e-5)
+	return dx
+}
+
+// noteGradient is the complex step of Σ y∘Δ.
+func noteGradient(t *testing.T, x, delta Matrix[float64], f func(complexMatrix) complexMatrix) Matrix[float64] {
+	t.Helper()
+	return witness(t, func(z Parameters[complex128]) complexMatrix { return f(z["x"]) }, Parameters[float64]{"x": x}, delta)["x"]
+}
+
+// (29) A layer's input is added to its output, and so Δ goes around the layer as it is, and through it besides.
+func TestNoteEq29(t *testing.T) {
+	x, delta := newNote().x, Random("delta", 6, 8)
+	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return ResidualForward(noteLayer(x), x) })
+	near(t, "Δx", ResidualBackward(delta, noteLayerBackward(x, delta)), truth)
+	alone := noteGradient(t, x, delta, noteLayer[complex128])
+	near(t, "Δx of f and of the identity", alone.Add(delta), truth)
+}
+
+// (30) Pre-norm: f(LN(h)) + h. What goes around is never normalised and grows from layer to layer, so that a stack needs one more
+// LayerNorm at its end, which the text does not say (erratum S10).
+func TestNoteEq30(t *testing.T) {
+	x, delta := newNote().x, Random("delta", 6, 8)
+	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return noteLayer(noteNorm(x)).Add(x) })
+	near(t, "Δx", ResidualBackward(delta, noteNormBackward(x, noteLayerBackward(noteNorm(x), delta))), truth)
+
+	size := func(x Matrix[float64]) float64 { return math.Sqrt(dot(x, x) / float64(len(x.Data))) }
+	h := noteNorm(x)
+	for range 12 {
+		h = noteLayer(noteNorm(h)).Add(h)
+	}
+	stated(t, "size of a feature after 12 layers", size(h), 5.22)
+	stated(t, "the same after a last LayerNorm", size(noteNorm(h)), 1)
+}
+
+// (31) Post-norm: LN(f(h) + h). Whatever the layers do, what comes out has mean 0 and variance 1, and Δ has to go through each of
+// the LayerNorms.
+func TestNoteEq31(t *testing.T) {
+	x, delta := newNote().x, Random("delta", 6, 8)
+	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return noteNorm(noteLayer(x).Add(x)) })
+	inner := noteNormBackward(noteLayer(x).Add(x), delta)
+	near(t, "Δx", ResidualBackward(inner, noteLayerBackward(x, inner)), truth)
+
+	h := x
+	for range 12 {
+		h = noteNorm(noteLayer(h).Add(h))
+	}
+	vanishes(t, "mean", h.Mean())
+	stated(t, "variance", h.Square().Mean().Data[0], 1)
+}

@@ -1,0 +1,84 @@
+package verify
+
+import "testing"
+
+// noteEncoder is a block without a mask, on tokens without positions.
+func noteEncoder(t *testing.T, x Matrix[float64]) Matrix[float64] {
+	t.Helper()
+	e := newContiBlock()
+	e.Eps = 1e-5
+	block, err := BlockForward(e.GPT, e.p, 0, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return block.A10
+}
+
+// (33) The encoder has no mask: every output depends on every token, those after it included. Without positions, tokens in
+// another order give the same outputs in that order.
+func TestNoteEq33(t *testing.T) {
+	x := newNote().x
+	h := noteEncoder(t, x)
+	for j := range 6 {
+		changed := x.Add(oneHotRows([]int{j}, 6).Transpose().MatMul(Random("change", 1, 8)))
+		moved := noteEncoder(t, changed).Sub(h).Square().SumFeatures()
+		for i, v := range moved.Data {
+			if !(v > 0) {
+				t.Errorf("output %d does not depend on token %d", i, j)
+			}
+		}
+	}
+	p := permutation(3, 1, 5, 0, 2, 4)
+	near(t, "encoder of shuffled tokens", noteEncoder(t, p.MatMul(x)), p.MatMul(h))
+}
+
+// noteCross are a decoder's m = 4 tokens and an encoder's n = 6, and what (34) to (36) make of them.
+func noteCross(t *testing.T) (s note, y, h, q, k, v Matrix[float64]) {
+	t.Helper()
+	s = newNote()
+	y, h = Random("y", 4, 8).Scale(4), noteEncoder(t, s.x)
+	return s, y, h, y.MatMul(s.q.Transpose()), h.MatMul(s.k.Transpose()), h.MatMul(s.v.Transpose())
+}
+
+// (34) The queries come from the m tokens of the decoder, and so does the number of outputs. (Both sequences have the length m in
+// the text above, erratum S9.)
+func TestNoteEq34(t *testing.T) {
+	s, y, _, q, k, v := noteCross(t)
+	out := unscaled(q, k, v, Matrix[float64]{})
+	if out.Rows != 4 || out.Cols != 8 {
+		t.Errorf("got (%d, %d), want a row for each query, (4, 8)", out.Rows, out.Cols)
+	}
+	for i := range 4 {
+		near(t, "q", s.q.MatMul(tokenColumn(y, i)), tokenColumn(q, i))
+		near(t, "h of one query alone", unscaled(q.Tokens(i, i+1), k, v, Matrix[float64]{}), out.Tokens(i, i+1))
+	}
+}
+
+// (35) The keys come from the n tokens of the encoder: there are n weights for each of m queries.
+func TestNoteEq35(t *testing.T) {
+	s, _, h, q, k, _ := noteCross(t)
+	weights := AttentionWeights(q, k, Matrix[float64]{})
+	if weights.Rows != 4 || weights.Cols != 6 {
+		t.Errorf("got (%d, %d) weights, want (m, n) = (4, 6)", weights.Rows, weights.Cols)
+	}
+	near(t, "Σ α", weights.SumFeatures(), ones(4, 1))
+	for j := range 6 {
+		near(t, "k", s.k.MatMul(tokenColumn(h, j)), tokenColumn(k, j))
+	}
+}
+
+// (36) The values come from the encoder, as the keys do, and what flows back into it is the sum of both ways.
+func TestNoteEq36(t *testing.T) {
+	s, y, h, q, k, v := noteCross(t)
+	for j := range 6 {
+		near(t, "v", s.v.MatMul(tokenColumn(h, j)), tokenColumn(v, j))
+	}
+	delta, none := Random("delta", 4, 8), Matrix[float64]{}
+	truth := witness(t, func(z Parameters[complex128]) complexMatrix {
+		q, k, v := z["y"].MatMul(lift(s.q).Transpose()), z["h"].MatMul(lift(s.k).Transpose()), z["h"].MatMul(lift(s.v).Transpose())
+		return AttentionForward(q, k, v, none, none)
+	}, Parameters[float64]{"y": y, "h": h}, delta)
+	dq, dk, dv := AttentionBackward(q, k, v, none, none, delta)
+	near(t, "Δy", dq.MatMul(s.q), truth["y"])
+	near(t, "Δh", dk.MatMul(s.k).Add(dv.MatMul(s.v)), truth["h"])
+}

@@ -1,0 +1,41 @@
+package verify
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+// TestI08IsAnOrthogonalMatrix: the layer is linear in the row of a token, y = xQ with QQᵗ the identity, and its backward
+// pass is Δ Qᵗ.
+func TestI08IsAnOrthogonalMatrix(t *testing.T) {
+	const width, at = 10, 7 // two groups of 4, and 2 columns that pass
+	identity := Zeros[float64](width, width)
+	r := Rotary{Groups: 2, Size: 4, Theta: 100}
+	for i := range width {
+		identity.Data[i*width+i] = 1
+		r.Positions = append(r.Positions, at)
+	}
+	q := RoPEForward(identity, r)
+	near(t, "QQᵗ", q.MatMul(q.Transpose()), identity)
+	x, delta := Random("x", width, width), Random("delta", width, width)
+	near(t, "y", RoPEForward(x, r), x.MatMul(q))
+	near(t, "Δx", RoPEBackward(r, delta), delta.MatMul(q.Transpose()))
+	if got := q.At(0, 0); got != math.Cos(at) || q.At(2, 2) != math.Cos(at/10.) || q.At(8, 8) != 1 {
+		t.Errorf("cos φ of the pairs is %v and %v, want %v and %v; behind them %v, want 1", got, q.At(2, 2), math.Cos(at), math.Cos(at/10.), q.At(8, 8))
+	}
+}
+
+// TestI08Shapes: what cannot be turned is an error.
+func TestI08Shapes(t *testing.T) {
+	x := Random("x", 3, 8)
+	for name, r := range map[string]Rotary{
+		"odd":       {Positions: []int{0, 1, 2}, Groups: 1, Size: 3, Theta: 100},
+		"positions": {Positions: []int{0, 1}, Groups: 1, Size: 4, Theta: 100},
+		"groups":    {Positions: []int{0, 1, 2}, Groups: 3, Size: 4, Theta: 100},
+	} {
+		if y := RoPEForward(x, r); !errors.Is(y.Err, ErrShape) {
+			t.Errorf("%s: got %v, want %v", name, y.Err, ErrShape)
+		}
+	}
+}
