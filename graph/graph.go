@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -94,6 +95,15 @@ func (g *Graph) SetStep(step uint64) { g.run.step = step }
 
 // Params lists the parameters in the order of declaration.
 func (g *Graph) Params() []Expr { return g.params }
+
+// Leaf is the parameter or input of that full name.
+func (g *Graph) Leaf(name string) (x Expr, ok bool) {
+	i := slices.IndexFunc(g.leaves, func(x Expr) bool { return x.name == name })
+	if i < 0 {
+		return Expr{}, false
+	}
+	return g.leaves[i], true
+}
 
 // Entering is the first expression that came into the layer at the given place: the activation that a layer works on, by
 // the layer's name, to look at or to differentiate by.

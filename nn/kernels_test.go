@@ -112,6 +112,7 @@ var cases = []layerCase{
 func allCases() []layerCase {
 	return slices.Concat(
 		cases,
+		crossLayerCases,
 		policyLayerCases,
 		elmanLayerCases,
 		normLayerCases,

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -199,9 +200,9 @@ func TestI47NotCausal(t *testing.T) {
 	}
 }
 
-// Turning queries and keys turns unit vectors too: what rotary positions do to the weights of TaylorAttention depends on
-// distances alone. With tokens that are all alike, so does the result, which is then the value of any of them.
-func TestI46RotaryKeepsWeightsPositive(t *testing.T) {
+// Rotary positions turn queries and keys and keep their lengths: between tokens that are all alike a weight depends on the
+// distance alone, and stays above 0.
+func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	d := Dims{Batch: 1, Context: 7, Embd: 6, Heads: 1, QK: 4, V: 3, Blocks: 1}
 	g := graph.New(graph.Float64, 3)
 	at := newSite(g, d)
@@ -210,37 +211,50 @@ func TestI46RotaryKeepsWeightsPositive(t *testing.T) {
 		at.Positions.Ints()[i] = i
 	}
 	at.Rotary = NewRoPE(at.At("rope"), d.QK, 10000)
-	l := NewTaylorAttention(at)
-	x := g.Root().Value("x", graph.Normal(1), d.Context, d.Embd)
-	weights := func(from int) []float64 {
-		qkv := l.linear.packed(x).Reshape(d.Context, l.linear.heads.Width())
-		q, k := qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)
-		p, err := graph.Compile(taylor{at.Eps}.of(q, k))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range x.Tensor().Len() {
-			x.Tensor().Set(i, float64(i%d.Embd)-2)
-		}
-		for i := range at.Positions.Ints() {
-			at.Positions.Ints()[i] = min(from+i, d.Context-1)
-		}
-		if err := p.Run(); err != nil {
-			t.Fatal(err)
-		}
-		return p.Value().Clone().F64
+	x := g.Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i%d.Embd) - 2 }, d.Context, d.Embd)
+	qkv := NewTaylorAttention(at).linear.packed(x)
+	p, err := graph.Compile(taylor{at.Eps}.of(qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	w, turned := weights(0), false
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	weight := func(i, j int) float64 { return p.Value().F64[i*d.Context+j] }
 	for i := range d.Context {
 		for j := range d.Context {
-			got := w[i*d.Context+j]
-			if want := w[max(0, i-j)*d.Context+max(0, j-i)]; !(got >= 0) || !(math.Abs(got-want) <= 1e-12) {
-				t.Errorf("query %d, key %d: weight %v, want that of their distance, %v, and ≥ 0", i, j, got, want)
+			got, want := weight(i, j), weight(max(0, i-j), max(0, j-i))
+			if !(got > 0) || !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("query %d, key %d: weight %v, want that of their distance, %v, and above 0", i, j, got, want)
 			}
-			turned = turned || math.Abs(got-w[0]) > 1e-3
 		}
 	}
-	if !turned {
-		t.Error("all weights are the same")
+	if !(math.Abs(weight(0, 0)-weight(3, 0)) > 1e-3) {
+		t.Errorf("tokens 3 apart have the weight %v, those 0 apart %v: nothing was turned", weight(3, 0), weight(0, 0))
+	}
+}
+
+// BenchmarkLinearAttention is forward and backward of the layer on 4096 tokens, in sequences of several lengths; linear
+// means that a token costs the same in all of them. Causal self-attention beside it does not.
+func BenchmarkLinearAttention(b *testing.B) {
+	for name, build := range map[string]Attention{"linear": linear, "taylor": firstOrder, "softmax": causal} {
+		for _, n := range []int{512, 1024, 2048, 4096} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				d := Dims{Batch: 4096 / n, Context: n, Embd: 128, Heads: 4, QK: 32, V: 32, Blocks: 4}
+				g := graph.New(graph.Float32, 1)
+				x := g.Root().Value("x", graph.Normal(1), 4096, d.Embd)
+				y := build(newSite(g, d)).Forward(x)
+				p, err := graph.Compile(y.MatMul(g.Root().Value("delta", graph.Normal(1), d.Embd, 1)).SumAll(), append(g.Params(), x)...)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					if err := p.Run(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/4096, "ns/token")
+			})
+		}
 	}
 }

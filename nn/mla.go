@@ -27,7 +27,7 @@ type MLA struct {
 func NewMLA(at Site, latent int) *MLA {
 	checkLatent(at, "latent", latent)
 	if at.Rotary != nil {
-		at.Failf("rotary positions turn keys, and what turns cannot be absorbed: %d features of its own are needed for it, as in MLARoPE", at.QK)
+		at.Failf("rotary positions turn the %d features of a key, which a latent of %d cannot absorb: MLARoPE has features apart for them", at.QK, latent)
 	}
 	sizes := graph.LatentHeads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent}
 	return &MLA{

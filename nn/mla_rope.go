@@ -27,10 +27,11 @@ type MLARoPE struct {
 // c_k_rope (d, dR), c_v_up (dc, H·dh) and c_proj (H·dh, d), for latents of dc features, of dq for the queries, and dR
 // features that turn, an even number.
 func NewMLARoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLARoPE {
-	return newMLARoPE(at, latent, queryLatent, rotary, theta, inner(at, "c_k_rope", at.Embd, rotary, 0.02))
+	return newMLARoPE(at, latent, queryLatent, rotary, theta, at.Embd, 0.02)
 }
 
-func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, turnK Layer) *MLARoPE {
+// newMLARoPE is either layer: the turning key is made of so many features, by a matrix that starts at N(0, std²).
+func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source int, std float64) *MLARoPE {
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
 	sizes := graph.LatentHeads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary}
@@ -40,7 +41,7 @@ func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, turnK L
 		TurnQ: inner(at, "c_q_rope", queryLatent, at.Heads*rotary, up(queryLatent)),
 		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
 		UpK:   inner(at, "c_k_up", latent, at.Heads*at.QK, up(latent)),
-		TurnK: turnK,
+		TurnK: inner(at, "c_k_rope", source, rotary, std),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
 
 		heads: latentHeads(at, at.QK+rotary), content: at.QK, rotary: rotary, tokens: len(at.Positions.Ints()),
@@ -102,7 +103,7 @@ type MLALatentRoPE struct{ MLARoPE }
 
 // NewMLALatentRoPE declares what NewMLARoPE does, but c_k_rope (dc, dR).
 func NewMLALatentRoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLALatentRoPE {
-	return &MLALatentRoPE{*newMLARoPE(at, latent, queryLatent, rotary, theta, inner(at, "c_k_rope", latent, rotary, up(latent)))}
+	return &MLALatentRoPE{*newMLARoPE(at, latent, queryLatent, rotary, theta, latent, up(latent))}
 }
 
 // Forward lets the tokens of every sequence meet.

@@ -72,7 +72,7 @@ func HeadBackward[T Number](x Matrix[T], p Head[T], mask, drop Matrix[float64], 
 // is divided: its columns are [Q | K | V], each of them [head 1 | … | head H].
 type MultiHead struct {
 	Batch, Heads, QK int               // B, H, dρ
-	Masks            []Matrix[float64] // additive (n, n), one per sequence; none: no mask
+	Masks            []Matrix[float64] // additive (n, n), one per sequence, or per sequence and head; none: no mask
 	Drop             Matrix[float64]   // dropout of the weights, (B·H·n, n): sequence, head, query
 }
 
@@ -86,7 +86,7 @@ func MultiHeadForward[T Number](qkv Matrix[T], m MultiHead) Matrix[T] {
 		heads := make([]Matrix[T], m.Heads)
 		for h := range m.Heads {
 			q, k, v := split(m, qkv, b, h)
-			heads[h] = AttentionForward(q, k, v, m.mask(b), m.drop(b, h, q.Rows))
+			heads[h] = AttentionForward(q, k, v, m.maskOf(b, h), m.drop(b, h, q.Rows))
 		}
 		sequences[b] = JoinColumns(heads...)
 	}
@@ -104,7 +104,7 @@ func MultiHeadBackward[T Number](qkv Matrix[T], m MultiHead, delta Matrix[T]) Ma
 			q, k, v := split(m, qkv, b, h)
 			own := delta.Tokens(b*q.Rows, (b+1)*q.Rows).Columns(h*v.Cols, (h+1)*v.Cols)
 			parts[h], parts[m.Heads+h], parts[2*m.Heads+h] =
-				AttentionBackward(q, k, v, m.mask(b), m.drop(b, h, q.Rows), own)
+				AttentionBackward(q, k, v, m.maskOf(b, h), m.drop(b, h, q.Rows), own)
 		}
 		sequences[b] = JoinColumns(parts...)
 	}
@@ -123,6 +123,15 @@ func split[T Number](m MultiHead, qkv Matrix[T], b, h int) (q, k, v Matrix[T]) {
 	return q, k, v
 }
 
+// maskOf is the mask of a head.
+func (m MultiHead) maskOf(b, h int) Matrix[float64] {
+	if len(m.Masks) == m.Batch*m.Heads && m.Heads > 1 {
+		return m.Masks[b*m.Heads+h]
+	}
+	return m.mask(b)
+}
+
+// mask is the mask of all heads of a sequence.
 func (m MultiHead) mask(b int) Matrix[float64] {
 	if len(m.Masks) == 0 {
 		return Matrix[float64]{}

@@ -25,14 +25,20 @@ func BlockBackward[T Number](c GPT, p Parameters[T], i int, b Block[T], delta Ma
 }
 
 func (r *run[T]) block(i int, x Matrix[T]) Block[T] {
-	if r.PostNorm {
+	switch {
+	case r.Recurrent:
+		return r.recurrent(i, x)
+	case r.PostNorm:
 		return r.postNorm(i, x)
 	}
 	return r.preNorm(i, x)
 }
 
 func (r *run[T]) blockBackward(i int, b Block[T], delta Matrix[T]) Matrix[T] {
-	if r.PostNorm {
+	switch {
+	case r.Recurrent:
+		return r.recurrentBackward(i, b, delta)
+	case r.PostNorm:
 		return r.postNormBackward(i, b, delta)
 	}
 	return r.preNormBackward(i, b, delta)
@@ -43,7 +49,7 @@ func (r *run[T]) preNorm(i int, x Matrix[T]) (b Block[T]) {
 	h := fmt.Sprintf("h.%d.", i)
 	b.A1 = x                                                                               //     (B·n, d)
 	b.A2 = r.norm(h+"ln_1", b.A1)                                                          // a₂  (B·n, d)
-	b.QKV = r.linear(h+"attn.c_attn", b.A2)                                                //     (B·n, H(2dρ+dh))
+	b.QKV = r.queries(i, b.A2)                                                             //     (B·n, H(2dρ+dh))
 	b.A3 = r.attention(i, b.QKV)                                                           // a₃  (B·n, H·dh)
 	b.A4 = DropoutForward(r.linear(h+"attn.c_proj", b.A3), r.drop(h+"attn.resid_dropout")) // a₄  (B·n, d)
 	b.A5 = ResidualForward(b.A1, b.A4)                                                     // a₅  (B·n, d)
@@ -66,7 +72,7 @@ func (r *run[T]) preNormBackward(i int, b Block[T], d10 Matrix[T]) (d1 Matrix[T]
 	d4 := r.at(h+"attn.c_proj", DropoutBackward(r.drop(h+"attn.resid_dropout"), d5)) // Δ₅ dispatched
 	d3 := r.at(h+"attn.heads", r.linearBackward(h+"attn.c_proj", b.A3, d4))          // Δ₃ = Δ₅ w₃ᵗ
 	dqkv := r.at(h+"attn.c_attn", r.attentionBackward(i, b.QKV, d3))                 // [Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃]
-	d2 := r.at(h+"ln_1", r.linearBackward(h+"attn.c_attn", b.A2, dqkv))              // Δ₂ = Σ_h (…)
+	d2 := r.at(h+"ln_1", r.queriesBackward(i, b.A2, dqkv))                           // Δ₂ = Σ_h (…)
 	return ResidualBackward(d5, r.normBackward(h+"ln_1", b.A1, d2))                  // Δ₁ = Δ₅ + LNᵇ(Δ₂)
 }
 
@@ -75,7 +81,7 @@ func (r *run[T]) preNormBackward(i int, b Block[T], d10 Matrix[T]) (d1 Matrix[T]
 func (r *run[T]) postNorm(i int, x Matrix[T]) (b Block[T]) {
 	h := fmt.Sprintf("h.%d.", i)
 	b.A1 = x                                                                               //     (B·n, d)
-	b.QKV = r.linear(h+"attn.c_attn", b.A1)                                                //     (B·n, H(2dρ+dh))
+	b.QKV = r.queries(i, b.A1)                                                             //     (B·n, H(2dρ+dh))
 	b.A3 = r.attention(i, b.QKV)                                                           // a₃  (B·n, H·dh)
 	b.A4 = DropoutForward(r.linear(h+"attn.c_proj", b.A3), r.drop(h+"attn.resid_dropout")) // a₄  (B·n, d)
 	b.S1 = ResidualForward(b.A1, b.A4)                                                     //     (B·n, d)
@@ -101,7 +107,7 @@ func (r *run[T]) postNormBackward(i int, b Block[T], d10 Matrix[T]) (d1 Matrix[T
 	d4 := r.at(h+"attn.c_proj", DropoutBackward(r.drop(h+"attn.resid_dropout"), s1))     // dispatched
 	d3 := r.at(h+"attn.heads", r.linearBackward(h+"attn.c_proj", b.A3, d4))              // Δ₃
 	dqkv := r.at(h+"attn.c_attn", r.attentionBackward(i, b.QKV, d3))                     //
-	return ResidualBackward(s1, r.linearBackward(h+"attn.c_attn", b.A1, dqkv))           // Δ₁
+	return ResidualBackward(s1, r.queriesBackward(i, b.A1, dqkv))                        // Δ₁
 }
 
 // ResidualForward adds a sublayer's output to what it was computed from.

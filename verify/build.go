@@ -133,15 +133,20 @@ func (b *built) places(c gpt.Config) map[string]graph.Expr {
 	for i := range c.NLayer {
 		h, next := blockName(i), blockName(i+1)
 		if i == c.NLayer-1 {
-			if next = "ln_f"; c.Block == "post" {
+			if next = "ln_f"; c.Block != "pre" {
 				next = "lm_head"
 			}
 		}
 		add(h, next)
+		if c.Block == "elman" {
+			continue
+		}
 		add(h+".mlp.act", h+".mlp.c_proj")
 		add(h+".mlp.c_fc", h+".mlp")
 		add(h+".attn.heads", h+".attn.c_proj")
-		add(h+".attn.c_attn", h+".attn")
+		if c.LatentSize == 0 { // else queries, keys and values come by ways of their own
+			add(h+".attn.c_attn", h+".attn")
+		}
 		if c.Block == "post" {
 			add(h+".attn", h+".mlp.c_fc")
 		} else {
@@ -166,5 +171,23 @@ func (b *built) dropout(m Model) func(site string) Matrix[float64] {
 			rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize
 		}
 		return NewMatrix(rows, cols, b.model.Graph.DropoutMask(site, c.Dropout, rows*cols)...)
+	}
+}
+
+// draw reads the mask in which chance has drawn keys.
+func (b *built) draw(m Model, h *GPT) {
+	if m.Config.Attention != "bigbird" {
+		return
+	}
+	x, ok := b.model.Graph.Leaf("visible.mask")
+	if !ok {
+		return
+	}
+	n, all := m.Config.BlockSize, x.Tensor().Floats()
+	h.Mask = func(_, _, head int) Matrix[float64] {
+		if len(all) == n*n {
+			head = 0
+		}
+		return NewMatrix(n, n, all[head*n*n:(head+1)*n*n]...)
 	}
 }

@@ -18,5 +18,7 @@ func Cases() []Case {
 		policyCases(),
 		elmanCases(),
 		linearAttentionCases(),
+		maskCases(),
+		positionCases(),
 	)
 }

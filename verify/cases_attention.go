@@ -12,16 +12,23 @@ func attentionCases() []Case {
 	causal := CausalMask(fixtureTokens)
 	none := Zeros[float64](fixtureTokens, fixtureTokens)
 	return []Case{
-		attentionCase("causal attention", nn.Causal{}, 0, causal, causal),
-		attentionCase("attention in a window", nn.Window{Width: 3}, 0, WindowMask(fixtureTokens, 3), WindowMask(fixtureTokens, 3)),
-		attentionCase("attention with padding", nn.Padding{Lengths: lengths}, 0, none, PaddingMask(padding)),
-		attentionCase("causal attention with padding", nn.All{nn.Causal{}, nn.Padding{Lengths: lengths}}, 0, causal, causal.Add(PaddingMask(padding))),
-		attentionCase("attention without a mask", nn.All{}, 0, Matrix[float64]{}, Matrix[float64]{}),
-		attentionCase("attention with dropout", nn.Causal{}, caseProbability, causal, causal),
+		attentionCase("I14", "causal attention", unbiased(nn.Causal{}), 0, causal, causal),
+		attentionCase("I12", "attention in a window", unbiased(nn.Window{Width: 3}), 0, WindowMask(fixtureTokens, 3), WindowMask(fixtureTokens, 3)),
+		attentionCase("I12", "attention with padding", unbiased(nn.Padding{Lengths: lengths}), 0, none, PaddingMask(padding)),
+		attentionCase("I12", "causal attention with padding", unbiased(nn.All{nn.Causal{}, nn.Padding{Lengths: lengths}}), 0, causal, causal.Add(PaddingMask(padding))),
+		attentionCase("I14", "attention without a mask", unbiased(nn.All{}), 0, Matrix[float64]{}, Matrix[float64]{}),
+		attentionCase("I28", "attention with dropout", unbiased(nn.Causal{}), caseProbability, causal, causal),
 	}
 }
 
-func attentionCase(name string, see nn.Visibility, dropout float64, masks ...Matrix[float64]) Case {
+// masking makes the mask of a case.
+type masking func(s graph.Scope, d nn.Dims) *nn.Mask
+
+func unbiased(see nn.Visibility) masking {
+	return func(s graph.Scope, d nn.Dims) *nn.Mask { return nn.NewMask(s, d, see) }
+}
+
+func attentionCase(id, name string, mask masking, dropout float64, masks ...Matrix[float64]) Case {
 	const n = fixtureBatch * fixtureTokens
 	heads := MultiHead{Batch: fixtureBatch, Heads: fixtureHeads, QK: fixtureQK, Masks: masks}
 	var resid Matrix[float64]
@@ -30,9 +37,9 @@ func attentionCase(name string, see nn.Visibility, dropout float64, masks ...Mat
 		resid = caseDropout("attn.resid_dropout", n, fixtureFeatures)
 	}
 	return Case{
-		Name: name, Types: []string{"CausalSelfAttention"}, Source: "Boué (4)–(18), (22)–(35)",
+		ID: id, Name: name, Types: []string{"CausalSelfAttention"}, Source: "Boué (4)–(18), (22)–(35)",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
-			at.Dropout, at.Mask = dropout, nn.NewMask(at.Sub("own"), at.Dims, see)
+			at.Dropout, at.Mask = dropout, mask(at.Sub("own"), at.Dims)
 			return nn.NewCausalSelfAttention(at.At("attn")).Forward(x)
 		},
 		Forward: func(p Parameters[complex128]) Matrix[complex128] {

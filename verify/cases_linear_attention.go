@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"math"
-
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -63,7 +61,7 @@ func (l linearKind) on(name string, see nn.Visibility, dropout float64, masks ..
 	}
 	visible := make([]Matrix[float64], len(masks))
 	for b, m := range masks {
-		visible[b] = m.each(math.Exp)
+		visible[b] = m.Exp()
 	}
 	return Case{
 		ID: l.id, Name: name, Types: []string{l.kind}, Source: l.source,

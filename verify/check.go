@@ -45,6 +45,7 @@ func ask(m Model) (h GPT, witnesses []*answers, err error) {
 		a.form = f
 		witnesses = append(witnesses, a)
 		h.Dropout = b.dropout(m)
+		b.draw(m, &h)
 	}
 	return h, witnesses, nil
 }

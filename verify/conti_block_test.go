@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// (3) The block is attention, a network with ReLU, and a LayerNorm after each of the two sums. Read token by token it is
-// the block of the matrices, and so are its gradients. Q·Kᵗ of two columns is a (k, k) matrix where a number is meant, and
-// b₁, b₂ are vectors of m and d numbers (erratum C15).
+// (3) The block is attention, a network with ReLU, and a LayerNorm after each of the two sums. Read token by token it
+// is the block of the matrices, and so are its gradients. Q·Kᵗ of two columns is a (k, k) matrix where a number is
+// meant, and b₁, b₂ are vectors of m and d numbers (erratum C15).
 func TestContiEq03(t *testing.T) {
 	e := newContiBlock()
 	block, err := BlockForward(e.GPT, e.p, 0, e.x)
@@ -41,9 +41,9 @@ func TestContiEq03(t *testing.T) {
 	wrongBy(t, "Z with numbers for b₁ and b₂", realParts(e.block(lift(e.x), numbers)), block.A10, 0.142)
 }
 
-// (4) Each token loses the mean of its features and is divided by their standard deviation plus ε. The displays for μ and σ
-// average over k, which is the width of a head; a token has d features (erratum C2). ε beside σ makes another function
-// than ε in the root, and its chain rule has 0/0 for a token of equal features (erratum C3).
+// (4) Each token loses the mean of its features and is divided by their standard deviation plus ε. The displays for μ
+// and σ average over k, which is the width of a head; a token has d features (erratum C2). ε beside σ makes another
+// function than ε in the root, and its chain rule has 0/0 for a token of equal features (erratum C3).
 func TestContiEq04(t *testing.T) {
 	const d, k, eps = 512, 64, 1e-6
 	z, gain, shift := Random("z", 6, d).Scale(math.Sqrt(12)), Random("gain", 1, d).Shift(1), Random("shift", 1, d)
@@ -74,8 +74,8 @@ func normaliseBy(z, mu Matrix[float64], eps float64) Matrix[float64] {
 	return centred.Div(centred.Square().Mean().Sqrt().Shift(eps))
 }
 
-// The gradient of (4) is that of the LayerNorm, with one σ in the normalised features and σ + ε beneath it all. For a token
-// of equal features it is NaN, where the usual one, with ε in the root, is finite (erratum C3).
+// The gradient of (4) is that of the LayerNorm, with one σ in the normalised features and σ + ε beneath it all. For a
+// token of equal features it is NaN, where the usual one, with ε in the root, is finite (erratum C3).
 func TestContiLayerNormGradient(t *testing.T) {
 	const eps = 0.1
 	x, gain, delta := Random("x", 6, 8), Random("gain", 1, 8).Shift(1), Random("delta", 6, 8)
@@ -98,8 +98,8 @@ func TestContiLayerNormGradient(t *testing.T) {
 	near(t, "Δx with ε in the root", dx, delta.Mul(gain).Sub(delta.Mul(gain).Mean()).Scale(1/math.Sqrt(eps)))
 }
 
-// The loss of section 1.1 is −log p of the right word; the first of its two expressions lacks the sign, and would have the
-// model avoid the right word (erratum C16).
+// The loss of section 1.1 is −log p of the right word; the first of its two expressions lacks the sign, and would
+// have the model avoid the right word (erratum C16).
 func TestContiLoss(t *testing.T) {
 	logits, targets := Random("logits", 6, 11), []int{3, 1, 4, 1, 5, 9}
 	p := logits.Softmax().Mul(oneHotRows(targets, 11)).SumFeatures().Log().SumTokens()
@@ -108,8 +108,8 @@ func TestContiLoss(t *testing.T) {
 	wrongBy(t, "log p", p, right, 2)
 }
 
-// Cross-attention as printed has no parameters, softmax(X Zᵗ/√k) Z: no W_q, W_k, W_v and W_c, one head, and a width of √d to
-// divide by. With them the queries come from the decoder, keys and values from the encoder (erratum C14).
+// Cross-attention as printed has no parameters, softmax(X Zᵗ/√k) Z: no W_q, W_k, W_v and W_c, one head, and a width
+// of √d to divide by. With them the queries come from the decoder, keys and values from the encoder (erratum C14).
 func TestContiCrossAttention(t *testing.T) {
 	e := newContiBlock()
 	target, source := Random("decoder", 4, 8).Scale(4), Random("encoder", 6, 8).Scale(4)

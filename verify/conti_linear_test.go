@@ -2,66 +2,8 @@ package verify
 
 import (
 	"math"
-	"slices"
 	"testing"
 )
-
-// contiNeighbours are the N(i) of a BigBird: a window, one global token and one drawn key per row.
-func contiNeighbours(n int) [][]int {
-	random := []int{4, 5, 5, 0, 1, 2}
-	list := make([][]int, n)
-	for i := range list {
-		for j := range n {
-			if i-j <= 1 && j-i <= 1 || i == 3 || j == 3 || j == random[i] {
-				list[i] = append(list[i], j)
-			}
-		}
-	}
-	return list
-}
-
-// (13) A token attends to the tokens of a set N(i), which is what a mask with −∞ elsewhere does. As printed the scores lack
-// 1/√k, xᵢ is added and the values are as wide as the tokens, so with full sets it is not (7) (erratum C8).
-func TestContiEq13(t *testing.T) {
-	a, sets := newAttention(), contiNeighbours(6)
-	mask := mask(6, func(i, j int) bool { return slices.Contains(sets[i], j) })
-	out := AttentionForward(a.q, a.k, a.v, mask, Matrix[float64]{})
-	for i, set := range sets {
-		own := AttentionForward(a.q.Tokens(i, i+1), EmbeddingForward(a.k, set), EmbeddingForward(a.v, set), Matrix[float64]{}, Matrix[float64]{})
-		near(t, "σ(Q K_N(i)ᵗ/√k) V_N(i)", own, out.Tokens(i, i+1))
-	}
-	full := a.scaled.Softmax()
-	wrongBy(t, "weights as printed, full sets", a.raw.Softmax(), full, 0.282)
-	wide := full.MatMul(a.x) // values of the width d
-	wrongBy(t, "with xᵢ, full sets", wide.Add(a.x), wide, 2.27)
-}
-
-// A window of w = 4 with gaps of δ = 2, L = 3 layers deep, spans Lδw + 1 tokens, not the printed L·d·w; in between it
-// reaches those only that are a multiple of δ away (erratum C13).
-func TestContiLongformerReach(t *testing.T) {
-	const n, layers, w, gap = 41, 3, 4, 2
-	look := Zeros[float64](n, n)
-	for i := range n {
-		for j := range n {
-			if d := i - j; d%gap == 0 && -gap*w/2 <= d && d <= gap*w/2 {
-				look.Data[i*n+j] = 1
-			}
-		}
-	}
-	reach := look
-	for range layers - 1 {
-		reach = reach.MatMul(look)
-	}
-	first, last, count := n, 0, 0
-	for j := range n {
-		if reach.At(n/2, j) > 0 {
-			first, last, count = min(first, j), max(last, j), count+1
-		}
-	}
-	if span := last - first + 1; span != layers*gap*w+1 || count != layers*w+1 {
-		t.Errorf("got %d tokens in a span of %d, want 13 in 25", count, span)
-	}
-}
 
 // (14) V' is (7) under another name: softmax(Q Kᵗ/√k) V, whose rows lie between the smallest and the largest value.
 func TestContiEq14(t *testing.T) {
@@ -88,8 +30,8 @@ func contiAttention(q, k, v Matrix[float64], sim func(q, k Matrix[float64]) floa
 	return JoinTokens(rows...)
 }
 
-// (15) Attention with any similarity in the place of the exponential; with e^(q·k/√k) it is (14), and with a constant it is
-// the mean of the values.
+// (15) Attention with any similarity in the place of the exponential; with e^(q·k/√k) it is (14), and with a constant
+// it is the mean of the values.
 func TestContiEq15(t *testing.T) {
 	a := newAttention()
 	exponential := func(q, k Matrix[float64]) float64 { return math.Exp(dot(q, k) / math.Sqrt(3)) }
@@ -111,9 +53,9 @@ func contiPhi(x Matrix[float64]) Matrix[float64] {
 // contiUnit divides each row by its length.
 func contiUnit(x Matrix[float64]) Matrix[float64] { return x.Div(x.Square().SumFeatures().Sqrt()) }
 
-// (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order 1 + x·y
-// that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|², which is no
-// kernel, is.
+// (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order
+// 1 + x·y that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|²,
+// which is no kernel, is.
 func TestContiEq16(t *testing.T) {
 	x := Random("points", 7, 3).Scale(3)
 	products := make([]Matrix[float64], 3)
@@ -142,8 +84,8 @@ func TestContiEq16(t *testing.T) {
 	}
 }
 
-// (17) With sim = φ(q)·φ(k) the sums over the keys can be taken first, once for all queries: φ(q)(φ(K)ᵗV)/φ(q)Σφ(k). The
-// masked form sums the keys up to i.
+// (17) With sim = φ(q)·φ(k) the sums over the keys can be taken first, once for all queries: φ(q)(φ(K)ᵗV)/φ(q)Σφ(k).
+// The masked form sums the keys up to i.
 func TestContiEq17(t *testing.T) {
 	a := newAttention()
 	q, k := contiPhi(a.q), contiPhi(a.k)
@@ -160,9 +102,9 @@ func TestContiEq17(t *testing.T) {
 	}
 }
 
-// The first-order form of section 2.1.2 has the weights 1 + q̂·k̂ⱼ. Its first display sums k̂ⱼ within the sum over j and adds 1
-// to a vector; the second leaves a j free, here j = i, unless its sum covers both terms (erratum C5). Either way it is not
-// the attention that it starts from: the lengths of queries and keys and 1/√k are gone.
+// The first-order form of section 2.1.2 has the weights 1 + q̂·k̂ⱼ. Its first display sums k̂ⱼ within the sum over j
+// and adds 1 to a vector; the second leaves a j free, here j = i, unless its sum covers both terms (erratum C5).
+// Either way it is not the attention that it starts from: the lengths of queries and keys and 1/√k are gone.
 func TestContiTaylor(t *testing.T) {
 	a := newAttention()
 	q, k, n := contiUnit(a.q), contiUnit(a.k), 6.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The display before (18) multiplies exp(A) by D_A⁻¹ from the right and calls A what already is the softmax. The row sums
-// divide rows: D_A⁻¹ exp(A) with A = Q Kᵗ/√k (erratum C6).
+// The display before (18) multiplies exp(A) by D_A⁻¹ from the right and calls A what already is the softmax. The row
+// sums divide rows: D_A⁻¹ exp(A) with A = Q Kᵗ/√k (erratum C6).
 func TestContiNormaliser(t *testing.T) {
 	a := newAttention()
 	e, rho := a.scaled.Exp(), a.scaled.Softmax()
@@ -19,8 +19,9 @@ func TestContiNormaliser(t *testing.T) {
 	stated(t, "largest row sum", printed.SumFeatures().Transpose().RowMax().Data[0], 1.54)
 }
 
-// (18) P RᵗR v comes near to P v with a probability that goes to 1 as R gets more rows. That needs entries of mean 0 and
-// variance 1/k', which the text leaves out (erratum C7): then the mean of |P RᵗR v − P v|² is (‖P‖²‖v‖² + |Pv|²)/k'.
+// (18) P RᵗR v comes near to P v with a probability that goes to 1 as R gets more rows. That needs entries of mean 0
+// and variance 1/k', which the text leaves out (erratum C7): then the mean of |P RᵗR v − P v|² is (‖P‖²‖v‖² +
+// |Pv|²)/k'.
 func TestContiEq18(t *testing.T) {
 	const n, draws, epsilon = 6, 300, 0.5
 	a, v := newAttention(), Random("v", n, 1).Shift(0.5)
@@ -53,8 +54,8 @@ func TestContiEq18(t *testing.T) {
 	}
 }
 
-// (19) Keys and values are mixed from n rows to k' before the softmax; with E = F = 1 it is attention. F V is (k', k), not
-// the printed (k', d), and no mask makes it causal: every mixed key knows the last token (erratum C7).
+// (19) Keys and values are mixed from n rows to k' before the softmax; with E = F = 1 it is attention. F V is (k',
+// k), not the printed (k', d), and no mask makes it causal: every mixed key knows the last token (erratum C7).
 func TestContiEq19(t *testing.T) {
 	a, none := newAttention(), Matrix[float64]{}
 	e, f := Random("E", 4, 6), Random("F", 4, 6)
@@ -74,8 +75,8 @@ func TestContiEq19(t *testing.T) {
 	wrongBy(t, "first output after the last key changed", moved.Tokens(0, 1), out.Tokens(0, 1), 0.148)
 }
 
-// Chapter 3 has ⟨q, k⟩ in ℝ⁺ and drops 1/√k from α; with the normalised dot product, Σ⟨q, kᵢ⟩vᵢ/Σ⟨q, kᵢ⟩, the weights still sum
-// to 1 but some are negative: no convex combination (erratum C17).
+// Chapter 3 has ⟨q, k⟩ in ℝ⁺ and drops 1/√k from α; with the normalised dot product, Σ⟨q, kᵢ⟩vᵢ/Σ⟨q, kᵢ⟩, the weights
+// still sum to 1 but some are negative: no convex combination (erratum C17).
 func TestContiPooling(t *testing.T) {
 	a := newAttention()
 	weights := a.raw.Div(a.raw.SumFeatures())

@@ -21,9 +21,10 @@ func contiPositions(n, d int) Matrix[float64] {
 	return p
 }
 
-// (1) Position t is d/2 pairs of sine and cosine at falling frequencies: a shift by s turns each pair by a fixed angle, all
-// positions have the length √(d/2), and the product of two depends on their distance alone. The complex form has ω_k on
-// the wrong side of the fraction, and the vector that the text lists uses each frequency for one entry (erratum C4).
+// (1) Position t is d/2 pairs of sine and cosine at falling frequencies: a shift by s turns each pair by a fixed
+// angle, all positions have the length √(d/2), and the product of two depends on their distance alone. The complex
+// form has ω_k on the wrong side of the fraction, and the vector that the text lists uses each frequency for one
+// entry (erratum C4).
 func TestContiEq01(t *testing.T) {
 	const n, d, shift = 9, 8, 3
 	p := contiPositions(n, d)

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestContiEqNN tests equation (NN) of E. Conti, "The Math behind transformers" (2023/2024). Its tokens are rows of X but
-// columns where one is looked at alone: Wᵗ(xᵢ) there is xᵢW here. Where the printed form is wrong or can be misread, a
-// test shows by how much and names the erratum.
+// TestContiEqNN tests equation (NN) of E. Conti, "The Math behind transformers" (2023/2024). Its tokens are rows of X
+// but columns where one is looked at alone: Wᵗ(xᵢ) there is xᵢW here. Where the printed form is wrong or can be
+// misread, a test shows by how much and names the erratum.
 
-// contiBlock is the paper's block, of small sizes: n = 6, d = 8, H = 2 heads of k = 4, m = 13, post-norm with a ReLU, no mask,
-// no biases in the attention, and ε = 0, with which (4) is the LayerNorm of everybody else.
+// contiBlock is the paper's block, of small sizes: n = 6, d = 8, H = 2 heads of k = 4, m = 13, post-norm with a ReLU,
+// no mask, no biases in the attention, and ε = 0, with which (4) is the LayerNorm of everybody else.
 type contiBlock struct {
 	GPT
 	x, delta Matrix[float64]
@@ -21,7 +21,7 @@ func newContiBlock() contiBlock {
 	return contiBlock{
 		GPT: GPT{
 			Batch: 1, Context: 6, Layers: 1, Heads: 2, QK: 4, Activation: ReLU, PostNorm: true,
-			Mask: func(block, sequence int) Matrix[float64] { return Matrix[float64]{} },
+			Mask: func(block, sequence, head int) Matrix[float64] { return Matrix[float64]{} },
 		},
 		x: Random("x", 6, 8).Scale(4), delta: Random("delta", 6, 8),
 		p: Parameters[float64]{

@@ -120,7 +120,7 @@ func WithPadding(f *Fixture) {
 	padding := make([]bool, fixtureTokens)
 	padding[1], padding[3] = true, true
 	f.Targets[fixtureTokens+1], f.Targets[fixtureTokens+3] = Ignore, Ignore
-	f.Mask = func(block, sequence int) Matrix[float64] {
+	f.Mask = func(block, sequence, head int) Matrix[float64] {
 		if sequence == 1 {
 			return CausalMask(fixtureTokens).Add(PaddingMask(padding))
 		}
@@ -130,7 +130,7 @@ func WithPadding(f *Fixture) {
 
 // WithWindow gives every other block a window of three tokens.
 func WithWindow(f *Fixture) {
-	f.Mask = func(block, sequence int) Matrix[float64] {
+	f.Mask = func(block, sequence, head int) Matrix[float64] {
 		if block%2 == 1 {
 			return WindowMask(fixtureTokens, 3)
 		}

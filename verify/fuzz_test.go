@@ -11,6 +11,7 @@ import (
 type shape struct {
 	context, vocabulary, blocks, heads, features, qk, values, inner, batch byte
 	norm, activation, flags, rank, targets, eps, drop                      byte
+	position, attention, window                                            byte
 	seed                                                                   uint64
 }
 
@@ -22,10 +23,28 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 		BlockSize: upTo(s.context, 9), VocabSize: 1 + upTo(s.vocabulary, 16), NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
 		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
 		Bias: flag(0), Head: []string{"linear", "tied"}[s.flags>>1&1],
-		Block:      []string{"pre", "post"}[s.norm%2],
+		Block:      []string{"pre", "post", "pre", "post", "elman"}[s.norm%5],
+		Norm:       []string{"layernorm", "layernorm_sigma", "layernorm_plain"}[s.norm/5%3],
+		Position:   []string{"learned", "sinusoidal", "rope", "alibi", "none"}[s.position%5],
 		Activation: []string{"gelu", "gelu_tanh", "relu"}[s.activation%3],
 		Eps:        []float64{1e-5, 1e-3, 0.1}[s.eps%3],
 		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
+	}
+	c.Window, c.RandomKeys, c.GlobalTokens = upTo(s.window, c.BlockSize), int(s.window/16)%2, int(s.window/32)%2
+	c.LatentSize, c.QLatentSize, c.RopeSize = upTo(s.window, 5), upTo(s.window/8, 5), 2*upTo(s.window/32, 2)
+	all := gpt.Attentions()
+	c.Attention = all[int(s.attention)%len(all)].Name
+	switch c.Position {
+	case "sinusoidal":
+		c.NEmbd += c.NEmbd % 2
+	case "rope":
+		c.QKSize += c.QKSize % 2
+	}
+	if c.Norm == "layernorm_sigma" && (c.Dropout > 0 || c.NEmbd < 4) {
+		c.Norm = "layernorm" // a row of equal numbers has no derivative (erratum C3)
+	}
+	if own := all[int(s.attention)%len(all)]; own.Check != nil && own.Check(c.Resolved()) != nil {
+		c.Position = "none" // with which every attention can be
 	}
 	if s.rank%3 > 0 {
 		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r"}[s.rank/128]
@@ -33,7 +52,7 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 			c.LoraAlpha = 1.5
 		}
 		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head"} {
-			if s.targets>>i&1 == 1 && (target != "lm_head" || c.Head != "tied") {
+			if c.LatentSize == 0 && c.Block != "elman" && s.targets>>i&1 == 1 && (target != "lm_head" || c.Head != "tied") {
 				c.LoraTargets = append(c.LoraTargets, target)
 			}
 		}
@@ -71,15 +90,15 @@ func (s shape) check(t *testing.T) (worst Gap) {
 func FuzzModel(f *testing.F) {
 	add := func(s shape) {
 		f.Add(s.context, s.vocabulary, s.blocks, s.heads, s.features, s.qk, s.values, s.inner, s.batch,
-			s.norm, s.activation, s.flags, s.rank, s.targets, s.eps, s.drop, s.seed)
+			s.norm, s.activation, s.flags, s.rank, s.targets, s.eps, s.drop, s.position, s.attention, s.window, s.seed)
 	}
 	add(shape{})
-	add(shape{5, 9, 1, 1, 6, 2, 4, 12, 1, 0, 0, 1, 0, 0, 0, 0, 1})
-	add(shape{5, 9, 1, 1, 6, 2, 4, 12, 1, 1, 1, 14, 131, 31, 1, 1, 2})
+	add(shape{5, 9, 1, 1, 6, 2, 4, 12, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1})
+	add(shape{5, 9, 1, 1, 6, 2, 4, 12, 1, 1, 1, 14, 131, 31, 1, 1, 2, 7, 3, 2})
 	f.Fuzz(func(t *testing.T, context, vocabulary, blocks, heads, features, qk, values, inner, batch,
-		norm, activation, flags, rank, targets, eps, drop byte, seed uint64) {
+		norm, activation, flags, rank, targets, eps, drop, position, attention, window byte, seed uint64) {
 		shape{context, vocabulary, blocks, heads, features, qk, values, inner, batch,
-			norm, activation, flags, rank, targets, eps, drop, seed}.check(t)
+			norm, activation, flags, rank, targets, eps, drop, position, attention, window, seed}.check(t)
 	})
 }
 
@@ -94,7 +113,7 @@ func TestRandomModels(t *testing.T) {
 	b := func() byte { return byte(rng.Uint32()) }
 	var worst Gap
 	for range count {
-		s := shape{b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), rng.Uint64()}
+		s := shape{b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), rng.Uint64()}
 		worst = max(worst, s.check(t))
 	}
 	t.Logf("%d models: %.1e", count, worst)

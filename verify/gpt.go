@@ -9,13 +9,18 @@ type GPT struct {
 
 	Eps        float64 // ε of every LayerNorm
 	Activation Activation
-	PostNorm   bool      // blocks as in 2017: LayerNorm after each sum, none at the end
+	PostNorm   bool // blocks as in 2017: LayerNorm after each sum, none at the end
+	Recurrent  bool // blocks are an Elman network; there is neither attention nor a norm
+	Position   Position
+	Theta      float64 // base of rotary positions
+	Norm       Norm
+	Mixing     Mixing
 	Tied       bool      // lm_head.weight is wte.weight transposed
 	LoRAScale  float64   // α/r, or α
 	Reduction  Reduction // of the loss
 
-	// Mask returns the additive (n, n) mask of a sequence in a block; nil is causal.
-	Mask func(block, sequence int) Matrix[float64]
+	// Mask returns the additive (n, n) mask of a head, for a sequence in a block; nil is causal.
+	Mask func(block, sequence, head int) Matrix[float64]
 	// Dropout returns the mask (0 or 1/(1−p)) of a site, or the zero Matrix; nil is
 	// no dropout. Sites and shapes: drop (B·n, d), h.i.attn.attn_dropout
 	// (B·H·n, n), h.i.attn.resid_dropout (B·n, d), h.i.mlp.dropout (B·n, d).
@@ -50,9 +55,8 @@ func GPTForward[T Number](c GPT, p Parameters[T], tokens, targets []int) (Activa
 		return Activations[T]{}, err
 	}
 	var a Activations[T]
-	tok := r.embedding("wte", tokens)                        // a₁ tok     (B·n, d)
-	pos := r.embedding("wpe", Positions(c.Batch, c.Context)) // a₁ pos     (B·n, d)
-	a.A1 = DropoutForward(tok.Add(pos), r.drop("drop"))      // a₁         (B·n, d)
+	tok := r.embedding("wte", tokens)                   // a₁ tok     (B·n, d)
+	a.A1 = DropoutForward(r.place(tok), r.drop("drop")) // a₁ + pos   (B·n, d)
 	x := a.A1
 	for i := range c.Layers {
 		a.Blocks = append(a.Blocks, r.block(i, x)) //           a₂…a₁₀     (B·n, d)
@@ -75,8 +79,7 @@ func GPTBackward[T Number](c GPT, p Parameters[T], tokens, targets []int, a Acti
 		d10 = r.blockBackward(i, a.Blocks[i], r.at(fmt.Sprintf("h.%d", i), d10)) // Δ₉…Δ₁
 	}
 	d1 := DropoutBackward(r.drop("drop"), r.at("drop", d10))
-	r.embeddingBackward("wpe", Positions(c.Batch, c.Context), d1) // ohe(1:n)ᵗ Δ₁
-	r.embeddingBackward("wte", tokens, d1)                        // ohe(a₀)ᵗ Δ₁
+	r.embeddingBackward("wte", tokens, r.placeBackward(d1)) // ohe(a₀)ᵗ Δ₁
 	if c.Tied {
 		r.g["wte.weight"] = r.g["wte.weight"].Add(r.g["lm_head.weight"].Transpose()) // + (a₁₁ᵗ Δ₁₂)ᵗ
 		delete(r.g, "lm_head.weight")
@@ -86,14 +89,14 @@ func GPTBackward[T Number](c GPT, p Parameters[T], tokens, targets []int, a Acti
 
 // final is the LayerNorm after the last block, which post-norm blocks do without.
 func (r *run[T]) final(x Matrix[T]) Matrix[T] {
-	if r.PostNorm {
+	if r.PostNorm || r.Recurrent {
 		return x
 	}
 	return r.norm("ln_f", x)
 }
 
 func (r *run[T]) finalBackward(a Activations[T], delta Matrix[T]) Matrix[T] {
-	if r.PostNorm {
+	if r.PostNorm || r.Recurrent {
 		return delta
 	}
 	last := a.A1

@@ -66,6 +66,7 @@ func papers() []paper {
 
 // INDEX.md is current, apart from the measured distances, and none of these is too large.
 func TestIndex(t *testing.T) {
+	t.Parallel() // to be run when the tests of the equations have been
 	old, err := os.ReadFile("INDEX.md")
 	if err != nil && !*rewrite {
 		t.Fatal(err)
@@ -222,12 +223,12 @@ func parsed(t *testing.T, files ...string) code {
 	return c
 }
 
-// citing are the functions and types whose comments have the number of an equation of Boué's, and name no other author.
+// citing are the functions and types whose comments have the number of an equation and name no author, which means Boué's.
 func (c code) citing(equation int) (list []string) {
 	number := regexp.MustCompile(fmt.Sprintf(`\(%d(\.[a-z])?\)`, equation))
-	other := regexp.MustCompile(`\b(Xu|Conti|Diab|CS 224n)\b`)
+	others := regexp.MustCompile(`\b(Xu|Conti|Diab|CS 224n)\b`)
 	for _, name := range slices.Sorted(maps.Keys(c.comments)) {
-		if number.MatchString(c.comments[name]) && !other.MatchString(c.comments[name]) {
+		if number.MatchString(c.comments[name]) && !others.MatchString(c.comments[name]) {
 			list = append(list, name)
 		}
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -87,17 +88,30 @@ func (m Model) hand() (GPT, error) {
 	c := m.Config
 	h := GPT{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Eps: c.Eps, PostNorm: c.Block == "post", Tied: c.Head == "tied", Reduction: m.Reduction,
+		Eps: c.Eps, PostNorm: c.Block == "post", Recurrent: c.Block == "elman", Tied: c.Head == "tied", Theta: c.RopeTheta,
+		Reduction: m.Reduction, Mask: m.mask(),
 	}
-	switch c.Activation {
-	case "gelu":
-		h.Activation = GELU
-	case "gelu_tanh":
-		h.Activation = GELUTanh
-	case "relu":
-		h.Activation = ReLU
-	default:
-		return h, errors.Errorf("verify: activation: no formula by hand for %q", c.Activation)
+	var ok bool
+	for _, known := range []struct {
+		field, name string
+		set         func(name string) bool
+	}{
+		{"position", c.Position, pick(&h.Position, map[string]Position{
+			"learned": LearnedPositions, "sinusoidal": SinusoidalPositions, "rope": RotaryPositions, "alibi": NoPositions, "none": NoPositions,
+		})},
+		{"attention", c.Attention, pick(&h.Mixing, map[string]Mixing{
+			"causal": SoftmaxMixing, "window": SoftmaxMixing, "alternating": SoftmaxMixing, "bigbird": SoftmaxMixing, "dilated": SoftmaxMixing,
+			"linear": LinearMixing, "taylor": TaylorMixing,
+			"mla": LatentMixing, "mla_rope": LatentRotaryMixing, "mla_latent_rope": LatentRotaryMixing2,
+		})},
+		{"norm", c.Norm, pick(&h.Norm, map[string]Norm{"layernorm": NormRoot, "layernorm_sigma": NormSigma, "layernorm_plain": NormPlain})},
+		{"block", c.Block, pick(new(string), map[string]string{"pre": "", "post": "", "elman": ""})},
+		{"head", c.Head, pick(new(string), map[string]string{"linear": "", "tied": ""})},
+		{"activation", c.Activation, pick(&h.Activation, map[string]Activation{"gelu": GELU, "gelu_tanh": GELUTanh, "relu": ReLU})},
+	} {
+		if ok = known.set(known.name); !ok {
+			return h, errors.Errorf("verify: %s: no formula by hand for %q in a whole model; its layer alone can be checked by a Case", known.field, known.name)
+		}
 	}
 	if c.LoraR > 0 {
 		if h.LoRAScale = c.LoraAlpha; c.LoraScale == "alpha/r" {
@@ -105,4 +119,64 @@ func (m Model) hand() (GPT, error) {
 		}
 	}
 	return h, nil
+}
+
+// pick sets a choice by its name.
+func pick[V any](choice *V, known map[string]V) func(name string) bool {
+	return func(name string) (ok bool) {
+		*choice, ok = known[name]
+		return ok
+	}
+}
+
+// mask is who sees whom, and what is added to the scores of those who do, in a block, a sequence and a head; nil is causal
+// throughout. Where chance draws keys, built.draw knows.
+func (m Model) mask() func(block, sequence, head int) Matrix[float64] {
+	c, causal := m.Config, CausalMask(m.Config.BlockSize)
+	see := func(block, head int) Matrix[float64] {
+		switch {
+		case c.Attention == "window" || c.Attention == "alternating" && block%2 == 1:
+			return WindowMask(c.BlockSize, c.Window)
+		case c.Attention == "dilated":
+			return causal.Add(dilatedMask(c, head))
+		}
+		return causal
+	}
+	return func(block, _, head int) Matrix[float64] {
+		if c.Position == "alibi" {
+			return see(block, head).Add(biases(c, head))
+		}
+		return see(block, head)
+	}
+}
+
+// dilatedMask is a window of every δth token and the global tokens; δ goes evenly from 1 in the first head to the last.
+func dilatedMask(c gpt.Config, head int) Matrix[float64] {
+	delta := 1
+	if c.NHead > 1 {
+		delta += head * (c.Dilation - 1) / (c.NHead - 1)
+	}
+	return mask(c.BlockSize, func(i, j int) bool {
+		return i < c.GlobalTokens || j < c.GlobalTokens || (i-j)%delta == 0 && i-j < delta*c.Window
+	})
+}
+
+// biases are −m|i − j| of ALiBi. The slopes of H heads are a geometric row for a power of two, else that of the power
+// below, and every other one of the next.
+func biases(c gpt.Config, head int) Matrix[float64] {
+	power := 1
+	for 2*power <= c.NHead {
+		power *= 2
+	}
+	exponent := 8 * float64(head+1) / float64(power)
+	if head >= power {
+		exponent = 8 * float64(2*(head-power)+1) / float64(2*power)
+	}
+	out := Zeros[float64](c.BlockSize, c.BlockSize)
+	for i := range out.Rows {
+		for j := range out.Cols {
+			out.Data[i*out.Cols+j] = -math.Pow(2, -exponent) * math.Abs(float64(i-j))
+		}
+	}
+	return out
 }

@@ -29,7 +29,7 @@ func handFiles() []string {
 }
 
 func TestHandFilesStandAlone(t *testing.T) {
-	for _, name := range append(handFiles(), "complexstep.go", "doc.go", "metric.go", "mlp.go", "elman.go", "policy.go", "sgd.go") {
+	for _, name := range append(handFiles(), "cache.go", "complexstep.go", "doc.go", "flash.go", "metric.go", "mlp.go", "elman.go", "policy.go", "sgd.go", "linear_attention.go", "linformer.go", "taylor.go") {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {
 			t.Fatal(err)

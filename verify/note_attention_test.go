@@ -5,6 +5,11 @@ import (
 	"testing"
 )
 
+// unscaled is attention without the 1/√d that AttentionForward has.
+func unscaled(q, k, v, mask Matrix[float64]) Matrix[float64] {
+	return AttentionForward(q.Scale(math.Sqrt(float64(q.Cols))), k, v, mask, Matrix[float64]{})
+}
+
 // (7) The representation of a token is a sum of all values, weighted by α, which sums to 1.
 func TestNoteEq07(t *testing.T) {
 	s := newNote()
@@ -18,8 +23,8 @@ func TestNoteEq07(t *testing.T) {
 	near(t, "h", unscaled(s.qs, s.ks, s.vs, Matrix[float64]{}), s.h)
 }
 
-// (8) The weights are the softmax of the products of the query with the keys, here without a scale. q = Q x has tokens for
-// columns; with the same Q for tokens as rows, as in section 3, another matrix results (erratum S6).
+// (8) The weights are the softmax of the products of the query with the keys, here without a scale. q = Q x has
+// tokens for columns; with the same Q for tokens as rows, as in section 3, another matrix results (erratum S6).
 func TestNoteEq08(t *testing.T) {
 	s := newNote()
 	want := Zeros[float64](6, 6)
@@ -41,7 +46,8 @@ func TestNoteEq08(t *testing.T) {
 // The sentences of 2.2, the same words in two orders, by number: the 0, oven 1, cooked 2, bread 3, so 4.
 func noteSentences() (first, second []int) { return []int{0, 1, 2, 0, 3, 4}, []int{0, 3, 2, 0, 1, 4} }
 
-// (9) The example has six words and so six rows, where the print has five; the two "the" have the same row (erratum S8).
+// (9) The example has six words and so six rows, where the print has five; the two "the" have the same row (erratum
+// S8).
 func TestNoteEq09(t *testing.T) {
 	first, _ := noteSentences()
 	embedding := Random("E", 5, 8).Scale(4)
@@ -53,8 +59,8 @@ func TestNoteEq09(t *testing.T) {
 	near(t, "x", x, oneHotRows(first, 5).MatMul(embedding))
 }
 
-// (10) The weights of "so" are a softmax of six scores, equal for equal words. In the other order they are the same numbers in
-// that order, and what becomes of "so" is the same: attention does not know positions.
+// (10) The weights of "so" are a softmax of six scores, equal for equal words. In the other order they are the same
+// numbers in that order, and what becomes of "so" is the same: attention does not know positions.
 func TestNoteEq10(t *testing.T) {
 	s := newNote()
 	first, second := noteSentences()
@@ -71,8 +77,8 @@ func TestNoteEq10(t *testing.T) {
 	near(t, "h of so", other, h)
 }
 
-// (11) The weight of the first word has all six exponentials below it. Printed, the sum ends with "bread" and lacks "so"
-// (erratum S8).
+// (11) The weight of the first word has all six exponentials below it. Printed, the sum ends with "bread" and lacks
+// "so" (erratum S8).
 func TestNoteEq11(t *testing.T) {
 	s := newNote()
 	first, _ := noteSentences()
@@ -99,9 +105,9 @@ func TestNoteEq12(t *testing.T) {
 	wrongBy(t, "h of so in the other order", attend(second).Tokens(5, 6), attend(first).Tokens(5, 6), 0.158)
 }
 
-// (13) The bias makes far tokens count less, −|i − j|. The printed vector, −i … −1, 0, −1 … −(n−i), has n + 1 entries for n
-// scores: one too many on the left (erratum S1). Each head has a slope m of its own, and under a causal mask −m(i − j) is the
-// same as +mj.
+// (13) The bias makes far tokens count less, −|i − j|. The printed vector, −i … −1, 0, −1 … −(n−i), has n + 1 entries
+// for n scores: one too many on the left (erratum S1). Each head has a slope m of its own, and under a causal mask
+// −m(i − j) is the same as +mj.
 func TestNoteEq13(t *testing.T) {
 	s := newNote()
 	const n = 6

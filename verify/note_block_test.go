@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// (27) Mean and deviation run over the d features of one token, and the deviation is that of the population. (The μ under the root
-// is the estimate μ̂.) One token's do not depend on the others.
+// (27) Mean and deviation run over the d features of one token, and the deviation is that of the population. (The μ
+// under the root is the estimate μ̂.) One token's do not depend on the others.
 func TestNoteEq27(t *testing.T) {
 	s := newNote()
 	centred := s.h.Sub(s.h.Mean())
@@ -21,8 +21,8 @@ func TestNoteEq27(t *testing.T) {
 	near(t, "Σ (h − μ̂)²/d", centred.Square().Mean(), sigma.Square())
 }
 
-// (28) The LayerNorm without gain and shift: mean 0 and deviation 1. Without an ε a token of equal features is NaN, and so is its
-// gradient (erratum S7).
+// (28) The LayerNorm without gain and shift: mean 0 and deviation 1. Without an ε a token of equal features is NaN,
+// and so is its gradient (erratum S7).
 func TestNoteEq28(t *testing.T) {
 	s := newNote()
 	one, zero := ones(1, 8), Zeros[float64](1, 8)
@@ -76,8 +76,8 @@ func TestNoteEq29(t *testing.T) {
 	near(t, "Δx of f and of the identity", alone.Add(delta), truth)
 }
 
-// (30) Pre-norm: f(LN(h)) + h. What goes around is never normalised and grows from layer to layer, so that a stack needs one more
-// LayerNorm at its end, which the text does not say (erratum S10).
+// (30) Pre-norm: f(LN(h)) + h. What goes around is never normalised and grows from layer to layer, so that a stack
+// needs one more LayerNorm at its end, which the text does not say (erratum S10).
 func TestNoteEq30(t *testing.T) {
 	x, delta := newNote().x, Random("delta", 6, 8)
 	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return noteLayer(noteNorm(x)).Add(x) })
@@ -92,8 +92,8 @@ func TestNoteEq30(t *testing.T) {
 	stated(t, "the same after a last LayerNorm", size(noteNorm(h)), 1)
 }
 
-// (31) Post-norm: LN(f(h) + h). Whatever the layers do, what comes out has mean 0 and variance 1, and Δ has to go through each of
-// the LayerNorms.
+// (31) Post-norm: LN(f(h) + h). Whatever the layers do, what comes out has mean 0 and variance 1, and Δ has to go
+// through each of the LayerNorms.
 func TestNoteEq31(t *testing.T) {
 	x, delta := newNote().x, Random("delta", 6, 8)
 	truth := noteGradient(t, x, delta, func(x complexMatrix) complexMatrix { return noteNorm(noteLayer(x).Add(x)) })

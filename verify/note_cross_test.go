@@ -14,8 +14,8 @@ func noteEncoder(t *testing.T, x Matrix[float64]) Matrix[float64] {
 	return block.A10
 }
 
-// (33) The encoder has no mask: every output depends on every token, those after it included. Without positions, tokens in
-// another order give the same outputs in that order.
+// (33) The encoder has no mask: every output depends on every token, those after it included. Without positions,
+// tokens in another order give the same outputs in that order.
 func TestNoteEq33(t *testing.T) {
 	x := newNote().x
 	h := noteEncoder(t, x)
@@ -40,8 +40,8 @@ func noteCross(t *testing.T) (s note, y, h, q, k, v Matrix[float64]) {
 	return s, y, h, y.MatMul(s.q.Transpose()), h.MatMul(s.k.Transpose()), h.MatMul(s.v.Transpose())
 }
 
-// (34) The queries come from the m tokens of the decoder, and so does the number of outputs. (Both sequences have the length m in
-// the text above, erratum S9.)
+// (34) The queries come from the m tokens of the decoder, and so does the number of outputs. (Both sequences have the
+// length m in the text above, erratum S9.)
 func TestNoteEq34(t *testing.T) {
 	s, y, _, q, k, v := noteCross(t)
 	out := unscaled(q, k, v, Matrix[float64]{})

@@ -12,8 +12,8 @@ func noteHeads() (s note, packed Matrix[float64], m MultiHead, o Matrix[float64]
 	return s, packed, MultiHead{Batch: 1, Heads: 2, QK: 4}, Random("O", 8, 8)
 }
 
-// (22) Each head averages its own values, of d/k features, with its own weights. Its matrices (d, d/k) fit tokens as rows, x Q;
-// q = Q x has no shape (erratum S6).
+// (22) Each head averages its own values, of d/k features, with its own weights. Its matrices (d, d/k) fit tokens as
+// rows, x Q; q = Q x has no shape (erratum S6).
 func TestNoteEq22(t *testing.T) {
 	s, packed, m, _ := noteHeads()
 	out := MultiHeadForward(packed, m)
@@ -33,8 +33,8 @@ func TestNoteEq22(t *testing.T) {
 	}
 }
 
-// (23) The weights of a head are a softmax of its own scores. They lack the scale of 3.4, and that is √(d/k), the width of a
-// query, not √d as in (32) (erratum S5).
+// (23) The weights of a head are a softmax of its own scores. They lack the scale of 3.4, and that is √(d/k), the
+// width of a query, not √d as in (32) (erratum S5).
 func TestNoteEq23(t *testing.T) {
 	_, packed, m, _ := noteHeads()
 	for h := range m.Heads {
@@ -46,8 +46,8 @@ func TestNoteEq23(t *testing.T) {
 	}
 }
 
-// (24) The outputs of the heads side by side go through O. Printed it is their values, v, that do: no attention at all (erratum
-// S4). Side by side they have d features; d × d/k and d × d are not the shapes of one token.
+// (24) The outputs of the heads side by side go through O. Printed it is their values, v, that do: no attention at
+// all (erratum S4). Side by side they have d features; d × d/k and d × d are not the shapes of one token.
 func TestNoteEq24(t *testing.T) {
 	_, packed, m, o := noteHeads()
 	heads := MultiHeadForward(packed, m)
@@ -80,8 +80,8 @@ func TestNoteEq26(t *testing.T) {
 	near(t, "h", unscaled(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v), Matrix[float64]{}), raw.Softmax().MatMul(s.x).MatMul(s.v))
 }
 
-// (32) The product of two vectors of d standard normal numbers has the deviation √d; divided by √d the scores keep the deviation 1
-// at any width. For heads of d/k features that is √(d/k) (erratum S5).
+// (32) The product of two vectors of d standard normal numbers has the deviation √d; divided by √d the scores keep
+// the deviation 1 at any width. For heads of d/k features that is √(d/k) (erratum S5).
 func TestNoteEq32(t *testing.T) {
 	for _, d := range []int{16, 64} {
 		const n = 200

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// recurrence is (4) with a tanh for σ: the states h₁ … h_n as rows, for W and U that multiply columns.
-func recurrence[T Number](w, u, x, start Matrix[T]) Matrix[T] {
+// noteStates is (4) with a tanh for σ: the states h₁ … h_n as rows, for W and U that multiply columns.
+func noteStates[T Number](w, u, x, start Matrix[T]) Matrix[T] {
 	states := make([]Matrix[T], x.Rows)
 	before := start
 	for t := range states {
@@ -16,20 +16,20 @@ func recurrence[T Number](w, u, x, start Matrix[T]) Matrix[T] {
 	return JoinTokens(states...)
 }
 
-type elman struct{ w, u, x, start, h Matrix[float64] }
+type noteRNN struct{ w, u, x, start, h Matrix[float64] }
 
-func newElman() elman {
-	e := elman{w: Random("W", 8, 8), u: Random("U", 8, 8), x: Random("x", 6, 8), start: Random("h0", 8, 1)}
-	e.h = recurrence(e.w, e.u, e.x, e.start)
+func newNoteRNN() noteRNN {
+	e := noteRNN{w: Random("W", 8, 8), u: Random("U", 8, 8), x: Random("x", 6, 8), start: Random("h0", 8, 1)}
+	e.h = noteStates(e.w, e.u, e.x, e.start)
 	return e
 }
 
-// (4) A state is a function of the state before and of its own token. The Δ of a state therefore goes to both: Wᵗ and Uᵗ of
-// Δ ∘ (1 − h²), from the last token back to the first.
+// (4) A state is a function of the state before and of its own token. The Δ of a state therefore goes to both: Wᵗ and
+// Uᵗ of Δ ∘ (1 − h²), from the last token back to the first.
 func TestNoteEq04(t *testing.T) {
-	e, delta := newElman(), Random("delta", 6, 8)
+	e, delta := newNoteRNN(), Random("delta", 6, 8)
 	truth := witness(t, func(z Parameters[complex128]) complexMatrix {
-		return recurrence(z["w"], z["u"], z["x"], z["start"])
+		return noteStates(z["w"], z["u"], z["x"], z["start"])
 	}, Parameters[float64]{"w": e.w, "u": e.u, "x": e.x, "start": e.start}, delta)
 	carried, dx := Zeros[float64](8, 1), make([]Matrix[float64], 6)
 	dw, du := Zeros[float64](8, 8), Zeros[float64](8, 8)
@@ -50,10 +50,10 @@ func TestNoteEq04(t *testing.T) {
 
 // (5) The second state needs the first one, and nothing else of the first token.
 func TestNoteEq05(t *testing.T) {
-	e := newElman()
-	second := recurrence(e.w, e.u, e.x.Tokens(1, 2), tokenColumn(e.h, 0))
+	e := newNoteRNN()
+	second := noteStates(e.w, e.u, e.x.Tokens(1, 2), tokenColumn(e.h, 0))
 	near(t, "h₂", second, e.h.Tokens(1, 2))
-	other := recurrence(e.w, e.u, e.x.Tokens(0, 2), e.start.Scale(2))
+	other := noteStates(e.w, e.u, e.x.Tokens(0, 2), e.start.Scale(2))
 	if slices.Equal(other.Tokens(1, 2).Data, second.Data) {
 		t.Error("h₂ does not depend on h₀")
 	}
@@ -61,13 +61,13 @@ func TestNoteEq05(t *testing.T) {
 
 // (6) Written out, h₂ nests two of the functions: state t is reached through t of them, one after the other.
 func TestNoteEq06(t *testing.T) {
-	e := newElman()
+	e := newNoteRNN()
 	inner := e.w.MatMul(e.start).Add(e.u.MatMul(tokenColumn(e.x, 0))).Tanh()
 	near(t, "h₂", e.w.MatMul(inner).Add(e.u.MatMul(tokenColumn(e.x, 1))).Tanh(), tokenColumn(e.h, 1))
 }
 
-// (18) A word is predicted from the words before it: row t−1 of the logits does not change by a bit with word t or any later
-// one, and does with each one before.
+// (18) A word is predicted from the words before it: row t−1 of the logits does not change by a bit with word t or
+// any later one, and does with each one before.
 func TestNoteEq18(t *testing.T) {
 	s := newStudy(t)
 	for changed := range s.Context {
@@ -86,10 +86,10 @@ func TestNoteEq18(t *testing.T) {
 	}
 }
 
-// (19) The logits of a word are the state before it times the embeddings as columns, E of the shape (d, |V|), which is the head
-// that shares its weights with them.
+// (19) The logits of a word are the state before it times the embeddings as columns, E of the shape (d, |V|), which
+// is the head that shares its weights with them.
 func TestNoteEq19(t *testing.T) {
-	e, embedding := newElman(), Random("E", 8, 11)
+	e, embedding := newNoteRNN(), Random("E", 8, 11)
 	logits := LinearForward(e.h, embedding, Matrix[float64]{})
 	want := Zeros[float64](6, 11)
 	for i := range 6 {
@@ -102,14 +102,15 @@ func TestNoteEq19(t *testing.T) {
 	near(t, "E wᵢ", EmbeddingForward(embedding.Transpose(), []int{3}).Transpose(), embedding.Columns(3, 4))
 }
 
-// (20) The state that predicts word t has seen the words up to t−1 and no other: its derivatives by the later ones are exactly 0.
+// (20) The state that predicts word t has seen the words up to t−1 and no other: its derivatives by the later ones
+// are exactly 0.
 func TestNoteEq20(t *testing.T) {
-	e := newElman()
+	e := newNoteRNN()
 	for i := 1; i < 6; i++ {
 		delta := Zeros[float64](6, 8)
 		copy(delta.Data[(i-1)*8:i*8], Random("delta", 1, 8).Data)
 		dx := witness(t, func(z Parameters[complex128]) complexMatrix {
-			return recurrence(lift(e.w), lift(e.u), z["x"], lift(e.start))
+			return noteStates(lift(e.w), lift(e.u), z["x"], lift(e.start))
 		}, Parameters[float64]{"x": e.x}, delta)["x"]
 		for j := range 6 {
 			if seen := frobenius(dx.Tokens(j, j+1)) > 0; seen != (j <= i-1) {

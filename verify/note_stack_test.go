@@ -2,8 +2,8 @@ package verify
 
 import "testing"
 
-// twoLayers are attention weights and values of two layers, one on top of the other.
-func twoLayers() (s note, first, second, v1, v2 Matrix[float64]) {
+// noteTwoLayers are attention weights and values of two layers, one on top of the other.
+func noteTwoLayers() (s note, first, second, v1, v2 Matrix[float64]) {
 	s = newNote()
 	v1, v2 = s.v, Random("V2", 8, 8)
 	first = s.alpha
@@ -11,10 +11,10 @@ func twoLayers() (s note, first, second, v1, v2 Matrix[float64]) {
 	return s, first, second, v1, v2
 }
 
-// (14) Two layers average averages. The second has weights of its own, from what the first says; the print has one α for both
-// (erratum S2).
+// (14) Two layers average averages. The second has weights of its own, from what the first says; the print has one α
+// for both (erratum S2).
 func TestNoteEq14(t *testing.T) {
-	s, first, second, v1, v2 := twoLayers()
+	s, first, second, v1, v2 := noteTwoLayers()
 	o := second.MatMul(first).MatMul(s.x).MatMul(v1.Transpose()).MatMul(v2.Transpose())
 	for i := range 6 {
 		sum := Zeros[float64](8, 1)
@@ -31,10 +31,10 @@ func TestNoteEq14(t *testing.T) {
 	wrongBy(t, "o with one α", same, o, 1.32)
 }
 
-// (15) The sums can be exchanged, and then Σ_j stands before both α: Σ_k (Σ_j α_ij α_jk). Printed, α_jk is outside of the sum
-// over j; its j is free, and with j = i the second layer is gone (erratum S2).
+// (15) The sums can be exchanged, and then Σ_j stands before both α: Σ_k (Σ_j α_ij α_jk). Printed, α_jk is outside of
+// the sum over j; its j is free, and with j = i the second layer is gone (erratum S2).
 func TestNoteEq15(t *testing.T) {
-	s, first, second, v1, v2 := twoLayers()
+	s, first, second, v1, v2 := noteTwoLayers()
 	o := second.MatMul(first.MatMul(s.x.MatMul(v1.Transpose())).MatMul(v2.Transpose()))
 	both := s.x.MatMul(v2.MatMul(v1).Transpose())
 	sum := Zeros[float64](6, 8)
@@ -45,10 +45,10 @@ func TestNoteEq15(t *testing.T) {
 	wrongBy(t, "α_jk before the sum", first.Mul(second.SumFeatures()).MatMul(both), o, 0.256)
 }
 
-// (16) Both layers together are one, with the weights α*_ik, the product of the two matrices of weights, and the values V₂V₁x.
-// The rows of α* sum to 1. Printed as α*_ij it has no k, and weighs all tokens alike (erratum S2).
+// (16) Both layers together are one, with the weights α*_ik, the product of the two matrices of weights, and the
+// values V₂V₁x. The rows of α* sum to 1. Printed as α*_ij it has no k, and weighs all tokens alike (erratum S2).
 func TestNoteEq16(t *testing.T) {
-	s, first, second, v1, v2 := twoLayers()
+	s, first, second, v1, v2 := noteTwoLayers()
 	star := second.MatMul(first)
 	o := second.MatMul(first.MatMul(s.x.MatMul(v1.Transpose())).MatMul(v2.Transpose()))
 	both := s.x.MatMul(v2.MatMul(v1).Transpose())
@@ -58,8 +58,8 @@ func TestNoteEq16(t *testing.T) {
 	wrongBy(t, "α* without k", alike.MatMul(both), o, 1.05)
 }
 
-// (17) The network of each token, W₂ ReLU(W₁h + b₁) + b₂ for columns, with a hidden layer of 5d where everybody else has 4d
-// (erratum S10).
+// (17) The network of each token, W₂ ReLU(W₁h + b₁) + b₂ for columns, with a hidden layer of 5d where everybody else
+// has 4d (erratum S10).
 func TestNoteEq17(t *testing.T) {
 	const d, f = 8, 40
 	s := newNote()
@@ -71,9 +71,9 @@ func TestNoteEq17(t *testing.T) {
 	}
 }
 
-// (21) What stands above the diagonal of the weights is 0. It has to be taken out of the scores: weights that are set to 0 behind
-// the softmax do not sum to 1, and the scores of the future are still in what divides them. "Equivalently" holds only if the
-// rows are normalised again (erratum S3).
+// (21) What stands above the diagonal of the weights is 0. It has to be taken out of the scores: weights that are set
+// to 0 behind the softmax do not sum to 1, and the scores of the future are still in what divides them.
+// "Equivalently" holds only if the rows are normalised again (erratum S3).
 func TestNoteEq21(t *testing.T) {
 	s := newNote()
 	visible := CausalMask(6).Exp()

@@ -45,11 +45,24 @@ func (r *run[T]) embeddingBackward(name string, indices []int, delta Matrix[T]) 
 }
 
 func (r *run[T]) norm(name string, x Matrix[T]) Matrix[T] {
+	switch r.Norm {
+	case NormPlain:
+		return r.in(name, x, LayerNormPlainForward(x, r.Eps))
+	case NormSigma:
+		return r.in(name, x, LayerNormSigmaForward(x, r.p.need(name+".weight"), r.p[name+".bias"], r.Eps))
+	}
 	return r.in(name, x, LayerNormForward(x, r.p.need(name+".weight"), r.p[name+".bias"], r.Eps))
 }
 
 func (r *run[T]) normBackward(name string, x, delta Matrix[T]) Matrix[T] {
-	dx, dw, db := LayerNormBackward(x, r.p.need(name+".weight"), delta, r.Eps)
+	if r.Norm == NormPlain {
+		return LayerNormPlainBackward(x, delta, r.Eps)
+	}
+	backward := LayerNormBackward[T]
+	if r.Norm == NormSigma {
+		backward = LayerNormSigmaBackward[T]
+	}
+	dx, dw, db := backward(x, r.p.need(name+".weight"), delta, r.Eps)
 	r.leave(name+".weight", dw)
 	r.leave(name+".bias", db)
 	return dx
@@ -96,21 +109,23 @@ func (r *run[T]) adapters(name string, cols int) []adapter {
 }
 
 func (r *run[T]) attention(i int, qkv Matrix[T]) Matrix[T] {
-	return r.in(fmt.Sprintf("h.%d.attn", i), qkv, MultiHeadForward(qkv, r.heads(i)))
+	return r.in(fmt.Sprintf("h.%d.attn", i), qkv, r.mix(i, qkv))
 }
 
 func (r *run[T]) attentionBackward(i int, qkv, delta Matrix[T]) Matrix[T] {
-	return MultiHeadBackward(qkv, r.heads(i), delta)
+	return r.mixBackward(i, qkv, delta)
 }
 
 // heads describes the attention of block i.
 func (r *run[T]) heads(i int) MultiHead {
-	m := MultiHead{Batch: r.Batch, Heads: r.Heads, QK: r.QK, Drop: r.drop(fmt.Sprintf("h.%d.attn.attn_dropout", i))}
+	m := MultiHead{Batch: r.Batch, Heads: r.Heads, QK: r.width(i), Drop: r.drop(fmt.Sprintf("h.%d.attn.attn_dropout", i))}
 	for b := range r.Batch {
-		if r.Mask == nil {
-			m.Masks = append(m.Masks, CausalMask(r.Context))
-		} else {
-			m.Masks = append(m.Masks, r.Mask(i, b))
+		for h := range r.Heads {
+			if r.Mask == nil {
+				m.Masks = append(m.Masks, CausalMask(r.Context))
+			} else {
+				m.Masks = append(m.Masks, r.Mask(i, b, h))
+			}
 		}
 	}
 	return m

@@ -13,13 +13,24 @@ func (m Model) rows(hand Parameters[float64]) (list []Row) {
 	qk := m.Config.NHead * m.Config.QKSize
 	for _, name := range slices.SortedFunc(maps.Keys(hand), order) {
 		blocks := [][2]int{{0, qk}, {qk, 2 * qk}, {2 * qk, hand[name].Cols}}
-		for _, s := range sources(name) {
+		for _, s := range m.sources(name) {
 			row := Row{Name: name + s.suffix, Symbol: s.symbol, Equation: s.equation, Zero: s.zero, parameter: name, to: hand[name].Cols}
 			if s.block >= 0 {
 				row.from, row.to = blocks[s.block][0], blocks[s.block][1]
 			}
 			list = append(list, row)
 		}
+	}
+	return list
+}
+
+// sources are those of the paper, where the parameter is in it. That the bias of keys cancels is true of a softmax over
+// keys that do not turn.
+func (m Model) sources(name string) []source {
+	list := sources(name)
+	for i := range list {
+		a := m.Config.Attention
+		list[i].zero = list[i].zero && m.Config.Position != "rope" && a != "linear" && a != "taylor"
 	}
 	return list
 }
@@ -82,6 +93,29 @@ func sources(name string) []source {
 		return whole("w₁₁", "a₁₁ᵗΔ₁₂")
 	case "lm_head.bias":
 		return whole("b₁₁", "ΣΔ₁₂")
+	case "c_q.weight":
+		return whole("w_q", "Xu (38)")
+	case "c_kv_down.weight":
+		return whole("w↓", "Xu (37)")
+	case "c_k_up.weight":
+		return whole("w↑_k", "Xu (38)")
+	case "c_v_up.weight":
+		return whole("w↑_v", "Xu (38)")
+	case "c_q_down.weight":
+		return whole("w↓_q", "Xu (60)")
+	case "c_q_up.weight":
+		return whole("w↑_q", "Xu (61)")
+	case "c_q_rope.weight":
+		return whole("w_qR", "Xu (63)")
+	case "c_k_rope.weight":
+		return whole("w_kR", "Xu (65)")
+	case "c_input.weight":
+		return whole("U", "CS 224n (4)")
+	case "c_input.bias":
+		return whole("b", "CS 224n (4)")
+	}
+	if strings.HasPrefix(name, "h.") && strings.Count(name, ".") == 2 { // the matrix that a recurrent block has for itself
+		return whole("W", "CS 224n (4)")
 	}
 	return whole("", "")
 }
@@ -92,7 +126,7 @@ func order(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp
 func place(name string) string {
 	var block int
 	if n, _ := fmt.Sscanf(name, "h.%d.", &block); n == 1 {
-		parts := []string{"ln_1", "c_attn", "attn.c_proj", "ln_2", "c_fc", "mlp.c_proj"}
+		parts := []string{"ln_1", "c_attn", ".c_q", ".c_kv", ".c_k", ".c_v", "c_input", "attn.c_proj", "ln_2", "c_fc", "mlp.c_proj"}
 		for i, part := range parts {
 			if strings.Contains(name, part) {
 				return fmt.Sprintf("2 %08d %d %s", block, i, weightFirst(name))

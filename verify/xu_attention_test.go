@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// queries are n = 4 of them, with m = 5 keys and values: d_k = 3, d_v = 2.
+// xuQueries are n = 4 of them, with m = 5 keys and values: d_k = 3, d_v = 2.
 func xuQueries() (q, k, v Matrix[float64]) {
 	return Random("q", 4, 3).Scale(4), Random("k", 5, 3).Scale(4), Random("v", 5, 2)
 }
@@ -76,7 +76,7 @@ func TestXuMaskAtInference(t *testing.T) {
 			return rowOf(a.Logits, f.Context-1)
 		}
 		right := logits()
-		f.Mask = func(block, sequence int) Matrix[float64] { return Matrix[float64]{} }
+		f.Mask = func(block, sequence, head int) Matrix[float64] { return Matrix[float64]{} }
 		if c.amount == 0 {
 			near(t, "last logits without the mask, one block", logits(), right)
 		} else {

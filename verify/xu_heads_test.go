@@ -213,3 +213,26 @@ func TestXuEq32(t *testing.T) {
 	near(t, "Δ of the text", dq.MatMul(s.wq.Transpose()), truth["text"])
 	near(t, "Δ of the image", dk.MatMul(s.wk.Transpose()).Add(dv.MatMul(s.wv.Transpose())), truth["image"])
 }
+
+// I15: one projection with the weights of queries, keys and values of all heads side by side is the same as a projection for
+// each, forth and back.
+func TestI15FusedEqualsSliced(t *testing.T) {
+	s, b, delta := newSelfAttention(), Random("b", 1, 3*xuWidth), Random("delta", xuTokens, xuWidth)
+	fused := JoinColumns(s.wq, s.wk, s.wv)
+	_, m := s.packed()
+	qkv := LinearForward(s.x, fused, b)
+	dx, dw, db := LinearBackward(s.x, fused, MultiHeadBackward(qkv, m, delta))
+	out, sum := MultiHeadForward(qkv, m), Zeros[float64](xuTokens, xuWidth)
+	for i := range xuHeads {
+		own := Head[float64]{
+			Wq: s.of(s.wq, i), Wk: s.of(s.wk, i), Wv: s.of(s.wv, i),
+			Bq: s.of(b, i), Bk: s.of(b, xuHeads+i), Bv: s.of(b, 2*xuHeads+i),
+		}
+		near(t, "output", s.of(out, i), HeadForward(s.x, own, s.mask, Matrix[float64]{}))
+		part, g := HeadBackward(s.x, own, s.mask, Matrix[float64]{}, s.of(delta, i))
+		sum = sum.Add(part)
+		near(t, "∂w", JoinColumns(s.of(dw, i), s.of(dw, xuHeads+i), s.of(dw, 2*xuHeads+i)), JoinColumns(g.Wq, g.Wk, g.Wv))
+		near(t, "∂b", JoinColumns(s.of(db, i), s.of(db, xuHeads+i), s.of(db, 2*xuHeads+i)), JoinColumns(g.Bq, g.Bk, g.Bv))
+	}
+	near(t, "Δx", dx, sum)
+}

@@ -32,6 +32,16 @@ func newDecoupled() decoupled {
 	return m
 }
 
+// hand is how the formulas by hand know it.
+func (m decoupled) hand() (MLARoPE[float64], MultiHead, Rotary) {
+	p := MLARoPE[float64]{DownQ: m.downQ, UpQ: m.upQ, TurnQ: m.wqR, Down: m.down, UpK: m.upK, TurnK: m.wkR, UpV: m.upV, Wo: m.wo}
+	heads := MultiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []Matrix[float64]{m.mask}}
+	return p, heads, Rotary{Positions: natural(xuTokens), Size: xuTurned, Theta: xuTheta}
+}
+
+// mixed is the output of the layer.
+func (m decoupled) mixed() Matrix[float64] { return JoinColumns(m.attend(0), m.attend(1)).MatMul(m.wo) }
+
 // queries and keys of a head, (T, d_h + d_R).
 func (m decoupled) queries(i int) Matrix[float64] {
 	return JoinColumns(m.of(m.q, i), m.qR.Columns(i*xuTurned, (i+1)*xuTurned))
@@ -67,6 +77,8 @@ func TestXuEq60(t *testing.T) {
 func TestXuEq61(t *testing.T) {
 	m := newDecoupled()
 	joined := JoinColumns(m.attend(0), m.attend(1))
+	p, heads, r := m.hand()
+	near(t, "Y by hand", MLARoPELatentForward(m.x, p, heads, r), m.mixed())
 	qkv := JoinColumns(m.queries(0), m.queries(1), m.keys(0), m.keys(1), m.v)
 	near(t, "o", MultiHeadForward(qkv, MultiHead{Batch: 1, Heads: xuHeads, QK: xuHead + xuTurned, Masks: []Matrix[float64]{m.mask}}), joined)
 }
@@ -122,6 +134,9 @@ func TestXuEq64(t *testing.T) {
 	latent := m.attend(0)
 	m.kR = rotated(m.x.MatMul(w), at, xuTheta)
 	ofH := m.attend(0)
+	p, heads, r := m.hand()
+	p.TurnK = w
+	near(t, "Y with the turned part of h, by hand", MLARoPEForward(m.x, p, heads, r), m.mixed())
 	// the nearest that the latent can come to w: its projection on the columns of W↓
 	near(t, "orthogonal to W↓", m.down.Transpose().MatMul(residual(m.down, w)).Shift(1), ones(xuLatent, xuTurned))
 	m.kR = rotated(m.x.MatMul(w.Sub(residual(m.down, w))), at, xuTheta)

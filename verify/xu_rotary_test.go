@@ -6,29 +6,34 @@ import (
 	"testing"
 )
 
-// rotary is the paper's section 4 for queries of width d = 8 at positions 0 to 5.
-type rotary struct {
-	q, k                   Matrix[float64]
-	frequencies            Matrix[float64] // (1, d/2)
-	angles                 Matrix[float64] // (T, d/2)
-	even, odd              Matrix[float64] // features 0, 2, … and 1, 3, … of q
-	positions              []int
-	rotatedEven, rotateOdd Matrix[float64]
+// rotaryQueries are the paper's section 4, for queries of width d = 8 at positions 0 to 5.
+type rotaryQueries struct {
+	q, k                    Matrix[float64]
+	frequencies             Matrix[float64] // (1, d/2)
+	angles                  Matrix[float64] // (T, d/2)
+	even, odd               Matrix[float64] // features 0, 2, … and 1, 3, … of q
+	positions               []int
+	rotatedEven, rotatedOdd Matrix[float64]
 }
 
 const xuTheta = 10000
 
-func newRotary() rotary {
+func newRotary() rotaryQueries {
 	s := newSelfAttention()
-	r := rotary{q: s.q, k: s.k, positions: natural(xuTokens)}
+	r := rotaryQueries{q: s.q, k: s.k, positions: natural(xuTokens)}
 	r.frequencies = frequencies(xuWidth, xuTheta)
 	r.angles = entriesOf(xuTokens, xuWidth/2, func(t, i int) float64 { return float64(t) * r.frequencies.Data[i] })
 	r.even = entriesOf(xuTokens, xuWidth/2, func(t, i int) float64 { return r.q.At(t, 2*i) })
 	r.odd = entriesOf(xuTokens, xuWidth/2, func(t, i int) float64 { return r.q.At(t, 2*i+1) })
 	cos, sin := r.angles.each(math.Cos), r.angles.each(math.Sin)
 	r.rotatedEven = r.even.Mul(cos).Sub(r.odd.Mul(sin))
-	r.rotateOdd = r.even.Mul(sin).Add(r.odd.Mul(cos))
+	r.rotatedOdd = r.even.Mul(sin).Add(r.odd.Mul(cos))
 	return r
+}
+
+// rotary is how the formulas by hand know all this.
+func (r rotaryQueries) rotary() Rotary {
+	return Rotary{Positions: r.positions, Groups: 1, Size: xuWidth, Theta: xuTheta}
 }
 
 // frequencies are θ^(−2i/d) for i = 0 … d/2−1.
@@ -121,6 +126,7 @@ func TestXuEq53(t *testing.T) {
 	r := newRotary()
 	whole := rotated(r.q, r.positions, xuTheta)
 	near(t, "Q′even", r.rotatedEven, entriesOf(xuTokens, 4, func(t, i int) float64 { return whole.At(t, 2*i) }))
+	near(t, "Q′even by hand", interleaved(r.rotatedEven, r.rotatedOdd), RoPEForward(r.q, r.rotary()))
 	if printed := len(Positions(1, xuTokens+1)); printed == r.q.Rows {
 		t.Errorf("rows 0 to T: got %d for %d queries", printed, r.q.Rows)
 	}
@@ -130,7 +136,8 @@ func TestXuEq53(t *testing.T) {
 func TestXuEq54(t *testing.T) {
 	r := newRotary()
 	whole := rotated(r.q, r.positions, xuTheta)
-	near(t, "Q′odd", r.rotateOdd, entriesOf(xuTokens, 4, func(t, i int) float64 { return whole.At(t, 2*i+1) }))
+	near(t, "Q′odd", r.rotatedOdd, entriesOf(xuTokens, 4, func(t, i int) float64 { return whole.At(t, 2*i+1) }))
+	near(t, "Q′ by hand", RoPEForward(r.q, r.rotary()), whole)
 	near(t, "lengths", whole.Square().SumFeatures(), r.q.Square().SumFeatures())
 }
 
@@ -157,6 +164,7 @@ func TestXuEq56(t *testing.T) {
 			return pair(r.q, t, j/2).MatMul(matrix(t, j/2)).Data[j%2]
 		})
 	}
+	near(t, "qRᵗ by hand", RoPEForward(r.q, r.rotary()), right)
 	near(t, "qRᵗ", each(func(t, i int) Matrix[float64] { return turn(r.angles.At(t, i)).Transpose() }), right)
 	wrongBy(t, "qR", each(func(t, i int) Matrix[float64] { return turn(r.angles.At(t, i)) }), right, 0.66)
 	constant := each(func(t, i int) Matrix[float64] { return turn(r.angles.At(t, 1)).Transpose() })
@@ -179,6 +187,7 @@ func TestXuEq56(t *testing.T) {
 		return y
 	}, Parameters[float64]{"q": r.q}, delta)
 	near(t, "Δ, turned back", back, truth["q"])
+	near(t, "Δ by hand", RoPEBackward(r.rotary(), delta), truth["q"])
 }
 
 // (57) Y is the sum over the heads of softmax(X W_Q W↑Kᵗ Lᵗ/√d_k) L W↑V W_O, with the rows of W_O of each: nothing but L is
@@ -193,6 +202,8 @@ func TestXuEq57(t *testing.T) {
 	}
 	qkv, heads := m.packed()
 	near(t, "Y", sum, MultiHeadForward(qkv, heads).MatMul(m.wo))
+	near(t, "Y by hand", MLAForward(m.x, m.hand(), heads), sum)
+	near(t, "Y by hand, absorbed", MLAAbsorbedForward(m.x, m.hand(), heads), sum)
 }
 
 // (58) Inside that softmax there are, without the scale, the scores of a head.

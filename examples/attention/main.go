@@ -15,14 +15,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/pkg/errors"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 func main() {
@@ -68,7 +66,11 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	}
 	o.settings.Seed = c.Seed
-	return o, nil
+	n := min(glance, c.BlockSize)
+	if o.prompt != "" {
+		n = utf8.RuneCountInString(o.prompt)
+	}
+	return o, errors.Wrapf(o.settings.Validate(n), "a prompt of %d characters", n)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -81,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ids, err := o.encoded(ctx, m, tok, stderr)
+	ids, err := o.looked(ctx, m, tok, stderr)
 	if err != nil {
 		return err
 	}
@@ -122,28 +124,4 @@ func create(path string, write func(io.Writer) error) error {
 		return errors.Wrap(err, path)
 	}
 	return f.Close()
-}
-
-// model is the one in the checkpoint, or one that is trained for a moment.
-func model(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
-	cp, err := base.Load(o.checkpoint, stderr)
-	if err != nil {
-		return nil, nil, err
-	}
-	if cp == nil {
-		return momentary(ctx, c, o, stderr)
-	}
-	m, tok, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), cp)
-	if err != nil {
-		return nil, nil, err
-	}
-	if tok == nil {
-		return nil, nil, errors.Errorf("checkpoint %s: no tokenizer.json", cp.Path)
-	}
-	asked := m.Config
-	if _, err := parse(&asked, args, stderr); err != nil {
-		return nil, nil, err
-	}
-	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
-	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config), "checkpoint %s is another network", cp.Path)
 }

@@ -1,65 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
-
-// momentary trains a model that is good enough to look at.
-func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
-	source, err := base.Open(ctx, o.data, stderr)
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := base.New(c, source)
-	if err != nil {
-		return nil, nil, err
-	}
-	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n", o.checkpoint, c.NLayer, c.MaxIters, source.Name)
-	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
-}
-
-// glance is the length of the default prompt: more is hard to read in a picture.
-const glance = 32
-
-// encoded is the prompt, or the beginning of a speech of the validation split.
-func (o options) encoded(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, stderr io.Writer) ([]int, error) {
-	context := m.Config.BlockSize
-	if o.prompt != "" {
-		ids, err := tok.Encode(o.prompt)
-		if err == nil && len(ids) > context {
-			err = errors.Errorf("got %d characters, want at most block_size %d", len(ids), context)
-		}
-		return ids, errors.Wrap(err, "-prompt")
-	}
-	source, err := base.Open(ctx, o.data, stderr)
-	if err != nil {
-		return nil, err
-	}
-	data, err := text.NewCorpus(source.Text, tok, context)
-	if err != nil {
-		return nil, errors.Wrapf(err, "no prompt from %s, give one by -prompt", source.Name)
-	}
-	val, err := tok.Decode(data.Val)
-	if err != nil {
-		return nil, err
-	}
-	n := min(glance, context)
-	if _, speech, found := strings.Cut(val, "\n\n"); found && len(speech) >= n {
-		val = speech
-	}
-	return tok.Encode(string([]rune(val)[:n]))
-}
 
 // matrix is the weights of a head: row i is what query i takes of every key.
 type matrix = [][]float64

@@ -22,7 +22,7 @@ type options struct {
 func recipe() seq2seq.Config {
 	return seq2seq.Config{
 		NLayer: 2, NHead: 4, NEmbd: 128, Bias: true,
-		BatchSize: 64, LearningRate: 1e-3, MaxIters: 2500, WarmupIters: 100, MinLR: 1e-5,
+		BatchSize: 64, LearningRate: 1e-3, MaxIters: 1500, WarmupIters: 100, MinLR: 1e-5,
 		WeightDecay: 0.01, Beta1: 0.9, Beta2: 0.98, GradClip: 1, Seed: 1, Kernels: true,
 	}
 }

@@ -16,11 +16,12 @@ type decoder struct {
 	head   nn.Layer
 }
 
-// newDecoder makes the decoder of so many sequences; with caches it can Step.
-func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, caches nn.Caches) decoder {
+// newDecoder makes the decoder of so many sequences, whose tokens stand at the positions; with caches it can Step.
+func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions graph.Expr, caches nn.Caches) decoder {
 	at := c.site(s, batch, c.TargetSize)
-	d := decoder{embedding: newEmbedding(at, c, c.TargetVocab, c.TargetSize)}
-	at.Mask, at.Caches = nn.NewMask(s, at.Dims, nn.Causal{}), caches
+	at.Positions, at.Caches = positions, caches
+	d := decoder{embedding: newEmbedding(&at, c, c.TargetVocab)}
+	at.Mask = nn.NewMask(s, at.Dims, nn.Causal{})
 	block, _ := find(blocks(), c.Block)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
@@ -35,8 +36,8 @@ func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, caches nn.Cach
 	return d
 }
 
-func (d decoder) forward(tokens, positions graph.Expr) graph.Expr { // (B·T) → (B·T, V)
-	x := d.embedding.forward(tokens, positions)
+func (d decoder) forward(tokens graph.Expr) graph.Expr { // (B·T) → (B·T, V)
+	x := d.embedding.forward(tokens)
 	for _, b := range d.blocks {
 		x = b.Forward(x)
 	}
@@ -44,8 +45,8 @@ func (d decoder) forward(tokens, positions graph.Expr) graph.Expr { // (B·T) �
 }
 
 // step is forward for the newest token of every sequence, all of them at one position.
-func (d decoder) step(tokens, positions, at graph.Expr) graph.Expr { // (B) → (B, V)
-	x := d.embedding.forward(tokens, positions)
+func (d decoder) step(tokens, at graph.Expr) graph.Expr { // (B) → (B, V)
+	x := d.embedding.forward(tokens)
 	for _, b := range d.blocks {
 		x = b.Step(x, at)
 	}

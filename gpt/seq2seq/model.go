@@ -43,8 +43,8 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	z := m.encoder.forward(m.Source) // (B·S, d)
 	at := s.Sub("decoder")
 	m.memory = nn.NewMemory(at.Sub("memory"), z, batch, c.TargetSize, c.SourceSize, m.encoder.lengths)
-	d := newDecoder(at, c, batch, m.memory, nil)
-	m.Logits = d.forward(m.Input, placed(at, batch, c.TargetSize)) // (B·T, V)
+	d := newDecoder(at, c, batch, m.memory, placed(at, batch, c.TargetSize), nil)
+	m.Logits = d.forward(m.Input) // (B·T, V)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
 	return m, errors.Wrap(g.Err(), "seq2seq")
 }
@@ -67,37 +67,41 @@ func placed(s graph.Scope, batch, size int) graph.Expr {
 // embedding is how either side begins.
 type embedding struct {
 	wte   *nn.Embedding
-	place func(x, positions graph.Expr) graph.Expr
+	place nn.Layer // nil where positions are not added
 	drop  *nn.Dropout
 }
 
-func newEmbedding(at nn.Site, c Config, vocabulary, size int) embedding {
+func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
 	position, _ := find(positions(), c.Position)
-	return embedding{nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd), position(at, size), nn.NewDropout(at.At("drop"))}
+	return embedding{nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd), position(at), nn.NewDropout(at.At("drop"))}
 }
 
-func (e embedding) forward(tokens, positions graph.Expr) graph.Expr { // (n) → (n, d)
-	return e.drop.Forward(e.place(e.wte.Forward(tokens), positions))
+func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
+	x := e.wte.Forward(tokens)
+	if e.place != nil {
+		x = e.place.Forward(x)
+	}
+	return e.drop.Forward(x)
 }
 
 // encoder is a stack of blocks without a causal mask: every token of a source sees all of them, but no padding.
 type encoder struct {
 	embedding
-	positions graph.Expr
-	blocks    []nn.Layer
-	norm      nn.Layer // nil after post-norm blocks, whose result is normalised
-	lengths   []int    // of the sources
-	mask      *nn.Mask
+	blocks  []nn.Layer
+	norm    nn.Layer // nil after post-norm blocks, whose result is normalised
+	lengths []int    // of the sources
+	mask    *nn.Mask
 }
 
 func newEncoder(s graph.Scope, c Config, batch int) encoder {
 	at := c.site(s, batch, c.SourceSize)
-	e := encoder{embedding: newEmbedding(at, c, c.SourceVocab, c.SourceSize), positions: placed(s, batch, c.SourceSize), lengths: make([]int, batch)}
+	at.Positions = placed(s, batch, c.SourceSize)
+	e := encoder{embedding: newEmbedding(&at, c, c.SourceVocab), lengths: make([]int, batch)}
 	for b := range e.lengths {
 		e.lengths[b] = c.SourceSize
 	}
 	e.mask = nn.NewMask(s, at.Dims, nn.Padding{Lengths: e.lengths})
-	at.Mask, at.Positions = e.mask, e.positions
+	at.Mask = e.mask
 	block, _ := find(blocks(), c.Block)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
@@ -111,7 +115,7 @@ func newEncoder(s graph.Scope, c Config, batch int) encoder {
 }
 
 func (e encoder) forward(tokens graph.Expr) graph.Expr { // (B·S) → (B·S, d)
-	x := e.embedding.forward(tokens, e.positions)
+	x := e.embedding.forward(tokens)
 	for _, b := range e.blocks {
 		x = b.Forward(x)
 	}

@@ -56,7 +56,8 @@ func (t *Translator) buildReader(g *graph.Graph) (err error) {
 	t.encoder = newEncoder(s.Sub("encoder"), c, t.sources)
 	z := t.encoder.forward(t.source)
 	at := s.Sub("decoder")
-	d := newDecoder(at, c, t.sources, nn.NewMemory(at.Sub("memory"), z, t.sources, c.TargetSize, c.SourceSize, nil), nil)
+	memory := nn.NewMemory(at.Sub("memory"), z, t.sources, c.TargetSize, c.SourceSize, nil)
+	d := newDecoder(at, c, t.sources, memory, placed(at, t.sources, c.TargetSize), nil)
 	kv := make([]graph.Expr, len(d.cross))
 	for i, layer := range d.cross {
 		kv[i] = layer.Projected()
@@ -78,8 +79,8 @@ func (t *Translator) buildWriter(g *graph.Graph) (err error) {
 	t.at = s.Ints("at", 1, c.TargetSize, 0)
 	t.memory = nn.NewMemory(s.Sub("memory"), graph.Expr{}, t.sources, t.beams, c.SourceSize, t.encoder.lengths)
 	t.caches = nn.Caches{}
-	d := newDecoder(s, c, n, t.memory, t.caches)
-	logits := d.step(t.tokens, t.positions, t.at)
+	d := newDecoder(s, c, n, t.memory, t.positions, t.caches)
+	logits := d.step(t.tokens, t.at)
 	t.kept = nil
 	for _, layer := range d.cross {
 		t.kept = append(t.kept, layer.Kept())

@@ -37,23 +37,29 @@ func activations() []variant[nn.Layer] {
 func norms() []variant[func(nn.Site) nn.Layer] {
 	return []variant[func(nn.Site) nn.Layer]{
 		{"layernorm", func(at nn.Site) nn.Layer { return nn.NewLayerNorm(at) }},
+		{"layernorm_sigma", func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }},
 	}
 }
 
-// positioning tells the embeddings x (n, d) where their tokens stand, by the positions (n).
-type positioning func(at nn.Site, size int) func(x, positions graph.Expr) graph.Expr
+// positioning tells a side of the model where its tokens stand. The layer that it returns, if any, is applied to the
+// embeddings; what turns queries and keys it leaves in the site, for self-attention: between source and target there is no
+// distance.
+type positioning func(at *nn.Site) nn.Layer
 
 func positions() []variant[positioning] {
 	return []variant[positioning]{
-		{"learned", func(at nn.Site, size int) func(x, positions graph.Expr) graph.Expr {
-			table := nn.NewEmbedding(at.Sub("wpe"), size, at.Embd)
-			return func(x, positions graph.Expr) graph.Expr { return x.Add(table.Forward(positions)) }
+		{"learned", func(at *nn.Site) nn.Layer { return nn.NewLearnedPositions(at.At("wpe")) }},
+		{"sinusoidal", func(at *nn.Site) nn.Layer { return nn.NewSinusoidal(at.At("wpe"), waves) }},
+		{"rope", func(at *nn.Site) nn.Layer {
+			at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, waves)
+			return nil
 		}},
-		{"none", func(nn.Site, int) func(x, positions graph.Expr) graph.Expr {
-			return func(x, _ graph.Expr) graph.Expr { return x }
-		}},
+		{"none", func(*nn.Site) nn.Layer { return nil }},
 	}
 }
+
+// waves is the base of the frequencies.
+const waves = 10_000
 
 // arrangement is where a block has its norms.
 type arrangement struct {

@@ -2,8 +2,8 @@ package structured
 
 import "math"
 
-// Distance is the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1 does not
-// apply to it (errata C11). Both are (n, n).
+// Distance is the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1 does
+// not apply to it (errata C11). Both are (n, n).
 func Distance(a, x [][]float64) (sum float64) {
 	for i, row := range a {
 		for j, v := range row {
@@ -23,8 +23,8 @@ func Dimension(n, w int) int {
 	return (w+1)*(2*n-w) - n
 }
 
-// Project is the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and each entry
-// is best by itself: that, and not the theorem about Hilbert spaces, is why there is exactly one (errata C11).
+// Project is the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and each
+// entry is best by itself: that, and not the theorem about Hilbert spaces, is why there is exactly one (errata C11).
 func Project(a [][]float64, w int) [][]float64 {
 	w = clamp(len(a), w)
 	x := zeros(len(a))
@@ -52,8 +52,8 @@ func OffBand(a [][]float64, w int) (sum float64) {
 //
 //	(1 + 2ε) n1 + 2ε n2
 //
-// with n1 entries on the band and n2 beside it. The paper has n1 + ε n2, forgetting that errors lie on the band, too, and
-// may have opposite signs (errata C10).
+// with n1 entries on the band and n2 beside it. The paper has n1 + ε n2, forgetting that errors lie on the band, too,
+// and may have opposite signs (errata C10).
 func Bound(n, w int, epsilon float64) float64 {
 	n1 := Dimension(n, w)
 	return (1+2*epsilon)*float64(n1) + 2*epsilon*float64(n*n-n1)

@@ -17,9 +17,10 @@ func Identity(n int) [][]float64 {
 	return x
 }
 
-// Band draws from Σ2(w, p): entries with |i − j| ≤ w, each of them dropped with probability p. What stands on the band the
-// paper leaves open; here the entries that are left share the 1 of their row equally, and a row that has lost all of them
-// keeps its diagonal, so that rows sum to 1 as those of A do. A w of n or more is n − 1, the full matrix (errata C9).
+// Band draws from Σ2(w, p): entries with |i − j| ≤ w, each of them dropped with probability p. What stands on the
+// band the paper leaves open; here the entries that are left share the 1 of their row equally, and a row that has
+// lost all of them keeps its diagonal, so that rows sum to 1 as those of A do. A w of n or more is n − 1, the full
+// matrix (errata C9).
 func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
 	w = clamp(n, w)
 	x := zeros(n)
@@ -44,8 +45,9 @@ func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
 // Group says that the tokens from From up to but without To all attend to Token, which is one of them.
 type Group struct{ Token, From, To int }
 
-// Columns is the element of Σ3(T, W) with these groups, T their tokens and W their numbers of rows: the identity, but for
-// a column of ones in each group. It fails when a group leaves the matrix, lacks its token, or overlaps with another.
+// Columns is the element of Σ3(T, W) with these groups, T their tokens and W their numbers of rows: the identity, but
+// for a column of ones in each group. It fails when a group leaves the matrix, lacks its token, or overlaps with
+// another.
 func Columns(n int, groups ...Group) ([][]float64, error) {
 	x, taken := Identity(n), make([]bool, n)
 	for _, g := range groups {

@@ -52,7 +52,8 @@ type Row struct {
 // Table has seven rows for each head: the draws from the three sets, the baselines, and the best band matrix.
 type Table []Row
 
-// Compare approximates the weights of every head, all of them by the same draws, which the settings fix. The error names head, row and column of an entry that cannot be a weight.
+// Compare approximates the weights of every head, all of them by the same draws, which the settings fix. The error
+// names head, row and column of an entry that cannot be a weight.
 func Compare(heads [][][]float64, s Settings) (Table, error) {
 	var table Table
 	for h, a := range heads {

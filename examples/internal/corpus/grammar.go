@@ -88,8 +88,11 @@ type choice struct {
 // stands for itself.
 type grammar map[string][]choice
 
-// newGrammar reads rules and lexicon.
-func newGrammar() grammar {
+// newGrammar is the grammar of the stand-in.
+func newGrammar() grammar { return read(lexicon, rules) }
+
+// read takes words by part of speech, and rules.
+func read(lexicon, rules string) grammar {
 	g := make(grammar)
 	category := ""
 	for _, field := range strings.Fields(lexicon) {

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+const verses = "MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n"
+
+// small is the flags of a run on a model of two layers, trained for two steps.
+func small(t *testing.T, dir string, more ...string) []string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "verses.txt")
+	if err := os.WriteFile(data, []byte(strings.Repeat(verses, 9)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{"-data", data, "-checkpoint", filepath.Join(dir, "none"), "-out_dir", dir, "-n_layer", "2", "-n_head", "3", "-n_embd", "12",
+		"-block_size", "10", "-batch_size", "2", "-max_iters", "2", "-draws", "3"}, more...)
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	var out, complaint bytes.Buffer
+	if err := run(t.Context(), small(t, dir, "-prompt", "The wheel"), &out, &complaint); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(complaint.String(), "holds no checkpoint: training a model of 2 layers for 2 steps") {
+		t.Errorf("got %q", complaint.String())
+	}
+	for _, want := range []string{"9 × 9 weights", "Σ1+Ẽ", "1/n", "h.0 head 0  ", "h.1 head 2  ", "9.0 (0.111)", "of 6 heads"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s\nwant %q in it", out.String(), want)
+		}
+	}
+	picture, err := os.Open(filepath.Join(dir, "attention.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer picture.Close()
+	image, err := png.Decode(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := side / 9
+	got := image.At(margin+cell/2, header+title+cell/2) // a first token sees itself alone
+	colors, err := shades()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, g, b, _ := got.RGBA(); !same(colors[255].RGBA())(r, g, b) {
+		t.Errorf("the cell of the whole weight is %v, want %v", got, colors[255])
+	}
+	html, err := os.ReadFile(filepath.Join(dir, "attention.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"Tokens":["T","h","e"," ","w","h","e","e","l"]`, `"Heads":[[[1,0,0,0,0,0,0,0,0],`, `"Name":"h.1"`} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("want %s in attention.html", want)
+		}
+	}
+	for _, outside := range []string{"http:", "https:", "src=", "href="} {
+		if strings.Contains(string(html), outside) {
+			t.Errorf("attention.html refers to something else: %q", outside)
+		}
+	}
+}
+
+func same(r, g, b, _ uint32) func(r, g, b uint32) bool {
+	return func(r2, g2, b2 uint32) bool { return r>>8 == r2>>8 && g>>8 == g2>>8 && b>>8 == b2>>8 }
+}
+
+// The weights of every attention that has some add up to 1 and leave the future alone; of one that
+// has none the error says so.
+func TestWeights(t *testing.T) {
+	seen := 0
+	for _, a := range gpt.Attentions() {
+		c := gpt.Shakespeare()
+		c.Attention, c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize, c.Window = a.Name, 2, 2, 8, 6, 7, 2
+		m, err := gpt.New(graph.New(graph.Float32, 1), c, 3)
+		if err != nil {
+			t.Logf("%s: %v", a.Name, err)
+			continue
+		}
+		layers, err := weights(m, []int{3, 1, 4, 1, 5})
+		if err != nil {
+			if want := `attention "` + a.Name + `" in a block "pre" has no weights`; !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", a.Name, err, want)
+			}
+			continue
+		}
+		seen++
+		for _, l := range layers {
+			for h, rho := range l.Heads {
+				for i, row := range rho {
+					sum := 0.0
+					for j, v := range row {
+						sum += v
+						if !(v >= 0) || j > i && v != 0 || a.Name == "window" && j < i-1 && v != 0 {
+							t.Errorf("%s: %s head %d: query %d has weight %v on key %d", a.Name, l.Name, h, i, v, j)
+						}
+					}
+					if !(math.Abs(sum-1) <= 1e-5) {
+						t.Errorf("%s: %s head %d: row %d adds up to %v", a.Name, l.Name, h, i, sum)
+					}
+				}
+			}
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d attentions have weights", seen)
+	}
+}
+
+// A head whose queries are all zero has equal weights: what is read are the weights, of the head that is named.
+func TestWeightsOfHead(t *testing.T) {
+	c := gpt.Shakespeare()
+	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = 1, 2, 8, 6, 7
+	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range m.Params() {
+		if w := p.Tensor(); p.Name() == "h.0.attn.c_attn.weight" { // (8, 24): the queries of head 1 are the columns 4 to 7
+			for i := range 8 {
+				for j := 4; j < 8; j++ {
+					w.Set(i*24+j, 0)
+				}
+				for j := range 4 {
+					w.Set(i*24+j, 3*w.At(i*24+j)+float64(j-i))
+				}
+			}
+		}
+	}
+	layers, err := weights(m, []int{3, 1, 4, 1, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := layers[0].Heads[1][4]; math.Abs(got[0]-0.2) > 1e-6 || math.Abs(got[4]-0.2) > 1e-6 {
+		t.Errorf("head 1: got %v, want 0.2 each", got)
+	}
+	if got := layers[0].Heads[0][4]; math.Abs(got[0]-0.2) < 1e-3 && math.Abs(got[4]-0.2) < 1e-3 {
+		t.Errorf("head 0: got %v, want no equal weights", got)
+	}
+}
+
+// A checkpoint is shown as it is; flags that ask for another network are refused.
+func TestCheckpoint(t *testing.T) {
+	saved, out := t.TempDir(), t.TempDir()
+	corpus := strings.Repeat(verses, 9)
+	tok, err := text.NewTokenizer(corpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := gpt.Shakespeare()
+	c.NLayer, c.NHead, c.NEmbd, c.BlockSize = 1, 2, 8, 12
+	data, err := text.NewCorpus(corpus, tok, c.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := gpt.NewTrainer(c, data, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := tr.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := checkpoint.Open(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := dir.Save(0, files); err != nil {
+		t.Fatal(err)
+	}
+	var table, complaint bytes.Buffer
+	args := []string{"-checkpoint", saved, "-out_dir", out, "-prompt", "The water"}
+	if err := run(t.Context(), args, &table, &complaint); err != nil || complaint.Len() > 0 || !strings.Contains(table.String(), "of 2 heads") {
+		t.Errorf("%v: %s%s", err, table.String(), complaint.String())
+	}
+	refused(t, append(args, "-n_embd", "16"), "n_embd", "got 16", "want 8")
+	refused(t, append(args, "-prompt", "The water pays no rent"), "-prompt", "22", "12")
+}
+
+func refused(t *testing.T, args []string, words ...string) {
+	t.Helper()
+	err := run(t.Context(), args, io.Discard, io.Discard)
+	for _, w := range words {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("%q: got %v, want %q in it", args[len(args)-2:], err, w)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	refused(t, small(t, dir, "-prompt", "The water ü"), "-prompt", "'ü'")
+	refused(t, small(t, dir, "-prompt", "The"), "3 characters", "2 groups of 3 rows")
+	refused(t, small(t, dir, "-draws", "0"), "draws", "got 0")
+	refused(t, small(t, dir, "-n_head", "5"), "n_head", "5", "12")
+	refused(t, small(t, dir, "argument"), "argument")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("the refused runs left %v (%v)", left, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, small(t, dir), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("interrupted: got %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// model is the one in the checkpoint, or one that is trained for a moment.
+func model(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
+	cp, err := base.Load(o.checkpoint, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cp == nil {
+		return momentary(ctx, c, o, stderr)
+	}
+	m, tok, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), cp)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tok == nil {
+		return nil, nil, errors.Errorf("checkpoint %s: no tokenizer.json", cp.Path)
+	}
+	asked := m.Config
+	if _, err := parse(&asked, args, stderr); err != nil {
+		return nil, nil, err
+	}
+	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
+	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config), "checkpoint %s is another network", cp.Path)
+}
+
+// momentary trains a model that is good enough to look at.
+func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
+	source, err := base.Open(ctx, o.data, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := base.New(c, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := o.encoded(t.Tokenizer, c.BlockSize); err != nil { // now rather than after the training
+		return nil, nil, err
+	}
+	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n", o.checkpoint, c.NLayer, c.MaxIters, source.Name)
+	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
+}
+
+// glance is the length of the default prompt: more is hard to read in a picture.
+const glance = 32
+
+// encoded is the prompt as tokens.
+func (o options) encoded(tok *text.Tokenizer, context int) ([]int, error) {
+	ids, err := tok.Encode(o.prompt)
+	if err == nil && len(ids) > context {
+		err = errors.Errorf("got %d characters, want at most block_size %d", len(ids), context)
+	}
+	return ids, errors.Wrap(err, "-prompt")
+}
+
+// looked is what the model looks at: the prompt, or the beginning of a speech of the validation split.
+func (o options) looked(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, stderr io.Writer) ([]int, error) {
+	context := m.Config.BlockSize
+	if o.prompt != "" {
+		return o.encoded(tok, context)
+	}
+	source, err := base.Open(ctx, o.data, stderr)
+	if err != nil {
+		return nil, err
+	}
+	data, err := text.NewCorpus(source.Text, tok, context)
+	if err != nil {
+		return nil, errors.Wrapf(err, "no prompt from %s, give one by -prompt", source.Name)
+	}
+	val, err := tok.Decode(data.Val)
+	if err != nil {
+		return nil, err
+	}
+	n := min(glance, context)
+	if _, speech, found := strings.Cut(val, "\n\n"); found && len(speech) >= n {
+		val = speech
+	}
+	return tok.Encode(string([]rune(val)[:n]))
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// beginning is what is to be tuned, and both texts in its tokens.
+type beginning struct {
+	checkpoint *checkpoint.Checkpoint
+	config     gpt.Config // of the network
+	tokenizer  *text.Tokenizer
+	old, other *text.Corpus
+	names      [2]string // of the texts
+}
+
+// begin loads the checkpoint, or trains one, and reads the texts.
+func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b beginning, err error) {
+	source, err := base.Open(ctx, o.baseData, stderr)
+	if err != nil {
+		return b, err
+	}
+	other := corpus.Source{Text: corpus.Weather(1, 150_000), Name: "weather reports"}
+	if o.data != "" {
+		if other, err = base.Open(ctx, o.data, stderr); err != nil {
+			return b, err
+		}
+	}
+	if b.checkpoint, err = base.Load(o.checkpoint, stderr); err != nil {
+		return b, err
+	}
+	if b.checkpoint == nil {
+		fmt.Fprintf(stderr, "%s holds no checkpoint: training a model for %d steps on %s\n", o.checkpoint, o.baseIters, source.Name)
+		if b.checkpoint, err = short(ctx, c, o, source, other, stderr); err != nil {
+			return b, err
+		}
+	}
+	m, tok, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), b.checkpoint)
+	if err != nil {
+		return b, err
+	}
+	if tok == nil {
+		return b, errors.Errorf("checkpoint %s: no tokenizer.json", b.checkpoint.Path)
+	}
+	b.config, b.tokenizer, b.names = m.Config, tok, [2]string{other.Name, source.Name}
+	if b.other, err = encoded(other, tok, m.Config.BlockSize); err != nil {
+		return b, err
+	}
+	b.old, err = encoded(source, tok, m.Config.BlockSize)
+	return b, err
+}
+
+// short trains a base without adapters and saves it in out_dir/base.
+func short(ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer) (*checkpoint.Checkpoint, error) {
+	usual := gpt.Shakespeare()
+	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
+	c.MaxIters, c.LRDecayIters, c.LearningRate, c.MinLR = o.baseIters, max(o.baseIters, c.WarmupIters+1), usual.LearningRate, usual.MinLR
+	t, err := base.New(c, source)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := encoded(other, t.Tokenizer, c.BlockSize); err != nil { // now rather than after the training
+		return nil, err
+	}
+	if err := base.Train(ctx, t, "training the base", stderr); err != nil {
+		return nil, err
+	}
+	files, err := t.Files()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(c.OutDir, "base")
+	if err := save(path, t.Done, files); err != nil {
+		return nil, err
+	}
+	return checkpoint.Load(path)
+}
+
+func save(path string, step int, files []checkpoint.File) error {
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Save(step, files)
+}
+
+// encoded is the text in the base's tokens. Characters that the base has never seen are an error that lists them.
+func encoded(source corpus.Source, tok *text.Tokenizer, blockSize int) (*text.Corpus, error) {
+	var unknown []string
+	seen := map[rune]bool{}
+	for _, c := range source.Text {
+		if seen[c] {
+			continue
+		}
+		seen[c] = true
+		if _, err := tok.Encode(string(c)); err != nil {
+			unknown = append(unknown, fmt.Sprintf("%q", c))
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, errors.Errorf("%s: %d characters are not in the base's vocabulary of %d: %s",
+			source.Name, len(unknown), tok.Size(), strings.Join(unknown, " "))
+	}
+	data, err := text.NewCorpus(source.Text, tok, blockSize)
+	return data, errors.Wrap(err, source.Name)
+}
+
+// tuning is the recipe on the checkpoint's network.
+func (b beginning) tuning() gpt.Config {
+	c, r := b.config, recipe()
+	c.LoraR, c.BatchSize, c.GradientAccumulationSteps, c.MaxIters = r.LoraR, r.BatchSize, r.GradientAccumulationSteps, r.MaxIters
+	c.LearningRate, c.MinLR, c.DecayLR, c.WarmupIters, c.LRDecayIters = r.LearningRate, r.MinLR, r.DecayLR, r.WarmupIters, r.LRDecayIters
+	c.WeightDecay, c.Beta1, c.Beta2, c.GradClip = r.WeightDecay, r.Beta1, r.Beta2, r.GradClip
+	c.EvalInterval, c.EvalIters, c.LogInterval = r.EvalInterval, r.EvalIters, r.LogInterval
+	c.Seed, c.OutDir, c.Threads, c.Kernels = r.Seed, r.OutDir, r.Threads, r.Kernels
+	return c
+}

@@ -1,0 +1,87 @@
+// Lora tunes a trained model on another text by low-rank adapters (Hu et al. 2021), shows what that costs and what is
+// forgotten, merges the adapters into the weights and saves both.
+//
+//	go run ./examples/lora                                     # the model in out/, or a short training of one, on weather reports
+//	go run ./examples/lora -data other.txt -lora_r 4           # on another text, with adapters of rank 4
+//	go run ./examples/lora -lora_targets c_attn -max_iters 600 # of the attention's projections alone
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/pkg/errors"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "lora:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags that are not the Config's.
+type options struct {
+	checkpoint, data, baseData, prompt string
+	baseIters, tokens                  int
+}
+
+// recipe is the tuning; its network is used where there is no checkpoint.
+func recipe() gpt.Config {
+	c := gpt.Shakespeare()
+	c.LoraR, c.MaxIters, c.LRDecayIters, c.WarmupIters, c.LearningRate, c.MinLR, c.OutDir = 8, 250, 250, 10, 5e-3, 5e-4, "lora"
+	return c
+}
+
+// parse reads the flags over c.
+func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
+	fs := flag.NewFlagSet("lora", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	c.Flags(fs)
+	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if it holds none, one is trained in out_dir/base")
+	fs.StringVar(&o.data, "data", "", "text to tune on; by default weather reports")
+	fs.StringVar(&o.baseData, "base_data", "", "text that the model was trained on, to see what it forgets; by default tinyshakespeare")
+	fs.IntVar(&o.baseIters, "base_iters", 400, "steps of training where there is no checkpoint")
+	fs.StringVar(&o.prompt, "prompt", "\n", "what the samples begin with")
+	fs.IntVar(&o.tokens, "tokens", 160, "length of the samples; 0 is none")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
+	}
+	if c.LoraR < 1 {
+		return o, errors.Errorf("lora_r: got %d, want 1 or more", c.LoraR)
+	}
+	return o, nil
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c := recipe()
+	o, err := parse(&c, args, stderr)
+	if err != nil {
+		return err
+	}
+	b, err := begin(ctx, c, o, stderr)
+	if err != nil {
+		return err
+	}
+	c = b.tuning()
+	if _, err := parse(&c, args, stderr); err != nil { // flags count more than what the checkpoint says
+		return err
+	}
+	t, err := b.fineTune(ctx, c, o, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	return t.finish(ctx, stdout)
+}

@@ -1,0 +1,81 @@
+// Reasoning teaches a small GPT to think before it answers: whether a string of bits has an odd number of ones. Thoughts
+// are tokens that nobody grades, or that a careless teacher has written; then rewards for right answers alone make the
+// model better than its teacher.
+//
+//	go run ./examples/reasoning                            # both stages, every objective, one table
+//	go run ./examples/reasoning -objective ppo -bits 10    # one of reinforce, reinforce_baseline, ppo
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pkg/errors"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "reasoning:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	var taught *pupil
+	rows := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(stdout, "Is the number of ones among %d bits odd? Guessing is right half of the time.\n\n", o.bits)
+	for _, l := range o.lessons() {
+		if taught, err = teach(ctx, o, l, progress.New(stderr, l.name, o.steps)); err != nil {
+			return err
+		}
+		own, err := taught.accuracy(ctx, o, false)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(rows, "%s\t%5.1f%%", l.name, 100*own)
+		if l.thoughts > 0 {
+			given, err := taught.accuracy(ctx, o, true)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(rows, "\tafter right thoughts %5.1f%%", 100*given)
+		}
+		fmt.Fprintln(rows)
+	}
+	fmt.Fprintln(stdout, "Taught, right answers after thoughts of its own:")
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "\nRewarded for right answers alone, from the last of these on:")
+	fmt.Fprintf(rows, "objective\tbefore\t")
+	for i := range quarters {
+		fmt.Fprintf(rows, "reward %d/%d\t", i+1, quarters)
+	}
+	fmt.Fprintln(rows, "after")
+	for _, name := range o.objectives() {
+		r, err := reward(ctx, o, taught, name, progress.New(stderr, name, o.rounds))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(rows, "%s\t%5.1f%%\t", name, 100*r.before)
+		for _, mean := range r.rewards {
+			fmt.Fprintf(rows, "%.3f\t", mean)
+		}
+		fmt.Fprintf(rows, "%5.1f%%\n", 100*r.after)
+	}
+	return rows.Flush()
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"flag"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pkg/errors"
+)
+
+type options struct {
+	objective                                           string
+	bits, batch, steps, rounds, epochs, tests           int
+	layers, heads, width, threads                       int
+	slip, learningRate, rewardRate, clip, valueFraction float64
+	seed                                                uint64
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	fs := flag.NewFlagSet("reasoning", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.objective, "objective", "all", "what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
+	fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
+	fs.Float64Var(&o.slip, "slip", 0.7, "probability that the teacher forgets a one that stands right behind another")
+	fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
+	fs.IntVar(&o.rounds, "rounds", 300, "rounds of rewards, a batch of answers each")
+	fs.IntVar(&o.epochs, "epochs", 4, "steps that ppo takes on one batch of answers")
+	fs.IntVar(&o.batch, "batch_size", 64, "questions in a batch")
+	fs.IntVar(&o.tests, "tests", 2048, "questions that an accuracy is measured on")
+	fs.IntVar(&o.layers, "n_layer", 2, "transformer blocks")
+	fs.IntVar(&o.heads, "n_head", 4, "heads of attention")
+	fs.IntVar(&o.width, "n_embd", 64, "features of a token")
+	fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "of teaching")
+	fs.Float64Var(&o.rewardRate, "reward_rate", 3e-4, "learning rate of rewards")
+	fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
+	fs.Float64Var(&o.valueFraction, "value_fraction", 0.5, "weight of the value function's loss")
+	fs.IntVar(&o.threads, "threads", 0, "of the kernels; 0 is one per processor")
+	fs.Uint64Var(&o.seed, "seed", 1, "of every random choice")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
+	}
+	return o, o.validate()
+}
+
+func (o options) validate() error {
+	for _, f := range []struct {
+		name string
+		got  int
+	}{{"-bits", o.bits}, {"-steps", o.steps}, {"-rounds", o.rounds}, {"-epochs", o.epochs}, {"-batch_size", o.batch}, {"-tests", o.tests}} {
+		if f.got < 1 {
+			return errors.Errorf("%s: got %d, want 1 or more", f.name, f.got)
+		}
+	}
+	if !(o.slip >= 0 && o.slip <= 1) {
+		return errors.Errorf("-slip: got %v, want a probability", o.slip)
+	}
+	if !(o.clip > 0 && o.clip < 1) {
+		return errors.Errorf("-clip: got %v, want a number in (0, 1)", o.clip)
+	}
+	if o.objective != "all" {
+		for _, name := range objectives() {
+			if name == o.objective {
+				return nil
+			}
+		}
+		return errors.Errorf("-objective: got %q, want all or one of %v", o.objective, objectives())
+	}
+	return nil
+}
+
+func objectives() []string { return []string{"reinforce", "reinforce_baseline", "ppo"} }
+
+func (o options) objectives() []string {
+	if o.objective == "all" {
+		return objectives()
+	}
+	return []string{o.objective}
+}
+
+// config is the network for texts of so many tokens.
+func (o options) config(tokens int) gpt.Config {
+	c := gpt.Shakespeare()
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Seed = tokens, vocabulary, o.layers, o.heads, o.width, o.seed
+	return c
+}

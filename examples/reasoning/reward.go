@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+const quarters = 4 // of the rounds, for each of which the mean reward is told
+
+type result struct {
+	before, after float64
+	rewards       [quarters]float64
+}
+
+// reward lets a copy of the taught pupil answer questions, and makes what led to right answers likelier: stage 2.
+func reward(ctx context.Context, o options, taught *pupil, objective string, bar *progress.Bar) (r result, err error) {
+	defer bar.Close()
+	p, err := newPupil(o, taught.lesson)
+	if err != nil {
+		return r, err
+	}
+	for i, x := range p.model.Params() {
+		copy(x.Tensor().F32, taught.model.Params()[i].Tensor().F32)
+	}
+	if r.before, err = p.accuracy(ctx, o, false); err != nil {
+		return r, err
+	}
+	rollout, program, opt, err := p.objective(o, objective)
+	if err != nil {
+		return r, err
+	}
+	epochs := 1
+	if objective == "ppo" {
+		epochs = o.epochs
+	}
+	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
+	for round := range o.rounds {
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		e, err := p.play(rng, s, false)
+		if err != nil {
+			return r, err
+		}
+		mean := p.feed(e, rollout)
+		for range epochs {
+			if err := program.Run(); err != nil {
+				return r, err
+			}
+			if _, err := opt.Update(program, o.rewardRate); err != nil {
+				return r, errors.Wrapf(err, "round %d", round+1)
+			}
+		}
+		q := round * quarters / o.rounds
+		r.rewards[q] += mean / float64((q+1)*o.rounds/quarters-q*o.rounds/quarters)
+		bar.Add(1, "reward %.3f", mean)
+	}
+	r.after, err = p.accuracy(ctx, o, false)
+	return r, err
+}
+
+// objective compiles what is to become smaller, with its inputs.
+func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, *graph.AdamW, error) {
+	m := p.model
+	at := nn.Site{Scope: m.Graph.Root().Sub("reward"), Dims: nn.Dims{Embd: o.width}}
+	r := nn.NewRollout(at.Scope, len(m.Tokens.Ints()), vocabulary)
+	var worth graph.Expr
+	if name != "reinforce" {
+		hidden, ok := m.Graph.Entering("lm_head")
+		if !ok {
+			return r, nil, nil, errors.New("the model has no lm_head")
+		}
+		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
+		worth = nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
+	}
+	var loss graph.Expr
+	if name == "ppo" {
+		l := nn.NewPPOClip(at.Scope)
+		l.Clip = o.clip
+		loss = l.Forward(m.Logits, r)
+	} else {
+		loss = nn.NewReinforce(at.Scope).Forward(m.Logits, r)
+	}
+	if name != "reinforce" {
+		loss = loss.Add(worth)
+	}
+	program, err := graph.Compile(loss, m.Params()...)
+	if err != nil {
+		return r, nil, nil, err
+	}
+	opt, err := optimizer(m.Params())
+	return r, program, opt, err
+}
+
+// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was chosen is worth 1 if
+// the answer was right, else 0.
+func (p *pupil) feed(e episode, r nn.Rollout) (mean float64) {
+	tokens, actions, n := p.model.Tokens.Ints(), r.Actions.Ints(), p.tokens()
+	returns, weights, logProbs := r.Returns.Tensor(), r.Weights.Tensor(), r.LogProbs.Tensor()
+	for b, text := range e.texts {
+		worth := 0.0
+		if e.right[b] {
+			worth = 1
+		}
+		mean += worth / float64(len(e.texts))
+		copy(tokens[b*n:], text[:n])
+		copy(actions[b*n:(b+1)*n], text[1:])
+		for i := range n {
+			chosen := i >= p.bits && i != n-2 // a thought or the answer comes next
+			weights.Set(b*n+i, map[bool]float64{true: 1}[chosen])
+			returns.Set(b*n+i, worth)
+			logProbs.Set(b*n+i, e.logProbs[b][i])
+		}
+	}
+	return mean
+}
