@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
 
 // MLARoPE is multi-head latent attention with decoupled rotary positions (Xu (60)–(68)). A key that turns with its
 // position cannot be absorbed, so queries and keys have two parts: one of dρ features from the latent that does not turn,
@@ -34,6 +38,7 @@ func NewMLARoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLARoP
 func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source int, std float64) *MLARoPE {
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
+	rope := NewRoPE(at.At("rope"), rotary, theta)
 	sizes := graph.LatentHeads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary}
 	return &MLARoPE{
 		DownQ: inner(at, "c_q_down", at.Embd, queryLatent, 0.02),
@@ -45,7 +50,7 @@ func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source 
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
 
 		heads: latentHeads(at, at.QK+rotary), content: at.QK, rotary: rotary, tokens: len(at.Positions.Ints()),
-		rope: NewRoPE(at.At("rope"), rotary, theta), cache: latentCache(at, sizes), scope: at.Scope,
+		rope: rope, cache: latentCache(at, sizes), scope: at.Scope,
 	}
 }
 
@@ -62,16 +67,13 @@ func (l *MLARoPE) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 
 // attend is everything behind the latent c; the turning part of the key is made of source.
 func (l *MLARoPE) attend(x, c, source graph.Expr) graph.Expr {
-	h := l.heads.heads.Heads
-	kR := l.turningKey(source) // k^R, the same for every head   (B·T, dR)
-	shared := make([]graph.Expr, h-1)
-	for i := range shared {
-		shared[i] = kR
-	}
-	q := l.query(x)                                         // q = [q^C | q^R]                (B·T, H(dρ+dR))  (63)
-	k := l.sideBySide(l.UpK.Forward(c), kR.Join(shared...)) // k = [c·w↑_k | k^R]             (B·T, H(dρ+dR))  (65)
-	v := l.UpV.Forward(c)                                   // v = c·w↑_v                     (B·T, H·dh)      (66)
-	return l.heads.project(l.heads.attend(q.Join(k, v)))    // softmax(q·kᵀ/√(dρ+dR) + mask)·v·w_proj  (B·T, d)  (62)
+	kR := l.turningKey(source)
+	others := slices.Repeat([]graph.Expr{kR}, max(1, l.heads.heads.Heads)-1)
+	q := l.query(x)                                         // q = [q^C | q^R]               (B·T, H(dρ+dR))  (63)
+	k := l.sideBySide(l.UpK.Forward(c), kR.Join(others...)) // k = [c·w↑_k | k^R]            (B·T, H(dρ+dR))  (65)
+	v := l.UpV.Forward(c)                                   // v = c·w↑_v                    (B·T, H·dh)      (66)
+	heads := l.heads.attend(q.Join(k, v))                   // softmax(q·kᵀ/√(dρ+dR) + M)·v  (B·T, H·dh)      (62)
+	return l.heads.project(heads)
 }
 
 func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {

@@ -27,8 +27,10 @@ type RoPE struct {
 // stand, from 0 to Context−1. It is an error if size is odd or θ not positive.
 func NewRoPE(at Site, size int, theta float64) *RoPE {
 	switch {
-	case size < 2 || size%2 != 0:
-		at.Failf("size %d: rotary positions turn pairs, so %d or %d features are needed", size, max(2, size-1), max(2, size+1))
+	case size < 2:
+		at.Failf("size %d: rotary positions turn pairs, so at least 2 features are needed", size)
+	case size%2 != 0:
+		at.Failf("size %d: rotary positions turn pairs, so %d or %d features are needed", size, size-1, size+1)
 	case !(theta > 0) || math.IsInf(theta, 1):
 		at.Failf("theta %g: a base greater than 0 is needed, such as 10000", theta)
 	case at.Positions.Graph() == nil:

@@ -241,7 +241,7 @@ func TestRoPEErrors(t *testing.T) {
 		"h.0.rope: size 5: rotary positions turn pairs, so 4 or 6 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 5, 100).Forward(x)
 		},
-		"h.0.rope: size 0: rotary positions turn pairs, so 2 or 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: size 0: rotary positions turn pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 0, 100).Forward(x)
 		},
 		"h.0.rope: theta 0: a base greater than 0 is needed": func(at Site, x graph.Expr) graph.Expr {

@@ -9,6 +9,7 @@ func Cases() []Case {
 		activationCases(),
 		normCases(),
 		attentionCases(),
+		crossCases(),
 		ropeCases(),
 		mlaCases(),
 		flashCases(),

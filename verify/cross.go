@@ -36,7 +36,7 @@ func CrossHeadsBackward[T Number](q, kv Matrix[T], c MultiHead, delta Matrix[T])
 // splitCross returns what head h of pair b looks for, at and gets.
 func splitCross[T Number](c MultiHead, q, kv Matrix[T], b, h int) (own, k, v Matrix[T]) {
 	n, m, values := q.Rows/c.Batch, kv.Rows/c.Batch, kv.Cols-c.Heads*c.QK
-	if q.Err == nil && (q.Cols != c.Heads*c.QK || values < 0 || values%c.Heads != 0) {
+	if q.Err == nil && kv.Err == nil && (q.Cols != c.Heads*c.QK || values < 0 || values%c.Heads != 0) {
 		q = failed[T]("queries (%d, %d), keys and values (%d, %d) for %d heads, queries of %d", q.Rows, q.Cols, kv.Rows, kv.Cols, c.Heads, c.QK)
 	}
 	size := values / c.Heads

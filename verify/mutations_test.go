@@ -11,7 +11,7 @@ func mutations() []mutation {
 	const add, softmax = "scaled.plus(Lift[T](mask))", "return causal.Softmax()"
 	const projection = ".Sub(norm.Mul(norm.Mul(g).Mean()))"
 	const visible, hidden = "return j <= i })", "math.Inf(-1)"
-	const wpe = `r.embeddingBackward("wpe", Positions(c.Batch, c.Context), d1)`
+	const wpe = `r.embeddingBackward("wpe", Positions(r.Batch, r.Context), d1)`
 	const tied = `r.g["wte.weight"].Add(r.g["lm_head.weight"].Transpose())`
 	noMath := edit{file: "mask.go", old: `import "math"`}
 	afterQKV := func(line string) edit { // a line after the one that leaves the bias of c_attn
@@ -64,7 +64,7 @@ func mutations() []mutation {
 		wrong("drop_v_branch", edit{"attention.go", "return dq, dk, dv", "return dq, dk, dv.Scale(0)", 1}),
 		wrong("head_interleave", edit{"attention.go", "JoinColumns(heads...)", "interleave(JoinColumns(heads...), m.Heads)", 1},
 			edit{"attention.go", "func split[", interleave + "func split[", 1}),
-		wrong("qkv_input_is_x_not_ln", edit{"block.go", `r.linearBackward(h+"attn.c_attn", b.A2, dqkv)`, `r.linearBackward(h+"attn.c_attn", b.A1, dqkv)`, 1}),
+		wrong("qkv_input_is_x_not_ln", edit{"block.go", `r.queriesBackward(i, b.A2, dqkv)`, `r.queriesBackward(i, b.A1, dqkv)`, 1}),
 		wrong("key_bias_wrong_axis", keys("dqkv.Columns(6, 12).SumFeatures().Tokens(0, 6).Transpose()")),
 		same("key_bias_zero_shortcut", keys("Zeros[T](1, 6)")),
 		same("bv_shortcut_eq24", afterQKV("r.g[h+\"attn.c_attn.bias\"] = JoinColumns(r.g[h+\"attn.c_attn.bias\"].Columns(0, 12), d3.SumTokens())")),
@@ -97,9 +97,9 @@ func mutations() []mutation {
 		in("WithPadding", wrong("ce_div_by_total", edit{"crossentropy.go", "if target != Ignore {", "if target >= Ignore {", 1})),
 
 		// embeddings
-		wrong("emb_overwrite", edit{"embedding.go", "+= delta.At(i, j)", "= delta.At(i, j)", 1}, edit{"gpt.go", wpe, wpeOnce, 1}),
-		wrong("pos_shift1", edit{"gpt.go", wpe, wpe + "\n\tr.g[\"wpe.weight\"] = JoinTokens(Zeros[T](1, d1.Cols), r.g[\"wpe.weight\"].Tokens(0, 8))", 1}),
-		wrong("pos_overwrite_batch", edit{"gpt.go", wpe, `r.embeddingBackward("wpe", Positions(1, 6), d1.Tokens(6, 12))`, 1}),
+		wrong("emb_overwrite", edit{"embedding.go", "+= delta.At(i, j)", "= delta.At(i, j)", 1}, edit{"variants.go", wpe, wpeOnce, 1}),
+		wrong("pos_shift1", edit{"variants.go", wpe, wpe + "\n\tr.g[\"wpe.weight\"] = JoinTokens(Zeros[T](1, d1.Cols), r.g[\"wpe.weight\"].Tokens(0, 8))", 1}),
+		wrong("pos_overwrite_batch", edit{"variants.go", wpe, `r.embeddingBackward("wpe", Positions(1, 6), d1.Tokens(6, 12))`, 1}),
 		in("WithTying", wrong("tied_forget_head", edit{"gpt.go", tied, `r.g["wte.weight"]`, 1})),
 		in("WithTying", wrong("tied_forget_emb", edit{"gpt.go", tied, `r.g["lm_head.weight"].Transpose()`, 1})),
 

@@ -64,7 +64,7 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 
 // short trains a base without adapters and saves it in out_dir/base.
 func short(ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer) (*checkpoint.Checkpoint, error) {
-	usual := gpt.Shakespeare()
+	usual, tuning := gpt.Shakespeare(), c
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
 	c.MaxIters, c.LRDecayIters, c.LearningRate, c.MinLR = o.baseIters, max(o.baseIters, c.WarmupIters+1), usual.LearningRate, usual.MinLR
 	t, err := base.New(c, source)
@@ -73,6 +73,12 @@ func short(ctx context.Context, c gpt.Config, o options, source, other corpus.So
 	}
 	if _, err := encoded(other, t.Tokenizer, c.BlockSize); err != nil { // now rather than after the training
 		return nil, err
+	}
+	if _, err := o.encoded(t.Tokenizer); err != nil {
+		return nil, err
+	}
+	if tuning.VocabSize = t.Tokenizer.Size(); tuning.Validate() != nil {
+		return nil, tuning.Validate()
 	}
 	if err := base.Train(ctx, t, "training the base", stderr); err != nil {
 		return nil, err
@@ -116,6 +122,15 @@ func encoded(source corpus.Source, tok *text.Tokenizer, blockSize int) (*text.Co
 	}
 	data, err := text.NewCorpus(source.Text, tok, blockSize)
 	return data, errors.Wrap(err, source.Name)
+}
+
+// encoded is the prompt in tokens.
+func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
+	ids, err := tok.Encode(o.prompt)
+	if err == nil && len(ids) == 0 {
+		err = errors.New("empty; give at least one character, such as a newline")
+	}
+	return ids, errors.Wrap(err, "-prompt")
 }
 
 // tuning is the recipe on the checkpoint's network.

@@ -41,6 +41,7 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 	}
 	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
 	for round := range o.rounds {
+		rate := o.rewardRate * (1 - float64(round)/float64(o.rounds)) // small steps at the end: what is right stays so
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
@@ -53,7 +54,7 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 			if err := program.Run(); err != nil {
 				return r, err
 			}
-			if _, err := opt.Update(program, o.rewardRate); err != nil {
+			if _, err := opt.Update(program, rate); err != nil {
 				return r, errors.Wrapf(err, "round %d", round+1)
 			}
 		}
@@ -76,7 +77,7 @@ func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, *
 		if !ok {
 			return r, nil, nil, errors.New("the model has no lm_head")
 		}
-		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
+		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden)
 		worth = nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
 	}
 	var loss graph.Expr

@@ -44,6 +44,9 @@ func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	return m, errors.Wrap(g.Err(), "masked model")
 }
 
+// Params lists the parameters.
+func (m *Masked) Params() []graph.Expr { return m.Graph.Params() }
+
 // Fill puts the sources, one for every row of the batch, into Source, and hides each of their tokens with probability
 // rate, at least one in each source.
 func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {

@@ -1,0 +1,169 @@
+package verify
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// alone builds attention of one head without biases, in a graph of its own, on x (n, d).
+func alone(t *testing.T, n, d int, see nn.Visibility, build func(at nn.Site, x graph.Expr) graph.Expr, numbers Parameters[float64]) Matrix[float64] {
+	t.Helper()
+	g := spelled.graph(caseSeed, caseStep)
+	at := nn.Site{
+		Scope: g.Root(), Affine: nn.NewLinear, Eps: 1e-5,
+		Dims: nn.Dims{Batch: 1, Context: n, Embd: d, Heads: 1, QK: 3, V: d, Inner: d, Blocks: 1},
+	}
+	at.Mask = nn.NewMask(at.Scope, at.Dims, see)
+	x := g.Root().Value(input, graph.Const(0), n, d)
+	y := build(at, x)
+	for _, p := range append(g.Params(), x) {
+		fill(p, numbers[p.Name()])
+	}
+	p, err := graph.Compile(y)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return FromTensor(p.Value())
+}
+
+// permuted is x with its rows in another order.
+func permuted(x Matrix[float64], order []int) Matrix[float64] {
+	rows := make([]Matrix[float64], len(order))
+	for i, from := range order {
+		rows[i] = x.Tokens(from, from+1)
+	}
+	return JoinTokens(rows...)
+}
+
+// Attention without a mask and without positions does not know the order of its tokens: Att(Πx) = Π Att(x). The causal
+// mask knows it.
+func TestI17PermutationEquivariance(t *testing.T) {
+	const n, d = 6, 4
+	order := []int{3, 0, 5, 1, 4, 2}
+	numbers := Parameters[float64]{
+		input: Random("x", n, d).Scale(4), "attn.c_attn.weight": Random("w", d, 3+3+d), "attn.c_proj.weight": Random("o", d, d),
+	}
+	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewCausalSelfAttention(at.At("attn")).Forward(x) }
+	plain := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) }
+	for name, c := range map[string]struct {
+		see   nn.Visibility
+		build func(at nn.Site, x graph.Expr) graph.Expr
+		holds bool
+	}{
+		"projected": {nn.All{}, layer, true}, "unprojected": {nn.All{}, plain, true},
+		"causal": {nn.Causal{}, layer, false}, "causal, unprojected": {nn.Causal{}, plain, false},
+	} {
+		turned := Parameters[float64]{}
+		for name, m := range numbers {
+			turned[name] = m
+		}
+		turned[input] = permuted(numbers[input], order)
+		want := permuted(alone(t, n, d, c.see, c.build, numbers), order)
+		got := alone(t, n, d, c.see, c.build, turned)
+		if e := apart(got, want); c.holds && !(e <= 1e-15) || !c.holds && !(e > 0.1) {
+			t.Errorf("%s: Att(Πx) is %.2g off Π Att(x), equal %t wanted", name, e, c.holds)
+		}
+	}
+}
+
+// apart is ‖a − b‖/‖b‖.
+func apart(a, b Matrix[float64]) float64 {
+	d := a.Sub(b)
+	var above, below float64
+	for i, v := range d.Data {
+		above, below = above+v*v, below+b.Data[i]*b.Data[i]
+	}
+	if d.Err != nil {
+		return math.NaN()
+	}
+	return math.Sqrt(above / below)
+}
+
+// Two heads one over the other are one product of matrices, a'' = P₂P₁ a w_v1 w_v2 (20), each P with what its own head sees.
+func TestI18TwoStackedHeads(t *testing.T) {
+	const n, d = 5, 4
+	identity := Zeros[float64](d, d)
+	for i := range d {
+		identity.Data[i*d+i] = 1
+	}
+	numbers := Parameters[float64]{input: Random("x", n, d).Scale(4), "one.c_proj.weight": identity, "two.c_proj.weight": identity}
+	var p [2]Matrix[float64]
+	a, values, mask := numbers[input], numbers[input], CausalMask(n)
+	for i, name := range []string{"one", "two"} {
+		w := Random(name, d, 3+3+d).Scale(3)
+		numbers[name+".c_attn.weight"] = w
+		p[i] = AttentionWeights(a.MatMul(w.Columns(0, 3)), a.MatMul(w.Columns(3, 6)), mask)
+		a = p[i].MatMul(a.MatMul(w.Columns(6, 6+d)))
+		values = values.MatMul(w.Columns(6, 6+d)) // a w_v1 w_v2
+	}
+	want := p[1].MatMul(p[0]).MatMul(values)
+	if e := apart(a, want); !(e <= 1e-14) {
+		t.Errorf("by hand, head over head is %.2g off P₂P₁ a w_v1 w_v2", e)
+	}
+	got := alone(t, n, d, nn.Causal{}, func(at nn.Site, x graph.Expr) graph.Expr {
+		x = nn.NewCausalSelfAttention(at.At("one")).Forward(x)
+		return nn.NewCausalSelfAttention(at.At("two")).Forward(x)
+	}, numbers)
+	if e := apart(got, want); !(e <= 1e-14) {
+		t.Errorf("the library is %.2g off P₂P₁ a w_v1 w_v2", e)
+	}
+	if e := apart(p[0].MatMul(p[1]).MatMul(values), want); !(e > 0.01) {
+		t.Errorf("P₁P₂ is %.2g off P₂P₁, so the test cannot tell them apart", e)
+	}
+}
+
+// A head that is given the same numbers twice, in place of projections, is the unprojected form.
+func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
+	const n, d = 5, 4
+	x, mask := Random("x", n, d).Scale(4), CausalMask(n)
+	got := alone(t, n, d, nn.Causal{}, func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) }, Parameters[float64]{input: x})
+	if e := apart(got, MultiHeadForward(JoinColumns(x, x, x), MultiHead{Batch: 1, Heads: 1, QK: d, Masks: []Matrix[float64]{mask}})); !(e <= 1e-15) {
+		t.Errorf("off by %.2g", e)
+	}
+}
+
+// Conti's cross-attention softmax(x zᵗ/√k) z has no projections; the layer with projections is another one (erratum C14).
+// Only where all three are the identity are they the same; with random ones the printed form is off by 1.05.
+func TestContiCrossAttention(t *testing.T) {
+	const n, m, d = 4, 6, 5
+	x, z, none := Random("x", n, d).Scale(4), Random("z", m, d).Scale(4), Matrix[float64]{}
+	w := func(name string) Matrix[float64] { return Random(name, d, d).Scale(3) }
+	right := AttentionForward(x.MatMul(w("q")), z.MatMul(w("k")), z.MatMul(w("v")), none, none)
+	if e := apart(UnprojectedForward(x, z, none), right); !(math.Abs(e-1.05) <= 0.02) {
+		t.Errorf("off by %.3g, want 1.05", e)
+	}
+}
+
+// Conti's (13) has no 1/√k, so it does not reduce to (7) for a full neighbourhood (erratum C8): the weights are off by 0.5.
+func TestContiEq13(t *testing.T) {
+	const n, k = 6, 3
+	q, key, none := Random("q", n, k).Scale(6), Random("k", n, k).Scale(6), Matrix[float64]{}
+	right := AttentionWeights(q, key, none)
+	printed := AttentionWeights(q.Scale(math.Sqrt(k)), key, none)
+	if e := apart(printed, right); !(math.Abs(e-0.5) <= 0.01) {
+		t.Errorf("off by %.3g, want 0.5", e)
+	}
+}
+
+// CS 224n's (13) adds [−i, …, −1, 0, −1, …, −(n−i)], which are n + 1 numbers for n keys (erratum S1), and no slope.
+func TestCS224nEq13(t *testing.T) {
+	const n = 6
+	for i := 1; i <= n; i++ {
+		printed := i + 1 + n - i // −i … −1, 0, −1 … −(n−i)
+		if printed != n+1 {
+			t.Errorf("%d numbers, want %d", printed, n+1)
+		}
+		bias := ALiBiMask(n, 1, 8)
+		for j := 1; j <= n; j++ {
+			if got, want := bias.At(i-1, j-1), -0.5*math.Abs(float64(i-j)); got != want {
+				t.Errorf("query %d, key %d: got %v, want %v", i, j, got, want)
+			}
+		}
+	}
+}

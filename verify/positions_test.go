@@ -1,0 +1,115 @@
+package verify
+
+import (
+	"math"
+	"math/cmplx"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// The gradient of a position is the sum of Δ over the sequences, 0 where no token stands; and where words and positions
+// share nothing else, the columns of both tables have the same sum.
+func TestI05LearnedPositions(t *testing.T) {
+	const batch, n, context, d, words = 3, 5, 8, 4, 7
+	tokens := []int{1, 0, 6, 1, 1, 2, 2, 5, 0, 6, 4, 4, 1, 6, 3}
+	for _, f := range forms() {
+		g := f.graph(caseSeed, caseStep)
+		at := nn.Site{Scope: g.Root(), Dims: nn.Dims{Batch: batch, Context: context, Embd: d}}
+		at.Positions = at.Ints("positions", batch*n, context, -1)
+		copy(at.Positions.Ints(), Positions(batch, n))
+		ids := at.Ints("ids", batch*n, words, -1)
+		copy(ids.Ints(), tokens)
+		table, positions := nn.NewEmbedding(at.Sub("wte"), words, d), nn.NewLearnedPositions(at.At("wpe"))
+		y := positions.Forward(table.Forward(ids))
+		delta := Random("delta", batch*n, d)
+		weights := g.Root().Value("delta", graph.Const(0), batch*n, d)
+		fill(weights, delta)
+		p, err := graph.Compile(y.Mul(weights).SumAll(), table.Weight, positions.Weight)
+		if err != nil {
+			t.Fatalf("%+v", err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		tolerance := 1e-12
+		if !f.wide {
+			tolerance = 1e-6
+		}
+		dwte, dwpe := FromTensor(p.Grad(table.Weight)), FromTensor(p.Grad(positions.Weight))
+		if e := apart(dwpe.SumTokens(), dwte.SumTokens()); !(e <= tolerance) {
+			t.Errorf("%s: the sums over the rows of both tables are %.2g apart", f.name, e)
+		}
+		want := Zeros[float64](context, d)
+		for i := range batch * n {
+			for j := range d {
+				want.Data[i%n*d+j] += delta.At(i, j)
+			}
+		}
+		if e := apart(dwpe, want); !(e <= tolerance) {
+			t.Errorf("%s: off by %.2g", f.name, e)
+		}
+		for _, v := range dwpe.Data[n*d:] {
+			if v != 0 {
+				t.Errorf("%s: a position without a token has a gradient of %v", f.name, v)
+			}
+		}
+	}
+}
+
+// A shift of the waves is a rotation, their length is the same everywhere, and the product of two depends on the distance.
+func TestI06Sinusoids(t *testing.T) {
+	const n, d, base = 40, 10, 10000
+	p := Sinusoids(n, d, base)
+	layer := alone(t, n, d, nn.All{}, func(at nn.Site, x graph.Expr) graph.Expr {
+		at.Positions = at.Ints("positions", n, n, -1)
+		copy(at.Positions.Ints(), Positions(1, n))
+		return nn.NewSinusoidal(at, base).Forward(x)
+	}, Parameters[float64]{input: Zeros[float64](n, d)})
+	if e := apart(layer, p); !(e <= 1e-14) {
+		t.Errorf("the library's waves are %.2g off", e)
+	}
+	for s := range 15 {
+		turned := p.Tokens(0, n-s).MatMul(Rotation(s, d, base))
+		if e := apart(turned, p.Tokens(s, n)); !(e <= 1e-13) {
+			t.Errorf("P[t]·R(%d) is %.2g off P[t+%[1]d]", s, e)
+		}
+		want := 0.0
+		for k := range d / 2 {
+			want += math.Cos(math.Pow(base, -2*float64(k)/d) * float64(s))
+		}
+		if s == 0 && want != d/2 {
+			t.Errorf("‖P‖² = %v, want %d", want, d/2)
+		}
+		for at := range n - s {
+			got := p.Tokens(at, at+1).MatMul(p.Tokens(at+s, at+s+1).Transpose()).Data[0]
+			if !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("⟨P[%d], P[%d]⟩ = %v, want %v", at, at+s, got, want)
+			}
+		}
+	}
+}
+
+// Conti's complex form e^(it/ω_k) turns by t/ω_k; only e^(iω_k t) is the pair sin ω_k t, cos ω_k t of (1) (erratum C4). On
+// these waves the printed one is off by 1.43.
+func TestContiEq1ComplexForm(t *testing.T) {
+	const n, d, base = 20, 8, 100
+	p := Sinusoids(n, d, base)
+	form := func(phase func(omega, t float64) float64) Matrix[float64] {
+		out := Zeros[float64](n, d)
+		for t := range n {
+			for k := range d / 2 {
+				z := cmplx.Exp(complex(0, phase(math.Pow(base, -2*float64(k)/d), float64(t))))
+				out.Data[t*d+2*k], out.Data[t*d+2*k+1] = imag(z), real(z)
+			}
+		}
+		return out
+	}
+	if e := apart(form(func(omega, t float64) float64 { return omega * t }), p); !(e <= 1e-14) {
+		t.Errorf("e^(iω_k t) is %.2g off", e)
+	}
+	if e := apart(form(func(omega, t float64) float64 { return t / omega }), p); !(math.Abs(e-1.43) <= 0.01) {
+		t.Errorf("e^(it/ω_k) is off by %.3g, want 1.43", e)
+	}
+}
