@@ -13,6 +13,7 @@ func Attentions() []Attention {
 		{Name: "alternating", Fields: []string{"window"}, Check: checkWindow, New: alternating, Linears: packed},
 		{Name: "bigbird", Fields: []string{"window", "global_tokens", "random_keys"}, Check: checkSparse, New: bigbird, Linears: packed},
 		{Name: "dilated", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: dilated, Linears: packed},
+		{Name: "longformer", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: longformer, Linears: packedTwice},
 		{Name: "linear", Check: unturned, New: linear, Linears: packed},
 		{Name: "taylor", Check: unbiased, New: taylor, Linears: packed},
 		{Name: "mla", Fields: []string{"latent_size"}, Usual: latents, Check: unturned, New: mla, Linears: mlaLinears},

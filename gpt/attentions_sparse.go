@@ -35,6 +35,20 @@ func dilated(root nn.Site, c Config) nn.Attention {
 	return masked(root, nn.Dilated{Width: bothSides(c), Dilation: dilations(c), Global: first(c.GlobalTokens)})
 }
 
+// longformer is dilated with projections of their own for the global tokens.
+func longformer(root nn.Site, c Config) nn.Attention {
+	mask := nn.NewLongformerMask(root.Scope, root.Mask, nn.Dilated{Width: bothSides(c), Dilation: dilations(c), Global: first(c.GlobalTokens)})
+	return func(at nn.Site) nn.Layer { return nn.NewLongformer(at, mask) }
+}
+
+// packedTwice has a second projection for global tokens.
+func packedTwice(c Config) []Linear {
+	list := packed(c)
+	global := list[0]
+	global.Name = "attn.c_attn_global"
+	return append(list, global)
+}
+
 // bothSides is the width of a window that reaches as far to the right, of which a causal mask leaves c.Window.
 func bothSides(c Config) int { return 2*c.Window - 1 }
 

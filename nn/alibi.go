@@ -37,7 +37,7 @@ func NewALiBi(heads int) ALiBi {
 }
 
 // Bias is −m_h·|i − j|.
-func (a ALiBi) Bias(head, i, j int) float64 { return -a.Slopes[head] * math.Abs(float64(i-j)) }
+func (a ALiBi) Bias(head, i, j int) float64 { return a.Slopes[head] * float64(min(i-j, j-i)) }
 
 func (a ALiBi) check(d Dims) error {
 	if len(a.Slopes) != d.Heads {

@@ -243,8 +243,8 @@ func BenchmarkLinearAttention(b *testing.B) {
 				d := Dims{Batch: 4096 / n, Context: n, Embd: 128, Heads: 4, QK: 32, V: 32, Blocks: 4}
 				g := graph.New(graph.Float32, 1)
 				x := g.Root().Value("x", graph.Normal(1), 4096, d.Embd)
-				y := build(newSite(g, d)).Forward(x)
-				p, err := graph.Compile(y.MatMul(g.Root().Value("delta", graph.Normal(1), d.Embd, 1)).SumAll(), append(g.Params(), x)...)
+				y := NewLinear(g.Root().Sub("sum"), d.Embd, []int{1}, false, graph.Normal(1)).Forward(build(newSite(g, d)).Forward(x))
+				p, err := graph.Compile(y.SumAll(), append(g.Params(), x)...)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -144,7 +144,7 @@ func (b *built) places(c gpt.Config) map[string]graph.Expr {
 		add(h+".mlp.act", h+".mlp.c_proj")
 		add(h+".mlp.c_fc", h+".mlp")
 		add(h+".attn.heads", h+".attn.c_proj")
-		if c.LatentSize == 0 { // else queries, keys and values come by ways of their own
+		if c.LatentSize == 0 && c.Attention != "longformer" { // else queries, keys and values come by ways of their own
 			add(h+".attn.c_attn", h+".attn")
 		}
 		if c.Block == "post" {
@@ -168,7 +168,9 @@ func (b *built) dropout(m Model) func(site string) Matrix[float64] {
 	return func(site string) Matrix[float64] {
 		rows, cols := m.batch()*c.BlockSize, c.NEmbd
 		if strings.HasSuffix(site, "attn_dropout") {
-			rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize
+			if rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize; c.Attention == "longformer" {
+				cols *= 2 // a window's key and a global one of every token
+			}
 		}
 		return NewMatrix(rows, cols, b.model.Graph.DropoutMask(site, c.Dropout, rows*cols)...)
 	}

@@ -12,6 +12,7 @@ func attentionCases() []Case {
 	causal := CausalMask(fixtureTokens)
 	none := Zeros[float64](fixtureTokens, fixtureTokens)
 	return []Case{
+		headsCase("I11", "a single head", 1, unbiased(nn.Causal{}), 0, causal, causal),
 		attentionCase("I14", "causal attention", unbiased(nn.Causal{}), 0, causal, causal),
 		attentionCase("I12", "attention in a window", unbiased(nn.Window{Width: 3}), 0, WindowMask(fixtureTokens, 3), WindowMask(fixtureTokens, 3)),
 		attentionCase("I12", "attention with padding", unbiased(nn.Padding{Lengths: lengths}), 0, none, PaddingMask(padding)),
@@ -29,16 +30,21 @@ func unbiased(see nn.Visibility) masking {
 }
 
 func attentionCase(id, name string, mask masking, dropout float64, masks ...Matrix[float64]) Case {
+	return headsCase(id, name, fixtureHeads, mask, dropout, masks...)
+}
+
+func headsCase(id, name string, count int, mask masking, dropout float64, masks ...Matrix[float64]) Case {
 	const n = fixtureBatch * fixtureTokens
-	heads := MultiHead{Batch: fixtureBatch, Heads: fixtureHeads, QK: fixtureQK, Masks: masks}
+	heads := MultiHead{Batch: fixtureBatch, Heads: count, QK: fixtureQK, Masks: masks}
 	var resid Matrix[float64]
 	if dropout > 0 {
-		heads.Drop = caseDropout("attn.attn_dropout", fixtureHeads*n, fixtureTokens)
+		heads.Drop = caseDropout("attn.attn_dropout", count*n, fixtureTokens)
 		resid = caseDropout("attn.resid_dropout", n, fixtureFeatures)
 	}
 	return Case{
 		ID: id, Name: name, Types: []string{"CausalSelfAttention"}, Source: "Boué (4)–(18), (22)–(35)",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			at.Heads = count
 			at.Dropout, at.Mask = dropout, mask(at.Sub("own"), at.Dims)
 			return nn.NewCausalSelfAttention(at.At("attn")).Forward(x)
 		},
@@ -56,7 +62,7 @@ func attentionCase(id, name string, mask masking, dropout float64, masks ...Matr
 			g[input], g["attn.c_attn.weight"], g["attn.c_attn.bias"] = LinearBackward(p[input], p["attn.c_attn.weight"], d)
 			return g
 		},
-		Zeros: keyBias("attn.c_attn.bias"),
+		Zeros: []Columns{{"attn.c_attn.bias", count * fixtureQK, 2 * count * fixtureQK}},
 	}
 }
 

@@ -145,7 +145,7 @@ func unprojectedCrossCase(lengths []int) Case {
 	const m = fixtureTokens + 1
 	mask := func(b int) Matrix[float64] { return sourceMask(fixtureTokens, m, lengths[b]) }
 	return Case{
-		ID: "I11", Name: "cross-attention without projections", Types: []string{"UnprojectedCross"}, Source: "Conti 1.2.3, erratum C14",
+		ID: "I11", Name: "cross-attention without projections", Types: []string{"UnprojectedCross"}, Source: "Conti 1.2.5, erratum C14",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			z := at.Param("z", graph.Normal(1), fixtureBatch*m, fixtureFeatures)
 			return nn.NewUnprojectedCross(at, nn.NewMemory(at.Sub("memory"), z, fixtureBatch, fixtureTokens, m, lengths)).Forward(x)

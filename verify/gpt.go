@@ -21,6 +21,8 @@ type GPT struct {
 
 	// Mask returns the additive (n, n) mask of a head, for a sequence in a block; nil is causal.
 	Mask func(block, sequence, head int) Matrix[float64]
+	// Windows returns the two masks of a head of LongformerMixing.
+	Windows func(head int) LongformerMask
 	// Dropout returns the mask (0 or 1/(1−p)) of a site, or the zero Matrix; nil is
 	// no dropout. Sites and shapes: drop (B·n, d), h.i.attn.attn_dropout
 	// (B·H·n, n), h.i.attn.resid_dropout (B·n, d), h.i.mlp.dropout (B·n, d).

@@ -4,7 +4,10 @@ import "math"
 
 // LongformerMask is two masks (n, n) of one head: a pair of tokens meets by the
 // queries, keys and values of the one or by those of the other, never by both.
-type LongformerMask struct{ Local, Global Matrix[float64] }
+type LongformerMask struct {
+	Local, Global Matrix[float64]
+	Drop          Matrix[float64] // dropout of the weights, (n, 2n); none: no dropout
+}
 
 // LongformerForward lets tokens meet in windows, and global tokens meet everybody by
 // projections of their own; both share one softmax.
@@ -15,7 +18,7 @@ type LongformerMask struct{ Local, Global Matrix[float64] }
 // (Beltagy et al. 2020, section 3.1; Conti 2.1.1)
 func LongformerForward[T Number](q, k, v, qg, kg, vg Matrix[T], m LongformerMask) Matrix[T] {
 	rho := longformerWeights(q, k, qg, kg, m)
-	return rho.MatMul(JoinTokens(v, vg))
+	return DropoutForward(rho, m.Drop).MatMul(JoinTokens(v, vg))
 }
 
 func longformerWeights[T Number](q, k, qg, kg Matrix[T], m LongformerMask) Matrix[T] {
@@ -30,8 +33,8 @@ func longformerWeights[T Number](q, k, qg, kg Matrix[T], m LongformerMask) Matri
 func LongformerBackward[T Number](q, k, v, qg, kg, vg Matrix[T], m LongformerMask, delta Matrix[T]) (dq, dk, dv, dqg, dkg, dvg Matrix[T]) {
 	n := q.Rows
 	rho := longformerWeights(q, k, qg, kg, m)
-	values := rho.Transpose().MatMul(delta)                                                      // [Δv; Δvᵍ]   (2n, dh)
-	drho := delta.MatMul(JoinTokens(v, vg).Transpose())                                          //             (n, 2n)
+	values := DropoutForward(rho, m.Drop).Transpose().MatMul(delta)                              // [Δv; Δvᵍ]   (2n, dh)
+	drho := DropoutBackward(m.Drop, delta.MatMul(JoinTokens(v, vg).Transpose()))                 //             (n, 2n)
 	draw := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho).Scale(1 / math.Sqrt(float64(q.Cols))) //         (n, 2n)
 	local, global := draw.Columns(0, n), draw.Columns(n, 2*n)
 	dq, dk, dv = local.MatMul(k), local.Transpose().MatMul(q), values.Tokens(0, n)

@@ -89,7 +89,7 @@ func (m Model) hand() (GPT, error) {
 	h := GPT{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Eps: c.Eps, PostNorm: c.Block == "post", Recurrent: c.Block == "elman", Tied: c.Head == "tied", Theta: c.RopeTheta,
-		Reduction: m.Reduction, Mask: m.mask(),
+		Reduction: m.Reduction, Mask: m.mask(), Windows: m.windows,
 	}
 	var ok bool
 	for _, known := range []struct {
@@ -101,7 +101,7 @@ func (m Model) hand() (GPT, error) {
 		})},
 		{"attention", c.Attention, pick(&h.Mixing, map[string]Mixing{
 			"causal": SoftmaxMixing, "window": SoftmaxMixing, "alternating": SoftmaxMixing, "bigbird": SoftmaxMixing, "dilated": SoftmaxMixing,
-			"linear": LinearMixing, "taylor": TaylorMixing,
+			"longformer": LongformerMixing, "linear": LinearMixing, "taylor": TaylorMixing,
 			"mla": LatentMixing, "mla_rope": LatentRotaryMixing, "mla_latent_rope": LatentRotaryMixing2,
 		})},
 		{"norm", c.Norm, pick(&h.Norm, map[string]Norm{"layernorm": NormRoot, "layernorm_sigma": NormSigma, "layernorm_plain": NormPlain})},
@@ -159,6 +159,24 @@ func dilatedMask(c gpt.Config, head int) Matrix[float64] {
 	return mask(c.BlockSize, func(i, j int) bool {
 		return i < c.GlobalTokens || j < c.GlobalTokens || (i-j)%delta == 0 && i-j < delta*c.Window
 	})
+}
+
+// windows are the same pairs in two masks: the windows, and the pairs with a global token.
+func (m Model) windows(head int) LongformerMask {
+	c := m.Config
+	causal := CausalMask(c.BlockSize)
+	if c.Position == "alibi" {
+		causal = causal.Add(biases(c, head))
+	}
+	global := mask(c.BlockSize, func(i, j int) bool { return i < c.GlobalTokens || j < c.GlobalTokens })
+	c.GlobalTokens = 0
+	local := causal.Add(dilatedMask(c, head))
+	for i, v := range global.Data {
+		if v == 0 {
+			local.Data[i] = math.Inf(-1)
+		}
+	}
+	return LongformerMask{Local: local, Global: causal.Add(global)}
 }
 
 // biases are −m|i − j| of ALiBi. The slopes of H heads are a geometric row for a power of two, else that of the power

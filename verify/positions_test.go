@@ -2,7 +2,6 @@ package verify
 
 import (
 	"math"
-	"math/cmplx"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -88,28 +87,5 @@ func TestI06Sinusoids(t *testing.T) {
 				t.Errorf("⟨P[%d], P[%d]⟩ = %v, want %v", at, at+s, got, want)
 			}
 		}
-	}
-}
-
-// Conti's complex form e^(it/ω_k) turns by t/ω_k; only e^(iω_k t) is the pair sin ω_k t, cos ω_k t of (1) (erratum C4). On
-// these waves the printed one is off by 1.43.
-func TestContiEq1ComplexForm(t *testing.T) {
-	const n, d, base = 20, 8, 100
-	p := Sinusoids(n, d, base)
-	form := func(phase func(omega, t float64) float64) Matrix[float64] {
-		out := Zeros[float64](n, d)
-		for t := range n {
-			for k := range d / 2 {
-				z := cmplx.Exp(complex(0, phase(math.Pow(base, -2*float64(k)/d), float64(t))))
-				out.Data[t*d+2*k], out.Data[t*d+2*k+1] = imag(z), real(z)
-			}
-		}
-		return out
-	}
-	if e := apart(form(func(omega, t float64) float64 { return omega * t }), p); !(e <= 1e-14) {
-		t.Errorf("e^(iω_k t) is %.2g off", e)
-	}
-	if e := apart(form(func(omega, t float64) float64 { return t / omega }), p); !(math.Abs(e-1.43) <= 0.01) {
-		t.Errorf("e^(it/ω_k) is off by %.3g, want 1.43", e)
 	}
 }

@@ -101,7 +101,7 @@ type adapter struct {
 // adapters returns those that the parameters hold for a layer with cols outputs.
 func (r *run[T]) adapters(name string, cols int) []adapter {
 	all := []adapter{{name, 0, cols}}
-	if strings.HasSuffix(name, "attn.c_attn") {
+	if strings.HasSuffix(name, "attn.c_attn") || strings.HasSuffix(name, "attn.c_attn_global") {
 		q, k := r.Heads*r.QK, 2*r.Heads*r.QK
 		all = []adapter{{name + ".q", 0, q}, {name + ".k", q, k}, {name + ".v", k, cols}}
 	}

@@ -30,7 +30,7 @@ func (m Model) sources(name string) []source {
 	list := sources(name)
 	for i := range list {
 		a := m.Config.Attention
-		list[i].zero = list[i].zero && m.Config.Position != "rope" && a != "linear" && a != "taylor"
+		list[i].zero = list[i].zero && m.Config.Position != "rope" && a != "linear" && a != "taylor" && a != "longformer"
 	}
 	return list
 }
@@ -67,6 +67,10 @@ func sources(name string) []source {
 		return []source{{" q", "w_q", "(31.a)", 0, false}, {" k", "w_k", "(31.b)", 1, false}, {" v", "w_v", "(23)", 2, false}}
 	case "c_attn.bias":
 		return []source{{" q", "b_q", "(32.a)", 0, false}, {" k", "b_k", "(29)", 1, true}, {" v", "b_v", "(24)", 2, false}}
+	case "c_attn_global.weight":
+		return []source{{" q", "w_qᵍ", "", 0, false}, {" k", "w_kᵍ", "", 1, false}, {" v", "w_vᵍ", "", 2, false}}
+	case "c_attn_global.bias":
+		return []source{{" q", "b_qᵍ", "", 0, false}, {" k", "b_kᵍ", "", 1, false}, {" v", "b_vᵍ", "", 2, false}}
 	case "ln_2.weight":
 		return whole("w₅", "(41)")
 	case "ln_2.bias":

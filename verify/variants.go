@@ -34,6 +34,7 @@ const (
 	SoftmaxMixing       Mixing = iota
 	LinearMixing               // features elu + 1 in place of the softmax
 	TaylorMixing               // features [1, x̂]
+	LongformerMixing           // windows, and global tokens with projections of their own
 	LatentMixing               // keys and values of a latent
 	LatentRotaryMixing         // and a part that turns, whose key is made of the token
 	LatentRotaryMixing2        // and a part that turns, whose key is made of the latent
@@ -72,6 +73,9 @@ func (r *run[T]) rotary(groups, size int) Rotary {
 // queries makes the packed queries, keys and values of block i.
 func (r *run[T]) queries(i int, x Matrix[T]) Matrix[T] {
 	h := fmt.Sprintf("h.%d.attn.", i)
+	if r.Mixing == LongformerMixing {
+		return JoinColumns(r.linear(h+"c_attn", x), r.linear(h+"c_attn_global", x))
+	}
 	if !r.Mixing.latent() {
 		return r.linear(h+"c_attn", x)
 	}
@@ -93,6 +97,10 @@ func (r *run[T]) queries(i int, x Matrix[T]) Matrix[T] {
 
 func (r *run[T]) queriesBackward(i int, x, delta Matrix[T]) (dx Matrix[T]) {
 	h := fmt.Sprintf("h.%d.attn.", i)
+	if r.Mixing == LongformerMixing {
+		half := delta.Cols / 2
+		return r.linearBackward(h+"c_attn", x, delta.Columns(0, half)).Add(r.linearBackward(h+"c_attn_global", x, delta.Columns(half, 2*half)))
+	}
 	if !r.Mixing.latent() {
 		return r.linearBackward(h+"c_attn", x, delta)
 	}
@@ -164,6 +172,10 @@ func overHeads[T Number](x Matrix[T], heads int) Matrix[T] {
 
 // mix lets the tokens of block i meet, from packed queries, keys and values to the heads' results side by side.
 func (r *run[T]) mix(i int, qkv Matrix[T]) Matrix[T] {
+	if r.Mixing == LongformerMixing {
+		near, global := r.twoKinds(qkv)
+		return LongformerHeadsForward(near, global, r.heads(i), r.windows(i))
+	}
 	if r.Position == RotaryPositions && !r.Mixing.latent() {
 		qkv = RoPEForward(qkv, r.rotary(2*r.Heads, r.QK))
 	}
@@ -177,6 +189,14 @@ func (r *run[T]) mix(i int, qkv Matrix[T]) Matrix[T] {
 
 func (r *run[T]) mixBackward(i int, qkv, delta Matrix[T]) (d Matrix[T]) {
 	turns := r.Position == RotaryPositions && !r.Mixing.latent()
+	if r.Mixing == LongformerMixing {
+		near, global := r.twoKinds(qkv)
+		dnear, dglobal := LongformerHeadsBackward(near, global, r.heads(i), r.windows(i), delta)
+		if turns {
+			dnear, dglobal = RoPEBackward(r.rotary(2*r.Heads, r.QK), dnear), RoPEBackward(r.rotary(2*r.Heads, r.QK), dglobal)
+		}
+		return JoinColumns(dnear, dglobal)
+	}
 	if turns {
 		qkv = RoPEForward(qkv, r.rotary(2*r.Heads, r.QK))
 	}
@@ -194,6 +214,34 @@ func (r *run[T]) mixBackward(i int, qkv, delta Matrix[T]) (d Matrix[T]) {
 		d = RoPEBackward(r.rotary(2*r.Heads, r.QK), d)
 	}
 	return d
+}
+
+// twoKinds are the projections for windows and those for global tokens.
+func (r *run[T]) twoKinds(both Matrix[T]) (near, global Matrix[T]) {
+	half := both.Cols / 2
+	near, global = both.Columns(0, half), both.Columns(half, 2*half)
+	if r.Position == RotaryPositions {
+		near, global = RoPEForward(near, r.rotary(2*r.Heads, r.QK)), RoPEForward(global, r.rotary(2*r.Heads, r.QK))
+	}
+	return near, global
+}
+
+// windows are the masks of all heads of all sequences. The library's weights of a query, (B·H·n, 2n), go key by key: that
+// of the window, then the global one.
+func (r *run[T]) windows(i int) (list []LongformerMask) {
+	drop := r.drop(fmt.Sprintf("h.%d.attn.attn_dropout", i))
+	for at := range r.Batch * r.Heads {
+		m := r.Windows(at % r.Heads)
+		if n := r.Context; !drop.None() {
+			m.Drop = Zeros[float64](n, 2*n)
+			for j, v := range drop.Tokens(at*n, (at+1)*n).Data {
+				row, key := j/(2*n), j%(2*n)
+				m.Drop.Data[row*2*n+key%2*n+key/2] = v
+			}
+		}
+		list = append(list, m)
+	}
+	return list
 }
 
 // eachHead calls f for every head of every sequence and packs what it returns: the first of all heads, then the second,

@@ -136,7 +136,8 @@ func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
 // tuning is the recipe on the checkpoint's network.
 func (b beginning) tuning() gpt.Config {
 	c, r := b.config, recipe()
-	c.LoraR, c.BatchSize, c.GradientAccumulationSteps, c.MaxIters = r.LoraR, r.BatchSize, r.GradientAccumulationSteps, r.MaxIters
+	c.LoraR, c.LoraAlpha, c.BatchSize, c.GradientAccumulationSteps = r.LoraR, r.LoraAlpha, r.BatchSize, r.GradientAccumulationSteps
+	c.MaxIters = r.MaxIters
 	c.LearningRate, c.MinLR, c.DecayLR, c.WarmupIters, c.LRDecayIters = r.LearningRate, r.MinLR, r.DecayLR, r.WarmupIters, r.LRDecayIters
 	c.WeightDecay, c.Beta1, c.Beta2, c.GradClip = r.WeightDecay, r.Beta1, r.Beta2, r.GradClip
 	c.EvalInterval, c.EvalIters, c.LogInterval = r.EvalInterval, r.EvalIters, r.LogInterval

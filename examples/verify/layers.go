@@ -9,35 +9,46 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// layers prints one row per case: the worst distance of every witness.
-func layers(w io.Writer, cases []verify.Case) (ok bool, err error) {
+// layers prints the inventory: a row for every Case, with the worst distance of every witness, and the tests that certify
+// what no Case can.
+func layers(w io.Writer, entries []verify.Entry, of func(verify.Entry) []verify.Case) (ok bool, err error) {
 	ok = true
 	var failed strings.Builder
+	var cases int
+	var worst verify.Gap
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "layer\ttype\tsource\tcount\tautodiff\tkernels\tcomplex step\tfloat32")
-	for _, c := range cases {
-		r, err := c.Run()
-		if err != nil {
-			return false, err
+	fmt.Fprintln(t, "id\tlayer\ttype\tsource\tcount\tautodiff\tkernels\tcomplex step\tfloat32")
+	for _, e := range entries {
+		list := of(e)
+		for _, c := range list {
+			r, err := c.Run()
+			if err != nil {
+				return false, err
+			}
+			var most verify.Row
+			for _, row := range r.Rows {
+				most.Autodiff, most.Kernels = max(most.Autodiff, row.Autodiff), max(most.Kernels, row.Kernels)
+				most.Complex, most.Float32 = max(most.Complex, row.Complex), max(most.Float32, row.Float32)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%.1e\t%.1e\t%.1e\t%.1e\n",
+				e.ID, c.Name, strings.Join(c.Types, ", "), c.Source, r.Parameters, most.Autodiff, most.Kernels, most.Complex, most.Float32)
+			for _, f := range r.Failures {
+				fmt.Fprintf(&failed, "FAIL %s: %s\n", c.Name, f)
+			}
+			if !r.OK() {
+				ok = false
+				fmt.Fprintf(&failed, "%s: %s\n", c.Name, r.First)
+			}
+			cases++
+			worst = max(worst, r.Worst)
 		}
-		var most verify.Row
-		for _, row := range r.Rows {
-			most.Autodiff, most.Kernels = max(most.Autodiff, row.Autodiff), max(most.Kernels, row.Kernels)
-			most.Complex, most.Float32 = max(most.Complex, row.Complex), max(most.Float32, row.Float32)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.1e\t%.1e\t%.1e\t%.1e\n",
-			c.Name, strings.Join(c.Types, ", "), c.Source, r.Parameters, most.Autodiff, most.Kernels, most.Complex, most.Float32)
-		for _, f := range r.Failures {
-			fmt.Fprintf(&failed, "FAIL %s: %s\n", c.Name, f)
-		}
-		if !r.OK() {
-			ok = false
-			fmt.Fprintf(&failed, "%s: %s\n", c.Name, r.First)
+		if len(list) == 0 {
+			fmt.Fprintf(t, "%s\t%s\t\t%s\t%s\n", e.ID, e.What, e.Source, strings.Join(e.Tests, ", "))
 		}
 	}
 	if err := t.Flush(); err != nil {
 		return false, err
 	}
-	_, err = io.WriteString(w, failed.String())
+	_, err = fmt.Fprintf(w, "%s\n%d entries, %d cases; worst distance %.1e in float64 (%.0e fails)\n", failed.String(), len(entries), cases, worst, verify.Tolerance)
 	return ok, err
 }

@@ -69,7 +69,7 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 		return false, errors.Errorf("-loss: got %q, want mean or sum", *loss)
 	}
 	if *all {
-		return layers(stdout, verify.Cases())
+		return layers(stdout, verify.Inventory(), verify.Entry.Cases)
 	}
 	var m verify.Model
 	if *saved != "" {

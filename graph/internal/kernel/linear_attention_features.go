@@ -20,17 +20,19 @@ func (EluPlusOne[T]) Size(d int) int { return d }
 
 // Without a branch: the signs of features are anybody's guess.
 func (EluPlusOne[T]) of(phi []T, x Matrix[T], d int) {
-	fast := vectorsOf[T]()
-	for ; len(phi) > 0; phi, x = phi[d:], x.from(1, 0) {
-		row, out := x.Data[:d], phi[:d]
-		if fast != nil {
-			fast.exp(single(out), single(row), 0, 1)
-		} else {
-			for j, v := range row {
-				out[j] = Exp(v)
-			}
+	for i := range len(phi) / d {
+		copy(phi[i*d:][:d], x.Data[i*x.Stride:])
+	}
+	if fast := vectorsOf[T](); fast != nil {
+		fast.exp(single(phi), single(phi), 0, 1)
+	} else {
+		for i, v := range phi {
+			phi[i] = Exp(v)
 		}
-		for j, v := range row {
+	}
+	for ; len(phi) > 0; phi, x = phi[d:], x.from(1, 0) {
+		out := phi[:d]
+		for j, v := range x.Data[:d] {
 			out[j] = min(out[j], 1) + max(v, 0)
 		}
 	}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// write prints the first table in Markdown.
+func (r results) write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads; loss in nats per character over the validation split.\n\n", r.Steps, r.Tokens, r.Text, r.Threads)
+	b.WriteString("| variant | parameters | loss | ms/step | MiB | worst gradient error | writes tok/s |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, row := range r.Rows {
+		if row.Error != "" {
+			fmt.Fprintf(&b, "| %s | %s | %s | | | %s | |\n", row.title(), thousands(row.Parameters), cell(row.Error), row.Checked)
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), thousands(row.Parameters), row.loss(), row.Ms, row.MiB,
+			row.Checked, thousands(int64(math.Round(row.DecodeTokS))))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// title names the row; the baseline is its parts.
+func (r *row) title() string {
+	switch {
+	case r.Variant == "baseline":
+		return "baseline: " + strings.Join(r.parts(), ", ")
+	case r.With != "":
+		return r.Variant + " with " + r.With
+	}
+	return r.Variant
+}
+
+// loss is the mean over the seeds, and their standard deviation if there are several.
+func (r *row) loss() string {
+	mean, squares, n := 0.0, 0.0, float64(len(r.Losses))
+	for _, l := range r.Losses {
+		mean += l / n
+	}
+	for _, l := range r.Losses {
+		squares += (l - mean) * (l - mean)
+	}
+	if len(r.Losses) < 2 {
+		return fmt.Sprintf("%.3f", mean)
+	}
+	return fmt.Sprintf("%.3f ± %.3f", mean, math.Sqrt(squares/(n-1)))
+}
+
+// writeCosts prints the second table, if there is one.
+func (r results) writeCosts(w io.Writer) error {
+	if len(r.Contexts) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	first, last := r.Contexts[0], r.Contexts[len(r.Contexts)-1]
+	fmt.Fprintf(&b, "\nForward and backward pass of %d tokens, ns per token, at these contexts.\n\n| variant |", r.CostBatch)
+	for _, context := range r.Contexts {
+		fmt.Fprintf(&b, " %d |", context)
+	}
+	fmt.Fprintf(&b, " %d against %d |\n|---|%s\n", last, first, strings.Repeat("---:|", len(r.Contexts)+1))
+	for _, c := range r.Costs {
+		fmt.Fprintf(&b, "| %s |", c.Variant)
+		if c.Error != "" {
+			fmt.Fprintf(&b, " %s |%s\n", cell(c.Error), strings.Repeat(" |", len(r.Contexts)))
+			continue
+		}
+		for _, ns := range c.Ns {
+			fmt.Fprintf(&b, " %s |", thousands(int64(math.Round(ns))))
+		}
+		fmt.Fprintf(&b, " %.2f× |\n", c.Growth)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// cell is a text that fits into a table.
+func cell(s string) string { return strings.NewReplacer("|", "/", "\n", " ").Replace(s) }
+
+// thousands is n with a comma every three digits.
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

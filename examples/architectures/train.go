@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// study trains the rows side by side.
+type study struct {
+	rows   []*row
+	data   *text.Corpus
+	tok    *text.Tokenizer
+	rounds int
+	stderr io.Writer
+	runs   []*training
+}
+
+// training is a row with one seed.
+type training struct {
+	*gpt.Trainer
+	row  *row
+	seed uint64
+	ms   []float64
+}
+
+// train takes all steps of all rows in turns, and then their losses.
+func (s *study) train(ctx context.Context) (threads int, err error) {
+	steps := s.rows[0].config.MaxIters
+	total := 0
+	for _, r := range s.rows {
+		total += r.seeds * steps
+	}
+	bar := progress.New(s.stderr, "training", total)
+	defer bar.Close()
+	for _, r := range s.rows {
+		for i := range r.seeds {
+			if ctx.Err() != nil {
+				return 0, context.Cause(ctx)
+			}
+			s.start(r, uint64(i))
+			bar.Add(1, "%s begins", r.Variant)
+		}
+	}
+	for round := range s.rounds {
+		for _, t := range s.runs {
+			for to := 1 + (steps-1)*(round+1)/s.rounds; t.Done < to && t.row.Error == ""; {
+				if ctx.Err() != nil {
+					return 0, context.Cause(ctx)
+				}
+				p, err := t.Step()
+				if err != nil {
+					t.row.Error = err.Error() // such as a loss that is not finite
+					break
+				}
+				t.ms = append(t.ms, p.Took.Seconds()*1e3)
+				bar.Add(1, "%s, step %d, loss %.3f", t.row.Variant, p.Step, p.Loss)
+			}
+		}
+	}
+	for _, t := range s.runs {
+		threads = t.Model.Graph.Threads()
+		if t.row.Error != "" {
+			continue
+		}
+		loss, err := t.EvaluateAll(ctx, nil)
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if err != nil {
+			t.row.Error = err.Error()
+			continue
+		}
+		t.row.Losses = append(t.row.Losses, loss)
+		if len(t.row.Losses) == 1 {
+			t.row.Ms = median(t.ms)
+		}
+		bar.Print("%s, seed %d: %.4f nats per character, %.1f ms a step", t.row.Variant, t.seed, loss, median(t.ms))
+	}
+	return threads, nil
+}
+
+// start builds a row with the i-th seed and takes its first step, which is the slowest. What the heap has grown by then,
+// with all of Gorgonia's values, is the memory.
+func (s *study) start(r *row, i uint64) {
+	if r.Error != "" {
+		return
+	}
+	c := r.config
+	c.Seed += i
+	before := heap()
+	trainer, err := gpt.NewTrainer(c, s.data, s.tok)
+	if err == nil {
+		_, err = trainer.Step()
+	}
+	if err != nil {
+		r.Error = err.Error()
+		return
+	}
+	if i == 0 {
+		r.MiB = float64(heap()-before) / (1 << 20)
+		r.Parameters, _ = c.Count()
+	}
+	s.runs = append(s.runs, &training{Trainer: trainer, row: r, seed: c.Seed})
+}
+
+// heap is the bytes that are in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what had a finalizer goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// decode times tokens one after another until the window is full, in turns.
+func (s *study) decode(ctx context.Context) error {
+	type writer struct {
+		*gpt.Decoder
+		row     *row
+		seconds []float64
+	}
+	var list []*writer
+	for _, t := range s.runs {
+		if t.row.Error != "" || slices.ContainsFunc(list, func(w *writer) bool { return w.row == t.row }) {
+			continue
+		}
+		d, err := gpt.NewDecoder(t.Model)
+		if err != nil {
+			t.row.Error = err.Error()
+			continue
+		}
+		list = append(list, &writer{Decoder: d, row: t.row})
+	}
+	for range 1 + min(s.rounds, 5) {
+		for _, w := range list {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			w.Reset()
+			start := time.Now()
+			for i := range w.row.config.BlockSize {
+				if _, err := w.Feed(s.data.Val[i]); err != nil {
+					w.row.Error = err.Error()
+					break
+				}
+			}
+			w.seconds = append(w.seconds, time.Since(start).Seconds())
+		}
+	}
+	for _, w := range list {
+		w.row.DecodeTokS = float64(w.row.config.BlockSize) / median(w.seconds[1:]) // the first turn warms up
+	}
+	return nil
+}
+
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// small is the flags of a short run into dir.
+func small(dir string, more ...string) []string {
+	return append([]string{"-out_dir", dir, "-below", "300", "-held_out", "0.1", "-n_layer", "1", "-n_head", "2", "-n_embd", "16", "-threads", "1",
+		"-batch_size", "8", "-max_iters", "6", "-warmup_iters", "2", "-log_interval", "2", "-eval_interval", "3", "-tests", "20"}, more...)
+}
+
+// do runs the program in this process and returns what it wrote.
+func do(ctx context.Context, args ...string) (string, error) {
+	var out, complaint bytes.Buffer
+	err := run(ctx, args, &out, &complaint)
+	return out.String(), err
+}
+
+func mustDo(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := do(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("%+v\n%s", err, out)
+	}
+	return out
+}
+
+func want(t *testing.T, out string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(out, word) {
+			t.Errorf("%q is not in\n%s", word, out)
+		}
+	}
+}
+
+// The whole way: train, look at what was held out, compare, save, translate from what was saved.
+func TestTranslate(t *testing.T) {
+	dir := t.TempDir()
+	out := mustDo(t, small(dir, "-beams", "3")...)
+	want(t, out, "1 + 1 blocks, pre-norm", "numbers: ", "step 2/6 | loss ", "| eta ", "step 3: ", "texts held out are translated right", "trained 6 steps",
+		"greedy  exact match ", "beam-3  exact match ", "mean ln p", "ms each", "| right: ")
+	out = mustDo(t, "-out_dir", dir, "-translate", "two hundred and forty-two", "-beams", "3")
+	if got := strings.Count(out, "  p = "); got != 3 {
+		t.Errorf("%d translations with p, want 3\n%s", got, out)
+	}
+}
+
+// A run that was interrupted has saved, and goes on to the weights of one that was not.
+func TestInterrupt(t *testing.T) {
+	whole, halted := t.TempDir(), t.TempDir()
+	mustDo(t, small(whole)...)
+	ctx, cancel := context.WithCancel(t.Context())
+	out := writer(func(line string) {
+		if strings.HasPrefix(line, "step 4/") {
+			cancel()
+		}
+	})
+	err := run(ctx, small(halted), out, out)
+	if err == nil || !strings.Contains(err.Error(), "saved at step 5, go on with -resume") {
+		t.Fatalf("got error %v", err)
+	}
+	mustDo(t, small(halted, "-resume")...)
+	var weights [2][]byte
+	for i, dir := range []string{whole, halted} {
+		if weights[i], err = os.ReadFile(filepath.Join(dir, "step-00000006", "model.safetensors")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(weights[0], weights[1]) {
+		t.Error("the resumed run has other weights than the one that was not interrupted")
+	}
+}
+
+type writer func(string)
+
+func (w writer) Write(p []byte) (int, error) { w(string(p)); return len(p), nil }
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pairs.tsv")
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A file of one's own, its words as tokens.
+func TestData(t *testing.T) {
+	var lines strings.Builder
+	lines.WriteString("\ufeffgood morning\tbuon giorno\r\n\n")
+	for _, word := range strings.Fields("one two three four five six seven eight nine ten eleven twelve") {
+		lines.WriteString("house " + word + "\tcasa " + word + "\n")
+	}
+	out := mustDo(t, small(t.TempDir(), "-data", file(t, lines.String()), "-target_unit", "words", "-held_out", "0.3")...)
+	want(t, out, "sources of 2 words at most, 19 different", "targets of 2 words, 19 different", "greedy  exact match")
+}
+
+// What cannot be done is an error that says what and where.
+func TestRefused(t *testing.T) {
+	taken, empty := t.TempDir(), t.TempDir()
+	mustDo(t, small(taken)...)
+	for _, tc := range []struct {
+		args  []string
+		words []string
+	}{
+		{small(taken), []string{"out_dir", taken, "step 6", "-resume"}},
+		{small(taken, "-resume", "-n_embd", "32"), []string{"n_embd", "got 32", "want 16"}},
+		{small(taken, "-resume", "-below", "90"), []string{"-resume", "vocabulary of"}},
+		{small(empty, "-resume"), []string{"no checkpoint", empty}},
+		{[]string{"-out_dir", empty, "-translate", "two"}, []string{"no checkpoint", empty}},
+		{[]string{"-out_dir", taken, "-translate", "two millions"}, []string{"-translate", `"millions"`, "number 2", "vocabulary"}},
+		{[]string{"-out_dir", taken, "-translate", "two two two two two two two two two"}, []string{"the source has 9 tokens, source_size is 4"}},
+		{small(empty, "-n_head", "3"), []string{"n_head", "3", "16"}},
+		{small(empty, "-block", "mid"), []string{"block", `"mid"`, "pre, post"}},
+		{small(empty, "-target_size", "4"), []string{"target_size is 4"}},
+		{small(empty, "-below", "2000000"), []string{"-below", "2000000", "1000000"}},
+		{small(empty, "-beams", "0"), []string{"-beams", "0"}},
+		{small(empty, "-held_out", "1"), []string{"-held_out", "got 1"}},
+		{small(empty, "-source_unit", "syllables"), []string{"-source_unit", `"syllables"`, "words, characters"}},
+		{small(empty, "extra"), []string{`unexpected argument "extra"`}},
+		{small(empty, "-data", filepath.Join(empty, "none")), []string{"-data", "none"}},
+		{small(empty, "-data", file(t, "a\tb\nc d\n")), []string{"-data", "pairs.tsv:2", "1 columns, want 2"}},
+		{small(empty, "-data", file(t, "a\tb\n\na\tb\tc\n")), []string{"pairs.tsv:3", "3 columns, want 2"}},
+		{small(empty, "-data", file(t, "a\t \n")), []string{"pairs.tsv:1", "an empty column"}},
+		{small(empty, "-data", file(t, "a\tb\nc\t\xff\n")), []string{"pairs.tsv:2", "UTF-8"}},
+		{small(empty, "-data", file(t, "a\tb\n")), []string{"to train on", "held out"}},
+	} {
+		_, err := do(t.Context(), tc.args...)
+		if err == nil {
+			t.Errorf("%v: no error", tc.args)
+			continue
+		}
+		for _, word := range tc.words {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("%v: %q is not in: %v", tc.args, word, err)
+			}
+		}
+	}
+}
+
+// Held out means held out: no source is on both sides, and short numbers are listed more often.
+func TestHeldOut(t *testing.T) {
+	c, err := numbers(3000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.prepare(options{sourceUnit: "words", targetUnit: "characters", heldOut: 0.1}); err != nil {
+		t.Fatal(err)
+	}
+	times := map[int]int{}
+	for _, n := range c.train {
+		times[n]++
+	}
+	for _, n := range c.held {
+		if times[n] > 0 {
+			t.Errorf("%d is held out and trained on", n)
+		}
+		times[n] = -1
+	}
+	for n := range 3000 {
+		if expected := map[bool]int{true: 50, false: 1}[n < 1000]; times[n] != -1 && times[n] != expected {
+			t.Errorf("%d is listed %d times, want %d", n, times[n], expected)
+		}
+	}
+	if share := float64(len(c.held)) / 3000; !(0.07 < share && share < 0.13) {
+		t.Errorf("%.3f are held out, want about 0.1", share)
+	}
+	again, _ := numbers(3000)
+	if err := again.prepare(options{sourceUnit: "words", targetUnit: "characters", heldOut: 0.1}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.held, again.held); diff != "" {
+		t.Errorf("other texts are held out the second time: %s", diff)
+	}
+}

@@ -1,0 +1,113 @@
+package seq2seq_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// table is a language of three letters and texts of two: what follows depends on the first.
+type table struct {
+	beams int
+	first []int // letter of every hypothesis
+	steps int
+}
+
+func (t *table) Sources() int      { return 1 }
+func (t *table) Beams() int        { return t.beams }
+func (t *table) Fork(from, to int) { t.first[to] = t.first[from] }
+
+func (t *table) Step(tokens []int) (graph.Tensor, error) {
+	const a = seq2seq.Hidden + 1
+	logits := graph.Tensor{Shape: []int{t.beams, a + 3}, F64: make([]float64, t.beams*(a+3))}
+	for i, token := range tokens {
+		p := []float64{.5, .4, .1} // a, b, c
+		switch t.steps {
+		case 1:
+			t.first[i] = token
+			p = []float64{.4, .3, .3} // after a
+			if token == a+1 {
+				p = []float64{.9, .05, .05} // after b
+			}
+		case 2:
+			p = []float64{0, 0, 0}
+		}
+		row := logits.Row(i)
+		for id := range a {
+			row.Set(id, -1e9)
+		}
+		for j, p := range p {
+			row.Set(a+j, math.Log(p+1e-300))
+		}
+		if t.steps == 2 {
+			row.Set(seq2seq.End, 0)
+		}
+	}
+	t.steps++
+	return logits, nil
+}
+
+// The likeliest first letter is a, but the likeliest text begins with b.
+func ExampleBeam() {
+	show := func(name string, h seq2seq.Hypothesis) {
+		letters := ""
+		for _, id := range h.Tokens {
+			letters += string("abc"[id-seq2seq.Hidden-1])
+		}
+		fmt.Printf("%-8s %s p = %.2f\n", name, letters, math.Exp(h.LogProb))
+	}
+	ctx := context.Background()
+	greedy, err := seq2seq.Greedy(ctx, &table{beams: 1, first: make([]int, 1)}, 3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	show("greedy", greedy[0])
+	beam, err := seq2seq.Beam(ctx, &table{beams: 2, first: make([]int, 2)}, 3, seq2seq.SumLogProb)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, h := range beam[0] {
+		show("2 beams", h)
+	}
+	// Output:
+	// greedy   aa p = 0.20
+	// 2 beams  ba p = 0.36
+	// 2 beams  aa p = 0.20
+}
+
+// An encoder–decoder on a batch of two pairs, padded where they are shorter.
+func ExampleNew() {
+	c := seq2seq.Config{SourceSize: 4, TargetSize: 6, SourceVocab: 20, TargetVocab: 30, NLayer: 2, NHead: 2, NEmbd: 8, Block: "post"}
+	g := graph.New(graph.Float64, 1)
+	m, err := seq2seq.New(g, c, 2)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := m.Fill([]seq2seq.Pair{
+		{Source: []int{5, 6, 7, 8}, Target: []int{9, 10}},
+		{Source: []int{5}, Target: []int{11, 12, 13, 14, 15}},
+	}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("source ", m.Source.Ints())
+	fmt.Println("input  ", m.Input.Ints())
+	fmt.Println("targets", m.Targets.Ints())
+	fmt.Println("logits ", m.Logits.Shape())
+
+	c.NHead = 3
+	_, err = seq2seq.New(graph.New(graph.Float64, 1), c, 2)
+	fmt.Println(err)
+	// Output:
+	// source  [5 6 7 8 5 0 0 0]
+	// input   [1 9 10 0 0 0 1 11 12 13 14 15]
+	// targets [9 10 2 -1 -1 -1 11 12 13 14 15 2]
+	// logits  [12 30]
+	// n_head: 3 heads do not divide n_embd 8; set both qk_size and v_size to do without
+}

@@ -1,0 +1,145 @@
+package nn_test
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// picture prints who sees whom in the first sequence, the heads side by side: · is a key that the query of the row does not
+// see.
+func picture(d nn.Dims, see nn.Visibility) {
+	m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, see)
+	t, n := m.Expr.Tensor(), d.Context
+	heads := t.Len() / (n * n)
+	for i := range n {
+		for h := range heads {
+			if h > 0 {
+				fmt.Print("  ")
+			}
+			for j := range n {
+				fmt.Print(map[bool]string{true: " x", false: " ·"}[t.At((h*n+i)*n+j) == 0])
+			}
+		}
+		fmt.Println()
+	}
+}
+
+// A window of one key to each side, everybody's token 0, and one key of chance.
+func ExampleBigBird() {
+	picture(nn.Dims{Batch: 1, Context: 7}, nn.BigBird{Width: 3, Global: []int{0}, Random: 1, Seed: 4})
+	// Output:
+	//  x x x x x x x
+	//  x x x · · · x
+	//  x x x x x · ·
+	//  x x x x x · ·
+	//  x · · x x x x
+	//  x x · · x x x
+	//  x · · · x x x
+}
+
+// Head 0 looks at its neighbours, head 1 at every other token and so twice as far.
+func ExampleDilated() {
+	d := nn.Dims{Batch: 1, Context: 7, Heads: 2}
+	picture(d, nn.All{nn.Causal{}, nn.Dilated{Width: 4, Dilation: []int{1, 2}}})
+	// Output:
+	//  x · · · · · ·   x · · · · · ·
+	//  x x · · · · ·   · x · · · · ·
+	//  x x x · · · ·   x · x · · · ·
+	//  · x x x · · ·   · x · x · · ·
+	//  · · x x x · ·   x · x · x · ·
+	//  · · · x x x ·   · x · x · x ·
+	//  · · · · x x x   · · x · x · x
+}
+
+// What each head takes off the scores of the last query: the first soon looks no further than a few tokens.
+func ExampleALiBi() {
+	a := nn.NewALiBi(4)
+	for head, slope := range a.Slopes {
+		fmt.Printf("%.4f:", slope)
+		for j := range 5 {
+			fmt.Printf(" %.4f", a.Bias(head, 4, j))
+		}
+		fmt.Println()
+	}
+	// Output:
+	// 0.2500: -1.0000 -0.7500 -0.5000 -0.2500 0.0000
+	// 0.0625: -0.2500 -0.1875 -0.1250 -0.0625 0.0000
+	// 0.0156: -0.0625 -0.0469 -0.0312 -0.0156 0.0000
+	// 0.0039: -0.0156 -0.0117 -0.0078 -0.0039 0.0000
+}
+
+// Token 1 is global: the others look at it, and it looks at them, by keys and values from c_attn_global, here 10 times as
+// large. Token 2 sees itself and token 1, half each, as queries of 0 have no preference.
+func ExampleLongformer() {
+	at := site()
+	mask := nn.NewLongformerMask(at.Scope, at.Mask, nn.Dilated{Width: 1, Dilation: []int{1}, Global: []int{1}})
+	l := nn.NewLongformer(at, mask)
+	values := []float64{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1} // x·w is [q | k | v]: queries and keys 0, v = x
+	global := make([]float64, len(values))
+	for i, v := range values {
+		global[i] = 10 * v
+	}
+	set(at.Graph(), map[string][]float64{
+		"c_attn.weight": values, "c_attn_global.weight": global, "c_proj.weight": {1, 0, 0, 1},
+	})
+	show(l.Forward(at.Value("x", numbers(1, 0, 2, 0, 3, 1), 3, 2)))
+	// Output:
+	//   1.00  0.00
+	//  15.00  0.00
+	//  11.50  0.50
+}
+
+// Two tokens that are alike look at each other more than at the third.
+func ExampleUnprojected() {
+	at := site()
+	at.Mask = nn.NewMask(at.Sub("nothing"), at.Dims, nn.All{})
+	show(nn.NewUnprojected(at).Forward(at.Value("x", numbers(3, 0, 3, 0.1, 0, 3), 3, 2)))
+	// Output:
+	//   3.00  0.05
+	//   3.00  0.05
+	//   0.01  2.99
+}
+
+// The decoder's tokens are mixtures of the encoder's.
+func ExampleUnprojectedCross() {
+	at := site()
+	z := at.Value("z", numbers(9, 0, 0, 9), 2, 2)
+	m := nn.NewMemory(at.Sub("memory"), z, 1, 3, 2, nil)
+	show(nn.NewUnprojectedCross(at, m).Forward(at.Value("x", numbers(1, 0, 0, 1, 1, 1), 3, 2)))
+	// Output:
+	//   8.98  0.02
+	//   0.02  8.98
+	//   4.50  4.50
+}
+
+// placed is site with the positions 0, 1 and 2.
+func placed() nn.Site {
+	at := site()
+	at.Positions = at.Ints("positions", 3, 3, -1)
+	copy(at.Positions.Ints(), []int{0, 1, 2})
+	return at
+}
+
+// A row for every place.
+func ExampleLearnedPositions() {
+	at := placed()
+	l := nn.NewLearnedPositions(at.At("wpe"))
+	set(at.Graph(), map[string][]float64{"wpe.weight": {10, 0, 20, 0, 30, 0}})
+	show(l.Forward(at.Value("x", numbers(1, 1, 2, 2, 3, 3), 3, 2)))
+	// Output:
+	//  11.00  1.00
+	//  22.00  2.00
+	//  33.00  3.00
+}
+
+// Two features are one pair that turns by a radian a token, around the embedding times √2.
+func ExampleSinusoidal() {
+	at := placed()
+	show(nn.NewSinusoidal(at, 10000).Forward(at.Value("x", numbers(0, 0, 0, 0, 1, 1), 3, 2)))
+	// Output:
+	//   0.00  1.00
+	//   0.84  0.54
+	//   2.32  1.00
+}
