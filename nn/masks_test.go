@@ -355,3 +355,81 @@ func BenchmarkMask(b *testing.B) {
 		})
 	}
 }
+
+// TestStepPerHead: decoding with a cache sees what training has seen, also where heads differ, keys are drawn and scores have
+// biases.
+func TestStepPerHead(t *testing.T) {
+	for _, d := range shapes[:2] {
+		for name, see := range map[string]Visibility{
+			"dilated": All{Causal{}, dilatedTest(d)}, "bigbird": All{Causal{}, BigBird{Width: 1, Global: []int{2}, Random: 1}},
+		} {
+			t.Run(fmt.Sprintf("%s/%+v", name, d), func(t *testing.T) {
+				stepEqualsForward(t, see, d, func(at Site) Cached { return NewCausalSelfAttention(at) })
+			})
+		}
+		t.Run(fmt.Sprintf("alibi/%+v", d), func(t *testing.T) {
+			stepEqualsForward(t, Causal{}, d, func(at Site) Cached {
+				at.Mask = NewBiasedMask(at.Sub("biased"), at.Dims, Causal{}, NewALiBi(at.Heads))
+				return NewCausalSelfAttention(at)
+			})
+		})
+	}
+}
+
+// TestI13LongformerIsDense: without global tokens and with windows that hold everything it is causal attention by the
+// projections for windows; with nothing but global tokens by the global ones.
+func TestI13LongformerIsDense(t *testing.T) {
+	d := shapes[0]
+	all := Dilated{Width: 2 * d.Context, Dilation: []int{1, 1}}
+	everybody := Dilated{Width: 1, Dilation: []int{1, 1}, Global: span(0, d.Context)}
+	for name, c := range map[string]struct {
+		see  Dilated
+		from string
+	}{"windows": {all, "c_attn"}, "global": {everybody, "c_attn_global"}} {
+		for _, kernels := range []bool{true, false} {
+			g := graph.New(graph.Float64, 3)
+			g.Kernels = kernels
+			at := newSite(g, d)
+			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
+			long := NewLongformer(at.At("long"), NewLongformerMask(at.Scope, at.Mask, c.see))
+			dense := NewCausalSelfAttention(at.At("dense"))
+			got := long.Forward(x)
+			params := map[string]graph.Tensor{}
+			for _, p := range g.Params() {
+				params[p.Name()] = p.Tensor()
+			}
+			copy(params["h.0.dense.c_attn.weight"].F64, params["h.0.long."+c.from+".weight"].F64)
+			copy(params["h.0.dense.c_proj.weight"].F64, params["h.0.long.c_proj.weight"].F64)
+			if e := distance(output(t, got), output(t, dense.Forward(x)), 0); !(e <= 1e-12) {
+				t.Errorf("%s, kernels %t: distance %.2g", name, kernels, e)
+			}
+		}
+	}
+}
+
+// TestLongformerMaskUpdate: what the other mask hides from now on is hidden here, too.
+func TestLongformerMaskUpdate(t *testing.T) {
+	d := Dims{Batch: 2, Context: 4, Heads: 2}
+	lengths := []int{4, 4}
+	s := graph.New(graph.Float64, 1).Root()
+	mask := NewMask(s, d, All{Causal{}, Padding{lengths}})
+	m := NewLongformerMask(s, mask, Dilated{Width: 9, Dilation: []int{1, 1}, Global: []int{0}})
+	visible := func() (n int) {
+		for _, v := range m.expr.Tensor().F64 {
+			if v == 0 {
+				n++
+			}
+		}
+		return n
+	}
+	before := visible()
+	lengths[1] = 2
+	for _, update := range []func() error{mask.Update, m.Update} {
+		if err := update(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := visible(); before != 4*10 || after != 2*10+2*7 { // of each pair one key
+		t.Errorf("%d pairs meet, then %d, want 40 and 34", before, after)
+	}
+}

@@ -91,7 +91,7 @@ func longformerCase(name string, see nn.Visibility, dilated nn.Dilated, under Ma
 		for h := range fixtureHeads {
 			global := GlobalMask(n, dilated.Global)
 			local := Except(DilatedMask(n, dilated.Width, dilated.Dilation[h]), global)
-			masks = append(masks, LongformerMask{local.Add(under), global.Add(under)})
+			masks = append(masks, LongformerMask{Local: local.Add(under), Global: global.Add(under)})
 		}
 	}
 	return Case{

@@ -127,3 +127,24 @@ func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 		t.Errorf("off by %.2g", e)
 	}
 }
+
+// In a window of one token the weights are the identity: every token gets its own value. One as wide as the text is the
+// causal mask.
+func TestI12Windows(t *testing.T) {
+	const n, d = 6, 4
+	numbers := Parameters[float64]{
+		input: Random("x", n, d).Scale(4), "attn.c_attn.weight": Random("w", d, 3+3+d), "attn.c_proj.weight": Random("o", d, d),
+	}
+	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewCausalSelfAttention(at.At("attn")).Forward(x) }
+	own := numbers[input].MatMul(numbers["attn.c_attn.weight"].Columns(6, 6+d)).MatMul(numbers["attn.c_proj.weight"])
+	if e := apart(alone(t, n, d, nn.Window{Width: 1}, layer, numbers), own); !(e <= 1e-15) {
+		t.Errorf("w = 1: %.2g off the values", e)
+	}
+	causal := alone(t, n, d, nn.Causal{}, layer, numbers)
+	if e := apart(alone(t, n, d, nn.Window{Width: n}, layer, numbers), causal); e != 0 {
+		t.Errorf("w = n: %.2g off causal attention, want the same bits", e)
+	}
+	if e := apart(own, causal); !(e > 0.1) {
+		t.Errorf("causal attention is %.2g off the values: nothing to tell apart", e)
+	}
+}

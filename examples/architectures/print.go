@@ -14,7 +14,7 @@ func (r results) write(w io.Writer) error {
 	b.WriteString("| variant | parameters | loss | ms/step | MiB | worst gradient error | writes tok/s |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, row := range r.Rows {
 		if row.Error != "" {
-			fmt.Fprintf(&b, "| %s | %s | %s | | | %s | |\n", row.title(), thousands(row.Parameters), cell(row.Error), row.Checked)
+			fmt.Fprintf(&b, "| %s | | %s | | | %s | |\n", row.title(), cell(row.Error), row.Checked)
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), thousands(row.Parameters), row.loss(), row.Ms, row.MiB,

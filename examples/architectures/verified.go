@@ -23,6 +23,7 @@ func certificates() map[string][]string {
 		"attention=alternating":     {"I12", "I14"},
 		"attention=bigbird":         {"I13"},
 		"attention=dilated":         {"I13"},
+		"attention=longformer":      {"Longformer"},
 		"attention=linear":          {"LinearAttention"},
 		"attention=taylor":          {"TaylorAttention"},
 		"attention=mla":             {"MLA"},

@@ -77,7 +77,7 @@ func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, *
 		if !ok {
 			return r, nil, nil, errors.New("the model has no lm_head")
 		}
-		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden)
+		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
 		worth = nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
 	}
 	var loss graph.Expr

@@ -1,0 +1,131 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestElman compares values with the recurrence written out, and gradients with central differences of it.
+func TestElman(t *testing.T) {
+	const batch, n, d, h = 3, 5, 4, 1e-6
+	rng := rand.New(rand.NewPCG(5, 5))
+	a, w, first, dh := random[float64](rng, batch*n*d), random[float64](rng, d*d), random[float64](rng, batch*d), random[float64](rng, batch*n*d)
+	states := func(first []float64) []float64 {
+		y := make([]float64, batch*n*d)
+		for b := range batch {
+			for t := range n {
+				for j := range d {
+					sum := a[(b*n+t)*d+j]
+					for k := range d {
+						switch {
+						case t > 0:
+							sum += y[(b*n+t-1)*d+k] * w[k*d+j]
+						case first != nil:
+							sum += first[b*d+k] * w[k*d+j]
+						}
+					}
+					y[(b*n+t)*d+j] = math.Tanh(sum)
+				}
+			}
+		}
+		return y
+	}
+	p := NewPool(2)
+	for _, first := range [][]float64{nil, first} {
+		y := make([]float64, batch*n*d)
+		Elman(p, y, a, w, first, batch, d)
+		for i, want := range states(first) {
+			if !(math.Abs(y[i]-want) <= 1e-15) {
+				t.Fatalf("entry %d: got %v, want %v", i, y[i], want)
+			}
+		}
+	}
+	y, da, dw := make([]float64, batch*n*d), make([]float64, batch*n*d), make([]float64, d*d)
+	Elman(p, y, a, w, nil, batch, d)
+	ElmanBackward(p, da, dw, y, w, dh, batch, d)
+	for name, c := range map[string][2][]float64{"a": {a, da}, "w": {w, dw}} {
+		for i, v := range c[0] {
+			var sides [2]float64
+			for s, x := range []float64{v - h, v + h} {
+				c[0][i] = x
+				for j, out := range states(nil) {
+					sides[s] += out * dh[j]
+				}
+			}
+			c[0][i] = v
+			if want := (sides[1] - sides[0]) / (2 * h); !(math.Abs(c[1][i]-want) <= 1e-7) {
+				t.Errorf("∂%s[%d]: got %v, want %v", name, i, c[1][i], want)
+			}
+		}
+	}
+	ElmanBackward(p, da, nil, y, w, dh, batch, d)
+}
+
+// TestRecurrenceOnAnyThreads: the same bits on one thread and on many.
+func TestRecurrenceOnAnyThreads(t *testing.T) {
+	const batch, n, d = 17, 9, 150
+	rng := rand.New(rand.NewPCG(6, 6))
+	a, w, dh := random[float32](rng, batch*n*d), random[float32](rng, d*d), random[float32](rng, batch*n*d)
+	for i := range w {
+		w[i] /= 12
+	}
+	var want [3][]float32
+	for _, threads := range []int{1, 2, 5} {
+		p := NewPool(threads)
+		got := [3][]float32{make([]float32, batch*n*d), make([]float32, batch*n*d), make([]float32, d*d)}
+		Elman(p, got[0], a, w, nil, batch, d)
+		ElmanBackward(p, got[1], got[2], got[0], w, dh, batch, d)
+		if want[0] == nil {
+			want = got
+		}
+		for i := range got {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%d threads: other bits than one thread in result %d", threads, i)
+			}
+		}
+	}
+}
+
+// TestTanh: within 2 units in the last place of float32 at 1 of the exact one, and of x near 0; the ends are ±1.
+func TestTanh(t *testing.T) {
+	const ulp = 1.0 / (1 << 23)
+	for x := float32(-20); x < 20; x += 0.00137 {
+		want := math.Tanh(float64(x))
+		allowed := ulp
+		if math.Abs(float64(x)) < 0.15 {
+			allowed = 2 * ulp * math.Abs(want)
+		}
+		if got := Tanh(x); !(math.Abs(float64(got)-want) <= allowed) {
+			t.Fatalf("tanh %v: got %v, want %v", x, got, want)
+		}
+	}
+	inf := float32(math.Inf(1))
+	if Tanh(inf) != 1 || Tanh(-inf) != -1 || Tanh(float32(0)) != 0 || Tanh(float32(math.NaN())) == Tanh(float32(math.NaN())) {
+		t.Errorf("got %v, %v, %v and %v at ∞, −∞, 0 and NaN", Tanh(inf), Tanh(-inf), Tanh(float32(0)), Tanh(float32(math.NaN())))
+	}
+}
+
+// TestLayerNormSigmaOnAnyThreads: the same bits on one thread and on many.
+func TestLayerNormSigmaOnAnyThreads(t *testing.T) {
+	const n, d = 400, 37
+	rng := rand.New(rand.NewPCG(7, 7))
+	x, w, b, dy := random[float32](rng, n*d), random[float32](rng, d), random[float32](rng, d), random[float32](rng, n*d)
+	var want [4][]float32
+	for _, threads := range []int{1, 2, 5} {
+		p := NewPool(threads)
+		mean, sigma, scratch := make([]float32, n), make([]float32, n), make([]float32, 2*Parts*d)
+		got := [4][]float32{make([]float32, n*d), make([]float32, n*d), make([]float32, d), make([]float32, d)}
+		LayerNormSigma(p, got[0], x, w, b, mean, sigma, 1e-3)
+		LayerNormSigmaBackward(p, got[1], got[2], got[3], x, w, dy, mean, sigma, scratch, 1e-3)
+		if want[0] == nil {
+			want = got
+		}
+		for i := range got {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%d threads: other bits than one thread in result %d", threads, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package graph
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// descent is the loss w² with its optimizer, at w = (3, −4).
+func descent(t *testing.T, dtype Dtype) (*SGD, *Program, Expr) {
+	t.Helper()
+	g := New(dtype, 1)
+	w := g.Root().Param("w", Const(0), 1, 2)
+	w.Tensor().Set(0, 3)
+	w.Tensor().Set(1, -4)
+	p, err := Compile(w.Square().SumAll(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewSGD([]Expr{w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, p, w
+}
+
+func step(t *testing.T, o *SGD, p *Program, lr float64) float64 {
+	t.Helper()
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	norm, err := o.Update(p, lr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return norm
+}
+
+// The gradient of w² is 2w: a step is w(1 − 2η). Clipped to 1 it is a step of η towards 0, and of two micro-batches it is
+// the mean.
+func TestSGD(t *testing.T) {
+	for _, dtype := range []Dtype{Float32, Float64} {
+		o, p, w := descent(t, dtype)
+		if norm := step(t, o, p, 0.25); norm != 10 || w.Tensor().At(0) != 1.5 || w.Tensor().At(1) != -2 {
+			t.Errorf("%v: w is %v after a gradient of norm %v", dtype, w.Tensor().Floats(), norm)
+		}
+		o.Clip = 1
+		if norm := step(t, o, p, 0.5); !(norm == 5 && math.Abs(w.Tensor().At(0)-1.2) <= 1e-7 && math.Abs(w.Tensor().At(1)+1.6) <= 1e-7) {
+			t.Errorf("%v: clipped, w is %v after a gradient of norm %v", dtype, w.Tensor().Floats(), norm)
+		}
+		o.Clip = 0
+		w.Tensor().Set(0, 1)
+		if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil {
+			t.Fatal(err)
+		}
+		w.Tensor().Set(0, 3)
+		if step(t, o, p, 0.25); w.Tensor().At(0) != 3-0.25*(2+6)/2 {
+			t.Errorf("%v: w is %v after gradients of 2 and 6", dtype, w.Tensor().At(0))
+		}
+		if o.Steps != 3 {
+			t.Errorf("%d steps, want 3", o.Steps)
+		}
+	}
+}
+
+// What Moments hands out is the state: put into another optimizer it goes on bit for bit.
+func TestSGDMomentumResumes(t *testing.T) {
+	o, p, w := descent(t, Float32)
+	again, q, v := descent(t, Float32)
+	o.Momentum, again.Momentum = 0.9, 0.9
+	for range 3 {
+		step(t, o, p, 0.01)
+	}
+	copy(v.Tensor().F32, w.Tensor().F32)
+	o.Moments(func(name string, m, _ Tensor) {
+		again.Moments(func(other string, to, _ Tensor) {
+			if name != "w" || other != name || m.Len() != 2 {
+				t.Errorf("momentum of %q and %q, %d entries", name, other, m.Len())
+			}
+			copy(to.F32, m.F32)
+		})
+	})
+	for range 3 {
+		step(t, o, p, 0.01)
+		step(t, again, q, 0.01)
+	}
+	for i := range 2 {
+		if v.Tensor().F32[i] != w.Tensor().F32[i] || w.Tensor().F32[i] == 3 {
+			t.Errorf("entry %d: %v, uninterrupted %v", i, v.Tensor().F32[i], w.Tensor().F32[i])
+		}
+	}
+	o.Momentum = 0
+	plain, _, _ := descent(t, Float32)
+	plain.Moments(func(name string, m, v Tensor) {
+		if m.Len() != 0 || v.Len() != 0 {
+			t.Errorf("%s has moments without a momentum", name)
+		}
+	})
+}
+
+func TestSGDErrors(t *testing.T) {
+	if _, err := NewSGD(nil); err == nil || err.Error() != "sgd: no parameters" {
+		t.Errorf("got error %v", err)
+	}
+	o, p, w := descent(t, Float64)
+	w.Tensor().Set(1, math.Inf(1))
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Update(p, 0.1); !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "the gradient of w") {
+		t.Errorf("got error %v, want ErrNotFinite of w", err)
+	}
+	if w.Tensor().At(0) != 3 || o.Steps != 0 {
+		t.Errorf("w is %v after %d steps, want it as it was", w.Tensor().At(0), o.Steps)
+	}
+	other := New(Float64, 1)
+	x := other.Root().Param("x", Const(1), 2, 2)
+	forward, err := Compile(x.SumAll())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Update(forward, 0.1); err == nil || !strings.Contains(err.Error(), "sgd: w has 2 entries, the program's gradient of it 0") {
+		t.Errorf("got error %v, want one that names both numbers", err)
+	}
+}
