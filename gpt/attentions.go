@@ -5,7 +5,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Attentions lists the library's, the usual one first. All of them are causal; nn has others for encoders.
+// Attentions lists the library's, the usual one first. All of them are causal, but linformer, which is refused for that:
+// encoders have it.
 func Attentions() []Attention {
 	return []Attention{
 		{Name: "causal", New: causal, Linears: packed},
@@ -16,6 +17,7 @@ func Attentions() []Attention {
 		{Name: "longformer", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: longformer, Linears: packedTwice},
 		{Name: "linear", Check: unturned, New: linear, Linears: packed},
 		{Name: "taylor", Check: unbiased, New: taylor, Linears: packed},
+		{Name: "linformer", Check: notCausal, New: linformer, Linears: packed},
 		{Name: "mla", Fields: []string{"latent_size"}, Usual: latents, Check: unturned, New: mla, Linears: mlaLinears},
 		{Name: "mla_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaRope, Linears: mlaRopeLinears},
 		{Name: "mla_latent_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaLatentRope, Linears: mlaLatentRopeLinears},
@@ -32,6 +34,14 @@ func linear(nn.Site, Config) nn.Attention {
 
 func taylor(nn.Site, Config) nn.Attention {
 	return func(at nn.Site) nn.Layer { return nn.NewTaylorAttention(at) }
+}
+
+func linformer(nn.Site, Config) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewLinformer(at, at.Context) }
+}
+
+func notCausal(c Config) error {
+	return errors.Errorf("attention: got %s, want a causal one: its keys are mixtures of all block_size %d tokens, of which each token may see those before it alone", c.Attention, c.BlockSize)
 }
 
 // packed are the matrices of multi-headed attention with one projection for queries, keys and values.

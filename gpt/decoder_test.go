@@ -45,6 +45,9 @@ func variants() map[string]Config {
 		vary("position "+p.Name, func(c *Config) { c.Position, c.QKSize = p.Name, 4 })
 	}
 	for _, a := range Attentions() {
+		if a.Name == "linformer" {
+			continue // refused: TestImpossibleParts
+		}
 		vary("attention "+a.Name, func(c *Config) { c.Attention = a.Name; c.suit() })
 		vary("adapters, attention "+a.Name, func(c *Config) { c.Attention, c.LoraR = a.Name, 2; c.suit() })
 	}

@@ -101,6 +101,7 @@ func TestImpossibleParts(t *testing.T) {
 		{func(c *Config) { c.Attention, c.Window, c.Dilation = "dilated", 3, 8 }, "dilation: got 8, want at most block_size 7"},
 		{func(c *Config) { c.Attention, c.RopeSize = "mla_rope", 3 }, "rope_size: got 3, want an even number, such as 4"},
 		{func(c *Config) { c.NHead, c.QKSize = 3, 0 }, "n_head: 3 heads do not divide n_embd 10"},
+		{func(c *Config) { c.Attention = "linformer" }, "attention: got linformer, want a causal one: its keys are mixtures of all block_size 7 tokens"},
 		{func(c *Config) { c.Attention = "full" }, "attention: got full, want one of causal, window"},
 		{func(c *Config) { c.Norm = "batch" }, "norm: got batch, want one of layernorm"},
 		{func(c *Config) { c.Position = "left" }, "position: got left, want one of learned"},

@@ -4,7 +4,7 @@ import "fmt"
 
 // hides says whether m hides the future and padding; not ok if it is none or hides anything else.
 func hides(m *Mask) (causal, padded, ok bool) {
-	if m == nil {
+	if m == nil || m.bias != nil {
 		return false, false, false
 	}
 	return parts(m.see)

@@ -59,7 +59,7 @@ func ElmanBackward[T Float](p *Pool, da, dw, h, w, dh []T, batch, d int) {
 	}
 }
 
-// Tanh is tanh x. In float32 it is 1 − 2/(e^2x + 1), and near 0, where that cancels, Taylor's series to x⁷, whose
+// Tanh is tanh x. In float32 it is 1 − 2/(e^2|x| + 1) with the sign of x, and near 0, where that cancels, Taylor's series to x⁷, whose
 // remainder is below a unit in the last place.
 func Tanh[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {
@@ -68,6 +68,9 @@ func Tanh[T Float](x T) T {
 	if x > -0.15 && x < 0.15 {
 		s := x * x
 		return x * (1 - s*(1./3-s*(2./15-s*(17./315))))
+	}
+	if x < 0 {
+		return 2/(Exp(-2*x)+1) - 1
 	}
 	return 1 - 2/(Exp(2*x)+1)
 }

@@ -1,0 +1,95 @@
+package nn_test
+
+import (
+	"fmt"
+	"log"
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// gradient prints ∂loss/∂x, a line for every row, 100 times as large.
+func gradient(loss, x graph.Expr) {
+	p, err := graph.Compile(loss, x)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		log.Fatal(err)
+	}
+	g := p.Grad(x)
+	for i := range g.Shape[0] {
+		fmt.Printf("%6.1f\n", scaled(g.Row(i).Floats()))
+	}
+}
+
+func scaled(x []float64) []float64 {
+	for i := range x {
+		x[i] = 100*x[i] + 0 // no −0
+	}
+	return x
+}
+
+// Three actions of four were drawn, action 0 each time, and were worth 1, −1 and 0. Down its gradient go the logits, so
+// the first action becomes likelier and the second less likely; from the third nothing is learned.
+func ExampleReinforce() {
+	s := graph.New(graph.Float64, 1).Root()
+	logits := s.Value("logits", graph.Const(0), 3, 4)
+	r := nn.NewRollout(s, 3, 4)
+	copy(r.Returns.Tensor().F64, []float64{1, -1, 0})
+	gradient(nn.NewReinforce(s).Forward(logits, r), logits)
+	// Output:
+	// [ -25.0    8.3    8.3    8.3]
+	// [  25.0   -8.3   -8.3   -8.3]
+	// [   0.0    0.0    0.0    0.0]
+}
+
+// A good action that has become half as likely again as when it was drawn has been followed far enough; one that has
+// become less likely has not.
+func ExamplePPOClip() {
+	s := graph.New(graph.Float64, 1).Root()
+	logits := s.Value("logits", graph.Const(0), 2, 4)
+	r := nn.NewRollout(s, 2, 4)
+	copy(r.Returns.Tensor().F64, []float64{1, 1})
+	copy(r.LogProbs.Tensor().F64, []float64{math.Log(0.25 / 1.5), math.Log(0.25 / 0.9)})
+	gradient(nn.NewPPOClip(s).Forward(logits, r), logits)
+	// Output:
+	// [   0.0    0.0    0.0    0.0]
+	// [ -33.7   11.2   11.2   11.2]
+}
+
+// A value function as the baseline: what it expected is not rewarded again, and it learns from its own loss.
+func ExampleValueHead() {
+	at := site()
+	hidden := at.Value("hidden", numbers(1, 0, 0, 1), 2, 2)
+	value := nn.NewValueHead(at.At("value"))
+	set(at.Graph(), map[string][]float64{"value.weight": {1, 0.5}})
+	r := nn.NewRollout(at.Scope, 2, 4)
+	copy(r.Returns.Tensor().F64, []float64{1, 1})
+	r.Baseline = value.Forward(hidden)
+	show(r.Baseline)
+	logits := at.Value("logits", graph.Const(0), 2, 4)
+	gradient(nn.NewReinforce(at.Scope).Forward(logits, r), logits)
+	// Output:
+	//   1.00
+	//   0.50
+	// [   0.0    0.0    0.0    0.0]
+	// [ -18.8    6.2    6.2    6.2]
+}
+
+// One token was to be worth 1 and was expected to be worth ½; the other does not count.
+func ExampleValueLoss() {
+	s := graph.New(graph.Float64, 1).Root()
+	values := s.Value("values", graph.Const(0.5), 2, 1)
+	r := nn.NewRollout(s, 2, 4)
+	copy(r.Returns.Tensor().F64, []float64{1, 7})
+	copy(r.Weights.Tensor().F64, []float64{1, 0})
+	loss := nn.NewValueLoss(s).Forward(values, r)
+	show(loss)
+	gradient(loss, values)
+	// Output:
+	//   0.25
+	// [-100.0]
+	// [   0.0]
+}
