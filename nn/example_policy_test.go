@@ -52,11 +52,11 @@ func ExamplePPOClip() {
 	logits := s.Value("logits", graph.Const(0), 2, 4)
 	r := nn.NewRollout(s, 2, 4)
 	copy(r.Returns.Tensor().F64, []float64{1, 1})
-	copy(r.LogProbs.Tensor().F64, []float64{math.Log(0.25 / 1.5), math.Log(0.25 / 0.9)})
+	copy(r.LogProbs.Tensor().F64, []float64{math.Log(0.25 / 1.5), math.Log(0.25 / 0.8)})
 	gradient(nn.NewPPOClip(s).Forward(logits, r), logits)
 	// Output:
 	// [   0.0    0.0    0.0    0.0]
-	// [ -33.7   11.2   11.2   11.2]
+	// [ -30.0   10.0   10.0   10.0]
 }
 
 // A value function as the baseline: what it expected is not rewarded again, and it learns from its own loss.

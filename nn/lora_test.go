@@ -44,8 +44,8 @@ func adapted(t *testing.T, kernels bool) (y, base graph.Expr, adapters []*LoRA) 
 	return y, build(g.Sibling(), NewLinear), adapters
 }
 
-// TestLoRAStartsAsTheBase: u is 0, so nothing is added, to the bit.
-func TestLoRAStartsAsTheBase(t *testing.T) {
+// TestI26StartsAsTheBase: u is 0, so nothing is added, to the bit.
+func TestI26StartsAsTheBase(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		y, base, _ := adapted(t, kernels)
 		if e := distance(output(t, y), output(t, base), 0); e != 0 {
@@ -54,8 +54,8 @@ func TestLoRAStartsAsTheBase(t *testing.T) {
 	}
 }
 
-// TestLoRAMergeKeepsTheFunction, and afterwards the base alone computes it.
-func TestLoRAMergeKeepsTheFunction(t *testing.T) {
+// TestI26MergeKeepsTheFunction, and afterwards the base alone computes it.
+func TestI26MergeKeepsTheFunction(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		y, base, adapters := adapted(t, kernels)
 		rng, pairs := rand.New(rand.NewPCG(1, 2)), 0

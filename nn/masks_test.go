@@ -211,6 +211,9 @@ func TestI07Slopes(t *testing.T) {
 	if got, want := NewALiBi(6).Slopes, []float64{1. / 4, 1. / 16, 1. / 64, 1. / 256, 1. / 2, 1. / 8}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+	if a := NewALiBi(2); a.Bias(1, 3, 5) != -2./256 || a.Bias(1, 5, 3) != -2./256 || a.Bias(0, 4, 4) != 0 {
+		t.Errorf("−m|i−j|: got %v and %v, want %v", a.Bias(1, 3, 5), a.Bias(1, 5, 3), -2./256)
+	}
 	for heads := 1; heads < 40; heads++ {
 		m := NewALiBi(heads).Slopes
 		sorted := slices.Sorted(slices.Values(m))

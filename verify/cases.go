@@ -20,6 +20,7 @@ func Cases() []Case {
 		elmanCases(),
 		linearAttentionCases(),
 		maskCases(),
+		unprojectedCases(),
 		positionCases(),
 	)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// maskCases are attention in sparse graphs, in other graphs for other heads, with biases, and without projections.
+// maskCases are attention in sparse graphs, in other graphs for other heads, and with biases.
 func maskCases() []Case {
 	const n = fixtureTokens
 	global, dilation, lengths := []int{2}, []int{1, 2}, []int{n, n - 2}
@@ -16,7 +16,7 @@ func maskCases() []Case {
 	windows, biases := make([]Matrix[float64], fixtureHeads), make([]Matrix[float64], fixtureHeads)
 	for h := range fixtureHeads {
 		windows[h] = Either(DilatedMask(n, 2, dilation[h]), GlobalMask(n, global))
-		biases[h] = ALiBiMask(n, h+1, fixtureHeads).Add(causal)
+		biases[h] = ALiBiMask(n, h+1, fixtureHeads)
 	}
 	var padded []Matrix[float64]
 	for _, length := range lengths {
@@ -30,13 +30,16 @@ func maskCases() []Case {
 		attentionCase("I12", "dilated attention per head with padding", unbiased(nn.All{nn.Padding{Lengths: lengths}, dilated}), 0, padded...),
 		attentionCase("I13", "causal attention in BigBird's graph", unbiased(nn.All{nn.Causal{}, bird}), 0, birds, birds),
 		attentionCase("I13", "causal attention in Longformer's graph", unbiased(nn.All{nn.Causal{}, dilated}), 0, eachSequence(windows, causal)...),
-		attentionCase("I07", "causal attention with linear biases", func(s graph.Scope, d nn.Dims) *nn.Mask {
-			return nn.NewBiasedMask(s, d, nn.Causal{}, nn.NewALiBi(fixtureHeads))
-		}, 0, slices.Concat(biases, biases)...),
+		attentionCase("I07", "causal attention with linear biases", linearBiases(nn.Causal{}), 0, eachSequence(biases, causal)...),
+		attentionCase("I07", "attention with linear biases", linearBiases(nn.All{}), 0, slices.Concat(biases, biases)...),
 		longformerCase("longformer with global projections", nn.All{}, dilated, Zeros[float64](n, n)),
 		longformerCase("causal longformer with global projections", nn.Causal{}, dilated, causal),
-		unprojectedCase(),
-		unprojectedCrossCase(lengths),
+	}
+}
+
+func linearBiases(see nn.Visibility) masking {
+	return func(s graph.Scope, d nn.Dims) *nn.Mask {
+		return nn.NewBiasedMask(s, d, see, nn.NewALiBi(fixtureHeads))
 	}
 }
 
@@ -122,66 +125,4 @@ func longformerCase(name string, see nn.Visibility, dilated nn.Dilated, under Ma
 			return g
 		},
 	}
-}
-
-func unprojectedCase() Case {
-	mask := CausalMask(fixtureTokens)
-	return Case{
-		ID: "I11", Name: "attention without projections", Types: []string{"Unprojected"}, Source: "Xu (4)–(6)",
-		Build: func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) },
-		Forward: func(p Parameters[complex128]) Matrix[complex128] {
-			return everyHead(p[input], func(b, _ int, x Matrix[complex128]) Matrix[complex128] { return UnprojectedForward(x, x, mask) })
-		},
-		Backward: func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
-			return Parameters[float64]{input: everyHead(p[input], func(b, h int, x Matrix[float64]) Matrix[float64] {
-				dx, dz := UnprojectedBackward(x, x, mask, headColumns(delta, fixtureTokens, b, h))
-				return dx.Add(dz)
-			})}
-		},
-	}
-}
-
-func unprojectedCrossCase(lengths []int) Case {
-	const m = fixtureTokens + 1
-	mask := func(b int) Matrix[float64] { return sourceMask(fixtureTokens, m, lengths[b]) }
-	return Case{
-		ID: "I11", Name: "cross-attention without projections", Types: []string{"UnprojectedCross"}, Source: "Conti 1.2.5, erratum C14",
-		Build: func(at nn.Site, x graph.Expr) graph.Expr {
-			z := at.Param("z", graph.Normal(1), fixtureBatch*m, fixtureFeatures)
-			return nn.NewUnprojectedCross(at, nn.NewMemory(at.Sub("memory"), z, fixtureBatch, fixtureTokens, m, lengths)).Forward(x)
-		},
-		Forward: func(p Parameters[complex128]) Matrix[complex128] {
-			return everyHead(p[input], func(b, h int, x Matrix[complex128]) Matrix[complex128] {
-				return UnprojectedForward(x, headColumns(p["z"], m, b, h), mask(b))
-			})
-		},
-		Backward: func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
-			back := func(b, h int) (dx, dz Matrix[float64]) {
-				return UnprojectedBackward(headColumns(p[input], fixtureTokens, b, h), headColumns(p["z"], m, b, h), mask(b), headColumns(delta, fixtureTokens, b, h))
-			}
-			return Parameters[float64]{
-				input: everyHead(p[input], func(b, h int, _ Matrix[float64]) Matrix[float64] { dx, _ := back(b, h); return dx }),
-				"z":   everyHead(p["z"], func(b, h int, _ Matrix[float64]) Matrix[float64] { _, dz := back(b, h); return dz }),
-			}
-		},
-	}
-}
-
-// everyHead puts together what f makes of every sequence and head of x.
-func everyHead[T Number](x Matrix[T], f func(b, h int, x Matrix[T]) Matrix[T]) Matrix[T] {
-	var sequences []Matrix[T]
-	for b := range fixtureBatch {
-		var parts []Matrix[T]
-		for h := range fixtureHeads {
-			parts = append(parts, f(b, h, headColumns(x, x.Rows/fixtureBatch, b, h)))
-		}
-		sequences = append(sequences, JoinColumns(parts...))
-	}
-	return JoinTokens(sequences...)
-}
-
-// headColumns is the columns of head h of sequence b of n tokens.
-func headColumns[T Number](x Matrix[T], n, b, h int) Matrix[T] {
-	size := x.Cols / fixtureHeads
-	return x.Tokens(b*n, (b+1)*n).Columns(h*size, (h+1)*size)
 }

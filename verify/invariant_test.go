@@ -86,7 +86,7 @@ func TestEmbeddingAndHeadSums(t *testing.T) {
 }
 
 // Untied gradients of embeddings and head, at equal weights, add up to the tied one.
-func TestTyingAddsGradients(t *testing.T) {
+func TestI27TyingAddsGradients(t *testing.T) {
 	tied := Generic(WithTying)
 	_, want := byHand(t, tied)
 	untied := Generic()
@@ -132,7 +132,7 @@ func TestPaddingIsInvisible(t *testing.T) {
 
 // An adapter with u = 0 changes nothing, and merging α d u into the weight changes
 // nothing either.
-func TestLoRAMerges(t *testing.T) {
+func TestI26LoRAMerges(t *testing.T) {
 	plain, lora := Generic(), Generic(WithLoRA)
 	want, _ := byHand(t, lora)
 	merged, off := maps.Clone(lora.Parameters), maps.Clone(lora.Parameters)

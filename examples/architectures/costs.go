@@ -31,6 +31,9 @@ type cost struct {
 func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list []*cost, err error) {
 	for _, r := range rows {
 		plain := slices.ContainsFunc(gpt.Blocks(), func(b gpt.Block) bool { return b.Plain && r.Variant == "block="+b.Name })
+		if r.config.Validate() != nil {
+			continue // the first table says why
+		}
 		if r.Variant == "baseline" || strings.HasPrefix(r.Variant, "attention=") || plain {
 			list = append(list, &cost{Variant: r.Variant, config: r.config, times: make([][]float64, len(o.contexts))})
 		}

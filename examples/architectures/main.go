@@ -13,12 +13,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/pkg/errors"
 
@@ -26,14 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "architectures:", err)
-		os.Exit(1)
-	}
-}
+func main() { base.Main("architectures", run) }
 
 // results are both tables.
 type results struct {

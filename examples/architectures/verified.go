@@ -26,6 +26,7 @@ func certificates() map[string][]string {
 		"attention=longformer":      {"Longformer"},
 		"attention=linear":          {"LinearAttention"},
 		"attention=taylor":          {"TaylorAttention"},
+		"attention=linformer":       {"Linformer"},
 		"attention=mla":             {"MLA"},
 		"attention=mla_rope":        {"MLARoPE"},
 		"attention=mla_latent_rope": {"MLALatentRoPE"},

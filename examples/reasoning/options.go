@@ -9,11 +9,11 @@ import (
 )
 
 type options struct {
-	objective                                           string
-	bits, batch, steps, rounds, epochs, tests           int
-	layers, heads, width, threads                       int
-	slip, learningRate, rewardRate, clip, valueFraction float64
-	seed                                                uint64
+	objective                                 string
+	bits, batch, steps, rounds, epochs, tests int
+	layers, heads, width, threads             int
+	slip, learningRate, rewardRate, clip      float64
+	seed                                      uint64
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -21,7 +21,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.objective, "objective", "all", "what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
 	fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
-	fs.Float64Var(&o.slip, "slip", 0.7, "probability that the teacher forgets a one that stands right behind another")
+	fs.Float64Var(&o.slip, "slip", 0.5, "probability that the teacher forgets a one that stands right behind another")
 	fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
 	fs.IntVar(&o.rounds, "rounds", 300, "rounds of rewards, a batch of answers each")
 	fs.IntVar(&o.epochs, "epochs", 4, "steps that ppo takes on one batch of answers")
@@ -31,9 +31,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs.IntVar(&o.heads, "n_head", 4, "heads of attention")
 	fs.IntVar(&o.width, "n_embd", 64, "features of a token")
 	fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "of teaching")
-	fs.Float64Var(&o.rewardRate, "reward_rate", 3e-4, "learning rate of rewards")
+	fs.Float64Var(&o.rewardRate, "reward_rate", 3e-4, "learning rate of rewards, shared by the epochs")
 	fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
-	fs.Float64Var(&o.valueFraction, "value_fraction", 0.5, "weight of the value function's loss")
 	fs.IntVar(&o.threads, "threads", 0, "of the kernels; 0 is one per processor")
 	fs.Uint64Var(&o.seed, "seed", 1, "of every random choice")
 	if err := fs.Parse(args); err != nil {

@@ -41,7 +41,7 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 	}
 	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
 	for round := range o.rounds {
-		rate := o.rewardRate * (1 - float64(round)/float64(o.rounds)) // small steps at the end: what is right stays so
+		rate := o.rewardRate * ramp(round, o.rounds) / float64(epochs)
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
@@ -64,6 +64,13 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 	}
 	r.after, err = p.accuracy(ctx, o, false)
 	return r, err
+}
+
+// ramp goes up from 0 in a fifth of the rounds, so that the first steps, taken on chance, spoil nothing, and down to 0 in
+// the rest, so that what is right stays so.
+func ramp(round, rounds int) float64 {
+	at := (float64(round) + 0.5) / float64(rounds)
+	return min(5*at, (1-at)/0.8)
 }
 
 // objective compiles what is to become smaller, with its inputs.

@@ -30,7 +30,7 @@ func (r report) compare(ctx context.Context) error {
 		} else {
 			name = fmt.Sprintf("beam-%d", beams)
 			var found [][]seq2seq.Hypothesis
-			found, err = w.Beam(ctx, sources, seq2seq.SumLogProb)
+			found, err = w.Beam(ctx, sources, r.options.rank())
 			for _, list := range found {
 				all[i] = append(all[i], list[0])
 			}
@@ -82,8 +82,8 @@ func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []s
 }
 
 // show writes the greedy translation of one text, and the best that a beam search finds, with their probabilities.
-func show(ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, source []int, beams int, stdout io.Writer) error {
-	w, err := seq2seq.NewTranslator(m, 1, beams)
+func show(ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, source []int, o options, stdout io.Writer) error {
+	w, err := seq2seq.NewTranslator(m, 1, o.beams)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func show(ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, sou
 	if err != nil {
 		return err
 	}
-	beam, err := w.Beam(ctx, [][]int{source}, nil)
+	beam, err := w.Beam(ctx, [][]int{source}, o.rank())
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func TestTranslate(t *testing.T) {
 	out := mustDo(t, small(dir, "-beams", "3")...)
 	want(t, out, "1 + 1 blocks, pre-norm", "numbers: ", "step 2/6 | loss ", "| eta ", "step 3: ", "texts held out are translated right", "trained 6 steps",
 		"greedy  exact match ", "beam-3  exact match ", "mean ln p", "ms each", "| right: ")
-	out = mustDo(t, "-out_dir", dir, "-translate", "two hundred and forty-two", "-beams", "3")
+	out = mustDo(t, "-out_dir", dir, "-translate", "two hundred and forty-two", "-beams", "3", "-length_penalty", "1")
 	if got := strings.Count(out, "  p = "); got != 3 {
 		t.Errorf("%d translations with p, want 3\n%s", got, out)
 	}
@@ -93,6 +93,11 @@ func file(t *testing.T, content string) string {
 	return path
 }
 
+// -minutes ends the training before max_iters does.
+func TestMinutes(t *testing.T) {
+	want(t, mustDo(t, small(t.TempDir(), "-minutes", "1e-9", "-max_iters", "1000000")...), "trained 0 steps", "greedy  exact match")
+}
+
 // A file of one's own, its words as tokens.
 func TestData(t *testing.T) {
 	var lines strings.Builder
@@ -124,6 +129,7 @@ func TestRefused(t *testing.T) {
 		{small(empty, "-target_size", "4"), []string{"target_size is 4"}},
 		{small(empty, "-below", "2000000"), []string{"-below", "2000000", "1000000"}},
 		{small(empty, "-beams", "0"), []string{"-beams", "0"}},
+		{small(empty, "-length_penalty", "-1"), []string{"-length_penalty", "-1"}},
 		{small(empty, "-held_out", "1"), []string{"-held_out", "got 1"}},
 		{small(empty, "-source_unit", "syllables"), []string{"-source_unit", `"syllables"`, "words, characters"}},
 		{small(empty, "extra"), []string{`unexpected argument "extra"`}},

@@ -4,8 +4,11 @@ import "strings"
 
 // English spells n, from 0 to 999,999, as in Britain: "forty-two thousand and seven".
 func English(n int) string {
-	units := strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
-	tens := strings.Fields("_ _ twenty thirty forty fifty sixty seventy eighty ninety")
+	units := [...]string{
+		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+		"ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+	}
+	tens := [...]string{"_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"}
 	switch {
 	case n < 20:
 		return units[n]
@@ -40,8 +43,11 @@ func Italian(n int) string {
 }
 
 func italian(n int) string {
-	units := strings.Fields("zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici diciassette diciotto diciannove")
-	tens := strings.Fields("_ _ venti trenta quaranta cinquanta sessanta settanta ottanta novanta")
+	units := [...]string{
+		"zero", "uno", "due", "tre", "quattro", "cinque", "sei", "sette", "otto", "nove",
+		"dieci", "undici", "dodici", "tredici", "quattordici", "quindici", "sedici", "diciassette", "diciotto", "diciannove",
+	}
+	tens := [...]string{"_", "_", "venti", "trenta", "quaranta", "cinquanta", "sessanta", "settanta", "ottanta", "novanta"}
 	rest := func(n int) string {
 		if n == 0 {
 			return ""

@@ -14,7 +14,7 @@ type options struct {
 	sourceUnit, targetUnit    string
 	resume                    bool
 	below, beams, tests       int
-	heldOut, minutes          float64
+	heldOut, minutes, penalty float64
 	logInterval, evalInterval int
 }
 
@@ -40,7 +40,8 @@ func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, o
 	fs.Float64Var(&o.heldOut, "held_out", 0.005, "share of the texts that are never trained on")
 	fs.IntVar(&o.tests, "tests", 5000, "of the texts held out, translate so many at the end")
 	fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
-	fs.StringVar(&o.outDir, "out_dir", "out-translate", "directory of the checkpoints")
+	fs.Float64Var(&o.penalty, "length_penalty", 0, "α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
+	fs.StringVar(&o.outDir, "out_dir", "out/translate", "directory of the checkpoints")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
 	fs.StringVar(&o.translate, "translate", "", "translate this by the newest checkpoint in out_dir, and do nothing else")
 	fs.Float64Var(&o.minutes, "minutes", 0, "stop training after so many minutes; 0 is max_iters alone")
@@ -63,8 +64,19 @@ func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, o
 	if !(0 < o.heldOut && o.heldOut < 1) {
 		return c, o, errors.Errorf("-held_out: got %v, want a number between 0 and 1", o.heldOut)
 	}
+	if !(0 <= o.penalty && o.penalty < 10) {
+		return c, o, errors.Errorf("-length_penalty: got %v, want a number, 0 ≤ x < 10", o.penalty)
+	}
 	if !(0 <= o.minutes) {
 		return c, o, errors.Errorf("-minutes: got %v, want 0 or more", o.minutes)
 	}
 	return c, o, nil
+}
+
+// rank is what a beam search wants most of.
+func (o options) rank() seq2seq.Rank {
+	if o.penalty == 0 {
+		return nil
+	}
+	return seq2seq.LengthPenalty(o.penalty)
 }

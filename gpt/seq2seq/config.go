@@ -1,8 +1,6 @@
 package seq2seq
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"strings"
 
@@ -119,12 +117,4 @@ func (c Config) ResumeDiff(saved Config) error {
 		return errors.New("resume: " + strings.Join(diffs, "; "))
 	}
 	return nil
-}
-
-// ReadConfig reads one JSON object; a key that is no field is an error. The result is not yet validated.
-func ReadConfig(data []byte) (c Config, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err = d.Decode(&c)
-	return c, errors.Wrap(err, "config")
 }

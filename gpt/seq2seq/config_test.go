@@ -89,12 +89,10 @@ func TestConfigNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadConfig(data)
+	var again Config
+	err = json.Unmarshal(data, &again)
 	if diff := cmp.Diff(c, again); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
-	}
-	if _, err := ReadConfig([]byte(`{"n_layers": 2}`)); err == nil || !strings.Contains(err.Error(), "n_layers") {
-		t.Errorf("got error %v", err)
 	}
 }
 

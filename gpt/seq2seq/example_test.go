@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -66,7 +67,7 @@ func ExampleBeam() {
 		return
 	}
 	show("greedy", greedy[0])
-	beam, err := seq2seq.Beam(ctx, &table{beams: 2, first: make([]int, 2)}, 3, seq2seq.SumLogProb)
+	beam, err := seq2seq.Beam(ctx, &table{beams: 2, first: make([]int, 2)}, 3, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -78,6 +79,25 @@ func ExampleBeam() {
 	// greedy   aa p = 0.20
 	// 2 beams  ba p = 0.36
 	// 2 beams  aa p = 0.20
+}
+
+// An encoder alone guesses the words that are hidden behind 3. The padding is neither hidden nor seen.
+func ExampleNewMasked() {
+	c := seq2seq.Config{SourceSize: 5, SourceVocab: 20, NLayer: 1, NHead: 2, NEmbd: 8}
+	m, err := seq2seq.NewMasked(graph.New(graph.Float64, 1), c, 2)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := m.Fill([][]int{{5, 6, 7, 8, 9}, {11, 12, 13}}, 0.15, rand.New(rand.NewPCG(1, 2))); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("source ", m.Source.Ints())
+	fmt.Println("targets", m.Targets.Ints())
+	// Output:
+	// source  [5 6 7 3 9 11 3 13 0 0]
+	// targets [-1 -1 -1 8 -1 -1 12 -1 -1 -1]
 }
 
 // An encoder–decoder on a batch of two pairs, padded where they are shorter.

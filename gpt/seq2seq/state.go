@@ -1,6 +1,7 @@
 package seq2seq
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"slices"
@@ -49,7 +50,9 @@ func ReadState(cp *checkpoint.Checkpoint) (s State, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := json.Unmarshal(data, &s); err != nil {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
 		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, stateFile)
 	}
 	if s.Format != stateFormat || s.Source == nil || s.Target == nil {

@@ -34,7 +34,7 @@ type Progress struct {
 	Norm   float64       // of the gradient before clipping
 	LR     float64       // learning rate
 	Took   time.Duration // wall-clock time
-	Tokens int           // places of sources and targets, padding included
+	Tokens int           // of sources and targets with their ends, padding not counted
 }
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the pairs.
@@ -76,13 +76,14 @@ func (t *Trainer) build(g *graph.Graph, c Config) (err error) {
 // stay as they were.
 func (t *Trainer) Step() (Progress, error) {
 	start, c := time.Now(), t.Model.Config
-	p := Progress{Step: t.Done + 1, LR: LearningRate(c, t.Done), Tokens: c.BatchSize * (c.SourceSize + c.TargetSize)}
+	p := Progress{Step: t.Done + 1, LR: LearningRate(c, t.Done)}
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(t.Done)))
 	for i := range t.batch {
 		var err error
 		if t.batch[i], err = t.pairs.Pair(rng.IntN(t.pairs.Len())); err != nil {
 			return p, errors.Wrapf(err, "step %d", p.Step)
 		}
+		p.Tokens += len(t.batch[i].Source) + len(t.batch[i].Target) + 1
 	}
 	if err := t.Model.Fill(t.batch); err != nil {
 		return p, errors.Wrapf(err, "step %d", p.Step)

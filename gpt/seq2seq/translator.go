@@ -49,46 +49,6 @@ func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	return t, nil
 }
 
-func (t *Translator) buildReader(g *graph.Graph) (err error) {
-	g.SetTraining(false)
-	c, s := t.config, g.Root()
-	t.source = s.Ints("source", t.sources*c.SourceSize, c.SourceVocab, 0)
-	t.encoder = newEncoder(s.Sub("encoder"), c, t.sources)
-	z := t.encoder.forward(t.source)
-	at := s.Sub("decoder")
-	memory := nn.NewMemory(at.Sub("memory"), z, t.sources, c.TargetSize, c.SourceSize, nil)
-	d := newDecoder(at, c, t.sources, memory, placed(at, t.sources, c.TargetSize), nil)
-	kv := make([]graph.Expr, len(d.cross))
-	for i, layer := range d.cross {
-		kv[i] = layer.Projected()
-	}
-	all := kv[0]
-	if len(kv) > 1 {
-		all = all.Join(kv[1:]...)
-	}
-	t.read, err = graph.Compile(all)
-	return err
-}
-
-func (t *Translator) buildWriter(g *graph.Graph) (err error) {
-	g.SetTraining(false)
-	c, s := t.config, g.Root().Sub("decoder")
-	n := t.sources * t.beams
-	t.tokens = s.Ints("tokens", n, c.TargetVocab, 0)
-	t.positions = s.Ints("positions", n, c.TargetSize, 0)
-	t.at = s.Ints("at", 1, c.TargetSize, 0)
-	t.memory = nn.NewMemory(s.Sub("memory"), graph.Expr{}, t.sources, t.beams, c.SourceSize, t.encoder.lengths)
-	t.caches = nn.Caches{}
-	d := newDecoder(s, c, n, t.memory, t.positions, t.caches)
-	logits := d.step(t.tokens, t.at)
-	t.kept = nil
-	for _, layer := range d.cross {
-		t.kept = append(t.kept, layer.Kept())
-	}
-	t.write, err = graph.Compile(logits)
-	return err
-}
-
 // Read takes the sources to translate, at most as many as the Translator has room for, and forgets what was written.
 func (t *Translator) Read(sources [][]int) error {
 	if len(sources) < 1 || len(sources) > t.sources {
@@ -160,7 +120,7 @@ func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]Hypothesis,
 	return inBatches(t, sources, func() ([]Hypothesis, error) { return Greedy(ctx, t, t.config.TargetSize) })
 }
 
-// Beam translates any number of sources and returns the hypotheses of each, best first by rank; nil is SumLogProb.
+// Beam translates any number of sources and returns the hypotheses of each, best first; see the function Beam.
 func (t *Translator) Beam(ctx context.Context, sources [][]int, rank Rank) ([][]Hypothesis, error) {
 	return inBatches(t, sources, func() ([][]Hypothesis, error) { return Beam(ctx, t, t.config.TargetSize, rank) })
 }

@@ -15,13 +15,13 @@ type Vocabulary struct {
 	ids    map[string]int
 }
 
-// Units are what a text can be divided into.
-func Units() []string { return []string{"words", "characters"} }
+// units are what a text can be divided into.
+func units() []string { return []string{"words", "characters"} }
 
 // NewVocabulary is empty but for the special tokens. The unit is "words", between white space, or "characters".
 func NewVocabulary(unit string) (*Vocabulary, error) {
-	if !slices.Contains(Units(), unit) {
-		return nil, errors.Errorf("vocabulary: got unit %q, want one of %s", unit, strings.Join(Units(), ", "))
+	if !slices.Contains(units(), unit) {
+		return nil, errors.Errorf("vocabulary: got unit %q, want one of %s", unit, strings.Join(units(), ", "))
 	}
 	v := &Vocabulary{unit: unit, ids: map[string]int{}}
 	for _, special := range []string{"<pad>", "<begin>", "<end>", "<hidden>"} {

@@ -4,32 +4,37 @@ package kernel
 // the keys before them, φ(k)ᵀ[v, 1], going forwards; keys and values take those over the queries after them, φ(q)ᵀ[g, e],
 // going backwards.
 func (s scan[T]) backward(dqkv, y, dy, total []T) {
-	dq, dk, dv := s.split(dqkv)
-	n, chunk := s.Tokens, min(s.Tokens, scanTokens)
-	clear(s.future.Data)
-	for from := 0; from < n && !s.Causal; from += chunk {
-		c := s.load(from, min(n, from+chunk))
-		s.errors(y, dy, total, from, c)
-		s.remember(c)
-		s.expect(c)
+	clear(s.futures)
+	for from := 0; from < s.Tokens && !s.Causal; from += scanTokens {
+		for j := s.first; j < s.last; j++ {
+			c := s.load(j, from)
+			s.errors(y, dy, total, from, c)
+			s.remember(c)
+			s.expect(c)
+		}
 	}
-	for from := 0; from < n; from += chunk {
-		c := s.load(from, min(n, from+chunk))
-		s.errors(y, dy, total, from, c)
-		s.queries(dq, from, c)
+	for from := 0; from < s.Tokens; from += scanTokens {
+		for j := s.first; j < s.last; j++ {
+			c := s.load(j, from)
+			s.errors(y, dy, total, from, c)
+			s.queries(dqkv, from, c)
+		}
 	}
-	for from := (n - 1) / chunk * chunk; from >= 0; from -= chunk {
-		c := s.load(from, min(n, from+chunk))
-		s.errors(y, dy, total, from, c)
-		s.keys(dk, dv, from, c)
+	for from := (s.Tokens - 1) / scanTokens * scanTokens; from >= 0; from -= scanTokens {
+		for j := s.first; j < s.last; j++ {
+			c := s.load(j, from)
+			s.errors(y, dy, total, from, c)
+			s.keys(dqkv, from, c)
+		}
 	}
 }
 
 // errors computes [g, e] of c tokens.
 func (s *scan[T]) errors(y, dy, total []T, from, c int) {
+	total = total[(s.b*s.Heads+s.j)*s.Tokens+from:]
 	for i := range c {
 		at := ((s.b*s.Tokens+from+i)*s.Heads + s.j) * s.V
-		g, delta, share := s.g.Data[i*s.w:][:s.w], dy[at:][:s.V], 1/total[from+i]
+		g, delta, share := s.g.Data[i*s.w:][:s.w], dy[at:][:s.V], 1/total[i]
 		for j, v := range delta {
 			g[j] = v * share
 		}
@@ -41,7 +46,8 @@ func (s *scan[T]) errors(y, dy, total []T, from, c int) {
 func (s *scan[T]) expect(c int) { GemmSerial(s.f, s.w, c, 1, s.phiQ.T(), s.g, 1, s.future) }
 
 // queries computes rows of dq: dφ(q) = [g, e]·pastᵀ + ([g, e][v, 1]ᵀ below the diagonal)·φ(k).
-func (s *scan[T]) queries(dq Matrix[T], from, c int) {
+func (s *scan[T]) queries(dqkv []T, from, c int) {
+	dq, _, _ := s.split(dqkv)
 	GemmSerial(c, s.f, s.w, 1, s.g, s.past.T(), 0, s.dphi)
 	if s.Causal {
 		GemmSerial(c, s.f, c, 1, s.weights(c, s.g, s.values, s.w), s.phiK, 1, s.dphi)
@@ -52,7 +58,8 @@ func (s *scan[T]) queries(dq Matrix[T], from, c int) {
 
 // keys computes rows of dk and dv: dφ(k) = [v, 1]·futureᵀ + ([g, e][v, 1]ᵀ below the diagonal)ᵀ·φ(q) and
 // [dv, ·] = φ(k)·future + (φ(q)φ(k)ᵀ below the diagonal)ᵀ·[g, e].
-func (s *scan[T]) keys(dk, dv Matrix[T], from, c int) {
+func (s *scan[T]) keys(dqkv []T, from, c int) {
+	_, dk, dv := s.split(dqkv)
 	GemmSerial(c, s.f, s.w, 1, s.values, s.future.T(), 0, s.dphi)
 	GemmSerial(c, s.V, s.f, 1, s.phiK, s.future, 0, dv.from(from, 0))
 	if s.Causal {

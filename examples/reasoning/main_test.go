@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// small is the flags of a short run, which is long enough to learn something.
+func small(more ...string) []string {
+	return append([]string{"-bits", "3", "-n_layer", "1", "-n_head", "2", "-n_embd", "16", "-batch_size", "16", "-tests", "160",
+		"-steps", "120", "-rounds", "8", "-epochs", "2", "-learning_rate", "0.01", "-threads", "1"}, more...)
+}
+
+func TestRun(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), small(), &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, line := range []string{
+		`answers at once +\d+\.\d%\n`,
+		`thinks, thoughts not graded +\d+\.\d% +after right thoughts +\d+\.\d%\n`,
+		`thinks like a careless teacher +\d+\.\d% +after right thoughts +\d+\.\d%\n`,
+		`objective +before +reward 1/4 +reward 2/4 +reward 3/4 +reward 4/4 +after\n`,
+		`reinforce +\d+\.\d%( +[01]\.\d\d\d){4} +\d+\.\d%\n`,
+		`reinforce_baseline +\d+\.\d%( +[01]\.\d\d\d){4} +\d+\.\d%\n`,
+		`ppo +\d+\.\d%( +[01]\.\d\d\d){4} +\d+\.\d%\n`,
+	} {
+		if !regexp.MustCompile(line).MatchString(text) {
+			t.Errorf("no line like %s in\n%s", line, text)
+		}
+	}
+	reads := regexp.MustCompile(`not graded +\S+ +after right thoughts +(\S+)%`).FindStringSubmatch(text)
+	if len(reads) != 2 {
+		t.Fatal(text)
+	}
+	if share, err := strconv.ParseFloat(reads[1], 64); err != nil || !(share >= 95) {
+		t.Errorf("reads right thoughts and is right %v%% of the time (%v), want nearly always", share, err)
+	}
+	if testing.Short() {
+		return
+	}
+	var again bytes.Buffer
+	if err := run(t.Context(), small(), &again, io.Discard); err != nil || again.String() != text {
+		t.Errorf("the same seed gives another table (%v):\n%s", err, again.String())
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("interrupt")
+	cancel(reason)
+	if err := run(ctx, small(), io.Discard, io.Discard); !errors.Is(err, reason) {
+		t.Errorf("got error %v, want the reason", err)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for want, args := range map[string][]string{
+		`-objective: got "a2c", want all or one of [reinforce reinforce_baseline ppo]`: {"-objective", "a2c"},
+		"-bits: got 0, want 1 or more":          {"-bits", "0"},
+		"-slip: got 1.5, want a probability":    {"-slip", "1.5"},
+		"-clip: got 1, want a number in (0, 1)": {"-clip", "1"},
+		`unexpected argument "ppo"`:             {"ppo"},
+		"n_head: 5 heads do not divide":         {"-n_head", "5", "-n_embd", "16"},
+	} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got error %v, want %s", args, err, want)
+		}
+	}
+}
+
+// A teacher that does not slip comes to the right answer; one that always does forgets every one behind another.
+func TestLessons(t *testing.T) {
+	o := options{bits: 5, slip: 1}
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, l := range o.lessons() {
+		n := l.tokens()
+		tokens, targets := make([]int, 40*n), make([]int, 40*n)
+		l.write(rng, tokens, targets)
+		for at := 0; at < len(tokens); at += n {
+			question := tokens[at : at+l.bits+1]
+			answer := l.parity(question)
+			if l.thoughts > 0 {
+				if l.slip == 0 && l.reason(question, 0, rng)[l.thoughts-1]-even != answer-bit0 {
+					t.Errorf("%s: the thoughts about %v end wrongly", l.name, question)
+				}
+				answer = bit0 + tokens[at+n-2] - even
+			}
+			if targets[at+n-1] != answer || tokens[at+n-1] != say || question[l.bits] != think {
+				t.Errorf("%s: %v, answer %d", l.name, tokens[at:at+n], targets[at+n-1])
+			}
+			for i, target := range targets[at : at+n-1] {
+				thought := i >= l.bits && i < l.bits+l.thoughts
+				if graded := target != text.Ignore; graded != (thought && l.graded) || graded && target != tokens[at+i+1] {
+					t.Errorf("%s: target %d at %d of %v", l.name, target, i, tokens[at:at+n])
+				}
+			}
+		}
+	}
+	careless := lesson{bits: 4, thoughts: 4}.reason([]int{bit1, bit1, bit0, bit1, think}, 1, rng)
+	if want := []int{odd, odd, odd, even}; !equal(careless, want) {
+		t.Errorf("got %v, want %v", careless, want)
+	}
+}
+
+func equal(a, b []int) bool {
+	for i := range b {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// What the decoder drew from is what the model computes at those places, and everything that was chosen is fed to the
+// objective, where it stands.
+func TestEpisodesAreFedWhereTheyStand(t *testing.T) {
+	o, err := parse(small(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPupil(o, o.lessons()[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, _, err := p.objective(o, "ppo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := p.play(rand.New(rand.NewPCG(1, 1)), gpt.NewSampler(1), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := p.feed(e, r)
+	forward, err := graph.Compile(p.model.Logits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forward.Run(); err != nil {
+		t.Fatal(err)
+	}
+	chosen, rewards := 0, 0.0
+	for i, action := range r.Actions.Ints() {
+		b, at := i/p.tokens(), i%p.tokens()
+		if action != e.texts[b][at+1] {
+			t.Fatalf("action %d at %d of %v", action, at, e.texts[b])
+		}
+		want := 0.0
+		if r.Weights.Tensor().At(i) == 1 {
+			chosen++
+			want = logProb(forward.Value().Row(i), action)
+		}
+		if got := r.LogProbs.Tensor().At(i); !(math.Abs(got-want) <= 1e-5) {
+			t.Errorf("text %d, place %d: ln π = %v, the model has %v", b, at, got, want)
+		}
+		if at == p.tokens()-1 {
+			right := float64(1 - (p.parity(e.texts[b])-action)*(p.parity(e.texts[b])-action))
+			if rewards += max(0, right); r.Returns.Tensor().At(i) != max(0, right) {
+				t.Errorf("%v is worth %v", e.texts[b], r.Returns.Tensor().At(i))
+			}
+		}
+	}
+	if want := o.batch * (o.bits + 1); chosen != want {
+		t.Errorf("%d tokens chosen, want %d", chosen, want)
+	}
+	if !(math.Abs(mean-rewards/float64(o.batch)) <= 1e-12) {
+		t.Errorf("mean reward %v, want %v", mean, rewards/float64(o.batch))
+	}
+}

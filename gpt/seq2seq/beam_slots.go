@@ -1,0 +1,136 @@
+package seq2seq
+
+import "slices"
+
+// beam is the hypotheses of one text, each in the slot where the Predictor has it.
+type beam struct{ slots []slot }
+
+type slot struct {
+	Hypothesis
+	score  float64
+	live   bool // there is a hypothesis in the slot
+	parent int  // the slot that it continues
+	order  int  // among its kind, from the best
+}
+
+func newBeam(n int) beam {
+	b := beam{make([]slot, n)}
+	for i := range b.slots {
+		b.slots[i].parent, b.slots[i].order = i, i
+	}
+	b.slots[0].live = true
+	return b
+}
+
+// token is what the slot is to be continued with; where nothing is, any will do.
+func (s slot) token() int {
+	switch {
+	case !s.live:
+		return Begin
+	case s.Ended:
+		return End
+	}
+	return s.Tokens[len(s.Tokens)-1]
+}
+
+// done says whether nothing can change: all have ended, or the first one has and the others can only get worse.
+func (b beam) done(sum bool) bool {
+	for _, s := range b.slots {
+		if s.live && !s.Ended && (!sum || s.order == 0 || b.first().score <= s.score) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b beam) first() slot { return b.slots[b.byOrder()[0]] }
+
+func (b beam) byOrder() []int {
+	at := make([]int, len(b.slots))
+	for i, s := range b.slots {
+		at[s.order] = i
+	}
+	return at
+}
+
+// grow replaces the hypotheses by the best of their continuations. The first of a parent's continuations takes its slot,
+// the others the slots of parents that have none.
+func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) {
+	n := len(b.slots)
+	var kept []slot
+	offer := func(s slot) {
+		at := len(kept)
+		for at > 0 && s.score > kept[at-1].score {
+			at--
+		}
+		if at < n {
+			kept = slices.Insert(kept, at, s)
+			kept = kept[:min(n, len(kept))]
+		}
+	}
+	for _, i := range b.byOrder() {
+		s := b.slots[i]
+		s.parent = i
+		switch {
+		case !s.live:
+		case s.Ended:
+			offer(s)
+		default:
+			before, sofar := s.Tokens, s.LogProb
+			for v, lp := range logProbs(i) {
+				s.LogProb, s.Ended, s.Tokens = sofar+lp, v == End, before
+				s.score = rank(s.LogProb, len(before)+1)
+				if len(kept) == n && !(s.score > kept[n-1].score) {
+					continue
+				}
+				if !s.Ended {
+					s.Tokens = append(slices.Clip(before), v)
+				}
+				offer(s)
+			}
+		}
+	}
+	b.place(kept)
+}
+
+func (b *beam) place(kept []slot) {
+	next := make([]slot, len(b.slots))
+	var rest []slot
+	for order, s := range kept {
+		s.order = order
+		if next[s.parent].live {
+			rest = append(rest, s)
+		} else {
+			next[s.parent] = s
+		}
+	}
+	for i := range next {
+		if next[i].live {
+			continue
+		}
+		if len(rest) > 0 {
+			next[i], rest = rest[0], rest[1:]
+		} else { // fewer continuations than slots
+			next[i] = slot{parent: i}
+		}
+	}
+	order := len(kept)
+	for i := range next {
+		if !next[i].live {
+			next[i].order, order = order, order+1
+		}
+	}
+	b.slots = next
+}
+
+// sorted is the hypotheses, best first; those that the limit has cut come behind those that have ended.
+func (b beam) sorted() (list []Hypothesis) {
+	for _, ended := range []bool{true, false} {
+		for _, i := range b.byOrder() {
+			if s := b.slots[i]; s.live && s.Ended == ended {
+				list = append(list, s.Hypothesis)
+			}
+		}
+	}
+	return list
+}
