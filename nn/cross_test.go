@@ -40,10 +40,6 @@ var crossLayerCases = []layerCase{
 	{"post-norm decoder block", "PostNormDecoderBlock", func(at Site, x graph.Expr) graph.Expr {
 		return NewPostNormDecoderBlock(at, causal, source(at, sourceLengths(at.Dims))).Forward(x)
 	}},
-	{"two decoder blocks on one source", "DecoderBlock", func(at Site, x graph.Expr) graph.Expr {
-		m := source(at, sourceLengths(at.Dims))
-		return NewDecoderBlock(at.At("1"), causal, m).Forward(NewDecoderBlock(at.At("0"), causal, m).Forward(x))
-	}},
 }
 
 // The weights are (n, m), and a column of padding has none: with values of 1 every row of the result is the sum of its

@@ -157,3 +157,33 @@ func tiles(n, size int) func(yield func(span) bool) {
 		}
 	}
 }
+
+// FlashHeadsForward is MultiHeadForward in tiles.
+func FlashHeadsForward[T Number](qkv Matrix[T], m MultiHead, mask Matrix[float64], tile Tile) Matrix[T] {
+	sequences := make([]Matrix[T], m.Batch)
+	for b := range m.Batch {
+		heads := make([]Matrix[T], m.Heads)
+		for h := range m.Heads {
+			q, k, v := split(m, qkv, b, h)
+			heads[h], _ = FlashForward(q, k, v, mask, tile)
+		}
+		sequences[b] = JoinColumns(heads...)
+	}
+	return JoinTokens(sequences...)
+}
+
+// FlashHeadsBackward is MultiHeadBackward in tiles.
+func FlashHeadsBackward[T Number](qkv Matrix[T], m MultiHead, mask Matrix[float64], tile Tile, delta Matrix[T]) Matrix[T] {
+	sequences := make([]Matrix[T], m.Batch)
+	for b := range m.Batch {
+		parts := make([]Matrix[T], 3*m.Heads)
+		for h := range m.Heads {
+			q, k, v := split(m, qkv, b, h)
+			own := delta.Tokens(b*q.Rows, (b+1)*q.Rows).Columns(h*v.Cols, (h+1)*v.Cols)
+			o, lse := FlashForward(q, k, v, mask, tile)
+			parts[h], parts[m.Heads+h], parts[2*m.Heads+h] = FlashBackward(q, k, v, mask, o, lse, own, tile)
+		}
+		sequences[b] = JoinColumns(parts...)
+	}
+	return JoinTokens(sequences...)
+}

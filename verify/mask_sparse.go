@@ -42,14 +42,22 @@ func Except(a, b Matrix[float64]) Matrix[float64] {
 	})
 }
 
-// ALiBiMask is −m|i − j| with m = 2^(−8h/H) for head h, from 1, of H, a power of
-// two. (Press et al. 2022; CS 224n (13) has neither m nor the right length,
+// ALiBiMask is −m|i − j| with m = 2^(−8h/H) for head h, from 1, of H. Where H is no power
+// of two, heads have the slopes of the power below, then every other one of the next. (Press et al. 2022; CS 224n (13) has neither m nor the right length,
 // erratum S1)
 func ALiBiMask(n, h, heads int) Matrix[float64] {
+	power := 1
+	for 2*power <= heads {
+		power *= 2
+	}
+	exponent := -8 * float64(h) / float64(power)
+	if h > power {
+		exponent = -4 * float64(2*(h-power)-1) / float64(power)
+	}
 	out := Zeros[float64](n, n)
 	for i := range n {
 		for j := range n {
-			out.Data[i*n+j] = -math.Pow(2, -8*float64(h)/float64(heads)) * float64(between(i, j))
+			out.Data[i*n+j] = -math.Pow(2, exponent) * float64(between(i, j))
 		}
 	}
 	return out

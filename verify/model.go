@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 
@@ -138,63 +137,42 @@ func (m Model) mask() func(block, sequence, head int) Matrix[float64] {
 		case c.Attention == "window" || c.Attention == "alternating" && block%2 == 1:
 			return WindowMask(c.BlockSize, c.Window)
 		case c.Attention == "dilated":
-			return causal.Add(dilatedMask(c, head))
+			return causal.Add(Either(dilatedMask(c, head), globalMask(c)))
 		}
 		return causal
 	}
 	return func(block, _, head int) Matrix[float64] {
 		if c.Position == "alibi" {
-			return see(block, head).Add(biases(c, head))
+			return see(block, head).Add(ALiBiMask(c.BlockSize, head+1, c.NHead))
 		}
 		return see(block, head)
 	}
 }
 
-// dilatedMask is a window of every δth token and the global tokens; δ goes evenly from 1 in the first head to the last.
+// dilatedMask is a window of every δth token; δ goes evenly from 1 in the first head to the last.
 func dilatedMask(c gpt.Config, head int) Matrix[float64] {
 	delta := 1
 	if c.NHead > 1 {
 		delta += head * (c.Dilation - 1) / (c.NHead - 1)
 	}
-	return mask(c.BlockSize, func(i, j int) bool {
-		return i < c.GlobalTokens || j < c.GlobalTokens || (i-j)%delta == 0 && i-j < delta*c.Window
-	})
+	return DilatedMask(c.BlockSize, 2*c.Window-1, delta)
+}
+
+// globalMask are the pairs with one of the first tokens.
+func globalMask(c gpt.Config) Matrix[float64] {
+	var first []int
+	for i := range c.GlobalTokens {
+		first = append(first, i)
+	}
+	return GlobalMask(c.BlockSize, first)
 }
 
 // windows are the same pairs in two masks: the windows, and the pairs with a global token.
 func (m Model) windows(head int) LongformerMask {
 	c := m.Config
-	causal := CausalMask(c.BlockSize)
+	under, global := CausalMask(c.BlockSize), globalMask(c)
 	if c.Position == "alibi" {
-		causal = causal.Add(biases(c, head))
+		under = under.Add(ALiBiMask(c.BlockSize, head+1, c.NHead))
 	}
-	global := mask(c.BlockSize, func(i, j int) bool { return i < c.GlobalTokens || j < c.GlobalTokens })
-	c.GlobalTokens = 0
-	local := causal.Add(dilatedMask(c, head))
-	for i, v := range global.Data {
-		if v == 0 {
-			local.Data[i] = math.Inf(-1)
-		}
-	}
-	return LongformerMask{Local: local, Global: causal.Add(global)}
-}
-
-// biases are −m|i − j| of ALiBi. The slopes of H heads are a geometric row for a power of two, else that of the power
-// below, and every other one of the next.
-func biases(c gpt.Config, head int) Matrix[float64] {
-	power := 1
-	for 2*power <= c.NHead {
-		power *= 2
-	}
-	exponent := 8 * float64(head+1) / float64(power)
-	if head >= power {
-		exponent = 8 * float64(2*(head-power)+1) / float64(2*power)
-	}
-	out := Zeros[float64](c.BlockSize, c.BlockSize)
-	for i := range out.Rows {
-		for j := range out.Cols {
-			out.Data[i*out.Cols+j] = -math.Pow(2, -exponent) * math.Abs(float64(i-j))
-		}
-	}
-	return out
+	return LongformerMask{Local: under.Add(Except(dilatedMask(c, head), global)), Global: under.Add(global)}
 }

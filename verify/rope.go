@@ -5,7 +5,7 @@ import "math"
 // Rotary are rotary positions (R. Xu): in the first Groups·Size features of a token
 // each group turns by itself, its features 2i and 2i+1 by the angle
 //
-//	φ = t θ^(−2i/Size)     t the token's position   (47)–(49)
+//	φ = t θ^(−2i/Size)     t the token's position   Xu (47)–(49)
 //
 // and the features behind them pass.
 type Rotary struct {
@@ -14,8 +14,8 @@ type Rotary struct {
 	Theta        float64
 }
 
-// RoPEForward turns a pair by φ: the column (a, b) times (55), which as a row is
-// (a, b)Rᵗ, not the (a, b)R of (56), and with an angle for each pair (erratum X2).
+// RoPEForward turns a pair by φ: the column (a, b) times Xu (55), which as a row is
+// (a, b)Rᵗ, not the (a, b)R of Xu (56), and with an angle for each pair (erratum X2).
 //
 //	(n, w) → (n, w)
 func RoPEForward[T Number](x Matrix[T], r Rotary) Matrix[T] { return rotate(x, r, 1) }
@@ -39,8 +39,8 @@ func rotate[T Number](x Matrix[T], r Rotary, sign float64) Matrix[T] {
 			phi := sign * float64(t) * math.Pow(r.Theta, exponent)
 			cos, sin := number[T](math.Cos(phi)), number[T](math.Sin(phi))
 			a, b := x.Data[at], x.Data[at+1]
-			out.Data[at] = a*cos - b*sin   // (53)
-			out.Data[at+1] = a*sin + b*cos // (54)
+			out.Data[at] = a*cos - b*sin   // Xu (53)
+			out.Data[at+1] = a*sin + b*cos // Xu (54)
 		}
 	}
 	return out

@@ -58,12 +58,12 @@ func TestI44KernelOfManyTiles(t *testing.T) {
 
 		heads := MultiHead{Batch: d.Batch, Heads: d.Heads, QK: d.QK}
 		qkv := LinearForward(in, p["attn.c_attn.weight"], p["attn.c_attn.bias"])
-		o := flashHeads(qkv, heads, mask.hand, tile)
+		o := FlashHeadsForward(qkv, heads, mask.hand, tile)
 		near(t, name+": output", FromTensor(output.Value()), LinearForward(o, p["attn.c_proj.weight"], p["attn.c_proj.bias"]))
 		want := Parameters[float64]{}
 		var do Matrix[float64]
 		do, want["attn.c_proj.weight"], want["attn.c_proj.bias"] = LinearBackward(o, p["attn.c_proj.weight"], delta)
-		dqkv := flashHeadsBackward(qkv, heads, mask.hand, tile, do)
+		dqkv := FlashHeadsBackward(qkv, heads, mask.hand, tile, do)
 		want[input], want["attn.c_attn.weight"], want["attn.c_attn.bias"] = LinearBackward(in, p["attn.c_attn.weight"], dqkv)
 		if d := worst(t, got, want); !(d.Distance <= Suspicion) {
 			t.Errorf("%s: %s (%d, %d): got %v, want %v; distance %.1e", name, d.Name, d.Row, d.Col, d.Got, d.Want, d.Distance)

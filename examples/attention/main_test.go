@@ -119,8 +119,8 @@ func TestWeights(t *testing.T) {
 			}
 		}
 	}
-	if seen < 3 {
-		t.Errorf("only %d attentions have weights", seen)
+	if want := len(gpt.Attentions()) - 3; seen != want { // linear and taylor, and linformer cannot be
+		t.Errorf("%d attentions have weights, want %d", seen, want)
 	}
 }
 
@@ -212,6 +212,7 @@ func TestRefused(t *testing.T) {
 	refused(t, small(t, dir, "-draws", "0"), "draws", "got 0")
 	refused(t, small(t, dir, "-n_head", "5"), "n_head", "5", "12")
 	refused(t, small(t, dir, "argument"), "argument")
+	refused(t, small(t, dir, "-attention", "linear"), "h.0", `attention "linear"`, "no weights (1, 3, 10, 10)")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("the refused runs left %v (%v)", left, err)
 	}

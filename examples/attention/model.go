@@ -51,6 +51,9 @@ func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (
 	if _, err := o.encoded(t.Tokenizer, c.BlockSize); err != nil { // now rather than after the training
 		return nil, nil, err
 	}
+	if _, err := weights(t.Model, nil); err != nil {
+		return nil, nil, err
+	}
 	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n", o.checkpoint, c.NLayer, c.MaxIters, source.Name)
 	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
 }

@@ -104,7 +104,7 @@ func (s sheet) head(x, y, cell int, a matrix) {
 	s.fill(x-1, y-1, size+2, size+2, color.Gray{170})
 	for i, row := range a {
 		for j, v := range row {
-			c := s.colors[shade(1-v)]
+			c := s.colors[shade(v)]
 			if v == 0 {
 				c = color.Gray{236}
 			}

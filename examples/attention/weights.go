@@ -42,9 +42,10 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 	for i := range c.NLayer {
 		l := layer{Name: fmt.Sprintf("h.%d", i)}
 		rho, ok := g.Entering(l.Name + ".attn.attn_dropout")
-		if want := []int{1, c.NHead, c.BlockSize, c.BlockSize}; !ok || !slices.Equal(rho.Shape(), want) {
-			return nil, errors.Errorf("%s: attention %q in a block %q has no weights %v to look at, a number for every query and key",
-				l.Name, m.Config.Attention, m.Config.Block, want)
+		per := keysPerToken(rho.Shape(), m.Config)
+		if !ok || per == 0 {
+			return nil, errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d) to look at, a number for every query and key",
+				l.Name, m.Config.Attention, m.Config.Block, c.NHead, c.BlockSize, c.BlockSize)
 		}
 		p, err := graph.Compile(rho)
 		if err != nil {
@@ -54,7 +55,7 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 			return nil, err
 		}
 		for h := range c.NHead {
-			l.Heads = append(l.Heads, corner(p.Value(), h, c.BlockSize, len(ids)))
+			l.Heads = append(l.Heads, corner(p.Value(), h, c.BlockSize, per, len(ids)))
 		}
 		if err := p.Close(); err != nil {
 			return nil, err
@@ -64,13 +65,24 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 	return layers, nil
 }
 
-// corner is the first n queries and keys of head h in (1, H, T, T).
-func corner(t graph.Tensor, h, context, n int) matrix {
+// keysPerToken is 1 where weights are (1, H, T, T), 2 where every token is two keys, as in nn.Longformer, and 0 where the
+// shape is another.
+func keysPerToken(shape []int, c gpt.Config) int {
+	for per := range 3 {
+		if per > 0 && slices.Equal(shape, []int{1, c.NHead, c.BlockSize, per * c.BlockSize}) {
+			return per
+		}
+	}
+	return 0
+}
+
+// corner is the first n queries and tokens of head h in (1, H, T, per·T).
+func corner(t graph.Tensor, h, context, per, n int) matrix {
 	x := make(matrix, n)
 	for i := range x {
 		x[i] = make([]float64, n)
-		for j := range x[i] {
-			x[i][j] = t.At((h*context+i)*context + j)
+		for j := range n * per {
+			x[i][j/per] += t.At(((h*context+i)*context)*per + j)
 		}
 	}
 	return x

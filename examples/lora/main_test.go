@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -26,11 +28,13 @@ func file(t *testing.T, content string) string {
 	return path
 }
 
+func hens() string { return strings.Repeat("the hen has a nest\n", 30) }
+
 // small is the flags of a run that trains a base of one layer for three steps and tunes it for eight.
 func small(t *testing.T, dir string, more ...string) []string {
 	t.Helper()
 	old := file(t, strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9))
-	other := file(t, strings.Repeat("the hen has a nest\n", 30))
+	other := file(t, hens())
 	return append([]string{"-base_data", old, "-data", other, "-checkpoint", filepath.Join(dir, "none"), "-out_dir", dir,
 		"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2", "-base_iters", "3",
 		"-max_iters", "8", "-warmup_iters", "1", "-lr_decay_iters", "8", "-lora_r", "2", "-tokens", "5", "-prompt", "The"}, more...)
@@ -70,6 +74,9 @@ func TestRun(t *testing.T) {
 	if !(number(rows[0][2]) < number(rows[0][1])) {
 		t.Errorf("the new text: loss %s after, %s before", rows[0][2], rows[0][1])
 	}
+	if got, want := rows[0][1], fmt.Sprintf("%.4f", onHens(t, filepath.Join(dir, "base"))); got != want {
+		t.Errorf("the new text: loss %s before, want the base's %s", got, want)
+	}
 	cp, err := checkpoint.Load(filepath.Join(dir, "merged"))
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +99,32 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 	refused(t, append(again, "-n_embd", "16"), "n_embd", "got 16", "want 8")
+}
+
+// onHens is the loss of a checkpoint on the other text.
+func onHens(t *testing.T, dir string) float64 {
+	t.Helper()
+	cp, err := checkpoint.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, tok, err := gpt.LoadModel(graph.New(graph.Float32, 1), cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := text.NewCorpus(hens(), tok, m.Config.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trainer, err := gpt.FineTune(m.Config, data, tok, cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := trainer.EvaluateAll(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loss
 }
 
 func refused(t *testing.T, args []string, words ...string) {

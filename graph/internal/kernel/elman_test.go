@@ -129,3 +129,46 @@ func TestLayerNormSigmaOnAnyThreads(t *testing.T) {
 		}
 	}
 }
+
+// TestElmanFloat32: any number of sequences, the widths of the vector units and others, as in float64.
+func TestElmanFloat32(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	p := NewPool(2)
+	for _, batch := range []int{1, 2, 13} {
+		for _, d := range []int{1, 5, 16, 48} {
+			n := 7
+			a, w, dh := random[float64](rng, batch*n*d), random[float64](rng, d*d), random[float64](rng, batch*n*d)
+			for i := range w {
+				w[i] /= float64(d)
+			}
+			want := [3][]float64{make([]float64, batch*n*d), make([]float64, batch*n*d), make([]float64, d*d)}
+			Elman(p, want[0], a, w, nil, batch, d)
+			ElmanBackward(p, want[1], want[2], want[0], w, dh, batch, d)
+			got := [3][]float32{make([]float32, batch*n*d), make([]float32, batch*n*d), make([]float32, d*d)}
+			Elman(p, got[0], narrowed[float32](a), narrowed[float32](w), nil, batch, d)
+			ElmanBackward(p, got[1], got[2], got[0], narrowed[float32](w), narrowed[float32](dh), batch, d)
+			for i := range got {
+				for j, v := range want[i] {
+					if !(math.Abs(float64(got[i][j])-v) <= 2e-5*math.Max(1, math.Abs(v))) {
+						t.Fatalf("%d sequences of %d features, result %d, entry %d: got %v, want %v", batch, d, i, j, got[i][j], v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkElman is a forward and a backward pass of the Shakespeare recipe's size.
+func BenchmarkElman(b *testing.B) {
+	const batch, n, d = 12, 64, 128
+	rng := rand.New(rand.NewPCG(8, 8))
+	p := NewPool(0)
+	a, w, dh := random[float32](rng, batch*n*d), random[float32](rng, d*d), random[float32](rng, batch*n*d)
+	y, da, dw := make([]float32, batch*n*d), make([]float32, batch*n*d), make([]float32, d*d)
+	b.ReportAllocs()
+	for b.Loop() {
+		Elman(p, y, a, w, nil, batch, d)
+		ElmanBackward(p, da, dw, y, w, dh, batch, d)
+	}
+	b.ReportMetric(batch*n*float64(b.N)/b.Elapsed().Seconds(), "tok/s")
+}
