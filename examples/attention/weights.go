@@ -68,8 +68,8 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 // keysPerToken is 1 where weights are (1, H, T, T), 2 where every token is two keys, as in nn.Longformer, and 0 where the
 // shape is another.
 func keysPerToken(shape []int, c gpt.Config) int {
-	for per := range 3 {
-		if per > 0 && slices.Equal(shape, []int{1, c.NHead, c.BlockSize, per * c.BlockSize}) {
+	for per := 1; per <= 2; per++ {
+		if slices.Equal(shape, []int{1, c.NHead, c.BlockSize, per * c.BlockSize}) {
 			return per
 		}
 	}
