@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"runtime"
-	"slices"
-	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -117,53 +115,4 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// decode times tokens one after another until the window is full, in turns.
-func (s *study) decode(ctx context.Context) error {
-	type writer struct {
-		*gpt.Decoder
-		row     *row
-		seconds []float64
-	}
-	var list []*writer
-	for _, t := range s.runs {
-		if t.row.Error != "" || slices.ContainsFunc(list, func(w *writer) bool { return w.row == t.row }) {
-			continue
-		}
-		d, err := gpt.NewDecoder(t.Model)
-		if err != nil {
-			t.row.Error = err.Error()
-			continue
-		}
-		list = append(list, &writer{Decoder: d, row: t.row})
-	}
-	for range 1 + min(s.rounds, 5) {
-		for _, w := range list {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			w.Reset()
-			start := time.Now()
-			for i := range w.row.config.BlockSize {
-				if _, err := w.Feed(s.data.Val[i]); err != nil {
-					w.row.Error = err.Error()
-					break
-				}
-			}
-			w.seconds = append(w.seconds, time.Since(start).Seconds())
-		}
-	}
-	for _, w := range list {
-		w.row.DecodeTokS = float64(w.row.config.BlockSize) / median(w.seconds[1:]) // the first turn warms up
-	}
-	return nil
-}
-
-func median(list []float64) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	list = slices.Sorted(slices.Values(list))
-	return list[len(list)/2]
 }

@@ -23,7 +23,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
 	fs.Float64Var(&o.slip, "slip", 0.5, "probability that the teacher forgets a one that stands right behind another")
 	fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
-	fs.IntVar(&o.rounds, "rounds", 300, "rounds of rewards, a batch of answers each")
+	fs.IntVar(&o.rounds, "rounds", 200, "rounds of rewards, a batch of answers each")
 	fs.IntVar(&o.epochs, "epochs", 4, "steps that ppo takes on one batch of answers")
 	fs.IntVar(&o.batch, "batch_size", 128, "questions in a batch")
 	fs.IntVar(&o.tests, "tests", 2048, "questions that an accuracy is measured on")
