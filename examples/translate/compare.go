@@ -97,7 +97,11 @@ func show(ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, sou
 	}
 	fmt.Fprintf(stdout, "%s\n", target.Decode(greedy[0].Tokens))
 	for _, h := range beam[0] {
-		fmt.Fprintf(stdout, "  p = %.2g  %s\n", math.Exp(h.LogProb), target.Decode(h.Tokens))
+		text := target.Decode(h.Tokens)
+		if !h.Ended { // the search had found the best before
+			text += " …"
+		}
+		fmt.Fprintf(stdout, "  p = %.2g  %s\n", math.Exp(h.LogProb), text)
 	}
 	return nil
 }
