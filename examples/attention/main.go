@@ -27,7 +27,7 @@ func main() { base.Main("attention", run) }
 // moment is the training where there is no checkpoint.
 func moment() gpt.Config {
 	c := gpt.Shakespeare()
-	c.NLayer, c.MaxIters, c.LRDecayIters, c.WarmupIters, c.OutDir = 3, 400, 400, 20, "attention"
+	c.NLayer, c.MaxIters, c.LRDecayIters, c.WarmupIters, c.OutDir = 3, 400, 400, 20, "out/attention"
 	return c
 }
 

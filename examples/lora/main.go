@@ -28,7 +28,7 @@ type options struct {
 // recipe is the tuning; its network is used where there is no checkpoint.
 func recipe() gpt.Config {
 	c := gpt.Shakespeare()
-	c.LoraR, c.LoraAlpha, c.OutDir = 8, 32, "lora"
+	c.LoraR, c.LoraAlpha, c.OutDir = 8, 32, "out/lora"
 	c.MaxIters, c.LRDecayIters, c.WarmupIters, c.LearningRate, c.MinLR = 250, 250, 10, 5e-3, 5e-4
 	return c
 }

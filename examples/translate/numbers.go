@@ -28,7 +28,7 @@ func English(n int) string {
 	return English(n/1000) + " thousand " + English(n%1000)
 }
 
-// Italian spells n, from 0 to 999,999, in one word. Where usage wavers it is the form that dictionaries put first:
+// Italian spells n, from 0 to 999,999, in one word. Where usage wavers it is:
 //
 //   - tens lose their vowel before uno and otto: ventuno, ventotto
 //   - cento keeps its own before uno and undici and loses it before otto and ottanta: centouno, centotto, centottanta

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// Pairs from dictionaries and grammars, not from the rules.
+// Pairs written down one by one, not made by the rules.
 func TestNumbers(t *testing.T) {
 	for _, tc := range []struct {
 		n                int

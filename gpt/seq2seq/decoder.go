@@ -21,7 +21,7 @@ func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions grap
 	at := c.site(s, batch, c.TargetSize)
 	at.Positions, at.Caches = positions, caches
 	d := decoder{embedding: newEmbedding(&at, c, c.TargetVocab)}
-	at.Mask = nn.NewMask(s, at.Dims, nn.Causal{})
+	at.Mask = nn.NewBiasedMask(s, at.Dims, nn.Causal{}, at.Scores)
 	block, _ := find(blocks(), c.Block)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))

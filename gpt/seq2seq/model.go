@@ -73,7 +73,7 @@ type embedding struct {
 
 func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
 	position, _ := find(positions(), c.Position)
-	return embedding{nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd), position(at), nn.NewDropout(at.At("drop"))}
+	return embedding{nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd), position.New(at, c.side(at.Context)), nn.NewDropout(at.At("drop"))}
 }
 
 func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
@@ -100,7 +100,7 @@ func newEncoder(s graph.Scope, c Config, batch int) encoder {
 	for b := range e.lengths {
 		e.lengths[b] = c.SourceSize
 	}
-	e.mask = nn.NewMask(s, at.Dims, nn.Padding{Lengths: e.lengths})
+	e.mask = nn.NewBiasedMask(s, at.Dims, nn.Padding{Lengths: e.lengths}, at.Scores)
 	at.Mask = e.mask
 	block, _ := find(blocks(), c.Block)
 	for i := range c.NLayer {

@@ -131,6 +131,7 @@ func TestTranslatorEqualsModel(t *testing.T) {
 		func(c *Config) { c.Block, c.Position = "pre", "learned" },
 		func(c *Config) { c.Block, c.Position = "post", "rope" },
 		func(c *Config) { c.NLayer, c.Position = 1, "sinusoidal" },
+		func(c *Config) { c.Position, c.Norm = "alibi", "layernorm_plain" },
 	} {
 		c := small()
 		change(&c)

@@ -63,10 +63,17 @@ func (c Config) ValidateModel() error {
 	if !(0 < c.Eps && c.Eps < 1) {
 		return errors.Errorf("eps: got %v, want a number, 0 < x < 1", c.Eps)
 	}
-	return firstError(
+	if err := firstError(
 		isKnown("activation", activations(), c.Activation), isKnown("norm", norms(), c.Norm),
 		isKnown("block", blocks(), c.Block), isKnown("position", positions(), c.Position),
-	)
+	); err != nil {
+		return err
+	}
+	position, _ := find(positions(), c.Position)
+	if position.Check == nil {
+		return nil
+	}
+	return position.Check(c.side(c.TargetSize))
 }
 
 func isKnown[T any](field string, list []variant[T], name string) error {

@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -30,36 +31,33 @@ func find[T any](list []variant[T], name string) (value T, ok bool) {
 	return value, false
 }
 
+// variants are those of a list of gpt.
+func variants[V, T any](list []V, take func(V) (name string, value T)) (out []variant[T]) {
+	for _, v := range list {
+		name, value := take(v)
+		out = append(out, variant[T]{name, value})
+	}
+	return out
+}
+
 func activations() []variant[nn.Layer] {
-	return []variant[nn.Layer]{{"gelu", nn.GELU{}}, {"gelu_tanh", nn.GELUTanh{}}, {"relu", nn.ReLU{}}}
+	return variants(gpt.Activations(), func(a gpt.Activation) (string, nn.Layer) { return a.Name, a.Layer })
 }
 
-func norms() []variant[func(nn.Site) nn.Layer] {
-	return []variant[func(nn.Site) nn.Layer]{
-		{"layernorm", func(at nn.Site) nn.Layer { return nn.NewLayerNorm(at) }},
-		{"layernorm_sigma", func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }},
-	}
+func norms() []variant[gpt.Norm] {
+	return variants(gpt.Norms(), func(n gpt.Norm) (string, gpt.Norm) { return n.Name, n })
 }
 
-// positioning tells a side of the model where its tokens stand. The layer that it returns, if any, is applied to the
-// embeddings; what turns queries and keys it leaves in the site, for self-attention: between source and target there is no
-// distance.
-type positioning func(at *nn.Site) nn.Layer
-
-func positions() []variant[positioning] {
-	return []variant[positioning]{
-		{"learned", func(at *nn.Site) nn.Layer { return nn.NewLearnedPositions(at.At("wpe")) }},
-		{"sinusoidal", func(at *nn.Site) nn.Layer { return nn.NewSinusoidal(at.At("wpe"), waves) }},
-		{"rope", func(at *nn.Site) nn.Layer {
-			at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, waves)
-			return nil
-		}},
-		{"none", func(*nn.Site) nn.Layer { return nil }},
-	}
+// positions tell a side of the model where its tokens stand. What turns queries and keys, or biases scores, does so in
+// self-attention: between source and target there is no distance.
+func positions() []variant[gpt.Position] {
+	return variants(gpt.Positions(), func(p gpt.Position) (string, gpt.Position) { return p.Name, p })
 }
 
-// waves is the base of the frequencies.
-const waves = 10_000
+// side is what positions ask about a side of the model.
+func (c Config) side(context int) gpt.Config {
+	return gpt.Config{BlockSize: context, NHead: c.NHead, NEmbd: c.NEmbd, QKSize: c.QKSize, VSize: c.VSize}.Resolved()
+}
 
 // arrangement is where a block has its norms.
 type arrangement struct {
@@ -96,7 +94,7 @@ func (c Config) site(s graph.Scope, batch, context int) nn.Site {
 	act, _ := find(activations(), c.Activation)
 	norm, _ := find(norms(), c.Norm)
 	return nn.Site{
-		Scope: s, Affine: nn.NewLinear, Bias: c.Bias, Eps: c.Eps, Dropout: c.Dropout, Act: act, Norm: norm,
+		Scope: s, Affine: nn.NewLinear, Bias: c.Bias, Eps: c.Eps, Dropout: c.Dropout, Act: act, Norm: norm.New,
 		Dims: nn.Dims{
 			Batch: batch, Context: context, Embd: c.NEmbd, Heads: c.NHead,
 			QK: c.QKSize, V: c.VSize, Inner: c.NInner, Blocks: c.NLayer,
