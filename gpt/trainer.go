@@ -28,6 +28,7 @@ type Trainer struct {
 	train     *graph.Program // loss and gradients
 	forward   *graph.Program // loss alone
 	source    *rand.PCG      // of the batches
+	flop      float64        // of a token
 }
 
 // Progress is what one step did.
@@ -53,7 +54,7 @@ func NewTrainer(c Config, corpus *text.Corpus, tok *text.Tokenizer) (*Trainer, e
 	if c.VocabSize < tok.Size() {
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
 	}
-	t := &Trainer{Corpus: corpus, Tokenizer: tok, Best: math.Inf(1), config: c}
+	t := &Trainer{Corpus: corpus, Tokenizer: tok, Best: math.Inf(1), config: c, flop: FLOPsPerToken(c)}
 	if err := t.build(); err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (t *Trainer) Step() (Progress, error) {
 	t.Done++
 	p.Took = time.Since(start)
 	p.Tokens = c.BatchSize * c.BlockSize * c.GradientAccumulationSteps
-	p.FLOP = FLOPsPerToken(c) * float64(p.Tokens)
+	p.FLOP = t.flop * float64(p.Tokens)
 	return p, nil
 }
 
