@@ -38,17 +38,19 @@ type Graph struct {
 	params  []Expr
 	leaves  []Expr // parameters and inputs
 	names   map[string]bool
-	store   map[string]*tensor.Dense // parameters by name, shared by siblings
-	origin  map[int64]origin         // node → where and as what it was made; those of a backward pass have none
-	drops   map[string]int           // scope → dropouts so far
-	entered map[string]Expr          // scope → the first expression that came into it
-	graded  bool                     // differentiated already
+	store   map[string]*tensor.Dense  // parameters by name, shared by siblings
+	origin  map[int64]origin          // node → where and as what it was made; those of a backward pass have none
+	drops   map[string]int            // scope → dropouts so far
+	entered map[string]Expr           // scope → the first expression that came into it
+	graded  bool                      // differentiated already
+	spans   map[*G.Node]*kernel.Spans // of masks
 }
 
 // runContext is what operations ask about the run they are in.
 type runContext struct {
 	training bool
 	step     uint64
+	serial   uint64 // number of the run, over all programs of the graph
 }
 
 // New returns an empty Graph that computes in the given type. The seed fixes every initial value together with the
@@ -62,7 +64,7 @@ func New(dtype Dtype, seed uint64) *Graph {
 func (g *Graph) clear() {
 	g.g = G.NewGraph()
 	g.names, g.origin, g.drops, g.entered = map[string]bool{}, map[int64]origin{}, map[string]int{}, map[string]Expr{}
-	g.run = &runContext{training: true}
+	g.run, g.spans = &runContext{training: true}, map[*G.Node]*kernel.Spans{}
 }
 
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: one declared under a

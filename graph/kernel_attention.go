@@ -48,9 +48,10 @@ func Attention(qkv, mask Expr, h Heads, dropout float64) (y Expr, ok bool) {
 type attention struct {
 	pool  *kernel.Pool
 	heads kernel.Heads
-	mask  [2]int       // matrices of the mask: for sequences, for heads
-	spans kernel.Spans // of the mask, as the forward pass found it
-	lse   *buffer      // log-sum-exp of every query's scores, in two parts
+	mask  [2]int        // matrices of the mask: for sequences, for heads
+	spans *kernel.Spans // of the mask, as the first forward pass of the run found it
+	run   *runContext
+	lse   *buffer // log-sum-exp of every query's scores, in two parts
 	drop  func() kernel.Dropping
 }
 
@@ -58,7 +59,7 @@ type attention struct {
 func (x Expr) attention(h CrossHeads, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
 	g := x.g
 	a := &attention{
-		pool: g.pool, heads: kernel.Heads(h), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
+		pool: g.pool, heads: kernel.Heads(h), spans: g.spansOf(mask.node), run: g.run, lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
 		drop: g.dropping(dropout, g.dropKey(prefixed(x.scope, "attn_dropout"), dropout)),
 	}
 	var err error
@@ -97,7 +98,8 @@ func (g *Graph) attentionBackward(a *attention, in G.Nodes, out, grad *G.Node) (
 func attentionForward[T kernel.Float](a *attention, scratch *buffer) body[T] {
 	return func(y []T, in [][]T) error {
 		last := len(in) - 1
-		kernel.Attention(a.pool, a.heads, &a.spans, y, projections(a.heads, in[:last]), maskOf(a, in[last]), of[T](a.lse), of[T](scratch), a.drop())
+		a.spans.Run = a.run.serial
+		kernel.Attention(a.pool, a.heads, a.spans, y, projections(a.heads, in[:last]), maskOf(a, in[last]), of[T](a.lse), of[T](scratch), a.drop())
 		return nil
 	}
 }
@@ -109,9 +111,17 @@ func attentionBackward[T kernel.Float](a *attention, second, scratch *buffer) bo
 		if second != nil {
 			to = kernel.Crossed(a.heads, dx, of[T](second))
 		}
-		kernel.AttentionBackward(a.pool, a.heads, &a.spans, to, projections(a.heads, in[:last]), maskOf(a, in[last]), in[last+1], in[last+2], of[T](a.lse), of[T](scratch), a.drop())
+		kernel.AttentionBackward(a.pool, a.heads, a.spans, to, projections(a.heads, in[:last]), maskOf(a, in[last]), in[last+1], in[last+2], of[T](a.lse), of[T](scratch), a.drop())
 		return nil
 	}
+}
+
+// spansOf are shared by all that attend under one mask: it is read once a run.
+func (g *Graph) spansOf(mask *G.Node) *kernel.Spans {
+	if g.spans[mask] == nil {
+		g.spans[mask] = &kernel.Spans{}
+	}
+	return g.spans[mask]
 }
 
 func projections[T kernel.Float](h kernel.Heads, sources [][]T) kernel.Projections[T] {

@@ -198,6 +198,7 @@ func (p *Program) Run() error {
 			}
 		}
 	}
+	p.graph.run.serial++
 	p.memory.bind()
 	if p.direct != nil {
 		return errors.Wrap(p.direct.run(), "run")

@@ -139,7 +139,7 @@ func TestErrorsInRows(t *testing.T) {
 	if err := run(t.Context(), quick(t, "-position", "rope", "-only", "attention=linear,relu", "-contexts", "16"), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "| attention=linear | | position: got rope") || !strings.Contains(out.String(), "| activation=relu | 6,768 |") {
+	if !strings.Contains(out.String(), "| attention=linear | | see below | |") || !strings.Contains(out.String(), "attention=linear. position: got rope") || !strings.Contains(out.String(), "| activation=relu | 6,768 |") {
 		t.Errorf("got\n%s", out.String())
 	}
 	columns := 0

@@ -12,15 +12,17 @@ func (r results) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads; loss in nats per character over the validation split.\n\n", r.Steps, r.Tokens, r.Text, r.Threads)
 	b.WriteString("| variant | parameters | loss | ms/step | MiB | worst gradient error | writes tok/s |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	var notes strings.Builder
 	for _, row := range r.Rows {
 		if row.Error != "" {
-			fmt.Fprintf(&b, "| %s | | %s | | | %s | |\n", row.title(), cell(row.Error), row.Checked)
+			fmt.Fprintf(&b, "| %s | | see below | | | %s | |\n", row.title(), row.Checked)
+			fmt.Fprintf(&notes, "\n%s. %s\n", row.title(), row.Error)
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), thousands(row.Parameters), row.loss(), row.Ms, row.MiB,
 			row.Checked, thousands(int64(math.Round(row.DecodeTokS))))
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, b.String()+notes.String())
 	return err
 }
 

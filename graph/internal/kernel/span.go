@@ -5,6 +5,10 @@ import "math"
 // Spans is what attention knows of its mask beforehand, so that tiles which it hides cost nothing: a causal mask halves
 // the work, and a window makes it linear in the context. It has an entry for every matrix of the mask.
 type Spans struct {
+	// Run is the number of the run for which the mask is read: again in the next one, in which it may have changed, and once
+	// for all layers that share it; 0 is every time.
+	Run, read uint64
+
 	queries []span // for every query the keys that it may see
 	keys    []span // for every block of tileKeys keys the queries that may see any of them
 }
@@ -15,8 +19,12 @@ type span struct {
 	plain    bool
 }
 
-// look reads the mask again: it may have changed.
+// look reads the mask.
 func look[T Float](pool *Pool, h Heads, s *Spans, mask Mask[T]) {
+	if s.Run != 0 && s.Run == s.read {
+		return
+	}
+	s.read = s.Run
 	masks, blocks := mask.Batch*mask.Heads, h.blocks()
 	if len(s.queries) != masks*h.Queries || len(s.keys) != masks*blocks {
 		s.queries, s.keys = make([]span, masks*h.Queries), make([]span, masks*blocks)
