@@ -8,13 +8,10 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -23,38 +20,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-func main() {
-	ctx, stop := interruptible()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	var caught interrupt
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.As(err, &caught):
-		fmt.Fprintln(os.Stderr, "tinyshakespeare:", err)
-		os.Exit(128 + int(caught.signal))
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "tinyshakespeare:", err)
-		os.Exit(1)
-	}
-}
-
-// interrupt is the cause of a context that a signal ended.
-type interrupt struct{ signal syscall.Signal }
-
-func (i interrupt) Error() string { return i.signal.String() }
-
-// interruptible ends its context at the first SIGINT or SIGTERM and the program at the second.
-func interruptible() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		cancel(interrupt{(<-signals).(syscall.Signal)})
-		os.Exit(128 + int((<-signals).(syscall.Signal)))
-	}()
-	return ctx, func() { signal.Stop(signals) }
-}
+func main() { base.Main("tinyshakespeare", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, o, err := parse(args, stderr)

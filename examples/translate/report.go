@@ -56,7 +56,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 			if err := save(); err != nil {
 				return err
 			}
-			return errors.Errorf("interrupted; saved at step %d, go on with -resume", t.Done)
+			return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
 		}
 		if t.Done%r.options.logInterval == 0 {
 			took := time.Since(start)

@@ -19,24 +19,25 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
-		cancel(interrupt{(<-signals).(syscall.Signal)})
-		os.Exit(interrupt{(<-signals).(syscall.Signal)}.status())
+		cancel(Interrupt{(<-signals).(syscall.Signal)})
+		os.Exit(Interrupt{(<-signals).(syscall.Signal)}.status())
 	}()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-	var caught interrupt
+	var caught Interrupt
 	if errors.As(err, &caught) {
 		os.Exit(caught.status())
 	}
 	os.Exit(1)
 }
 
-// interrupt is the cause of a context that a signal ended.
-type interrupt struct{ signal syscall.Signal }
+// Interrupt is the cause of a context that a signal ended.
+type Interrupt struct{ Signal syscall.Signal }
 
-func (i interrupt) Error() string { return i.signal.String() }
+// Error is the signal's name.
+func (i Interrupt) Error() string { return i.Signal.String() }
 
-func (i interrupt) status() int { return 128 + int(i.signal) }
+func (i Interrupt) status() int { return 128 + int(i.Signal) }
