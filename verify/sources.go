@@ -133,10 +133,10 @@ func place(name string) string {
 		parts := []string{"ln_1", "c_attn", ".c_q", ".c_kv", ".c_k", ".c_v", "c_input", "attn.c_proj", "ln_2", "c_fc", "mlp.c_proj"}
 		for i, part := range parts {
 			if strings.Contains(name, part) {
-				return fmt.Sprintf("2 %08d %d %s", block, i, weightFirst(name))
+				return fmt.Sprintf("2 %08d %02d %s", block, i, weightFirst(name))
 			}
 		}
-		return fmt.Sprintf("2 %08d 9", block)
+		return fmt.Sprintf("2 %08d 99", block)
 	}
 	for i, part := range []string{"wte", "wpe", "h", "ln_f", "lm_head"} {
 		if strings.HasPrefix(name, part+".") {
