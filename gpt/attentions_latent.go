@@ -33,6 +33,9 @@ func latents(c *Config) {
 }
 
 func checkMLARope(c Config) error {
+	if c.Position == "rope" {
+		return errors.Errorf("position: got rope, want another with attention %s, which turns a part of queries and keys by itself", c.Attention)
+	}
 	if c.RopeSize%2 != 0 {
 		return errors.Errorf("rope_size: got %d, want an even number, such as %d, for rotary positions, which turn pairs", c.RopeSize, c.RopeSize+1)
 	}

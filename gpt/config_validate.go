@@ -67,7 +67,7 @@ func (c Config) checkHeads() error {
 // checkParts asks the named variants.
 func (c Config) checkParts() error {
 	c = c.Resolved()
-	for _, check := range []func(Config) error{c.position().Check, c.attention().Check} {
+	for _, check := range []func(Config) error{c.position().Check, c.attention().Check, c.block().Check} {
 		if check == nil {
 			continue
 		}

@@ -57,8 +57,9 @@ type Norm struct {
 
 // Block is the arrangement of a block.
 type Block struct {
-	Name string
-	New  func(at nn.Site, attention nn.Attention) nn.Layer
+	Name  string
+	Check func(c Config) error
+	New   func(at nn.Site, attention nn.Attention) nn.Layer
 	// Final: a stack of them ends with a norm of its own.
 	Final bool
 	// Plain: there is neither attention nor norm nor MLP inside, and Linears are all matrices.
