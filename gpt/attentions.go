@@ -5,22 +5,22 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Attentions lists the library's, the usual one first. All of them are causal, but linformer, which is refused for that:
-// encoders have it.
+// Attentions lists the library's, the usual one first. All of them are causal, but linformer, which is refused for
+// that: it is for encoders.
 func Attentions() []Attention {
 	return []Attention{
 		{Name: "causal", New: causal, Linears: packed},
-		{Name: "window", Fields: []string{"window"}, Check: checkWindow, New: windowed, Linears: packed},
-		{Name: "alternating", Fields: []string{"window"}, Check: checkWindow, New: alternating, Linears: packed},
-		{Name: "bigbird", Fields: []string{"window", "global_tokens", "random_keys"}, Check: checkSparse, New: bigbird, Linears: packed},
-		{Name: "dilated", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: dilated, Linears: packed},
-		{Name: "longformer", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: longformer, Linears: packedTwice},
-		{Name: "linear", Check: unturned, New: linear, Linears: packed},
-		{Name: "taylor", Check: unbiased, New: taylor, Linears: packed},
+		{Name: "window", Fields: []string{"window"}, Check: checkWindow, New: windowed, Linears: packed, Masks: two},
+		{Name: "alternating", Fields: []string{"window"}, Check: checkWindow, New: alternating, Linears: packed, Masks: two},
+		{Name: "bigbird", Fields: []string{"window", "global_tokens", "random_keys"}, Check: checkSparse, New: bigbird, Linears: packed, Masks: two},
+		{Name: "dilated", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: dilated, Linears: packed, Masks: pairs(2)},
+		{Name: "longformer", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: longformer, Linears: packedTwice, Mixing: twice, Masks: pairs(3)},
+		{Name: "linear", Check: unturned, New: linear, Linears: packed, Mixing: states},
+		{Name: "taylor", Check: unbiased, New: taylor, Linears: packed, Mixing: states},
 		{Name: "linformer", Check: notCausal, New: linformer, Linears: packed},
 		{Name: "mla", Fields: []string{"latent_size"}, Usual: latents, Check: unturned, New: mla, Linears: mlaLinears},
-		{Name: "mla_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaRope, Linears: mlaRopeLinears},
-		{Name: "mla_latent_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaLatentRope, Linears: mlaLatentRopeLinears},
+		{Name: "mla_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaRope, Linears: mlaRopeLinears, Mixing: turned},
+		{Name: "mla_latent_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaLatentRope, Linears: mlaLatentRopeLinears, Mixing: turned},
 	}
 }
 
@@ -65,3 +65,6 @@ func unbiased(c Config) error {
 	}
 	return nil
 }
+
+// states is what the running sums of a linear attention cost: a product dρ × dh added to them, and one with them.
+func states(c Config) float64 { return 2 * float64(c.NHead) * float64(c.QKSize) * float64(c.VSize) }

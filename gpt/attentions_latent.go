@@ -77,3 +77,8 @@ func latentSizes(c Config) sizesOfLatents {
 	heads := float64(c.NHead)
 	return sizesOfLatents{float64(c.NEmbd), heads * float64(c.QKSize), heads * float64(c.VSize), float64(c.LatentSize)}
 }
+
+// turned is what attention costs with wider queries and keys.
+func turned(c Config) float64 {
+	return float64(c.BlockSize) * float64(c.NHead) * float64(c.QKSize+c.RopeSize+c.VSize)
+}

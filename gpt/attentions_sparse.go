@@ -27,8 +27,10 @@ func alternating(root nn.Site, c Config) nn.Attention {
 	}
 }
 
+// bigbird draws its random keys the same way for every model of the same sizes: they belong to the network, and the seed
+// of a run does not.
 func bigbird(root nn.Site, c Config) nn.Attention {
-	return masked(root, nn.BigBird{Width: bothSides(c), Global: first(c.GlobalTokens), Random: c.RandomKeys, Seed: c.Seed})
+	return masked(root, nn.BigBird{Width: bothSides(c), Global: first(c.GlobalTokens), Random: c.RandomKeys, Seed: 1})
 }
 
 func dilated(root nn.Site, c Config) nn.Attention {
@@ -86,4 +88,26 @@ func checkSparse(c Config) error {
 		}
 	}
 	return checkWindow(c)
+}
+
+// twice is attention to two keys of every token.
+func twice(c Config) float64 {
+	return 2 * float64(c.BlockSize) * float64(c.NHead) * float64(c.QKSize+c.VSize)
+}
+
+// two is the causal mask of every model and one beside it.
+func two(c Config) float64 { return 2 * oneMask(c) }
+
+// oneMask is (T, T), for every head where biases differ.
+func oneMask(c Config) float64 {
+	n := float64(c.BlockSize) * float64(c.BlockSize)
+	if c.Position == "alibi" {
+		n *= float64(c.NHead)
+	}
+	return n
+}
+
+// pairs are so many masks (T, T) for every head.
+func pairs(masks float64) func(c Config) float64 {
+	return func(c Config) float64 { return masks * float64(c.NHead) * float64(c.BlockSize) * float64(c.BlockSize) }
 }

@@ -55,8 +55,8 @@ func (c *Config) partFields() []field {
 func (c *Config) attentionFields() []field {
 	return []field{
 		{"window", &c.Window, size(0), fixed, "tokens that a query sees in attention in a window, itself included"},
-		{"dilation", &c.Dilation, size(0), fixed, "longformer: distance of the keys that the last head sees; 0 is 1, none left out"},
-		{"global_tokens", &c.GlobalTokens, size(0), fixed, "bigbird, longformer: first tokens that everybody sees"},
+		{"dilation", &c.Dilation, size(0), fixed, "dilated, longformer: distance of the keys that the last head sees; 0 is 1, none left out"},
+		{"global_tokens", &c.GlobalTokens, size(0), fixed, "bigbird, dilated, longformer: first tokens that everybody sees"},
 		{"random_keys", &c.RandomKeys, size(0), fixed, "bigbird: random keys of a query"},
 		{"latent_size", &c.LatentSize, size(0), fixed, "mla: size of the latent that keys and values are made of; 0 is n_embd/4"},
 		{"q_latent_size", &c.QLatentSize, size(0), fixed, "mla_rope: size of the latent that queries are made of; 0 is n_embd/2"},
@@ -109,7 +109,7 @@ func (c *Config) trainingFields() []field {
 		{"out_dir", &c.OutDir, anything(), free, "directory of the run's files"},
 		{"threads", &c.Threads, upTo(4096), free, "threads of the kernels; 0 is one per processor"},
 		{"kernels", &c.Kernels, anything(), fixed, "use kernels; false builds the spelled stock operations"},
-		{"recompute", &c.Recompute, anything(), fixed, "compute a block's activations again in the backward pass: less memory, more time, the same bits"},
+		{"recompute", &c.Recompute, anything(), free, "compute a block's activations again in the backward pass: less memory, more time, the same bits"},
 	}
 }
 

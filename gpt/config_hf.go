@@ -53,7 +53,7 @@ func (h *huggingFace) fields() []field {
 // extensions are the fields that GPT-2 has no key for. They are written under
 // our names, and only where they differ from what a GPT-2 is.
 func (c *Config) extensions() []field {
-	theirs := []string{"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "activation", "eps", "head"}
+	theirs := []string{"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps"}
 	return slices.DeleteFunc(c.networkFields(), func(f field) bool { return slices.Contains(theirs, f.name) })
 }
 
@@ -84,10 +84,14 @@ func (c Config) HuggingFace() ([]byte, error) {
 	if theirs := c.activation().HF; len(theirs) > 0 {
 		h.activation = theirs[0]
 	}
+	said := map[string]bool{ // what the keys of a GPT-2 can say
+		"activation": theirs(c.activations(), h.activation) == c.Activation,
+		"head":       c.Head == headOf(h.tied),
+	}
 	usual := plain.extensions()
 	var differ []field
 	for i, f := range c.extensions() {
-		if f.String() != usual[i].String() {
+		if f.String() != usual[i].String() && !said[f.name] || f.name == "head" && !said["head"] {
 			differ = append(differ, f)
 		}
 	}
@@ -105,6 +109,22 @@ func (c Config) HuggingFace() ([]byte, error) {
 	}
 	b.WriteByte('\n')
 	return b.Bytes(), nil
+}
+
+// theirs is our name of the activation that Hugging Face calls so, "" if there is none.
+func theirs(list []Activation, name string) string {
+	i := slices.IndexFunc(list, func(a Activation) bool { return slices.Contains(a.HF, name) })
+	if i < 0 {
+		return ""
+	}
+	return list[i].Name
+}
+
+func headOf(tied bool) string {
+	if tied {
+		return "tied"
+	}
+	return "linear"
 }
 
 // FromHuggingFace reads a config.json in Hugging Face's names, as written by
@@ -146,15 +166,8 @@ func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
 func (h *huggingFace) network() (Config, error) {
 	c := h.config
 	c.NInner, c.Dropout = h.inner, h.residual
-	for _, a := range c.activations() {
-		if slices.Contains(a.HF, h.activation) {
-			c.Activation = a.Name
-		}
-	}
-	c.Head = "linear"
-	if h.tied {
-		c.Head = "tied"
-	}
+	c.Activation = usual(c.Activation, theirs(c.activations(), h.activation))
+	c.Head = usual(c.Head, headOf(h.tied))
 	switch {
 	case h.modelType != "gpt2" && h.modelType != "pedestrian":
 		return Config{}, errors.Errorf("model_type: got %s, want gpt2", clip(h.modelType))

@@ -182,7 +182,7 @@ func TestConfigResolved(t *testing.T) {
 
 // Exactly these fields may differ on resume.
 func TestConfigResumeDiff(t *testing.T) {
-	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true}
+	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true}
 	plain, odd := Shakespeare(), unusual()
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {

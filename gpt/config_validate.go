@@ -42,7 +42,7 @@ func (c Config) ValidateModel() error {
 		return err
 	}
 	base, adapters := c.count()
-	return c.checkParameters(float32Size * (base + adapters))
+	return c.checkParameters(float32Size * (base + adapters + c.masks()))
 }
 
 func checkFields(fields []field) error {
@@ -125,7 +125,7 @@ func (c Config) checkSchedule() error {
 // ResumeDiff returns an error that names every field in which c differs from
 // the saved configuration of the run to resume, other than those that do not
 // change what a step computes: max_iters, eval_interval, eval_iters,
-// log_interval, out_dir and threads. A zero and the usual value it stands for
+// log_interval, out_dir, threads and recompute. A zero and the usual value it stands for
 // are equal.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()

@@ -18,12 +18,20 @@ func FineTune(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
-	saved, err := configOf(cp)
+	saved, err := configOf(cp, c.Parts)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.sameNetwork(saved); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	if saved.LoraR > 0 {
+		return nil, errors.Errorf("checkpoint %s: lora_r: got %d as saved, want 0: merge its adapters first", cp.Path, saved.LoraR)
+	}
+	if own, err := tokenizerOf(cp); err != nil {
+		return nil, err
+	} else if own != nil && !sameVocabulary(own, tok) {
+		return nil, errors.Errorf("checkpoint %s: its vocabulary of %d tokens is not the given one of %d", cp.Path, own.Size(), tok.Size())
 	}
 	t, err := NewTrainer(c, corpus, tok)
 	if err != nil {
@@ -86,22 +94,26 @@ func (m *Model) Merge() {
 // Plain is a model of the same weights without adapters, for batches of so many sequences: after Merge, what the model
 // was with them. The weights are shared.
 func (m *Model) Plain(batch int) (*Model, error) {
-	c := m.Config
-	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
-	return New(m.Graph.Sibling(), c, batch)
+	return New(m.Graph.Sibling(), m.Config.withoutAdapters(), batch)
 }
 
-// Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.
+func (c Config) withoutAdapters() Config {
+	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale = 0, 0, nil, ""
+	return c
+}
+
+// Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files. tok
+// may be nil.
 func (m *Model) Files(tok *text.Tokenizer) ([]checkpoint.File, error) {
 	hf, err := m.Config.HuggingFace()
 	if err != nil {
 		return nil, err
 	}
-	return []checkpoint.File{
-		{Name: weightsFile, Write: m.WriteWeights},
-		{Name: configFile, Write: raw(hf)},
-		{Name: tokenizerFile, Write: indented(tok)},
-	}, nil
+	list := []checkpoint.File{{Name: weightsFile, Write: m.WriteWeights}, {Name: configFile, Write: raw(hf)}}
+	if tok != nil {
+		list = append(list, checkpoint.File{Name: tokenizerFile, Write: indented(tok)})
+	}
+	return list, nil
 }
 
 func isAdapter(p graph.Expr) bool { return strings.Contains(p.Name(), ".lora_") }

@@ -98,15 +98,18 @@ func newStack(at nn.Site, c Config) stack {
 	net := stack{wte: nn.NewEmbedding(at.Sub("wte"), c.VocabSize, c.NEmbd), cached: true}
 	net.place = c.position().New(&at, c)
 	net.drop = nn.NewDropout(at.At("drop"))
-	at.Mask = nn.NewBiasedMask(at.Scope, at.Dims, nn.Causal{}, at.Scores)
-	attention := c.attention().New(at, c)
+	block := c.block()
+	var attention nn.Attention
+	if !block.Plain {
+		at.Mask = nn.NewBiasedMask(at.Scope, at.Dims, nn.Causal{}, at.Scores)
+		attention = c.attention().New(at, c)
+	}
 	watched := func(at nn.Site) nn.Layer {
 		l := attention(at)
 		_, ok := l.(nn.Cached)
 		net.cached = net.cached && ok
 		return l
 	}
-	block := c.block()
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i

@@ -46,6 +46,8 @@ type Attention struct {
 	New     func(root nn.Site, c Config) nn.Attention
 	Linears func(c Config) []Linear      // its matrices, with names that begin with "attn."
 	Others  func(c Config) (sum float64) // parameters that are no Linear; nil is none
+	Mixing  func(c Config) float64       // products of numbers in which a token meets others, in a block; nil is T·H(dρ+dh)
+	Masks   func(c Config) float64       // numbers in the masks of a model; nil is T², H·T² with biases
 }
 
 // Norm is a kind of normalisation.

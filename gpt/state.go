@@ -245,18 +245,24 @@ func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Mode
 	if err != nil {
 		return nil, nil, err
 	}
-	var tok *text.Tokenizer
-	if _, missing := cp.File(tokenizerFile); missing == nil {
-		tok = new(text.Tokenizer)
-		if err := readJSON(cp, tokenizerFile, tok); err != nil {
-			return nil, nil, err
-		}
+	tok, err := tokenizerOf(cp)
+	if err != nil {
+		return nil, nil, err
 	}
 	m, err := New(g, c, 1)
 	if err != nil {
 		return nil, nil, err
 	}
 	return m, tok, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
+}
+
+// tokenizerOf is nil where the checkpoint has none.
+func tokenizerOf(cp *checkpoint.Checkpoint) (*text.Tokenizer, error) {
+	if _, missing := cp.File(tokenizerFile); missing != nil {
+		return nil, nil
+	}
+	tok := new(text.Tokenizer)
+	return tok, readJSON(cp, tokenizerFile, tok)
 }
 
 // configOf is the configuration of a checkpoint of a run, or of a model alone.

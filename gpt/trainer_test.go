@@ -118,14 +118,21 @@ func TestFLOPsPerToken(t *testing.T) {
 	tied.Head = "tied"
 	sizes := shakespeare
 	sizes.QKSize, sizes.VSize = 16, 48 // as many multiplications in both products as with 32 and 32
+	part := func(change func(*Config)) Config { c := shakespeare; change(&c); return c }
+	const blocks = 804_096 - 64*128 // and the tied table
 	for name, tc := range map[string]struct {
 		c    Config
 		want float64
 	}{
-		"shakespeare":          {shakespeare, 6*(804_096-64*128) + 12*4*4*32*64},
-		"gpt2, tied":           {tied, 6*(124_439_808-1024*768) + 12*12*12*64*1024},
-		"gpt2":                 {GPT2(), 6*(163_087_441-1024*768-50257*768) + 12*12*12*64*1024},
-		"heads of other sizes": {sizes, 6*(804_096-64*128-4*128*4*16+4*16*4*128) + 6*4*64*4*64},
+		"linear":                     {part(func(c *Config) { c.Attention = "linear" }), 6*blocks + 6*4*2*4*32*32},
+		"longformer":                 {part(func(c *Config) { c.Attention = "longformer" }), 6*(blocks+4*128*384) + 2*12*4*4*32*64},
+		"mla_rope, 16 that turn":     {part(func(c *Config) { c.Attention, c.Position = "mla_rope", "none" }), 6*738_560 + 6*4*64*4*(32+16+32)},
+		"elman":                      {part(func(c *Config) { c.Block, c.Position = "elman", "none" }), 6 * 139_392},
+		"adapters of rank 2 on c_fc": {part(func(c *Config) { c.LoraR, c.LoraTargets = 2, []string{"c_fc"} }), 4*blocks + 6*4*2*(128+512) + 12*4*4*32*64},
+		"shakespeare":                {shakespeare, 6*(804_096-64*128) + 12*4*4*32*64},
+		"gpt2, tied":                 {tied, 6*(124_439_808-1024*768) + 12*12*12*64*1024},
+		"gpt2":                       {GPT2(), 6*(163_087_441-1024*768-50257*768) + 12*12*12*64*1024},
+		"heads of other sizes":       {sizes, 6*(804_096-64*128-4*128*4*16+4*16*4*128) + 6*4*64*4*64},
 	} {
 		if got := FLOPsPerToken(tc.c); got != tc.want {
 			t.Errorf("%s: %.0f, want %.0f", name, got, tc.want)

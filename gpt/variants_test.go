@@ -1,0 +1,132 @@
+package gpt
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Every kind of model trains, saves, resumes bit for bit, computes the same with activations computed again, says what it
+// is in Hugging Face's keys, and can be tuned and merged.
+func TestEveryPartLives(t *testing.T) {
+	c := tiny()
+	c.QKSize, c.Bias, c.Dropout = 4, true, 0.1
+	for i, c := range everyPart(c) {
+		c.Seed = uint64(i)
+		t.Run(fmt.Sprintf("%s %s %s %s", c.Position, c.Attention, c.Norm, c.Block), func(t *testing.T) {
+			whole := newTrainer(t, c)
+			steps(t, whole, 2)
+			cp := saved(t, 2, files(t, whole))
+
+			again := c
+			again.Recompute = true
+			second, err := Resume(again, whole.Corpus, whole.Tokenizer, cp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(steps(t, whole, 2), steps(t, second, 2)); diff != "" {
+				t.Errorf("resumed, computing again (-uninterrupted +resumed):\n%s", diff)
+			}
+			if fingerprint(t, whole) != fingerprint(t, second) {
+				t.Error("resumed, computing again: other weights")
+			}
+
+			c.VocabSize = whole.Config().VocabSize
+			hf, err := c.HuggingFace()
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := FromHuggingFace(hf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(networkOf(c), networkOf(read)); diff != "" {
+				t.Errorf("Hugging Face's keys: -want +got:\n%s", diff)
+			}
+			tuneAndMerge(t, c, whole)
+		})
+	}
+}
+
+// networkOf is the network's part of c, resolved.
+func networkOf(c Config) map[string]string {
+	c = c.Resolved()
+	fields := map[string]string{}
+	for _, f := range c.networkFields() {
+		fields[f.name] = f.String()
+	}
+	return fields
+}
+
+// tuneAndMerge starts at the base's loss, whatever the seed, and what is merged and saved computes what was tuned.
+func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
+	t.Helper()
+	loss := func(trainer *Trainer) float64 {
+		l, err := trainer.EvaluateAll(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	c.LoraR, c.Seed, c.Dropout = 2, c.Seed+100, 0
+	tuned, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, base.Done, files(t, base)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := loss(tuned), loss(base); got != want {
+		t.Errorf("fine-tuning starts at %v, the base is at %v", got, want)
+	}
+	steps(t, tuned, 2)
+	after := loss(tuned)
+	tuned.Model.Merge()
+	plain, err := tuned.Model.Plain(c.BatchSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := plain.Files(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, tok, err := LoadModel(graph.New(graph.Float32, 9), saved(t, 1, list))
+	if err != nil || tok != nil {
+		t.Fatal(err, tok)
+	}
+	sameWeights(t, loaded, plain)
+	merged, err := FineTune(c.withoutAdapters(), base.Corpus, base.Tokenizer, saved(t, 1, list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := loss(merged) - after; !(d < 1e-5 && d > -1e-5) {
+		t.Errorf("merged: the loss is %v off", d)
+	}
+}
+
+// An activation and a head of one's own are known by their names in Hugging Face's keys.
+func TestOwnPartsInHuggingFace(t *testing.T) {
+	c := ours()
+	hf, err := c.HuggingFace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := FromHuggingFace(hf, c.Parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(networkOf(c), networkOf(read)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := FromHuggingFace(hf); err == nil {
+		t.Error("without the parts: got no error")
+	}
+}
+
+// Adapters of a checkpoint are to be merged first, and its vocabulary is the one to use.
+func TestFineTuneOnAdapters(t *testing.T) {
+	_, tuned := fineTuned(t)
+	c := tiny()
+	c.LoraR = 2
+	_, err := FineTune(c, tuned.Corpus, tuned.Tokenizer, saved(t, 0, files(t, tuned)))
+	mustContain(t, err, "lora_r: got 2 as saved, want 0: merge its adapters first")
+}
