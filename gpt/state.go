@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"math"
-	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
@@ -37,36 +34,6 @@ type state struct {
 }
 
 const stateFormat = 1
-
-// Build says which program wrote a checkpoint. Equal bits are promised for equal builds.
-type Build struct {
-	Version string `json:"version"`
-	Go      string `json:"go"`
-	Arch    string `json:"arch"`    // such as amd64
-	GoAMD64 string `json:"goamd64"` // the level of instructions that the compiler may use; empty elsewhere
-	Tags    string `json:"tags"`
-}
-
-// ThisBuild describes the running program.
-func ThisBuild() Build {
-	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "GOAMD64":
-			b.GoAMD64 = s.Value
-		case "-tags":
-			b.Tags = s.Value
-		}
-	}
-	return b
-}
 
 // Files is the whole state of the run, for checkpoint.Dir.Save. Weights and moments that are not finite are refused when
 // written.
@@ -217,14 +184,6 @@ func (t *Trainer) restore(s state, cp *checkpoint.Checkpoint) error {
 	return nil
 }
 
-func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
-	data, err := cp.File(weightsFile)
-	if err != nil {
-		return err
-	}
-	return m.ReadWeights(data)
-}
-
 func (t *Trainer) readMoments(data []byte) error {
 	list, _, err := safetensors.Read(data)
 	if err != nil {
@@ -235,57 +194,4 @@ func (t *Trainer) readMoments(data []byte) error {
 		found[f.Name] = graph.Tensor{Shape: f.Shape, F32: f.F32, F64: f.F64}
 	}
 	return errors.Wrap(restore(t.moments(), found), optimizerFile)
-}
-
-// LoadModel builds the model of a checkpoint, for sampling: with its tokenizer, on an empty Graph, for batches of one. The
-// checkpoint may also be a model alone, such as a published GPT-2, with config.json and model.safetensors; where there is
-// no tokenizer.json, the tokenizer is nil. Parts are those of the program that saved it, if it had any of its own.
-func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Model, *text.Tokenizer, error) {
-	c, err := configOf(cp, parts...)
-	if err != nil {
-		return nil, nil, err
-	}
-	tok, err := tokenizerOf(cp)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := New(g, c, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, tok, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
-}
-
-// tokenizerOf is nil where the checkpoint has none.
-func tokenizerOf(cp *checkpoint.Checkpoint) (*text.Tokenizer, error) {
-	if _, missing := cp.File(tokenizerFile); missing != nil {
-		return nil, nil
-	}
-	tok := new(text.Tokenizer)
-	return tok, readJSON(cp, tokenizerFile, tok)
-}
-
-// configOf is the configuration of a checkpoint of a run, or of a model alone.
-func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
-	if _, missing := cp.File(stateFile); missing == nil {
-		s, _, err := readState(cp)
-		c = s.Config
-		if err != nil {
-			return c, err
-		}
-		for _, p := range parts {
-			c.Parts = p
-		}
-		return c, nil
-	}
-	hf, err := cp.File(configFile)
-	if err != nil {
-		return c, err
-	}
-	return FromHuggingFace(hf, parts...)
-}
-
-// String is one line such as "go1.26.8 amd64 v1".
-func (b Build) String() string {
-	return strings.Join(strings.Fields(strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags}, " ")), " ")
 }

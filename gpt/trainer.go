@@ -1,9 +1,7 @@
 package gpt
 
 import (
-	"context"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -144,117 +142,4 @@ func (t *Trainer) blame(loss float64) error {
 		}
 	}
 	return errors.Wrapf(graph.ErrNotFinite, "the loss is %v, all weights are finite", loss)
-}
-
-// LearningRate is nanoGPT's schedule at iteration it, counted from 0: a linear warm-up, then half a cosine down to MinLR
-// at LRDecayIters, then MinLR; without DecayLR it is constant.
-func LearningRate(c Config, it int) float64 {
-	switch {
-	case !c.DecayLR:
-		return c.LearningRate
-	case it < c.WarmupIters:
-		return c.LearningRate * float64(it+1) / float64(c.WarmupIters+1)
-	case it > c.LRDecayIters:
-		return c.MinLR
-	}
-	ratio := float64(it-c.WarmupIters) / float64(c.LRDecayIters-c.WarmupIters)
-	return c.MinLR + (c.LearningRate-c.MinLR)*(1+math.Cos(math.Pi*ratio))/2
-}
-
-// FLOPsPerToken is what a token costs in the matrix products of the forward and the backward pass: 6 for every weight
-// that multiplies it, 4 for a frozen one, and 6·T·H·(dρ+dh) a block for softmax attention, counted without regard to the
-// mask; other attentions bring a count of their own.
-func FLOPsPerToken(c Config) float64 {
-	c = c.Resolved()
-	base, adapters := c.count()
-	weights := base - tally(c.position().Count, c) // positions are added, not multiplied
-	if c.head().Linear != nil {
-		weights -= float64(c.VocabSize) * float64(c.NEmbd) // and so is a table of tokens that is not the head
-	}
-	each := 6.0
-	if c.LoraR > 0 {
-		each = 4
-	}
-	return each*weights + 6*adapters + 6*float64(c.NLayer)*c.mixing()
-}
-
-// mixing is the products of numbers in which a token meets others, in one block; c is resolved.
-func (c Config) mixing() float64 {
-	switch a := c.attention(); {
-	case c.block().Plain:
-		return 0
-	case a.Mixing != nil:
-		return a.Mixing(c)
-	}
-	return float64(c.BlockSize) * float64(c.NHead) * float64(c.QKSize+c.VSize)
-}
-
-// Evaluation is the loss in nats per token on the two splits.
-type Evaluation struct{ Train, Val float64 }
-
-// BitsPerChar is the val loss in bits; of a character tokenizer, bits per character.
-func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
-
-// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on the
-// seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
-func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
-	h := fnv.New64a()
-	h.Write([]byte("evaluate"))
-	rng := rand.New(rand.NewPCG(t.config.Seed^h.Sum64(), uint64(t.Done)))
-	for _, part := range []struct {
-		split text.Split
-		loss  *float64
-	}{{t.Corpus.Train, &e.Train}, {t.Corpus.Val, &e.Val}} {
-		for range t.config.EvalIters {
-			if err := part.split.Sample(rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize); err != nil {
-				return e, err
-			}
-			loss, err := t.evaluate(ctx)
-			if err != nil {
-				return e, err
-			}
-			*part.loss += loss / float64(t.config.EvalIters)
-		}
-	}
-	t.Best = min(t.Best, e.Val)
-	return e, nil
-}
-
-// EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called with
-// the blocks done so far.
-func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
-	blocks, err := t.Corpus.Val.Blocks(t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)
-	if err != nil {
-		return 0, err
-	}
-	total := (len(t.Corpus.Val) - 1) / t.config.BlockSize
-	var sum float64
-	done := 0
-	for rows := range blocks {
-		loss, err := t.evaluate(ctx)
-		if err != nil {
-			return 0, err
-		}
-		sum += loss * float64(rows)
-		done += rows
-		if progress != nil {
-			progress(done, total)
-		}
-	}
-	return sum / float64(done), nil
-}
-
-func (t *Trainer) evaluate(ctx context.Context) (float64, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	t.Model.Graph.SetTraining(false)
-	if err := t.forward.Run(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	loss := t.forward.Loss()
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, errors.Wrap(t.blame(loss), "evaluate")
-	}
-	return loss, nil
 }
