@@ -53,8 +53,8 @@ func (o *AdamW) Accumulate(p *Program) error { return o.gradients.accumulate(p) 
 
 // Update does one step at the learning rate lr with the gradients of p's last run, and those accumulated before: the
 // last micro-batch need not be accumulated, so a step of one micro-batch copies nothing. It returns the norm of the mean
-// gradient over all parameters before clipping. If that is not finite, nothing is changed, and the error, ErrNotFinite,
-// names the first tensor that is to blame.
+// gradient over all parameters before clipping. If that is not finite, parameters and moments stay as they
+// are, what was accumulated is forgotten, and the error, ErrNotFinite, names the first tensor that is to blame.
 func (o *AdamW) Update(p *Program, lr float64) (norm float64, err error) {
 	grads, scale, norm, err := o.gradients.mean(p, o.Clip)
 	if err != nil {

@@ -4,19 +4,32 @@ import (
 	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
 
 // Dropout is inverted dropout: entry i is 0 with probability p, else divided by 1 − p (errata D4), while training; the
 // identity in evaluation. The mask is a function of the Graph's seed, x's scope and the number of dropouts there before,
 // the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the spelled
-// and the fused model drop the same.
+// and the fused model drop the same. It is an error unless 0 ≤ p < 1.
 // The stock Dropout divides its gradient by p instead of 1 − p, is seeded by the clock and merges with its twins.
 func (x Expr) Dropout(p float64) Expr {
 	if p == 0 || x.g == nil {
 		return x
 	}
-	return x.apply(fmt.Sprintf("dropout(%g)", p), func() (*G.Node, error) { return x.g.dropout(x.node, p, x.g.dropKey(x.scope, p)) })
+	return x.apply(fmt.Sprintf("dropout(%g)", p), func() (*G.Node, error) {
+		if err := checkDropout(p); err != nil {
+			return nil, err
+		}
+		return x.g.dropout(x.node, p, x.g.dropKey(x.scope, p))
+	})
+}
+
+func checkDropout(p float64) error {
+	if !(p >= 0 && p < 1) {
+		return errors.Errorf("entries dropped with probability %g, not in 0 ≤ p < 1", p)
+	}
+	return nil
 }
 
 // DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step that SetStep gave:

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -35,6 +36,17 @@ func TestErrorMessages(t *testing.T) {
 		}},
 		{"h.3: layernorm x (16, 32), h.3.w (33): 33 gains for 32 features", func(s Scope, x Expr) Expr {
 			y, _ := LayerNorm(x.In(s), s.Param("w", Const(1), 33), Expr{}, 1e-5)
+			return y
+		}},
+		{"h.3: layernorm x (16, 32), h.3.b (32): shifts without gains", func(s Scope, x Expr) Expr {
+			y, _ := LayerNorm(x.In(s), Expr{}, s.Param("b", Const(0), 32), 1e-5)
+			return y
+		}},
+		{"h.3: dropout(-0.1) x (16, 32): entries dropped with probability -0.1, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(-0.1) }},
+		{"h.3: dropout(1) x (16, 32): entries dropped with probability 1, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(1) }},
+		{"h.3: dropout(NaN) x (16, 32): entries dropped with probability NaN, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(math.NaN()) }},
+		{"h.3: attention x (16, 32), h.3.mask (8, 8): entries dropped with probability 1.5, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr {
+			y, _ := Attention(x.In(s), s.Value("mask", Const(0), 8, 8), Heads{Batch: 2, Context: 8, Heads: 2, QK: 4, V: 8}, 1.5)
 			return y
 		}},
 		{"h.3: reshape to (5, 5) x (16, 32): 512 entries cannot become 25", func(s Scope, x Expr) Expr { return x.In(s).Reshape(5, 5) }},

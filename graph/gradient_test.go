@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -76,13 +77,13 @@ func TestGradients(t *testing.T) {
 	type build func(s Scope) (y Expr, wrt []Expr)
 	on := func(f func(x Expr) Expr, shape ...int) build { // entries in [0.5, 2): every function is smooth there
 		return func(s Scope) (Expr, []Expr) {
-			x := s.Param("x", Uniform(0.5, 2), shape...)
+			x := s.Param("x", uniform(0.5, 2), shape...)
 			return f(x), []Expr{x}
 		}
 	}
 	with := func(f func(x, y Expr) Expr, a, b []int) build {
 		return func(s Scope) (Expr, []Expr) {
-			x, y := s.Param("x", Normal(1), a...), s.Param("y", Uniform(0.5, 2), b...)
+			x, y := s.Param("x", Normal(1), a...), s.Param("y", uniform(0.5, 2), b...)
 			return f(x, y), []Expr{x, y}
 		}
 	}
@@ -124,4 +125,9 @@ func TestGradients(t *testing.T) {
 			})
 		}
 	}
+}
+
+// uniform draws from [low, high).
+func uniform(low, high float64) Init {
+	return func(_ int, rng *rand.Rand) float64 { return low + (high-low)*rng.Float64() }
 }

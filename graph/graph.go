@@ -82,8 +82,8 @@ func (g *Graph) Salted() *Graph {
 	return s
 }
 
-// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none. The results do not
-// depend on it, bit for bit.
+// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none. The
+// results do not depend on it, bit for bit.
 func (g *Graph) SetThreads(n int) { g.pool = kernel.NewPool(n) }
 
 // Threads is the number of threads that kernels use.
@@ -172,11 +172,6 @@ func Const(x float64) Init { return func(int, *rand.Rand) float64 { return x } }
 // Normal draws from N(0, std²).
 func Normal(std float64) Init {
 	return func(_ int, rng *rand.Rand) float64 { return std * rng.NormFloat64() }
-}
-
-// Uniform draws from [low, high).
-func Uniform(low, high float64) Init {
-	return func(_ int, rng *rand.Rand) float64 { return low + (high-low)*rng.Float64() }
 }
 
 // Param declares a trainable tensor under the scope's name. A vector of d entries is held as (1, d), and its Tensor has

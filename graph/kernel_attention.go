@@ -57,6 +57,9 @@ type attention struct {
 
 // attention is the node, of one source, packed, or of two, the queries and what they look at.
 func (x Expr) attention(h CrossHeads, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
+	if err := checkDropout(dropout); err != nil {
+		return nil, err
+	}
 	g := x.g
 	a := &attention{
 		pool: g.pool, heads: kernel.Heads(h), spans: g.spansOf(mask.node), run: g.run, lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},

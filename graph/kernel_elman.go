@@ -75,8 +75,8 @@ func NewElmanState(batch, width int) *ElmanState { return &ElmanState{batch: bat
 
 // ElmanStep is Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), going on from the state and leaving
 // it behind the last of them. at is one integer, the number of tokens before them: at 0 the state is forgotten, any other
-// number has to be that of the tokens seen, or the run fails. It has no derivative and no spelled form: it equals rows
-// at … at+n−1 of Elman.
+// number has to be that of the tokens seen, or the run fails with ErrOrder. It has no derivative and no
+// spelled form: it equals rows at … at+n−1 of Elman.
 func ElmanStep(a, w, at Expr, state *ElmanState) Expr {
 	return a.apply("elman step", func() (*G.Node, error) {
 		g := a.g
@@ -110,7 +110,7 @@ func elmanStep[T kernel.Float](p *kernel.Pool, at []int, s *ElmanState, last *[]
 			s.tokens = 0
 		}
 		if at[0] != s.tokens {
-			return errors.Errorf("token %d is next, the state is that of %d tokens", at[0], s.tokens)
+			return errors.Wrapf(ErrOrder, "token %d, the next one is token %d", at[0], s.tokens)
 		}
 		kernel.Elman(p, h, in[0], in[1], *last, s.batch, d)
 		for b := range s.batch {

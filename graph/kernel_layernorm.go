@@ -9,7 +9,7 @@ import (
 )
 
 // LayerNorm is the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with w (1, d) and b (1, d), each
-// empty for none; b needs w.
+// empty for none; b without w is an error.
 func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
 	return layerNorm("layernorm", x, w, b, eps, false)
 }
@@ -30,6 +30,9 @@ func layerNorm(name string, x, w, b Expr, eps float64, sigma bool) (y Expr, ok b
 		}
 	}
 	return x.apply(name, func() (*G.Node, error) {
+		if b.g != nil && w.g == nil {
+			return nil, errors.New("shifts without gains")
+		}
 		n, d := x.node.Shape()[0], x.node.Shape()[1]
 		children := G.Nodes{x.node}
 		for i, e := range with {

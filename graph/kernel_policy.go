@@ -10,7 +10,8 @@ import (
 
 // Reinforce is the kernel of −Σ w·A·ln π(action)/Σ w, a scalar: π the softmax of a row of logits (n, v), actions n ids,
 // and the advantage A = returns − baseline, all three and the weights w (n, 1). An empty baseline is 0. It is
-// differentiated by the logits alone.
+// differentiated by the logits alone. Running fails on an action outside 0 … v−1, also where its weight is 0, and whether
+// ok or not.
 func Reinforce(logits, actions, returns, baseline, weights Expr) (loss Expr, ok bool) {
 	l := &policy{name: "reinforce"}
 	return l.loss(logits, actions, returns, baseline, weights, Expr{})
@@ -35,6 +36,9 @@ type policy struct {
 }
 
 func (l *policy) loss(logits, actions, returns, baseline, weights, old Expr) (Expr, bool) {
+	if actions.ids != nil {
+		actions.ids.looked = true // also where the equation is spelled: an action that is ignored has no probability
+	}
 	if !logits.fused() {
 		return Expr{}, false
 	}
@@ -59,7 +63,6 @@ func (l *policy) loss(logits, actions, returns, baseline, weights, old Expr) (Ex
 			}
 			children, wrt = append(children, e.node), append(wrt, false)
 		}
-		actions.ids.looked = true
 		l.pool, l.actions, l.lse, l.factor = g.pool, actions.Ints(), &buffer{size: n}, &buffer{size: n}
 		return g.node(&op{
 			name: l.name, scalar: true, wrt: wrt, fills: []*buffer{l.lse, l.factor}, f32: policyForward[float32](l), f64: policyForward[float64](l),

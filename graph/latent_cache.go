@@ -28,7 +28,8 @@ type LatentCache struct {
 // NewLatentCache is an empty cache for h.Context tokens of h.Batch sequences.
 func NewLatentCache(h LatentHeads) *LatentCache { return &LatentCache{heads: h} }
 
-// Floats is how many numbers are kept for a full context: Latent + Rotary for every token.
+// Floats is how many numbers are kept for a full context: Latent + Rotary for every token. It is 0 before the first run,
+// which makes room for them.
 func (c *LatentCache) Floats() int {
 	switch {
 	case c.f32 != nil:
@@ -36,7 +37,7 @@ func (c *LatentCache) Floats() int {
 	case c.f64 != nil:
 		return len(c.f64.Rows)
 	}
-	return 0 // nothing has run yet
+	return 0
 }
 
 // CachedLatentAttention is multi-head latent attention of some new tokens per sequence to themselves and to the tokens

@@ -15,8 +15,9 @@ import (
 // body computes an operation: out from in, row-major. The entry of an integer input is nil.
 type body[T kernel.Float] func(out []T, in [][]T) error
 
-// op is the base of our own Gorgonia operations. Its result lies in a buffer that Compile plans, so nothing is allocated
-// when it runs. It panics never: a panic in Gorgonia's goroutine would end the process.
+// op is the base of our own Gorgonia operations. Its result lies in a buffer that Compile plans, so no result is allocated
+// when it runs; what threads share, and the backward pass, may allocate closures. It panics never: a panic in Gorgonia's
+// goroutine would end the process.
 type op struct {
 	name   string // with every attribute: equal names on equal inputs mean equal results
 	shape  tensor.Shape

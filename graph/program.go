@@ -164,12 +164,16 @@ func (p *Program) link(outputs G.Nodes) error {
 		return errors.Wrap(err, "compile")
 	}
 	slices.Reverse(order)
-	ops, all := substitutes(p.graph, order)
-	if all {
+	ops, stock := substitutes(p.graph, order)
+	if stock == nil {
 		tasks := schedule(p.graph, order, outputs, ops)
 		p.memory = newPlan(p.graph, tasks, outputs, ops).carryOut()
 		p.direct = newDirect(p.graph, tasks, p.memory)
 		return nil
+	}
+	if len(p.deriv) > 0 && len(p.graph.recompute) > 0 {
+		at := p.graph.origin[stock.ID()]
+		return errors.Errorf("recompute: every operation has to be a kernel, but %s%s is Gorgonia's %v", prefix(at.scope), at.op, stock.Op())
 	}
 	ops = map[*G.Node]*op{}
 	tasks := make([]task, len(order))

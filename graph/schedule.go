@@ -16,7 +16,8 @@ type task struct {
 
 // Recompute asks programs compiled from here on to forget what the layers below each of the given places, such as "h.0",
 // compute inside, and to compute it again when the backward pass comes there: the same bits in less memory, for the time
-// of a second forward pass. What leaves a place is kept. It has an effect on graphs with kernels only.
+// of a second forward pass. What leaves a place is kept. Every operation of a program with gradients has to be a kernel
+// then: Compile fails and names the first that is not.
 func (g *Graph) Recompute(scopes ...string) { g.recompute = scopes }
 
 // schedule is the order of execution with the second turns put in: those of a place come before the first operation of

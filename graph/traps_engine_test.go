@@ -111,7 +111,7 @@ func TestTrap12ConstantsMergeByName(t *testing.T) {
 // TestTrap13SquareRootsInADenominator: the stock InverseSqrt has a wrong gradient; layers divide by Sqrt.
 func TestTrap13SquareRootsInADenominator(t *testing.T) {
 	g := New(Float64, 1)
-	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Uniform(1, 2), 2, 3)
+	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", uniform(1, 2), 2, 3)
 	checkGradients(t, x.Div(y.Sqrt()), x, y)
 }
 

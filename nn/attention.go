@@ -14,7 +14,8 @@ type Attention func(at Site) Layer
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
 //
-// The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias cancels in the
+// It is the encoder's attention, too: the site's mask decides who sees whom, and Causal makes it the decoder's. The mask
+// is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias cancels in the
 // softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh may differ.
 type CausalSelfAttention struct {
 	QKV, Proj             Layer
@@ -34,7 +35,7 @@ func NewCausalSelfAttention(at Site) *CausalSelfAttention {
 		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
 		heads:      heads,
-		mask:       at.Mask,
+		mask:       at.mask(),
 		cache:      cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(heads) }),
 		rotary:     at.Rotary,
 		weightDrop: NewDropout(at.At("attn_dropout")),
@@ -86,7 +87,9 @@ func (l *CausalSelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
 
 // Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has kept (the KV
 // cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as no
-// token before them changes; learned positions do change when a window slides (errata X9).
+// token before them changes; learned positions do change when a window slides (errata X9). It is an error if the mask lets
+// a query see a later key.
 func (l *CausalSelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+	l.mask.onlyPast(l.scope)
 	return l.project(graph.CachedAttention(l.packed(x), l.mask.Expr, at, l.cache))
 }

@@ -15,7 +15,9 @@ import (
 // so that at most n(w + r) + 2gn pairs of n tokens meet, w odd. Around it stands attention as everywhere else, scaled
 // and with its residual outside (errata C8). Combined with Causal it stays within j ≤ i. The random keys are drawn when
 // a Mask is made, from Seed and the query's place: Random of those which the rest of an All lets the query see and which
-// it does not see anyway, or all of them where there are not so many. Visible itself knows nothing of them.
+// it does not see anyway, or all of them where there are not so many. Visible itself knows nothing of them. All heads have
+// the same ones, so a PerHead beside them is an error. Scattered keys save the kernels no time: they leave out whole tiles
+// before the first and behind the last key that a query sees.
 type BigBird struct {
 	Width  int
 	Global []int // tokens
@@ -76,6 +78,26 @@ func drawn(v Visibility, others All, d Dims) Visibility {
 		return all
 	}
 	return v
+}
+
+// checkRandom refuses random keys beside what differs between heads: they are drawn once for all heads.
+func checkRandom(v Visibility) error {
+	if n := randomKeys(v); n > 0 && perHead(v) {
+		return errors.Errorf("%d random keys, drawn once for all heads, beside a mask that differs between heads", n)
+	}
+	return nil
+}
+
+func randomKeys(v Visibility) (n int) {
+	switch v := v.(type) {
+	case BigBird:
+		return v.Random
+	case All:
+		for _, e := range v {
+			n = max(n, randomKeys(e))
+		}
+	}
+	return n
 }
 
 func isBigBird(v Visibility) bool { _, ok := v.(BigBird); return ok }

@@ -15,7 +15,8 @@ import (
 // The weights of a sequence are (n, m): n tokens of the target, m of the source. Xu says that K and V are the same thing;
 // they have the same source and different projections (errata X12). Conti prints softmax(X·Zᵗ/√k)·Z without any
 // projection (errata C14); CS 224n gives the source length m, then n (errata S9). Dropout acts on the weights and on the
-// result, as in CausalSelfAttention.
+// result, as in CausalSelfAttention. The mask is the memory's. The site's is not asked, nor is its Rotary: between two
+// sequences there is no distance.
 type CrossAttention struct {
 	Q, KV, Proj           Layer
 	memory                *Memory
@@ -28,7 +29,7 @@ type CrossAttention struct {
 // NewCrossAttention declares c_q (d, H·dρ), c_kv (d, H(dρ+dh)), whose columns are [k | v], and c_proj (H·dh, d).
 func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
-	if rows := at.Batch * at.Context; rows%m.Batch != 0 || rows/m.Batch%m.Queries != 0 {
+	if rows := at.Batch * at.Context; m.Batch < 1 || m.Queries < 1 || rows%m.Batch != 0 || rows/m.Batch%m.Queries != 0 {
 		at.Failf("%d tokens of the decoder are not %d queries for each of %d sources", rows, m.Queries, m.Batch)
 	}
 	return &CrossAttention{

@@ -45,7 +45,7 @@ var crossLayerCases = []layerCase{
 // The weights are (n, m), and a column of padding has none: with values of 1 every row of the result is the sum of its
 // weights, with values that are the number of the key it says where the query looks.
 func TestI16WeightsAreTargetsBySources(t *testing.T) {
-	d := Dims{Batch: 2, Context: 3, Embd: 4, Heads: 1, QK: 2, V: 5}
+	d := Dims{Batch: 2, Context: 3, Embd: 4, Heads: 1, QK: 2, V: 5, Blocks: 1}
 	lengths := []int{5, 2}
 	g := graph.New(graph.Float64, 3)
 	at := newSite(g, d)
@@ -113,14 +113,21 @@ func TestCrossAttentionRefuses(t *testing.T) {
 		name, want string
 		build      func(at Site)
 	}{
-		{"an empty source", "h.0.memory: source 1 has length 0, not in 1 … 4", func(at Site) {
+		{"an empty source", "h.0.memory.mask: source 1 has length 0, not in 1 … 4", func(at Site) {
 			NewMemory(at.Sub("memory"), graph.Expr{}, 2, 6, 4, []int{4, 0})
 		}},
-		{"a source beyond the context", "h.0.memory: source 0 has length 5, not in 1 … 4", func(at Site) {
+		{"a source beyond the context", "h.0.memory.mask: source 0 has length 5, not in 1 … 4", func(at Site) {
 			NewMemory(at.Sub("memory"), graph.Expr{}, 2, 6, 4, []int{5, 4})
 		}},
-		{"lengths of another batch", "h.0.memory: 3 lengths for a batch of 2", func(at Site) {
+		{"lengths of another batch", "h.0.memory.mask: 3 lengths for a batch of 2", func(at Site) {
 			NewMemory(at.Sub("memory"), graph.Expr{}, 2, 6, 4, []int{1, 2, 3})
+		}},
+		{"no queries", "h.0.memory.mask: a batch of 2, 0 queries and 4 keys: at least 1 of each is needed", func(at Site) {
+			NewCrossAttention(at, NewMemory(at.Sub("memory"), graph.Expr{}, 2, 0, 4, nil))
+		}},
+		{"no sequences", "h.0.memory.mask: a batch of 0, 6 queries and 4 keys: at least 1 of each is needed", func(at Site) {
+			NewUnprojectedCross(at, NewMemory(at.Sub("memory"), graph.Expr{}, 0, 6, 4, nil))
+			NewCrossAttention(at, NewMemory(at.Sub("again"), graph.Expr{}, 0, 6, 4, nil))
 		}},
 		{"other queries", "h.0: 12 tokens of the decoder are not 5 queries for each of 2 sources", func(at Site) {
 			NewCrossAttention(at, NewMemory(at.Sub("memory"), graph.Expr{}, 2, 5, 4, nil))

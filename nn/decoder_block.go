@@ -33,7 +33,7 @@ func (b *DecoderBlock) Forward(x graph.Expr) graph.Expr {
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *DecoderBlock) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, stepOf(b.Attn, at), stepOf(b.Cross, at))
+	return b.forward(x, stepOf(b.scope, b.Attn, at), stepOf(b.scope, b.Cross, at))
 }
 
 func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
@@ -43,7 +43,7 @@ func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) grap
 	return x.Add(b.Mlp.Forward(b.Ln2.Forward(x))) // y = v + mlp(norm₂(v))         (n, d)
 }
 
-// stepOf is a layer's Step at one place.
-func stepOf(l Layer, at graph.Expr) func(graph.Expr) graph.Expr {
-	return func(x graph.Expr) graph.Expr { return step(l, x, at) }
+// stepOf is step at one position.
+func stepOf(s graph.Scope, l Layer, at graph.Expr) func(graph.Expr) graph.Expr {
+	return func(x graph.Expr) graph.Expr { return step(s, l, x, at) }
 }

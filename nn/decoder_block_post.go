@@ -30,7 +30,7 @@ func (b *PostNormDecoderBlock) Forward(x graph.Expr) graph.Expr {
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *PostNormDecoderBlock) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, stepOf(b.Attn, at), stepOf(b.Cross, at))
+	return b.forward(x, stepOf(b.scope, b.Attn, at), stepOf(b.scope, b.Cross, at))
 }
 
 func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)

@@ -13,7 +13,8 @@ import (
 // over every sequence by itself. A token hears of the one before it through W only, so of one k tokens back through k
 // products and k bends: that many steps cannot be taken at once, and that many factors W∘(1 − h²) make its gradient vanish
 // or grow. A stack of these over token embeddings, with no positions, and with the embeddings for a head, is the language
-// model of (19), (20).
+// model of (19), (20). A token hears of those before it and of no other, and the order is all that there is to
+// positions: the site's Mask, Positions, Rotary, Scores, Dropout, Act and Norm are not asked.
 type Elman struct {
 	Input  Layer      // x·U + b
 	Weight graph.Expr // W  (d, d)

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestI33StepEqualsForward(t *testing.T) {
 		}
 	}
 	at.Ints()[0] = 4
-	if err := steps[1].Run(); err == nil || !strings.Contains(err.Error(), "token 4 is next, the state is that of 6 tokens") {
+	if err := steps[1].Run(); !errors.Is(err, graph.ErrOrder) || !strings.Contains(err.Error(), "token 4, the next one is token 6") {
 		t.Errorf("got error %v, want one that names both numbers", err)
 	}
 	if allocations := testing.AllocsPerRun(20, func() {

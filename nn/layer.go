@@ -8,19 +8,21 @@ type Layer interface {
 }
 
 // Cached is a Layer that can also take only the newest tokens of every sequence, (B·n, in) → (B·n, out), remembering the
-// tokens before them in its site's Caches. at is the position of the first. A Layer in which tokens do not meet needs no
-// memory: Forward does for both.
+// tokens before them in its site's Caches. at is the position of the first. A Layer in which tokens do not meet, such as an
+// MLP or a norm, needs no memory: Forward does for both. Attention that is not Cached is an error where a block takes a
+// step.
 type Cached interface {
 	Layer
 	Step(x, at graph.Expr) graph.Expr
 }
 
-// step is Step where there is one, else Forward.
-func step(l Layer, x, at graph.Expr) graph.Expr {
+// step is l's Step in the block at s.
+func step(s graph.Scope, l Layer, x, at graph.Expr) graph.Expr {
 	if c, ok := l.(Cached); ok {
 		return c.Step(x, at)
 	}
-	return l.Forward(x)
+	s.Failf("%T keeps nothing of earlier tokens, so they have to come all at once, through Forward", l)
+	return x
 }
 
 // Dims are the numbers that every layer speaks of.
@@ -57,6 +59,24 @@ type Rotary interface {
 	// Rotate turns the first groups·size columns of x (n, ≥ groups·size), each group of size columns by itself, and passes
 	// the other columns on.
 	Rotate(x graph.Expr, groups, size int) graph.Expr
+}
+
+// mask is the site's mask; it is an error if there is none.
+func (s Site) mask() *Mask {
+	if s.Mask == nil {
+		s.Failf("no mask: the site has to say who of the %d tokens sees whom", s.Context)
+		return &Mask{}
+	}
+	return s.Mask
+}
+
+// act is the site's activation; it is an error if there is none.
+func (s Site) act() Layer {
+	if s.Act == nil {
+		s.Failf("no activation: the site has to say what happens to the %d features inside", s.Inner)
+		return ReLU{}
+	}
+	return s.Act
 }
 
 // norm makes the norm of that name.

@@ -50,7 +50,7 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 		Proj:   at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
 		sim:    sim,
 		heads:  heads,
-		mask:   at.Mask,
+		mask:   at.mask(),
 		padded: padded,
 		state:  cacheAt(at.Caches, at.Path(), func() *graph.LinearState { return graph.NewLinearState(heads) }),
 		rotary: at.Rotary,

@@ -111,11 +111,11 @@ func TestLinearAttentionErrors(t *testing.T) {
 		{turned, func(at Site) { NewLinearAttention(at) },
 			"h.0: linear attention with rotary positions: elu + 1 of turned queries and keys depends on more than their distance"},
 		{hiding(All{}), func(at Site) {
-			step(NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+			step(at.Scope, NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
 			"h.0: one token at a time: the mask nn.All[] is not nn.Causal"},
 		{func(*Site) {}, func(at Site) {
-			step(NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+			step(at.Scope, NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
 			"h.0: linear attention step (2, 22), h.0.pos (1): no state to keep sums in"},
 		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },

@@ -85,7 +85,8 @@ func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → 
 // attend is the heads themselves.
 func (l *Linformer) attend(q, k, v graph.Expr) graph.Expr { // → (B·T, H·dh)
 	h := l.heads
-	if y, ok := graph.CrossAttention(q, k.Join(v), l.none, h, l.weightDrop.P); ok {
+	if l.scope.Graph().Kernels {
+		y, _ := graph.CrossAttention(q, k.Join(v), l.none, h, l.weightDrop.P)
 		return y
 	}
 	qs, ks, vs := l.split(q, h.Queries, h.QK), l.split(k, h.Keys, h.QK), l.split(v, h.Keys, h.V)

@@ -8,8 +8,8 @@ import (
 )
 
 // Longformer is attention in dilated windows with some global tokens, to which and from which attention goes by projections
-// of its own (Beltagy et al. 2020, section 3.1; Conti 2.1.1). For the pairs of a query and a key that the site's mask lets
-// meet, with the windows and the tokens G of a Dilated, head h has the score
+// of its own (Beltagy et al. 2020, section 3.1; Conti 2.1.1). For the pairs of a query and a key that the mask under the
+// LongformerMask lets meet, with the windows and the tokens G of a Dilated, head h has the score
 //
 //	s_ij = q^g_i·k^g_jᵀ/√dρ   where i ∈ G or j ∈ G
 //	s_ij = q_i·k_jᵀ/√dρ       where else they are in the window
@@ -30,7 +30,8 @@ type Longformer struct {
 	scope                 graph.Scope
 }
 
-// NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask.
+// NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask. It
+// is what counts: the site's own is not asked.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
 	return &Longformer{
@@ -93,12 +94,11 @@ func (l *Longformer) split(qkv graph.Expr) (q, k, v graph.Expr) {
 // kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] in turn, so that each product has one of
 // its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
 func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
-	h := l.heads
-	both := near.Join(global)
-	q, ok := graph.Arrange(both, l.queries())
-	if !ok {
+	if !l.scope.Graph().Kernels {
 		return y, false
 	}
+	h, both := l.heads, near.Join(global)
+	q, _ := graph.Arrange(both, l.queries())
 	q, _ = graph.Times(q, math.Sqrt2)
 	kv, _ := graph.Arrange(both, l.keys())
 	width := h.Heads * (2*h.QK + h.V)

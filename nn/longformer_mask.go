@@ -20,7 +20,7 @@ type LongformerMask struct {
 func NewLongformerMask(s graph.Scope, mask *Mask, see Dilated) *LongformerMask {
 	m := &LongformerMask{mask: mask, see: see}
 	if err := m.check(); err != nil {
-		s.Failf("%v", err)
+		s.Sub("longformer").Failf("%v", err)
 		return m
 	}
 	d := mask.dims
@@ -53,6 +53,9 @@ func (m *LongformerMask) at(i int) float64 {
 }
 
 func (m *LongformerMask) check() error {
+	if m.mask == nil {
+		return errors.New("no mask: one is needed that says who sees whom")
+	}
 	if m.mask.drawn == nil {
 		return errors.New("the mask that it is to keep to could not be made")
 	}

@@ -54,14 +54,30 @@ func (l *LoRA) Forward(x graph.Expr) graph.Expr { // (n, in) → (n, out)
 	x = x.In(l.scope)
 	var parts []graph.Expr
 	for _, a := range l.Adapters {
-		thin := x.MatMul(a.Down)                                // x·d        (n, r)
-		parts = append(parts, thin.MatMul(a.Up).Scale(l.Scale)) // s·x·d·u    (n, To−From)
+		parts = append(parts, a.up(a.down(x), l.Scale)) // s·x·d·u    (n, To−From)
 	}
 	delta := parts[0]
 	if len(parts) > 1 {
 		delta = delta.Join(parts[1:]...)
 	}
 	return y.Add(delta)
+}
+
+// down is x·d.
+func (a Adapter) down(x graph.Expr) graph.Expr { // (n, in) → (n, r)
+	if y, ok := graph.Linear(x, a.Down, graph.Expr{}); ok {
+		return y
+	}
+	return x.MatMul(a.Down)
+}
+
+// up is s·x·u.
+func (a Adapter) up(x graph.Expr, s float64) graph.Expr { // (n, r) → (n, To−From)
+	if y, ok := graph.Linear(x, a.Up, graph.Expr{}); ok {
+		y, _ = graph.Times(y, s)
+		return y
+	}
+	return x.MatMul(a.Up).Scale(s)
 }
 
 // Merge adds s·d·u to the base's weight and sets u to 0: the same function, without the adapter's cost.

@@ -23,6 +23,9 @@ type Mask struct {
 	bias        Bias
 	dims        Dims
 	batch, head int // sequences and heads that differ; 1 if none does
+
+	scanned bool
+	later   [2]int // a query and a key behind it that it sees, if there are any
 }
 
 // NewMask declares the value s.mask. A query that sees no key at all has no softmax: it is an error here (errata D3).
@@ -44,7 +47,7 @@ func NewBiasedMask(s graph.Scope, dims Dims, see Visibility, bias Bias) *Mask {
 		shape = []int{m.batch, t, t}
 	}
 	if err := m.prepare(); err != nil {
-		s.Failf("%v", err)
+		s.Sub("mask").Failf("%v", err)
 		return m
 	}
 	m.Expr = s.Value("mask", func(i int, _ *rand.Rand) float64 { return m.at(i) }, shape...)
@@ -95,6 +98,9 @@ func (m *Mask) prepare() error {
 	if err := checkSizes(m.see, m.dims); err != nil {
 		return err
 	}
+	if err := checkRandom(m.see); err != nil {
+		return err
+	}
 	if b, ok := m.bias.(interface{ check(Dims) error }); ok {
 		if err := b.check(m.dims); err != nil {
 			return err
@@ -104,8 +110,31 @@ func (m *Mask) prepare() error {
 	if err := m.noBlindQuery(see, m.head); err != nil {
 		return err
 	}
-	m.drawn = see
+	m.drawn, m.scanned = see, false
 	return nil
+}
+
+// onlyPast fails at s if a query sees a key behind it, which is not there yet when tokens come one at a time.
+func (m *Mask) onlyPast(s graph.Scope) {
+	if !m.scanned {
+		m.scanned, m.later = true, m.sight()
+	}
+	if query, key := m.later[0], m.later[1]; key > query {
+		s.Failf("one token at a time: query %d sees the later key %d", query, key)
+	}
+}
+
+// sight is a query and the first later key that it sees, or 0 twice.
+func (m *Mask) sight() [2]int {
+	hidden, numbers, t := math.Inf(-1), m.Expr.Tensor(), m.dims.Context
+	for row := range numbers.Len() / max(t, 1) {
+		for i, j := row%t, row%t+1; j < t; j++ {
+			if numbers.At(row*t+j) != hidden {
+				return [2]int{i, j}
+			}
+		}
+	}
+	return [2]int{}
 }
 
 // noBlindQuery looks for queries that see nothing.

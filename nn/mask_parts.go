@@ -26,10 +26,14 @@ func parts(see Visibility) (causal, padded, ok bool) {
 	return causal, padded, ok
 }
 
-// String names what the mask is made of.
+// String names what the mask is made of, such as "nn.Causal{} with nn.ALiBi".
 func (m *Mask) String() string {
 	if m == nil {
 		return "nil"
 	}
-	return fmt.Sprintf("%T%+v", m.see, m.see)
+	name := fmt.Sprintf("%T%+v", m.see, m.see)
+	if m.bias != nil {
+		name += fmt.Sprintf(" with %T", m.bias)
+	}
+	return name
 }

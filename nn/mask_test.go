@@ -18,15 +18,15 @@ func TestMaskErrors(t *testing.T) {
 		see  Visibility
 		want string
 	}{
-		{secondHalf{}, "h.0: query 0 of sequence 0 sees no key"},
-		{All{Causal{}, secondHalf{}}, "h.0: query 0 of sequence 0 sees no key"},
-		{All{Window{2}, Padding{[]int{4, 2}}}, "h.0: query 3 of sequence 1 sees no key"},
-		{Window{0}, "h.0: a window of 0 tokens: at least 1, the token itself, is needed"},
-		{All{Causal{}, Window{-3}}, "h.0: a window of -3 tokens: at least 1, the token itself, is needed"},
-		{Padding{[]int{4}}, "h.0: 1 lengths for a batch of 2"},
-		{Padding{nil}, "h.0: 0 lengths for a batch of 2"},
-		{Padding{[]int{4, 0}}, "h.0: sequence 1 has length 0, not in 1 … 4"},
-		{All{Causal{}, All{Padding{[]int{5, 4}}}}, "h.0: sequence 0 has length 5, not in 1 … 4"},
+		{secondHalf{}, "h.0.mask: query 0 of sequence 0 sees no key"},
+		{All{Causal{}, secondHalf{}}, "h.0.mask: query 0 of sequence 0 sees no key"},
+		{All{Window{2}, Padding{[]int{4, 2}}}, "h.0.mask: query 3 of sequence 1 sees no key"},
+		{Window{0}, "h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed"},
+		{All{Causal{}, Window{-3}}, "h.0.mask: a window of -3 tokens: at least 1, the token itself, is needed"},
+		{Padding{[]int{4}}, "h.0.mask: 1 lengths for a batch of 2"},
+		{Padding{nil}, "h.0.mask: 0 lengths for a batch of 2"},
+		{Padding{[]int{4, 0}}, "h.0.mask: sequence 1 has length 0, not in 1 … 4"},
+		{All{Causal{}, All{Padding{[]int{5, 4}}}}, "h.0.mask: sequence 0 has length 5, not in 1 … 4"},
 	} {
 		g := graph.New(graph.Float64, 1)
 		NewMask(g.Root().Sub("h.0"), d, c.see)

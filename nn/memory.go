@@ -23,7 +23,7 @@ type Memory struct {
 func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []int) *Memory {
 	m := &Memory{Z: z, Batch: batch, Queries: queries, Keys: keys, Lengths: lengths}
 	if err := m.check(); err != nil {
-		s.Failf("%v", err)
+		s.Sub("mask").Failf("%v", err)
 		return m
 	}
 	m.mask = s.Value("mask", func(i int, _ *rand.Rand) float64 { return m.at(i) }, batch, queries, keys)
@@ -50,6 +50,9 @@ func (m *Memory) at(i int) float64 {
 }
 
 func (m *Memory) check() error {
+	if m.Batch < 1 || m.Queries < 1 || m.Keys < 1 {
+		return errors.Errorf("a batch of %d, %d queries and %d keys: at least 1 of each is needed", m.Batch, m.Queries, m.Keys)
+	}
 	if m.Lengths != nil && len(m.Lengths) != m.Batch {
 		return errors.Errorf("%d lengths for a batch of %d", len(m.Lengths), m.Batch)
 	}

@@ -54,8 +54,10 @@ func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 // Step attends from the newest tokens to the latents of all tokens so far, which it has kept: dc numbers a token in place
 // of H(dρ+dh). The way up to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the values
 // comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are kept, not queries as in (42), and the products of
-// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6).
+// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query
+// see a later key.
 func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+	l.heads.mask.onlyPast(l.scope)
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
 	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
 	return l.heads.project(graph.CachedLatentAttention(q, latent, up[0], up[1], l.heads.mask.Expr, at, l.cache))
@@ -80,7 +82,7 @@ func latentHeads(at Site, qk int) *CausalSelfAttention {
 	return &CausalSelfAttention{
 		Proj:       at.Affine(at.Sub("c_proj"), at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at)),
 		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: qk, V: at.V},
-		mask:       at.Mask,
+		mask:       at.mask(),
 		weightDrop: NewDropout(at.At("attn_dropout")),
 		residDrop:  NewDropout(at.At("resid_dropout")),
 		scope:      at.Scope,
@@ -97,8 +99,8 @@ func matrix(s graph.Scope, l Layer) graph.Expr {
 	case *Linear:
 		return l.Weight.In(s)
 	case *LoRA:
-		a := l.Adapters[0] // of the only block of columns
-		return l.Base.Weight.In(s).Add(a.Down.MatMul(a.Up).Scale(l.Scale))
+		a := l.Adapters[0]                                          // of the only block of columns
+		return l.Base.Weight.In(s).Add(a.up(a.Down.In(s), l.Scale)) // w + s·d·u
 	}
 	s.Failf("%T: only a Linear or a LoRA can be absorbed", l)
 	return graph.Expr{}

@@ -60,7 +60,7 @@ func (l *MLARoPE) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 }
 
 // Step attends from the newest tokens to what it has kept of all tokens so far, the latent and the turned part of the key:
-// dc + dR numbers a token. What does not turn is absorbed as in MLA.
+// dc + dR numbers a token. What does not turn is absorbed as in MLA, whose error it shares.
 func (l *MLARoPE) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	return l.step(x, l.Down.Forward(x), x, at)
 }
@@ -77,6 +77,7 @@ func (l *MLARoPE) attend(x, c, source graph.Expr) graph.Expr {
 }
 
 func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
+	l.heads.mask.onlyPast(l.scope)
 	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
 	kept := c.Join(l.turningKey(source)) // [c | k^R]  (B·n, dc+dR)
 	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, up[0], up[1], l.heads.mask.Expr, at, l.cache))

@@ -19,15 +19,21 @@ func NewMLP(at Site) *MLP {
 	return &MLP{
 		Fc:    at.Affine(at.Sub("c_fc"), at.Embd, []int{at.Inner}, at.Bias, graph.Normal(0.02)),
 		Proj:  at.Affine(at.Sub("c_proj"), at.Inner, []int{at.Embd}, at.Bias, residual(at)),
-		Act:   at.Act,
+		Act:   at.act(),
 		drop:  NewDropout(at.At("dropout")),
 		scope: at.Scope,
 	}
 }
 
-// residual initialises what writes to the residual stream, 2L layers in all, so that its variance does not grow with
-// the depth: N(0, 0.02²/2L), as GPT-2 does.
-func residual(at Site) graph.Init { return graph.Normal(0.02 / math.Sqrt(2*float64(at.Blocks))) }
+// residual initialises what writes to the residual stream so that its variance does not grow with the number of blocks L:
+// N(0, 0.02²/2L), as GPT-2 does, whose blocks write twice. It is the same where a decoder's blocks write three times.
+func residual(at Site) graph.Init {
+	if at.Blocks < 1 {
+		at.Failf("%d blocks: at least 1 is needed to say how far the residual stream goes", at.Blocks)
+		return graph.Const(0)
+	}
+	return graph.Normal(0.02 / math.Sqrt(2*float64(at.Blocks)))
+}
 
 // Forward is act(x·w₁ + b₁)·w₂ + b₂, then dropout.
 func (l *MLP) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)

@@ -5,7 +5,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // Rollout is what a policy did, row by row beside its logits (n, V), and what came of it: the inputs of the objectives
 // that learn from rewards (Diab §2.6). They are fed through Ints and Tensor.
 type Rollout struct {
-	Actions  graph.Expr // a, the ids drawn  (n)
+	Actions  graph.Expr // a, the ids drawn, and any where nothing was drawn: a run refuses one that does not exist  (n)
 	Returns  graph.Expr // R, what each of them was worth  (n, 1)
 	Weights  graph.Expr // w, 0 where nothing was drawn  (n, 1)
 	LogProbs graph.Expr // ln π_old(a) when they were drawn  (n, 1); PPOClip needs them

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -84,15 +85,30 @@ func TestPolicyErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ids up to 5 for 5 actions") {
 		t.Errorf("got error %v, want both numbers", err)
 	}
-	g = graph.New(graph.Float32, 1)
-	z = g.Root().Value("z", graph.Const(0), 4, 5)
-	r := NewRollout(g.Root(), 4, 5)
-	p, err := graph.Compile(NewReinforce(g.Root()).Forward(z, r))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Actions.Ints()[2] = -1
-	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "actions[2] is -1") {
-		t.Errorf("got error %v, want one that names the action", err)
+}
+
+// An action has to be one of those that there are, also in a row whose weight is 0.
+func TestPolicyRefusesActions(t *testing.T) {
+	for name, objective := range map[string]func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr{
+		"reinforce": func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewReinforce(s).Forward(z, r) },
+		"ppo":       func(s graph.Scope, z graph.Expr, r Rollout) graph.Expr { return NewPPOClip(s).Forward(z, r) },
+	} {
+		for _, kernels := range []bool{true, false} {
+			g := graph.New(graph.Float32, 1)
+			g.Kernels = kernels
+			r := NewRollout(g.Root(), 4, 5)
+			p, err := graph.Compile(objective(g.Root(), g.Root().Value("z", graph.Const(0), 4, 5), r))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Weights.Tensor().Set(2, 0)
+			for _, action := range []int{-1, 5} {
+				r.Actions.Ints()[2] = action
+				want := fmt.Sprintf("actions[2] is %d, not in 0 … 4", action)
+				if err := p.Run(); err == nil || err.Error() != want {
+					t.Errorf("%s, kernels %t: got error %v, want %s", name, kernels, err, want)
+				}
+			}
+		}
 	}
 }

@@ -19,12 +19,15 @@ type Unprojected struct {
 	scope      graph.Scope
 }
 
-// NewUnprojected declares nothing. It is an error if the heads do not divide the features.
+// NewUnprojected declares nothing. It is an error if the heads do not divide the features, or if positions are rotary.
 func NewUnprojected(at Site) *Unprojected {
 	size := unprojectedSize(at)
+	if at.Rotary != nil {
+		at.Failf("rotary positions turn queries and keys, but here they are the values, too: there are no projections between")
+	}
 	return &Unprojected{
 		heads: graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: size, V: size},
-		mask:  at.Mask, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
+		mask:  at.mask(), weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
 	}
 }
 
@@ -39,7 +42,8 @@ func unprojectedSize(at Site) int {
 // Forward lets the tokens of every sequence meet.
 func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	x = x.In(l.scope)
-	if y, ok := graph.Attention(x.Join(x, x), l.mask.Expr, l.heads, l.weightDrop.P); ok {
+	if l.scope.Graph().Kernels {
+		y, _ := graph.Attention(x.Join(x, x), l.mask.Expr, l.heads, l.weightDrop.P)
 		return y
 	}
 	h := l.heads
@@ -54,6 +58,8 @@ func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T,
 // at the memory z, whose tokens are keys and values as they come. For every head h
 //
 //	out = concat over h of softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
+//
+// The mask is the memory's. The site's is not asked, nor is its Rotary: between two sequences there is no distance.
 type UnprojectedCross struct {
 	memory     *Memory
 	heads      graph.CrossHeads
@@ -74,7 +80,8 @@ func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	x = x.In(l.scope)
 	z, h := l.memory.Z.In(l.scope), l.heads
-	if y, ok := graph.CrossAttention(x, z.Join(z), l.memory.mask, h, l.weightDrop.P); ok {
+	if l.scope.Graph().Kernels {
+		y, _ := graph.CrossAttention(x, z.Join(z), l.memory.mask, h, l.weightDrop.P)
 		return y
 	}
 	xh := x.Reshape(h.Batch, h.Queries, h.Heads, h.QK).Transpose(0, 2, 1, 3)   // x_h            (B, H, n, d/H)

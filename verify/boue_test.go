@@ -21,6 +21,10 @@ type complexMatrix = Matrix[complex128]
 // near requires two matrices to agree to rounding.
 func near(t *testing.T, what string, got, want Matrix[float64]) {
 	t.Helper()
+	if got.Err != nil || want.Err != nil || len(got.Data) == 0 || len(want.Data) == 0 {
+		t.Errorf("%s: got %v (%v), want %v (%v): nothing to compare", what, got.Data, got.Err, want.Data, want.Err)
+		return
+	}
 	ds, err := Compare(Parameters[float64]{what: got}, Parameters[float64]{what: want})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +79,11 @@ func TestBoueIsComplete(t *testing.T) {
 	}
 }
 
+// frobenius is ‖x‖, NaN where x has failed.
 func frobenius(x Matrix[float64]) float64 {
+	if x.Err != nil {
+		return math.NaN()
+	}
 	return math.Sqrt(x.Square().SumTokens().SumFeatures().Data[0])
 }
 

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"math"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -144,7 +145,7 @@ func (b *built) places(c gpt.Config) map[string]graph.Expr {
 		add(h+".mlp.act", h+".mlp.c_proj")
 		add(h+".mlp.c_fc", h+".mlp")
 		add(h+".attn.heads", h+".attn.c_proj")
-		if c.LatentSize == 0 && c.Attention != "longformer" { // else queries, keys and values come by ways of their own
+		if !strings.HasPrefix(c.Attention, "mla") && c.Attention != "longformer" { // else queries, keys and values come by ways of their own
 			add(h+".attn.c_attn", h+".attn")
 		}
 		if c.Block == "post" {
@@ -176,20 +177,42 @@ func (b *built) dropout(m Model) func(site string) Matrix[float64] {
 	}
 }
 
-// draw reads the mask in which chance has drawn keys.
-func (b *built) draw(m Model, h *GPT) {
-	if m.Config.Attention != "bigbird" {
-		return
+// draw reads which keys chance has drawn, and nothing else: the rest of the mask is the hand's own.
+func (b *built) draw(m Model, h *GPT) error {
+	c := m.Config
+	if c.Attention != "bigbird" {
+		return nil
 	}
 	x, ok := b.model.Graph.Leaf("visible.mask")
 	if !ok {
-		return
+		return errors.New("verify: the model has no visible.mask in which chance could have drawn keys")
 	}
-	n, all := m.Config.BlockSize, x.Tensor().Floats()
-	h.Mask = func(_, _, head int) Matrix[float64] {
-		if len(all) == n*n {
-			head = 0
+	n, global := c.BlockSize, firstTokens(c)
+	width := 2*c.Window - 1
+	plain, causal := BigBirdMask(n, width, global, make([][]int, n)), CausalMask(n)
+	keys, candidates := make([][]int, n), make([]int, n)
+	for i, v := range x.Tensor().Floats()[:n*n] {
+		if plain.Data[i] == 0 {
+			continue
 		}
-		return NewMatrix(n, n, all[head*n*n:(head+1)*n*n]...)
+		if causal.Data[i] == 0 {
+			candidates[i/n]++
+		}
+		if !math.IsInf(v, -1) {
+			keys[i/n] = append(keys[i/n], i%n)
+		}
 	}
+	for i, drawn := range keys {
+		if want := min(c.RandomKeys, candidates[i]); len(drawn) != want || want > 0 && drawn[want-1] > i {
+			return errors.Errorf("verify: chance has drawn the keys %v for query %d, want %d of those before it", drawn, i, want)
+		}
+	}
+	mask := BigBirdMask(n, width, global, keys).Add(causal)
+	h.Mask = func(_, _, head int) Matrix[float64] {
+		if c.Position == "alibi" {
+			return mask.Add(ALiBiMask(n, head+1, c.NHead))
+		}
+		return mask
+	}
+	return nil
 }

@@ -29,7 +29,7 @@ func dropoutCase() Case {
 		return caseDropout("drop", fixtureBatch*fixtureTokens, fixtureFeatures)
 	}
 	return Case{
-		ID: "I28", Name: "dropout with its mask fixed", Types: []string{"Dropout"}, Source: "Diab, erratum D4",
+		ID: "I28", Name: "dropout with its mask fixed", Types: []string{"Dropout"}, Source: "Diab section 2.5, erratum D4",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Dropout = caseProbability
 			return nn.NewDropout(at.At("drop")).Forward(x)

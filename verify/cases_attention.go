@@ -11,14 +11,15 @@ func attentionCases() []Case {
 	lengths := []int{fixtureTokens, fixtureTokens - 2}
 	causal := CausalMask(fixtureTokens)
 	none := Zeros[float64](fixtureTokens, fixtureTokens)
+	const heads, masked = "Boué (34), (35)", "Boué (13), Diab section 2.2, erratum D3b"
 	return []Case{
-		headsCase("I11", "a single head", 1, unbiased(nn.Causal{}), 0, causal, causal),
-		attentionCase("I14", "causal attention", unbiased(nn.Causal{}), 0, causal, causal),
-		attentionCase("I12", "attention in a window", unbiased(nn.Window{Width: 3}), 0, WindowMask(fixtureTokens, 3), WindowMask(fixtureTokens, 3)),
-		attentionCase("I12", "attention with padding", unbiased(nn.Padding{Lengths: lengths}), 0, none, PaddingMask(padding)),
-		attentionCase("I12", "causal attention with padding", unbiased(nn.All{nn.Causal{}, nn.Padding{Lengths: lengths}}), 0, causal, causal.Add(PaddingMask(padding))),
-		attentionCase("I14", "attention without a mask", unbiased(nn.All{}), 0, Matrix[float64]{}, Matrix[float64]{}),
-		attentionCase("I28", "attention with dropout", unbiased(nn.Causal{}), caseProbability, causal, causal),
+		headsCase("I11", "a single head", "Boué (4)–(18), (22)–(33)", 1, unbiased(nn.Causal{}), 0, causal, causal),
+		attentionCase("I14", "causal attention", heads, unbiased(nn.Causal{}), 0, causal, causal),
+		attentionCase("I12", "attention in a window", masked, unbiased(nn.Window{Width: 3}), 0, WindowMask(fixtureTokens, 3), WindowMask(fixtureTokens, 3)),
+		attentionCase("I12", "attention with padding", masked, unbiased(nn.Padding{Lengths: lengths}), 0, none, PaddingMask(padding)),
+		attentionCase("I12", "causal attention with padding", masked, unbiased(nn.All{nn.Causal{}, nn.Padding{Lengths: lengths}}), 0, causal, causal.Add(PaddingMask(padding))),
+		attentionCase("I14", "attention without a mask", heads, unbiased(nn.All{}), 0, Matrix[float64]{}, Matrix[float64]{}),
+		attentionCase("I28", "attention with dropout", "Diab section 2.5, erratum D4", unbiased(nn.Causal{}), caseProbability, causal, causal),
 	}
 }
 
@@ -29,11 +30,11 @@ func unbiased(see nn.Visibility) masking {
 	return func(s graph.Scope, d nn.Dims) *nn.Mask { return nn.NewMask(s, d, see) }
 }
 
-func attentionCase(id, name string, mask masking, dropout float64, masks ...Matrix[float64]) Case {
-	return headsCase(id, name, fixtureHeads, mask, dropout, masks...)
+func attentionCase(id, name, source string, mask masking, dropout float64, masks ...Matrix[float64]) Case {
+	return headsCase(id, name, source, fixtureHeads, mask, dropout, masks...)
 }
 
-func headsCase(id, name string, count int, mask masking, dropout float64, masks ...Matrix[float64]) Case {
+func headsCase(id, name, source string, count int, mask masking, dropout float64, masks ...Matrix[float64]) Case {
 	const n = fixtureBatch * fixtureTokens
 	heads := MultiHead{Batch: fixtureBatch, Heads: count, QK: fixtureQK, Masks: masks}
 	var resid Matrix[float64]
@@ -42,7 +43,7 @@ func headsCase(id, name string, count int, mask masking, dropout float64, masks 
 		resid = caseDropout("attn.resid_dropout", n, fixtureFeatures)
 	}
 	return Case{
-		ID: id, Name: name, Types: []string{"CausalSelfAttention"}, Source: "Boué (4)–(18), (22)–(35)",
+		ID: id, Name: name, Types: []string{"CausalSelfAttention"}, Source: source,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Heads = count
 			at.Dropout, at.Mask = dropout, mask(at.Sub("own"), at.Dims)

@@ -19,7 +19,7 @@ func crossCases() []Case {
 		decoderCase("decoder", "DecoderBlock", EncoderDecoder{}, func(at nn.Site, m *nn.Memory) nn.Layer {
 			return nn.NewDecoderBlock(at, usualAttention, m)
 		}),
-		decoderCase("post-norm decoder, ε beside σ", "PostNormDecoderBlock", EncoderDecoder{PostNorm: true, Sigma: true},
+		decoderCase("post-norm decoder, ε beside σ", "PostNormDecoderBlock", EncoderDecoder{PostNorm: true, Norm: NormSigma},
 			func(at nn.Site, m *nn.Memory) nn.Layer {
 				at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
 				return nn.NewPostNormDecoderBlock(at, usualAttention, m)
@@ -83,10 +83,10 @@ func caseCoder(c EncoderDecoder) EncoderDecoder {
 // encoderCase is a post-norm block without a causal mask on texts of which the second is padded, and the linear layer that guesses
 // their words.
 func encoderCase(name string) Case {
-	c := caseCoder(EncoderDecoder{PostNorm: true, Sigma: true})
+	c := caseCoder(EncoderDecoder{PostNorm: true, Norm: NormSigma})
 	c.Source, c.Lengths = fixtureTokens, []int{fixtureTokens, fixtureTokens - 2}
 	return Case{
-		ID: "I31", Name: name, Types: []string{"PostNormBlock", "LayerNormSigma"}, Source: "Conti chapter 3, CS 224n (33); errata C3, D3b",
+		ID: "I31", Name: name, Types: []string{"PostNormBlock", "LayerNormSigma"}, Source: "Conti (3), CS 224n section 3.5; errata C3, D3b",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Mask = nn.NewMask(at.Sub("padding"), at.Dims, nn.Padding{Lengths: c.Lengths})
 			at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
@@ -94,15 +94,16 @@ func encoderCase(name string) Case {
 			return nn.NewLinear(at.Sub("lm_head"), at.Embd, []int{fixtureVocabulary}, true, graph.Const(0)).Forward(x)
 		},
 		Forward: func(p Parameters[complex128]) Matrix[complex128] {
-			r := coder[complex128]{c: c, run: run[complex128]{p: p}}
+			r := newPass(c, p)
 			return r.linear("lm_head", r.stack("encoder", p[input], r.encoder()).out)
 		},
 		Backward: func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
-			r := coder[float64]{c: c, run: run[float64]{p: p, g: Parameters[float64]{}}}
+			r := newPass(c, p)
 			s := r.stack("encoder", p[input], r.encoder())
 			r.g[input] = r.stackBackward("encoder", s, r.encoder(), r.linearBackward("lm_head", s.out, delta))
 			return r.g
 		},
+		Zeros: keyBias("encoder.h.0.attn.c_attn.bias"),
 	}
 }
 
@@ -119,15 +120,17 @@ func decoderCase(name, kind string, c EncoderDecoder, block func(at nn.Site, m *
 			return x
 		},
 		Forward: func(p Parameters[complex128]) Matrix[complex128] {
-			r := coder[complex128]{c: c, run: run[complex128]{p: p}}
+			r := newPass(c, p)
 			return r.stack("decoder", p[input], r.decoder(p["z"])).out
 		},
 		Backward: func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
-			r := coder[float64]{c: c, run: run[float64]{p: p, g: Parameters[float64]{}}, dz: Zeros[float64](p["z"].Rows, p["z"].Cols)}
+			r := newPass(c, p)
+			r.dz = Zeros[float64](p["z"].Rows, p["z"].Cols)
 			parts := r.decoder(p["z"])
 			r.g[input] = r.stackBackward("decoder", r.stack("decoder", p[input], parts), parts, delta)
 			r.g["z"] = r.dz
 			return r.g
 		},
+		Zeros: append(keyBias("decoder.h.0.attn.c_attn.bias"), Columns{"decoder.h.0.cross.c_kv.bias", 0, fixtureHeads * fixtureQK}),
 	}
 }

@@ -66,7 +66,7 @@ func embeddingCase() Case {
 // The head shares its weight with the embedding of its own input: both terms of the gradient are there.
 func tiedCase() Case {
 	return Case{
-		ID: "I27", Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"}, Source: "Boué (2), (3), table 3",
+		ID: "I27", Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"}, Source: "Boué section 7, Diab section 2.4, erratum D12",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			e := nn.NewEmbedding(at.Sub("wte"), fixtureVocabulary, at.Embd)
 			tokens := caseIDs(at, "ids", fixtureVocabulary, -1, caseTokens())

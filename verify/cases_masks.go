@@ -21,17 +21,17 @@ func maskCases() []Case {
 	var padded []Matrix[float64]
 	for _, length := range lengths {
 		for _, w := range windows {
-			padded = append(padded, w.Add(sourceMask(n, n, length)))
+			padded = append(padded, w.Add(SourceMask(n, n, length)))
 		}
 	}
 	bird := nn.BigBird{Width: 1, Global: []int{3}, Random: 1, Seed: 5}
 	birds := BigBirdMask(n, bird.Width, bird.Global, drawnKeys(nn.All{nn.Causal{}, bird})).Add(causal)
 	return []Case{
-		attentionCase("I12", "dilated attention per head with padding", unbiased(nn.All{nn.Padding{Lengths: lengths}, dilated}), 0, padded...),
-		attentionCase("I13", "causal attention in BigBird's graph", unbiased(nn.All{nn.Causal{}, bird}), 0, birds, birds),
-		attentionCase("I13", "causal attention in Longformer's graph", unbiased(nn.All{nn.Causal{}, dilated}), 0, eachSequence(windows, causal)...),
-		attentionCase("I07", "causal attention with linear biases", linearBiases(nn.Causal{}), 0, eachSequence(biases, causal)...),
-		attentionCase("I07", "attention with linear biases", linearBiases(nn.All{}), 0, slices.Concat(biases, biases)...),
+		attentionCase("I12", "dilated attention per head with padding", "Diab section 2.2, erratum D3b; Beltagy et al. 2020", unbiased(nn.All{nn.Padding{Lengths: lengths}, dilated}), 0, padded...),
+		attentionCase("I13", "causal attention in BigBird's graph", "Conti (13), erratum C8", unbiased(nn.All{nn.Causal{}, bird}), 0, birds, birds),
+		attentionCase("I13", "causal attention in Longformer's graph", "Beltagy et al. 2020, 3.1; Conti 2.1.1, erratum C13", unbiased(nn.All{nn.Causal{}, dilated}), 0, eachSequence(windows, causal)...),
+		attentionCase("I07", "causal attention with linear biases", "CS 224n (13), erratum S1", linearBiases(nn.Causal{}), 0, eachSequence(biases, causal)...),
+		attentionCase("I07", "attention with linear biases", "CS 224n (13), erratum S1", linearBiases(nn.All{}), 0, slices.Concat(biases, biases)...),
 		longformerCase("longformer with global projections", nn.All{}, dilated, Zeros[float64](n, n)),
 		longformerCase("causal longformer with global projections", nn.Causal{}, dilated, causal),
 	}
@@ -51,16 +51,6 @@ func eachSequence(heads []Matrix[float64], under Matrix[float64]) (out []Matrix[
 		}
 	}
 	return out
-}
-
-// sourceMask hides the keys from length on, (n, m).
-func sourceMask(n, m, length int) Matrix[float64] {
-	hidden := make([]bool, m)
-	for j := length; j < m; j++ {
-		hidden[j] = true
-	}
-	row := PaddingMask(hidden).Tokens(0, 1)
-	return Zeros[float64](n, m).Add(row)
 }
 
 // drawnKeys asks the library which keys chance has drawn: those that a query sees and would not see without chance.

@@ -29,7 +29,7 @@ func unprojectedCase() Case {
 
 func unprojectedCrossCase(lengths []int) Case {
 	const m = fixtureTokens + 1
-	mask := func(b int) Matrix[float64] { return sourceMask(fixtureTokens, m, lengths[b]) }
+	mask := func(b int) Matrix[float64] { return SourceMask(fixtureTokens, m, lengths[b]) }
 	return Case{
 		ID: "I11", Name: "cross-attention without projections", Types: []string{"UnprojectedCross"}, Source: "Conti 1.2.5, erratum C14",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {

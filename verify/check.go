@@ -45,7 +45,9 @@ func ask(m Model) (h GPT, witnesses []*answers, err error) {
 		a.form = f
 		witnesses = append(witnesses, a)
 		h.Dropout = b.dropout(m)
-		b.draw(m, &h)
+		if err := b.draw(m, &h); err != nil {
+			return h, nil, err
+		}
 	}
 	return h, witnesses, nil
 }

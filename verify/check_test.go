@@ -123,7 +123,7 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 		"mlp":     {anyway, delta(0, "h.1.mlp.c_fc", 7, 12), []string{"Δ₇ = Δ₈ ∘ g'(a₇)", "h.1.mlp.c_fc", "sequence 1, token 1", "feature 12"}},
 		"norm":    {anyway, delta(0, "h.0.ln_2", 2, 5), []string{"Δ₆ = Δ₇ w₆ᵗ", "h.0.ln_2"}},
 		"logits":  {anyway, delta(0, "lm_head", 5, 10), []string{"Δ₁₂ = y_pred − y_gt", "row 5, column 10"}},
-		"block":   {anyway, delta(2, "h.0", 5, 3), []string{"Δ₁₀ = LNᵇ(Δ₁₁) (40)", "at the output of h.0,", "float32 has"}},
+		"block":   {anyway, delta(2, "h.0", 5, 3), []string{"Δ₁₀, which is Δ₁ of the next block, Δ₅ + LNᵇ(Δ₂) (40)", "at the output of h.0,", "float32 has"}},
 		"two": {anyway, func(w []*answers) { delta(0, "h.0.ln_1", 1, 1)(w); delta(1, "h.1.attn", 4, 2)(w) },
 			[]string{"Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)", "h.1.attn,", "token 4, feature 2"}},
 		"parameter":  {anyway, func([]*answers) {}, []string{"first wrong gradient", "h.0.ln_1.weight (41), row 0, column 3", "autodiff has"}},
@@ -154,6 +154,21 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 		}
 		if name == "key bias" && !strings.Contains(strings.Join(r.Failures, ";"), "h.0.attn.c_attn.bias k (29): identically zero, but is not") {
 			t.Errorf("%s: got %q", name, r.Failures)
+		}
+	}
+}
+
+// Each kind of block has equations of its own.
+func TestEquationOfDelta(t *testing.T) {
+	for _, c := range []struct{ block, name, want string }{
+		{"pre", "h.1", "Δ₁₀ = LNᵇ(Δ₁₁) (40)"}, {"pre", "drop", "Δ₁ = Δ₅ + LNᵇ(Δ₂) (40)"}, {"pre", "h.0.attn.heads", "Δ₃ = Δ₅ w₃ᵗ"},
+		{"post", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {"post", "h.0", "Δ₁₀, which is Δ₁ of the next block, LNᵇ(Δ₅) + Σ_h (…) (33), (35)"},
+		{"post", "h.1.attn", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ"}, {"post", "h.0.ln_1", "LNᵇ(Δ₅) (40)"}, {"post", "h.0.mlp.c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)"},
+		{"elman", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {"elman", "drop", "Δ₁ = a Uᵗ, a = (Δ + c) ∘ (1 − h²), CS 224n (4)"},
+	} {
+		m := Model{Config: gpt.Config{Block: c.block, NLayer: 2}}
+		if got := m.equationOfDelta(c.name); got != c.want {
+			t.Errorf("%s, %s: got %q, want %q", c.block, c.name, got, c.want)
 		}
 	}
 }

@@ -51,6 +51,7 @@ func TestContiEq04(t *testing.T) {
 
 	head := z.Columns(0, k)
 	plain := normaliseBy(z, z.Mean(), eps)
+	near(t, "LayerNorm, by hand", LayerNormSigmaForward(z, gain, shift, eps), plain.Mul(gain).Add(shift))
 	printed := z.Sub(head.Mean()).Div(head.Sub(head.Mean()).Square().Mean().Sqrt().Shift(eps))
 	wrongBy(t, "with μ and σ of the first 64 of 512", printed, plain, 0.101)
 	mean, deviation := 0.0, 0.0
@@ -79,22 +80,21 @@ func normaliseBy(z, mu Matrix[float64], eps float64) Matrix[float64] {
 func TestContiLayerNormGradient(t *testing.T) {
 	const eps = 0.1
 	x, gain, delta := Random("x", 6, 8), Random("gain", 1, 8).Shift(1), Random("delta", 6, 8)
-	backward := func(x Matrix[float64]) Matrix[float64] {
-		norm, sigma := normalise(x, 0)
-		g := delta.Mul(gain)
-		return g.Sub(g.Mean()).Div(sigma.Shift(eps)).Sub(norm.Mul(norm.Mul(g).Mean()).Mul(sigma).Div(sigma.Shift(eps).Square()))
-	}
 	truth := witness(t, func(z Parameters[complex128]) complexMatrix {
-		return contiLayerNorm(z["x"], lift(gain), Zeros[complex128](1, 8), eps)
-	}, Parameters[float64]{"x": x}, delta)
-	near(t, "Δx", backward(x), truth["x"])
+		return contiLayerNorm(z["x"], z["gain"], z["shift"], eps)
+	}, Parameters[float64]{"x": x, "gain": gain, "shift": Zeros[float64](1, 8)}, delta)
+	dx, dw, db := LayerNormSigmaBackward(x, gain, delta, eps)
+	near(t, "Δx", dx, truth["x"])
+	near(t, "∂w", dw, truth["gain"])
+	near(t, "∂b", db, truth["shift"])
 
-	for i, v := range backward(ones(6, 8)).Data {
+	equal, _, _ := LayerNormSigmaBackward(ones(6, 8), gain, delta, eps)
+	for i, v := range equal.Data {
 		if !math.IsNaN(v) {
 			t.Fatalf("equal features: got %v at %d, want NaN", v, i)
 		}
 	}
-	dx, _, _ := LayerNormBackward(ones(6, 8), gain, delta, eps)
+	dx, _, _ = LayerNormBackward(ones(6, 8), gain, delta, eps)
 	near(t, "Δx with ε in the root", dx, delta.Mul(gain).Sub(delta.Mul(gain).Mean()).Scale(1/math.Sqrt(eps)))
 }
 
@@ -123,7 +123,9 @@ func TestContiCrossAttention(t *testing.T) {
 	if right.Rows != 4 || right.Cols != 8 {
 		t.Fatalf("got (%d, %d), want a row for each token of the decoder, (4, 8)", right.Rows, right.Cols)
 	}
+	weights := Cross[float64]{Wq: e.queries(), Wkv: JoinColumns(e.keys(), e.values()), Wo: e.p["h.0.attn.c_proj.weight"]}
+	near(t, "by hand", CrossAttentionForward(target, source, weights, MultiHead{Batch: 1, Heads: 2, QK: 4}), right)
 	printed := target.MatMul(source.Transpose()).Scale(1. / 2).Softmax().MatMul(source)
-	near(t, "as printed, with W = 1", AttentionForward(target.Scale(math.Sqrt(2)), source, source, Matrix[float64]{}, Matrix[float64]{}), printed)
+	near(t, "as printed, with W = 1", UnprojectedForward(target.Scale(math.Sqrt(2)), source, Matrix[float64]{}), printed)
 	wrongBy(t, "without parameters", printed, right, 2.8)
 }

@@ -38,6 +38,7 @@ func TestContiEq15(t *testing.T) {
 	near(t, "sim = exp", contiAttention(a.q, a.k, a.v, exponential), AttentionForward(a.q, a.k, a.v, Matrix[float64]{}, Matrix[float64]{}))
 	constant := func(q, k Matrix[float64]) float64 { return 2 }
 	near(t, "sim = 2", contiAttention(a.q, a.k, a.v, constant), ones(6, 6).Scale(1./6).MatMul(a.v))
+	near(t, "sim = 2, by hand", LinearAttentionForward(ones(6, 2), ones(6, 2), a.v, Matrix[float64]{}), contiAttention(a.q, a.k, a.v, constant))
 }
 
 // contiPhi is the usual feature map of linear attention, elu(x) + 1: eˣ up to 0 and x + 1 from there.
@@ -68,6 +69,8 @@ func TestContiEq16(t *testing.T) {
 	gram := x.MatMul(x.Transpose())
 	near(t, "(1 + x·y)²", square.MatMul(square.Transpose()), gram.Shift(1).Square())
 	near(t, "1 + x·y", first.MatMul(first.Transpose()), gram.Shift(1))
+	values, kernel := Random("values", 7, 4), gram.Shift(1).Square()
+	near(t, "V'", LinearAttentionForward(square, square, values, Matrix[float64]{}), kernel.Div(kernel.SumFeatures()).MatMul(values))
 	lengths := x.Square().SumFeatures()
 	distances := lengths.Add(lengths.Transpose()).Sub(gram.Scale(2))
 	form := func(k, a Matrix[float64]) float64 { return dot(a, k.MatMul(a)) }
@@ -88,18 +91,14 @@ func TestContiEq16(t *testing.T) {
 // The masked form sums the keys up to i.
 func TestContiEq17(t *testing.T) {
 	a := newAttention()
-	q, k := contiPhi(a.q), contiPhi(a.k)
+	q, k := EluPlusOneForward(a.q), EluPlusOneForward(a.k)
+	near(t, "φ(q)", q, contiPhi(a.q))
 	quadratic := contiAttention(a.q, a.k, a.v, func(q, k Matrix[float64]) float64 { return dot(contiPhi(q), contiPhi(k)) })
 	linear := q.MatMul(k.Transpose().MatMul(a.v)).Div(q.MatMul(k.SumTokens().Transpose()))
 	near(t, "V'", linear, quadratic)
-	state, norm := Zeros[float64](3, 5), Zeros[float64](1, 3)
-	for i := range 6 {
-		own := k.Tokens(i, i+1)
-		state, norm = state.Add(own.Transpose().MatMul(a.v.Tokens(i, i+1))), norm.Add(own)
-		query := q.Tokens(i, i+1)
-		masked := q.MatMul(k.Transpose()).Mul(a.binary).Tokens(i, i+1)
-		near(t, "V' of a prefix", query.MatMul(state).Div(query.MatMul(norm.Transpose())), masked.Div(masked.SumFeatures()).MatMul(a.v))
-	}
+	near(t, "V' by hand", LinearAttentionForward(q, k, a.v, Matrix[float64]{}), quadratic)
+	masked := q.MatMul(k.Transpose()).Mul(a.binary)
+	near(t, "V' of the prefixes", LinearScanForward(q, k, a.v), masked.Div(masked.SumFeatures()).MatMul(a.v))
 }
 
 // The first-order form of section 2.1.2 has the weights 1 + q̂·k̂ⱼ. Its first display sums k̂ⱼ within the sum over j
@@ -113,6 +112,7 @@ func TestContiTaylor(t *testing.T) {
 	linear := sum.Add(q.MatMul(k.Transpose().MatMul(a.v))).Div(down.Shift(n))
 	right := contiAttention(q, k, a.v, func(q, k Matrix[float64]) float64 { return 1 + dot(q, k) })
 	near(t, "V'", linear, right)
+	near(t, "V' by hand", LinearAttentionForward(TaylorFeaturesForward(a.q, 0), TaylorFeaturesForward(a.k, 0), a.v, Matrix[float64]{}), right)
 	if weights := q.MatMul(k.Transpose()).Shift(1); frobenius(weights.Step().Shift(-1)) != 0 {
 		t.Errorf("weights: got %v, want them above 0", weights.Data)
 	}

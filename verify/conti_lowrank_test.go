@@ -59,16 +59,16 @@ func TestContiEq18(t *testing.T) {
 func TestContiEq19(t *testing.T) {
 	a, none := newAttention(), Matrix[float64]{}
 	e, f := Random("E", 4, 6), Random("F", 4, 6)
-	out := AttentionForward(a.q, e.MatMul(a.k), f.MatMul(a.v), none, none)
+	out := LinformerForward(a.q, a.k, a.v, e, f, none)
 	near(t, "head", out, a.q.MatMul(e.MatMul(a.k).Transpose()).Scale(1/math.Sqrt(3)).Softmax().MatMul(f).MatMul(a.v))
 	if mixed := f.MatMul(a.v); mixed.Rows != 4 || mixed.Cols != 5 {
 		t.Errorf("F V: got (%d, %d), want k' rows as wide as a value, (4, 5)", mixed.Rows, mixed.Cols)
 	}
 	one := permutation(natural(6)...)
-	near(t, "E = F = 1", AttentionForward(a.q, one.MatMul(a.k), one.MatMul(a.v), none, none), AttentionForward(a.q, a.k, a.v, none, none))
+	near(t, "E = F = 1", LinformerForward(a.q, a.k, a.v, one, one, none), AttentionForward(a.q, a.k, a.v, none, none))
 
 	last := JoinTokens(a.k.Tokens(0, 5), a.k.Tokens(5, 6).Scale(-1))
-	moved := AttentionForward(a.q, e.MatMul(last), f.MatMul(a.v), none, none)
+	moved := LinformerForward(a.q, last, a.v, e, f, none)
 	if slices.Equal(moved.Tokens(0, 1).Data, out.Tokens(0, 1).Data) {
 		t.Error("the first output does not depend on the last key")
 	}

@@ -9,25 +9,13 @@ import (
 // contiFrequency is ω_k = N^(−2k/d) with N = 10000.
 func contiFrequency(k, d int) float64 { return math.Pow(10000, -2*float64(k)/float64(d)) }
 
-// contiPositions are the first n rows of P by (1), features counted from 0.
-func contiPositions(n, d int) Matrix[float64] {
-	p := Zeros[float64](n, d)
-	for t := range n {
-		for k := range d / 2 {
-			p.Data[t*d+2*k] = math.Sin(contiFrequency(k, d) * float64(t))
-			p.Data[t*d+2*k+1] = math.Cos(contiFrequency(k, d) * float64(t))
-		}
-	}
-	return p
-}
-
 // (1) Position t is d/2 pairs of sine and cosine at falling frequencies: a shift by s turns each pair by a fixed
 // angle, all positions have the length √(d/2), and the product of two depends on their distance alone. The complex
 // form has ω_k on the wrong side of the fraction, and the vector that the text lists uses each frequency for one
 // entry (erratum C4).
 func TestContiEq01(t *testing.T) {
 	const n, d, shift = 9, 8, 3
-	p := contiPositions(n, d)
+	p := Sinusoids(n, d, 10000)
 	rotation, gram := Zeros[float64](d, d), Zeros[float64](n, n)
 	for k := range d / 2 {
 		sin, cos := math.Sincos(contiFrequency(k, d) * shift)
@@ -37,6 +25,7 @@ func TestContiEq01(t *testing.T) {
 			gram.Data[i] += math.Cos(contiFrequency(k, d) * float64(i/n-i%n))
 		}
 	}
+	near(t, "R(s)", Rotation(shift, d, 10000), rotation)
 	near(t, "P[t+s] = P[t] R(s)", p.Tokens(0, n-shift).MatMul(rotation), p.Tokens(shift, n))
 	near(t, "P Pᵗ", p.MatMul(p.Transpose()), gram)
 	near(t, "‖P[t]‖²", p.Square().SumFeatures(), ones(n, 1).Scale(d/2))
@@ -60,7 +49,7 @@ func TestContiEq01(t *testing.T) {
 // P[:, n, :] has one index too many (erratum C15).
 func TestContiEq02(t *testing.T) {
 	tokens := []int{3, 1, 4, 1, 5}
-	embedding, positions := Random("wte", 11, 8), contiPositions(9, 8)
+	embedding, positions := Random("wte", 11, 8), Sinusoids(9, 8, 10000)
 	got := EmbeddingForward(embedding, tokens).Add(EmbeddingForward(positions, Positions(1, 5)))
 	near(t, "X Wᴱ + P[:n, :]", got, oneHotRows(tokens, 11).MatMul(embedding).Add(positions.Tokens(0, 5)))
 	if whole := oneHotRows(tokens, 11).MatMul(embedding).Add(positions); whole.Err == nil {

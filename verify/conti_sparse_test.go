@@ -25,6 +25,8 @@ func contiNeighbours(n int) [][]int {
 func TestContiEq13(t *testing.T) {
 	a, sets := newAttention(), contiNeighbours(6)
 	mask := mask(6, func(i, j int) bool { return slices.Contains(sets[i], j) })
+	drawn := [][]int{{4}, {5}, {5}, {0}, {1}, {2}}
+	near(t, "N(i), by hand", BigBirdMask(6, 3, []int{3}, drawn).Exp(), mask.Exp())
 	out := AttentionForward(a.q, a.k, a.v, mask, Matrix[float64]{})
 	for i, set := range sets {
 		own := AttentionForward(a.q.Tokens(i, i+1), EmbeddingForward(a.k, set), EmbeddingForward(a.v, set), Matrix[float64]{}, Matrix[float64]{})

@@ -79,18 +79,9 @@ func CrossAttentionBackward[T Number](x, z Matrix[T], p Cross[T], c MultiHead, d
 
 // SourceMask hides from n queries those of m keys that are padding: the columns from length on.
 func SourceMask(n, m, length int) Matrix[float64] {
-	hidden := PaddingMask(paddingBehind(m, length))
-	rows := make([]Matrix[float64], n)
-	for i := range rows {
-		rows[i] = hidden.Tokens(0, 1)
+	hidden := make([]bool, m)
+	for j := range hidden {
+		hidden[j] = j >= length
 	}
-	return JoinTokens(rows...)
-}
-
-func paddingBehind(m, length int) []bool {
-	padding := make([]bool, m)
-	for j := range padding {
-		padding[j] = j >= length
-	}
-	return padding
+	return Zeros[float64](n, m).Add(PaddingMask(hidden).Tokens(0, 1))
 }

@@ -13,7 +13,7 @@ func ElmanForward[T Number](x, u, w, b Matrix[T], batch int) Matrix[T] {
 	for s := range batch {
 		h := Zeros[T](1, w.Rows)
 		for t := range n {
-			h = h.MatMul(w).Add(a.Tokens(s*n+t, s*n+t+1)).Tanh() // h_t   (1, d)   (4)
+			h = h.MatMul(w).Add(a.Tokens(s*n+t, s*n+t+1)).Tanh() // h_t   (1, d)   CS 224n (4)
 			rows[s*n+t] = h
 		}
 	}

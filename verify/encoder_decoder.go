@@ -13,7 +13,8 @@ type EncoderDecoder struct {
 	Eps        float64
 	Activation Activation
 	PostNorm   bool // LayerNorm after each sum, none at the end
-	Sigma      bool // ε beside the root (erratum C3)
+	Norm       Norm
+	Position   Position // of either side: learned, sinusoidal or none
 	Reduction  Reduction
 }
 
@@ -36,7 +37,7 @@ type stack[T Number] struct {
 // EncoderDecoderForward reads the sources, then scores what the decoder says to its input
 // against the targets.
 func EncoderDecoderForward[T Number](c EncoderDecoder, p Parameters[T], source, input, targets []int) (a EncoderDecoderActivations[T], err error) {
-	r := coder[T]{c: c, run: run[T]{p: p}}
+	r := newPass(c, p)
 	a.Encoder = r.stack("encoder", r.embed("encoder", source, c.Source), r.encoder())   // (B·m, d)
 	a.Z = a.Encoder.out                                                                 // (B·m, d)
 	a.Decoder = r.stack("decoder", r.embed("decoder", input, c.Target), r.decoder(a.Z)) // (B·n, d)
@@ -48,7 +49,8 @@ func EncoderDecoderForward[T Number](c EncoderDecoder, p Parameters[T], source, 
 // EncoderDecoderBackward returns the gradient of every parameter. Each block of the decoder
 // looks at Z, so Δ at Z is the sum of what they send back.
 func EncoderDecoderBackward[T Number](c EncoderDecoder, p Parameters[T], source, input, targets []int, a EncoderDecoderActivations[T]) (Parameters[T], error) {
-	r := coder[T]{c: c, run: run[T]{p: p, g: Parameters[T]{}}, dz: Zeros[T](a.Z.Rows, a.Z.Cols)}
+	r := newPass(c, p)
+	r.dz = Zeros[T](a.Z.Rows, a.Z.Cols)
 	d := CrossEntropyBackward(a.Logits, targets, c.Reduction)               // Δ = y_pred − y_gt
 	d = r.linearBackward("decoder.lm_head", a.Decoder.out, d)               //
 	d = r.stackBackward("decoder", a.Decoder, r.decoder(a.Z), d)            // and Σ ΔZ

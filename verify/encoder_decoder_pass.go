@@ -1,6 +1,9 @@
 package verify
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // coder is a pass over the model.
 type coder[T Number] struct {
@@ -9,13 +12,29 @@ type coder[T Number] struct {
 	dz Matrix[T] // Δ at Z so far
 }
 
+func newPass[T Number](c EncoderDecoder, p Parameters[T]) *coder[T] {
+	return &coder[T]{c: c, run: run[T]{GPT: GPT{Norm: c.Norm, Eps: c.Eps, Activation: c.Activation}, p: p, g: Parameters[T]{}}}
+}
+
 func (r *coder[T]) embed(side string, tokens []int, n int) Matrix[T] {
-	return r.embedding(side+".wte", tokens).Add(r.embedding(side+".wpe", Positions(r.c.Batch, n)))
+	tok, at := r.embedding(side+".wte", tokens), Positions(r.c.Batch, n)
+	switch r.c.Position {
+	case LearnedPositions:
+		return tok.Add(r.embedding(side+".wpe", at))
+	case SinusoidalPositions:
+		return PositionsForward(tok, Lift[T](Sinusoids(n, tok.Cols, 10000)), at, math.Sqrt(float64(tok.Cols)))
+	}
+	return tok
 }
 
 func (r *coder[T]) embedBackward(side string, tokens []int, n int, delta Matrix[T]) {
+	switch r.c.Position {
+	case LearnedPositions:
+		r.embeddingBackward(side+".wpe", Positions(r.c.Batch, n), delta)
+	case SinusoidalPositions:
+		delta = delta.Scale(math.Sqrt(float64(delta.Cols)))
+	}
 	r.embeddingBackward(side+".wte", tokens, delta)
-	r.embeddingBackward(side+".wpe", Positions(r.c.Batch, n), delta)
 }
 
 func (r *coder[T]) stack(side string, x Matrix[T], parts []part[T]) (s stack[T]) {
@@ -135,32 +154,12 @@ func (r *coder[T]) cross(ln, name string, z Matrix[T], m MultiHead) part[T] {
 func (r *coder[T]) mlp(ln, name string) part[T] {
 	return part[T]{name, ln,
 		func(x Matrix[T]) Matrix[T] {
-			return r.linear(name+".c_proj", ActivationForward(r.c.Activation, r.linear(name+".c_fc", x)))
+			return r.linear(name+".c_proj", ActivationForward(r.Activation, r.linear(name+".c_fc", x)))
 		},
 		func(x, delta Matrix[T]) Matrix[T] {
 			hidden := r.linear(name+".c_fc", x)
-			bent := r.linearBackward(name+".c_proj", ActivationForward(r.c.Activation, hidden), delta)
-			return r.linearBackward(name+".c_fc", x, ActivationBackward(r.c.Activation, hidden, bent))
+			bent := r.linearBackward(name+".c_proj", ActivationForward(r.Activation, hidden), delta)
+			return r.linearBackward(name+".c_fc", x, ActivationBackward(r.Activation, hidden, bent))
 		},
 	}
-}
-
-func (r *coder[T]) norm(name string, x Matrix[T]) Matrix[T] {
-	w, b := r.p.need(name+".weight"), r.p[name+".bias"]
-	if r.c.Sigma {
-		return r.in(name, x, LayerNormSigmaForward(x, w, b, r.c.Eps))
-	}
-	return r.in(name, x, LayerNormForward(x, w, b, r.c.Eps))
-}
-
-func (r *coder[T]) normBackward(name string, x, delta Matrix[T]) (dx Matrix[T]) {
-	var dw, db Matrix[T]
-	if w := r.p.need(name + ".weight"); r.c.Sigma {
-		dx, dw, db = LayerNormSigmaBackward(x, w, delta, r.c.Eps)
-	} else {
-		dx, dw, db = LayerNormBackward(x, w, delta, r.c.Eps)
-	}
-	r.leave(name+".weight", dw)
-	r.leave(name+".bias", db)
-	return dx
 }

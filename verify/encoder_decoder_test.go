@@ -32,7 +32,10 @@ func (c coderModel) hand() EncoderDecoder {
 	m := c.model.Config
 	return EncoderDecoder{
 		Batch: 2, Source: m.SourceSize, Target: m.TargetSize, Layers: m.NLayer, Heads: m.NHead, QK: m.QKSize, Lengths: []int{4, 2},
-		Eps: m.Eps, PostNorm: m.Block == "post", Sigma: m.Norm == "layernorm_sigma",
+		Eps: m.Eps, PostNorm: m.Block == "post",
+		Norm:       map[string]Norm{"layernorm": NormRoot, "layernorm_sigma": NormSigma, "layernorm_plain": NormPlain}[m.Norm],
+		Activation: map[string]Activation{"gelu": GELU, "relu": ReLU}[m.Activation],
+		Position:   map[string]Position{"learned": LearnedPositions, "sinusoidal": SinusoidalPositions, "none": NoPositions}[m.Position],
 	}
 }
 
@@ -78,9 +81,14 @@ func (c coderModel) gradients(t *testing.T) (loss float64, g Parameters[float64]
 
 // Every gradient of every parameter of the whole model, by hand against autodiff, the kernels and the complex step.
 func TestI32EncoderDecoder(t *testing.T) {
-	for _, v := range []struct{ block, norm string }{{"pre", "layernorm"}, {"post", "layernorm"}, {"post", "layernorm_sigma"}, {"pre", "layernorm_sigma"}} {
-		t.Run(v.block+" "+v.norm, func(t *testing.T) {
-			c := newCoder(t, spelled, coderConfig(v.block, v.norm))
+	for _, v := range []struct{ block, norm, activation, position string }{
+		{"pre", "layernorm", "gelu", "learned"}, {"post", "layernorm", "relu", "learned"}, {"post", "layernorm_sigma", "relu", "sinusoidal"},
+		{"pre", "layernorm_sigma", "gelu", "none"}, {"pre", "layernorm_plain", "relu", "sinusoidal"},
+	} {
+		t.Run(fmt.Sprint(v), func(t *testing.T) {
+			config := coderConfig(v.block, v.norm)
+			config.Activation, config.Position = v.activation, v.position
+			c := newCoder(t, spelled, config)
 			e, m := c.hand(), c.model
 			source, in, targets := m.Source.Ints(), m.Input.Ints(), m.Targets.Ints()
 			a, err := EncoderDecoderForward(e, c.numbers, source, in, targets)
@@ -92,7 +100,7 @@ func TestI32EncoderDecoder(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range []form{spelled, kernels64} {
-				loss, g := newCoder(t, f, coderConfig(v.block, v.norm)).gradients(t)
+				loss, g := newCoder(t, f, config).gradients(t)
 				if !(math.Abs(loss-a.Loss.Data[0]) <= 1e-13) {
 					t.Errorf("%s: loss %v, by hand %v", f.name, loss, a.Loss.Data[0])
 				}
@@ -150,7 +158,8 @@ func TestI32MemoryGradientIsASum(t *testing.T) {
 	}
 	_, want := c.gradients(t)
 	for _, left := range []string{"", "decoder.h.0", "decoder.h.1"} {
-		r := coder[float64]{c: e, run: run[float64]{p: c.numbers, g: Parameters[float64]{}}, dz: Zeros[float64](a.Z.Rows, a.Z.Cols)}
+		r := newPass(e, c.numbers)
+		r.dz = Zeros[float64](a.Z.Rows, a.Z.Cols)
 		parts := r.decoder(a.Z)
 		for i := range parts {
 			if left != "" && strings.HasPrefix(parts[i].name, left+".cross") {
@@ -304,9 +313,9 @@ func TestI31Masked(t *testing.T) {
 			p[x.Name()] = Random(x.Name(), rows, cols)
 			fill(x, p[x.Name()])
 		}
-		c := EncoderDecoder{Batch: 2, Source: 4, Layers: 2, Heads: 2, QK: 3, Lengths: []int{4, 2}, Eps: 1e-5, PostNorm: true, Sigma: true}
+		c := EncoderDecoder{Batch: 2, Source: 4, Layers: 2, Heads: 2, QK: 3, Lengths: []int{4, 2}, Eps: 1e-5, PostNorm: true, Norm: NormSigma}
 		ids, targets := m.Source.Ints(), m.Targets.Ints()
-		r := coder[float64]{c: c, run: run[float64]{p: p, g: Parameters[float64]{}}}
+		r := newPass(c, p)
 		s := r.stack("encoder", r.embed("encoder", ids, 4), r.encoder())
 		logits := r.linear("lm_head", s.out)
 		d := r.linearBackward("lm_head", s.out, CrossEntropyBackward(logits, targets, Mean))

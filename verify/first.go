@@ -21,7 +21,7 @@ func firstWrong(m Model, r *Report, g Gradients[float64], witnesses []*answers) 
 			}
 			if diff := Distance(got, d.Value, top); !(diff.Distance <= r.tolerance(w.form)) {
 				return fmt.Sprintf("the first wrong Δ from the loss downwards: %s, at the output of %s, %s: %s has %v, by hand %v (row %d, column %d, distance %.1e)",
-					equationOfDelta(d.Name), d.Name, m.position(d.Name, diff), w.form.name, diff.Got, diff.Want, diff.Row, diff.Col, diff.Distance)
+					m.equationOfDelta(d.Name), d.Name, m.position(d.Name, diff), w.form.name, diff.Got, diff.Want, diff.Row, diff.Col, diff.Distance)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package verify
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -31,10 +32,16 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 		Eps:        []float64{1e-5, 1e-3, 0.1}[s.eps%3],
 		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
 	}
+	c.RopeTheta = []float64{0, 50}[s.position/5%2]
 	c.Window, c.RandomKeys, c.GlobalTokens = upTo(s.window, c.BlockSize), int(s.window/16)%2, int(s.window/32)%2
-	c.LatentSize, c.QLatentSize, c.RopeSize = upTo(s.window, 5), upTo(s.window/8, 5), 2*upTo(s.window/32, 2)
+	c.Dilation = upTo(s.drop, min(3, c.BlockSize))
 	all := slices.DeleteFunc(gpt.Attentions(), func(a gpt.Attention) bool { return a.Name == "linformer" }) // not causal
-	c.Attention = all[int(s.attention)%len(all)].Name
+	own := all[int(s.attention)%len(all)]
+	c.Attention = own.Name
+	latent := strings.HasPrefix(own.Name, "mla")
+	if latent {
+		c.LatentSize, c.QLatentSize, c.RopeSize = upTo(s.window, 5), upTo(s.window/8, 5), 2*upTo(s.window/32, 2)
+	}
 	switch c.Position {
 	case "sinusoidal":
 		c.NEmbd += c.NEmbd % 2
@@ -44,7 +51,12 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 	if c.Norm == "layernorm_sigma" && (c.Dropout > 0 || c.NEmbd < 4) {
 		c.Norm = "layernorm" // a row of equal numbers has no derivative (erratum C3)
 	}
-	if own := all[int(s.attention)%len(all)]; own.Check != nil && own.Check(c.Resolved()) != nil {
+	if c.Block == "elman" { // it has none of these
+		c.Attention, c.Norm, c.Activation = "", "", ""
+		if c.Position == "rope" || c.Position == "alibi" {
+			c.Position = "none"
+		}
+	} else if own.Check != nil && own.Check(c.Resolved()) != nil {
 		c.Position = "none" // with which every attention can be
 	}
 	if s.rank%3 > 0 {
@@ -53,7 +65,7 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 			c.LoraAlpha = 1.5
 		}
 		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head"} {
-			if c.LatentSize == 0 && c.Block != "elman" && s.targets>>i&1 == 1 && (target != "lm_head" || c.Head != "tied") {
+			if !latent && c.Block != "elman" && s.targets>>i&1 == 1 && (target != "lm_head" || c.Head != "tied") {
 				c.LoraTargets = append(c.LoraTargets, target)
 			}
 		}

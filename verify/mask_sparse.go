@@ -43,8 +43,8 @@ func Except(a, b Matrix[float64]) Matrix[float64] {
 }
 
 // ALiBiMask is −m|i − j| with m = 2^(−8h/H) for head h, from 1, of H. Where H is no power
-// of two, heads have the slopes of the power below, then every other one of the next. (Press et al. 2022; CS 224n (13) has neither m nor the right length,
-// erratum S1)
+// of two, heads have the slopes of the power below, then every other one of the next. (Press
+// et al. 2022; CS 224n (13) has neither m nor the right length, erratum S1)
 func ALiBiMask(n, h, heads int) Matrix[float64] {
 	power := 1
 	for 2*power <= heads {

@@ -88,10 +88,7 @@ func apart(a, b Matrix[float64]) float64 {
 // Two heads one over the other are one product of matrices, a” = P₂P₁ a w_v1 w_v2 (20), each P with what its own head sees.
 func TestI18TwoStackedHeads(t *testing.T) {
 	const n, d = 5, 4
-	identity := Zeros[float64](d, d)
-	for i := range d {
-		identity.Data[i*d+i] = 1
-	}
+	identity := identity[float64](d)
 	numbers := Parameters[float64]{input: Random("x", n, d).Scale(4), "one.c_proj.weight": identity, "two.c_proj.weight": identity}
 	var p [2]Matrix[float64]
 	a, values, mask := numbers[input], numbers[input], CausalMask(n)
@@ -126,6 +123,26 @@ func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 	if e := apart(got, MultiHeadForward(JoinColumns(x, x, x), MultiHead{Batch: 1, Heads: 1, QK: d, Masks: []Matrix[float64]{mask}})); !(e <= 1e-15) {
 		t.Errorf("off by %.2g", e)
 	}
+}
+
+// The weights of a query sum to 1, so that a bias of the values comes out as it is, and is one more bias b_v·W_o of the output;
+// and its gradient is that of the output's bias times W_oᵗ.
+func TestI11ValueBiasIsAnOutputBias(t *testing.T) {
+	const d = fixtureFeatures
+	qk, v := 2*fixtureHeads*fixtureQK, fixtureHeads*fixtureValues
+	x, w, o := Random("x", 2*fixtureTokens, d).Scale(4), Random("w", d, qk+v), Random("o", v, d)
+	bias, delta := Random("b", 1, qk+v), Random("delta", 2*fixtureTokens, d)
+	heads := MultiHead{Batch: 2, Heads: fixtureHeads, QK: fixtureQK, Masks: []Matrix[float64]{CausalMask(fixtureTokens), CausalMask(fixtureTokens)}}
+	without := JoinColumns(bias.Columns(0, qk), Zeros[float64](1, v))
+	layer := func(b, out Matrix[float64]) Matrix[float64] {
+		return LinearForward(MultiHeadForward(LinearForward(x, w, b), heads), o, out)
+	}
+	near(t, "y", layer(bias, Matrix[float64]{}), layer(without, bias.Columns(qk, qk+v).MatMul(o)))
+
+	qkv := LinearForward(x, w, bias)
+	dheads, _, dout := LinearBackward(MultiHeadForward(qkv, heads), o, delta)
+	_, _, db := LinearBackward(x, w, MultiHeadBackward(qkv, heads, dheads))
+	near(t, "∂b_v", db.Columns(qk, qk+v), dout.MatMul(o.Transpose()))
 }
 
 // In a window of one token the weights are the identity: every token gets its own value. One as wide as the text is the

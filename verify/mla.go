@@ -12,16 +12,16 @@ type MLA[T Number] struct {
 
 // MLAForward makes queries, keys and values, and the rest is any multi-headed attention.
 //
-//	(B·n, d) → (B·n, d)                         (37)–(40), (57)
+//	(B·n, d) → (B·n, d)                         Xu (37)–(40), (57)
 func MLAForward[T Number](x Matrix[T], p MLA[T], m MultiHead) Matrix[T] {
 	out := MultiHeadForward(p.packed(x, x.MatMul(p.Down)), m) // ρ_h v_h side by side  (B·n, H·dh), erratum X7
 	return LinearForward(out, p.Wo, p.Bo)                     // Σ_h ρ_h v_h w_o,h + b (B·n, d)
 }
 
 func (p MLA[T]) packed(x, latent Matrix[T]) Matrix[T] {
-	q := x.MatMul(p.Wq)       // x w_q        (B·n, H·dρ)  (38)
-	k := latent.MatMul(p.UpK) // L w↑_k       (B·n, H·dρ)  (38)
-	v := latent.MatMul(p.UpV) // L w↑_v       (B·n, H·dh)  (38)
+	q := x.MatMul(p.Wq)       // x w_q        (B·n, H·dρ)  Xu (38)
+	k := latent.MatMul(p.UpK) // L w↑_k       (B·n, H·dρ)  Xu (38)
+	v := latent.MatMul(p.UpV) // L w↑_v       (B·n, H·dh)  Xu (38)
 	return JoinColumns(q, k, v)
 }
 
@@ -44,11 +44,12 @@ func MLABackward[T Number](x Matrix[T], p MLA[T], m MultiHead, delta Matrix[T]) 
 // into the queries, the way up to the values into the output, and every head attends
 // to the latents themselves.
 //
-//	ρ_h = softmax(x (w_q,h w↑_k,hᵗ) Lᵗ/√dρ + M)                    (41)
-//	y   = Σ_h ρ_h L (w↑_v,h w_o,h) + b                             (46), (57)
+//	ρ_h = softmax(x (w_q,h w↑_k,hᵗ) Lᵗ/√dρ + M)                    Xu (41)
+//	y   = Σ_h ρ_h L (w↑_v,h w_o,h) + b                             Xu (46), (57)
 //
 // It is for decoding: the absorbed matrices (d, dc) and (dc, d) are larger than their
-// factors wherever d and dc exceed 2dρ (erratum X6).
+// factors wherever d and dc exceed 2dρ, that of the output wherever they exceed 2dh
+// (erratum X6).
 func MLAAbsorbedForward[T Number](x Matrix[T], p MLA[T], m MultiHead) Matrix[T] {
 	latent := x.MatMul(p.Down)
 	y := Zeros[T](x.Rows, p.Wo.Cols)

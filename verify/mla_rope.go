@@ -1,7 +1,7 @@
 package verify
 
 // MLARoPE is latent attention whose positions are rotary in features of their own (R.
-// Xu, (60)–(68)): what turns cannot be absorbed, so queries and keys of a head have a part
+// Xu (60)–(68)): what turns cannot be absorbed, so queries and keys of a head have a part
 // that does not turn and one that does, and the turning part of the key is one for all
 // heads (erratum X5). Queries come from a latent too.
 //
@@ -27,7 +27,7 @@ func MLARoPEBackward[T Number](x Matrix[T], p MLARoPE[T], m MultiHead, r Rotary,
 }
 
 // MLARoPELatentForward makes the turning keys from the latent, k^R = RoPE(c w_k^R), as
-// (65) has it.
+// Xu (65) has it.
 func MLARoPELatentForward[T Number](x Matrix[T], p MLARoPE[T], m MultiHead, r Rotary) Matrix[T] {
 	l := p.latents(x)
 	return p.forward(l, l.kv, m, r)
@@ -61,17 +61,17 @@ func (p MLARoPE[T]) forward(l latents[T], source Matrix[T], m MultiHead, r Rotar
 }
 
 // packed is [q | k | v] with queries and keys of dρ + dR features, hence the scale
-// 1/√(dρ+dR) of (62).
+// 1/√(dρ+dR) of Xu (62).
 func (p MLARoPE[T]) packed(l latents[T], source Matrix[T], m MultiHead, r Rotary) Matrix[T] {
-	qR := RoPEForward(l.q.MatMul(p.TurnQ), r.groups(m.Heads)) // RoPE(c^Q w_q^R)  (B·n, H·dR)  (63)
-	kR := RoPEForward(source.MatMul(p.TurnK), r.groups(1))    // k^R              (B·n, dR)    (65)
-	qC, kC := l.q.MatMul(p.UpQ), l.kv.MatMul(p.UpK)           // c^Q w↑_q, c w↑_k (B·n, H·dρ)  (63), (65)
+	qR := RoPEForward(l.q.MatMul(p.TurnQ), r.groups(m.Heads)) // RoPE(c^Q w_q^R)  (B·n, H·dR)  Xu (63)
+	kR := RoPEForward(source.MatMul(p.TurnK), r.groups(1))    // k^R              (B·n, dR)    Xu (65)
+	qC, kC := l.q.MatMul(p.UpQ), l.kv.MatMul(p.UpK)           // c^Q w↑_q, c w↑_k (B·n, H·dρ)  Xu (63), (65)
 	var q, k []Matrix[T]
 	for h := range m.Heads {
 		q = append(q, qC.Columns(h*m.QK, (h+1)*m.QK), qR.Columns(h*r.Size, (h+1)*r.Size))
 		k = append(k, kC.Columns(h*m.QK, (h+1)*m.QK), kR)
 	}
-	v := l.kv.MatMul(p.UpV) // c w↑_v  (B·n, H·dh)  (66)
+	v := l.kv.MatMul(p.UpV) // c w↑_v  (B·n, H·dh)  Xu (66)
 	return JoinColumns(append(append(q, k...), v)...)
 }
 

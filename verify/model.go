@@ -101,7 +101,7 @@ func (m Model) hand() (GPT, error) {
 		{"attention", c.Attention, pick(&h.Mixing, map[string]Mixing{
 			"causal": SoftmaxMixing, "window": SoftmaxMixing, "alternating": SoftmaxMixing, "bigbird": SoftmaxMixing, "dilated": SoftmaxMixing,
 			"longformer": LongformerMixing, "linear": LinearMixing, "taylor": TaylorMixing,
-			"mla": LatentMixing, "mla_rope": LatentRotaryMixing, "mla_latent_rope": LatentRotaryMixing2,
+			"mla": LatentMixing, "mla_rope": LatentRotaryMixing, "mla_latent_rope": LatentKeyRotaryMixing,
 		})},
 		{"norm", c.Norm, pick(&h.Norm, map[string]Norm{"layernorm": NormRoot, "layernorm_sigma": NormSigma, "layernorm_plain": NormPlain})},
 		{"block", c.Block, pick(new(string), map[string]string{"pre": "", "post": "", "elman": ""})},
@@ -159,12 +159,14 @@ func dilatedMask(c gpt.Config, head int) Matrix[float64] {
 }
 
 // globalMask are the pairs with one of the first tokens.
-func globalMask(c gpt.Config) Matrix[float64] {
-	var first []int
+func globalMask(c gpt.Config) Matrix[float64] { return GlobalMask(c.BlockSize, firstTokens(c)) }
+
+// firstTokens are those that everybody sees.
+func firstTokens(c gpt.Config) (first []int) {
 	for i := range c.GlobalTokens {
 		first = append(first, i)
 	}
-	return GlobalMask(c.BlockSize, first)
+	return first
 }
 
 // windows are the same pairs in two masks: the windows, and the pairs with a global token.

@@ -21,7 +21,7 @@ func mutations() []mutation {
 		return afterQKV("bias := r.g[h+\"attn.c_attn.bias\"]\n\tr.g[h+\"attn.c_attn.bias\"] = JoinColumns(bias.Columns(0, 6), " + value + ", bias.Columns(12, 22))")
 	}
 
-	return []mutation{
+	return append(variantMutations(), []mutation{
 		same("original"),
 
 		// the set-up
@@ -108,7 +108,7 @@ func mutations() []mutation {
 		in("WithLoRA", wrong("lora_forget_lora_path", edit{"run.go", "dx = dx.Add(through)", "_ = through", 1})),
 		in("WithLoRA", wrong("lora_forget_alpha", edit{"lora.go", "MatMul(u.Transpose()).Scale(scale)", "MatMul(u.Transpose())", 1},
 			edit{"lora.go", "Transpose().MatMul(delta).Scale(scale)", "Transpose().MatMul(delta)", 1})),
-	}
+	}...)
 }
 
 // wpeOnce sums the two sequences before a scatter that overwrites, so that the

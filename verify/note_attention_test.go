@@ -139,6 +139,7 @@ func TestNoteEq13(t *testing.T) {
 	}
 	for h := 1; h <= heads; h++ {
 		m := math.Pow(2, -8*float64(h)/heads)
+		near(t, "biases by hand", ALiBiMask(n, h, heads), right.Scale(m))
 		causal := s.scores.Add(CausalMask(n))
 		near(t, "α with a slope", causal.Add(right.Scale(m)).Softmax(), causal.Add(ramp.Scale(m)).Softmax())
 		wrongBy(t, "α with a slope of 1", causal.Add(right).Softmax(), causal.Add(right.Scale(m)).Softmax(), [heads]float64{0.31, 0.335}[h-1])

@@ -18,6 +18,7 @@ func TestNoteEq27(t *testing.T) {
 		_, alone := normalise(s.h.Tokens(i, i+1), 0)
 		near(t, "σ̂ of a token alone", alone, sigma.Tokens(i, i+1))
 	}
+	near(t, "LN by hand", LayerNormPlainForward(s.h, 0), centred.Div(sigma))
 	near(t, "Σ (h − μ̂)²/d", centred.Square().Mean(), sigma.Square())
 }
 
@@ -25,19 +26,18 @@ func TestNoteEq27(t *testing.T) {
 // and so is its gradient (erratum S7).
 func TestNoteEq28(t *testing.T) {
 	s := newNote()
-	one, zero := ones(1, 8), Zeros[float64](1, 8)
-	out := LayerNormForward(s.h, one, zero, 0)
+	out := LayerNormPlainForward(s.h, 0)
 	near(t, "LN", out, s.h.Sub(s.h.Mean()).Div(s.h.Sub(s.h.Mean()).Square().Mean().Sqrt()))
 	vanishes(t, "mean", out.Mean())
 	near(t, "variance", out.Square().Mean(), ones(6, 1))
 	equal := ones(1, 8)
-	dx, _, _ := LayerNormBackward(equal, one, Random("delta", 1, 8), 0)
-	for i, v := range LayerNormForward(equal, one, zero, 0).Data {
+	dx := LayerNormPlainBackward(equal, Random("delta", 1, 8), 0)
+	for i, v := range LayerNormPlainForward(equal, 0).Data {
 		if !math.IsNaN(v) || !math.IsNaN(dx.Data[i]) {
 			t.Errorf("equal features: got %v, gradient %v, want NaN", v, dx.Data[i])
 		}
 	}
-	vanishes(t, "equal features with ε", LayerNormForward(equal, one, zero, 1e-5))
+	vanishes(t, "equal features with ε", LayerNormPlainForward(equal, 1e-5))
 }
 
 // noteLayer is the f of (29) to (31), a network of two layers.
@@ -53,12 +53,11 @@ func noteLayerBackward(x, delta Matrix[float64]) Matrix[float64] {
 
 // noteNorm is (28) with an ε.
 func noteNorm[T Number](x Matrix[T]) Matrix[T] {
-	return LayerNormForward(x, Lift[T](ones(1, 8)), Matrix[T]{}, 1e-5)
+	return LayerNormPlainForward(x, 1e-5)
 }
 
 func noteNormBackward(x, delta Matrix[float64]) Matrix[float64] {
-	dx, _, _ := LayerNormBackward(x, ones(1, 8), delta, 1e-5)
-	return dx
+	return LayerNormPlainBackward(x, delta, 1e-5)
 }
 
 // noteGradient is the complex step of Σ y∘Δ.

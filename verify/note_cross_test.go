@@ -1,6 +1,9 @@
 package verify
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // noteEncoder is a block without a mask, on tokens without positions.
 func noteEncoder(t *testing.T, x Matrix[float64]) Matrix[float64] {
@@ -40,14 +43,22 @@ func noteCross(t *testing.T) (s note, y, h, q, k, v Matrix[float64]) {
 	return s, y, h, y.MatMul(s.q.Transpose()), h.MatMul(s.k.Transpose()), h.MatMul(s.v.Transpose())
 }
 
+// cross are the matrices of (34) to (36) for tokens as rows, one head, and nothing behind it.
+func (s note) cross() (Cross[float64], MultiHead) {
+	weights := Cross[float64]{Wq: s.q.Transpose(), Wkv: JoinColumns(s.k.Transpose(), s.v.Transpose()), Wo: permutation(natural(8)...)}
+	return weights, MultiHead{Batch: 1, Heads: 1, QK: 8}
+}
+
 // (34) The queries come from the m tokens of the decoder, and so does the number of outputs. (Both sequences have the
 // length m in the text above, erratum S9.)
 func TestNoteEq34(t *testing.T) {
-	s, y, _, q, k, v := noteCross(t)
+	s, y, h, q, k, v := noteCross(t)
 	out := unscaled(q, k, v, Matrix[float64]{})
 	if out.Rows != 4 || out.Cols != 8 {
 		t.Errorf("got (%d, %d), want a row for each query, (4, 8)", out.Rows, out.Cols)
 	}
+	weights, m := s.cross()
+	near(t, "by hand", CrossAttentionForward(y.Scale(math.Sqrt(8)), h, weights, m), out)
 	for i := range 4 {
 		near(t, "q", s.q.MatMul(tokenColumn(y, i)), tokenColumn(q, i))
 		near(t, "h of one query alone", unscaled(q.Tokens(i, i+1), k, v, Matrix[float64]{}), out.Tokens(i, i+1))
@@ -56,12 +67,14 @@ func TestNoteEq34(t *testing.T) {
 
 // (35) The keys come from the n tokens of the encoder: there are n weights for each of m queries.
 func TestNoteEq35(t *testing.T) {
-	s, _, h, q, k, _ := noteCross(t)
+	s, y, h, q, k, v := noteCross(t)
 	weights := AttentionWeights(q, k, Matrix[float64]{})
 	if weights.Rows != 4 || weights.Cols != 6 {
 		t.Errorf("got (%d, %d) weights, want (m, n) = (4, 6)", weights.Rows, weights.Cols)
 	}
 	near(t, "Σ α", weights.SumFeatures(), ones(4, 1))
+	parameters, m := s.cross()
+	near(t, "h by hand", CrossAttentionForward(y, h, parameters, m), weights.MatMul(v))
 	for j := range 6 {
 		near(t, "k", s.k.MatMul(tokenColumn(h, j)), tokenColumn(k, j))
 	}
@@ -80,5 +93,10 @@ func TestNoteEq36(t *testing.T) {
 	}, Parameters[float64]{"y": y, "h": h}, delta)
 	dq, dk, dv := AttentionBackward(q, k, v, none, none, delta)
 	near(t, "Δy", dq.MatMul(s.q), truth["y"])
+	weights, m := s.cross()
+	near(t, "h by hand", CrossAttentionForward(y, h, weights, m), AttentionForward(q, k, v, none, none))
+	dy, dh, _ := CrossAttentionBackward(y, h, weights, m, delta)
+	near(t, "Δy by hand", dy, truth["y"])
+	near(t, "Δh by hand", dh, truth["h"])
 	near(t, "Δh", dk.MatMul(s.k).Add(dv.MatMul(s.v)), truth["h"])
 }

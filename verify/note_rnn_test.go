@@ -24,6 +24,11 @@ func newNoteRNN() noteRNN {
 	return e
 }
 
+// fromZero are the states by hand, which begin with h₀ = 0; tokens are rows there.
+func (e noteRNN) fromZero() Matrix[float64] {
+	return ElmanForward(e.x, e.u.Transpose(), e.w.Transpose(), Matrix[float64]{}, 1)
+}
+
 // (4) A state is a function of the state before and of its own token. The Δ of a state therefore goes to both: Wᵗ and
 // Uᵗ of Δ ∘ (1 − h²), from the last token back to the first.
 func TestNoteEq04(t *testing.T) {
@@ -46,6 +51,16 @@ func TestNoteEq04(t *testing.T) {
 	near(t, "Δh₀", carried, truth["start"])
 	near(t, "∂W", dw, truth["w"])
 	near(t, "∂U", du, truth["u"])
+
+	zero := e.fromZero()
+	truth = witness(t, func(z Parameters[complex128]) complexMatrix {
+		return noteStates(z["w"], z["u"], z["x"], Zeros[complex128](8, 1))
+	}, Parameters[float64]{"w": e.w, "u": e.u, "x": e.x}, delta)
+	near(t, "h by hand, h₀ = 0", zero, noteStates(e.w, e.u, e.x, Zeros[float64](8, 1)))
+	byX, byU, byW, _ := ElmanBackward(e.x, e.u.Transpose(), e.w.Transpose(), Matrix[float64]{}, 1, delta)
+	near(t, "Δx by hand", byX, truth["x"])
+	near(t, "∂U by hand", byU.Transpose(), truth["u"])
+	near(t, "∂W by hand", byW.Transpose(), truth["w"])
 }
 
 // (5) The second state needs the first one, and nothing else of the first token.
@@ -53,6 +68,8 @@ func TestNoteEq05(t *testing.T) {
 	e := newNoteRNN()
 	second := noteStates(e.w, e.u, e.x.Tokens(1, 2), tokenColumn(e.h, 0))
 	near(t, "h₂", second, e.h.Tokens(1, 2))
+	zero := e.fromZero()
+	near(t, "h₂ by hand", zero.Tokens(1, 2), noteStates(e.w, e.u, e.x.Tokens(1, 2), tokenColumn(zero, 0)))
 	other := noteStates(e.w, e.u, e.x.Tokens(0, 2), e.start.Scale(2))
 	if slices.Equal(other.Tokens(1, 2).Data, second.Data) {
 		t.Error("h₂ does not depend on h₀")
@@ -62,8 +79,12 @@ func TestNoteEq05(t *testing.T) {
 // (6) Written out, h₂ nests two of the functions: state t is reached through t of them, one after the other.
 func TestNoteEq06(t *testing.T) {
 	e := newNoteRNN()
-	inner := e.w.MatMul(e.start).Add(e.u.MatMul(tokenColumn(e.x, 0))).Tanh()
-	near(t, "h₂", e.w.MatMul(inner).Add(e.u.MatMul(tokenColumn(e.x, 1))).Tanh(), tokenColumn(e.h, 1))
+	nested := func(start Matrix[float64]) Matrix[float64] {
+		inner := e.w.MatMul(start).Add(e.u.MatMul(tokenColumn(e.x, 0))).Tanh()
+		return e.w.MatMul(inner).Add(e.u.MatMul(tokenColumn(e.x, 1))).Tanh()
+	}
+	near(t, "h₂", nested(e.start), tokenColumn(e.h, 1))
+	near(t, "h₂ by hand", tokenColumn(e.fromZero(), 1), nested(Zeros[float64](8, 1)))
 }
 
 // (18) A word is predicted from the words before it: row t−1 of the logits does not change by a bit with word t or

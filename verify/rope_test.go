@@ -10,10 +10,9 @@ import (
 // pass is Δ Qᵗ.
 func TestI08IsAnOrthogonalMatrix(t *testing.T) {
 	const width, at = 10, 7 // two groups of 4, and 2 columns that pass
-	identity := Zeros[float64](width, width)
+	identity := identity[float64](width)
 	r := Rotary{Groups: 2, Size: 4, Theta: 100}
-	for i := range width {
-		identity.Data[i*width+i] = 1
+	for range width {
 		r.Positions = append(r.Positions, at)
 	}
 	q := RoPEForward(identity, r)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -53,6 +54,51 @@ func TestI51Temperature(t *testing.T) {
 		}
 		last = entropy
 	}
+}
+
+// The next word is drawn from the logits at the last word that is not padding: those of a whole window do not depend on what
+// fills it up behind, and the library's decoder, which is not given any padding, has the same.
+func TestI51LastPosition(t *testing.T) {
+	m := newModel(t, small())
+	h, err := m.hand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const last = 2
+	h.Batch = 1
+	padded := func(word int) Matrix[float64] {
+		tokens := append(slices.Clone(m.Tokens[:last+1]), word, word, word)
+		a, err := GPTForward(h, m.Parameters, tokens, m.Targets[:fixtureTokens])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Logits
+	}
+	one, two := padded(0), padded(5)
+	if !slices.Equal(one.Tokens(last, last+1).Data, two.Tokens(last, last+1).Data) {
+		t.Error("the logits at the last word depend on the padding")
+	}
+	if slices.Equal(one.Tokens(last+1, last+2).Data, two.Tokens(last+1, last+2).Data) {
+		t.Error("the logits behind the last word do not depend on the padding: nothing to tell apart")
+	}
+	b, err := build(m, 1, kernels64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range b.model.Params() {
+		if err := set(p, m.Parameters); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := gpt.NewDecoder(b.model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, err := d.Feed(m.Tokens[:last+1]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "logits of the decoder", NewMatrix(1, logits.Len(), logits.Floats()...), one.Tokens(last, last+1))
 }
 
 // Diab (14): of the probabilities .5, .3, .15, .05 p = .9 keeps 3 words, .5 keeps 1, 1 keeps all 4, and p → 0 keeps 1. The

@@ -156,8 +156,10 @@ func weightFirst(name string) string {
 	return "2"
 }
 
-// equationOfDelta is the row of the paper's Table 2 for the Δ at the output of a part.
-func equationOfDelta(name string) string {
+// equationOfDelta is the row of the paper's Table 2 for the Δ at the output of a part, and what becomes of it in the other
+// kinds of block.
+func (m Model) equationOfDelta(name string) string {
+	last, first := "LNᵇ(Δ₁₁) (40)", "Δ₅ + LNᵇ(Δ₂) (40)" // what comes into the last block, and what a block passes on
 	rows := []struct{ suffix, row string }{
 		{"lm_head", "Δ₁₂ = y_pred − y_gt"},
 		{"ln_f", "Δ₁₁ = Δ₁₂ w₁₁ᵗ"},
@@ -170,12 +172,32 @@ func equationOfDelta(name string) string {
 		{".attn.c_attn", "Δ_q, Δ_k, Δ_v (22), (30)"},
 		{".attn", "Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)"},
 		{".ln_1", "Δ₂ = Σ_h (…) (33), (35)"},
-		{"drop", "Δ₁ = Δ₅ + LNᵇ(Δ₂) (40)"},
+	}
+	switch m.Config.Block {
+	case "post":
+		last, first = "Δ₁₂ w₁₁ᵗ", "LNᵇ(Δ₅) + Σ_h (…) (33), (35)"
+		rows = append([]struct{ suffix, row string }{
+			{".mlp.c_proj", "LNᵇ(Δ₁₀), dispatched to a₉"},
+			{".mlp.act", "Δ₈ = LNᵇ(Δ₁₀) w₈ᵗ"},
+			{".ln_2", "LNᵇ(Δ₁₀) (40)"},
+			{".attn.c_proj", "LNᵇ(Δ₅), dispatched to a₄"},
+			{".attn.heads", "Δ₃ = LNᵇ(Δ₅) w₃ᵗ"},
+			{".attn", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ"},
+			{".ln_1", "LNᵇ(Δ₅) (40)"},
+		}, rows...)
+	case "elman":
+		last, first = "Δ₁₂ w₁₁ᵗ", "a Uᵗ, a = (Δ + c) ∘ (1 − h²), CS 224n (4)"
+	}
+	switch name {
+	case "drop":
+		return "Δ₁ = " + first
+	case blockName(m.Config.NLayer - 1):
+		return "Δ₁₀ = " + last
 	}
 	for _, r := range rows {
 		if strings.HasSuffix(name, r.suffix) {
 			return r.row
 		}
 	}
-	return "Δ₁₀ = LNᵇ(Δ₁₁) (40)"
+	return "Δ₁₀, which is Δ₁ of the next block, " + first
 }

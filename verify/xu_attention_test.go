@@ -56,6 +56,7 @@ func TestXuEq04(t *testing.T) {
 	none := Matrix[float64]{}
 	right := q.MatMul(k.Transpose()).Scale(1 / math.Sqrt(3)).Softmax().MatMul(v)
 	near(t, "A(Q, K, V)", AttentionForward(q, k, v, none, none), right)
+	near(t, "A(X, Z, Z)", UnprojectedForward(q, k, none), q.MatMul(k.Transpose()).Scale(1/math.Sqrt(3)).Softmax().MatMul(k))
 	wrongBy(t, "without the scale", q.MatMul(k.Transpose()).Softmax().MatMul(v), right, 0.416)
 }
 
@@ -91,6 +92,7 @@ func TestXuEq05(t *testing.T) {
 	h, z := Random("h", 4, 3), Random("z", 5, 3)
 	a := h.MatMul(z.Transpose()).Softmax()
 	near(t, "Σ a", a.SumFeatures(), ones(4, 1))
+	near(t, "c by hand, without its scale", UnprojectedForward(h.Scale(math.Sqrt(3)), z, Matrix[float64]{}), a.MatMul(z))
 	for i := range 4 {
 		x := rowOf(h, i).MatMul(z.Transpose())
 		near(t, "c_i", rowOf(a.MatMul(z), i), weightedRows(sharesOf(x.Data), z))
@@ -108,6 +110,7 @@ func TestXuEq06(t *testing.T) {
 		return math.Exp(dot(rowOf(h, i), rowOf(z, j))) / sum
 	})
 	near(t, "a", h.MatMul(z.Transpose()).Softmax(), want)
+	near(t, "c by hand, without its scale", UnprojectedForward(h.Scale(math.Sqrt(3)), z, Matrix[float64]{}), want.MatMul(z))
 }
 
 // (8) The scores of n queries and m keys are their n·m products, square in self-attention only.

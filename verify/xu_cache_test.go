@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
 )
 
 // (33) The scores of T tokens among themselves are square. As everywhere in section 3 they are printed without the 1/√d_k of
@@ -81,7 +83,7 @@ func TestI40CacheEqualsForward(t *testing.T) {
 
 // Section 3 says nothing of what generate does when the window is full: it drops the first token and counts the others from
 // 0 again. With learned positions the kept keys and values are then those of other positions (erratum X9). With rotary ones
-// nothing has to change: only differences of positions count.
+// no position is stale: only differences of positions count.
 func TestXuStaleCache(t *testing.T) {
 	s, e, p := newSelfAttention(), Random("tokens", 7, xuWidth).Scale(4), Random("positions", 6, xuWidth).Scale(4)
 	at := func(token, position int) Matrix[float64] { return rowOf(e, token).Add(rowOf(p, position)) }
@@ -106,4 +108,29 @@ func TestXuStaleCache(t *testing.T) {
 		return rotated(q, at, xuTheta).MatMul(rotated(k, at, xuTheta).Transpose())
 	}
 	near(t, "scores of rotary positions", turned(positions), turned(moved))
+}
+
+// With rotary positions a key that is kept, not yet turned, is that of its token in the first block. In the second it is made of
+// what the first has made of all tokens before it: it still knows a token that has since been dropped (erratum X9).
+func TestXuRotaryCache(t *testing.T) {
+	m := newModel(t, small(func(c *gpt.Config) { c.Position, c.QKSize, c.NLayer = "rope", 4, 2 }))
+	h, err := m.hand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Mask, h.Batch = nil, 1
+	keys := func(from int) (list []Matrix[float64]) { // of the last tokens, block by block
+		h.Context = fixtureTokens - from
+		a, err := GPTForward(h, m.Parameters, m.Tokens[from:fixtureTokens], m.Targets[from:fixtureTokens])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range a.Blocks {
+			list = append(list, b.QKV.Tokens(1-from, h.Context).Columns(h.Heads*h.QK, 2*h.Heads*h.QK))
+		}
+		return list
+	}
+	all, later := keys(0), keys(1)
+	near(t, "keys of the first block", all[0], later[0])
+	wrongBy(t, "keys of the second block", all[1], later[1], 0.178)
 }

@@ -127,7 +127,7 @@ func TestXuEq26(t *testing.T) {
 }
 
 // (27) The softmax is taken along the rows, over the keys: each row sums to 1, and hidden keys weigh exactly nothing. The
-// expression below the brace leaves the mask out.
+// expression below the brace leaves the mask out, as (28), (44) and (57) do (erratum X16).
 func TestXuEq27(t *testing.T) {
 	s := newSelfAttention()
 	for i := range xuHeads {
@@ -190,6 +190,8 @@ func TestXuEq31(t *testing.T) {
 	})
 	out := AttentionForward(q, k, v, none, none)
 	near(t, "O", out, want)
+	weights, m := s.cross()
+	near(t, "O by hand", CrossAttentionForward(image, text, weights, m), want)
 	wrongBy(t, "O with the keys as values", AttentionForward(q, k, k, none, none), out, 0.835)
 	wrongBy(t, "O without projections", AttentionForward(image, text, text, none, none), out, 1.19)
 }
@@ -210,6 +212,11 @@ func TestXuEq32(t *testing.T) {
 		return AttentionForward(z["text"].MatMul(lift(s.wq)), z["image"].MatMul(lift(s.wk)), z["image"].MatMul(lift(s.wv)), none, none)
 	}, p, delta)
 	dq, dk, dv := AttentionBackward(text.MatMul(s.wq), image.MatMul(s.wk), image.MatMul(s.wv), none, none, delta)
+	weights, m := s.cross()
+	near(t, "by hand", CrossAttentionForward(text, image, weights, m), back.MatMul(image.MatMul(s.wv)))
+	ofText, ofImage, _ := CrossAttentionBackward(text, image, weights, m, delta)
+	near(t, "Δ of the text, by hand", ofText, truth["text"])
+	near(t, "Δ of the image, by hand", ofImage, truth["image"])
 	near(t, "Δ of the text", dq.MatMul(s.wq.Transpose()), truth["text"])
 	near(t, "Δ of the image", dk.MatMul(s.wk.Transpose()).Add(dv.MatMul(s.wv.Transpose())), truth["image"])
 }

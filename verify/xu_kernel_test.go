@@ -8,8 +8,8 @@ import (
 )
 
 // I44: over 300 tokens, which is more than one tile of queries and of keys in either pass, the kernel gives the output and the
-// gradients of the formulas by hand in tiles of another size. Scores climb with the key for one half of the queries and fall
-// for the other.
+// gradients of the formulas by hand in tiles of another size. A feature of the tokens climbs, so that the scores drift from tile
+// to tile.
 func TestI44KernelOfManyTiles(t *testing.T) {
 	d := nn.Dims{Batch: 2, Context: 300, Embd: fixtureFeatures, Heads: fixtureHeads, QK: fixtureQK, V: fixtureValues, Inner: 1, Blocks: 1}
 	n, tile := d.Batch*d.Context, Tile{Queries: 70, Keys: 90}

@@ -209,8 +209,8 @@ func TestXuEq68(t *testing.T) {
 		c := rowOf(m.x, n).MatMul(m.down)
 		kept = append(kept, JoinColumns(c, rotated(c.MatMul(m.wkR), []int{n}, xuTheta)))
 		cache := JoinTokens(kept...)
-		if got := cache.Cols; got != 7 || 2*xuHeads*xuHead != 16 {
-			t.Errorf("kept: got %d floats a token, want d_c + d_R = 7 in place of 2·h·d_h = 16", got)
+		if whole := m.upK.Cols + m.upV.Cols; cache.Cols != 7 || whole != 16 {
+			t.Errorf("kept: got %d floats a token in place of %d, want d_c + d_R = 7 in place of 2·h·d_h = 16", cache.Cols, whole)
 		}
 		l, kR := cache.Columns(0, xuLatent), cache.Columns(xuLatent, xuLatent+xuTurned)
 		near(t, "k^R of c", rotated(l.MatMul(m.wkR), natural(n+1), xuTheta), kR)

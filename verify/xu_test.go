@@ -50,6 +50,12 @@ func (s selfAttention) packed() (qkv Matrix[float64], m MultiHead) {
 	return JoinColumns(s.q, s.k, s.v), MultiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []Matrix[float64]{s.mask}}
 }
 
+// cross are one head's matrices for keys and values of other tokens, and nothing behind it.
+func (s selfAttention) cross() (Cross[float64], MultiHead) {
+	weights := Cross[float64]{Wq: s.wq, Wkv: JoinColumns(s.wk, s.wv), Wo: permutation(natural(xuWidth)...)}
+	return weights, MultiHead{Batch: 1, Heads: 1, QK: xuWidth}
+}
+
 // entriesOf is the matrix of f(i, j).
 func entriesOf(rows, cols int, f func(i, j int) float64) Matrix[float64] {
 	m := Zeros[float64](rows, cols)

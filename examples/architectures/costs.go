@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pkg/errors"
-
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -84,15 +83,13 @@ func (c *cost) step(size, tokens int) (ns float64, err error) {
 	g.SetThreads(config.Threads)
 	var m *gpt.Model
 	var p *graph.Program
-	for {
+	err = base.Build(g, func(g *graph.Graph) (err error) {
 		if m, err = gpt.New(g, config, config.BatchSize); err != nil {
-			return 0, err
+			return err
 		}
-		if p, err = graph.Compile(m.Loss, m.Trainable()...); !errors.Is(err, graph.ErrCollision) {
-			break
-		}
-		g = g.Salted()
-	}
+		p, err = graph.Compile(m.Loss, m.Trainable()...)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -194,7 +194,4 @@ func TestMeanAndDeviation(t *testing.T) {
 	if got, want := r.loss(), "2.000 ± 1.000"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := thousands(1234567), "1,234,567"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/digits"
 )
 
 // write prints the first table in Markdown.
@@ -19,8 +21,8 @@ func (r results) write(w io.Writer) error {
 			fmt.Fprintf(&notes, "\n%s. %s\n", row.title(), row.Error)
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), thousands(row.Parameters), row.loss(), row.Ms, row.MiB,
-			row.Checked, thousands(int64(math.Round(row.DecodeTokS))))
+		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), digits.Thousands(row.Parameters), row.loss(), row.Ms, row.MiB,
+			row.Checked, digits.Thousands(int64(math.Round(row.DecodeTokS))))
 	}
 	_, err := io.WriteString(w, b.String()+notes.String())
 	return err
@@ -71,7 +73,7 @@ func (r results) writeCosts(w io.Writer) error {
 			continue
 		}
 		for _, ns := range c.Ns {
-			fmt.Fprintf(&b, " %s |", thousands(int64(math.Round(ns))))
+			fmt.Fprintf(&b, " %s |", digits.Thousands(int64(math.Round(ns))))
 		}
 		fmt.Fprintf(&b, " %.2f× |\n", c.Growth)
 	}
@@ -81,12 +83,3 @@ func (r results) writeCosts(w io.Writer) error {
 
 // cell is a text that fits into a table.
 func cell(s string) string { return strings.NewReplacer("|", "/", "\n", " ").Replace(s) }
-
-// thousands is n with a comma every three digits.
-func thousands(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

@@ -1,9 +1,9 @@
 // Attention shows who looks at whom: the weights of every head of a trained model on a piece of text, as a picture and as a
 // page to point at. It also measures how near each head is to the prescribed forms of Conti, chapter 3.
 //
-//	go run ./examples/attention                            # the model in out/, or one that is trained for a moment
-//	go run ./examples/attention -prompt "To be or not to"  # another text; any of at most block_size characters
-//	go run ./examples/attention -position alibi            # what another network learns in a moment
+//	go run ./examples/attention                                     # the model in out/, or one that is trained for a moment
+//	go run ./examples/attention -prompt "To be or not to"           # another text; any of at most block_size characters
+//	go run ./examples/attention -checkpoint none -position alibi    # what another network learns in a moment
 package main
 
 import (
@@ -35,6 +35,23 @@ func moment() gpt.Config {
 type options struct {
 	checkpoint, data, prompt string
 	settings                 structured.Settings
+	given                    map[string]bool // names of flags
+}
+
+// forms are the settings for a prompt of n characters: where there are not so many, groups and rows that are not asked for
+// are fewer.
+func (o options) forms(n int) structured.Settings {
+	s := o.settings
+	if !o.given["groups"] {
+		s.Tokens = min(s.Tokens, n)
+		if o.given["width"] {
+			s.Tokens = min(s.Tokens, n/max(1, s.Width))
+		}
+	}
+	if !o.given["width"] {
+		s.Width = max(1, min(s.Width, n/max(1, s.Tokens)))
+	}
+	return s
 }
 
 // parse reads the flags over c.
@@ -42,11 +59,12 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 	fs := flag.NewFlagSet("attention", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	c.Flags(fs)
-	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if it holds none, one is trained for a moment")
+	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if there is none in it, one is trained for a moment")
 	fs.StringVar(&o.data, "data", "", "text to train on, and to take the prompt from; by default tinyshakespeare")
-	fs.StringVar(&o.prompt, "prompt", "", "what the model looks at; by default the beginning of a speech that it was not trained on")
-	fs.IntVar(&o.settings.Width, "width", 3, "half-width of the bands of Σ2, and rows of a group of Σ3")
-	fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3")
+	fs.StringVar(&o.prompt, "prompt", "",
+		"what the model looks at; by default the beginning of a speech that it was not trained on")
+	fs.IntVar(&o.settings.Width, "width", 3, "half-width of the bands of Σ2, and rows of a group of Σ3; by default less for a short prompt")
+	fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default less for a very short prompt")
 	fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
 	fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
 	fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
@@ -62,7 +80,9 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 	if o.prompt != "" {
 		n = utf8.RuneCountInString(o.prompt)
 	}
-	return o, errors.Wrapf(o.settings.Validate(n), "a prompt of %d characters", n)
+	o.given = map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	return o, errors.Wrapf(o.forms(n).Validate(n), "a prompt of %d characters", n)
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -89,31 +109,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if err := table(stdout, layers, o.settings); err != nil {
+	if err := table(stdout, layers, o.forms(len(ids))); err != nil {
 		return err
 	}
 	picture, page := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
 	if err := os.MkdirAll(c.OutDir, 0o755); err != nil {
 		return err
 	}
-	if err := create(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
+	if err := base.WriteWhole(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
 		return err
 	}
-	if err := create(page, func(w io.Writer) error { return writePage(w, tokens, layers) }); err != nil {
+	if err := base.WriteWhole(page, func(w io.Writer) error { return writePage(w, tokens, layers) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nsaved %s and %s, where pointing at a cell tells its tokens and its weight\n", picture, page)
 	return nil
-}
-
-func create(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := write(f); err != nil {
-		return errors.Wrap(err, path)
-	}
-	return f.Close()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -191,7 +192,7 @@ func TestCheckpoint(t *testing.T) {
 	if err := run(t.Context(), args, &table, &complaint); err != nil || complaint.Len() > 0 || !strings.Contains(table.String(), "of 2 heads") {
 		t.Errorf("%v: %s%s", err, table.String(), complaint.String())
 	}
-	refused(t, append(args, "-n_embd", "16"), "n_embd", "got 16", "want 8")
+	refused(t, append(args, "-n_embd", "16"), "n_embd", "got 16", "want 8", "-checkpoint none")
 	refused(t, append(args, "-prompt", "The water pays no rent"), "-prompt", "22", "12")
 }
 
@@ -205,10 +206,33 @@ func refused(t *testing.T, args []string, words ...string) {
 	}
 }
 
+// Groups and rows are fewer for a short prompt, unless they are asked for; one character is enough to look at.
+func TestShortPrompts(t *testing.T) {
+	for _, tc := range []struct {
+		n             int
+		given         string
+		width, groups int
+	}{
+		{32, "", 3, 2}, {6, "", 3, 2}, {5, "", 2, 2}, {3, "", 1, 2}, {1, "", 1, 1}, {5, "width", 3, 1}, {2, "width", 3, 0}, {5, "groups", 2, 2},
+	} {
+		o := options{settings: structured.Settings{Width: 3, Tokens: 2, Draws: 1}, given: map[string]bool{tc.given: true}}
+		s := o.forms(tc.n)
+		if s.Width != tc.width || s.Tokens != tc.groups || s.Validate(tc.n) != nil {
+			t.Errorf("%+v: got width %d, %d groups, %v", tc, s.Width, s.Tokens, s.Validate(tc.n))
+		}
+	}
+	for _, prompt := range []string{"The w", "T"} {
+		var out bytes.Buffer
+		if err := run(t.Context(), small(t, t.TempDir(), "-prompt", prompt), &out, io.Discard); err != nil || !strings.Contains(out.String(), "Σ3+Ẽ") {
+			t.Errorf("%q: %v\n%s", prompt, err, out.String())
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	refused(t, small(t, dir, "-prompt", "The water ü"), "-prompt", "'ü'")
-	refused(t, small(t, dir, "-prompt", "The"), "3 characters", "2 groups of 3 rows")
+	refused(t, small(t, dir, "-prompt", "The", "-groups", "2", "-width", "3"), "3 characters", "2 groups of 3 rows")
 	refused(t, small(t, dir, "-draws", "0"), "draws", "got 0")
 	refused(t, small(t, dir, "-n_head", "5"), "n_head", "5", "12")
 	refused(t, small(t, dir, "argument"), "argument")

@@ -35,7 +35,7 @@ func model(ctx context.Context, c gpt.Config, o options, args []string, stderr i
 		return nil, nil, err
 	}
 	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
-	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config), "checkpoint %s is another network", cp.Path)
+	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config), "checkpoint %s is another network; -checkpoint none trains one", cp.Path)
 }
 
 // momentary trains a model that is good enough to look at.
@@ -54,7 +54,8 @@ func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (
 	if _, err := weights(t.Model, nil); err != nil {
 		return nil, nil, err
 	}
-	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n", o.checkpoint, c.NLayer, c.MaxIters, source.Name)
+	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n",
+		o.checkpoint, c.NLayer, c.MaxIters, source.Name)
 	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
 }
 

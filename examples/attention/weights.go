@@ -6,6 +6,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -21,15 +22,14 @@ type layer struct {
 
 // weights runs the model, spelled out in stock operations, and reads what enters the dropout of the attention weights.
 func weights(m *gpt.Model, ids []int) ([]layer, error) {
+	var layers []layer
 	g := m.Graph.Sibling()
-	for {
-		g.Kernels = false
-		layers, err := read(g, m.Config, ids)
-		if !errors.Is(err, graph.ErrCollision) {
-			return layers, err
-		}
-		g = g.Salted()
-	}
+	g.Kernels = false
+	err := base.Build(g, func(g *graph.Graph) (err error) {
+		layers, err = read(g, m.Config, ids)
+		return err
+	})
+	return layers, err
 }
 
 func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {

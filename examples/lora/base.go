@@ -42,6 +42,14 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 		return b, err
 	}
 	if b.checkpoint == nil {
+		if b.checkpoint, err = base.Load(own(c), stderr); err != nil {
+			return b, err
+		}
+		if b.checkpoint != nil {
+			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s, of an earlier run\n", o.checkpoint, b.checkpoint.Path)
+		}
+	}
+	if b.checkpoint == nil {
 		fmt.Fprintf(stderr, "%s holds no checkpoint: training a model for %d steps on %s\n", o.checkpoint, o.baseIters, source.Name)
 		if b.checkpoint, err = short(ctx, c, o, source, other, stderr); err != nil {
 			return b, err
@@ -62,11 +70,17 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 	return b, err
 }
 
-// short trains a base without adapters and saves it in out_dir/base.
-func short(ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer) (*checkpoint.Checkpoint, error) {
+// own is where a base is saved that is trained here.
+func own(c gpt.Config) string { return filepath.Join(c.OutDir, "base") }
+
+// short trains a base without adapters and saves it.
+func short(
+	ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer,
+) (*checkpoint.Checkpoint, error) {
 	usual, tuning := gpt.Shakespeare(), c
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
-	c.MaxIters, c.LRDecayIters, c.LearningRate, c.MinLR = o.baseIters, max(o.baseIters, c.WarmupIters+1), usual.LearningRate, usual.MinLR
+	c.MaxIters, c.LRDecayIters = o.baseIters, max(o.baseIters, c.WarmupIters+1)
+	c.LearningRate, c.MinLR = usual.LearningRate, usual.MinLR
 	t, err := base.New(c, source)
 	if err != nil {
 		return nil, err
@@ -87,11 +101,10 @@ func short(ctx context.Context, c gpt.Config, o options, source, other corpus.So
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(c.OutDir, "base")
-	if err := save(path, t.Done, files); err != nil {
+	if err := save(own(c), t.Done, files); err != nil {
 		return nil, err
 	}
-	return checkpoint.Load(path)
+	return checkpoint.Load(own(c))
 }
 
 func save(path string, step int, files []checkpoint.File) error {
@@ -135,12 +148,12 @@ func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
 
 // tuning is the recipe on the checkpoint's network.
 func (b beginning) tuning() gpt.Config {
-	c, r := b.config, recipe()
-	c.LoraR, c.LoraAlpha, c.BatchSize, c.GradientAccumulationSteps = r.LoraR, r.LoraAlpha, r.BatchSize, r.GradientAccumulationSteps
-	c.MaxIters = r.MaxIters
-	c.LearningRate, c.MinLR, c.DecayLR, c.WarmupIters, c.LRDecayIters = r.LearningRate, r.MinLR, r.DecayLR, r.WarmupIters, r.LRDecayIters
-	c.WeightDecay, c.Beta1, c.Beta2, c.GradClip = r.WeightDecay, r.Beta1, r.Beta2, r.GradClip
-	c.EvalInterval, c.EvalIters, c.LogInterval = r.EvalInterval, r.EvalIters, r.LogInterval
-	c.Seed, c.OutDir, c.Threads, c.Kernels = r.Seed, r.OutDir, r.Threads, r.Kernels
+	c, n := recipe(), b.config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = n.BlockSize, n.VocabSize, n.NLayer, n.NHead, n.NEmbd
+	c.Dropout, c.Bias, c.Eps, c.RopeTheta = n.Dropout, n.Bias, n.Eps, n.RopeTheta
+	c.QKSize, c.VSize, c.NInner = n.QKSize, n.VSize, n.NInner
+	c.Position, c.Attention, c.Norm, c.Block, c.Activation, c.Head = n.Position, n.Attention, n.Norm, n.Block, n.Activation, n.Head
+	c.Window, c.Dilation, c.GlobalTokens, c.RandomKeys = n.Window, n.Dilation, n.GlobalTokens, n.RandomKeys
+	c.LatentSize, c.QLatentSize, c.RopeSize = n.LatentSize, n.QLatentSize, n.RopeSize
 	return c
 }

@@ -1,9 +1,11 @@
 // Lora tunes a trained model on another text by low-rank adapters (Hu et al. 2021), shows what that costs and what is
 // forgotten, merges the adapters into the weights and saves both.
 //
-//	go run ./examples/lora                                     # the model in out/, or a short training of one, on weather reports
+//	go run ./examples/lora                                     # the model in out/, or one trained briefly, on weather reports
 //	go run ./examples/lora -data other.txt -lora_r 4           # on another text, with adapters of rank 4
 //	go run ./examples/lora -lora_targets c_attn -max_iters 600 # of the attention's projections alone
+//
+// The result is saved to out_dir. Ctrl-C saves the adapters as they are then.
 package main
 
 import (
@@ -62,6 +64,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := unused(c.OutDir); err != nil {
+		return err
+	}
 	b, err := begin(ctx, c, o, stderr)
 	if err != nil {
 		return err
@@ -70,9 +75,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if _, err := parse(&c, args, stderr); err != nil { // flags count more than what the checkpoint says
 		return err
 	}
-	t, err := b.fineTune(ctx, c, o, stdout, stderr)
+	t, err := b.fineTune(ctx, c, o, stdout)
 	if err != nil {
 		return err
+	}
+	if err := t.train(ctx, stdout, stderr); err != nil {
+		return t.keep(ctx, err)
 	}
 	return t.finish(ctx, stdout)
 }

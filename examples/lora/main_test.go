@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 	if err := run(t.Context(), again, io.Discard, io.Discard); err != nil {
 		t.Error(err)
 	}
-	refused(t, append(again, "-n_embd", "16"), "n_embd", "got 16", "want 8")
+	refused(t, append(again, "-out_dir", t.TempDir(), "-n_embd", "16"), "n_embd", "got 16", "want 8")
 }
 
 // onHens is the loss of a checkpoint on the other text.

@@ -4,36 +4,67 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
 
+	"github.com/pkg/errors"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 )
 
+// outputs are what a run leaves in out_dir.
+func outputs(dir string) (adapter, merged string) {
+	return filepath.Join(dir, "adapter.safetensors"), filepath.Join(dir, "merged")
+}
+
+// unused refuses a directory that holds the result of another run.
+func unused(dir string) error {
+	adapter, merged := outputs(dir)
+	for _, path := range []string{adapter, merged} {
+		if _, err := os.Stat(path); err == nil {
+			return errors.Errorf("out_dir: %s holds the %s of an earlier run; another -out_dir tunes anew", dir, filepath.Base(path))
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return errors.Wrap(err, "out_dir")
+		}
+	}
+	return nil
+}
+
+func (t *tuned) writeAdapters() error {
+	adapter, _ := outputs(t.Config().OutDir)
+	if err := os.MkdirAll(filepath.Dir(adapter), 0o755); err != nil {
+		return err
+	}
+	return base.WriteWhole(adapter, t.Model.WriteAdapters)
+}
+
+// keep saves the adapters when a signal is what ended their training, and says so.
+func (t *tuned) keep(ctx context.Context, err error) error {
+	if ctx.Err() == nil || t.Done == 0 {
+		return err
+	}
+	if err := t.writeAdapters(); err != nil {
+		return err
+	}
+	adapter, _ := outputs(t.Config().OutDir)
+	return errors.WithMessagef(err, "saved the adapters of step %d to %s, not merged", t.Done, adapter)
+}
+
 // finish saves the adapters, merges them, saves the merged model, and measures what was saved.
 func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
-	dir := t.Config().OutDir
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	adapter, merged := outputs(t.Config().OutDir)
+	if err := t.writeAdapters(); err != nil {
 		return err
 	}
-	adapter, merged := filepath.Join(dir, "adapter.safetensors"), filepath.Join(dir, "merged")
-	f, err := os.Create(adapter)
+	written, err := os.Stat(adapter)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := t.Model.WriteAdapters(f); err != nil {
-		return err
-	}
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
+	size := written.Size()
 	t.Model.Merge()
 	plain, err := t.Model.Plain(1)
 	if err != nil {
@@ -63,8 +94,8 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "forgotten of the old text: %+.4f nats per character\n\n", t.after[1]-t.before[1])
-	_, err = fmt.Fprintf(stdout, "%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n",
-		adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
+	_, err = fmt.Fprintf(stdout,
+		"%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n", adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
 	return err
 }
 

@@ -18,8 +18,8 @@ type tuned struct {
 	before, after [2]float64
 }
 
-// fineTune trains the adapters, with losses and samples before and after.
-func (b beginning) fineTune(ctx context.Context, c gpt.Config, o options, stdout, stderr io.Writer) (*tuned, error) {
+// fineTune gives the model adapters, and shows what it is like before they are trained.
+func (b beginning) fineTune(ctx context.Context, c gpt.Config, o options, stdout io.Writer) (*tuned, error) {
 	trainer, err := gpt.FineTune(c, b.other, b.tokenizer, b.checkpoint)
 	if err != nil {
 		return nil, err
@@ -31,16 +31,19 @@ func (b beginning) fineTune(ctx context.Context, c gpt.Config, o options, stdout
 	if err := t.sample(ctx, "before", stdout); err != nil {
 		return nil, err
 	}
-	if t.before, err = t.losses(ctx); err != nil {
-		return nil, err
-	}
-	if err := base.Train(ctx, trainer, "tuning", stderr); err != nil {
-		return nil, err
+	t.before, err = t.losses(ctx)
+	return t, err
+}
+
+// train trains the adapters, and shows what the model is like then.
+func (t *tuned) train(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	if err := base.Train(ctx, t.Trainer, "tuning", stderr); err != nil {
+		return err
 	}
 	if t.after, err = t.losses(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return t, t.sample(ctx, "after", stdout)
+	return t.sample(ctx, "after", stdout)
 }
 
 // losses are those over the whole validation splits of the other text and the old one.

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -58,6 +60,27 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Mean rewards are means also where the quarters are not equally long.
+func TestRewardsOfUnequalQuarters(t *testing.T) {
+	o, err := parse(small("-rounds", "5", "-bits", "1", "-steps", "200", "-tests", "16"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taught, err := teach(t.Context(), o, o.lessons()[0], progress.New(io.Discard, "", o.steps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := reward(t.Context(), o, taught, "reinforce", progress.New(io.Discard, "", o.rounds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for q, mean := range r.rewards {
+		if !(mean >= 0.7 && mean <= 1) {
+			t.Errorf("quarter %d: mean reward %v, want nearly 1: the question has one bit", q+1, mean)
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("interrupt")
@@ -73,6 +96,11 @@ func TestFlags(t *testing.T) {
 		"-bits: got 0, want 1 or more":          {"-bits", "0"},
 		"-slip: got 1.5, want a probability":    {"-slip", "1.5"},
 		"-clip: got 1, want a number in (0, 1)": {"-clip", "1"},
+		"-rounds: got 3, want 4 or more":        {"-rounds", "3"},
+		"-threads: got -1, want 0 or more":      {"-threads", "-1"},
+		"-learning_rate: got -0.1, want a":      {"-learning_rate", "-0.1"},
+		"-learning_rate: got NaN, want a":       {"-learning_rate", "NaN"},
+		"-reward_rate: got 0, want a number":    {"-reward_rate", "0"},
 		`unexpected argument "ppo"`:             {"ppo"},
 		"n_head: 5 heads do not divide":         {"-n_head", "5", "-n_embd", "16"},
 	} {
@@ -132,11 +160,11 @@ func TestEpisodesAreFedWhereTheyStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPupil(o, o.lessons()[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, _, _, err := p.objective(o, "ppo")
+	var r nn.Rollout
+	p, err := newPupil(o, o.lessons()[1], func(p *pupil) (err error) {
+		r, _, err = p.objective(o, "ppo")
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,11 +46,22 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 
 func (o options) validate() error {
 	for _, f := range []struct {
+		name    string
+		got, lo int
+	}{
+		{"-bits", o.bits, 1}, {"-steps", o.steps, 1}, {"-rounds", o.rounds, quarters}, {"-epochs", o.epochs, 1},
+		{"-batch_size", o.batch, 1}, {"-tests", o.tests, 1}, {"-threads", o.threads, 0},
+	} {
+		if f.got < f.lo {
+			return errors.Errorf("%s: got %d, want %d or more", f.name, f.got, f.lo)
+		}
+	}
+	for _, f := range []struct {
 		name string
-		got  int
-	}{{"-bits", o.bits}, {"-steps", o.steps}, {"-rounds", o.rounds}, {"-epochs", o.epochs}, {"-batch_size", o.batch}, {"-tests", o.tests}} {
-		if f.got < 1 {
-			return errors.Errorf("%s: got %d, want 1 or more", f.name, f.got)
+		got  float64
+	}{{"-learning_rate", o.learningRate}, {"-reward_rate", o.rewardRate}} {
+		if !(f.got > 0 && f.got <= 1) {
+			return errors.Errorf("%s: got %v, want a number in (0, 1]", f.name, f.got)
 		}
 	}
 	if !(o.slip >= 0 && o.slip <= 1) {

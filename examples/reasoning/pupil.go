@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -19,25 +20,32 @@ type pupil struct {
 	batch   int
 }
 
-func newPupil(o options, l lesson) (*pupil, error) {
+// newPupil is one that has learned nothing, and compile makes of its model what it is to learn by.
+func newPupil(o options, l lesson, compile func(*pupil) error) (*pupil, error) {
 	g := graph.New(graph.Float32, o.seed)
 	g.SetThreads(o.threads)
-	m, err := gpt.New(g, o.config(l.tokens()), o.batch)
+	p := &pupil{lesson: l, batch: o.batch}
+	err := base.Build(g, func(g *graph.Graph) (err error) {
+		if p.model, err = gpt.New(g, o.config(l.tokens()), o.batch); err != nil {
+			return err
+		}
+		return compile(p)
+	})
 	if err != nil {
 		return nil, err
 	}
-	d, err := gpt.NewBatchDecoder(m, o.batch)
-	return &pupil{l, m, d, o.batch}, err
+	p.decoder, err = gpt.NewBatchDecoder(p.model, o.batch)
+	return p, err
 }
 
 // teach trains on the lesson: stage 1.
 func teach(ctx context.Context, o options, l lesson, bar *progress.Bar) (*pupil, error) {
 	defer bar.Close()
-	p, err := newPupil(o, l)
-	if err != nil {
-		return nil, err
-	}
-	program, err := graph.Compile(p.model.Loss, p.model.Params()...)
+	var program *graph.Program
+	p, err := newPupil(o, l, func(p *pupil) (err error) {
+		program, err = graph.Compile(p.model.Loss, p.model.Params()...)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

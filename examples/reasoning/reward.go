@@ -21,18 +21,23 @@ type result struct {
 // reward lets a copy of the taught pupil answer questions, and makes what led to right answers likelier: stage 2.
 func reward(ctx context.Context, o options, taught *pupil, objective string, bar *progress.Bar) (r result, err error) {
 	defer bar.Close()
-	p, err := newPupil(o, taught.lesson)
+	var rollout nn.Rollout
+	var program *graph.Program
+	p, err := newPupil(o, taught.lesson, func(p *pupil) (err error) {
+		rollout, program, err = p.objective(o, objective)
+		return err
+	})
 	if err != nil {
 		return r, err
 	}
-	for i, x := range p.model.Params() {
-		copy(x.Tensor().F32, taught.model.Params()[i].Tensor().F32)
+	opt, err := optimizer(p.model.Params())
+	if err != nil {
+		return r, err
+	}
+	for i, x := range taught.model.Params() { // those of the objective, if it has any, come behind them
+		copy(p.model.Params()[i].Tensor().F32, x.Tensor().F32)
 	}
 	if r.before, err = p.accuracy(ctx, o, false); err != nil {
-		return r, err
-	}
-	rollout, program, opt, err := p.objective(o, objective)
-	if err != nil {
 		return r, err
 	}
 	epochs := 1
@@ -40,6 +45,7 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 		epochs = o.epochs
 	}
 	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
+	var counts [quarters]float64 // 5 rounds are 2, 1, 1 and 1
 	for round := range o.rounds {
 		rate := o.rewardRate * ramp(round, o.rounds) / float64(epochs)
 		if ctx.Err() != nil {
@@ -59,7 +65,8 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 			}
 		}
 		q := round * quarters / o.rounds
-		r.rewards[q] += mean / float64((q+1)*o.rounds/quarters-q*o.rounds/quarters)
+		counts[q]++
+		r.rewards[q] += (mean - r.rewards[q]) / counts[q]
 		bar.Add(1, "reward %.3f", mean)
 	}
 	r.after, err = p.accuracy(ctx, o, false)
@@ -74,7 +81,7 @@ func ramp(round, rounds int) float64 {
 }
 
 // objective compiles what is to become smaller, with its inputs.
-func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, *graph.AdamW, error) {
+func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, error) {
 	m := p.model
 	at := nn.Site{Scope: m.Graph.Root().Sub("reward"), Dims: nn.Dims{Embd: o.width}}
 	r := nn.NewRollout(at.Scope, len(m.Tokens.Ints()), vocabulary)
@@ -82,7 +89,7 @@ func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, *
 	if name != "reinforce" {
 		hidden, ok := m.Graph.Entering("lm_head")
 		if !ok {
-			return r, nil, nil, errors.New("the model has no lm_head")
+			return r, nil, errors.New("the model has no lm_head")
 		}
 		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
 		worth = nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
@@ -99,11 +106,7 @@ func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, *
 		loss = loss.Add(worth)
 	}
 	program, err := graph.Compile(loss, m.Params()...)
-	if err != nil {
-		return r, nil, nil, err
-	}
-	opt, err := optimizer(m.Params())
-	return r, program, opt, err
+	return r, program, err
 }
 
 // feed hands a batch of episodes to the objective and returns the mean reward. Every token that was chosen is worth 1 if

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/pkg/errors"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 )
 
 // The three kinds of line in metrics.jsonl.
@@ -53,7 +55,7 @@ func openMetrics(path string, step int) (*metrics, error) {
 			kept.Write(append(lines.Bytes(), '\n'))
 		}
 	}
-	if err := writeWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
+	if err := base.WriteWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
 		return nil, err
 	}
 	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

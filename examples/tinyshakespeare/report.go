@@ -6,14 +6,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/pkg/errors"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/digits"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -45,14 +46,14 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 		}
 	}
 	total, trainable := c.Count()
-	r.print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", thousands(int(total)), thousands(int(trainable)),
+	r.print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", digits.Thousands(total), digits.Thousands(trainable),
 		gpt.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "spelled"}[c.Kernels])
 	r.print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
-		thousands(len(t.Corpus.Train)+len(t.Corpus.Val)), t.Tokenizer.Size(), thousands(len(t.Corpus.Train)), thousands(len(t.Corpus.Val)))
+		digits.Thousands(len(t.Corpus.Train)+len(t.Corpus.Val)), t.Tokenizer.Size(), digits.Thousands(len(t.Corpus.Train)), digits.Thousands(len(t.Corpus.Val)))
 	if r.floor > 0 {
 		r.print("this text has %.4f nats per character: no model gets below it for long", r.floor)
 	}
-	return r, writeWhole(filepath.Join(c.OutDir, "config.json"), func(w io.Writer) error { return gpt.WriteConfig(w, c) })
+	return r, base.WriteWhole(filepath.Join(c.OutDir, "config.json"), func(w io.Writer) error { return gpt.WriteConfig(w, c) })
 }
 
 // print writes a line, above the bar if there is one.
@@ -70,7 +71,7 @@ func (r *report) step(p gpt.Progress) error {
 	done := p.Step - r.from
 	eta := time.Duration(float64(time.Since(r.start)) / float64(done) * float64(r.config.MaxIters-p.Step)).Round(time.Second)
 	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s, %.0f%% of peak | %s tok/s | eta %s",
-		p.Loss, p.Norm, p.LR, ms, gflops, 100*gflops/r.peak, thousands(int(speed)), eta)
+		p.Loss, p.Norm, p.LR, ms, gflops, 100*gflops/r.peak, digits.Thousands(int(speed)), eta)
 	if r.bar != nil {
 		r.bar.Describe(line)
 		if err := r.bar.Set(p.Step); err != nil {
@@ -98,7 +99,7 @@ func (r *report) evaluated(step int) bool {
 
 func (r *report) fullProgress(done, total int) {
 	if r.bar != nil {
-		r.bar.Describe(fmt.Sprintf("validating: %s of %s blocks", thousands(done), thousands(total)))
+		r.bar.Describe(fmt.Sprintf("validating: %s of %s blocks", digits.Thousands(done), digits.Thousands(total)))
 	}
 }
 
@@ -112,7 +113,7 @@ func (r *report) full(loss float64) error {
 }
 
 func (r *report) plot() error {
-	return errors.Wrap(writeWhole(filepath.Join(r.config.OutDir, "loss.png"), func(w io.Writer) error {
+	return errors.Wrap(base.WriteWhole(filepath.Join(r.config.OutDir, "loss.png"), func(w io.Writer) error {
 		return plotLosses(w, r.metrics.steps, r.metrics.evals, r.floor)
 	}), "loss.png")
 }
@@ -123,40 +124,6 @@ func (r *report) Close() error {
 		r.bar.Clear()
 	}
 	return r.metrics.Close()
-}
-
-// writeWhole writes a file under another name first, so that there is never half of one.
-func writeWhole(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if err := errors.Wrap(write(f), path); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// thousands is n with a thin gap every three digits.
-func thousands(n int) string {
-	s := fmt.Sprint(n)
-	var b strings.Builder
-	for i, c := range s {
-		if i > 0 && (len(s)-i)%3 == 0 && s[i-1] != '-' {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 func round(x float64) float64 { return math.Round(x*100) / 100 }

@@ -73,7 +73,11 @@ func open(o options) (c *corpus, err error) {
 // trainer starts anew, or where the checkpoint stopped.
 func trainer(c seq2seq.Config, o options, texts *corpus, saved *checkpoint.Checkpoint, args []string) (*seq2seq.Trainer, error) {
 	if saved == nil {
-		return seq2seq.NewTrainer(texts.fit(c), texts)
+		c, err := texts.fit(c)
+		if err != nil {
+			return nil, err
+		}
+		return seq2seq.NewTrainer(c, texts)
 	}
 	s, err := seq2seq.ReadState(saved)
 	if err != nil {
@@ -83,7 +87,8 @@ func trainer(c seq2seq.Config, o options, texts *corpus, saved *checkpoint.Check
 		now, _ := json.Marshal(v.now)
 		was, _ := json.Marshal(v.was)
 		if !bytes.Equal(now, was) {
-			return nil, errors.Errorf("-resume: the vocabulary of %d tokens is not the one of %d that is saved in %s", v.now.Size(), v.was.Size(), saved.Path)
+			return nil, errors.Errorf("-resume: the vocabulary of %d tokens is not the one of %d that is saved in %s",
+				v.now.Size(), v.was.Size(), saved.Path)
 		}
 	}
 	if c, _, err = parse(s.Config, args, io.Discard); err != nil {
@@ -96,23 +101,30 @@ func trainer(c seq2seq.Config, o options, texts *corpus, saved *checkpoint.Check
 	if err != nil {
 		return nil, err
 	}
-	return t, t.Restore(saved)
+	return t, errors.Wrap(t.Restore(saved), "-resume")
 }
 
-// fit fills in the sizes that are to come from the texts.
-func (c *corpus) fit(config seq2seq.Config) seq2seq.Config {
+// fit fills in the sizes that are to come from the texts. Those that are given have to be enough for all texts, trained on
+// or held out.
+func (c *corpus) fit(config seq2seq.Config) (seq2seq.Config, error) {
 	for _, f := range []struct {
-		field *int
-		value int
+		name, what string
+		field      *int
+		value      int
 	}{
-		{&config.SourceSize, c.longest[0]}, {&config.TargetSize, c.longest[1] + 1},
-		{&config.SourceVocab, c.source.Size()}, {&config.TargetVocab, c.target.Size()},
+		{"source_size", "the longest source has %d tokens", &config.SourceSize, c.longest[0]},
+		{"target_size", "the longest target has %d tokens with its end", &config.TargetSize, c.longest[1] + 1},
+		{"source_vocab", "the sources have %d different tokens", &config.SourceVocab, c.source.Size()},
+		{"target_vocab", "the targets have %d different tokens", &config.TargetVocab, c.target.Size()},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
+		if *f.field < f.value {
+			return config, errors.Errorf("%s: got %d, but "+f.what, f.name, *f.field, f.value)
+		}
 	}
-	return config
+	return config, nil
 }
 
 // translate writes what the checkpoint makes of a text.

@@ -17,6 +17,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -59,11 +60,17 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 		loss   = flags.String("loss", "mean", "mean or sum over the targets")
 		saved  = flags.String("checkpoint", "", "directory of a trained model, instead of random weights")
 		data   = flags.String("data", "", "text for the checkpoint's batch; by default tinyshakespeare")
-		asJSON = flags.Bool("json", false, "print data instead of a table")
+		asJSON = flags.Bool("json", false, "print data instead of a table; not with -all")
 		all    = flags.Bool("all", false, "check every layer on its own instead of a model")
 	)
 	if err := flags.Parse(args); err != nil {
 		return err == flag.ErrHelp, err
+	}
+	if flags.NArg() > 0 {
+		return false, errors.Errorf("unexpected argument %q: settings are flags, see -help", flags.Arg(0))
+	}
+	if err := together(flags, *all, *saved != ""); err != nil {
+		return false, err
 	}
 	if *loss != "mean" && *loss != "sum" {
 		return false, errors.Errorf("-loss: got %q, want mean or sum", *loss)
@@ -88,6 +95,22 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 		return false, err
 	}
 	return show(stdout, r, *asJSON)
+}
+
+// together refuses the flags that would have no effect.
+func together(flags *flag.FlagSet, all, saved bool) (err error) {
+	flags.Visit(func(f *flag.Flag) {
+		switch {
+		case err != nil:
+		case all && f.Name != "all":
+			err = errors.Errorf("-%s: -all checks every layer on its own, prints a table, and takes no other flag", f.Name)
+		case saved && !slices.Contains([]string{"checkpoint", "data", "loss", "json", "batch_size", "seed"}, f.Name):
+			err = errors.Errorf("-%s: the network is that of -checkpoint; give one of the two", f.Name)
+		case !saved && f.Name == "data":
+			err = errors.New("-data: without -checkpoint the batch is random; give both")
+		}
+	})
+	return err
 }
 
 func show(w io.Writer, r *verify.Report, asJSON bool) (ok bool, err error) {

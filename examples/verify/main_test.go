@@ -92,6 +92,11 @@ func TestMistakes(t *testing.T) {
 		{[]string{"-n_layer", "many"}, "many"},
 		{[]string{"-activation", "swish"}, "swish"},
 		{[]string{"-checkpoint", "nowhere"}, "nowhere"},
+		{[]string{"foo"}, `unexpected argument "foo"`},
+		{[]string{"-all", "-json"}, "-json: -all checks every layer on its own"},
+		{[]string{"-all", "-n_layer", "1"}, "-n_layer: -all checks"},
+		{[]string{"-checkpoint", "nowhere", "-attention", "bigbird"}, "-attention: the network is that of -checkpoint"},
+		{[]string{"-data", "input.txt"}, "-data: without -checkpoint"},
 	} {
 		if status, _, complaint := do(test.args...); status != 1 || !strings.Contains(complaint, test.want) {
 			t.Errorf("%v: got status %d: %s; want 1: %s", test.args, status, complaint, test.want)

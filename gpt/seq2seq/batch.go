@@ -14,20 +14,18 @@ const (
 	specials
 )
 
-// Pair is a source and its target, as ids without Begin and End.
-type Pair struct{ Source, Target []int }
-
-// Fill puts the pairs, one for every row of the batch, into Source, Input, Targets and the masks.
+// Fill puts the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all of
+// them are as before.
 func (m *Model) Fill(pairs []Pair) error {
 	if len(pairs) != m.Batch() {
 		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), m.Batch())
 	}
+	if err := m.Config.allFit(pairs); err != nil {
+		return err
+	}
 	t := m.Config.TargetSize
 	input, targets := m.Input.Ints(), m.Targets.Ints()
 	for b, p := range pairs {
-		if got := len(p.Target) + 1; got > t {
-			return errors.Errorf("pair %d: the target has %d tokens with its end, target_size is %d", b, got, t)
-		}
 		in, out := input[b*t:][:t], targets[b*t:][:t]
 		for i := range t {
 			in[i], out[i] = Pad, text.Ignore
@@ -42,13 +40,10 @@ func (m *Model) Fill(pairs []Pair) error {
 	return m.memory.Update()
 }
 
-// fillSources pads the sources, and hides the padding from the encoder.
+// fillSources pads the sources, which fit, and hides the padding from the encoder.
 func fillSources(e encoder, ids []int, pairs []Pair) error {
 	s := len(ids) / len(pairs)
 	for b, p := range pairs {
-		if n := len(p.Source); n < 1 || n > s {
-			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", b, n, s)
-		}
 		row := ids[b*s:][:s]
 		clear(row[copy(row, p.Source):]) // Pad is 0
 		e.lengths[b] = len(p.Source)

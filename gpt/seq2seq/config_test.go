@@ -43,6 +43,9 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.LearningRate = math.Inf(1) }, "learning_rate: got +Inf"},
 		{func(c *Config) { c.MinLR = 1 }, "min_lr: got 1, want a number, 0 to 0.005"},
 		{func(c *Config) { c.GradClip = math.NaN() }, "grad_clip: got NaN"},
+		{func(c *Config) { c.Beta1 = 1 }, "beta1: got 1, want a number, 0 ≤ x < 1"},
+		{func(c *Config) { c.Beta2 = 1 }, "beta2: got 1, want a number, 0 ≤ x < 1"},
+		{func(c *Config) { c.VSize = 1<<28 + 1 }, "qk_size and v_size: got 8 and 268435457, want whole numbers, 1 to 268435456"},
 	} {
 		c := small()
 		tc.change(&c)

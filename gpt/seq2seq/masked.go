@@ -57,6 +57,9 @@ func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {
 	for b, source := range sources {
 		pairs[b].Source = source
 	}
+	if err := m.Config.allFit(pairs); err != nil {
+		return err
+	}
 	ids, targets := m.Source.Ints(), m.Targets.Ints()
 	if err := fillSources(m.encoder, ids, pairs); err != nil {
 		return err

@@ -25,6 +25,7 @@ const stateFormat = 1
 type State struct {
 	Format int         `json:"format"`
 	Step   int         `json:"step"`
+	Corpus string      `json:"corpus_sha256"` // of the pairs
 	Config Config      `json:"config"`
 	Source *Vocabulary `json:"source"`
 	Target *Vocabulary `json:"target"`
@@ -32,7 +33,7 @@ type State struct {
 
 // Files is the whole state of the run, for checkpoint.Dir.Save. Numbers that are not finite are refused when written.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
-	s := State{stateFormat, t.Done, t.Model.Config, source, target}
+	s := State{stateFormat, t.Done, t.SHA256, t.Model.Config, source, target}
 	return []checkpoint.File{
 		{Name: weightsFile, Write: writeTensors(t.Model.tensors())},
 		{Name: optimizerFile, Write: writeTensors(t.moments())},
@@ -56,16 +57,20 @@ func ReadState(cp *checkpoint.Checkpoint) (s State, err error) {
 		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, stateFile)
 	}
 	if s.Format != stateFormat || s.Source == nil || s.Target == nil {
-		return s, errors.Errorf("checkpoint %s: format %d of an encoder–decoder with two vocabularies is needed, it is %d", cp.Path, stateFormat, s.Format)
+		return s, errors.Errorf("checkpoint %s: format %d of an encoder–decoder with two vocabularies is needed, it is %d",
+			cp.Path, stateFormat, s.Format)
 	}
 	return s, nil
 }
 
-// Restore continues where the checkpoint was saved; the Config of the Trainer is the saved one.
+// Restore continues where the checkpoint was saved; the Config of the Trainer is the saved one. Other pairs are an error.
 func (t *Trainer) Restore(cp *checkpoint.Checkpoint) error {
 	s, err := ReadState(cp)
 	if err != nil {
 		return err
+	}
+	if s.Corpus != t.SHA256 {
+		return errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s", cp.Path, s.Corpus, t.SHA256)
 	}
 	if err := t.Model.Restore(cp); err != nil {
 		return err

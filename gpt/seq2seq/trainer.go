@@ -9,17 +9,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Pairs are what a model is trained on.
-type Pairs interface {
-	Len() int
-	Pair(i int) (Pair, error)
-}
-
 // Trainer trains a model on pairs: random batches, clipping, AdamW, a warm-up and half a cosine. What a step does depends
-// on its number, the seed, and the state of weights and optimizer alone, so a resumed run goes on bit for bit.
+// on its number, the Config, the pairs, and the state of weights and optimizer alone, so a run that is resumed on the same
+// pairs goes on bit for bit.
 type Trainer struct {
-	Model *Model
-	Done  int // steps done
+	Model  *Model
+	Done   int    // steps done
+	SHA256 string // of the pairs, in hexadecimal: a resumed run has to use the same
 
 	pairs     Pairs
 	batch     []Pair
@@ -37,24 +33,24 @@ type Progress struct {
 	Tokens int           // of sources and targets with their ends, padding not counted
 }
 
-// NewTrainer builds the model that c describes and all that is needed to train it on the pairs.
+// NewTrainer builds the model that c describes and all that is needed to train it on the pairs. It looks at each of them
+// once: one that is too long for the model is an error.
 func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if pairs.Len() < 1 {
-		return nil, errors.New("trainer: no pairs")
+	sum, err := survey(c, pairs)
+	if err != nil {
+		return nil, errors.Wrap(err, "trainer")
 	}
-	t := &Trainer{pairs: pairs, batch: make([]Pair, c.BatchSize)}
+	t := &Trainer{SHA256: sum, pairs: pairs, batch: make([]Pair, c.BatchSize)}
 	g := graph.New(graph.Float32, c.Seed)
 	g.Kernels = c.Kernels
 	g.SetThreads(c.Threads)
-	err := t.build(g, c)
-	for errors.Is(err, graph.ErrCollision) {
-		g = g.Salted()
-		err = t.build(g, c)
+	if err := distinct(g, func(g *graph.Graph) error { return t.build(g, c) }); err != nil {
+		return nil, errors.Wrap(err, "trainer")
 	}
-	return t, errors.Wrap(err, "trainer")
+	return t, nil
 }
 
 func (t *Trainer) build(g *graph.Graph, c Config) (err error) {

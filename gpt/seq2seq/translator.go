@@ -25,7 +25,8 @@ type Translator struct {
 	kept                  []graph.Expr // of every block
 	caches                nn.Caches
 	write                 *graph.Program
-	written               int // tokens so far
+	written               int  // tokens so far
+	reading               bool // there are sources
 }
 
 // NewTranslator makes a Translator of m's parameters, as they are when it runs, for so many sources at once and so many
@@ -36,13 +37,7 @@ func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	}
 	t := &Translator{config: m.Config, sources: sources, beams: beams}
 	for _, build := range []func(*graph.Graph) error{t.buildReader, t.buildWriter} {
-		g := m.Graph.Sibling()
-		err := build(g)
-		for errors.Is(err, graph.ErrCollision) {
-			g = g.Salted()
-			err = build(g)
-		}
-		if err != nil {
+		if err := distinct(m.Graph.Sibling(), build); err != nil {
 			return nil, errors.Wrap(err, "translator")
 		}
 	}
@@ -57,6 +52,10 @@ func (t *Translator) Read(sources [][]int) error {
 	pairs := make([]Pair, t.sources)
 	for i := range pairs {
 		pairs[i].Source = sources[min(i, len(sources)-1)] // the last fills the rows that are left
+	}
+	t.reading = false
+	if err := t.config.allFit(pairs); err != nil {
+		return errors.Wrap(err, "translator")
 	}
 	if err := fillSources(t.encoder, t.source.Ints(), pairs); err != nil {
 		return errors.Wrap(err, "translator")
@@ -74,7 +73,7 @@ func (t *Translator) Read(sources [][]int) error {
 		copyColumns(kv.F64, all.F64, kv.Shape[0], from)
 		from += kv.Shape[1]
 	}
-	t.written = 0
+	t.written, t.reading = 0, true
 	return nil
 }
 
@@ -92,8 +91,15 @@ func (t *Translator) Sources() int { return t.sources }
 // Beams is the number of hypotheses of each.
 func (t *Translator) Beams() int { return t.beams }
 
-// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of what follows.
+// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of what follows. It is an error
+// before Read.
 func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
+	if !t.reading {
+		return graph.Tensor{}, errors.Errorf("translator: got 0 sources to translate, want 1 … %d from Read", t.sources)
+	}
+	if len(tokens) != t.sources*t.beams {
+		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams", len(tokens), t.sources*t.beams, t.sources, t.beams)
+	}
 	copy(t.tokens.Ints(), tokens)
 	for i := range t.positions.Ints() {
 		t.positions.Ints()[i] = t.written

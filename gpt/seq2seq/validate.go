@@ -17,7 +17,9 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name    string
 		got, lo int
-	}{{"batch_size", c.BatchSize, 1}, {"max_iters", c.MaxIters, 0}, {"warmup_iters", c.WarmupIters, 0}, {"threads", c.Threads, 0}} {
+	}{
+		{"batch_size", c.BatchSize, 1}, {"max_iters", c.MaxIters, 0}, {"warmup_iters", c.WarmupIters, 0}, {"threads", c.Threads, 0},
+	} {
 		if f.got < f.lo || f.got > maxSize {
 			return errors.Errorf("%s: got %d, want a whole number, %d to %d", f.name, f.got, f.lo, maxSize)
 		}
@@ -26,12 +28,23 @@ func (c Config) Validate() error {
 		name    string
 		got, hi float64
 	}{
-		{"learning_rate", c.LearningRate, math.MaxFloat64}, {"min_lr", c.MinLR, c.LearningRate}, {"weight_decay", c.WeightDecay, math.MaxFloat64},
-		{"beta1", c.Beta1, 1}, {"beta2", c.Beta2, 1}, {"grad_clip", c.GradClip, math.MaxFloat64},
+		{"learning_rate", c.LearningRate, math.MaxFloat64}, {"min_lr", c.MinLR, c.LearningRate},
+		{"weight_decay", c.WeightDecay, math.MaxFloat64}, {"grad_clip", c.GradClip, math.MaxFloat64},
 	} {
 		if !(0 <= f.got && f.got <= f.hi) {
 			return errors.Errorf("%s: got %v, want a number, 0 to %v", f.name, f.got, f.hi)
 		}
+	}
+	if err := firstError(fraction("beta1", c.Beta1), fraction("beta2", c.Beta2)); err != nil {
+		return err
+	}
+	return c.checkTraining()
+}
+
+// fraction: at 1 nothing would be left of what is dropped, or new to a mean.
+func fraction(field string, x float64) error {
+	if !(0 <= x && x < 1) {
+		return errors.Errorf("%s: got %v, want a number, 0 ≤ x < 1", field, x)
 	}
 	return nil
 }
@@ -54,11 +67,11 @@ func (c Config) ValidateModel() error {
 	if c.NEmbd%c.NHead != 0 && (given.QKSize == 0 || given.VSize == 0) {
 		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without", c.NHead, c.NEmbd)
 	}
-	if c.QKSize < 1 || c.VSize < 1 {
-		return errors.Errorf("qk_size and v_size: got %d and %d, want 1 or more", c.QKSize, c.VSize)
+	if min(c.QKSize, c.VSize) < 1 || max(c.QKSize, c.VSize) > maxSize {
+		return errors.Errorf("qk_size and v_size: got %d and %d, want whole numbers, 1 to %d", c.QKSize, c.VSize, maxSize)
 	}
-	if !(0 <= c.Dropout && c.Dropout < 1) {
-		return errors.Errorf("dropout: got %v, want a number, 0 ≤ x < 1", c.Dropout)
+	if err := fraction("dropout", c.Dropout); err != nil {
+		return err
 	}
 	if !(0 < c.Eps && c.Eps < 1) {
 		return errors.Errorf("eps: got %v, want a number, 0 < x < 1", c.Eps)
@@ -69,11 +82,12 @@ func (c Config) ValidateModel() error {
 	); err != nil {
 		return err
 	}
-	position, _ := find(positions(), c.Position)
-	if position.Check == nil {
-		return nil
+	if position, _ := find(positions(), c.Position); position.Check != nil {
+		if err := position.Check(c.side(c.TargetSize)); err != nil {
+			return err
+		}
 	}
-	return position.Check(c.side(c.TargetSize))
+	return c.checkParameters(1)
 }
 
 func isKnown[T any](field string, list []variant[T], name string) error {

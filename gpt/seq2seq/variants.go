@@ -56,7 +56,7 @@ func positions() []variant[gpt.Position] {
 
 // side is what positions ask about a side of the model.
 func (c Config) side(context int) gpt.Config {
-	return gpt.Config{BlockSize: context, NHead: c.NHead, NEmbd: c.NEmbd, QKSize: c.QKSize, VSize: c.VSize}.Resolved()
+	return gpt.Config{BlockSize: context, NHead: c.NHead, NEmbd: c.NEmbd, QKSize: c.QKSize, VSize: c.VSize, Bias: c.Bias}.Resolved()
 }
 
 // arrangement is where a block has its norms.

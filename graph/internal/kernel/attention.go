@@ -40,18 +40,6 @@ type Mask[T Float] struct {
 // index counts the matrices: which one is that of head j of sequence b.
 func (m Mask[T]) index(b, j int) int { return b%m.Batch*m.Heads + j%m.Heads }
 
-// softmaxRows is softmax of every row of x and mask (n, cols).
-func softmaxRows[T Float](x, mask []T, cols int) {
-	mask = mask[:len(x)]
-	if fast := vectorsOf[T](); fast != nil {
-		fast.softmax(single(x), single(mask), cols, len(x)/cols)
-		return
-	}
-	for ; len(x) > 0; x, mask = x[cols:], mask[cols:] {
-		softmax(x[:cols], mask[:cols])
-	}
-}
-
 // softmax turns a row of scores into weights, in place: e^(x + mask − max)/Σ, exactly 0 where the mask is −∞.
 func softmax[T Float](x, mask []T) {
 	if fast := vectorsOf[T](); fast != nil && len(x) > 0 {
@@ -81,25 +69,5 @@ func softmax[T Float](x, mask []T) {
 	}
 	for j := range x {
 		x[j] /= sum
-	}
-}
-
-// softmaxBackward makes d = p∘(d − Σ p∘d)·scale in every row of d and p (n, cols).
-func softmaxBackward[T Float](d, p []T, cols int, scale T) {
-	p = p[:len(d)]
-	if fast := vectorsOf[T](); fast != nil {
-		fast.softmaxBackward(single(d), single(p), cols, len(d)/cols, float32(scale))
-		return
-	}
-	for ; len(d) > 0; d, p = d[cols:], p[cols:] {
-		var dot T
-		for j, x := range p[:cols] {
-			if x != 0 {
-				dot += x * d[j]
-			}
-		}
-		for j, x := range p[:cols] {
-			d[j] = x * (d[j] - dot) * scale
-		}
 	}
 }

@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// CrossEntropy returns scale·Σ (lse(z) − z[target]) over the rows of logits (n, v) whose target is not ignore, and how
+// CrossEntropy returns Σ (lse(z) − z[target]) over the rows of logits (n, v) whose target is not ignore, and how
 // many those are. It leaves the row's log-sum-exp in lse (n), which is all that the backward pass needs.
 func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) (sum float64, kept int) {
 	v := len(logits) / len(lse)

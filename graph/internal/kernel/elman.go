@@ -3,7 +3,8 @@ package kernel
 import "math"
 
 // Elman runs the recurrence h_t = tanh(h_{t−1}·w + a_t) over batch sequences: a and h (batch·n, d), the sequences one
-// behind the other, w (d, d). h_{−1} is first (batch, d), or 0 if that is nil. All sequences take a step together.
+// behind the other, w (d, d). What h is before
+// t = 0 is first (batch, d), or 0 if that is nil. All sequences take a step together.
 func Elman[T Float](p *Pool, h, a, w, first []T, batch, d int) {
 	n := len(h) / (batch * d)
 	for t := range n {
@@ -59,8 +60,8 @@ func ElmanBackward[T Float](p *Pool, da, dw, h, w, dh []T, batch, d int) {
 	}
 }
 
-// Tanh is tanh x. In float32 it is 1 − 2/(e^2|x| + 1) with the sign of x, and near 0, where that cancels, Taylor's series to x⁷, whose
-// remainder is below a unit in the last place.
+// Tanh is tanh x. In float32 it is 1 − 2/(e^2|x| + 1) with the sign of x, and near 0, where that cancels, Taylor's series to
+// x⁷, whose remainder is below a unit in the last place.
 func Tanh[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {
 		return T(math.Tanh(y))

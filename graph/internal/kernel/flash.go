@@ -16,7 +16,7 @@ const (
 func AttentionScratch(pool *Pool, h Heads) int {
 	forward := min(h.Queries, wideQueries) * (1 + min(h.Keys, wideKeys))
 	backward := h.Queries + 2*min(h.Queries, tileQueries)*min(h.Keys, tileKeys)
-	return pool.Threads() * (max(forward, backward) + 15) &^ 15
+	return pool.Threads() * ((max(forward, backward) + 15) &^ 15)
 }
 
 // Attention computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), tile by tile, so

@@ -27,8 +27,6 @@ type vectors struct {
 	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below the
 	// largest, or 2⁻¹⁴⁸; 0 where the mask is −∞, whatever x is there.
 	softmax func(x, mask []float32, cols, rows int)
-	// d ← p∘(d − Σ p∘d)·scale in every row, within (5 + cols/16)u·max |d|·scale of p.
-	softmaxBackward func(d, p []float32, cols, rows int, scale float32)
 	// A step of the online softmax, as the function of this name has it. Apart from the rounding of x+mask, the weights are
 	// within (7 + D + cols/16)u where x+mask is D below the largest, or 2⁻¹⁴⁸.
 	softmaxTile func(x, mask, top, total, keep []float32, cols, stride int)

@@ -68,19 +68,6 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 				}
 			}
 
-			d := random[float32](rng, rows*n)
-			ds := append([]float32(nil), d...)
-			v.softmaxBackward(ds, p, n, rows, 0.3)
-			wide := widened(d)
-			softmaxBackward(wide, widened(p), n, 0.3)
-			clear(largest)
-			for i, v := range d {
-				largest[i/n] = max(largest[i/n], math.Abs(float64(v)))
-			}
-			compare("softmaxBackward", n, ds, wide, func(i int) float64 {
-				return (5+blocks)*u*largest[i/n]*float64(p[i])*0.3 + 0x1p-140
-			})
-
 			top, total := v.expSum(x[:n])
 			if top != slices.Max(x[:n]) {
 				t.Errorf("expSum, length %d: the largest is %v, want %v", n, top, slices.Max(x[:n]))
@@ -170,7 +157,9 @@ func TestSoftmaxSkipsWhatIsMasked(t *testing.T) {
 				x[i], mask[i] = []float32{nan, inf, 3e38}[i%3], off
 			}
 		}
-		softmaxRows(x, mask, cols)
+		for i := 0; i < len(x); i += cols {
+			softmax(x[i:i+cols], mask[i:i+cols])
+		}
 		for i, got := range x {
 			if want := 1. / 25; mask[i] == off && math.Float32bits(got) != 0 || mask[i] == 0 && !(math.Abs(float64(got)-want) <= 2*u*want) {
 				t.Fatalf("row %d, column %d: got %v", i/cols, i%cols, got)

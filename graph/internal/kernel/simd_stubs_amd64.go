@@ -14,7 +14,6 @@ var vectorsAVX512 = &vectors{
 	geluTanh:            geluTanhAVX512,
 	geluTanhBackward:    geluTanhBackwardAVX512,
 	softmax:             softmaxAVX512,
-	softmaxBackward:     softmaxBackwardAVX512,
 	softmaxTile:         softmaxTileAVX512,
 	softmaxTileBackward: softmaxTileBackwardAVX512,
 	dotRows:             dotRowsAVX512,
@@ -53,9 +52,6 @@ func geluTanhBackwardAVX512(dx, x, dy []float32)
 
 //go:noescape
 func softmaxAVX512(x, mask []float32, cols, rows int)
-
-//go:noescape
-func softmaxBackwardAVX512(d, p []float32, cols, rows int, scale float32)
 
 //go:noescape
 func softmaxTileAVX512(x, mask, top, total, keep []float32, cols, stride int)
@@ -97,7 +93,6 @@ var vectorsAVX2 = &vectors{
 	geluTanh:            geluTanhAVX2,
 	geluTanhBackward:    geluTanhBackwardAVX2,
 	softmax:             softmaxAVX2,
-	softmaxBackward:     softmaxBackwardAVX2,
 	softmaxTile:         softmaxTileAVX2,
 	softmaxTileBackward: softmaxTileBackwardAVX2,
 	dotRows:             dotRowsAVX2,
@@ -136,9 +131,6 @@ func geluTanhBackwardAVX2(dx, x, dy []float32)
 
 //go:noescape
 func softmaxAVX2(x, mask []float32, cols, rows int)
-
-//go:noescape
-func softmaxBackwardAVX2(d, p []float32, cols, rows int, scale float32)
 
 //go:noescape
 func softmaxTileAVX2(x, mask, top, total, keep []float32, cols, stride int)

@@ -3,7 +3,8 @@ package kernel
 import "math"
 
 // Spans is what attention knows of its mask beforehand, so that tiles which it hides cost nothing: a causal mask halves
-// the work, and a window makes it linear in the context. It has an entry for every matrix of the mask.
+// the work, and a window makes it linear in the context, but for reading the mask itself, T² numbers once a run. It has an
+// entry for every matrix of the mask.
 type Spans struct {
 	// Run is the number of the run for which the mask is read: again in the next one, in which it may have changed, and once
 	// for all layers that share it; 0 is every time.

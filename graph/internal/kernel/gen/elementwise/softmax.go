@@ -111,41 +111,6 @@ func (f *fn) visible(mask, cols, last string, v, fill vec) {
 	f.mark(done)
 }
 
-// softmaxBackward: d ← p∘(d − Σ p∘d)·scale, row by row; where p is 0, d does not count.
-func softmaxBackward(f *fn) {
-	d, p, cols, rows := f.pointer("d_base"), f.pointer("p_base"), f.pointer("cols"), f.pointer("rows")
-	scale := f.spreadParam("scale")
-	v, w, t, zero := f.temp(), f.temp(), f.temp(), f.temp()
-	dot := f.lasting()
-	f.set(zero, 0)
-	f.rows(rows, func() {
-		f.each(func() { f.set(dot, 0) })
-		f.blocks(cols, func() {
-			f.load(d, v)
-			f.load(p, w)
-			if f.wide() {
-				f.op("VCMPPS", notEqual, zero, w, "K2")
-				f.op("VFMADD231PS", v, w, "K2", dot)
-			} else {
-				f.op("VCMPPS", notEqual, zero, w, t)
-				f.op("VANDPS", t, v, v)
-				f.op("VFMADD231PS", v, w, dot)
-			}
-		})
-		f.fold("VADD", dot, t)
-		f.spread(dot)
-		f.blocks(cols, func() {
-			f.load(d, v)
-			f.load(p, w)
-			f.op("VSUBPS", vec{dot[0], dot[0]}, v, v)
-			f.op("VMULPS", w, v, v)
-			f.op("VMULPS", scale, v, v)
-			f.store(v, d)
-		})
-		f.next(cols, d, p)
-	})
-}
-
 // expSum: top = max x, total = Σ e^(x − top), in float64.
 func expSum(f *fn) {
 	x, n := f.pointer("x_base"), f.pointer("x_len")

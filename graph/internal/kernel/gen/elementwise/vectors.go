@@ -14,7 +14,6 @@ var kernels = []kernel{
 	{"geluTanh", "(y, x []float32)", geluTanh},
 	{"geluTanhBackward", "(dx, x, dy []float32)", geluTanhBackward},
 	{"softmax", "(x, mask []float32, cols, rows int)", softmax},
-	{"softmaxBackward", "(d, p []float32, cols, rows int, scale float32)", softmaxBackward},
 	{"softmaxTile", "(x, mask, top, total, keep []float32, cols, stride int)", softmaxTile},
 	{"softmaxTileBackward", "(d, x, mask, top, total, dot []float32, cols, stride int)", softmaxTileBackward},
 	{"dotRows", "(dot, x, y []float32, cols, stride int)", dotRows},

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+)
+
+// Ctrl-C while the adapters are trained saves them.
+func TestInterruptedTuningIsKept(t *testing.T) {
+	dir := t.TempDir()
+	c := recipe()
+	o, err := parse(&c, small(t, dir, "-max_iters", "100000000"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := begin(t.Context(), c, o, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuned, err := b.fineTune(t.Context(), c, o, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason := errors.New("interrupt")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := tuned.keep(ctx, reason); err != reason {
+		t.Errorf("no signal: got error %v", err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { cancel(reason) })
+	err = tuned.keep(ctx, tuned.train(ctx, io.Discard, io.Discard))
+	if !errors.Is(err, reason) || !strings.Contains(err.Error(), "saved the adapters of step") || tuned.Done == 0 {
+		t.Fatalf("step %d: got error %v", tuned.Done, err)
+	}
+	var want bytes.Buffer
+	if err := tuned.Model.WriteAdapters(&want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "adapter.safetensors")); err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("adapter.safetensors: %v, %d bytes, want %d of the adapters", err, len(got), want.Len())
+	}
+}
+
+// A result is not replaced; without it the base of an earlier run is tuned again, as it is.
+func TestUsedDirectory(t *testing.T) {
+	dir := t.TempDir()
+	args := small(t, dir)
+	if err := run(t.Context(), args, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, args, "out_dir", dir, "adapter.safetensors", "another -out_dir")
+	if err := os.Remove(filepath.Join(dir, "adapter.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, args, "out_dir", dir, "merged", "another -out_dir")
+	if err := os.RemoveAll(filepath.Join(dir, "merged")); err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(dir, "base", "step-00000003", "manifest.json")
+	before, err := os.Stat(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	if err := run(t.Context(), args, io.Discard, &said); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(manifest)
+	if err != nil || !os.SameFile(before, after) || !strings.Contains(said.String(), "of an earlier run") {
+		t.Errorf("%v; said %q, want the base of before", err, said.String())
+	}
+}
+
+// Of the base's Config only the network counts.
+func TestTuningIsTheRecipe(t *testing.T) {
+	network := gpt.Config{
+		BlockSize: 2, VocabSize: 3, NLayer: 4, NHead: 5, NEmbd: 6, Dropout: 0.7, Bias: true, Position: "a", Attention: "b", Norm: "c", Block: "d",
+		Activation: "e", Head: "f", Window: 8, Dilation: 9, GlobalTokens: 10, RandomKeys: 11, LatentSize: 12, QLatentSize: 13, RopeSize: 14,
+		QKSize: 15, VSize: 16, NInner: 17, Eps: 0.18, RopeTheta: 19,
+	}
+	trained := network
+	trained.Optimizer, trained.LoraScale, trained.LoraTargets, trained.MaxIters, trained.Recompute = "sgd", "alpha", []string{"c_fc"}, 7, true
+	got := beginning{config: trained}.tuning()
+	r := recipe()
+	if got.Optimizer != r.Optimizer || got.LoraScale != r.LoraScale || got.LoraTargets != nil || got.MaxIters != r.MaxIters || got.Recompute {
+		t.Errorf("got %+v, want the training of the recipe", got)
+	}
+	was := reflect.ValueOf(network)
+	for i := range was.NumField() {
+		field := was.Type().Field(i).Name
+		if of := reflect.ValueOf(got).Field(i); !was.Field(i).IsZero() && !of.Equal(was.Field(i)) {
+			t.Errorf("%s: got %v, want the network's %v", field, of, was.Field(i))
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package seq2seq
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// distinct builds on g, and again with other hashes in the rare case that two nodes share one.
+func distinct(g *graph.Graph, build func(*graph.Graph) error) error {
+	err := build(g)
+	for errors.Is(err, graph.ErrCollision) {
+		g = g.Salted()
+		err = build(g)
+	}
+	return err
+}

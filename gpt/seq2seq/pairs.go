@@ -1,0 +1,64 @@
+package seq2seq
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"github.com/pkg/errors"
+)
+
+// Pair is a source and its target, as ids without Begin and End.
+type Pair struct{ Source, Target []int }
+
+// Pairs are what a model is trained on.
+type Pairs interface {
+	Len() int
+	Pair(i int) (Pair, error)
+}
+
+// survey looks at every pair once: it is an error if one does not fit into the model, and the sum is the SHA-256 of all.
+func survey(c Config, pairs Pairs) (sum string, err error) {
+	if pairs.Len() < 1 {
+		return "", errors.New("no pairs")
+	}
+	h, buffer := sha256.New(), []byte(nil)
+	for i := range pairs.Len() {
+		p, err := pairs.Pair(i)
+		if err != nil {
+			return "", errors.Wrapf(err, "pair %d", i)
+		}
+		if err := c.fits(i, p); err != nil {
+			return "", err
+		}
+		buffer = buffer[:0]
+		for _, ids := range [][]int{p.Source, p.Target} {
+			buffer = binary.AppendVarint(buffer, int64(len(ids)))
+			for _, id := range ids {
+				buffer = binary.AppendVarint(buffer, int64(id))
+			}
+		}
+		h.Write(buffer)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// fits says what is too long, or too short, of pair i.
+func (c Config) fits(i int, p Pair) error {
+	if got := len(p.Source); got < 1 || got > c.SourceSize {
+		return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", i, got, c.SourceSize)
+	}
+	if got := len(p.Target) + 1; got > c.TargetSize {
+		return errors.Errorf("pair %d: the target has %d tokens with its end, target_size is %d", i, got, c.TargetSize)
+	}
+	return nil
+}
+
+func (c Config) allFit(pairs []Pair) error {
+	for i, p := range pairs {
+		if err := c.fits(i, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package nn
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// TestSiteErrors: what a site lacks, or asks for in vain, is an error and no panic, with kernels and without.
+func TestSiteErrors(t *testing.T) {
+	d := Dims{Batch: 2, Context: 3, Embd: 6, Heads: 2, QK: 3, V: 3, Inner: 5, Blocks: 1}
+	x := func(at Site) graph.Expr { return at.Value("x", graph.Normal(1), 6, 6) }
+	blind := func(layer func(at Site) Layer) func(at Site) {
+		return func(at Site) { at.Mask = nil; layer(at).Forward(x(at)) }
+	}
+	for _, c := range []struct {
+		want  string
+		build func(at Site)
+	}{
+		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(causal)},
+		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(func(at Site) Layer { return NewUnprojected(at) })},
+		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(func(at Site) Layer { return NewMLA(at, 2) })},
+		{"h.0: linear attention with the mask nil", blind(func(at Site) Layer { return NewLinearAttention(at) })},
+		{"h.0.longformer: no mask: one is needed that says who sees whom", blind(func(at Site) Layer {
+			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1, 1}}))
+		})},
+		{"h.0: no activation: the site has to say what happens to the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
+		{"h.0: 0 blocks: at least 1 is needed to say how far the residual stream goes", func(at Site) { at.Blocks = 0; NewMLP(at) }},
+		{"h.0: rotary positions turn queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
+		{"h.0: linear attention with the mask nn.Causal{} with nn.ALiBi: only", func(at Site) {
+			at.Mask = NewBiasedMask(at.Sub("own"), d, Causal{}, NewALiBi(2))
+			NewLinearAttention(at)
+		}},
+		{"h.0: linformer: keys are mixed over the whole context of 3 tokens, so the mask nn.All[] with nn.ALiBi cannot be kept", func(at Site) {
+			at.Mask = NewBiasedMask(at.Sub("own"), d, All{}, NewALiBi(2))
+			NewLinformer(at, 2)
+		}},
+	} {
+		for _, kernels := range []bool{true, false} {
+			g := graph.New(graph.Float64, 1)
+			g.Kernels = kernels
+			c.build(newSite(g, d))
+			if err := g.Err(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("kernels %t: got %v, want %s", kernels, err, c.want)
+			}
+		}
+	}
+}
+
+// TestStepRefuses: one token at a time needs a mask that hides the future, and attention that remembers the past.
+func TestStepRefuses(t *testing.T) {
+	d := Dims{Batch: 2, Context: 4, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
+	seeing := func(see Visibility) func(Site) Site {
+		return func(at Site) Site { at.Mask = NewMask(at.Sub("own"), d, see); return at }
+	}
+	later, as := "h.0: one token at a time: query 0 sees the later key 1", func(at Site) Site { return at }
+	forgetful := func(at Site) Layer { return NewUnprojected(at) }
+	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
+	for _, c := range []struct {
+		want   string
+		change func(Site) Site
+		layer  func(at Site) Cached
+	}{
+		{later, seeing(All{}), func(at Site) Cached { return NewCausalSelfAttention(at) }},
+		{later, seeing(All{}), func(at Site) Cached { return NewMLA(at, 2) }},
+		{later, seeing(Padding{[]int{4, 2}}), func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) }},
+		{"h.0: one token at a time: query 1 sees the later key 2", seeing(peek{}), func(at Site) Cached { return NewCausalSelfAttention(at) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, forgetful) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, forgetful) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, forgetful, memory(at)) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, forgetful, memory(at)) }},
+	} {
+		g := graph.New(graph.Float64, 1)
+		at := c.change(newSite(g, d))
+		at.Caches = Caches{}
+		c.layer(at).Step(at.Value("x", graph.Normal(1), 2, 6), at.Ints("pos", 1, 4, -1))
+		if err := g.Err(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
+
+// peek lets the second token of the last head see the third, where there is one.
+type peek struct{}
+
+func (peek) Visible(_, i, j int) bool         { return j <= i }
+func (peek) VisibleTo(head, _, i, j int) bool { return j <= i || head == 1 && i == 1 && j == 2 }
+
+// TestStepLooksOnce at the mask, for all layers that share it, and fast.
+func TestStepLooksOnce(t *testing.T) {
+	g := graph.New(graph.Float32, 1)
+	m := NewMask(g.Root(), Dims{Batch: 1, Context: 2048}, Causal{})
+	for _, limit := range []time.Duration{time.Second, time.Millisecond} {
+		start := time.Now()
+		m.onlyPast(g.Root())
+		took := time.Since(start)
+		if t.Logf("%v", took); took > limit {
+			t.Errorf("%v, want ≤ %v", took, limit)
+		}
+	}
+	if err := g.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRandomKeysPerHead: drawn once for all heads, they would be keys that some head may not see.
+func TestRandomKeysPerHead(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	see := All{All{Causal{}, BigBird{Width: 1, Random: 2}}, Dilated{Width: 3, Dilation: []int{1, 2}}}
+	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, see)
+	want := "mask: 2 random keys, drawn once for all heads, beside a mask that differs between heads"
+	if err := g.Err(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
