@@ -10,13 +10,13 @@ import (
 func Attentions() []Attention {
 	return []Attention{
 		{Name: "causal", New: causal, Linears: packed},
-		{Name: "window", Fields: []string{"window"}, Check: checkWindow, New: windowed, Linears: packed, Masks: two},
+		{Name: "window", Fields: []string{"window"}, Check: checkWindow, New: windowed, Linears: packed},
 		{Name: "alternating", Fields: []string{"window"}, Check: checkWindow, New: alternating, Linears: packed, Masks: two},
-		{Name: "bigbird", Fields: []string{"window", "global_tokens", "random_keys"}, Check: checkSparse, New: bigbird, Linears: packed, Masks: two},
-		{Name: "dilated", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: dilated, Linears: packed, Masks: pairs(2)},
-		{Name: "longformer", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: longformer, Linears: packedTwice, Mixing: twice, Masks: pairs(3)},
-		{Name: "linear", Check: unturned, New: linear, Linears: packed, Mixing: states},
-		{Name: "taylor", Check: unbiased, New: taylor, Linears: packed, Mixing: states},
+		{Name: "bigbird", Fields: []string{"window", "global_tokens", "random_keys"}, Check: checkSparse, New: bigbird, Linears: packed},
+		{Name: "dilated", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: dilated, Linears: packed, Masks: pairs(1)},
+		{Name: "longformer", Fields: []string{"window", "global_tokens", "dilation"}, Usual: undilated, Check: checkSparse, New: longformer, Linears: packedTwice, Mixing: twice, Masks: pairs(2)},
+		{Name: "linear", Check: unturned, New: linear, Linears: packed, Mixing: states, Masks: none},
+		{Name: "taylor", Check: unbiased, New: taylor, Linears: packed, Mixing: states, Masks: none},
 		{Name: "linformer", Check: notCausal, New: linformer, Linears: packed},
 		{Name: "mla", Fields: []string{"latent_size"}, Usual: latents, Check: unturned, New: mla, Linears: mlaLinears},
 		{Name: "mla_rope", Fields: mlaFields(), Usual: latents, Check: checkMLARope, New: mlaRope, Linears: mlaRopeLinears, Mixing: turned},
@@ -68,3 +68,6 @@ func unbiased(c Config) error {
 
 // states is what the running sums of a linear attention cost: a product dρ × dh added to them, and one with them.
 func states(c Config) float64 { return 2 * float64(c.NHead) * float64(c.QKSize) * float64(c.VSize) }
+
+// none is for attention that is linear in T and never asks for its mask's numbers.
+func none(Config) float64 { return 0 }

@@ -130,3 +130,20 @@ func TestFineTuneOnAdapters(t *testing.T) {
 	_, err := FineTune(c, tuned.Corpus, tuned.Tokenizer, saved(t, 0, files(t, tuned)))
 	mustContain(t, err, "lora_r: got 2 as saved, want 0: merge its adapters first")
 }
+
+// What is linear in the context has no memory that grows with its square, nor has a model without attention.
+func TestNoMaskWhereNobodyReadsIt(t *testing.T) {
+	for name, want := range map[string]bool{"causal": true, "window": false, "linear": false, "taylor": false, "mla": true} {
+		c := odd()
+		c.Attention = name
+		c.suit()
+		if _, got := model64(t, c, true, 1).Graph.Leaf("mask"); got != want {
+			t.Errorf("%s: the model has the causal mask: %t, want %t", name, got, want)
+		}
+	}
+	c := odd()
+	c.Block = "elman"
+	if _, ok := model64(t, c, true, 1).Graph.Leaf("mask"); ok {
+		t.Error("elman: the model has a mask")
+	}
+}

@@ -64,7 +64,7 @@ func (l *CausalSelfAttention) project(heads graph.Expr) graph.Expr {
 
 // attend is the heads themselves, from packed projections to packed results.
 func (l *CausalSelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
-	if y, ok := graph.Attention(qkv, l.mask.Expr, l.heads, l.weightDrop.P); ok {
+	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.heads, l.weightDrop.P); ok {
 		return y
 	}
 	h := l.heads
@@ -91,5 +91,5 @@ func (l *CausalSelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
 // a query see a later key.
 func (l *CausalSelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	l.mask.onlyPast(l.scope)
-	return l.project(graph.CachedAttention(l.packed(x), l.mask.Expr, at, l.cache))
+	return l.project(graph.CachedAttention(l.packed(x), l.mask.Expr(), at, l.cache))
 }

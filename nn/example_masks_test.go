@@ -11,7 +11,7 @@ import (
 // see.
 func picture(d nn.Dims, see nn.Visibility) {
 	m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, see)
-	t, n := m.Expr.Tensor(), d.Context
+	t, n := m.Expr().Tensor(), d.Context
 	heads := t.Len() / (n * n)
 	for i := range n {
 		for h := range heads {

@@ -216,7 +216,7 @@ func ExampleMask() {
 		nn.All{nn.Causal{}, nn.Padding{Lengths: []int{4, 2}}},
 	} {
 		m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, see)
-		t := m.Expr.Tensor()
+		t := m.Expr().Tensor()
 		fmt.Printf("%T %v\n", see, t.Shape)
 		for i := range t.Len() {
 			fmt.Print(map[bool]string{true: " x", false: " ·"}[t.At(i) == 0])

@@ -97,12 +97,12 @@ func (l *LinearAttention) keys() graph.Expr {
 	if !l.padded {
 		return graph.Expr{}
 	}
-	return l.mask.Expr
+	return l.mask.Expr()
 }
 
 // visible is 1 where the mask is 0, and 0 where it is −∞, with an axis for the heads if it has one for the sequences.
 func (l *LinearAttention) visible() graph.Expr {
-	m, h := l.mask.Expr.In(l.scope).Exp(), l.heads
+	m, h := l.mask.Expr().In(l.scope).Exp(), l.heads
 	if l.padded {
 		return m.Reshape(h.Batch, 1, h.Context, h.Context)
 	}

@@ -23,7 +23,7 @@ type Adapter struct {
 }
 
 // NewLoRA is an Affine that wraps NewLinear at the scopes that adapts accepts, such as "h.3.attn.c_attn", with rank r and
-// scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks.
+// scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks, k and v if two.
 func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 		base := NewLinear(s, in, out, bias, init).(*Linear)
@@ -34,8 +34,8 @@ func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 		from := 0
 		for i, w := range out {
 			at := s
-			if len(out) == 3 {
-				at = s.Sub("%c", "qkv"[i])
+			if len(out) > 1 {
+				at = s.Sub("%c", "qkv"[3-len(out)+i]) // or keys and values alone
 			}
 			l.Adapters = append(l.Adapters, Adapter{
 				Down: at.Param("lora_d", graph.Normal(0.02), in, r),

@@ -42,7 +42,7 @@ func TestMaskUpdate(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3}
 	m := NewMask(graph.New(graph.Float64, 1).Root(), d, All{Causal{}, Padding{lengths}})
 	visible := func() (n int) {
-		for _, v := range m.Expr.Tensor().F64 {
+		for _, v := range m.Expr().Tensor().F64 {
 			if v == 0 {
 				n++
 			} else if !math.IsInf(v, -1) {

@@ -83,11 +83,11 @@ var maskLayerCases = []layerCase{
 func meet(t *testing.T, d Dims, see Visibility) []int {
 	t.Helper()
 	m := NewMask(graph.New(graph.Float64, 1).Root(), d, see)
-	if err := m.Expr.Graph().Err(); err != nil {
+	if err := m.Expr().Graph().Err(); err != nil {
 		t.Fatal(err)
 	}
 	var out []int
-	for _, v := range m.Expr.Tensor().F64 {
+	for _, v := range m.Expr().Tensor().F64 {
 		out = append(out, 1+int(max(v, -1)))
 	}
 	return out

@@ -60,7 +60,7 @@ func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	l.heads.mask.onlyPast(l.scope)
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
 	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
-	return l.heads.project(graph.CachedLatentAttention(q, latent, up[0], up[1], l.heads.mask.Expr, at, l.cache))
+	return l.heads.project(graph.CachedLatentAttention(q, latent, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
 }
 
 // inner is a matrix without bias.

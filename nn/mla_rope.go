@@ -80,7 +80,7 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	l.heads.mask.onlyPast(l.scope)
 	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
 	kept := c.Join(l.turningKey(source)) // [c | k^R]  (B·n, dc+dR)
-	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, up[0], up[1], l.heads.mask.Expr, at, l.cache))
+	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
 }
 
 func (l *MLARoPE) query(x graph.Expr) graph.Expr { // (n, d) → (n, H(dρ+dR))

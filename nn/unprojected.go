@@ -43,7 +43,7 @@ func unprojectedSize(at Site) int {
 func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	x = x.In(l.scope)
 	if l.scope.Graph().Kernels {
-		y, _ := graph.Attention(x.Join(x, x), l.mask.Expr, l.heads, l.weightDrop.P)
+		y, _ := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P)
 		return y
 	}
 	h := l.heads

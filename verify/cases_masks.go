@@ -64,7 +64,7 @@ func drawnKeys(see nn.All) [][]int {
 		}
 	}
 	read := func(v nn.Visibility) []float64 {
-		return nn.NewMask(spelled.graph(caseSeed, caseStep).Root(), generic(), v).Expr.Tensor().Floats()
+		return nn.NewMask(spelled.graph(caseSeed, caseStep).Root(), generic(), v).Expr().Tensor().Floats()
 	}
 	with, without := read(see), read(plain)
 	keys := make([][]int, n)

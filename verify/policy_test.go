@@ -2,6 +2,7 @@ package verify
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -86,5 +87,29 @@ func TestI56ZeroOutsideTheClip(t *testing.T) {
 		near(t, "Δ", got, want)
 		limit := min(c.ratio*c.advantage, min(max(c.ratio, 1-caseClip), 1+caseClip)*c.advantage)
 		near(t, "L", PPOForward(logits, r, caseClip), NewMatrix(1, 1, -limit))
+	}
+}
+
+// A clip on the wrong side, where A has pushed r towards 1, and one that is left out, are caught by the Case.
+func TestI56WrongClips(t *testing.T) {
+	r, _, _ := caseRollout()
+	opposite := r
+	opposite.Advantages = r.Advantages.Scale(-1)
+	for name, wrong := range map[string]func(z Matrix[float64]) Matrix[float64]{
+		"on the wrong side": func(z Matrix[float64]) Matrix[float64] { return PPOBackward(z, opposite, caseClip).Scale(-1) },
+		"left out":          func(z Matrix[float64]) Matrix[float64] { return PPOBackward(z, r, math.Inf(1)) },
+	} {
+		cases := policyCases()
+		c := cases[slices.IndexFunc(cases, func(c Case) bool { return c.ID == "I56" })]
+		c.Backward = func(p Parameters[float64], delta Matrix[float64]) Parameters[float64] {
+			return Parameters[float64]{input: wrong(p[input]).Mul(delta)}
+		}
+		report, err := c.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.OK() {
+			t.Errorf("a clip %s: got no failure", name)
+		}
 	}
 }

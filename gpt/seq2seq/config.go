@@ -30,6 +30,9 @@ type Config struct {
 	Block      string  `json:"block"`      // pre (the usual) or post
 	Norm       string  `json:"norm"`       // usually layernorm
 	Position   string  `json:"position"`   // usually learned
+	Attention  string  `json:"attention"`  // of the encoder; usually full
+	Window     int     `json:"window"`     // w of attention window, which sees |i − j| ≤ ⌊w/2⌋; else 0
+	MixedKeys  int     `json:"mixed_keys"` // k' of attention linformer, usually ⌈S/2⌉; else 0
 
 	// Training.
 	BatchSize    int     `json:"batch_size"`
@@ -54,6 +57,13 @@ func (c Config) Resolved() Config {
 	c.NInner = usual(c.NInner, 4*c.NEmbd)
 	c.Activation, c.Eps = usual(c.Activation, "gelu"), usual(c.Eps, 1e-5)
 	c.Block, c.Norm, c.Position = usual(c.Block, "pre"), usual(c.Norm, "layernorm"), usual(c.Position, "learned")
+	c.Attention = usual(c.Attention, "full")
+	if c.Attention != "window" {
+		c.Window = 0
+	}
+	if c.MixedKeys = usual(c.MixedKeys, (c.SourceSize+1)/2); c.Attention != "linformer" {
+		c.MixedKeys = 0
+	}
 	return c
 }
 
@@ -68,7 +78,8 @@ func usual[T comparable](value, fallback T) T {
 // Flags registers every field with fs under its JSON name, with c's present value as the default.
 func (c *Config) Flags(fs *flag.FlagSet) {
 	fs.IntVar(&c.SourceSize, "source_size", c.SourceSize, "longest source in tokens; 0 takes it from the pairs")
-	fs.IntVar(&c.TargetSize, "target_size", c.TargetSize, "longest target in tokens with the one that ends it; 0 takes it from the pairs")
+	fs.IntVar(&c.TargetSize, "target_size", c.TargetSize,
+		"longest target in tokens with the one that ends it; 0 takes it from the pairs")
 	fs.IntVar(&c.SourceVocab, "source_vocab", c.SourceVocab, "tokens of the source; 0 takes them from the pairs")
 	fs.IntVar(&c.TargetVocab, "target_vocab", c.TargetVocab, "tokens of the target; 0 takes them from the pairs")
 	fs.IntVar(&c.NLayer, "n_layer", c.NLayer, "blocks of the encoder, and as many of the decoder")
@@ -85,6 +96,10 @@ func (c *Config) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Block, "block", c.Block, "place of the norm: "+known(blocks()))
 	fs.StringVar(&c.Norm, "norm", c.Norm, "norm: "+known(norms()))
 	fs.StringVar(&c.Position, "position", c.Position, "positions: "+known(positions()))
+
+	fs.StringVar(&c.Attention, "attention", c.Attention, "attention of the encoder: "+known(attentions()))
+	fs.IntVar(&c.Window, "window", c.Window, "tokens that a token of the source sees in attention window, half of them on either side")
+	fs.IntVar(&c.MixedKeys, "mixed_keys", c.MixedKeys, "mixtures of keys in attention linformer; 0 is half of source_size")
 
 	fs.IntVar(&c.BatchSize, "batch_size", c.BatchSize, "pairs in a batch")
 	fs.Float64Var(&c.LearningRate, "learning_rate", c.LearningRate, "highest learning rate")

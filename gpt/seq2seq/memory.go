@@ -16,7 +16,7 @@ const (
 //	V_t·d + positions + n_layer·(3·norm + 2·attention + mlp) + norm + d·V_t + V_t  of the decoder
 //	attention = d·H(2dρ+dh) + H·dh·d + H(2dρ+dh) + d,  mlp = 2·d·f + f + d
 //
-// the terms without a product are biases. Post-norm has no norm at the ends of the stacks.
+// the terms without a product are biases, and the encoder's attention may have more. Post-norm has no norm at the ends of the stacks.
 func (c Config) parameters() float64 {
 	c = c.Resolved()
 	d, h, f, layers := float64(c.NEmbd), float64(c.NHead), float64(c.NInner), float64(c.NLayer)
@@ -25,8 +25,11 @@ func (c Config) parameters() float64 {
 	if c.Bias {
 		attention, mlp, head = attention+packed+d, mlp+f+d, head+float64(c.TargetVocab)
 	}
-	norm, position := c.normSize(), c.positionSize
-	n := float64(c.SourceVocab)*d + position(c.SourceSize) + layers*(2*norm+attention+mlp)
+	norm, position, own := c.normSize(), c.positionSize, 0.0
+	if kind, _ := find(attentions(), c.Attention); kind.count != nil {
+		own = kind.count(c)
+	}
+	n := float64(c.SourceVocab)*d + position(c.SourceSize) + layers*(2*norm+attention+own+mlp)
 	n += float64(c.TargetVocab)*d + position(c.TargetSize) + layers*(3*norm+2*attention+mlp) + head
 	if block, _ := find(blocks(), c.Block); block.final {
 		n += 2 * norm

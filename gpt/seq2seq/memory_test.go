@@ -23,6 +23,9 @@ func TestParametersAreCounted(t *testing.T) {
 	for _, v := range positions() {
 		change = append(change, func(c *Config) { c.Position = v.name })
 	}
+	for _, v := range attentions() {
+		change = append(change, func(c *Config) { c.Attention, c.Window = v.name, 3 })
+	}
 	for _, change := range change {
 		c := small()
 		change(&c)

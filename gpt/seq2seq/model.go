@@ -73,7 +73,11 @@ type embedding struct {
 
 func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
 	position, _ := find(positions(), c.Position)
-	return embedding{nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd), position.New(at, c.side(at.Context)), nn.NewDropout(at.At("drop"))}
+	return embedding{
+		wte:   nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd),
+		place: position.New(at, c.side(at.Context)),
+		drop:  nn.NewDropout(at.At("drop")),
+	}
 }
 
 func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
@@ -100,13 +104,14 @@ func newEncoder(s graph.Scope, c Config, batch int) encoder {
 	for b := range e.lengths {
 		e.lengths[b] = c.SourceSize
 	}
-	e.mask = nn.NewBiasedMask(s, at.Dims, nn.Padding{Lengths: e.lengths}, at.Scores)
+	attention, _ := find(attentions(), c.Attention)
+	e.mask = nn.NewBiasedMask(s, at.Dims, attention.sees(c, e.lengths), at.Scores)
 	at.Mask = e.mask
 	block, _ := find(blocks(), c.Block)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
-		e.blocks = append(e.blocks, block.encoder(at, selfAttention))
+		e.blocks = append(e.blocks, block.encoder(at, attention.new(c)))
 	}
 	if block.final {
 		e.norm = at.Norm(at.At("ln_f"))

@@ -38,7 +38,7 @@ func (c Config) Validate() error {
 	if err := firstError(fraction("beta1", c.Beta1), fraction("beta2", c.Beta2)); err != nil {
 		return err
 	}
-	return c.checkTraining()
+	return nil
 }
 
 // fraction: at 1 nothing would be left of what is dropped, or new to a mean.
@@ -79,11 +79,17 @@ func (c Config) ValidateModel() error {
 	if err := firstError(
 		isKnown("activation", activations(), c.Activation), isKnown("norm", norms(), c.Norm),
 		isKnown("block", blocks(), c.Block), isKnown("position", positions(), c.Position),
+		isKnown("attention", attentions(), c.Attention),
 	); err != nil {
 		return err
 	}
 	if position, _ := find(positions(), c.Position); position.Check != nil {
 		if err := position.Check(c.side(c.TargetSize)); err != nil {
+			return err
+		}
+	}
+	if attention, _ := find(attentions(), c.Attention); attention.check != nil {
+		if err := attention.check(c); err != nil {
 			return err
 		}
 	}
