@@ -12,24 +12,26 @@ func Gather(table, ids Expr) (y Expr, ok bool) {
 	if !table.fused() {
 		return Expr{}, false
 	}
-	return table.apply("rows", func() (*G.Node, error) {
-		if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
-			return nil, err
-		}
-		ids.ids.looked = true
-		g, d, list := table.g, table.node.Shape()[1], ids.Ints()
-		return g.node(&op{
-			name: "gather", shape: tensor.Shape{len(list), d}, wrt: []bool{true, false},
-			f32: gather[float32](list, d), f64: gather[float64](list, d),
-			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-				dtable, err := g.node(&op{
-					name: "gather.dtable", shape: in[0].Shape().Clone(),
-					f32: scatter[float32](list, d), f64: scatter[float64](list, d),
-				}, grad)
-				return G.Nodes{dtable, nil}, err
-			},
-		}, table.node, ids.node)
-	}, ids), true
+	return table.apply("rows", func() (*G.Node, error) { return table.gather(ids) }, ids), true
+}
+
+func (table Expr) gather(ids Expr) (*G.Node, error) {
+	if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
+		return nil, err
+	}
+	ids.ids.looked = true
+	g, d, list := table.g, table.node.Shape()[1], ids.Ints()
+	return g.node(&op{
+		name: "gather", shape: tensor.Shape{len(list), d}, wrt: []bool{true, false},
+		f32: gather[float32](list, d), f64: gather[float64](list, d),
+		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+			dtable, err := g.node(&op{
+				name: "gather.dtable", shape: in[0].Shape().Clone(),
+				f32: scatter[float32](list, d), f64: scatter[float64](list, d),
+			}, grad)
+			return G.Nodes{dtable, nil}, err
+		},
+	}, table.node, ids.node)
 }
 
 func gather[T kernel.Float](ids []int, d int) body[T] {

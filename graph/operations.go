@@ -193,9 +193,13 @@ func (x Expr) LogSumExp() Expr {
 	return x.Sub(top).Exp().Sum().Log().Add(top)
 }
 
-// Rows selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids.
+// Rows selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids. A single number is
+// not selected by the stock operation, whose backward pass panics on it.
 func (x Expr) Rows(ids Expr) Expr {
 	return x.apply("rows", func() (*G.Node, error) {
+		if x.node.Shape()[1] == 1 && len(ids.Ints()) == 1 {
+			return x.gather(ids)
+		}
 		if err := ids.ids.check(x.node.Shape()[0], "rows"); err != nil {
 			return nil, err
 		}

@@ -186,3 +186,22 @@ func TestTrap08TransposeInPlace(t *testing.T) {
 	wait.Wait()
 	near(t, "gradient in the sibling", results[1], results[0], 0)
 }
+
+// The stock selection of rows dies in its backward pass where the result is a single number.
+func TestRowsOfOneNumber(t *testing.T) {
+	g := New(Float64, 1)
+	g.Kernels = false
+	table, ids := g.Root().Param("table", Normal(1), 3, 1), g.Root().Ints("ids", 1, 3, -1)
+	ids.Ints()[0] = 2
+	p, err := Compile(table.Rows(ids).Square().SumAll(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	want := []float64{0, 0, 2 * table.Tensor().At(2)}
+	if got := p.Grad(table).Floats(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

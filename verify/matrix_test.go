@@ -49,3 +49,10 @@ func TestMatrixBroadcast(t *testing.T) {
 		}
 	}
 }
+
+// What has failed has no size, so that no test takes it for zero.
+func TestFrobeniusOfAFailure(t *testing.T) {
+	if got := frobenius(ones(2, 3).MatMul(ones(2, 3))); !math.IsNaN(got) {
+		t.Errorf("got %v, want NaN", got)
+	}
+}
