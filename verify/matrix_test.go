@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )

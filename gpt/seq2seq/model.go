@@ -88,7 +88,8 @@ func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 	return e.drop.Forward(x)
 }
 
-// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, but no padding.
+// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the attention
+// lets it see, but no padding.
 type encoder struct {
 	embedding
 	blocks  []nn.Layer

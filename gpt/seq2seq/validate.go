@@ -38,7 +38,7 @@ func (c Config) Validate() error {
 	if err := firstError(fraction("beta1", c.Beta1), fraction("beta2", c.Beta2)); err != nil {
 		return err
 	}
-	return nil
+	return c.checkTraining()
 }
 
 // fraction: at 1 nothing would be left of what is dropped, or new to a mean.
