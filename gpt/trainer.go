@@ -66,7 +66,12 @@ func (t *Trainer) build() (err error) {
 	g.Kernels = t.config.Kernels
 	g.SetThreads(t.config.Threads)
 	for {
-		if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
+		t.Model, err = New(g, t.config, t.config.BatchSize)
+		if errors.Is(err, graph.ErrCollision) {
+			g = g.Salted()
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if t.config.Recompute {

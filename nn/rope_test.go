@@ -267,10 +267,9 @@ func TestRoPEErrors(t *testing.T) {
 			at.Context--
 			return NewRoPE(at.At("rope"), 4, 100).Forward(x)
 		},
-		"18 positions, 3 groups of 4 columns|108 entries cannot become 216": func(at Site, x graph.Expr) graph.Expr { // 18 positions for 9 tokens
+		"18 positions, 3 groups of 4 columns|108 entries cannot become 216": func(at Site, _ graph.Expr) graph.Expr { // 18 positions for 9 tokens
 			at.Batch = 1
-			x = at.Value("fewer", graph.Const(1), at.Context, at.Embd)
-			return NewRoPE(at.At("rope"), 4, 100).Forward(x)
+			return NewRoPE(at.At("rope"), 4, 100).Forward(at.Value("fewer", graph.Const(1), at.Context, at.Embd))
 		},
 	} {
 		for _, kernels := range []bool{true, false} {

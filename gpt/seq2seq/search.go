@@ -27,14 +27,6 @@ type Hypothesis struct {
 	Ended   bool    // by End rather than by the limit
 }
 
-// length counts End.
-func (h Hypothesis) length() int {
-	if h.Ended {
-		return len(h.Tokens) + 1
-	}
-	return len(h.Tokens)
-}
-
 // Greedy takes the likeliest token at each step (Conti section 1.1), limit tokens at most with End: the best hypothesis of
 // every text if only one can be kept, not the likeliest of all. Of equals the first is taken. It uses the first beam only.
 func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {

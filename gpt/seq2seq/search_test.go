@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -216,5 +217,24 @@ func TestSearchStops(t *testing.T) {
 	}
 	if _, err := Beam(ctx, newTree(1, 1, gardenPath()), 3, nil); err == nil {
 		t.Error("beam went on after the context had ended")
+	}
+}
+
+// A hypothesis that there is none of cannot be copied, and the next step says so.
+func TestForkOfNothing(t *testing.T) {
+	m, err := New(graph.New(graph.Float64, 1), small(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewTranslator(m, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Read([][]int{{4, 5}}); err != nil {
+		t.Fatal(err)
+	}
+	w.Fork(0, 7)
+	if _, err := w.Step([]int{Begin, Begin}); err == nil || !strings.Contains(err.Error(), "7") {
+		t.Errorf("got %v, want an error that names sequence 7", err)
 	}
 }

@@ -25,8 +25,9 @@ type Translator struct {
 	kept                  []graph.Expr // of every block
 	caches                nn.Caches
 	write                 *graph.Program
-	written               int  // tokens so far
-	reading               bool // there are sources
+	written               int   // tokens so far
+	reading               bool  // there are sources
+	failed                error // of a Fork
 }
 
 // NewTranslator makes a Translator of m's parameters, as they are when it runs, for so many sources at once and so many
@@ -73,7 +74,7 @@ func (t *Translator) Read(sources [][]int) error {
 		copyColumns(kv.F64, all.F64, kv.Shape[0], from)
 		from += kv.Shape[1]
 	}
-	t.written, t.reading = 0, true
+	t.written, t.reading, t.failed = 0, true, nil
 	return nil
 }
 
@@ -100,6 +101,9 @@ func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
 	if len(tokens) != t.sources*t.beams {
 		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams", len(tokens), t.sources*t.beams, t.sources, t.beams)
 	}
+	if t.failed != nil {
+		return graph.Tensor{}, errors.Wrap(t.failed, "translator")
+	}
 	copy(t.tokens.Ints(), tokens)
 	for i := range t.positions.Ints() {
 		t.positions.Ints()[i] = t.written
@@ -112,11 +116,13 @@ func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
 	return t.write.Value(), nil
 }
 
-// Fork makes hypothesis to a copy of hypothesis from.
+// Fork makes hypothesis to a copy of hypothesis from. If there is no such, the next Step says so.
 func (t *Translator) Fork(from, to int) {
 	for _, c := range t.caches {
 		if kept, ok := c.(*graph.KVCache); ok {
-			kept.Fork(from, to, t.written)
+			if err := kept.Fork(from, to, t.written); err != nil && t.failed == nil {
+				t.failed = err
+			}
 		}
 	}
 }

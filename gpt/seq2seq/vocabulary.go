@@ -23,11 +23,8 @@ func NewVocabulary(unit string) (*Vocabulary, error) {
 	if !slices.Contains(units(), unit) {
 		return nil, errors.Errorf("vocabulary: got unit %q, want one of %s", unit, strings.Join(units(), ", "))
 	}
-	v := &Vocabulary{unit: unit, ids: map[string]int{}}
-	for _, special := range []string{"<pad>", "<begin>", "<end>", "<hidden>"} {
-		v.tokens = append(v.tokens, special) // no text becomes one of these: they have no entry in ids
-	}
-	return v, nil
+	special := []string{"<pad>", "<begin>", "<end>", "<hidden>"} // no text becomes one of these: they have no entry in ids
+	return &Vocabulary{unit: unit, ids: map[string]int{}, tokens: special}, nil
 }
 
 func (v *Vocabulary) split(text string) []string {
