@@ -46,29 +46,3 @@ func TestLoRAIsKernels(t *testing.T) {
 		t.Errorf("%d bytes with recomputation, %d without", bytes, kept)
 	}
 }
-
-// TestLoRAStepAllocatesNothing: a decoded token goes through kernels alone, also where adapters are absorbed.
-func TestLoRAStepAllocatesNothing(t *testing.T) {
-	d := Dims{Batch: 1, Context: 4, Embd: 8, Heads: 2, QK: 4, V: 4, Blocks: 1}
-	for name, layer := range map[string]func(at Site) Cached{
-		"attention": func(at Site) Cached { return NewCausalSelfAttention(at) },
-		"mla":       func(at Site) Cached { return NewMLA(at, 3) },
-		"mla-rope":  func(at Site) Cached { return NewMLARoPE(positioned(at, 1, 0), 3, 3, 2, 100) },
-	} {
-		g := graph.New(graph.Float32, 1)
-		g.SetThreads(1)
-		at := newSite(g, d)
-		at.Affine, at.Caches = NewLoRA(everywhere, 2, 0.7), Caches{}
-		p, err := graph.Compile(layer(at).Step(at.Value("x", graph.Normal(1), 1, d.Embd), at.Ints("at", 1, d.Context, -1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := testing.AllocsPerRun(10, func() {
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
-		}); n != 0 {
-			t.Errorf("%s: a token allocates %v times", name, n)
-		}
-	}
-}

@@ -252,28 +252,3 @@ func TestMLAOutOfContext(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestMLADecodingAllocatesNothing, once the cache is there.
-func TestMLADecodingAllocatesNothing(t *testing.T) {
-	d := Dims{Batch: 1, Context: 64, Embd: 64, Heads: 4, QK: 16, V: 16, Blocks: 1}
-	for name, build := range map[string]func(at Site) Cached{"mla": newMLA, "with rope": newMLARotary} {
-		g := graph.New(graph.Float32, 3)
-		at := positioned(newSite(g, d), 1, 63)
-		at.Caches = Caches{}
-		pos := at.Ints("pos", 1, d.Context, -1)
-		pos.Ints()[0] = 63
-		p, err := graph.Compile(build(at).Step(at.Value("x", graph.Normal(1), 1, d.Embd), pos))
-		if err != nil {
-			t.Fatal(err)
-		}
-		run := func() {
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		run()
-		if n := testing.AllocsPerRun(20, run); n != 0 {
-			t.Errorf("%s: %v allocations a token", name, n)
-		}
-	}
-}
