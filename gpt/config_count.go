@@ -93,8 +93,8 @@ func (c Config) Adapts(layer string) bool {
 //
 // for the usual attention and norm; the others bring formulas of their own. A
 // post-norm network ends on the last block's own normalisation and has no
-// other. Variants in Parts without a formula count nothing. Counts beyond int64, which [Config.Validate] refuses, are returned as
-// math.MaxInt64.
+// other. Variants in Parts without a formula count nothing. Counts beyond
+// int64, which [Config.Validate] refuses, are returned as math.MaxInt64.
 func (c Config) Count() (total, trainable int64) {
 	base, adapters := c.count()
 	if c.LoraR > 0 {

@@ -41,7 +41,7 @@ func FineTune(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint
 	if err != nil {
 		return nil, err
 	}
-	return t, errors.Wrapf(t.Model.ReadBase(data), "checkpoint %s", cp.Path)
+	return t, errors.Wrapf(t.Model.readBase(data), "checkpoint %s", cp.Path)
 }
 
 // sameNetwork names every field of the network in which c differs, dropout and adapters apart.
@@ -61,9 +61,9 @@ func (c Config) sameNetwork(saved Config) error {
 	return nil
 }
 
-// ReadBase is ReadWeights for weights without adapters in a model that has them: these stay as they are, at first a
+// readBase is ReadWeights for weights without adapters in a model that has them: these stay as they are, at first a
 // product of 0, so that the model computes what the weights' own model does.
-func (m *Model) ReadBase(data []byte) error {
+func (m *Model) readBase(data []byte) error {
 	return m.read(data, slices.DeleteFunc(slices.Clone(m.Params()), isAdapter))
 }
 

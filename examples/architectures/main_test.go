@@ -90,7 +90,7 @@ func TestRows(t *testing.T) {
 // What stands beside a row in training does not change it.
 func TestRowsAreIndependent(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains six rows")
+		t.Skip("with -short: trains six models, which under the race detector takes most of the time of this package")
 	}
 	one := measured(t, quick(t, "-only", "relu", "-seeds", "1", "-contexts", ""))
 	two := measured(t, quick(t, "-only", "activation,head", "-contexts", "", "-rounds", "3"))
