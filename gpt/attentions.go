@@ -24,7 +24,7 @@ func Attentions() []Attention {
 	}
 }
 
-func selfAttention(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
+func selfAttention(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 
 func causal(nn.Site, Config) nn.Attention { return selfAttention }
 

@@ -10,7 +10,7 @@ func masked(root nn.Site, see nn.Visibility) nn.Attention {
 	mask := nn.NewBiasedMask(root.Sub("visible"), root.Dims, nn.All{nn.Causal{}, see}, root.Scores)
 	return func(at nn.Site) nn.Layer {
 		at.Mask = mask
-		return nn.NewCausalSelfAttention(at)
+		return nn.NewSelfAttention(at)
 	}
 }
 
@@ -23,7 +23,7 @@ func alternating(root nn.Site, c Config) nn.Attention {
 		if at.Block%2 == 1 {
 			return odd(at)
 		}
-		return nn.NewCausalSelfAttention(at)
+		return nn.NewSelfAttention(at)
 	}
 }
 

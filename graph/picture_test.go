@@ -51,7 +51,7 @@ func transformer(t *testing.T, kernels, tied bool, dropout float64) *graph.Graph
 	positions := root.Ints("positions", n, d.Context, -1)
 	wte := nn.NewEmbedding(root.Sub("wte"), vocabulary, d.Embd)
 	x := wte.Forward(tokens).In(root).Add(nn.NewEmbedding(root.Sub("wpe"), d.Context, d.Embd).Forward(positions))
-	x = nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }).Forward(x)
+	x = nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }).Forward(x)
 	x = nn.NewLayerNorm(at.At("ln_f")).Forward(x)
 	var head nn.Layer
 	if tied {

@@ -14,7 +14,7 @@ import (
 func TestLoRAStepAllocatesNothing(t *testing.T) {
 	d := Dims{Batch: 1, Context: 4, Embd: 8, Heads: 2, QK: 4, V: 4, Blocks: 1}
 	for name, layer := range map[string]func(at Site) Cached{
-		"attention": func(at Site) Cached { return NewCausalSelfAttention(at) },
+		"attention": func(at Site) Cached { return NewSelfAttention(at) },
 		"mla":       func(at Site) Cached { return NewMLA(at, 3) },
 		"mla-rope":  func(at Site) Cached { return NewMLARoPE(positioned(at, 1, 0), 3, 3, 2, 100) },
 	} {

@@ -9,7 +9,7 @@ import (
 // Attention makes the attention layer of a block.
 type Attention func(at Site) Layer
 
-// CausalSelfAttention is multi-headed self-attention (4)–(18), (34) with the output projection of Table 2. Every head
+// SelfAttention is multi-headed self-attention (4)–(18), (34) with the output projection of Table 2. Every head
 // h has queries, keys and values of its own, packed in the columns [q | k | v] of one projection, each [head 1 | … | H]:
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
@@ -17,7 +17,7 @@ type Attention func(at Site) Layer
 // It is the encoder's attention, too: the site's mask decides who sees whom, and Causal makes it the decoder's. The mask
 // is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias cancels in the
 // softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh may differ.
-type CausalSelfAttention struct {
+type SelfAttention struct {
 	QKV, Proj             Layer
 	heads                 graph.Heads
 	mask                  *Mask
@@ -27,11 +27,11 @@ type CausalSelfAttention struct {
 	scope                 graph.Scope
 }
 
-// NewCausalSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
-func NewCausalSelfAttention(at Site) *CausalSelfAttention {
+// NewSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
+func NewSelfAttention(at Site) *SelfAttention {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
 	heads := graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V}
-	return &CausalSelfAttention{
+	return &SelfAttention{
 		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
 		heads:      heads,
@@ -45,12 +45,12 @@ func NewCausalSelfAttention(at Site) *CausalSelfAttention {
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *CausalSelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *SelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	return l.project(l.attend(l.packed(x)))
 }
 
 // packed is queries, keys and values of all heads side by side, the first two turned where positions are rotary.
-func (l *CausalSelfAttention) packed(x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
+func (l *SelfAttention) packed(x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
 	qkv := l.QKV.Forward(x).In(l.scope)
 	if l.rotary == nil {
 		return qkv
@@ -58,12 +58,12 @@ func (l *CausalSelfAttention) packed(x graph.Expr) graph.Expr { // (n, d) → (n
 	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
 }
 
-func (l *CausalSelfAttention) project(heads graph.Expr) graph.Expr {
+func (l *SelfAttention) project(heads graph.Expr) graph.Expr {
 	return l.residDrop.Forward(l.Proj.Forward(heads))
 }
 
 // attend is the heads themselves, from packed projections to packed results.
-func (l *CausalSelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
+func (l *SelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.heads, l.weightDrop.P); ok {
 		return y
 	}
@@ -80,7 +80,7 @@ func (l *CausalSelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2d
 }
 
 // split takes one block of columns apart into heads.
-func (l *CausalSelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
+func (l *SelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
 	h := l.heads
 	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
 }
@@ -89,7 +89,7 @@ func (l *CausalSelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
 // cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as no
 // token before them changes; learned positions do change when a window slides (errata X9). It is an error if the mask lets
 // a query see a later key.
-func (l *CausalSelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *SelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	l.mask.onlyPast(l.scope)
 	return l.project(graph.CachedAttention(l.packed(x), l.mask.Expr(), at, l.cache))
 }

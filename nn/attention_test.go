@@ -57,7 +57,7 @@ func TestStepEqualsForward(t *testing.T) {
 				continue
 			}
 			for name, build := range map[string]func(at Site) Cached{
-				"attention":       func(at Site) Cached { return NewCausalSelfAttention(at) },
+				"attention":       func(at Site) Cached { return NewSelfAttention(at) },
 				"block":           func(at Site) Cached { return NewBlock(at, causal) },
 				"post-norm block": func(at Site) Cached { return NewPostNormBlock(at, causal) },
 			} {

@@ -15,7 +15,7 @@ import (
 // The weights of a sequence are (n, m): n tokens of the target, m of the source. Xu says that K and V are the same thing;
 // they have the same source and different projections (errata X12). Conti prints softmax(X·Zᵗ/√k)·Z without any
 // projection (errata C14); CS 224n gives the source length m, then n (errata S9). Dropout acts on the weights and on the
-// result, as in CausalSelfAttention. The mask is the memory's. The site's is not asked, nor is its Rotary: between two
+// result, as in SelfAttention. The mask is the memory's. The site's is not asked, nor is its Rotary: between two
 // sequences there is no distance.
 type CrossAttention struct {
 	Q, KV, Proj           Layer

@@ -56,7 +56,7 @@ func ExampleDecoderBlock() {
 		Scope: s.Sub("h.0"), Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
 		Mask: nn.NewMask(s, d, nn.Causal{}), Act: nn.GELU{},
 	}
-	attention := func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
+	attention := func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 	memory := nn.NewMemory(s.Sub("memory"), s.Value("z", graph.Normal(1), 5, 8), 1, 3, 5, nil)
 	b := nn.NewDecoderBlock(at, attention, memory)
 

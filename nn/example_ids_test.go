@@ -8,7 +8,7 @@ func ExamplePostNormDecoderBlock() {
 		at := site()
 		source := at.Value("z", numbers(loud, 0, 0, -loud), 2, 2) // two tokens
 		memory := nn.NewMemory(at.Sub("memory"), source, 1, 3, 2, nil)
-		b := nn.NewPostNormDecoderBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }, memory)
+		b := nn.NewPostNormDecoderBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }, memory)
 		set(at.Graph(), map[string][]float64{
 			"h.0.attn.c_proj.weight": {0, 0, 0, 0}, "h.0.mlp.c_proj.weight": make([]float64, 8), // nothing but cross-attention writes
 			"h.0.cross.c_kv.weight": { // the columns of k, of v

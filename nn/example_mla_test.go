@@ -33,7 +33,7 @@ func ExampleRoPE() {
 func ExampleRoPE_Rotate() {
 	at := positions(site(), 3)
 	at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, 10000)
-	l := nn.NewCausalSelfAttention(at.At("attn"))
+	l := nn.NewSelfAttention(at.At("attn"))
 	set(at.Graph(), map[string][]float64{
 		"attn.c_attn.weight": { // the columns of q, of k, of v
 			2, 0, 2, 0, 0, 0,

@@ -29,7 +29,7 @@ func ExampleLayerNormPlain() {
 	at := site()
 	show(nn.NewLayerNormPlain(at).Forward(at.Value("x", numbers(1, 5, 6, 2), 2, 2)))
 	at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormPlain(at) }
-	nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) })
+	nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
 	for _, p := range at.Graph().Params() {
 		fmt.Println(p.Name())
 	}

@@ -161,9 +161,9 @@ func ExampleDropout() {
 }
 
 // With queries of 0 every visible key has the same weight, so a token becomes the mean of itself and those before it.
-func ExampleCausalSelfAttention() {
+func ExampleSelfAttention() {
 	at := site()
-	l := nn.NewCausalSelfAttention(at.At("attn"))
+	l := nn.NewSelfAttention(at.At("attn"))
 	set(at.Graph(), map[string][]float64{
 		"attn.c_attn.weight": { // the columns of q, of k, of v
 			0, 0, 1, 0, 1, 0,
@@ -178,10 +178,10 @@ func ExampleCausalSelfAttention() {
 }
 
 // One token at a time, remembering the keys and values of those before it.
-func ExampleCausalSelfAttention_Step() {
+func ExampleSelfAttention_Step() {
 	at := site()
 	at.Caches = nn.Caches{} // what the layers of a decoder remember
-	l := nn.NewCausalSelfAttention(at.At("attn"))
+	l := nn.NewSelfAttention(at.At("attn"))
 	set(at.Graph(), map[string][]float64{
 		"attn.c_attn.weight": {
 			0, 0, 1, 0, 1, 0,
@@ -250,7 +250,7 @@ func ExampleMask() {
 // A block whose two sublayers write nothing is the identity: the residual stream passes it by.
 func ExampleBlock() {
 	at := site()
-	b := nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) })
+	b := nn.NewBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
 	set(at.Graph(), map[string][]float64{"h.0.attn.c_proj.weight": make([]float64, 4), "h.0.mlp.c_proj.weight": make([]float64, 8)})
 	show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 3, 7), 3, 2)))
 	for _, p := range at.Graph().Params() {
@@ -271,7 +271,7 @@ func ExampleBlock() {
 // With the norm after each sublayer the result is normalised, whatever comes in.
 func ExamplePostNormBlock() {
 	at := site()
-	b := nn.NewPostNormBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) })
+	b := nn.NewPostNormBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
 	set(at.Graph(), map[string][]float64{"h.0.attn.c_proj.weight": make([]float64, 4), "h.0.mlp.c_proj.weight": make([]float64, 8)})
 	show(b.Forward(at.Value("x", numbers(1, 5, 2, 6, 7, 3), 3, 2)))
 	// Output:

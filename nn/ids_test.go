@@ -117,7 +117,7 @@ func TestI28MaskIsFixed(t *testing.T) {
 // In every layer that drops, evaluation is the same layer without dropout, and training is not.
 func TestI28LayersInEvaluation(t *testing.T) {
 	for name, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
-		"attention": func(at Site, x graph.Expr) graph.Expr { return NewCausalSelfAttention(at).Forward(x) },
+		"attention": func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) },
 		"mlp":       func(at Site, x graph.Expr) graph.Expr { return NewMLP(at).Forward(x) },
 		"block":     func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) },
 	} {

@@ -43,7 +43,7 @@ func ids(at Site, limit, ignore int) graph.Expr {
 func masked(see func(Dims) Visibility) func(at Site, x graph.Expr) graph.Expr {
 	return func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewMask(at.Sub("other"), at.Dims, see(at.Dims))
-		return NewCausalSelfAttention(at).Forward(x)
+		return NewSelfAttention(at).Forward(x)
 	}
 }
 
@@ -79,17 +79,17 @@ var cases = []layerCase{
 		at.Dropout = 0.3
 		return NewDropout(at).Forward(NewMLP(at).Forward(x))
 	}},
-	{"attention", "CausalSelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewCausalSelfAttention(at).Forward(x) }},
-	{"attention with dropout", "CausalSelfAttention", func(at Site, x graph.Expr) graph.Expr {
+	{"attention", "SelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) }},
+	{"attention with dropout", "SelfAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Dropout = 0.3
-		return NewCausalSelfAttention(at).Forward(x)
+		return NewSelfAttention(at).Forward(x)
 	}},
-	{"attention in a window", "CausalSelfAttention", masked(func(Dims) Visibility { return Window{3} })},
-	{"attention without a mask", "CausalSelfAttention", masked(func(Dims) Visibility { return All{} })},
-	{"attention with padding", "CausalSelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, Padding{lengths(d)}} })},
+	{"attention in a window", "SelfAttention", masked(func(Dims) Visibility { return Window{3} })},
+	{"attention without a mask", "SelfAttention", masked(func(Dims) Visibility { return All{} })},
+	{"attention with padding", "SelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, Padding{lengths(d)}} })},
 	{"lora", "LoRA", func(at Site, x graph.Expr) graph.Expr {
 		at.Affine = NewLoRA(func(path string) bool { return !strings.HasSuffix(path, "c_proj") }, 2, 0.7)
-		return NewMLP(at.At("mlp")).Forward(NewCausalSelfAttention(at.At("attn")).Forward(x))
+		return NewMLP(at.At("mlp")).Forward(NewSelfAttention(at.At("attn")).Forward(x))
 	}},
 	{"block", "Block", func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) }},
 	{"post-norm block", "PostNormBlock", func(at Site, x graph.Expr) graph.Expr { return NewPostNormBlock(at, causal).Forward(x) }},
@@ -123,7 +123,7 @@ func allCases() []layerCase {
 	)
 }
 
-func causal(at Site) Layer { return NewCausalSelfAttention(at) }
+func causal(at Site) Layer { return NewSelfAttention(at) }
 
 // newSite is a place in a graph with everything a layer may ask for.
 func newSite(g *graph.Graph, d Dims) Site {

@@ -9,7 +9,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 // S (dρ, dh) and z (dρ) are the same for all queries, and with a causal mask sums over j ≤ i that go from token to token:
 // the cost is linear in T, and a decoder remembers S and z, whatever the length of the text, instead of all keys and values.
-// The parameters are those of CausalSelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no weights to
+// The parameters are those of SelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no weights to
 // drop.
 //
 // The site's mask decides: Causal hides the future, Padding what is behind the ends of the sequences, All combines them or

@@ -160,7 +160,7 @@ func TestI47IdentityIsAttention(t *testing.T) {
 			}
 			return p.Value().Clone(), p.Grad(x).Clone()
 		}
-		want, dwant := run(func(at Site) Layer { return NewCausalSelfAttention(at) })
+		want, dwant := run(func(at Site) Layer { return NewSelfAttention(at) })
 		got, dgot := run(func(at Site) Layer {
 			l := NewLinformer(at, at.Context)
 			for _, e := range []graph.Expr{l.E, l.F} {

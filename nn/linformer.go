@@ -13,7 +13,7 @@ import (
 //
 // One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures take in every token of
 // the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: this is for encoders.
-// The parameters are those of CausalSelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with one head
+// The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with one head
 // (errata C7). Dropout acts on the weights and on the result.
 type Linformer struct {
 	QKV, Proj             Layer

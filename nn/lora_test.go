@@ -37,7 +37,7 @@ func adapted(t *testing.T, kernels bool) (y, base graph.Expr, adapters []*LoRA) 
 			return l
 		}
 		x := g.Root().Value("x", graph.Normal(1), at.Batch*at.Context, at.Embd)
-		return NewMLP(at.At("mlp")).Forward(NewCausalSelfAttention(at.At("attn")).Forward(x))
+		return NewMLP(at.At("mlp")).Forward(NewSelfAttention(at.At("attn")).Forward(x))
 	}
 	targets := func(path string) bool { return strings.HasSuffix(path, "c_attn") || strings.HasSuffix(path, "c_fc") }
 	y = build(g, NewLoRA(targets, 2, 0.7))

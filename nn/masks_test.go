@@ -25,7 +25,7 @@ func dilatedTest(d Dims) Dilated {
 func biased(see func(Dims) Visibility) func(at Site, x graph.Expr) graph.Expr {
 	return func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewBiasedMask(at.Sub("other"), at.Dims, see(at.Dims), NewALiBi(at.Heads))
-		return NewCausalSelfAttention(at).Forward(x)
+		return NewSelfAttention(at).Forward(x)
 	}
 }
 
@@ -40,13 +40,13 @@ func longformerTest(see func(Dims) Visibility, dropout float64) func(at Site, x 
 func causalTest(Dims) Visibility { return Causal{} }
 
 var maskLayerCases = []layerCase{
-	{"attention in a dilated window per head", "CausalSelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} })},
-	{"attention per head with padding", "CausalSelfAttention", masked(func(d Dims) Visibility { return All{Padding{lengths(d)}, dilatedTest(d)} })},
-	{"attention in BigBird's graph", "CausalSelfAttention", masked(func(d Dims) Visibility {
+	{"attention in a dilated window per head", "SelfAttention", masked(func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} })},
+	{"attention per head with padding", "SelfAttention", masked(func(d Dims) Visibility { return All{Padding{lengths(d)}, dilatedTest(d)} })},
+	{"attention in BigBird's graph", "SelfAttention", masked(func(d Dims) Visibility {
 		return All{Causal{}, BigBird{Width: 3, Global: []int{0}, Random: min(2, d.Context), Seed: 3}}
 	})},
-	{"attention with linear biases", "CausalSelfAttention", biased(causalTest)},
-	{"attention with linear biases and padding", "CausalSelfAttention", biased(func(d Dims) Visibility { return Padding{lengths(d)} })},
+	{"attention with linear biases", "SelfAttention", biased(causalTest)},
+	{"attention with linear biases and padding", "SelfAttention", biased(func(d Dims) Visibility { return Padding{lengths(d)} })},
 	{"longformer", "Longformer", longformerTest(causalTest, 0)},
 	{"longformer without a causal mask, with dropout", "Longformer", longformerTest(func(d Dims) Visibility { return Padding{lengths(d)} }, 0.3)},
 	{"unprojected attention", "Unprojected", func(at Site, x graph.Expr) graph.Expr {
@@ -234,7 +234,7 @@ func TestI07CausalBiasIsThatOfTheKey(t *testing.T) {
 			at := newSite(g, d)
 			at.Mask = NewBiasedMask(at.Sub("other"), d, Causal{}, bias)
 			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
-			return output(t, NewCausalSelfAttention(at).Forward(x))
+			return output(t, NewSelfAttention(at).Forward(x))
 		}
 		far, keys, none := run(NewALiBi(d.Heads)), run(keyBias{NewALiBi(d.Heads)}), run(nil)
 		if e := distance(far, keys, 0); !(e <= 1e-12) {
@@ -367,13 +367,13 @@ func TestStepPerHead(t *testing.T) {
 			"dilated": All{Causal{}, dilatedTest(d)}, "bigbird": All{Causal{}, BigBird{Width: 1, Global: []int{2}, Random: 1}},
 		} {
 			t.Run(fmt.Sprintf("%s/%+v", name, d), func(t *testing.T) {
-				stepEqualsForward(t, see, d, func(at Site) Cached { return NewCausalSelfAttention(at) })
+				stepEqualsForward(t, see, d, func(at Site) Cached { return NewSelfAttention(at) })
 			})
 		}
 		t.Run(fmt.Sprintf("alibi/%+v", d), func(t *testing.T) {
 			stepEqualsForward(t, Causal{}, d, func(at Site) Cached {
 				at.Mask = NewBiasedMask(at.Sub("biased"), at.Dims, Causal{}, NewALiBi(at.Heads))
-				return NewCausalSelfAttention(at)
+				return NewSelfAttention(at)
 			})
 		})
 	}
@@ -395,7 +395,7 @@ func TestI13LongformerIsDense(t *testing.T) {
 			at := newSite(g, d)
 			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
 			long := NewLongformer(at.At("long"), NewLongformerMask(at.Scope, at.Mask, c.see))
-			dense := NewCausalSelfAttention(at.At("dense"))
+			dense := NewSelfAttention(at.At("dense"))
 			got := long.Forward(x)
 			params := map[string]graph.Tensor{}
 			for _, p := range g.Params() {

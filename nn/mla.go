@@ -14,10 +14,10 @@ import (
 //
 // The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). Inside there are no biases,
 // because they would add nothing: a key's cancels in the softmax, a value's comes out as one more bias of c_proj, and the
-// latent's is either. Dropout and the mask are those of CausalSelfAttention.
+// latent's is either. Dropout and the mask are those of SelfAttention.
 type MLA struct {
 	Query, Down, UpK, UpV Layer
-	heads                 *CausalSelfAttention // from packed queries, keys and values on
+	heads                 *SelfAttention // from packed queries, keys and values on
 	cache                 *graph.LatentCache
 	scope                 graph.Scope
 }
@@ -78,8 +78,8 @@ func checkLatent(at Site, name string, n int) {
 }
 
 // latentHeads is attention from packed queries, keys and values on.
-func latentHeads(at Site, qk int) *CausalSelfAttention {
-	return &CausalSelfAttention{
+func latentHeads(at Site, qk int) *SelfAttention {
+	return &SelfAttention{
 		Proj:       at.Affine(at.Sub("c_proj"), at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at)),
 		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: qk, V: at.V},
 		mask:       at.mask(),

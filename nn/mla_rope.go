@@ -20,7 +20,7 @@ import (
 type MLARoPE struct {
 	DownQ, UpQ, TurnQ       Layer
 	Down, UpK, TurnK, UpV   Layer
-	heads                   *CausalSelfAttention // from packed queries, keys and values on
+	heads                   *SelfAttention // from packed queries, keys and values on
 	content, rotary, tokens int                  // dρ, dR, n
 	rope                    *RoPE
 	cache                   *graph.LatentCache

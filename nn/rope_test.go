@@ -38,8 +38,8 @@ var ropeLayerCases = []layerCase{
 		at.Embd -= at.Embd % 2
 		return NewRoPE(at, at.Embd, 10000).Forward(x.Cols(0, at.Embd))
 	}},
-	{"attention with rope", "CausalSelfAttention RoPE", func(at Site, x graph.Expr) graph.Expr {
-		return NewCausalSelfAttention(rotary(at)).Forward(x)
+	{"attention with rope", "SelfAttention RoPE", func(at Site, x graph.Expr) graph.Expr {
+		return NewSelfAttention(rotary(at)).Forward(x)
 	}},
 }
 
@@ -186,7 +186,7 @@ func TestI08StepEqualsForward(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", d), func(t *testing.T) {
 			decodingEqualsForward(t, d, func(at Site) Cached {
 				at.Rotary = NewRoPE(at.At("rope"), at.QK, 100)
-				return NewCausalSelfAttention(at)
+				return NewSelfAttention(at)
 			})
 		})
 	}

@@ -63,10 +63,10 @@ func TestStepRefuses(t *testing.T) {
 		change func(Site) Site
 		layer  func(at Site) Cached
 	}{
-		{later, seeing(All{}), func(at Site) Cached { return NewCausalSelfAttention(at) }},
+		{later, seeing(All{}), func(at Site) Cached { return NewSelfAttention(at) }},
 		{later, seeing(All{}), func(at Site) Cached { return NewMLA(at, 2) }},
 		{later, seeing(Padding{[]int{4, 2}}), func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) }},
-		{"h.0: one token at a time: query 1 sees the later key 2", seeing(peek{}), func(at Site) Cached { return NewCausalSelfAttention(at) }},
+		{"h.0: one token at a time: query 1 sees the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
 		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, forgetful) }},
 		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, forgetful) }},
 		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, forgetful, memory(at)) }},

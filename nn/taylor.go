@@ -10,7 +10,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // That is LinearAttention with φ(x) = [1, x̂], sums, masks, decoding and all; with a causal mask the sums go to j ≤ i, and
 // i stands in place of n. Conti prints two displays with sums in the wrong places (errata C5), and has no ε: it is the
 // site's, and makes a row of zeros look at all keys alike where 0/0 would be NaN. The lengths of queries and keys do not
-// matter, nor does √dρ: this is not an approximation of CausalSelfAttention with the same parameters. A Rotary keeps
+// matter, nor does √dρ: this is not an approximation of SelfAttention with the same parameters. A Rotary keeps
 // lengths, so queries and keys may be turned: a weight depends on their distance then.
 type TaylorAttention struct{ linear *LinearAttention }
 

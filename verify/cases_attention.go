@@ -43,11 +43,11 @@ func headsCase(id, name, source string, count int, mask masking, dropout float64
 		resid = caseDropout("attn.resid_dropout", n, fixtureFeatures)
 	}
 	return Case{
-		ID: id, Name: name, Types: []string{"CausalSelfAttention"}, Source: source,
+		ID: id, Name: name, Types: []string{"SelfAttention"}, Source: source,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Heads = count
 			at.Dropout, at.Mask = dropout, mask(at.Sub("own"), at.Dims)
-			return nn.NewCausalSelfAttention(at.At("attn")).Forward(x)
+			return nn.NewSelfAttention(at.At("attn")).Forward(x)
 		},
 		Forward: func(p Parameters[complex128]) Matrix[complex128] {
 			qkv := LinearForward(p[input], p["attn.c_attn.weight"], p["attn.c_attn.bias"])

@@ -6,7 +6,7 @@ import (
 )
 
 func blockCases() []Case {
-	attention := func(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
+	attention := func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 	return []Case{
 		mlpCase("mlp", nn.GELU{}, GELU),
 		mlpCase("mlp with relu", nn.ReLU{}, ReLU),

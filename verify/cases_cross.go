@@ -27,7 +27,7 @@ func crossCases() []Case {
 	}
 }
 
-func usualAttention(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
+func usualAttention(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 
 // caseMemory is an encoder's output, as a parameter z: its gradient is compared, too.
 func caseMemory(at nn.Site, lengths []int) *nn.Memory {

@@ -16,10 +16,10 @@ func flashCases() []Case {
 func flashCase(name string, see nn.Visibility, mask Matrix[float64], tile Tile) Case {
 	heads := MultiHead{Batch: fixtureBatch, Heads: fixtureHeads, QK: fixtureQK}
 	return Case{
-		ID: "I44", Name: name, Types: []string{"CausalSelfAttention"}, Source: "Xu (69)–(84), errata X1, X1b, X14",
+		ID: "I44", Name: name, Types: []string{"SelfAttention"}, Source: "Xu (69)–(84), errata X1, X1b, X14",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Mask = nn.NewMask(at.Sub("own"), at.Dims, see)
-			return nn.NewCausalSelfAttention(at.At("attn")).Forward(x)
+			return nn.NewSelfAttention(at.At("attn")).Forward(x)
 		},
 		Forward: func(p Parameters[complex128]) Matrix[complex128] {
 			qkv := LinearForward(p[input], p["attn.c_attn.weight"], p["attn.c_attn.bias"])

@@ -48,12 +48,12 @@ func ropeAttentionCase() Case {
 	heads := MultiHead{Batch: fixtureBatch, Heads: fixtureHeads, QK: fixtureRotary, Masks: []Matrix[float64]{causal, causal}}
 	r := caseRotary(2 * fixtureHeads)
 	return Case{
-		ID: "I08", Name: "causal attention with rotary positions", Types: []string{"CausalSelfAttention", "RoPE"}, Source: "Xu (47)–(56)",
+		ID: "I08", Name: "causal attention with rotary positions", Types: []string{"SelfAttention", "RoPE"}, Source: "Xu (47)–(56)",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at = withPositions(at)
 			at.QK = fixtureRotary
 			at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, fixtureTheta)
-			return nn.NewCausalSelfAttention(at.At("attn")).Forward(x)
+			return nn.NewSelfAttention(at.At("attn")).Forward(x)
 		},
 		Forward: func(p Parameters[complex128]) Matrix[complex128] {
 			qkv := RoPEForward(LinearForward(p[input], p["attn.c_attn.weight"], p["attn.c_attn.bias"]), r)

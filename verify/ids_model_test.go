@@ -58,7 +58,7 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 					Dims: nn.Dims{Batch: batch, Context: n, Embd: d, Heads: heads, QK: qk, V: v, Inner: d, Blocks: 1},
 				}
 				at.Mask = nn.NewMask(s, at.Dims, nn.Causal{})
-				return nn.NewCausalSelfAttention(at.At("attn")).Forward(x["x"])
+				return nn.NewSelfAttention(at.At("attn")).Forward(x["x"])
 			})
 		}
 		y, g := library(numbers)

@@ -49,7 +49,7 @@ func TestI17PermutationEquivariance(t *testing.T) {
 	numbers := Parameters[float64]{
 		input: Random("x", n, d).Scale(4), "attn.c_attn.weight": Random("w", d, 3+3+d), "attn.c_proj.weight": Random("o", d, d),
 	}
-	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewCausalSelfAttention(at.At("attn")).Forward(x) }
+	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewSelfAttention(at.At("attn")).Forward(x) }
 	plain := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) }
 	for name, c := range map[string]struct {
 		see   nn.Visibility
@@ -104,8 +104,8 @@ func TestI18TwoStackedHeads(t *testing.T) {
 		t.Errorf("by hand, head over head is %.2g off P₂P₁ a w_v1 w_v2", e)
 	}
 	got := alone(t, n, d, nn.Causal{}, func(at nn.Site, x graph.Expr) graph.Expr {
-		x = nn.NewCausalSelfAttention(at.At("one")).Forward(x)
-		return nn.NewCausalSelfAttention(at.At("two")).Forward(x)
+		x = nn.NewSelfAttention(at.At("one")).Forward(x)
+		return nn.NewSelfAttention(at.At("two")).Forward(x)
 	}, numbers)
 	if e := apart(got, want); !(e <= 1e-14) {
 		t.Errorf("the library is %.2g off P₂P₁ a w_v1 w_v2", e)
@@ -152,7 +152,7 @@ func TestI12Windows(t *testing.T) {
 	numbers := Parameters[float64]{
 		input: Random("x", n, d).Scale(4), "attn.c_attn.weight": Random("w", d, 3+3+d), "attn.c_proj.weight": Random("o", d, d),
 	}
-	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewCausalSelfAttention(at.At("attn")).Forward(x) }
+	layer := func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewSelfAttention(at.At("attn")).Forward(x) }
 	own := numbers[input].MatMul(numbers["attn.c_attn.weight"].Columns(6, 6+d)).MatMul(numbers["attn.c_proj.weight"])
 	if e := apart(alone(t, n, d, nn.Window{Width: 1}, layer, numbers), own); !(e <= 1e-15) {
 		t.Errorf("w = 1: %.2g off the values", e)

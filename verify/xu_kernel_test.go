@@ -28,7 +28,7 @@ func TestI44KernelOfManyTiles(t *testing.T) {
 		x, weights := s.Value(input, graph.Const(0), n, d.Embd), s.Value("delta", graph.Const(0), n, d.Embd)
 		fill(x, in)
 		fill(weights, delta)
-		y := nn.NewCausalSelfAttention(at.At("attn")).Forward(x)
+		y := nn.NewSelfAttention(at.At("attn")).Forward(x)
 		p := Parameters[float64]{input: in}
 		wrt := []graph.Expr{x}
 		for _, e := range g.Params() {

@@ -52,7 +52,7 @@ func TestAll(t *testing.T) {
 	for _, e := range verify.Inventory() {
 		lines += max(1, len(e.Cases()))
 	}
-	if got, want := strings.Count(out, "\n"), 3+lines; got != want || !strings.Contains(out, "CausalSelfAttention") {
+	if got, want := strings.Count(out, "\n"), 3+lines; got != want || !strings.Contains(out, "SelfAttention") {
 		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
 	}
 }

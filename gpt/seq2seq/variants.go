@@ -87,7 +87,7 @@ func blocks() []variant[arrangement] {
 }
 
 // selfAttention is that of both sides: the site's mask makes the difference.
-func selfAttention(at nn.Site) nn.Layer { return nn.NewCausalSelfAttention(at) }
+func selfAttention(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 
 // site is the style of one side of the model at s.
 func (c Config) site(s graph.Scope, batch, context int) nn.Site {
