@@ -49,6 +49,7 @@ type Site struct {
 	Act     Layer   // the activation of the MLP
 
 	Norm      func(at Site) Layer // how norms are made; nil is NewLayerNorm
+	MLP       func(at Site) Layer // how the MLP of a block is made; nil is NewMLP
 	Positions graph.Expr          // (n) where each token stands in its sequence
 	Rotary    Rotary              // turns queries and keys; nil does not
 	Scores    Bias                // is added to the scores, in the masks that are made for the model; nil adds nothing
@@ -85,6 +86,14 @@ func (s Site) norm(name string) Layer {
 		return NewLayerNorm(s.At(name))
 	}
 	return s.Norm(s.At(name))
+}
+
+// mlp makes the MLP of a block.
+func (s Site) mlp() Layer {
+	if s.MLP == nil {
+		return NewMLP(s.At("mlp"))
+	}
+	return s.MLP(s.At("mlp"))
 }
 
 // Caches are what the layers of a decoder remember, by the name of the layer: graphs for one new token and for several

@@ -21,7 +21,7 @@ type MLARoPE struct {
 	DownQ, UpQ, TurnQ       Layer
 	Down, UpK, TurnK, UpV   Layer
 	heads                   *SelfAttention // from packed queries, keys and values on
-	content, rotary, tokens int                  // dρ, dR, n
+	content, rotary, tokens int            // dρ, dR, n
 	rope                    *RoPE
 	cache                   *graph.LatentCache
 	scope                   graph.Scope
