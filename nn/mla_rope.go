@@ -83,6 +83,9 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
 }
 
+// Mixing is T·H(dρ+dR+dh).
+func (l *MLARoPE) Mixing() float64 { return l.heads.Mixing() }
+
 func (l *MLARoPE) query(x graph.Expr) graph.Expr { // (n, d) → (n, H(dρ+dR))
 	cQ := l.DownQ.Forward(x)                                                // c_q = x·w_q↓     (n, dq)
 	qR := l.rope.Rotate(l.TurnQ.Forward(cQ), l.heads.heads.Heads, l.rotary) // RoPE(c_q·w_qr)   (n, H·dR)
