@@ -9,14 +9,15 @@ import (
 // Attention makes the attention layer of a block.
 type Attention func(at Site) Layer
 
-// SelfAttention is multi-headed self-attention (4)–(18), (34) with the output projection of Table 2. Every head
-// h has queries, keys and values of its own, packed in the columns [q | k | v] of one projection, each [head 1 | … | H]:
+// SelfAttention is multi-headed self-attention (4)–(18), (34) with the output projection of Table 2. Every head h has
+// its queries, keys and values packed in the columns [q | k | v] of one projection, each [head 1 | … | H]:
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
 //
-// It is the encoder's attention, too: the site's mask decides who sees whom, and Causal makes it the decoder's. The mask
-// is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias cancels in the
-// softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh may differ.
+// It is the encoder's attention, too: the site's mask decides which token attends to which, and Causal makes it the
+// decoder's. The mask is added, not multiplied (errata B1), so the weight of a hidden key is exactly 0. A key's bias
+// cancels in the softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh
+// may differ.
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], rotated where positions are rotary
 	heads *heads
@@ -38,9 +39,9 @@ func (l *SelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·
 }
 
 // Step attends from the newest tokens of every sequence to all tokens so far, whose keys and values it has kept (the KV
-// cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as no
-// token before them changes; learned positions do change when a window slides (errata X9). It is an error if the mask lets
-// a query attend to a later key.
+// cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as
+// no token before them changes; learned positions do change when a window slides (errata X9). It is an error if the
+// mask lets a query attend to a later key.
 func (l *SelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	mask := l.heads.causalMask()
 	return l.heads.Proj.Forward(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
@@ -49,8 +50,8 @@ func (l *SelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B�
 // Mixing is T·H(dρ+dh).
 func (l *SelfAttention) Mixing() float64 { return l.heads.mixing() }
 
-// heads is softmax attention behind the projections, from packed queries, keys and values on: what every layer shares that
-// makes these in its own way.
+// heads is softmax attention behind the projections, from packed queries, keys and values on: what every layer shares
+// that makes these in its own way.
 type heads struct {
 	Proj  Layer
 	sizes graph.Heads

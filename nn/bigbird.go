@@ -15,10 +15,10 @@ import (
 // so that at most n(w + r) + 2gn pairs of n tokens meet, w odd. Around it stands attention as everywhere else, scaled
 // and with its residual outside (errata C8). Combined with Causal it stays within j ≤ i.
 //
-// The random keys are drawn when a Mask is prepared, from Seed and the query's place: Random of those that the rest of an
-// All leaves visible and that are neither near nor global, or all of them where there are fewer. Before that they are
-// missing from Visible. All heads share them, so a PerHead beside them is an error. Scattered keys save the kernels no
-// time, because these leave out only whole tiles before the first and behind the last visible key of a query.
+// The random keys are drawn when a Mask is prepared, from Seed and the query's place: Random of those that the rest of
+// an All leaves visible and that are neither near nor global, or all of them where there are fewer. Before that they
+// are missing from Visible. All heads share them, so a PerHead beside them is an error. Scattered keys save the kernels
+// no time, because these leave out only whole tiles before the first and behind the last visible key of a query.
 type BigBird struct {
 	Width  int
 	Global []int // tokens

@@ -6,7 +6,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	u = x + attention(norm₁(x)),  y = u + mlp(norm₂(u))
 //
-// A stack of these ends with a norm of its own.
+// A stack of these ends with one more norm.
 type Block struct {
 	Ln1, Attn, Ln2, Mlp Layer
 	scope               graph.Scope

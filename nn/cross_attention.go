@@ -6,17 +6,17 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// CrossAttention lets every token of a decoder's stream x look at all tokens of an encoder's output z. Queries come from
-// x, keys and values from z, by projections of their own, for every head h
+// CrossAttention lets every token of a decoder's stream x attend to all tokens of an encoder's output z. Queries come
+// from x, keys and values from z, by separate projections, for every head h
 //
 //	q = x·w_q + b_q,  k = z·w_k + b_k,  v = z·w_v + b_v
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
 //
-// The weights of a sequence are (n, m): n tokens of the target, m of the source. Xu says that K and V are the same thing;
-// they have the same source and different projections (errata X12). Conti prints softmax(X·Zᵗ/√k)·Z without any
-// projection (errata C14); CS 224n gives the source length m, then n (errata S9). Dropout acts on the weights and on the
-// result, as in SelfAttention. The mask is the memory's. The site's is not asked, nor is its Rotary: between two
-// sequences there is no distance.
+// The weights of a sequence are (n, m): n tokens of the target, m of the source. Xu says that K and V are the same
+// thing; they have the same source and different projections (errata X12). Conti prints softmax(X·Zᵗ/√k)·Z without any
+// projection (errata C14); CS 224n gives the source length m, then n (errata S9). Dropout acts on the weights and on
+// the result, as in SelfAttention. The mask is the memory's. The site's Mask and Rotary are ignored, because between
+// two sequences there is no distance.
 type CrossAttention struct {
 	Q, KV, Proj Layer
 	memory      *Memory
@@ -40,12 +40,13 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 	}
 }
 
-// Forward lets the tokens of x look at the memory.
+// Forward lets the tokens of x attend to the memory.
 func (l *CrossAttention) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	return l.Proj.Forward(l.attend(l.Q.Forward(x), l.Projected()))
 }
 
-// Projected is the keys and values of the memory, which do not depend on x: a decoder computes them once for a sentence.
+// Projected is the keys and values of the memory, which do not depend on x: a decoder computes them once for a
+// sentence.
 func (l *CrossAttention) Projected() graph.Expr { // (B·m, H(dρ+dh))
 	return l.KV.Forward(l.memory.Z)
 }
@@ -55,7 +56,7 @@ func (l *CrossAttention) Step(x, _ graph.Expr) graph.Expr { // (B·n, d) → (B�
 	return l.Proj.Forward(l.attend(l.Q.Forward(x), l.Kept()))
 }
 
-// Kept is a value (B·m, H(dρ+dh)) that whoever decodes fills with what Projected gave.
+// Kept is a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
 func (l *CrossAttention) Kept() graph.Expr {
 	if l.kept.Graph() == nil {
 		width := l.dims.Heads * (l.dims.QK + l.dims.V)

@@ -7,9 +7,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Memory is what cross-attention looks at, by the field's word for it: the encoder's output, m tokens for each of B
-// sequences, of which the first Lengths[b] are no padding. The columns behind them are hidden from every query: mask −∞, so
-// that their weight is exactly 0. All layers of a decoder share one.
+// Memory is what cross-attention attends to: the encoder's output, m tokens for each of B sequences, of which the first
+// Lengths[b] are no padding. The columns behind them are hidden from every query: mask −∞, so that their weight is
+// exactly 0. All layers of a decoder share one.
 type Memory struct {
 	table                           // (B, n, m); Update writes it again, after Lengths have changed
 	Z                    graph.Expr // (B·m, d); empty where only Step is used
@@ -37,7 +37,8 @@ func (m *Memory) entry(i int) float64 {
 
 func (m *Memory) check() error {
 	if m.Batch < 1 || m.Queries < 1 || m.Keys < 1 {
-		return errors.Errorf("a batch of %d, %d queries and %d keys: at least 1 of each is needed", m.Batch, m.Queries, m.Keys)
+		return errors.Errorf("a batch of %d, %d queries and %d keys: at least 1 of each is needed",
+			m.Batch, m.Queries, m.Keys)
 	}
 	if m.Lengths != nil && len(m.Lengths) != m.Batch {
 		return errors.Errorf("%d lengths for a batch of %d", len(m.Lengths), m.Batch)

@@ -6,8 +6,8 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	u = x + attention(norm₁(x)),  v = u + cross(norm_c(u), z),  y = v + mlp(norm₂(v))
 //
-// The tokens of the target look at those before them, then at the encoder's final output z, which every block of the
-// decoder is given (Conti chapter 1; CS 224n (33)–(36)). A stack of these ends with a norm of its own.
+// The tokens of the target attend to those before them, then to the encoder's final output z, which every block of the
+// decoder is given (Conti chapter 1; CS 224n (33)–(36)). A stack of these ends with one more norm.
 type DecoderBlock struct {
 	Ln1, Attn Layer
 	LnCross   Layer
@@ -36,7 +36,8 @@ func (b *DecoderBlock) Step(x, at graph.Expr) graph.Expr {
 	return b.forward(x, stepAt(b.scope, b.Attn, at), stepAt(b.scope, b.Cross, at))
 }
 
-func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+// forward is (n, d) → (n, d).
+func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
 	x = x.In(b.scope)
 	x = x.Add(attend(b.Ln1.Forward(x)))           // u = x + attention(norm₁(x))   (n, d)
 	x = x.Add(cross(b.LnCross.Forward(x)))        // v = u + cross(norm_c(u), z)   (n, d)

@@ -2,8 +2,8 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// PostNormDecoderBlock is a DecoderBlock with the norm after each sublayer, as the transformer was first published and as
-// Conti has it:
+// PostNormDecoderBlock is a DecoderBlock with the norm after each sublayer, as the transformer was first published and
+// as Conti has it:
 //
 //	u = norm₁(x + attention(x)),  v = norm_c(u + cross(u, z)),  y = norm₂(v + mlp(v))
 //
@@ -27,7 +27,8 @@ func (b *PostNormDecoderBlock) Step(x, at graph.Expr) graph.Expr {
 	return b.forward(x, stepAt(b.scope, b.Attn, at), stepAt(b.scope, b.Cross, at))
 }
 
-func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
+// forward is (n, d) → (n, d).
+func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
 	x = x.In(b.scope)
 	x = b.Ln1.Forward(x.Add(attend(x))).In(b.scope)    // u = norm₁(x + attention(x))   (n, d)
 	x = b.LnCross.Forward(x.Add(cross(x))).In(b.scope) // v = norm_c(u + cross(u, z))   (n, d)

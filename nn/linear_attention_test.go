@@ -109,7 +109,7 @@ func TestLinearAttentionErrors(t *testing.T) {
 		{func(at *Site) { at.Mask = nil }, func(at Site) { NewLinearAttention(at) },
 			"h.0: linear attention with the mask nil: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
 		{turned, func(at Site) { NewLinearAttention(at) },
-			"h.0: linear attention with rotary positions: elu + 1 of turned queries and keys depends on more than their distance"},
+			"h.0: linear attention with rotary positions: elu + 1 of rotated queries and keys depends on more than their distance"},
 		{hiding(All{}), func(at Site) {
 			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},

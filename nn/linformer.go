@@ -11,10 +11,10 @@ import (
 //
 //	head = softmax(q·(E·k)ᵀ/√dρ)·(F·v),  E, F (k', T)
 //
-// One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures take in every token of
-// the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: this is for encoders.
-// The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with one head
-// (errata C7). Dropout acts on the weights and on the result.
+// One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures take in every token
+// of the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: this is for
+// encoders. The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with
+// one head (errata C7). Dropout acts on the weights and on the result.
 type Linformer struct {
 	QKV, Proj  Layer
 	E, F       graph.Expr // (k', T)
@@ -24,22 +24,23 @@ type Linformer struct {
 	scope      graph.Scope
 }
 
-// NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed as
-// the method was published: then E[eᵀe] = 1. mixed is 1 … T.
+// NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed
+// as the method was published: then E[eᵀe] = 1. mixed is 1 … T.
 func NewLinformer(at Site, mixed int) *Linformer {
 	t := at.Context
+	const because = "linformer: keys are mixed over the whole context of %d tokens, so "
 	switch causal, padded, ok := hides(at.Mask); {
 	case causal:
-		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so a causal mask cannot be kept", t)
+		at.Failf(because+"a causal mask cannot be kept", t)
 	case padded || !ok:
-		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so the mask %s cannot be kept", t, at.Mask)
+		at.Failf(because+"the mask %s cannot be kept", t, at.Mask)
 	}
 	if mixed < 1 || mixed > t {
 		at.Failf("linformer: %d mixed keys for a context of %d tokens, want 1 … %d", mixed, t, t)
 		mixed = 1
 	}
 	if at.Rotary != nil {
-		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so rotary positions lose their distances", t)
+		at.Failf(because+"rotary positions lose their distances", t)
 	}
 	init := graph.Normal(1 / math.Sqrt(float64(mixed)))
 	return &Linformer{
@@ -54,7 +55,7 @@ func NewLinformer(at Site, mixed int) *Linformer {
 	}
 }
 
-// Forward lets every token look at the mixtures.
+// Forward lets every token attend to the mixtures.
 func (l *Linformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	h := l.heads
 	qkv := l.QKV.Forward(x)

@@ -8,18 +8,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// LongformerMask says which pairs of a query and a key meet in the windows, which as global ones, and which not: of the two
-// keys that every token is, at most one is visible, and none that another mask hides. Its numbers are (1 or B, H, T, 2T).
+// LongformerMask says which pairs of a query and a key meet in the windows, which as global ones, and which not: of the
+// two keys that every token is, at most one is visible, and none that another mask hides. Its numbers are (1 or B, H,
+// T, 2T).
 type LongformerMask struct {
 	table
-	mask *Mask
-	see  Dilated
+	mask    *Mask
+	windows Dilated
 }
 
 // NewLongformerMask declares the value s.longformer. A query without a visible key is an error. After an Update of the
 // mask below call this one's.
-func NewLongformerMask(s graph.Scope, mask *Mask, see Dilated) *LongformerMask {
-	m := &LongformerMask{mask: mask, see: see}
+func NewLongformerMask(s graph.Scope, mask *Mask, windows Dilated) *LongformerMask {
+	m := &LongformerMask{mask: mask, windows: windows}
 	m.table = table{scope: s, name: "longformer", prepare: m.prepare, score: m.entry}
 	if mask == nil {
 		m.fail(errors.New("no mask: one is needed that says which tokens attend to which"))
@@ -30,7 +31,7 @@ func NewLongformerMask(s graph.Scope, mask *Mask, see Dilated) *LongformerMask {
 		return m
 	}
 	d := mask.dims
-	m.fail(see.Check(d))
+	m.fail(windows.Check(d))
 	m.shape = []int{mask.batch, d.Heads, d.Context, 2 * d.Context}
 	m.Expr()
 	return m
@@ -42,14 +43,14 @@ func (m *LongformerMask) entry(i int) float64 {
 	n := d.Context
 	global, j, query, which := i%2 == 1, i/2%n, i/(2*n)%n, i/(2*n*n)
 	head := which % d.Heads
-	if global != m.see.global(query, j) || !global && !m.see.local(head, query, j) {
+	if global != m.windows.global(query, j) || !global && !m.windows.local(head, query, j) {
 		return math.Inf(-1)
 	}
 	return m.mask.at(head, which/d.Heads, query, j)
 }
 
 func (m *LongformerMask) prepare() error {
-	if err := m.see.Check(m.mask.dims); err != nil {
+	if err := m.windows.Check(m.mask.dims); err != nil {
 		return err
 	}
 	if m.mask.rules == nil {
@@ -57,5 +58,5 @@ func (m *LongformerMask) prepare() error {
 			return err
 		}
 	}
-	return m.mask.checkEmptyRows(append(slices.Clone(m.mask.rules), m.see), m.mask.dims.Heads)
+	return m.mask.checkEmptyRows(append(slices.Clone(m.mask.rules), m.windows), m.mask.dims.Heads)
 }

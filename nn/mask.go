@@ -14,13 +14,13 @@ type Bias interface {
 }
 
 // Mask is a Visibility as the numbers that are added to the scores before the softmax: 0 where a key is visible, or the
-// Bias, and −∞ where it is not, so that its weight is exactly 0. The paper multiplies the scores by 0 and 1 instead, which
-// leaves weight on the future (errata B1). It is (T, T), or (B, T, T) if it differs between sequences, or (1, H, T, T) or
-// (B, H, T, T) if it differs between heads.
+// Bias, and −∞ where it is not, so that its weight is exactly 0. The paper multiplies the scores by 0 and 1 instead,
+// which leaves weight on the future (errata B1). It is (T, T), or (B, T, T) if it differs between sequences, or (1, H,
+// T, T) or (B, H, T, T) if it differs between heads.
 type Mask struct {
 	table
-	see         Visibility   // as it was given
-	rules       []Visibility // what it combines, random keys drawn; nil until prepared
+	given       Visibility   // as the caller made it
+	rules       []Visibility // what that combines, random keys drawn; nil until prepared
 	bias        Bias
 	dims        Dims
 	batch, head int // sequences and heads that differ; 1 if none does
@@ -29,14 +29,14 @@ type Mask struct {
 	later   [2]int // a query and a key behind it that is visible, if there are any
 }
 
-// NewMask declares the value s.mask when its numbers are first asked for. A query without any visible key has no softmax:
-// it is an error then (errata D3). Sizes that a Checker refuses are an error at once.
-func NewMask(s graph.Scope, dims Dims, see Visibility) *Mask { return NewBiasedMask(s, dims, see, nil) }
+// NewMask declares the value s.mask when its numbers are first asked for. A query without any visible key has no
+// softmax: it is an error then (errata D3). Sizes that a Checker refuses are an error at once.
+func NewMask(s graph.Scope, dims Dims, v Visibility) *Mask { return NewBiasedMask(s, dims, v, nil) }
 
 // NewBiasedMask is NewMask with what is added to the scores of visible keys; nil adds nothing.
-func NewBiasedMask(s graph.Scope, dims Dims, see Visibility, bias Bias) *Mask {
-	t, rules := dims.Context, rulesOf(see)
-	m := &Mask{see: see, bias: bias, dims: dims, batch: 1, head: 1}
+func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) *Mask {
+	t, rules := dims.Context, rulesOf(v)
+	m := &Mask{given: v, bias: bias, dims: dims, batch: 1, head: 1}
 	m.table = table{scope: s, name: "mask", shape: []int{t, t}, prepare: m.prepare, score: m.entry}
 	if slices.ContainsFunc(rules, perSequence) {
 		m.batch = dims.Batch
@@ -73,7 +73,7 @@ func (m *Mask) prepare() error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	rules := drawKeys(rulesOf(m.see), m.dims)
+	rules := drawKeys(rulesOf(m.given), m.dims)
 	if err := m.checkEmptyRows(rules, m.head); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func hides(m *Mask) (causal, padded, ok bool) {
 		return false, false, false
 	}
 	ok = true
-	for _, v := range rulesOf(m.see) {
+	for _, v := range rulesOf(m.given) {
 		switch v.(type) {
 		case Causal:
 			causal = true
@@ -114,7 +114,7 @@ func (m *Mask) String() string {
 	if m == nil {
 		return "nil"
 	}
-	name := fmt.Sprintf("%T%+v", m.see, m.see)
+	name := fmt.Sprintf("%T%+v", m.given, m.given)
 	if m.bias != nil {
 		name += fmt.Sprintf(" with %T", m.bias)
 	}

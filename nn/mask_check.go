@@ -8,9 +8,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// check asks every Checker, and refuses random keys beside what differs between heads: they are drawn once for all heads.
+// check asks every Checker, and refuses random keys beside what differs between heads: they are drawn once for all
+// heads.
 func (m *Mask) check() error {
-	rules := rulesOf(m.see)
+	rules := rulesOf(m.given)
 	for _, v := range rules {
 		if err := checkSizes(v, m.dims); err != nil {
 			return err
@@ -55,7 +56,8 @@ func (m *Mask) hasKey(rules []Visibility, head, b, i int) bool {
 	return false
 }
 
-// requireCausal fails at s if a query attends to a key behind it, which is not there yet when tokens come one at a time.
+// requireCausal fails at s if a query attends to a key behind it, which is not there yet when tokens come one at a
+// time.
 func (m *Mask) requireCausal(s graph.Scope) {
 	if !m.scanned {
 		m.scanned, m.later = true, m.laterKey()

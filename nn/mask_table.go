@@ -18,8 +18,8 @@ type table struct {
 	expr    graph.Expr
 }
 
-// Expr is the numbers as a value of the graph, declared, and prepared, when it is first asked for: attention that is linear
-// in T never does.
+// Expr is the numbers as a value of the graph, declared, and prepared, when it is first asked for: attention that is
+// linear in T never does.
 func (t *table) Expr() graph.Expr {
 	if t.expr.Graph() != nil || len(t.shape) == 0 {
 		return t.expr

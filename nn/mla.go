@@ -6,15 +6,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are made of one narrow latent
-// L = x·w↓ of the token, and the latent is all that decoding has to keep.
+// MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are made of one narrow latent L
+// = x·w↓ of the token, and the latent is all that decoding has to keep.
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
 //	q_h = x·w_q,h,  k_h = L·w↑_k,h,  v_h = L·w↑_v,h
 //
-// The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). Inside there are no biases,
-// because they would add nothing: a key's cancels in the softmax, a value's comes out as one more bias of c_proj, and the
-// latent's is either. Dropout and the mask are those of SelfAttention.
+// The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). Inside there are no
+// biases, because they would add nothing: a key's cancels in the softmax, a value's comes out as one more bias of
+// c_proj, and the latent's is either. Dropout and the mask are those of SelfAttention.
 type MLA struct {
 	Query, Down, UpK, UpV Layer
 	heads                 *heads // from packed queries, keys and values on
@@ -22,26 +22,26 @@ type MLA struct {
 	scope                 graph.Scope
 }
 
-// NewMLA declares c_q (d, H·dρ), c_kv_down (d, dc), c_k_up (dc, H·dρ), c_v_up (dc, H·dh) and c_proj (H·dh, d) for a latent
-// of dc features. The ways up start at N(0, 1/dc), so that keys and values begin as large as without a latent.
+// NewMLA declares c_q (d, H·dρ), c_kv_down (d, dc), c_k_up (dc, H·dρ), c_v_up (dc, H·dh) and c_proj (H·dh, d) for a
+// latent of dc features. The ways up start at N(0, 1/dc), so that keys and values begin as large as without a latent.
 func NewMLA(at Site, latent int) *MLA {
 	checkLatent(at, "latent", latent)
 	if at.Rotary != nil {
-		at.Failf("rotary positions turn the %d features of a key, which a latent of %d cannot absorb: MLARoPE has features apart for them", at.QK, latent)
+		at.Failf("rotary positions rotate the %d features of a key, which a latent of %d cannot absorb: "+
+			"MLARoPE has separate features for them", at.QK, latent)
 	}
-	sizes := graph.LatentHeads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent}
 	return &MLA{
 		Query: inner(at, "c_q", at.Embd, at.Heads*at.QK, 0.02),
 		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
 		UpK:   inner(at, "c_k_up", latent, at.Heads*at.QK, up(latent)),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
 		heads: newHeads(at, at.QK),
-		cache: latentCache(at, sizes),
+		cache: latentCache(at, latent, 0),
 		scope: at.Scope,
 	}
 }
 
-// Forward makes keys and values of the latents, which is cheaper than to absorb where every token asks.
+// Forward makes keys and values of the latents, which is cheaper than to absorb where every token is a query.
 func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	q := l.Query.Forward(x).In(l.scope)               // q = x·w_q     (B·T, H·dρ)        (38)
 	latent := l.Down.Forward(x)                       // L = x·w↓      (B·T, dc)          (37)
@@ -51,11 +51,11 @@ func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	return l.heads.Proj.Forward(heads)                // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
 }
 
-// Step attends from the newest tokens to the latents of all tokens so far, which it has kept: dc numbers a token in place
-// of H(dρ+dh). The way up to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the values
-// comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are kept, not queries as in (42), and the products of
-// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query
-// see a later key.
+// Step attends from the newest tokens to the cached latents of all tokens so far: dc numbers a token in place of
+// H(dρ+dh). The way up to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the values
+// comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are cached, not queries as in (42), and the products of
+// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query attend
+// to a later key.
 func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
@@ -80,7 +80,11 @@ func checkLatent(at Site, name string, n int) {
 	}
 }
 
-func latentCache(at Site, sizes graph.LatentHeads) *graph.LatentCache {
+// latentCache is for latents and rotated parts of keys of that many features.
+func latentCache(at Site, latent, rotary int) *graph.LatentCache {
+	sizes := graph.LatentHeads{
+		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary,
+	}
 	return cacheAt(at.Caches, at.Path(), func() *graph.LatentCache { return graph.NewLatentCache(sizes) })
 }
 

@@ -172,10 +172,10 @@ func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 		}
 		return 1
 	}
-	if got := rank(func(at Site) (Layer, Layer) { l := NewMLALatentRoPE(at, 1, 3, 4, 100); return l.TurnK, l.Down }); got != 1 {
+	if got := rank(func(at Site) (Layer, Layer) { l := NewMLALatentRoPE(at, 1, 3, 4, 100); return l.RoPEK, l.Down }); got != 1 {
 		t.Errorf("of the latent: rank %d or more, want 1", got)
 	}
-	if got := rank(func(at Site) (Layer, Layer) { return NewMLARoPE(at, 1, 3, 4, 100).TurnK, nil }); got != 2 {
+	if got := rank(func(at Site) (Layer, Layer) { return NewMLARoPE(at, 1, 3, 4, 100).RoPEK, nil }); got != 2 {
 		t.Errorf("of the token: rank %d, want more", got)
 	}
 }
@@ -187,10 +187,10 @@ func TestMLAErrors(t *testing.T) {
 		"h.0: latent 0: at least 1 feature is needed, fewer than 8 make sense": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 0).Forward(x) },
 		"h.0: latent -3: at least 1":                                                  func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, -3, 3, 4, 100).Forward(x) },
 		"h.0: query latent 0: at least 1 feature is needed, fewer than 8":             func(at Site, x graph.Expr) graph.Expr { return NewMLALatentRoPE(at, 3, 0, 4, 100).Forward(x) },
-		"h.0.rope: size 5: rotary positions turn pairs, so 4 or 6 features are":       func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 5, 100).Forward(x) },
-		"h.0.rope: size -2: rotary positions turn pairs, so at least 2":               func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, -2, 100).Forward(x) },
+		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features are":     func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 5, 100).Forward(x) },
+		"h.0.rope: size -2: rotary positions rotate pairs, so at least 2":             func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, -2, 100).Forward(x) },
 		"h.0.rope: theta -1: a base greater than 0":                                   func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, -1).Forward(x) },
-		"h.0: rotary positions turn the 3 features of a key, which a latent of 2":     func(at Site, x graph.Expr) graph.Expr { at.Rotary = &RoPE{}; return NewMLA(at, 2).Forward(x) },
+		"h.0: rotary positions rotate the 3 features of a key, which a latent of 2":   func(at Site, x graph.Expr) graph.Expr { at.Rotary = &RoPE{}; return NewMLA(at, 2).Forward(x) },
 		"h.0: cached latent attention (12, 6), (12, 3), h.0.c_k_up.weight (3, 6), h.": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 3).Step(x, pos(at)) }, // nowhere to keep
 		"no cache to keep latents in":                                                 func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, 9).Step(x, pos(at)) },
 		"a mask for every sequence: one for all, (6, 6), is needed": func(at Site, x graph.Expr) graph.Expr {

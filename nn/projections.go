@@ -2,8 +2,8 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// inProjection is the affine layer in front of the heads: x·w + b is the queries, keys and values of all heads side by side, the
-// first two rotated where positions are rotary.
+// inProjection is the affine layer in front of the heads: x·w + b is the queries, keys and values of all heads side by
+// side, the first two rotated where positions are rotary.
 type inProjection struct {
 	affine Layer
 	heads  graph.Heads

@@ -238,10 +238,10 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 // TestRoPEErrors: what cannot be is said where it is built.
 func TestRoPEErrors(t *testing.T) {
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
-		"h.0.rope: size 5: rotary positions turn pairs, so 4 or 6 features are needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 5, 100).Forward(x)
 		},
-		"h.0.rope: size 0: rotary positions turn pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: size 0: rotary positions rotate pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 0, 100).Forward(x)
 		},
 		"h.0.rope: theta 0: a base greater than 0 is needed": func(at Site, x graph.Expr) graph.Expr {

@@ -12,33 +12,28 @@ type Dims struct {
 	Blocks         int // L, for the initialisation of what writes to the residual stream
 }
 
-// Site says where in a model a layer stands, and in what style the model is built. It is a value: what a constructor changes
-// in it, such as the mask of one attention, holds for that layer alone. Every constructor reads Scope and Dims; each other
-// field says what reads it, and what is not named there ignores it.
+// Site says where in a model a layer stands, and in what style the model is built. It is a value: what a constructor
+// changes in it, such as the mask of one attention, holds for that layer alone. Every constructor reads Scope and Dims.
+// Each other field names its readers; the rest ignore it.
 type Site struct {
 	graph.Scope
 	Dims
-	Block int // the index of the block, from 0: for an Attention that differs between blocks
+	Block int // the index of the block, from 0: an Attention that differs between blocks
 
-	// Matrices, in attention, MLPs and Elman.
-	Affine Affine // how they are made: NewLinear, or a LoRA around it
-	Bias   bool   // they have a bias, and so have the norms, but LayerNormPlain
+	Affine  Affine              // NewLinear, or a LoRA around it: attention, NewMLP, NewElman
+	Bias    bool                // of matrices and norms: the same, and norms
+	Norm    func(at Site) Layer // nil is NewLayerNorm: blocks
+	MLP     func(at Site) Layer // nil is NewMLP: blocks
+	Act     Layer               // the activation: NewMLP
+	Eps     float64             // ε: norms, NewTaylorAttention
+	Dropout float64             // the probability of dropping: attention, NewMLP, NewDropout
 
-	// Blocks make these parts by them.
-	Norm func(at Site) Layer // nil is NewLayerNorm
-	MLP  func(at Site) Layer // nil is NewMLP
+	Mask   *Mask  // which token attends to which: self-attention, but NewLongformer is given another
+	Caches Caches // what Step keeps, nil where only Forward is used: self-attention that is Cached, NewElman
 
-	Act     Layer   // the activation: NewMLP
-	Eps     float64 // ε: norms, TaylorAttention
-	Dropout float64 // the probability of dropping: attention, NewMLP, NewDropout
-
-	Mask   *Mask  // which token attends to which: self-attention but Longformer, which is given one, and Linformer, which refuses any
-	Caches Caches // where Step keeps what it remembers: attention but CrossAttention, and Elman; nil where only Forward is used
-
-	// Where tokens stand. The first is for whoever makes the Placement, the others are what it gives.
-	Positions graph.Expr // (n) the place of each token in its sequence: NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
-	Rotary    Rotary     // rotates queries and keys: SelfAttention, Longformer, TaylorAttention; the others fail or ignore it as they say
-	Scores    Bias       // for NewBiasedMask, where an Attention makes a mask for itself; layers read the Mask alone
+	Positions graph.Expr // (n) where each token stands: NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
+	Rotary    Rotary     // of the Placement: NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
+	Scores    Bias       // of the Placement: an Attention that makes a mask of its own, for NewBiasedMask
 }
 
 // Placement is what an encoding of positions gives a model. What is nil is left out.

@@ -28,7 +28,7 @@ func TestSiteErrors(t *testing.T) {
 		})},
 		{"h.0: no activation: the site needs one for the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
 		{"h.0: 0 blocks: at least 1 is needed to say how far the residual stream goes", func(at Site) { at.Blocks = 0; NewMLP(at) }},
-		{"h.0: rotary positions turn queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
+		{"h.0: rotary positions rotate queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
 		{"h.0: linear attention with the mask nn.Causal{} with nn.ALiBi: only", func(at Site) {
 			at.Mask = NewBiasedMask(at.Sub("own"), d, Causal{}, NewALiBi(2))
 			NewLinearAttention(at)

@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Unprojected is attention before anything is learned (Xu (4)–(6)), the point to start from: queries, keys and
-// values are the activations as they come. Every head has columns x_h (n, d/H) of its own,
+// Unprojected is attention before anything is learned (Xu (4)–(6)), the point to start from: queries, keys and values
+// are the activations as they come. Every head has its columns x_h (n, d/H),
 //
 //	out = concat over h of softmax(x_h·x_hᵀ/√(d/H) + mask)·x_h
 //
@@ -23,7 +23,8 @@ type Unprojected struct {
 func NewUnprojected(at Site) *Unprojected {
 	size := unprojectedSize(at)
 	if at.Rotary != nil {
-		at.Failf("rotary positions turn queries and keys, but here they are the values, too: there are no projections between")
+		at.Failf("rotary positions rotate queries and keys, but here they are the values, too: " +
+			"there are no projections between")
 	}
 	mask := at.mask()
 	mask.Expr()
@@ -58,12 +59,12 @@ func (l *Unprojected) Mixing() float64 {
 	return overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
 }
 
-// UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x looks
-// at the memory z, whose tokens are keys and values as they come. For every head h
+// UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x
+// attends to the memory z, whose tokens are keys and values as they come. For every head h
 //
 //	out = concat over h of softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 //
-// The mask is the memory's. The site's is not asked, nor is its Rotary: between two sequences there is no distance.
+// The mask is the memory's. The site's Mask and Rotary are ignored, because between two sequences there is no distance.
 type UnprojectedCross struct {
 	memory     *Memory
 	heads      graph.CrossHeads
@@ -80,7 +81,7 @@ func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	}
 }
 
-// Forward lets the tokens of x look at the memory.
+// Forward lets the tokens of x attend to the memory.
 func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	x = x.In(l.scope)
 	z, h := l.memory.Z.In(l.scope), l.heads

@@ -6,14 +6,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Visibility says whether query i of sequence b attends to key j. One of your own may also be a PerSequence, a PerHead and
-// a Checker.
+// Visibility says whether query i of sequence b attends to key j. One of your own may also be a PerSequence, a PerHead
+// and a Checker.
 type Visibility interface {
 	Visible(b, i, j int) bool
 }
 
-// PerSequence is a Visibility that may differ between the sequences of a batch; without the method sequence 0 speaks for
-// all of them.
+// PerSequence is a Visibility that may differ between the sequences of a batch; without the method sequence 0 speaks
+// for all of them.
 type PerSequence interface {
 	Visibility
 	PerSequence() bool
@@ -37,8 +37,8 @@ type Causal struct{}
 // Visible is j ≤ i.
 func (Causal) Visible(_, i, j int) bool { return j <= i }
 
-// Window lets a token attend to itself and to the Width − 1 tokens before it: i − Width < j ≤ i. Width 1 is the identity,
-// and the context's length is Causal (errata D8).
+// Window lets a token attend to itself and to the Width − 1 tokens before it: i − Width < j ≤ i. Width 1 is the
+// identity, and the context's length is Causal (errata D8).
 type Window struct{ Width int }
 
 // Visible is i − Width < j ≤ i.
@@ -54,8 +54,8 @@ func checkWidth(width int) error {
 	return nil
 }
 
-// Padding hides the keys behind the end of sequence b, the columns j ≥ Lengths[b] (Diab hides rows: errata D3b). Lengths
-// may change from run to run: call Mask.Update when they have.
+// Padding hides the keys behind the end of sequence b, the columns j ≥ Lengths[b] (Diab hides rows: errata D3b).
+// Lengths may change from run to run: call Mask.Update when they have.
 type Padding struct{ Lengths []int }
 
 // Visible is j < Lengths[b].
