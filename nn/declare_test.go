@@ -69,8 +69,8 @@ func TestMixing(t *testing.T) {
 			return NewLinformer(at, 3)
 		}, 2 * 3 * 7 * (2 + 5)},
 		"Longformer": {func(at Site) Layer {
-			see := Dilated{Width: 3, Dilation: []int{1, 1, 1, 1, 1, 1, 1}}
-			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, see))
+			rule := Dilated{Width: 3, Dilation: []int{1, 1, 1, 1, 1, 1, 1}}
+			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, rule))
 		}, 2 * 11 * 7 * (2 + 5)},
 	} {
 		g := graph.New(graph.Float32, 1)

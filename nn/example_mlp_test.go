@@ -28,7 +28,7 @@ func (l *SwiGLU) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 	return l.Down.Forward(swish.Mul(l.Up.Forward(x))) // (… ∘ x·w_u)·w_d   (n, d)
 }
 
-// An MLP of one's own takes the place of the usual one in every kind of block.
+// A user's MLP takes the place of the default in every kind of block.
 func ExampleSite_mlp() {
 	at := site()
 	at.MLP = NewSwiGLU

@@ -21,12 +21,12 @@ func (v blocks) Check(d nn.Dims) error {
 	return nil
 }
 
-// A Visibility of one's own may refuse sizes, wherever in an All it stands.
+// A user's Visibility may refuse sizes, wherever in an All it stands.
 func ExampleChecker() {
-	see := nn.All{nn.Causal{}, nn.All{blocks{3}}}
-	picture(nn.Dims{Batch: 1, Context: 6}, see)
+	rule := nn.All{nn.Causal{}, nn.All{blocks{3}}}
+	picture(nn.Dims{Batch: 1, Context: 6}, rule)
 	g := graph.New(graph.Float32, 1)
-	nn.NewMask(g.Root().Sub("h.0"), nn.Dims{Batch: 1, Context: 7}, see)
+	nn.NewMask(g.Root().Sub("h.0"), nn.Dims{Batch: 1, Context: 7}, rule)
 	fmt.Println(g.Err())
 	// Output:
 	//  x · · · · ·

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// narrow is a width for latents that is nobody else's in the shapes of the tests.
+// narrow is a width for latents that occurs nowhere else in the shapes of the tests.
 func narrow(d Dims) int { return 1 + d.Embd/7*3 }
 
 func newMLA(at Site) Cached       { return NewMLA(at, narrow(at.Dims)) }
@@ -81,7 +81,7 @@ func TestI42AbsorbedDecodingEqualsForward(t *testing.T) {
 }
 
 // deepSeek are the sizes that Xu takes from DeepSeek: 128 heads of 128 features on a stream of 7168, and 576 numbers of
-// latent (37), which are 512 and 64 that turn there.
+// latent (37), which are 512 and 64 rotated ones there.
 var deepSeek = Dims{Batch: 1, Context: 1, Embd: 7168, Heads: 128, QK: 128, V: 128}
 
 // TestI41CacheOfATokenIs576Not32768 in one layer of that size: 57 times less.
@@ -150,18 +150,18 @@ func TestI41BiasesWouldAddNothing(t *testing.T) {
 	}
 }
 
-// TestI42KeyOfTheLatentHasItsRank: k^R of a latent of one feature is a multiple of one row before it turns, for all tokens;
+// TestI42KeyOfTheLatentHasItsRank: k^R of a latent of one feature is a multiple of one row before it is rotated, for all tokens;
 // of the token's features it is not.
 func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 	d := shapes[0]
-	rank := func(build func(at Site) (turning, down Layer)) int {
+	rank := func(build func(at Site) (rotating, down Layer)) int {
 		g := graph.New(graph.Float64, 3)
 		x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
-		turning, down := build(positioned(newSite(g, d), d.Context, 0))
+		rotating, down := build(positioned(newSite(g, d), d.Context, 0))
 		if down != nil {
 			x = down.Forward(x)
 		}
-		k := output(t, turning.Forward(x))
+		k := output(t, rotating.Forward(x))
 		for i := range k.Shape[0] {
 			for j := range k.Shape[1] {
 				minor := k.At(i*4+j)*k.At(0) - k.At(i*4)*k.At(j)

@@ -52,11 +52,11 @@ func TestSiteErrors(t *testing.T) {
 // TestStepRefuses: one token at a time needs a mask that hides the future, and attention that remembers the past.
 func TestStepRefuses(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
-	seeing := func(see Visibility) func(Site) Site {
-		return func(at Site) Site { at.Mask = NewMask(at.Sub("own"), d, see); return at }
+	seeing := func(rule Visibility) func(Site) Site {
+		return func(at Site) Site { at.Mask = NewMask(at.Sub("own"), d, rule); return at }
 	}
 	later, as := "h.0: one token at a time: query 0 attends to the later key 1", func(at Site) Site { return at }
-	forgetful := func(at Site) Layer { return NewUnprojected(at) }
+	uncached := func(at Site) Layer { return NewUnprojected(at) }
 	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
 	for _, c := range []struct {
 		want   string
@@ -67,10 +67,10 @@ func TestStepRefuses(t *testing.T) {
 		{later, seeing(All{}), func(at Site) Cached { return NewMLA(at, 2) }},
 		{later, seeing(Padding{[]int{4, 2}}), func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) }},
 		{"h.0: one token at a time: query 1 attends to the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, forgetful) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, forgetful) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, forgetful, memory(at)) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, forgetful, memory(at)) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, uncached, memory(at)) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, uncached, memory(at)) }},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := c.change(newSite(g, d))
@@ -82,7 +82,7 @@ func TestStepRefuses(t *testing.T) {
 	}
 }
 
-// TestOwnMLP: every kind of block takes the site's MLP, at its usual place.
+// TestOwnMLP: every kind of block takes the site's MLP, at the default place.
 func TestOwnMLP(t *testing.T) {
 	d := Dims{Batch: 2, Context: 1, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
 	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
@@ -104,7 +104,7 @@ func TestOwnMLP(t *testing.T) {
 	}
 }
 
-// peek lets the second token of the last head see the third, where there is one.
+// peek lets the second token of the last head attend to the third, where there is one.
 type peek struct{}
 
 func (peek) Visible(_, i, j int) bool         { return j <= i }
@@ -127,11 +127,11 @@ func TestStepLooksOnce(t *testing.T) {
 	}
 }
 
-// TestRandomKeysPerHead: drawn once for all heads, they would be keys that some head may not see.
+// TestRandomKeysPerHead: drawn once for all heads, they would be keys that are hidden in some head.
 func TestRandomKeysPerHead(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
-	see := All{All{Causal{}, BigBird{Width: 1, Random: 2}}, Dilated{Width: 3, Dilation: []int{1, 2}}}
-	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, see)
+	rule := All{All{Causal{}, BigBird{Width: 1, Random: 2}}, Dilated{Width: 3, Dilation: []int{1, 2}}}
+	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, rule)
 	want := "mask: 2 random keys, drawn once for all heads, beside a mask that differs between heads"
 	if err := g.Err(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
