@@ -75,13 +75,6 @@ func (g *Graph) Sibling() *Graph {
 	return s
 }
 
-// Salted returns a Sibling whose nodes hash differently, for building again after ErrCollision.
-func (g *Graph) Salted() *Graph {
-	s := g.Sibling()
-	s.salt = g.salt + "'"
-	return s
-}
-
 // SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none. The
 // results do not depend on it, bit for bit.
 func (g *Graph) SetThreads(n int) { g.pool = kernel.NewPool(n) }

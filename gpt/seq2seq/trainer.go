@@ -45,16 +45,15 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t := &Trainer{SHA256: sum, pairs: pairs, batch: make([]Pair, c.BatchSize)}
-	g := graph.New(graph.Float32, c.Seed)
-	g.Kernels = c.Kernels
-	g.SetThreads(c.Threads)
-	if err := distinct(g, func(g *graph.Graph) error { return t.build(g, c) }); err != nil {
+	if _, err := graph.Build(graph.Float32, c.Seed, func(g *graph.Graph) error { return t.build(g, c) }); err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	return t, nil
 }
 
 func (t *Trainer) build(g *graph.Graph, c Config) (err error) {
+	g.Kernels = c.Kernels
+	g.SetThreads(c.Threads)
 	if t.Model, err = New(g, c, c.BatchSize); err != nil {
 		return err
 	}
