@@ -56,9 +56,11 @@ func (x Expr) Shape() []int {
 // result back.
 func (x Expr) Node() *G.Node { return x.node }
 
+const wrapped = "wrap" // as what Wrap makes nodes
+
 // Wrap makes an Expr of a Gorgonia node of x's graph, or of the error in making it, under x's scope.
 func (x Expr) Wrap(node *G.Node, err error) Expr {
-	return x.try("wrap", func() (*G.Node, error) { return node, err })
+	return x.try(wrapped, func() (*G.Node, error) { return node, err })
 }
 
 // Tensor is the numbers of a parameter or input, to read and to write; empty for anything else.

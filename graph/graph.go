@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	_ "go4.org/unsafe/assume-no-moving-gc" // Gorgonia's dependency; an older version of it panics at start on this Go
 	G "gorgonia.org/gorgonia"
@@ -28,9 +29,8 @@ type Graph struct {
 	seed      uint64
 	salt      string
 	pool      *kernel.Pool
-	memory    numbers  // of the programs
-	recompute []string // scopes whose insides are computed again for the backward pass
-	private   bool     // no two buffers share memory, for tests
+	memory    plan.Arena // of the programs
+	recompute []string   // scopes whose insides are computed again for the backward pass
 	err       error
 	ops       int64
 	run       *runContext
@@ -64,6 +64,7 @@ func New(dtype Dtype, seed uint64) *Graph {
 func (g *Graph) clear() {
 	g.g = G.NewGraph()
 	g.names, g.origin, g.drops, g.entered = map[string]bool{}, map[int64]origin{}, map[string]int{}, map[string]Expr{}
+	g.memory.Double = g.dtype == Float64
 	g.run, g.spans = &runContext{training: true}, map[*G.Node]*kernel.Spans{}
 }
 

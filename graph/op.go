@@ -7,6 +7,7 @@ import (
 
 	"github.com/chewxy/hm"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,7 +33,6 @@ type op struct {
 
 	dtype tensor.Dtype
 	in    []hm.Type
-	value G.Value // the result as Gorgonia sees it, in the program that runs
 }
 
 // node adds the operation to the graph.
@@ -86,47 +86,45 @@ func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
 	return o.shape.Clone(), nil
 }
 
-func (o *op) Do(in ...G.Value) (v G.Value, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errors.Errorf("%s: %v", o.name, r)
-		}
-	}()
-	switch {
-	case o.value == nil:
-		return nil, errors.Errorf("%s ran before it was compiled", o.name)
-	case o.dtype == Float32:
-		err = o.f32(o.out.f32, views[float32](in))
-	default:
-		err = o.f64(o.out.f64, views[float64](in))
-	}
-	o.settle()
-	return o.value, err
+// Do is for Gorgonia's machines, which a Program does without.
+func (o *op) Do(...G.Value) (G.Value, error) {
+	return nil, errors.Errorf("%s runs in a Program alone", o.name)
 }
 
-// settle copies a scalar result to where Gorgonia looks for it.
-func (o *op) settle() {
-	switch v := o.value.(type) {
-	case *G.F32:
-		*v = G.F32(o.out.f32[0])
-	case *G.F64:
-		*v = G.F64(o.out.f64[0])
+// link makes the turn of a program that computes the operation from in to out.
+func (o *op) link(out plan.Numbers, in []plan.Numbers) func() error {
+	if o.dtype == Float32 {
+		args := make([][]float32, len(in))
+		for i := range in {
+			args[i] = in[i].F32
+		}
+		return func() error { return o.f32(out.F32, args) }
 	}
+	args := make([][]float64, len(in))
+	for i := range in {
+		args[i] = in[i].F64
+	}
+	return func() error { return o.f64(out.F64, args) }
 }
 
-func views[T kernel.Float](in []G.Value) [][]T {
-	out := make([][]T, len(in))
-	for i, v := range in {
-		t := view(v)
-		switch {
-		case t.F32 != nil:
-			out[i], _ = any(t.F32).([]T)
-		case t.F64 != nil:
-			out[i], _ = any(t.F64).([]T)
-		}
-	}
-	return out
+// buffer is memory that one of our operations fills: its result, a further result, what its backward operation needs of
+// it, or scratch. It is bound to numbers before the operation runs.
+type buffer struct {
+	size int
+	part bool // wanted only where the operation that returns it is part of the program
+
+	f32 []float32
+	f64 []float64
 }
+
+// Len is the number of entries.
+func (b *buffer) Len() int { return b.size }
+
+// Optional says that the buffer is wanted only where an operation of the program returns it.
+func (b *buffer) Optional() bool { return b.part }
+
+// Bind fixes the memory for the operations that run next.
+func (b *buffer) Bind(n plan.Numbers) { b.f32, b.f64 = n.F32, n.F64 }
 
 // of is what b holds in the program that runs, nil if nobody wants it.
 func of[T kernel.Float](b *buffer) []T {

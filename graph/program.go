@@ -1,21 +1,20 @@
 package graph
 
 import (
-	"slices"
-
+	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
 
 // Program runs an expression, and its gradients if it was compiled with any.
 type Program struct {
-	graph  *Graph
-	out    *G.Node
-	deriv  map[*G.Node]*G.Node // gradient nodes
-	vm     G.VM
-	ids    []Expr
-	memory *memory
-	direct *direct // instead of the machine, where all operations are ours
+	graph   *Graph
+	out     *G.Node
+	deriv   map[*G.Node]*G.Node // gradient nodes
+	ids     []Expr
+	plan    *plan.Program
+	results map[*G.Node]Tensor
+	stock   []string
 }
 
 // Compile makes a Program that computes out, and, if wrt is given, the gradient of out, a scalar, with respect to each
@@ -40,7 +39,7 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 			p, err = nil, errors.Errorf("compile: %v", r)
 		}
 	}()
-	p = &Program{graph: g, out: out.node, deriv: map[*G.Node]*G.Node{}}
+	p = &Program{graph: g, out: out.node, deriv: map[*G.Node]*G.Node{}, results: map[*G.Node]Tensor{}}
 	outputs := G.Nodes{out.node}
 	if len(wrt) > 0 {
 		grads, err := differentiate(out, wrt)
@@ -125,69 +124,6 @@ func audit(g *G.ExprGraph) error {
 	return nil
 }
 
-// link prunes the graph to what the outputs need and plans the memory of our operations.
-func (p *Program) link(outputs G.Nodes) error {
-	byNode := map[*G.Node]Expr{}
-	for _, x := range p.graph.leaves {
-		byNode[x.node] = x
-	}
-	var inputs G.Nodes
-	seen := map[*G.Node]bool{}
-	var visit func(n *G.Node)
-	visit = func(n *G.Node) {
-		if seen[n] {
-			return
-		}
-		seen[n] = true
-		if x, ok := byNode[n]; ok {
-			inputs = append(inputs, n)
-			if x.ids != nil {
-				p.ids = append(p.ids, x)
-			}
-		}
-		for _, c := range p.graph.children(n) {
-			visit(c)
-		}
-	}
-	for _, n := range outputs {
-		visit(n)
-	}
-	if len(inputs) == 0 {
-		return errors.New("the expression depends on no parameter and no input")
-	}
-	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...)) // as CompileFunction does
-	if err != nil {
-		return errors.Wrap(err, "compile")
-	}
-	slices.Reverse(order)
-	ops, stock := substitutes(p.graph, order)
-	if stock == nil {
-		tasks := schedule(p.graph, order, outputs, ops)
-		p.memory = newPlan(p.graph, tasks, outputs, ops).carryOut()
-		p.direct = newDirect(p.graph, tasks, p.memory)
-		return nil
-	}
-	if len(p.deriv) > 0 && len(p.graph.recompute) > 0 {
-		at := p.graph.origin[stock.ID()]
-		return errors.Errorf("recompute: every operation has to be a kernel, but %s%s is Gorgonia's %v", prefix(at.scope), at.op, stock.Op())
-	}
-	ops = map[*G.Node]*op{}
-	tasks := make([]task, len(order))
-	for i, n := range order {
-		tasks[i] = task{node: n}
-		if o, ours := n.Op().(*op); ours {
-			ops[n], tasks[i].op = o, o
-		}
-	}
-	p.memory = newPlan(p.graph, tasks, outputs, ops).carryOut()
-	prog, locations, err := G.CompileFunction(p.graph.g, inputs, outputs)
-	if err != nil {
-		return errors.Wrap(err, "compile")
-	}
-	p.vm = G.NewTapeMachine(p.graph.g, G.WithPrecompiled(prog, locations))
-	return nil
-}
-
 // Run computes the output and the gradients for the numbers that parameters and inputs hold now. It refuses an integer
 // out of range before anything is computed.
 func (p *Program) Run() error {
@@ -199,23 +135,15 @@ func (p *Program) Run() error {
 		}
 	}
 	p.graph.run.serial++
-	p.memory.bind()
-	if p.direct != nil {
-		return errors.Wrap(p.direct.run(), "run")
-	}
-	defer p.vm.Reset()
-	return errors.Wrap(p.vm.RunAll(), "run")
+	return errors.Wrap(p.plan.Run(), "run")
 }
+
+// Stock names the operations of the program that are Gorgonia's own, in their order, with their layers: where a model of
+// kernels loses time.
+func (p *Program) Stock() []string { return p.stock }
 
 // Value is the output of the last run. It is overwritten by the next run of any program of the graph.
-func (p *Program) Value() Tensor { return p.valueOf(p.out) }
-
-func (p *Program) valueOf(n *G.Node) Tensor {
-	if o, ours := p.memory.ops[n]; ours {
-		return view(p.memory.values[o])
-	}
-	return view(n.Value())
-}
+func (p *Program) Value() Tensor { return p.results[p.out] }
 
 // Loss is the output of the last run as one number.
 func (p *Program) Loss() float64 { return p.Value().At(0) }
@@ -227,17 +155,9 @@ func (p *Program) Grad(x Expr) Tensor {
 	if !ok {
 		return Tensor{}
 	}
-	t := p.valueOf(n)
+	t := p.results[n]
 	if x.shape != nil {
 		t.Shape = x.shape
 	}
 	return t
-}
-
-// Close gives back what the Program holds outside the garbage collector's reach.
-func (p *Program) Close() error {
-	if p.vm == nil {
-		return nil
-	}
-	return p.vm.Close()
 }

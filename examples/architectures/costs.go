@@ -91,7 +91,6 @@ func (c *cost) step(size, tokens int) (ns float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer p.Close()
 	rng := rand.New(rand.NewPCG(config.Seed, 0))
 	for i := range m.Tokens.Ints() {
 		m.Tokens.Ints()[i], m.Targets.Ints()[i] = rng.IntN(config.VocabSize), rng.IntN(config.VocabSize)

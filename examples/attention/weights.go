@@ -55,9 +55,6 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 		for h := range c.NHead {
 			l.Heads = append(l.Heads, corner(p.Value(), h, c.BlockSize, per, len(ids)))
 		}
-		if err := p.Close(); err != nil {
-			return nil, err
-		}
 		layers = append(layers, l)
 	}
 	return layers, nil
