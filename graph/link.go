@@ -153,9 +153,7 @@ func (l *linker) stock(o *plan.Op, n *G.Node, children G.Nodes) {
 	} else {
 		l.kept[n] = new(G.Value)
 	}
-	if !planned || !pure(n.Op()) {
-		o.Place = ""
-	}
+	o.Once = !pure(n.Op())
 	o.Run = func(out plan.Numbers, in []plan.Numbers) func() error {
 		s := &stockOp{op: n.Op(), args: make([]G.Value, len(children)), shape: n.Shape(), to: out, kept: l.kept[n]}
 		if planned && !n.IsScalar() {

@@ -16,7 +16,8 @@ type Op struct {
 	Uses    []Buffer // what it reads besides
 	Output  bool     // the result is read after the run
 	Forward bool     // not of the backward pass
-	Place   string   // where it may run a second time, see turns; "" is nowhere
+	Place   string   // where results may be dropped and computed again, see turns; "" is nowhere
+	Once    bool     // not this one's
 
 	// Run makes the function that computes out from the inputs, for each turn of the operation once.
 	Run func(out Numbers, in []Numbers) func() error

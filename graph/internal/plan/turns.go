@@ -54,7 +54,7 @@ func turns(ops []*Op) []turn {
 func dropped(ops []*Op) map[*Op]string {
 	places := map[*Op]string{}
 	for _, o := range ops {
-		if o.Forward && o.Run != nil && o.Out != nil && !o.Output && o.Place != "" {
+		if o.Forward && o.Run != nil && o.Out != nil && !o.Output && !o.Once && o.Place != "" {
 			places[o] = o.Place
 		}
 	}
@@ -63,7 +63,7 @@ func dropped(ops []*Op) map[*Op]string {
 			continue
 		}
 		for _, c := range o.Inputs {
-			if places[c] != places[o] {
+			if c.Place != o.Place {
 				delete(places, c)
 			}
 		}
