@@ -29,7 +29,7 @@ func (s Scope) note(full string, shape []int, trained bool) Expr {
 			return Expr{g: s.g, scope: s.path}
 		}
 	}
-	if !s.claim(full) {
+	if !s.reserve(full) {
 		return Expr{g: s.g, scope: s.path}
 	}
 	if trained {

@@ -110,7 +110,7 @@ func pure(op G.Op) bool {
 }
 
 // describeOp is how errors name what computes a node.
-func describeOp(at origin, op G.Op) string {
+func describeOp(at source, op G.Op) string {
 	if at.op == "" || at.op == wrapped {
 		return prefix(at.scope) + fmt.Sprint(op)
 	}
