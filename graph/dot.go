@@ -50,16 +50,10 @@ type picture struct {
 	edges  []string
 }
 
-type frame struct {
-	path   string
-	boxes  []string
-	inside []*frame
-}
-
 func (p *picture) print(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
 
 func (p *picture) collect() {
-	p.g.forward(func(n *G.Node, at origin) {
+	p.g.forward(func(n *G.Node, at source) {
 		if at.leaf() || !within(at.scope, p.root.path) {
 			return
 		}
@@ -77,7 +71,7 @@ func (p *picture) box(n *G.Node) string {
 	}
 	id := fmt.Sprintf("n%d", len(p.id))
 	p.id[n] = id
-	at := p.g.origin[n.ID()]
+	at := p.g.source[n.ID()]
 	x, leaf := p.g.leafOf(n)
 	inside := within(at.scope, p.root.path)
 	label, _, _ := strings.Cut(at.op, " to ") // of a reshape, which says its shape already
@@ -101,44 +95,6 @@ func (p *picture) box(n *G.Node) string {
 	f := p.frame(at.scope)
 	f.boxes = append(f.boxes, box)
 	return id
-}
-
-// frame finds the frame of a scope, or hangs it into that of the scope around it.
-func (p *picture) frame(path string) *frame {
-	if f, ok := p.frames[path]; ok {
-		return f
-	}
-	f := &frame{path: path}
-	p.frames[path] = f
-	around := p.root
-	if up := parent(path); up != p.root.path && within(up, p.root.path) {
-		around = p.frame(up)
-	}
-	around.inside = append(around.inside, f)
-	return f
-}
-
-func (p *picture) draw(f *frame, indent string) {
-	inner := indent
-	if f.path != "" {
-		label := f.path
-		if f != p.root {
-			label = strings.TrimPrefix(strings.TrimPrefix(f.path, parent(f.path)), ".")
-		}
-		p.print(`%ssubgraph "cluster_%s" {`, indent, escape(f.path))
-		inner += "	"
-		p.print(`%slabel="%s"`, inner, escape(label))
-		p.print(`%sstyle="rounded,filled"; fillcolor="#0000000a"`, inner)
-	}
-	for _, box := range f.boxes {
-		p.print("%s%s", inner, box)
-	}
-	for _, g := range f.inside {
-		p.draw(g, inner)
-	}
-	if f.path != "" {
-		p.print("%s}", indent)
-	}
 }
 
 func escape(s string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) }

@@ -1,8 +1,7 @@
 package graph
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
@@ -44,10 +43,11 @@ func (x Expr) Graph() *Graph { return x.g }
 // Name is the full name of a parameter or input, "" for anything else.
 func (x Expr) Name() string { return x.name }
 
-// Shape is the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields.
+// Shape is the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields. On an
+// Outline it is the declared one.
 func (x Expr) Shape() []int {
 	if x.node == nil {
-		return nil
+		return slices.Clone(x.shape)
 	}
 	return x.node.Shape().Clone()
 }
@@ -56,9 +56,11 @@ func (x Expr) Shape() []int {
 // result back.
 func (x Expr) Node() *G.Node { return x.node }
 
+const wrapped = "wrap" // as what Wrap makes nodes
+
 // Wrap makes an Expr of a Gorgonia node of x's graph, or of the error in making it, under x's scope.
 func (x Expr) Wrap(node *G.Node, err error) Expr {
-	return x.try("wrap", func() (*G.Node, error) { return node, err })
+	return x.try(wrapped, func() (*G.Node, error) { return node, err })
 }
 
 // Tensor is the numbers of a parameter or input, to read and to write; empty for anything else.
@@ -85,102 +87,8 @@ func (x Expr) In(s Scope) Expr {
 		x.g = s.g
 	}
 	x.scope = s.path
-	if _, seen := x.g.entered[s.path]; !seen && x.node != nil {
-		x.g.entered[s.path] = x
+	if _, seen := x.g.firstInput[s.path]; !seen && x.node != nil {
+		x.g.firstInput[s.path] = x
 	}
 	return x
-}
-
-// apply makes the node of an operation on x and others.
-func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
-	return x.try(op, func() (*G.Node, error) {
-		node, err := make()
-		if err == nil && x.g.merged(node, append([]Expr{x}, with...)) {
-			err = ErrCollision
-		}
-		return node, err
-	}, with...)
-}
-
-// try is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors.
-func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr) {
-	operands := append([]Expr{x}, with...)
-	for _, e := range with { // an empty receiver has no graph to tell
-		if x.g == nil {
-			x.g, x.scope = e.g, e.scope
-		}
-	}
-	y = Expr{g: x.g, scope: x.scope}
-	if x.g == nil || x.g.err != nil {
-		return y
-	}
-	for _, e := range operands {
-		if e.node == nil || e.g != x.g {
-			x.g.fail(x.scope, "%s %s: an operand is empty or of another graph", op, describe(operands))
-			return y
-		}
-	}
-	building.Lock()
-	defer building.Unlock()
-	defer func() {
-		if r := recover(); r != nil {
-			x.g.fail(x.scope, "%s %s: %v", op, describe(operands), r)
-			y.node = nil
-		}
-	}()
-	node, err := make()
-	if err != nil {
-		x.g.err = errors.Wrapf(errors.Cause(err), "%s%s %s", prefix(x.scope), op, describe(operands))
-		return y
-	}
-	if _, seen := x.g.origin[node.ID()]; !seen {
-		x.g.origin[node.ID()] = origin{x.scope, op}
-	}
-	y.node = node
-	return y
-}
-
-// merged says whether node is one of other operands: Gorgonia takes two stock operations of the same kind, shape and
-// 32-bit hash for one, and returns the first for the second.
-func (g *Graph) merged(node *G.Node, operands []Expr) bool {
-	missing := map[*G.Node]bool{}
-	for _, e := range operands {
-		missing[e.node] = true
-	}
-	seen, foreign := map[*G.Node]bool{}, false
-	var visit func(n *G.Node)
-	visit = func(n *G.Node) {
-		switch at, known := g.origin[n.ID()]; {
-		case seen[n]:
-			return
-		case missing[n]:
-			delete(missing, n)
-			seen[n] = true
-			return
-		case known && at.leaf():
-			foreign = true
-		}
-		seen[n] = true
-		for it := g.g.From(n.ID()); it.Next(); {
-			visit(it.Node().(*G.Node))
-		}
-	}
-	visit(node)
-	return foreign || len(missing) > 0
-}
-
-func describe(operands []Expr) string {
-	parts := make([]string, len(operands))
-	for i, e := range operands {
-		shape := "()"
-		if e.shape != nil {
-			shape = fmt.Sprint(tensor.Shape(e.shape))
-		} else if e.node != nil {
-			shape = fmt.Sprint(e.node.Shape())
-		}
-		if parts[i] = shape; e.name != "" {
-			parts[i] = e.name + " " + shape
-		}
-	}
-	return strings.Join(parts, ", ")
 }

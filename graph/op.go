@@ -7,6 +7,7 @@ import (
 
 	"github.com/chewxy/hm"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,7 +33,6 @@ type op struct {
 
 	dtype tensor.Dtype
 	in    []hm.Type
-	value G.Value // the result as Gorgonia sees it, in the program that runs
 }
 
 // node adds the operation to the graph.
@@ -86,57 +86,25 @@ func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
 	return o.shape.Clone(), nil
 }
 
-func (o *op) Do(in ...G.Value) (v G.Value, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errors.Errorf("%s: %v", o.name, r)
+// Do is for Gorgonia's machines, which a Program does without.
+func (o *op) Do(...G.Value) (G.Value, error) {
+	return nil, errors.Errorf("%s runs in a Program alone", o.name)
+}
+
+// link makes the turn of a program that computes the operation from in to out.
+func (o *op) link(out plan.Numbers, in []plan.Numbers) func() error {
+	if o.dtype == Float32 {
+		args := make([][]float32, len(in))
+		for i := range in {
+			args[i] = in[i].F32
 		}
-	}()
-	switch {
-	case o.value == nil:
-		return nil, errors.Errorf("%s ran before it was compiled", o.name)
-	case o.dtype == Float32:
-		err = o.f32(o.out.f32, views[float32](in))
-	default:
-		err = o.f64(o.out.f64, views[float64](in))
+		return func() error { return o.f32(out.F32, args) }
 	}
-	o.settle()
-	return o.value, err
-}
-
-// settle copies a scalar result to where Gorgonia looks for it.
-func (o *op) settle() {
-	switch v := o.value.(type) {
-	case *G.F32:
-		*v = G.F32(o.out.f32[0])
-	case *G.F64:
-		*v = G.F64(o.out.f64[0])
+	args := make([][]float64, len(in))
+	for i := range in {
+		args[i] = in[i].F64
 	}
-}
-
-func views[T kernel.Float](in []G.Value) [][]T {
-	out := make([][]T, len(in))
-	for i, v := range in {
-		t := view(v)
-		switch {
-		case t.F32 != nil:
-			out[i], _ = any(t.F32).([]T)
-		case t.F64 != nil:
-			out[i], _ = any(t.F64).([]T)
-		}
-	}
-	return out
-}
-
-// of is what b holds in the program that runs, nil if nobody wants it.
-func of[T kernel.Float](b *buffer) []T {
-	if b == nil {
-		return nil
-	}
-	if s, ok := any(b.f32).([]T); ok {
-		return s
-	}
-	return any(b.f64).([]T)
+	return func() error { return o.f64(out.F64, args) }
 }
 
 func (o *op) ReturnsPtr() bool     { return false }

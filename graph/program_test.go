@@ -83,11 +83,6 @@ func TestForwardAndGradientPrograms(t *testing.T) {
 			mustRun(t, grad)
 			near(t, "gradient", grad.Grad(x).Floats(), first.Floats(), 0)
 		}
-		for _, p := range []*Program{before, grad, after} {
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
-		}
 	}
 }
 

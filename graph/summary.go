@@ -48,13 +48,13 @@ func (r *row) name() string {
 func (g *Graph) rows() (rows []*row, total int) {
 	holds := map[string]bool{}
 	for _, p := range g.params {
-		for path := p.origin(); path != ""; path = parent(path) {
+		for path := p.source(); path != ""; path = parent(path) {
 			holds[path] = true
 		}
 	}
 	byScope := map[string]*row{}
 	var current *row
-	g.forward(func(n *G.Node, at origin) {
+	g.forward(func(n *G.Node, at source) {
 		if at.leaf() {
 			return
 		}
@@ -71,12 +71,12 @@ func (g *Graph) rows() (rows []*row, total int) {
 		current.shape = sizes(n.Shape())
 	})
 	for _, p := range g.params {
-		owner := byScope[p.origin()]
-		for path := p.origin(); owner == nil && path != ""; path = parent(path) {
+		owner := byScope[p.source()]
+		for path := p.source(); owner == nil && path != ""; path = parent(path) {
 			owner = byScope[path]
 		}
 		if owner == nil { // declared, and never run
-			owner = &row{scope: p.origin(), shape: "unused"}
+			owner = &row{scope: p.source(), shape: "unused"}
 			byScope[owner.scope] = owner
 			rows = append(rows, owner)
 		}
@@ -92,8 +92,8 @@ func (g *Graph) rows() (rows []*row, total int) {
 	}), total
 }
 
-// origin is the scope that a leaf was declared in.
-func (x Expr) origin() string { return x.g.origin[x.node.ID()].scope }
+// source is the scope that a leaf was declared in.
+func (x Expr) source() string { return x.g.source[x.node.ID()].scope }
 
 // thousands writes 85120849 as 85,120,849.
 func thousands(n int) string {

@@ -21,7 +21,8 @@ func stock(t *testing.T, right bool, what string) {
 	}
 }
 
-// TestTrap01ReshapeAliases: the stock Reshape shares memory with its input, which the addition overwrites in place.
+// TestTrap01ReshapeAliases: the stock Reshape shares memory with its input, which in Gorgonia's machine the addition
+// overwrites in place. A Program copies what comes out.
 func TestTrap01ReshapeAliases(t *testing.T) {
 	residual := func(g *Graph, reshape func(x Expr, shape ...int) Expr) (x, y Expr) {
 		x = g.Root().Param("x", Normal(1), 2, 3)
@@ -45,12 +46,12 @@ func TestTrap01ReshapeAliases(t *testing.T) {
 	h := x.Scale(1.5)
 	flat := h.Wrap(G.Reshape(h.Node(), tensor.Shape{6}))
 	y := h.Sub(x).Mul(flat.Wrap(G.Reshape(flat.Node(), tensor.Shape{2, 3})))
-	right := true
-	for i, got := range values(t, y) {
-		v := x.Tensor().At(i)
-		right = right && math.Abs(got-0.5*v*1.5*v) < 1e-12
+	want := make([]float64, 6)
+	for i, v := range x.Tensor().Floats() {
+		want[i] = 0.5 * v * 1.5 * v
 	}
-	stock(t, right, "Reshape")
+	near(t, "with the stock Reshape", values(t, y), want, 1e-14)
+	checkGradients(t, y, x)
 }
 
 // TestTrap02SliceHash: the stock slice hashes its bounds modulo 256, so q and v of a packed matrix become one node.
@@ -137,22 +138,6 @@ func TestTrap06Dropout(t *testing.T) {
 	g = New(Float64, 1)
 	x = g.Root().Param("x", Normal(1), 2, 3)
 	checkGradients(t, x.Dropout(0).Square(), x)
-}
-
-// TestTrap07AdamWChangesTheWeights: the stock one decays a copy and never writes it back.
-func TestTrap07AdamWChangesTheWeights(t *testing.T) {
-	g := New(Float64, 1)
-	x := g.Root().Param("x", Const(2), 2, 2)
-	o, err := NewAdamW(g.Params())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Beta1, o.Beta2, o.Decay = 0.9, 0.99, 0.1
-	p := mustRun(t, mustCompile(t, x.SumAll(), x))
-	if _, err := o.Update(p, 0.01); err != nil {
-		t.Fatal(err)
-	}
-	near(t, "x", x.Tensor().Floats(), slices.Repeat([]float64{2 - 0.01 - 0.002}, 4), 1e-9)
 }
 
 // TestTrap08TransposeInPlace: the stock product with a transpose turns the shared weight around while it runs. Two graphs

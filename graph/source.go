@@ -7,12 +7,12 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// origin is where and as what a node was made. What an operation of Expr builds besides its result, such as the axes
-// stretched for a broadcast, has none, and neither has the backward pass: so the nodes with an origin are the forward
+// source is where and as what a node was made. What an operation of Expr builds besides its result, such as the axes
+// stretched for a broadcast, has none, and neither has the backward pass: so the nodes with a source are the forward
 // pass in the words of Expr.
-type origin struct{ scope, op string }
+type source struct{ scope, op string }
 
-func (o origin) leaf() bool { return o.op == "" }
+func (s source) leaf() bool { return s.op == "" }
 
 // within says whether path is the scope or inside it; everything is inside "".
 func within(path, scope string) bool {
@@ -20,9 +20,9 @@ func within(path, scope string) bool {
 }
 
 // forward calls f for every node of the forward pass in the order in which they were made.
-func (g *Graph) forward(f func(n *G.Node, at origin)) {
+func (g *Graph) forward(f func(n *G.Node, at source)) {
 	for _, n := range g.g.AllNodes() {
-		if at, ok := g.origin[n.ID()]; ok {
+		if at, ok := g.source[n.ID()]; ok {
 			f(n, at)
 		}
 	}
@@ -39,7 +39,7 @@ func (g *Graph) operands(n *G.Node) (found []*G.Node) {
 				continue
 			}
 			seen[child] = true
-			if _, ok := g.origin[child.ID()]; ok {
+			if _, ok := g.source[child.ID()]; ok {
 				found = append(found, child)
 			} else {
 				visit(child)

@@ -1,0 +1,104 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// apply makes the node of an operation on x and others.
+func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
+	return x.try(op, func() (*G.Node, error) {
+		node, err := make()
+		if err == nil && x.g.merged(node, append([]Expr{x}, with...)) {
+			err = errCollision
+		}
+		return node, err
+	}, with...)
+}
+
+// try is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors.
+func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr) {
+	operands := append([]Expr{x}, with...)
+	for _, e := range with { // an empty receiver has no graph to tell
+		if x.g == nil {
+			x.g, x.scope = e.g, e.scope
+		}
+	}
+	y = Expr{g: x.g, scope: x.scope}
+	if x.g == nil || x.g.err != nil || x.g.outline {
+		return y
+	}
+	for _, e := range operands {
+		if e.node == nil || e.g != x.g {
+			x.g.fail(x.scope, "%s %s: an operand is empty or of another graph", op, describe(operands))
+			return y
+		}
+	}
+	building.Lock()
+	defer building.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			x.g.fail(x.scope, "%s %s: %v", op, describe(operands), r)
+			y.node = nil
+		}
+	}()
+	node, err := make()
+	if err != nil {
+		x.g.err = errors.Wrapf(errors.Cause(err), "%s%s %s", prefix(x.scope), op, describe(operands))
+		return y
+	}
+	if _, seen := x.g.source[node.ID()]; !seen {
+		x.g.source[node.ID()] = source{x.scope, op}
+	}
+	y.node = node
+	return y
+}
+
+// merged says whether node is one of other operands: Gorgonia takes two stock operations of the same kind, shape and
+// 32-bit hash for one, and returns the first for the second.
+func (g *Graph) merged(node *G.Node, operands []Expr) bool {
+	missing := map[*G.Node]bool{}
+	for _, e := range operands {
+		missing[e.node] = true
+	}
+	seen, foreign := map[*G.Node]bool{}, false
+	var visit func(n *G.Node)
+	visit = func(n *G.Node) {
+		switch at, known := g.source[n.ID()]; {
+		case seen[n]:
+			return
+		case missing[n]:
+			delete(missing, n)
+			seen[n] = true
+			return
+		case known && at.leaf():
+			foreign = true
+		}
+		seen[n] = true
+		for it := g.g.From(n.ID()); it.Next(); {
+			visit(it.Node().(*G.Node))
+		}
+	}
+	visit(node)
+	return foreign || len(missing) > 0
+}
+
+func describe(operands []Expr) string {
+	parts := make([]string, len(operands))
+	for i, e := range operands {
+		shape := "()"
+		if e.shape != nil {
+			shape = fmt.Sprint(tensor.Shape(e.shape))
+		} else if e.node != nil {
+			shape = fmt.Sprint(e.node.Shape())
+		}
+		if parts[i] = shape; e.name != "" {
+			parts[i] = e.name + " " + shape
+		}
+	}
+	return strings.Join(parts, ", ")
+}

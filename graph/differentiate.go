@@ -1,0 +1,73 @@
+package graph
+
+import (
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
+	if !loss.node.IsScalar() {
+		return nil, errors.Errorf("the gradient of a scalar is needed, not of shape %v", loss.node.Shape())
+	}
+	if loss.g.differentiated {
+		return nil, errors.New("the graph has been differentiated: a second loss needs a Sibling")
+	}
+	nodes := make(G.Nodes, 0, len(wrt))
+	seen := map[*G.Node]bool{}
+	for _, x := range wrt {
+		if x.node == nil || x.g != loss.g {
+			return nil, errors.Errorf("%q is empty or of another graph", x.name)
+		}
+		if !seen[x.node] {
+			seen[x.node] = true
+			nodes = append(nodes, x.node)
+		}
+	}
+	loss.g.differentiated = true // Gorgonia keeps a gradient in every node, and would hand out the first loss's again
+	seed := loss.g.g.AddNode(loss.constant(1))
+	if _, err := G.Backpropagate(G.Nodes{loss.node}, G.Nodes{seed}, nodes); err != nil {
+		return nil, explain(err, wrt)
+	}
+	grads := make(G.Nodes, len(wrt))
+	for i, x := range wrt {
+		if grads[i] = x.node.Deriv(); grads[i] == nil {
+			return nil, errors.Errorf("%s: the loss does not depend on it", x.name)
+		}
+	}
+	for i, n := range grads { // what another operation reads, that one may overwrite in place: keep a copy
+		if loss.g.g.To(n.ID()).Len() > 0 {
+			kept, err := loss.g.reshape(n, n.Shape())
+			if err != nil {
+				return nil, errors.Wrap(err, wrt[i].name)
+			}
+			grads[i] = kept
+		}
+	}
+	return grads, nil
+}
+
+// explain names the parameters that Gorgonia only points at.
+func explain(err error, wrt []Expr) error {
+	if bad, ok := err.(interface{ Nodes() G.Nodes }); ok {
+		for _, n := range bad.Nodes() {
+			for _, x := range wrt {
+				if x.node == n {
+					return errors.Errorf("%s: the loss does not depend on it", x.name)
+				}
+			}
+		}
+	}
+	return errors.Wrap(err, "differentiate")
+}
+
+// audit looks for two nodes of one hash: Gorgonia numbers values by the 32-bit hash alone and would merge them.
+func audit(g *G.ExprGraph) error {
+	seen := map[uint32]*G.Node{}
+	for _, n := range g.AllNodes() {
+		if other, ok := seen[n.Hashcode()]; ok && other != n {
+			return errors.Wrapf(errCollision, "%v and %v", other, n)
+		}
+		seen[n.Hashcode()] = n
+	}
+	return nil
+}

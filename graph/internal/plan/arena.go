@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+)
+
+// Arena is memory that programs share which do not run at the same time. It grows to what the largest of them needs.
+type Arena struct {
+	Double  bool // of float64
+	NoAlias bool // no two slots share memory, for tests
+
+	numbers Numbers
+}
+
+// Bytes is the size of the arena.
+func (a *Arena) Bytes() int { return 4*len(a.numbers.F32) + 8*len(a.numbers.F64) }
+
+// layout gives every slot its memory: the largest first, each at the lowest address where nothing lies that is needed at
+// the same time.
+func (a *Arena) layout(all []*life) map[slot]Numbers {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(l, m *life) int { return cmp.Compare(m.buffer.Len(), l.buffer.Len()) })
+	var laid []*life // by address
+	total := 0
+	for _, l := range all {
+		size := l.buffer.Len()
+		for _, other := range laid {
+			if !a.NoAlias && !l.overlaps(other) {
+				continue
+			}
+			if l.from+size <= other.from {
+				break
+			}
+			l.from = max(l.from, other.to)
+		}
+		const line = 16 // floats; every slot begins a line of the cache
+		l.to = (l.from + size + line - 1) / line * line
+		i, _ := slices.BinarySearchFunc(laid, l.from, func(o *life, from int) int { return cmp.Compare(o.from, from) })
+		laid = slices.Insert(laid, i, l)
+		total = max(total, l.to)
+	}
+	switch {
+	case total <= a.numbers.Len():
+	case a.Double:
+		a.numbers = Numbers{F64: kernel.Make[float64](total)}
+	default:
+		a.numbers = Numbers{F32: kernel.Make[float32](total)}
+	}
+	out := map[slot]Numbers{}
+	for _, l := range laid {
+		out[l.slot] = a.numbers.part(l.from, l.from+l.buffer.Len())
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+// Package plan runs a list of operations in memory that is laid out beforehand: an arena in which two buffers share a place
+// if one is done with before the other begins. It knows neither Gorgonia nor tensors, only what every operation reads and
+// writes.
+package plan
+
+import "github.com/pkg/errors"
+
+// Op is an operation of a program, or a value that is there before it runs.
+type Op struct {
+	Name   string
+	Inputs []*Op
+	Value  Numbers // of an op without Run
+
+	Out     Buffer   // the result; nil if it lies elsewhere
+	Fills   []Buffer // what it writes besides: further results, what its backward operation needs, scratch
+	Uses    []Buffer // what it reads besides
+	Output  bool     // the result is read after the run
+	Forward bool     // not of the backward pass
+	Place   string   // where results may be dropped and computed again, see turns; "" is nowhere
+	Once    bool     // not this one's
+
+	// Run makes the function that computes out from the inputs, for each turn of the operation once.
+	Run func(out Numbers, in []Numbers) func() error
+}
+
+// Buffer is memory that an operation fills. It is bound to numbers before each operation that writes or uses it.
+type Buffer interface {
+	Len() int
+	Optional() bool // wanted only where an operation of the program returns it
+	Bind(Numbers)
+}
+
+// Numbers are some floats of either type.
+type Numbers struct {
+	F32 []float32
+	F64 []float64
+}
+
+// Len is the number of entries.
+func (n Numbers) Len() int { return len(n.F32) + len(n.F64) }
+
+func (n Numbers) part(from, to int) Numbers {
+	if n.F32 != nil {
+		return Numbers{F32: n.F32[from:to:to]}
+	}
+	return Numbers{F64: n.F64[from:to:to]}
+}
+
+// Program is a list of operations whose buffers have their place in memory.
+type Program struct {
+	steps   []step
+	numbers map[slot]Numbers
+}
+
+// step is a turn of an operation, ready to run.
+type step struct {
+	name  string
+	bound []binding
+	run   func() error
+}
+
+// binding says what a buffer holds in a step.
+type binding struct {
+	buffer Buffer
+	Numbers
+}
+
+// New lays out the memory of ops, which are in the order of execution, inputs before what reads them.
+func New(ops []*Op, a *Arena) *Program {
+	list := turns(ops)
+	p := &Program{numbers: a.layout(lives(list))}
+	again := map[Buffer]bool{} // computed a second time already
+	at := func(b Buffer) Numbers { return p.numbers[slot{b, again[b]}] }
+	for _, t := range list {
+		if t.op.Run == nil {
+			continue
+		}
+		in := make([]Numbers, len(t.op.Inputs))
+		for i, c := range t.op.Inputs {
+			if in[i] = c.Value; c.Out != nil {
+				in[i] = at(c.Out)
+			}
+		}
+		s := step{name: t.op.Name}
+		for _, b := range t.op.writes() {
+			again[b] = t.again
+			s.bound = append(s.bound, binding{b, at(b)})
+		}
+		for _, b := range t.op.Uses {
+			s.bound = append(s.bound, binding{b, at(b)})
+		}
+		var out Numbers
+		if t.op.Out != nil {
+			out = at(t.op.Out)
+		}
+		s.run = t.op.Run(out, in)
+		p.steps = append(p.steps, s)
+	}
+	return p
+}
+
+// Result is what the op's result holds after a run.
+func (p *Program) Result(o *Op) Numbers {
+	if o.Out == nil {
+		return o.Value
+	}
+	return p.numbers[slot{o.Out, false}]
+}
+
+// Run runs the operations in their order. The first error or panic of one ends it.
+func (p *Program) Run() error {
+	for i := range p.steps {
+		if err := p.steps[i].do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *step) do() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Errorf("%s: %v", s.name, r)
+		}
+	}()
+	for i := range s.bound {
+		s.bound[i].buffer.Bind(s.bound[i].Numbers)
+	}
+	return errors.Wrap(s.run(), s.name)
+}

@@ -1,0 +1,208 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pkg/errors"
+)
+
+// memory is a Buffer of a test.
+type memory struct {
+	size     int
+	optional bool
+	now      Numbers
+}
+
+func (b *memory) Len() int       { return b.size }
+func (b *memory) Optional() bool { return b.optional }
+func (b *memory) Bind(n Numbers) { b.now = n }
+
+func input(values ...float64) *Op {
+	return &Op{Name: "input", Value: Numbers{F64: values}, Forward: true}
+}
+
+// mixed is an operation whose entry i is a sum over the inputs, with scratch that it fills with nonsense and a state that it
+// writes: twice its result.
+func mixed(size int, runs *int, inputs ...*Op) *Op {
+	scratch, state := &memory{size: size}, &memory{size: size}
+	return &Op{
+		Name: "mixed", Inputs: inputs, Out: &memory{size: size}, Fills: []Buffer{scratch, state}, Forward: true,
+		Run: func(out Numbers, in []Numbers) func() error {
+			return func() error {
+				*runs++
+				for i := range out.F64 {
+					scratch.now.F64[i] = -1e9
+					sum := 0.1
+					for k, x := range in {
+						sum += float64(k+1) * x.F64[i%len(x.F64)]
+					}
+					out.F64[i], state.now.F64[i] = sum, 2*sum
+				}
+				return nil
+			}
+		},
+	}
+}
+
+// difference is an operation of the backward pass on the state of an operation, and on others.
+func difference(of *Op, others ...*Op) *Op {
+	state := of.Fills[1].(*memory)
+	o := mixed(state.size, new(int), others...)
+	run := o.Run
+	o.Forward, o.Uses = false, []Buffer{state}
+	o.Run = func(out Numbers, in []Numbers) func() error {
+		inner := run(out, in)
+		return func() error {
+			if err := inner(); err != nil {
+				return err
+			}
+			for i, x := range state.now.F64 {
+				out.F64[i] -= x
+			}
+			return nil
+		}
+	}
+	return o
+}
+
+// build is a random program of a forward and a backward pass; the same for the same seed.
+func build(seed uint64, places bool) (ops []*Op, runs *int) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	runs = new(int)
+	ops = append(ops, input(1, 2, 3), input(4, 5))
+	for layer := range 4 {
+		place := ""
+		if places && layer > 0 {
+			place = fmt.Sprint("h.", layer)
+		}
+		for range 5 {
+			o := mixed(1+rng.IntN(40), runs, ops[len(ops)-1], ops[max(0, len(ops)-1-rng.IntN(4))])
+			o.Place, o.Output, o.Once = place, rng.IntN(8) == 0, rng.IntN(8) == 0
+			ops = append(ops, o)
+		}
+	}
+	last := len(ops) - 1
+	ops[last].Output = true
+	grad := ops[last]
+	for i := last; i > 1; i-- {
+		grad = difference(ops[i], grad)
+		grad.Output = rng.IntN(4) == 0
+		ops = append(ops, grad)
+	}
+	grad.Output = true
+	return ops, runs
+}
+
+func results(t *testing.T, ops []*Op, a *Arena) (list [][]float64) {
+	t.Helper()
+	p := New(ops, a)
+	for range 2 { // the second run finds what the first left
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range ops {
+		if o.Output {
+			list = append(list, slices.Clone(p.Result(o).F64))
+		}
+	}
+	return list
+}
+
+// inside counts the operations whose results stay in their place.
+func inside(ops []*Op) (n int) {
+	for _, o := range ops {
+		leaves := o.Place == "" || o.Output || o.Once
+		for _, reader := range ops {
+			leaves = leaves || reader.Forward && reader.Place != o.Place && slices.Contains(reader.Inputs, o)
+		}
+		if !leaves {
+			n++
+		}
+	}
+	return n
+}
+
+// Memory that is shared and results that are computed twice leave the same bits, in less memory each.
+func TestSharing(t *testing.T) {
+	var sizes [3]int
+	for seed := range uint64(50) {
+		ops, _ := build(seed, false)
+		apart, shared, dropped := &Arena{Double: true, NoAlias: true}, &Arena{Double: true}, &Arena{Double: true}
+		want := results(t, ops, apart)
+		if got := results(t, ops, shared); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Fatalf("seed %d: shared memory gives other results", seed)
+		}
+		again, runs := build(seed, true)
+		if got := results(t, again, dropped); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Fatalf("seed %d: results that are computed twice differ", seed)
+		}
+		if want := 2 * (20 + inside(again)); *runs != want {
+			t.Errorf("seed %d: %d operations ran in two runs, want %d", seed, *runs, want)
+		}
+		sizes[0] += apart.Bytes()
+		sizes[1] += shared.Bytes()
+		sizes[2] += dropped.Bytes()
+	}
+	if !(sizes[0] > sizes[1]*4/3 && sizes[1] > sizes[2]) {
+		t.Errorf("%d bytes apart, %d shared, %d recomputed", sizes[0], sizes[1], sizes[2])
+	}
+}
+
+// Programs of one arena run in turns; a smaller one after a larger one takes no more.
+func TestArenaIsShared(t *testing.T) {
+	large, _ := build(1, false)
+	small := large[:5]
+	a := &Arena{Double: true}
+	want := results(t, large, a)
+	bytes := a.Bytes()
+	first := &a.numbers.F64[0]
+	results(t, small, a)
+	if got := results(t, large, a); a.Bytes() != bytes || first != &a.numbers.F64[0] || !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%d bytes after %d, or others", a.Bytes(), bytes)
+	}
+}
+
+// An optional result has memory only where an operation returns it.
+func TestOptional(t *testing.T) {
+	for _, returned := range []bool{false, true} {
+		extra := &memory{size: 7, optional: true}
+		first := &Op{Name: "first", Out: &memory{size: 3}, Fills: []Buffer{extra}, Run: func(Numbers, []Numbers) func() error {
+			return func() error {
+				if got, want := extra.now.Len() > 0, returned; got != want {
+					return errors.Errorf("%d entries", extra.now.Len())
+				}
+				return nil
+			}
+		}}
+		ops := []*Op{first}
+		if returned {
+			ops = append(ops, &Op{Name: "second", Inputs: ops, Out: extra, Run: func(Numbers, []Numbers) func() error {
+				return func() error { return nil }
+			}})
+		}
+		if err := New(ops, &Arena{}).Run(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An error and a panic name the operation, and nothing runs after them.
+func TestErrors(t *testing.T) {
+	for want, f := range map[string]func() error{
+		"h.0: glass: broken": func() error { return errors.New("broken") },
+		"h.0: glass: fell":   func() error { panic("fell") },
+	} {
+		runs := 0
+		x := input(1)
+		glass := &Op{Name: "h.0: glass", Inputs: []*Op{x}, Run: func(Numbers, []Numbers) func() error { return f }}
+		err := New([]*Op{x, glass, mixed(3, &runs, x)}, &Arena{Double: true}).Run()
+		if err == nil || !strings.HasPrefix(err.Error(), want) || runs > 0 {
+			t.Errorf("got error %v and %d runs, want %s", err, runs, want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// linker makes a plan of what some outputs need of a graph.
+type linker struct {
+	g       *Graph
+	ops     map[*G.Node]*plan.Op
+	kept    map[*G.Node]*G.Value // results of another type than the graph's
+	scopes  map[*G.Node]string   // of the forward pass
+	outputs G.Nodes
+	names   []string // of the operations that are Gorgonia's
+}
+
+// link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward pass.
+func (p *Program) link(outputs G.Nodes) error {
+	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...))
+	if err != nil {
+		return errors.Wrap(err, "compile")
+	}
+	l := linker{g: p.graph, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: map[*G.Node]string{}, outputs: outputs}
+	l.scopes[p.out] = p.graph.source[p.out.ID()].scope
+	for _, n := range order { // what is computed of others before those
+		if scope, forward := l.scopes[n]; forward {
+			l.inherit(n, scope)
+		}
+	}
+	slices.Reverse(order)
+	ops := make([]*plan.Op, 0, len(order))
+	for _, n := range order {
+		o, err := l.op(n)
+		if err != nil {
+			return err
+		}
+		l.ops[n], ops = o, append(ops, o)
+	}
+	leaves := 0
+	for _, x := range p.graph.leaves {
+		if l.ops[x.node] == nil {
+			continue
+		}
+		if leaves++; x.ids != nil {
+			p.ids = append(p.ids, x)
+		}
+	}
+	if leaves == 0 {
+		return errors.New("the expression depends on no parameter and no input")
+	}
+	p.stock = l.names
+	p.plan = plan.New(ops, &p.graph.memory)
+	for _, n := range outputs {
+		r := p.plan.Result(l.ops[n])
+		p.results[n] = Tensor{Shape: n.Shape(), F32: r.F32, F64: r.F64}
+	}
+	return nil
+}
+
+// inherit gives what n is made of, and what no Expr stands for, the scope of n.
+func (l *linker) inherit(n *G.Node, scope string) {
+	for _, c := range l.g.children(n) {
+		if at, known := l.g.source[c.ID()]; known {
+			l.scopes[c] = at.scope
+		} else if _, seen := l.scopes[c]; !seen {
+			l.scopes[c] = scope
+		}
+	}
+}
+
+// op is the turn that computes n: a kernel, an operation of Gorgonia's, or none.
+func (l *linker) op(n *G.Node) (*plan.Op, error) {
+	children := l.g.children(n)
+	o := &plan.Op{Name: describeOp(l.g.source[n.ID()], n.Op()), Output: slices.Contains(l.outputs, n)}
+	for _, c := range children {
+		o.Inputs = append(o.Inputs, l.ops[c])
+	}
+	scope, forward := l.scopes[n]
+	for _, place := range l.g.recompute {
+		if within(scope, place) {
+			o.Place = place
+		}
+	}
+	o.Forward = forward
+	own, ours := n.Op().(*op)
+	switch {
+	case ours:
+		l.kernel(o, own)
+	case len(children) == 0 && n.Value() != nil:
+		o.Value = numbersOf(n.Value())
+	case len(children) == 1 && sizeOf(n.Op(), children[0]) > 0: // of a broadcast: known, and no reason to keep the operand
+		size := float64(sizeOf(n.Op(), children[0]))
+		o.Inputs, o.Value = nil, plan.Numbers{F32: []float32{float32(size)}}
+		if l.g.dtype == Float64 {
+			o.Value = plan.Numbers{F64: []float64{size}}
+		}
+	case n.Op() == nil:
+		return nil, errors.Errorf("the input %s has no value", n)
+	case l.g.isSum(n, children):
+		l.kernel(o, &op{
+			dtype: l.g.dtype, out: &buffer{size: n.Shape().TotalSize()},
+			f32: add[float32](l.g.pool), f64: add[float64](l.g.pool),
+		})
+	default:
+		l.stock(o, n, children)
+		l.names = append(l.names, o.Name)
+	}
+	return o, nil
+}
+
+func (l *linker) kernel(o *plan.Op, own *op) {
+	o.Out, o.Run = own.out, own.link
+	for _, b := range own.fills {
+		o.Fills = append(o.Fills, b)
+	}
+	for _, b := range own.uses {
+		o.Uses = append(o.Uses, b)
+	}
+}
+
+// isSum recognises Gorgonia's addition of two tensors, such as that of gradients that meet.
+func (g *Graph) isSum(n *G.Node, children G.Nodes) bool {
+	if !g.Kernels || len(children) != 2 || n.IsScalar() || n.Dtype() != g.dtype {
+		return false
+	}
+	a, b := children[0], children[1]
+	return a.Shape().Eq(n.Shape()) && b.Shape().Eq(n.Shape()) && n.Op() == G.NewAddOp(a, b, G.ExecutionContext{}).Op
+}

@@ -1,0 +1,35 @@
+package graph
+
+import "fmt"
+
+// Scope is a place in a Graph: the prefix of the names of what a layer declares there.
+type Scope struct {
+	g    *Graph
+	path string
+}
+
+// Root is the scope without a prefix.
+func (g *Graph) Root() Scope { return Scope{g: g} }
+
+// Graph is the graph that s is a place in.
+func (s Scope) Graph() *Graph { return s.g }
+
+// Path is the name of the place, such as "h.3.attn".
+func (s Scope) Path() string { return s.path }
+
+// Sub is the place inside s with the given name: "h.3" → "h.3.attn".
+func (s Scope) Sub(format string, args ...any) Scope {
+	return Scope{s.g, s.full(fmt.Sprintf(format, args...))}
+}
+
+func (s Scope) full(name string) string { return prefixed(s.path, name) }
+
+func prefixed(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32 features".
+func (s Scope) Failf(format string, args ...any) { s.g.fail(s.path, format, args...) }
