@@ -19,13 +19,16 @@ type linker struct {
 }
 
 // link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward pass.
-func (p *Program) link(outputs G.Nodes) error {
+// It returns where the result of an output lies.
+func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err error) {
 	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...))
 	if err != nil {
-		return errors.Wrap(err, "compile")
+		return nil, errors.Wrap(err, "compile")
 	}
-	l := linker{g: p.graph, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: map[*G.Node]string{}, outputs: outputs}
-	l.scopes[p.out] = p.graph.source[p.out.ID()].scope
+	l := linker{
+		g: p.graph, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: map[*G.Node]string{}, outputs: outputs,
+	}
+	l.scopes[outputs[0]] = p.graph.source[outputs[0].ID()].scope
 	for _, n := range order { // what is computed of others before those
 		if scope, forward := l.scopes[n]; forward {
 			l.inherit(n, scope)
@@ -36,7 +39,7 @@ func (p *Program) link(outputs G.Nodes) error {
 	for _, n := range order {
 		o, err := l.op(n)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		l.ops[n], ops = o, append(ops, o)
 	}
@@ -50,15 +53,14 @@ func (p *Program) link(outputs G.Nodes) error {
 		}
 	}
 	if leaves == 0 {
-		return errors.New("the expression depends on no parameter and no input")
+		return nil, errors.New("the expression depends on no parameter and no input")
 	}
 	p.stock = l.names
 	p.plan = plan.New(ops, &p.graph.memory)
-	for _, n := range outputs {
+	return func(n *G.Node) Tensor {
 		r := p.plan.Result(l.ops[n])
-		p.results[n] = Tensor{Shape: n.Shape(), F32: r.F32, F64: r.F64}
-	}
-	return nil
+		return Tensor{Shape: n.Shape(), F32: r.F32, F64: r.F64}
+	}, nil
 }
 
 // inherit gives what n is made of, and what no Expr stands for, the scope of n.
@@ -75,17 +77,18 @@ func (l *linker) inherit(n *G.Node, scope string) {
 // op is the turn that computes n: a kernel, an operation of Gorgonia's, or none.
 func (l *linker) op(n *G.Node) (*plan.Op, error) {
 	children := l.g.children(n)
-	o := &plan.Op{Name: describeOp(l.g.source[n.ID()], n.Op()), Output: slices.Contains(l.outputs, n)}
+	scope, forward := l.scopes[n]
+	o := &plan.Op{
+		Name: describeOp(scope, l.g.source[n.ID()], n.Op()), Forward: forward, Output: slices.Contains(l.outputs, n),
+	}
 	for _, c := range children {
 		o.Inputs = append(o.Inputs, l.ops[c])
 	}
-	scope, forward := l.scopes[n]
 	for _, place := range l.g.recompute {
 		if within(scope, place) {
 			o.Place = place
 		}
 	}
-	o.Forward = forward
 	own, ours := n.Op().(*op)
 	switch {
 	case ours:

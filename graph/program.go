@@ -8,13 +8,12 @@ import (
 
 // Program runs an expression, and its gradients if it was compiled with any.
 type Program struct {
-	graph   *Graph
-	out     *G.Node
-	deriv   map[*G.Node]*G.Node // gradient nodes
-	ids     []Expr
-	plan    *plan.Program
-	results map[*G.Node]Tensor
-	stock   []string
+	graph *Graph
+	plan  *plan.Program
+	ids   []Expr // integers that it reads
+	stock []string
+	value Tensor
+	grads map[*G.Node]Tensor // by what the output is differentiated by
 }
 
 // Compile makes a Program that computes out, and, if wrt is given, the gradient of out, a scalar, with respect to each
@@ -42,22 +41,29 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 			p, err = nil, errors.Errorf("compile: %v", r)
 		}
 	}()
-	p = &Program{graph: g, out: out.node, deriv: map[*G.Node]*G.Node{}, results: map[*G.Node]Tensor{}}
-	outputs := G.Nodes{out.node}
+	var grads G.Nodes
 	if len(wrt) > 0 {
-		grads, err := differentiate(out, wrt)
-		if err != nil {
+		if grads, err = differentiate(out, wrt); err != nil {
 			return nil, err
 		}
-		for i, x := range wrt {
-			p.deriv[x.node] = grads[i]
-		}
-		outputs = append(outputs, grads...)
 	}
 	if err := audit(g.g); err != nil {
 		return nil, err
 	}
-	return p, p.link(outputs)
+	p = &Program{graph: g, grads: map[*G.Node]Tensor{}}
+	result, err := p.link(append(G.Nodes{out.node}, grads...))
+	if err != nil {
+		return nil, err
+	}
+	p.value = result(out.node)
+	for i, x := range wrt {
+		t := result(grads[i])
+		if x.shape != nil {
+			t.Shape = x.shape
+		}
+		p.grads[x.node] = t
+	}
+	return p, nil
 }
 
 // Run computes the output and the gradients for the numbers that parameters and inputs hold now. It refuses an integer
@@ -79,21 +85,11 @@ func (p *Program) Run() error {
 func (p *Program) Stock() []string { return p.stock }
 
 // Value is the output of the last run. It is overwritten by the next run of any program of the graph.
-func (p *Program) Value() Tensor { return p.results[p.out] }
+func (p *Program) Value() Tensor { return p.value }
 
 // Loss is the output of the last run as one number.
 func (p *Program) Loss() float64 { return p.Value().At(0) }
 
 // Grad is the gradient with respect to x in the last run; empty if the Program was not compiled with x. It is
 // overwritten by the next run of any program of the graph.
-func (p *Program) Grad(x Expr) Tensor {
-	n, ok := p.deriv[x.node]
-	if !ok {
-		return Tensor{}
-	}
-	t := p.results[n]
-	if x.shape != nil {
-		t.Shape = x.shape
-	}
-	return t
-}
+func (p *Program) Grad(x Expr) Tensor { return p.grads[x.node] }

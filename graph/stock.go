@@ -110,9 +110,9 @@ func pure(op G.Op) bool {
 }
 
 // describeOp is how errors name what computes a node.
-func describeOp(at source, op G.Op) string {
+func describeOp(scope string, at source, op G.Op) string {
 	if at.op == "" || at.op == wrapped {
-		return prefix(at.scope) + fmt.Sprint(op)
+		return prefix(scope) + fmt.Sprint(op)
 	}
-	return prefix(at.scope) + at.op
+	return prefix(scope) + at.op
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// source is an encoder's output with three tokens more than the target has, as a parameter: its gradient is compared too.
+// source is an encoder's output with three tokens more than the target has, as a parameter: its gradient is compared
+// too.
 func source(at Site, lengths []int) *Memory {
 	m := at.Context + 3
 	z := at.Param("z", graph.Normal(1), at.Batch*m, at.Embd)
@@ -59,7 +60,7 @@ func TestI16WeightsAreTargetsBySources(t *testing.T) {
 		}
 		kv.Tensor().Set(i*(d.QK+d.V)+d.QK+i%m, 1)
 	}
-	p, err := graph.Compile(l.attend(at.Value("q", graph.Normal(1), d.Batch*d.Context, d.QK), kv))
+	p, err := graph.Compile(l.heads.attend(at.Value("q", graph.Normal(1), d.Batch*d.Context, d.QK), kv))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestMemoryUpdate(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	m := NewMemory(g.Root(), graph.Expr{}, 2, 1, 3, []int{3, 1})
 	visible := func() (n int) {
-		for _, v := range m.mask.Tensor().Floats() {
+		for _, v := range m.Expr().Tensor().Floats() {
 			if v == 0 {
 				n++
 			}

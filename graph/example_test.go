@@ -1,0 +1,77 @@
+package graph_test
+
+import (
+	"fmt"
+	"log"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	G "gorgonia.org/gorgonia"
+)
+
+// check ends an example that fails.
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A graph is built, compiled once, and run as often as its inputs change: here y = x·w + b and the loss Σ(y − t)².
+func Example() {
+	var x, t, w, b graph.Expr
+	var p *graph.Program
+	_, err := graph.Build(graph.Float64, 1, func(g *graph.Graph) (err error) {
+		s := g.Root()
+		x, t = s.Value("x", graph.Const(0), 2, 3), s.Value("t", graph.Const(1), 2, 1)
+		w, b = s.Param("w", graph.Const(0.5), 3, 1), s.Param("b", graph.Const(0), 1)
+		loss := x.MatMul(w).Add(b).Sub(t).Square().SumAll()
+		p, err = graph.Compile(loss, w, b)
+		return err
+	})
+	check(err)
+	for _, row := range []float64{0, 1} {
+		for i := range x.Tensor().Len() {
+			x.Tensor().Set(i, row*float64(i))
+		}
+		check(p.Run())
+		fmt.Printf("loss %.2f, ∂w %.1f, ∂b %.1f\n", p.Loss(), p.Grad(w).Floats(), p.Grad(b).Floats())
+	}
+	// Output:
+	// loss 2.00, ∂w [0.0 0.0 0.0], ∂b [-4.0]
+	// loss 25.25, ∂w [30.0 41.0 52.0], ∂b [11.0]
+}
+
+// What a program is differentiated by may lie in between: its gradient is what the backward pass carries through there.
+func ExampleCompile_tap() {
+	g := graph.New(graph.Float64, 1)
+	w := g.Root().Param("w", graph.Const(0.5), 1, 3)
+	hidden := w.Scale(2)
+	p, err := graph.Compile(hidden.Cube().SumAll(), w, hidden)
+	check(err)
+	check(p.Run())
+	fmt.Println("w     ", p.Grad(w).Floats())
+	fmt.Println("hidden", p.Grad(hidden).Floats())
+	// Output:
+	// w      [6 6 6]
+	// hidden [3 3 3]
+}
+
+// A layer of a user's own: x·σ(βx), the Swish of Ramachandran et al. 2017. What Expr does not offer, here the sigmoid, is an
+// operation of Gorgonia's on the node, and Wrap brings the result, or the error in making it, back. Gorgonia derives the
+// backward pass. Such operations run in planned memory beside kernels, and Recompute takes them as well.
+func ExampleExpr_Node() {
+	g := graph.New(graph.Float64, 1)
+	s := g.Root().Sub("swish")
+	x := g.Root().Value("x", graph.Const(1), 1, 2)
+	beta := s.Param("beta", graph.Const(2), 1)
+	scaled := x.In(s).Mul(beta)
+	y := x.In(s).Mul(scaled.Wrap(G.Sigmoid(scaled.Node())))
+	p, err := graph.Compile(y.SumAll(), x, beta)
+	check(err)
+	check(p.Run())
+	fmt.Printf("Σy %.4f, ∂x %.4f, ∂β %.4f\n", p.Loss(), p.Grad(x).Floats(), p.Grad(beta).Floats())
+	fmt.Println("Gorgonia's:", slices.Contains(p.Stock(), "swish: sigmoid"))
+	// Output:
+	// Σy 1.7616, ∂x [1.0908 1.0908], ∂β [0.2100]
+	// Gorgonia's: true
+}
