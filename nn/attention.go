@@ -19,7 +19,7 @@ type Attention func(at Site) Layer
 // softmax: its gradient is identically 0 (29). Dropout acts on the weights and on the result. dρ and dh may differ.
 type SelfAttention struct {
 	QKV, Proj             Layer
-	heads                 graph.Heads
+	heads                 graph.AttentionShape
 	mask                  *Mask
 	cache                 *graph.KVCache
 	rotary                Rotary
@@ -30,7 +30,7 @@ type SelfAttention struct {
 // NewSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
 func NewSelfAttention(at Site) *SelfAttention {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
-	heads := graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V}
+	heads := graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V}
 	return &SelfAttention{
 		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),

@@ -76,7 +76,7 @@ func (l *CrossAttention) project(heads graph.Expr) graph.Expr {
 func (l *CrossAttention) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
 	m, d := l.memory, l.dims
 	q, kv = q.In(l.scope), kv.In(l.scope)
-	heads := graph.CrossHeads{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: d.Heads, QK: d.QK, V: d.V}
+	heads := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: d.Heads, QK: d.QK, V: d.V}
 	if y, ok := graph.CrossAttention(q, kv, m.mask, heads, l.weightDrop.P); ok {
 		return y
 	}

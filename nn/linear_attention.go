@@ -18,10 +18,10 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 type LinearAttention struct {
 	QKV, Proj Layer
 	sim       similarity
-	heads     graph.LinearHeads
+	heads     graph.LinearShape
 	mask      *Mask
 	padded    bool
-	state     *graph.LinearState
+	state     *graph.LinearCache
 	rotary    Rotary
 	drop      *Dropout
 	scope     graph.Scope
@@ -37,9 +37,9 @@ func NewLinearAttention(at Site) *LinearAttention {
 
 func newLinearAttention(at Site, sim similarity) *LinearAttention {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
-	heads := graph.LinearHeads{
-		Heads:    graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
-		Features: sim.features(),
+	heads := graph.LinearShape{
+		AttentionShape: graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
+		Map:            sim.features(),
 	}
 	var padded, ok bool
 	if heads.Causal, padded, ok = hides(at.Mask); !ok {
@@ -52,7 +52,7 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 		heads:  heads,
 		mask:   at.mask(),
 		padded: padded,
-		state:  cacheAt(at.Caches, at.Path(), func() *graph.LinearState { return graph.NewLinearState(heads) }),
+		state:  cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
 		rotary: at.Rotary,
 		drop:   NewDropout(at.At("resid_dropout")),
 		scope:  at.Scope,
@@ -70,7 +70,7 @@ func (l *LinearAttention) packed(x graph.Expr) graph.Expr { // (n, d) → (n, H(
 	if l.rotary == nil {
 		return qkv
 	}
-	return l.rotary.Rotate(qkv, 2*l.heads.Heads.Heads, l.heads.QK).In(l.scope)
+	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
 }
 
 func (l *LinearAttention) project(heads graph.Expr) graph.Expr {
@@ -83,7 +83,7 @@ func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+d
 	if y, ok := graph.LinearAttention(qkv, l.keys(), l.heads); ok {
 		return y
 	}
-	h := l.heads.Heads
+	h := l.heads
 	q := l.split(qkv, 0, h.QK)                                               // q = a·w_q + b_q    (B, H, T, dρ)
 	k := l.split(qkv, h.Heads*h.QK, h.QK)                                    // k = a·w_k + b_k    (B, H, T, dρ)
 	v := l.split(qkv, 2*h.Heads*h.QK, h.V)                                   // v = a·w_v + b_v    (B, H, T, dh)
@@ -111,7 +111,7 @@ func (l *LinearAttention) visible() graph.Expr {
 
 // split takes one block of columns apart into heads.
 func (l *LinearAttention) split(qkv graph.Expr, from, size int) graph.Expr {
-	h := l.heads.Heads
+	h := l.heads
 	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
 }
 
@@ -122,5 +122,5 @@ func (l *LinearAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (
 	if !l.heads.Causal || l.padded {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}
-	return l.project(graph.LinearStep(l.packed(x), at, l.state))
+	return l.project(graph.CachedLinearAttention(l.packed(x), at, l.state))
 }

@@ -18,7 +18,7 @@ import (
 type Linformer struct {
 	QKV, Proj             Layer
 	E, F                  graph.Expr // (k', T)
-	heads                 graph.CrossHeads
+	heads                 graph.CrossShape
 	none                  graph.Expr // a mask that hides nothing
 	weightDrop, residDrop *Dropout
 	scope                 graph.Scope
@@ -48,7 +48,7 @@ func NewLinformer(at Site, mixed int) *Linformer {
 		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
 		E:          at.Sub("e").Param("weight", init, mixed, t),
 		F:          at.Sub("f").Param("weight", init, mixed, t),
-		heads:      graph.CrossHeads{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
+		heads:      graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
 		none:       at.Value("none", graph.Const(0), t, mixed),
 		weightDrop: NewDropout(at.At("attn_dropout")),
 		residDrop:  NewDropout(at.At("resid_dropout")),
@@ -85,8 +85,7 @@ func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → 
 // attend is the heads themselves.
 func (l *Linformer) attend(q, k, v graph.Expr) graph.Expr { // → (B·T, H·dh)
 	h := l.heads
-	if l.scope.Graph().Kernels {
-		y, _ := graph.CrossAttention(q, k.Join(v), l.none, h, l.weightDrop.P)
+	if y, ok := graph.CrossAttention(q, k.Join(v), l.none, h, l.weightDrop.P); ok {
 		return y
 	}
 	qs, ks, vs := l.split(q, h.Queries, h.QK), l.split(k, h.Keys, h.QK), l.split(v, h.Keys, h.V)

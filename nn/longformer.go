@@ -23,7 +23,7 @@ import (
 // seen by what comes after. Dropout acts on the weights and on the result.
 type Longformer struct {
 	QKV, Global, Proj     Layer
-	heads                 graph.Heads
+	heads                 graph.AttentionShape
 	mask                  *LongformerMask
 	rotary                Rotary
 	weightDrop, residDrop *Dropout
@@ -38,7 +38,7 @@ func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
 		Global:     at.Affine(at.Sub("c_attn_global"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
+		heads:      graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
 		mask:       mask,
 		rotary:     at.Rotary,
 		weightDrop: NewDropout(at.At("attn_dropout")),
@@ -94,15 +94,15 @@ func (l *Longformer) split(qkv graph.Expr) (q, k, v graph.Expr) {
 // kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] in turn, so that each product has one of
 // its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
 func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
-	if !l.scope.Graph().Kernels {
+	h, both := l.heads, near.Join(global)
+	q, ok := graph.GatherCols(both, l.queries())
+	if !ok {
 		return y, false
 	}
-	h, both := l.heads, near.Join(global)
-	q, _ := graph.Arrange(both, l.queries())
-	q, _ = graph.Times(q, math.Sqrt2)
-	kv, _ := graph.Arrange(both, l.keys())
+	q, _ = graph.Scale(q, math.Sqrt2)
+	kv, _ := graph.GatherCols(both, l.keys())
 	width := h.Heads * (2*h.QK + h.V)
-	return graph.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, graph.CrossHeads{
+	return graph.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, graph.CrossShape{
 		Batch: h.Batch, Queries: h.Context, Keys: 2 * h.Context, Heads: h.Heads, QK: 2 * h.QK, V: h.V,
 	}, l.weightDrop.P)
 }

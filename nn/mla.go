@@ -29,7 +29,7 @@ func NewMLA(at Site, latent int) *MLA {
 	if at.Rotary != nil {
 		at.Failf("rotary positions turn the %d features of a key, which a latent of %d cannot absorb: MLARoPE has features apart for them", at.QK, latent)
 	}
-	sizes := graph.LatentHeads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent}
+	sizes := graph.LatentShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent}
 	return &MLA{
 		Query: inner(at, "c_q", at.Embd, at.Heads*at.QK, 0.02),
 		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
@@ -81,7 +81,7 @@ func checkLatent(at Site, name string, n int) {
 func latentHeads(at Site, qk int) *SelfAttention {
 	return &SelfAttention{
 		Proj:       at.Affine(at.Sub("c_proj"), at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at)),
-		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: qk, V: at.V},
+		heads:      graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: qk, V: at.V},
 		mask:       at.mask(),
 		weightDrop: NewDropout(at.At("attn_dropout")),
 		residDrop:  NewDropout(at.At("resid_dropout")),
@@ -89,7 +89,7 @@ func latentHeads(at Site, qk int) *SelfAttention {
 	}
 }
 
-func latentCache(at Site, sizes graph.LatentHeads) *graph.LatentCache {
+func latentCache(at Site, sizes graph.LatentShape) *graph.LatentCache {
 	return cacheAt(at.Caches, at.Path(), func() *graph.LatentCache { return graph.NewLatentCache(sizes) })
 }
 

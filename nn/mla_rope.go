@@ -39,7 +39,7 @@ func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source 
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
 	rope := NewRoPE(at.At("rope"), rotary, theta)
-	sizes := graph.LatentHeads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary}
+	sizes := graph.LatentShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary}
 	return &MLARoPE{
 		DownQ: inner(at, "c_q_down", at.Embd, queryLatent, 0.02),
 		UpQ:   inner(at, "c_q_up", queryLatent, at.Heads*at.QK, up(queryLatent)),

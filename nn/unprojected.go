@@ -13,7 +13,7 @@ import (
 //
 // Its gradient is the sum of three: x is query, key and value.
 type Unprojected struct {
-	heads      graph.Heads
+	heads      graph.AttentionShape
 	mask       *Mask
 	weightDrop *Dropout
 	scope      graph.Scope
@@ -26,7 +26,7 @@ func NewUnprojected(at Site) *Unprojected {
 		at.Failf("rotary positions turn queries and keys, but here they are the values, too: there are no projections between")
 	}
 	return &Unprojected{
-		heads: graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: size, V: size},
+		heads: graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: size, V: size},
 		mask:  at.mask(), weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
 	}
 }
@@ -42,8 +42,7 @@ func unprojectedSize(at Site) int {
 // Forward lets the tokens of every sequence meet.
 func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	x = x.In(l.scope)
-	if l.scope.Graph().Kernels {
-		y, _ := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P)
+	if y, ok := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P); ok {
 		return y
 	}
 	h := l.heads
@@ -62,7 +61,7 @@ func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T,
 // The mask is the memory's. The site's is not asked, nor is its Rotary: between two sequences there is no distance.
 type UnprojectedCross struct {
 	memory     *Memory
-	heads      graph.CrossHeads
+	heads      graph.CrossShape
 	weightDrop *Dropout
 	scope      graph.Scope
 }
@@ -72,7 +71,7 @@ func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	size := unprojectedSize(at)
 	return &UnprojectedCross{
 		memory: m, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
-		heads: graph.CrossHeads{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: size, V: size},
+		heads: graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: size, V: size},
 	}
 }
 
@@ -80,8 +79,7 @@ func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	x = x.In(l.scope)
 	z, h := l.memory.Z.In(l.scope), l.heads
-	if l.scope.Graph().Kernels {
-		y, _ := graph.CrossAttention(x, z.Join(z), l.memory.mask, h, l.weightDrop.P)
+	if y, ok := graph.CrossAttention(x, z.Join(z), l.memory.mask, h, l.weightDrop.P); ok {
 		return y
 	}
 	xh := x.Reshape(h.Batch, h.Queries, h.Heads, h.QK).Transpose(0, 2, 1, 3)   // x_h            (B, H, n, d/H)

@@ -16,10 +16,10 @@ type Rotation[T Float] struct {
 // Run computes y from x of the same size, a row for every position.
 func (r *Rotation[T]) Run(p *Pool, y, x, cos, sin []T) {
 	r.y, r.x, r.cos, r.sin, r.width = y, x, cos, sin, len(y)/len(r.Positions)
-	p.run(len(r.Positions), rowGrain(r.width), r)
+	p.Run(len(r.Positions), rowGrain(r.width), r)
 }
 
-func (r *Rotation[T]) do(from, to int) {
+func (r *Rotation[T]) Do(from, to int) {
 	half := r.Size / 2
 	for row := from; row < to; row++ {
 		x, y := r.x[row*r.width:][:r.width], r.y[row*r.width:][:r.width]

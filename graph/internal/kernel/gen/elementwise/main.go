@@ -1,4 +1,4 @@
-// Command elementwise writes the assembly of package kernel for everything but matrix products: every kernel from one
+// Command elementwise writes the assembly of package simd into the current directory: every kernel from one
 // description for AVX-512 and for AVX2 with FMA, so that the two do the same operations on the same lanes and give the
 // same bits.
 package main
@@ -103,11 +103,11 @@ func assemble(set isa) string {
 // declare writes the Go declarations of all kernels, and the set of them for each instruction set.
 func declare() ([]byte, error) {
 	var text strings.Builder
-	text.WriteString(header + "package kernel\n")
+	text.WriteString(header + "package simd\n")
 	for _, set := range []isa{avx512, avx2} {
-		fmt.Fprintf(&text, "\nvar vectors%s = &vectors{\n", set.name)
+		fmt.Fprintf(&text, "\nvar set%s = &Set{\n", set.name)
 		for _, k := range kernels {
-			fmt.Fprintf(&text, "%s: %s%s,\n", k.name, k.name, set.name)
+			fmt.Fprintf(&text, "%s%s: %s%s,\n", strings.ToUpper(k.name[:1]), k.name[1:], k.name, set.name)
 		}
 		text.WriteString("}\n")
 		for _, k := range kernels {
