@@ -7,13 +7,13 @@ import (
 )
 
 // ALiBi is attention with linear biases (Press et al. 2022): nothing is added to the activations, but every score loses
-// what its key is away, at a slope of the head's own,
+// the distance of its key, at a slope that each head has for itself,
 //
 //	score_ij − m_h·|i − j|,  m_h = 2^(−8h/H),  h = 1 … H
 //
-// In causal attention that is the same as + m_h·j: a softmax does not see what all keys of a query have in common. Where H
-// is no power of two the slopes are those of the next smaller one, P, and then every other one of 2P, from the first, as in
-// the authors' program. CS 224n's (13) has one key too many and no slope (errata S1).
+// In causal attention that is the same as + m_h·j: what all keys of a query have in common cancels in a softmax. Where
+// H is no power of two the slopes are those of the next smaller one, P, and then every other one of 2P, from the first,
+// as in the authors' program. CS 224n's (13) has one key too many and no slope (errata S1).
 type ALiBi struct {
 	Slopes []float64 // m_h
 }
@@ -39,7 +39,8 @@ func NewALiBi(heads int) ALiBi {
 // Bias is −m_h·|i − j|.
 func (a ALiBi) Bias(head, i, j int) float64 { return a.Slopes[head] * float64(min(i-j, j-i)) }
 
-func (a ALiBi) check(d Dims) error {
+// Check refuses slopes for another number of heads.
+func (a ALiBi) Check(d Dims) error {
 	if len(a.Slopes) != d.Heads {
 		return errors.Errorf("slopes for %d heads, there are %d", len(a.Slopes), d.Heads)
 	}

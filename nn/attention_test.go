@@ -12,10 +12,10 @@ import (
 func TestCausality(t *testing.T) {
 	d := shapes[0]
 	for _, kernels := range []bool{true, false} {
-		for _, wide := range []bool{true, false} {
-			t.Run(fmt.Sprintf("kernels=%t/float64=%t", kernels, wide), func(t *testing.T) {
+		for _, double := range []bool{true, false} {
+			t.Run(fmt.Sprintf("kernels=%t/float64=%t", kernels, double), func(t *testing.T) {
 				dtype := graph.Float32
-				if wide {
+				if double {
 					dtype = graph.Float64
 				}
 				g := graph.New(dtype, 3)
@@ -51,7 +51,7 @@ func TestCausality(t *testing.T) {
 // TestStepEqualsForward decodes token by token with cached keys and values, and compares every row with the forward pass
 // over the whole context; a second round runs over what the first left in the cache.
 func TestStepEqualsForward(t *testing.T) {
-	for _, see := range []Visibility{Causal{}, Window{3}} {
+	for _, rule := range []Visibility{Causal{}, Window{3}} {
 		for _, d := range shapes {
 			if testing.Short() && d.Context > 10 {
 				continue
@@ -61,17 +61,17 @@ func TestStepEqualsForward(t *testing.T) {
 				"block":           func(at Site) Cached { return NewBlock(at, causal) },
 				"post-norm block": func(at Site) Cached { return NewPostNormBlock(at, causal) },
 			} {
-				t.Run(fmt.Sprintf("%s/%T/%+v", name, see, d), func(t *testing.T) { stepEqualsForward(t, see, d, build) })
+				t.Run(fmt.Sprintf("%s/%T/%+v", name, rule, d), func(t *testing.T) { stepEqualsForward(t, rule, d, build) })
 			}
 		}
 	}
 }
 
-func stepEqualsForward(t *testing.T, see Visibility, d Dims, build func(at Site) Cached) {
+func stepEqualsForward(t *testing.T, rule Visibility, d Dims, build func(at Site) Cached) {
 	g := graph.New(graph.Float64, 3)
 	site := func(g *graph.Graph) Site {
 		at := newSite(g, d)
-		at.Mask = NewMask(g.Root().Sub("other"), d, see)
+		at.Mask = NewMask(g.Root().Sub("other"), d, rule)
 		return at
 	}
 	x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)

@@ -6,7 +6,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	u = x + attention(norm₁(x)),  y = u + mlp(norm₂(u))
 //
-// A stack of these ends with a norm of its own.
+// A stack of these ends with one more norm.
 type Block struct {
 	Ln1, Attn, Ln2, Mlp Layer
 	scope               graph.Scope
@@ -14,7 +14,7 @@ type Block struct {
 
 // NewBlock declares ln_1, attn, ln_2 and mlp.
 func NewBlock(at Site, attention Attention) *Block {
-	return &Block{at.norm("ln_1"), attention(at.At("attn")), at.norm("ln_2"), NewMLP(at.At("mlp")), at.Scope}
+	return &Block{at.norm("ln_1"), attention(at.At("attn")), at.norm("ln_2"), at.mlp(), at.Scope}
 }
 
 // Forward is the two residual steps.
@@ -22,7 +22,7 @@ func (b *Block) Forward(x graph.Expr) graph.Expr { return b.forward(x, b.Attn.Fo
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *Block) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, func(x graph.Expr) graph.Expr { return step(b.scope, b.Attn, x, at) })
+	return b.forward(x, stepAt(b.scope, b.Attn, at))
 }
 
 func (b *Block) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
@@ -52,7 +52,7 @@ func (b *PostNormBlock) Forward(x graph.Expr) graph.Expr { return b.forward(x, b
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *PostNormBlock) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, func(x graph.Expr) graph.Expr { return step(b.scope, b.Attn, x, at) })
+	return b.forward(x, stepAt(b.scope, b.Attn, at))
 }
 
 func (b *PostNormBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)

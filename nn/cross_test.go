@@ -43,7 +43,7 @@ var crossLayerCases = []layerCase{
 }
 
 // The weights are (n, m), and a column of padding has none: with values of 1 every row of the result is the sum of its
-// weights, with values that are the number of the key it says where the query looks.
+// weights, with values that are the number of the key it says which key the query attends to.
 func TestI16WeightsAreTargetsBySources(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 4, Heads: 1, QK: 2, V: 5, Blocks: 1}
 	lengths := []int{5, 2}

@@ -7,9 +7,9 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	−ln softmax(z)[target] = ln Σ e^z − z[target]
 //
-// or that sum divided by their number. The paper's Δ₁₂ = y_pred − y_gt is the gradient of the sum, most code uses the mean
-// (errata B10): Sum chooses. A target equal to the value that was declared as ignored at graph.Ints counts in neither the
-// sum nor the number (errata D6).
+// or that sum divided by their number. The paper's Δ₁₂ = y_pred − y_gt is the gradient of the sum, most code uses the
+// mean (errata B10): Sum chooses. A target equal to the value that was declared as ignored at graph.Ints counts in
+// neither the sum nor the number (errata D6).
 type CrossEntropy struct {
 	Sum   bool
 	scope graph.Scope

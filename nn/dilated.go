@@ -6,15 +6,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Dilated is the window of Longformer (Beltagy et al. 2020, Conti 2.1.1): in head h, with δ = Dilation[h], query i sees
+// Dilated is the window of Longformer (Beltagy et al. 2020, Conti 2.1.1): in head h, with δ = Dilation[h], query i
+// attends to key j where
 //
 //	(i − j) mod δ = 0 and |i − j| ≤ δ⌊Width/2⌋,  or i ∈ Global,  or j ∈ Global
 //
-// so that with the same number of keys a head looks δ times as far. The highest and the lowest token that can reach
+// so that with the same number of keys a head reaches δ times as far. The highest and the lowest token that can reach
 // another one through L layers are Lδw apart for an even w, a span of Lδw + 1, in which only multiples of δ are reached
-// (errata C13). Combined with Causal it stays within j ≤ i. Longformer is the layer whose global tokens have projections
-// of their own. Dilation saves the kernels no time beside a dense window of the same reach: they leave out whole tiles
-// before the first and behind the last key that a query sees.
+// (errata C13). Combined with Causal it stays within j ≤ i. Longformer is the layer whose global tokens have separate
+// projections. Dilation saves the kernels no time beside a dense window of the same reach: they leave out whole tiles
+// before the first and behind the last visible key of a query.
 type Dilated struct {
 	Width    int
 	Dilation []int // for each head
@@ -24,7 +25,7 @@ type Dilated struct {
 // Visible is VisibleTo head 0.
 func (v Dilated) Visible(b, i, j int) bool { return v.VisibleTo(0, b, i, j) }
 
-// VisibleTo says whether query i sees key j in that head.
+// VisibleTo says whether query i attends to key j in that head.
 func (v Dilated) VisibleTo(head, _, i, j int) bool {
 	return v.local(head, i, j) || v.global(i, j)
 }
@@ -38,7 +39,9 @@ func (v Dilated) global(i, j int) bool {
 	return slices.Contains(v.Global, i) || slices.Contains(v.Global, j)
 }
 
-func (v Dilated) check(d Dims) error {
+// Check refuses a width below 1, dilations of another number of heads or outside 1 … T, and global tokens that do not
+// exist.
+func (v Dilated) Check(d Dims) error {
 	if err := checkWidth(v.Width); err != nil {
 		return err
 	}

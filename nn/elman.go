@@ -10,11 +10,11 @@ import (
 //
 //	h_t = tanh(h_{t−1}·W + x_t·U + b),  h_0 = 0
 //
-// over every sequence by itself. A token hears of the one before it through W only, so of one k tokens back through k
-// products and k bends: that many steps cannot be taken at once, and that many factors W∘(1 − h²) make its gradient vanish
-// or grow. A stack of these over token embeddings, with no positions, and with the embeddings for a head, is the language
-// model of (19), (20). A token hears of those before it and of no other, and the order is all that there is to
-// positions: the site's Mask, Positions, Rotary, Scores, Dropout, Act and Norm are not asked.
+// over every sequence by itself. A token depends on the one before it through W only, so on one k tokens back through k
+// products and k activations: that many steps cannot be taken at once, and that many factors W∘(1 − h²) make its
+// gradient vanish or grow. A stack of these over token embeddings, with no positions, and with the embeddings for a
+// head, is the language model of (19), (20). A token depends on those before it and on no other, and their order takes
+// the place of positions: the site's Mask, Positions, Rotary, Scores, Dropout, Act, MLP and Norm are ignored.
 type Elman struct {
 	Input  Layer      // x·U + b
 	Weight graph.Expr // W  (d, d)
@@ -54,8 +54,8 @@ func (l *Elman) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	return states[0].Join(states[1:]...).Reshape(l.batch*l.tokens, l.width)
 }
 
-// Step goes on from what it has computed for the tokens before, which its state sums up, however many they are. at is
-// their number; at 0 the state is forgotten, and any other number but theirs fails when it runs.
+// Step continues from its state, which sums up all tokens before, however many they are. at is their number; 0 clears
+// the state, and any other number fails when it runs.
 func (l *Elman) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	return graph.CachedElman(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
 }

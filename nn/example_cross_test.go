@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Two tokens of a target look at a source of four, the last of which is padding: queries and keys need not be equally
+// Two tokens of a target attend to a source of four, the last of which is padding: queries and keys need not be equally
 // many. Whatever the padding holds, nothing changes.
 func ExampleCrossAttention() {
 	g := graph.New(graph.Float64, 1)
@@ -47,7 +47,7 @@ func ExampleCrossAttention() {
 	// cross.c_proj.weight [8 8]
 }
 
-// A decoder's block looks back along the target, then at the source, then thinks.
+// A decoder's block attends to the target so far, then to the source; then comes the MLP.
 func ExampleDecoderBlock() {
 	g := graph.New(graph.Float64, 1)
 	s := g.Root()

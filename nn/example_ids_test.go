@@ -2,7 +2,7 @@ package nn_test
 
 import "github.com/pedestrian-ml/pedestrian/nn"
 
-// With the norm after each sublayer the result is normalised, however loud the source is that a block looks at.
+// With the norm after each sublayer the result is normalised, however loud the source is that a block attends to.
 func ExamplePostNormDecoderBlock() {
 	for _, loud := range []float64{0, 1, 1e6} {
 		at := site()

@@ -9,7 +9,7 @@ import (
 )
 
 // Weights that are products of features: φ(1) = 2 and φ(0) = 1, so keys like the query weigh (2, 1)·(2, 1) = 5 and the
-// other one (2, 1)·(1, 2) = 4. The last token sees two of the former and one of the latter.
+// other one (2, 1)·(1, 2) = 4. The last token attends to two of the former and one of the latter.
 func ExampleLinearAttention() {
 	at := site()
 	l := nn.NewLinearAttention(at.At("attn"))
@@ -74,7 +74,7 @@ func ExampleTaylorAttention() {
 	//  -2.00  1.00
 }
 
-// Three tokens, two mixtures of them to look at: both of the first two tokens, and the last.
+// Three tokens, two mixtures of them to attend to: both of the first two tokens, and the last.
 func ExampleLinformer() {
 	at := site()
 	at.Mask = nn.NewMask(at.Sub("own"), at.Dims, nn.All{})

@@ -7,10 +7,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// picture prints who sees whom in the first sequence, the heads side by side: · is a key that the query of the row does not
-// see.
-func picture(d nn.Dims, see nn.Visibility) {
-	m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, see)
+// picture prints which query attends to which key in the first sequence, the heads side by side: a row for every query,
+// · for a key that is hidden from it.
+func picture(d nn.Dims, rule nn.Visibility) {
+	m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, rule)
 	t, n := m.Expr().Tensor(), d.Context
 	heads := t.Len() / (n * n)
 	for i := range n {
@@ -26,7 +26,7 @@ func picture(d nn.Dims, see nn.Visibility) {
 	}
 }
 
-// A window of one key to each side, everybody's token 0, and one key of chance.
+// A window of one key to each side, the global token 0, and one random key.
 func ExampleBigBird() {
 	picture(nn.Dims{Batch: 1, Context: 7}, nn.BigBird{Width: 3, Global: []int{0}, Random: 1, Seed: 4})
 	// Output:
@@ -39,7 +39,7 @@ func ExampleBigBird() {
 	//  x · · · x x x
 }
 
-// Head 0 looks at its neighbours, head 1 at every other token and so twice as far.
+// Head 0 attends to neighbours, head 1 to every other token and so twice as far.
 func ExampleDilated() {
 	d := nn.Dims{Batch: 1, Context: 7, Heads: 2}
 	picture(d, nn.All{nn.Causal{}, nn.Dilated{Width: 4, Dilation: []int{1, 2}}})
@@ -53,7 +53,7 @@ func ExampleDilated() {
 	//  · · · · x x x   · · x · x · x
 }
 
-// What each head takes off the scores of the last query: the first soon looks no further than a few tokens.
+// What each head takes off the scores of the last query: the first soon attends to a few tokens only.
 func ExampleALiBi() {
 	a := nn.NewALiBi(4)
 	for head, slope := range a.Slopes {
@@ -70,8 +70,8 @@ func ExampleALiBi() {
 	// 0.0039: -0.0156 -0.0117 -0.0078 -0.0039 0.0000
 }
 
-// Token 1 is global: the others look at it, and it looks at them, by keys and values from c_attn_global, here 10 times as
-// large. Token 2 sees itself and token 1, half each, as queries of 0 have no preference.
+// Token 1 is global: it and the others attend to each other by keys and values from c_attn_global, here 10 times as
+// large. Token 2 attends to itself and token 1, half each, as queries of 0 have no preference.
 func ExampleLongformer() {
 	at := site()
 	mask := nn.NewLongformerMask(at.Scope, at.Mask, nn.Dilated{Width: 1, Dilation: []int{1}, Global: []int{1}})
@@ -91,7 +91,7 @@ func ExampleLongformer() {
 	//  11.50  0.50
 }
 
-// Two tokens that are alike look at each other more than at the third.
+// Two tokens that are alike attend to each other more than to the third.
 func ExampleUnprojected() {
 	at := site()
 	at.Mask = nn.NewMask(at.Sub("nothing"), at.Dims, nn.All{})
@@ -134,7 +134,7 @@ func ExampleLearnedPositions() {
 	//  33.00  3.00
 }
 
-// Two features are one pair that turns by a radian a token, around the embedding times √2.
+// Two features are one pair that is rotated by a radian a token, around the embedding times √2.
 func ExampleSinusoidal() {
 	at := placed()
 	show(nn.NewSinusoidal(at, 10000).Forward(at.Value("x", numbers(0, 0, 0, 0, 1, 1), 3, 2)))

@@ -17,7 +17,7 @@ func positions(at nn.Site, n int) nn.Site {
 	return at
 }
 
-// The same point of the plane at positions 0, 1 and 2: it turns by a radian a token, and its length stays.
+// The same point of the plane at positions 0, 1 and 2: it is rotated by a radian a token, and its length stays.
 func ExampleRoPE() {
 	at := positions(site(), 3)
 	rope := nn.NewRoPE(at.At("rope"), 2, 10000)
@@ -118,7 +118,7 @@ func ExampleMLA_Step() {
 	// 6 numbers for 3 tokens
 }
 
-// Queries and keys have 4 features that turn besides; the turning part of the key is one for both heads.
+// Queries and keys have 4 rotated features besides; the rotated part of the key is one for both heads.
 func ExampleMLARoPE() {
 	at := latentSite()
 	nn.NewMLARoPE(at.At("attn"), 2, 5, 4, 10000)
@@ -134,7 +134,7 @@ func ExampleMLARoPE() {
 	// attn.c_proj.weight [8 8]
 }
 
-// Here the turning part of the key is made of the latent: c_k_rope takes 2 features, not 8.
+// Here the rotated part of the key is made of the latent: c_k_rope takes 2 features, not 8.
 func ExampleMLALatentRoPE() {
 	at := latentSite()
 	nn.NewMLALatentRoPE(at.At("attn"), 2, 5, 4, 10000)

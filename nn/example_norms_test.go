@@ -42,13 +42,13 @@ func ExampleLayerNormPlain() {
 	// h.0.mlp.c_proj.weight
 }
 
-// A layer that remembers: a 1 that comes in is still to be seen later, ever less of it.
+// A layer that remembers: a 1 that comes in is still there later, ever less of it.
 func ExampleElman() {
 	at := site()
 	l := nn.NewElman(at.At("rnn"))
 	set(at.Graph(), map[string][]float64{
 		"rnn.c_input.weight": {1, 0, 0, 1},
-		"rnn.weight": { // half of the first feature, and the second feature hears of the first
+		"rnn.weight": { // half of the first feature, and the second feature takes in the first
 			0.5, 1,
 			0, 0},
 	})
@@ -59,19 +59,19 @@ func ExampleElman() {
 	//   0.18  0.35
 }
 
-// One token at a time, on from the state: what comes before is not looked at again.
+// One token at a time, on from the state: what came before is not computed again.
 func ExampleElman_Step() {
 	at := site()
 	at.Caches = nn.Caches{}
 	l := nn.NewElman(at.At("rnn"))
 	set(at.Graph(), map[string][]float64{"rnn.c_input.weight": {1, 0, 0, 1}, "rnn.weight": {0.5, 1, 0, 0}})
-	x, seen := at.Value("x", graph.Const(0), 1, 2), at.Ints("seen", 1, at.Context, -1)
-	p, err := graph.Compile(l.Step(x, seen))
+	x, position := at.Value("x", graph.Const(0), 1, 2), at.Ints("seen", 1, at.Context, -1)
+	p, err := graph.Compile(l.Step(x, position))
 	if err != nil {
 		log.Fatal(err)
 	}
 	for t, token := range [][]float64{{1, 0}, {0, 0}, {0, 0}} {
-		seen.Ints()[0] = t
+		position.Ints()[0] = t
 		copy(x.Tensor().F64, token)
 		if err := p.Run(); err != nil {
 			log.Fatal(err)

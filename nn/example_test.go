@@ -207,17 +207,17 @@ func ExampleSelfAttention_Step() {
 	// [2.00 2.00]
 }
 
-// Who sees whom: · is a key that the query of the row does not see.
+// Which query attends to which key: a row for every query, · for a key that is hidden from it.
 func ExampleMask() {
 	d := nn.Dims{Batch: 2, Context: 4}
-	for _, see := range []nn.Visibility{
+	for _, rule := range []nn.Visibility{
 		nn.Causal{},
 		nn.Window{Width: 2},
 		nn.All{nn.Causal{}, nn.Padding{Lengths: []int{4, 2}}},
 	} {
-		m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, see)
+		m := nn.NewMask(graph.New(graph.Float32, 1).Root(), d, rule)
 		t := m.Expr().Tensor()
-		fmt.Printf("%T %v\n", see, t.Shape)
+		fmt.Printf("%T %v\n", rule, t.Shape)
 		for i := range t.Len() {
 			fmt.Print(map[bool]string{true: " x", false: " ·"}[t.At(i) == 0])
 			if i%d.Context == d.Context-1 {

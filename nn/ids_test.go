@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// onesDropped is dropout of a matrix of ones in a graph of its own, and its gradient for Δ = 1, 2, 3, …
+// onesDropped is dropout of a matrix of ones in a separate graph, and its gradient for Δ = 1, 2, 3, …
 type onesDropped struct {
 	g     *graph.Graph
 	value func(t *testing.T) (y, dx []float64)

@@ -2,12 +2,12 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// LayerNorm centres and scales every token over its d features, then applies a gain and a shift of its own (36)–(38):
+// LayerNorm centres and scales every token over its d features, then applies a gain and a shift (36)–(38):
 //
 //	y = (x − μ)/σ ∘ w̃ + b̃,  σ = √(mean((x − μ)²) + ε)
 //
-// ε stands inside the root, as in GPT-2; the paper has none (errata B5b), and at the scale of GPT-2's embeddings leaving
-// it out changes the gradient by a tenth. The bias is missing in a model without biases.
+// ε stands inside the root, as in GPT-2; the paper has none (errata B5b), and at the scale of GPT-2's embeddings
+// leaving it out changes the gradient by a tenth. The bias is missing in a model without biases.
 type LayerNorm struct {
 	Weight, Bias graph.Expr // w̃, b̃  (1, d)
 	Eps          float64

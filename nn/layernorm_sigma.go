@@ -7,8 +7,8 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //	y = (x − μ)/(σ + ε) ∘ w̃ + b̃,  σ = √(mean((x − μ)²))
 //
 // Mean and variance are over the d features, not over the k of a head as printed there (errata C2). The root has no
-// derivative at 0: a token of equal features comes out as b̃, and the gradient by it is NaN, in the exact formula and here
-// (errata C3). The optimizers refuse such a gradient; LayerNorm, whose ε is inside, has none.
+// derivative at 0: a token of equal features comes out as b̃, and the gradient by it is NaN, in the exact formula and
+// here (errata C3). The optimizers refuse such a gradient; LayerNorm, whose ε is inside, has none.
 type LayerNormSigma struct {
 	Weight, Bias graph.Expr // w̃, b̃  (1, d)
 	Eps          float64

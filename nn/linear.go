@@ -2,8 +2,8 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// Linear is the affine layer y = x·w + b: (n, in) → (n, out). w is (in, out), which is the paper's a·w and the layout of
-// GPT-2's files; b is missing in a layer made without a bias.
+// Linear is the affine layer y = x·w + b: (n, in) → (n, out). w is (in, out), which is the paper's a·w and the layout
+// of GPT-2's files; b is missing in a layer made without a bias.
 type Linear struct {
 	Weight, Bias graph.Expr
 	scope        graph.Scope

@@ -7,120 +7,83 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 //	o_i = Σ_j sim(q_i, k_j)·v_j / Σ_j sim(q_i, k_j) = φ(q_i)·S / φ(q_i)·z,  S = Σ_j φ(k_j)ᵀ·v_j,  z = Σ_j φ(k_j)
 //
-// S (dρ, dh) and z (dρ) are the same for all queries, and with a causal mask sums over j ≤ i that go from token to token:
-// the cost is linear in T, and a decoder remembers S and z, whatever the length of the text, instead of all keys and values.
-// The parameters are those of SelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no weights to
-// drop.
+// S (dρ, dh) and z (dρ) are the same for all queries, and with a causal mask sums over j ≤ i that go from token to
+// token: the cost is linear in T, and a decoder remembers S and z, whatever the length of the text, instead of all keys
+// and values. The parameters are those of SelfAttention; there is no 1/√dρ. Dropout acts on the result: there are no
+// weights to drop.
 //
-// The site's mask decides: Causal hides the future, Padding what is behind the ends of the sequences, All combines them or
-// hides nothing. Anything else, such as a Window, does not split into sums and is an error. So is a Rotary, since elu + 1
-// of turned queries and keys depends on more than their distance.
+// The site's mask decides: Causal hides the future, Padding what is behind the ends of the sequences, All combines them
+// or hides nothing. Anything else, such as a Window, does not split into sums and is an error. So is a Rotary, since
+// elu + 1 of rotated queries and keys depends on more than their distance.
 type LinearAttention struct {
-	QKV, Proj Layer
+	QKV, Proj Layer // as in SelfAttention
 	sim       similarity
 	heads     graph.LinearShape
 	mask      *Mask
-	padded    bool
+	padding   graph.Expr // the mask's numbers if some keys are hidden from all queries; else empty
 	state     *graph.LinearCache
-	rotary    Rotary
-	drop      *Dropout
 	scope     graph.Scope
 }
 
 // NewLinearAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
 func NewLinearAttention(at Site) *LinearAttention {
 	if at.Rotary != nil {
-		at.Failf("linear attention with rotary positions: elu + 1 of turned queries and keys depends on more than their distance")
+		at.Failf("linear attention with rotary positions: " +
+			"elu + 1 of rotated queries and keys depends on more than their distance")
 	}
 	return newLinearAttention(at, eluPlusOne{})
 }
 
 func newLinearAttention(at Site, sim similarity) *LinearAttention {
-	qk, v := at.Heads*at.QK, at.Heads*at.V
-	heads := graph.LinearShape{
-		AttentionShape: graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
-		Map:            sim.features(),
-	}
+	heads := graph.LinearShape{AttentionShape: at.heads(at.QK, at.V), Map: sim.features()}
 	var padded, ok bool
 	if heads.Causal, padded, ok = hides(at.Mask); !ok {
-		at.Failf("linear attention with the mask %s: only nn.Causal, nn.Padding and nn.All of them split into sums over keys", at.Mask)
+		at.Failf("linear attention with the mask %s: "+
+			"only nn.Causal, nn.Padding and nn.All of them split into sums over keys", at.Mask)
 	}
-	return &LinearAttention{
-		QKV:    at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:   at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		sim:    sim,
-		heads:  heads,
-		mask:   at.mask(),
-		padded: padded,
-		state:  cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
-		rotary: at.Rotary,
-		drop:   NewDropout(at.At("resid_dropout")),
-		scope:  at.Scope,
+	l := &LinearAttention{
+		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
+		sim: sim, heads: heads, mask: at.mask(), scope: at.Scope,
+		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
 	}
+	if padded {
+		l.padding = l.mask.Expr()
+	}
+	return l
 }
 
 // Forward lets the tokens of every sequence meet.
 func (l *LinearAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
-	return l.project(l.attend(l.packed(x)))
+	return l.Proj.Forward(l.attend(l.QKV.Forward(x)))
 }
 
-// packed is queries, keys and values of all heads side by side, the first two turned where positions are rotary.
-func (l *LinearAttention) packed(x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
-	qkv := l.QKV.Forward(x).In(l.scope)
-	if l.rotary == nil {
-		return qkv
-	}
-	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
-}
-
-func (l *LinearAttention) project(heads graph.Expr) graph.Expr {
-	return l.drop.Forward(l.Proj.Forward(heads))
-}
-
-// attend is the heads themselves, from packed projections to packed results. Spelled, it has all T² weights: e^mask is 1
-// for a key that is visible and 0 for one that is not.
+// attend is the heads themselves, from packed projections to packed results. The reference form has all T² weights:
+// e^mask is 1 for a key that is visible and 0 for one that is not.
 func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
-	if y, ok := graph.LinearAttention(qkv, l.keys(), l.heads); ok {
+	if y, ok := graph.LinearAttention(qkv, l.padding, l.heads); ok {
 		return y
 	}
-	h := l.heads
-	q := l.split(qkv, 0, h.QK)                                               // q = a·w_q + b_q    (B, H, T, dρ)
-	k := l.split(qkv, h.Heads*h.QK, h.QK)                                    // k = a·w_k + b_k    (B, H, T, dρ)
-	v := l.split(qkv, 2*h.Heads*h.QK, h.V)                                   // v = a·w_v + b_v    (B, H, T, dh)
-	weights := l.sim.of(q, k).Mul(l.visible())                               // sim(q_i, k_j)      (B, H, T, T)   Conti (16)
-	out := weights.MatMul(v).Div(weights.Sum())                              // Σ sim·v / Σ sim    (B, H, T, dh)  Conti (15)
+	h := l.heads.AttentionShape
+	q := split(qkv, h, 0, h.QK)                                              // q = a·w_q + b_q    (B, H, T, dρ)
+	k := split(qkv, h, h.Heads*h.QK, h.QK)                                   // k = a·w_k + b_k    (B, H, T, dρ)
+	v := split(qkv, h, 2*h.Heads*h.QK, h.V)                                  // v = a·w_v + b_v    (B, H, T, dh)
+	weights := l.sim.of(q, k).Mul(l.mask.overHeads(l.scope).Exp())           // sim(q_i, k_j)      (B, H, T, T)   (16)
+	out := weights.MatMul(v).Div(weights.Sum())                              // Σ sim·v / Σ sim    (B, H, T, dh)  (15)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat             (B·T, H·dh)
 }
 
-// keys is the mask, if it is needed to tell which keys are hidden from all queries.
-func (l *LinearAttention) keys() graph.Expr {
-	if !l.padded {
-		return graph.Expr{}
-	}
-	return l.mask.Expr()
-}
-
-// visible is 1 where the mask is 0, and 0 where it is −∞, with an axis for the heads if it has one for the sequences.
-func (l *LinearAttention) visible() graph.Expr {
-	m, h := l.mask.Expr().In(l.scope).Exp(), l.heads
-	if l.padded {
-		return m.Reshape(h.Batch, 1, h.Context, h.Context)
-	}
-	return m
-}
-
-// split takes one block of columns apart into heads.
-func (l *LinearAttention) split(qkv graph.Expr, from, size int) graph.Expr {
+// Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.
+func (l *LinearAttention) Mixing() float64 {
 	h := l.heads
-	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
+	return 2 * float64(h.Heads) * float64(h.QK) * float64(h.V)
 }
 
-// Step attends from the newest tokens of every sequence to all tokens so far, by the sums over these. It equals rows at,
-// at + 1, … of Forward with a causal mask. Tokens come in order: running fails if at is neither 0, which begins anew, nor
-// the number of tokens so far.
+// Step attends from the newest tokens of every sequence to all tokens so far, by the sums over these. It equals rows
+// at, at + 1, … of Forward with a causal mask. Tokens come in order: running fails if at is neither 0, which begins
+// again, nor the number of tokens so far.
 func (l *LinearAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	if !l.heads.Causal || l.padded {
+	if !l.heads.Causal || l.padding.Graph() != nil {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}
-	return l.project(graph.CachedLinearAttention(l.packed(x), at, l.state))
+	return l.Proj.Forward(graph.CachedLinearAttention(l.QKV.Forward(x), at, l.state))
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// under is the layer with a mask of its own.
-func under(see func(Dims) Visibility, build func(at Site) Layer) func(at Site, x graph.Expr) graph.Expr {
+// under is the layer with a separate mask.
+func under(rule func(Dims) Visibility, build func(at Site) Layer) func(at Site, x graph.Expr) graph.Expr {
 	return func(at Site, x graph.Expr) graph.Expr {
-		at.Mask = NewMask(at.Sub("own"), at.Dims, see(at.Dims))
+		at.Mask = NewMask(at.Sub("own"), at.Dims, rule(at.Dims))
 		return build(at).Forward(x)
 	}
 }
@@ -62,7 +62,7 @@ func stepsEqualForward(t *testing.T, build func(at Site) Cached) {
 	}
 }
 
-// A token out of order is an error that names it and the next one; position 0 begins anew.
+// A token out of order is an error that names it and the next one; position 0 begins again.
 func TestI45StepOutOfOrder(t *testing.T) {
 	d := shapes[0]
 	at := newSite(graph.New(graph.Float64, 1), d)
@@ -93,9 +93,9 @@ func TestI45StepOutOfOrder(t *testing.T) {
 // What cannot be split into sums over keys, or mixed, is an error at the layer.
 func TestLinearAttentionErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 3, V: 5, Blocks: 2}
-	turned := func(at *Site) { at.Rotary = unturned{} }
-	hiding := func(see Visibility) func(*Site) {
-		return func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, see) }
+	rotated := func(at *Site) { at.Rotary = noRotation{} }
+	hiding := func(rule Visibility) func(*Site) {
+		return func(at *Site) { at.Mask = NewMask(at.Sub("own"), at.Dims, rule) }
 	}
 	for _, c := range []struct {
 		change func(*Site)
@@ -108,14 +108,14 @@ func TestLinearAttentionErrors(t *testing.T) {
 			"h.0: linear attention with the mask nn.All[{} {Width:3}]: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
 		{func(at *Site) { at.Mask = nil }, func(at Site) { NewLinearAttention(at) },
 			"h.0: linear attention with the mask nil: only nn.Causal, nn.Padding and nn.All of them split into sums over keys"},
-		{turned, func(at Site) { NewLinearAttention(at) },
-			"h.0: linear attention with rotary positions: elu + 1 of turned queries and keys depends on more than their distance"},
+		{rotated, func(at Site) { NewLinearAttention(at) },
+			"h.0: linear attention with rotary positions: elu + 1 of rotated queries and keys depends on more than their distance"},
 		{hiding(All{}), func(at Site) {
-			step(at.Scope, NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
 			"h.0: one token at a time: the mask nn.All[] is not nn.Causal"},
 		{func(*Site) {}, func(at Site) {
-			step(at.Scope, NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
 			"h.0: cached linear attention (2, 22), h.0.pos (1): no cache to keep sums in"},
 		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },
@@ -124,7 +124,7 @@ func TestLinearAttentionErrors(t *testing.T) {
 			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so the mask nn.Window{Width:3} cannot be kept"},
 		{hiding(All{}), func(at Site) { NewLinformer(at, 7) }, "h.0: linformer: 7 mixed keys for a context of 6 tokens, want 1 … 6"},
 		{hiding(All{}), func(at Site) { NewLinformer(at, 0) }, "h.0: linformer: 0 mixed keys for a context of 6 tokens, want 1 … 6"},
-		{func(at *Site) { hiding(All{})(at); turned(at) }, func(at Site) { NewLinformer(at, 2) },
+		{func(at *Site) { hiding(All{})(at); rotated(at) }, func(at Site) { NewLinformer(at, 2) },
 			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so rotary positions lose their distances"},
 	} {
 		g := graph.New(graph.Float64, 1)
@@ -137,9 +137,9 @@ func TestLinearAttentionErrors(t *testing.T) {
 	}
 }
 
-type unturned struct{}
+type noRotation struct{}
 
-func (unturned) Rotate(x graph.Expr, _, _ int) graph.Expr { return x }
+func (noRotation) Rotate(x graph.Expr, _, _ int) graph.Expr { return x }
 
 // With k' = T and E = F = 1 the mixtures are the tokens, and Linformer is attention without a mask, to the gradients.
 func TestI47IdentityIsAttention(t *testing.T) {
@@ -196,11 +196,11 @@ func TestI47NotCausal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := p.Value().F64[0]; !(math.Abs(now-before) > 1e-9) {
-		t.Errorf("the first row went from %v to %v: it does not see the last token", before, now)
+		t.Errorf("the first row went from %v to %v: it does not attend to the last token", before, now)
 	}
 }
 
-// Rotary positions turn queries and keys and keep their lengths: between tokens that are all alike a weight depends on the
+// Rotary positions rotate queries and keys and keep their lengths: between tokens that are all alike a weight depends on the
 // distance alone, and stays above 0.
 func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	d := Dims{Batch: 1, Context: 7, Embd: 6, Heads: 1, QK: 4, V: 3, Blocks: 1}
@@ -212,7 +212,7 @@ func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	}
 	at.Rotary = NewRoPE(at.At("rope"), d.QK, 10000)
 	x := g.Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i%d.Embd) - 2 }, d.Context, d.Embd)
-	qkv := NewTaylorAttention(at).linear.packed(x)
+	qkv := NewTaylorAttention(at).linear.QKV.Forward(x)
 	p, err := graph.Compile(taylor{at.Eps}.of(qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)))
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 		}
 	}
 	if !(math.Abs(weight(0, 0)-weight(3, 0)) > 1e-3) {
-		t.Errorf("tokens 3 apart have the weight %v, those 0 apart %v: nothing was turned", weight(3, 0), weight(0, 0))
+		t.Errorf("tokens 3 apart have the weight %v, those 0 apart %v: nothing was rotated", weight(3, 0), weight(0, 0))
 	}
 }
 

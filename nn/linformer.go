@@ -11,60 +11,59 @@ import (
 //
 //	head = softmax(q·(E·k)ᵀ/√dρ)·(F·v),  E, F (k', T)
 //
-// One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures take in every token of
-// the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: this is for encoders.
-// The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with one head
-// (errata C7). Dropout acts on the weights and on the result.
+// One pair E, F serves all heads of the layer. E = F = 1 is attention without a mask. The mixtures take in every token
+// of the context, so T is fixed, nothing can be hidden, and text cannot be generated token by token: this is for
+// encoders. The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with
+// one head (errata C7). Dropout acts on the weights and on the result.
 type Linformer struct {
-	QKV, Proj             Layer
-	E, F                  graph.Expr // (k', T)
-	heads                 graph.CrossShape
-	none                  graph.Expr // a mask that hides nothing
-	weightDrop, residDrop *Dropout
-	scope                 graph.Scope
+	QKV, Proj  Layer
+	E, F       graph.Expr // (k', T)
+	heads      graph.CrossShape
+	none       graph.Expr // a mask that hides nothing
+	weightDrop *Dropout
+	scope      graph.Scope
 }
 
-// NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed as
-// the method was published: then E[eᵀe] = 1. mixed is 1 … T.
+// NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed
+// as the method was published: then E[eᵀe] = 1. mixed is 1 … T.
 func NewLinformer(at Site, mixed int) *Linformer {
 	t := at.Context
+	const because = "linformer: keys are mixed over the whole context of %d tokens, so "
 	switch causal, padded, ok := hides(at.Mask); {
 	case causal:
-		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so a causal mask cannot be kept", t)
+		at.Failf(because+"a causal mask cannot be kept", t)
 	case padded || !ok:
-		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so the mask %s cannot be kept", t, at.Mask)
+		at.Failf(because+"the mask %s cannot be kept", t, at.Mask)
 	}
 	if mixed < 1 || mixed > t {
 		at.Failf("linformer: %d mixed keys for a context of %d tokens, want 1 … %d", mixed, t, t)
 		mixed = 1
 	}
 	if at.Rotary != nil {
-		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so rotary positions lose their distances", t)
+		at.Failf(because+"rotary positions lose their distances", t)
 	}
-	qk, v := at.Heads*at.QK, at.Heads*at.V
 	init := graph.Normal(1 / math.Sqrt(float64(mixed)))
 	return &Linformer{
-		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
+		QKV:        newInProjection(at, "c_attn"),
+		Proj:       newOutProjection(at),
 		E:          at.Sub("e").Param("weight", init, mixed, t),
 		F:          at.Sub("f").Param("weight", init, mixed, t),
 		heads:      graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
 		none:       at.Value("none", graph.Const(0), t, mixed),
 		weightDrop: NewDropout(at.At("attn_dropout")),
-		residDrop:  NewDropout(at.At("resid_dropout")),
 		scope:      at.Scope,
 	}
 }
 
-// Forward lets every token look at the mixtures.
+// Forward lets every token attend to the mixtures.
 func (l *Linformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	h := l.heads
-	qkv := l.QKV.Forward(x).In(l.scope)
+	qkv := l.QKV.Forward(x)
 	qk, v := h.Heads*h.QK, h.Heads*h.V
 	q := qkv.Cols(0, qk)                         // q           (B·T, H·dρ)
 	mixedK := l.mix(l.E, qkv.Cols(qk, 2*qk))     // K' = E·k    (B·k', H·dρ)
 	mixedV := l.mix(l.F, qkv.Cols(2*qk, 2*qk+v)) // V' = F·v    (B·k', H·dh)
-	return l.residDrop.Forward(l.Proj.Forward(l.attend(q, mixedK, mixedV)))
+	return l.Proj.Forward(l.attend(q, mixedK, mixedV))
 }
 
 // mix is w·x of every sequence.
@@ -93,6 +92,11 @@ func (l *Linformer) attend(q, k, v graph.Expr) graph.Expr { // → (B·T, H·dh)
 	p := l.weightDrop.Forward(scaled.Softmax()).In(l.scope)      // P = softmax       (B, H, T, k')
 	out := p.MatMul(vs)                                          // P·V'              (B, H, T, dh)  Conti (19)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
+}
+
+// Mixing is 2k'·H(dρ+dh): a token enters k' mixtures of keys and of values, and attends to as many.
+func (l *Linformer) Mixing() float64 {
+	return 2 * overKeys(l.heads.Keys, l.heads.Heads, l.heads.QK, l.heads.V)
 }
 
 // split takes columns apart into heads.

@@ -7,9 +7,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Longformer is attention in dilated windows with some global tokens, to which and from which attention goes by projections
-// of its own (Beltagy et al. 2020, section 3.1; Conti 2.1.1). For the pairs of a query and a key that the mask under the
-// LongformerMask lets meet, with the windows and the tokens G of a Dilated, head h has the score
+// Longformer is attention in dilated windows with some global tokens, to which and from which attention goes by
+// separate projections (Beltagy et al. 2020, section 3.1; Conti 2.1.1). For the pairs of a query and a key that the
+// mask under the LongformerMask lets meet, with the windows and the tokens G of a Dilated, head h has the score
 //
 //	s_ij = q^g_i·k^g_jᵀ/√dρ   where i ∈ G or j ∈ G
 //	s_ij = q_i·k_jᵀ/√dρ       where else they are in the window
@@ -19,46 +19,28 @@ import (
 //
 //	out_i = Σ_j P_ij·(v^g_j where i ∈ G or j ∈ G, else v_j)
 //
-// The heads side by side, times w_proj, plus b_proj. In a causal model a global token sees what came before it, and is
-// seen by what comes after. Dropout acts on the weights and on the result.
+// The heads side by side, times w_proj, plus b_proj. In a causal model a global token attends to those before it, and
+// those after it attend to it. Dropout acts on the weights and on the result.
 type Longformer struct {
-	QKV, Global, Proj     Layer
-	heads                 graph.AttentionShape
-	mask                  *LongformerMask
-	rotary                Rotary
-	weightDrop, residDrop *Dropout
-	scope                 graph.Scope
+	QKV, Global, Proj Layer // the first two as in SelfAttention
+	heads             graph.AttentionShape
+	mask              *LongformerMask
+	weightDrop        *Dropout
+	scope             graph.Scope
 }
 
-// NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask. It
-// is what counts: the site's own is not asked.
+// NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask;
+// the site's is ignored.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
-	qk, v := at.Heads*at.QK, at.Heads*at.V
 	return &Longformer{
-		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Global:     at.Affine(at.Sub("c_attn_global"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		heads:      graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
-		mask:       mask,
-		rotary:     at.Rotary,
-		weightDrop: NewDropout(at.At("attn_dropout")),
-		residDrop:  NewDropout(at.At("resid_dropout")),
-		scope:      at.Scope,
+		QKV: newInProjection(at, "c_attn"), Global: newInProjection(at, "c_attn_global"), Proj: newOutProjection(at),
+		heads: at.heads(at.QK, at.V), mask: mask, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
 	}
 }
 
 // Forward lets the tokens of every sequence meet.
 func (l *Longformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
-	heads := l.attend(l.packed(l.QKV, x), l.packed(l.Global, x))
-	return l.residDrop.Forward(l.Proj.Forward(heads))
-}
-
-func (l *Longformer) packed(affine Layer, x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
-	qkv := affine.Forward(x).In(l.scope)
-	if l.rotary == nil {
-		return qkv
-	}
-	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
+	return l.Proj.Forward(l.attend(l.QKV.Forward(x), l.Global.Forward(x)))
 }
 
 // attend is the heads themselves. Every token is two keys, one behind the other: the one for the windows and the global
@@ -69,11 +51,11 @@ func (l *Longformer) attend(near, global graph.Expr) graph.Expr { // 2·(B·T, H
 	}
 	h := l.heads
 	pairs := h.Batch * h.Heads * h.Context * h.Context
-	q, k, v := l.split(near)                                                             // q, k, v             (B, H, T, dρ or dh)
+	q, k, v := l.split(near)                                                             // q, k, v  (B, H, T, dρ or dh)
 	qg, kg, vg := l.split(global)                                                        // q^g, k^g, v^g
-	both := q.MatMulT(k).Reshape(pairs, 1).Join(qg.MatMulT(kg).Reshape(pairs, 1))        // [q·kᵀ, q^g·k^gᵀ]    (B·H·T·T, 2)
-	scaled := both.Reshape(h.Batch, h.Heads, h.Context, 2*h.Context).Scale(l.inverse())  // s                   (B, H, T, 2T)
-	p := l.weightDrop.Forward(scaled.Add(l.mask.expr.In(l.scope)).Softmax()).In(l.scope) // P                   (B, H, T, 2T)
+	both := q.MatMulT(k).Reshape(pairs, 1).Join(qg.MatMulT(kg).Reshape(pairs, 1))        // [q·kᵀ, q^g·k^gᵀ]
+	scaled := both.Reshape(h.Batch, h.Heads, h.Context, 2*h.Context).Scale(l.inverse())  // s        (B, H, T, 2T)
+	p := l.weightDrop.Forward(scaled.Add(l.mask.expr.In(l.scope)).Softmax()).In(l.scope) // P        (B, H, T, 2T)
 	half := func(i int) graph.Expr {
 		return p.Reshape(pairs, 2).Cols(i, i+1).Reshape(h.Batch, h.Heads, h.Context, h.Context)
 	}
@@ -85,14 +67,16 @@ func (l *Longformer) inverse() float64 { return 1 / math.Sqrt(float64(l.heads.QK
 
 func (l *Longformer) split(qkv graph.Expr) (q, k, v graph.Expr) {
 	h := l.heads
-	part := func(from, size int) graph.Expr {
-		return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
-	}
-	return part(0, h.QK), part(h.Heads*h.QK, h.QK), part(2*h.Heads*h.QK, h.V)
+	return split(qkv, h, 0, h.QK), split(qkv, h, h.Heads*h.QK, h.QK), split(qkv, h, 2*h.Heads*h.QK, h.V)
 }
 
-// kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] in turn, so that each product has one of
-// its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
+// Mixing is 2T·H(dρ+dh): every token is two keys.
+func (l *Longformer) Mixing() float64 {
+	return 2 * overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
+}
+
+// kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] alternately, so that each product has
+// one of its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
 func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
 	h, both := l.heads, near.Join(global)
 	q, ok := graph.GatherCols(both, l.queries())

@@ -7,8 +7,8 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //	y = x·w + b + s·x·d·u,  d (in, r), u (r, out)
 //
 // s is α/r, as LoRA was published, or α, as the paper has it (errata B4): the caller says. u starts at 0, so that at
-// first y is the base's. The error signal goes back through the frozen weight too (errata B3). Where the base has several
-// blocks of columns, such as q, k and v, each has an adapter of its own.
+// first y is the base's. The error signal goes back through the frozen weight too (errata B3). Where the base has
+// several blocks of columns, such as q, k and v, each has its adapter.
 type LoRA struct {
 	Base     *Linear
 	Adapters []Adapter
@@ -22,8 +22,9 @@ type Adapter struct {
 	From, To int
 }
 
-// NewLoRA is an Affine that wraps NewLinear at the scopes that adapts accepts, such as "h.3.attn.c_attn", with rank r and
-// scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks, k and v if two.
+// NewLoRA is an Affine that wraps NewLinear at the scopes that adapts accepts, such as "h.3.attn.c_attn", with rank r
+// and scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks, k and v if
+// two.
 func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 		base := NewLinear(s, in, out, bias, init).(*Linear)

@@ -22,17 +22,17 @@ func dilatedTest(d Dims) Dilated {
 	return Dilated{Width: 4, Dilation: dilations(d), Global: []int{d.Context / 3}}
 }
 
-func biased(see func(Dims) Visibility) func(at Site, x graph.Expr) graph.Expr {
+func biased(rule func(Dims) Visibility) func(at Site, x graph.Expr) graph.Expr {
 	return func(at Site, x graph.Expr) graph.Expr {
-		at.Mask = NewBiasedMask(at.Sub("other"), at.Dims, see(at.Dims), NewALiBi(at.Heads))
+		at.Mask = NewBiasedMask(at.Sub("other"), at.Dims, rule(at.Dims), NewALiBi(at.Heads))
 		return NewSelfAttention(at).Forward(x)
 	}
 }
 
-func longformerTest(see func(Dims) Visibility, dropout float64) func(at Site, x graph.Expr) graph.Expr {
+func longformerTest(rule func(Dims) Visibility, dropout float64) func(at Site, x graph.Expr) graph.Expr {
 	return func(at Site, x graph.Expr) graph.Expr {
 		at.Dropout = dropout
-		mask := NewMask(at.Sub("other"), at.Dims, see(at.Dims))
+		mask := NewMask(at.Sub("other"), at.Dims, rule(at.Dims))
 		return NewLongformer(at, NewLongformerMask(at.Scope, mask, dilatedTest(at.Dims))).Forward(x)
 	}
 }
@@ -79,10 +79,10 @@ var maskLayerCases = []layerCase{
 	}},
 }
 
-// meet lists who sees whom: a matrix of 0 and 1 for every head, one behind the other.
-func meet(t *testing.T, d Dims, see Visibility) []int {
+// meet lists which query attends to which key: a matrix of 0 and 1 for every head, one behind the other.
+func meet(t *testing.T, d Dims, rule Visibility) []int {
 	t.Helper()
-	m := NewMask(graph.New(graph.Float64, 1).Root(), d, see)
+	m := NewMask(graph.New(graph.Float64, 1).Root(), d, rule)
 	if err := m.Expr().Graph().Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +96,12 @@ func meet(t *testing.T, d Dims, see Visibility) []int {
 // TestI12Masks: a window of width 1 is the identity, one of width n the causal mask, and the future is hidden (errata D8).
 func TestI12Masks(t *testing.T) {
 	d := Dims{Batch: 1, Context: 9, Heads: 2}
-	for name, c := range map[string]struct{ see, want Visibility }{
+	for name, c := range map[string]struct{ rule, want Visibility }{
 		"w = 1": {Window{1}, All{Causal{}, Dilated{Width: 1, Dilation: []int{1, 1}}}},
 		"w = n": {Window{9}, Causal{}},
 		"w > n": {Window{100}, Causal{}},
 	} {
-		got, want := meet(t, d, c.see), meet(t, d, c.want)
+		got, want := meet(t, d, c.rule), meet(t, d, c.want)
 		if !slices.Equal(got, want[:len(got)]) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
@@ -126,20 +126,20 @@ func TestI13BigBirdEdges(t *testing.T) {
 				t.Errorf("%s: %d edges, want at most %d", name, edges, n*(w+random)+2*g*n)
 			}
 			for i := range n {
-				near, visible, seen := 0, 0, 0
+				near, visible, visibleKeys := 0, 0, 0
 				for j := range n {
-					seen += got[i*n+j]
+					visibleKeys += got[i*n+j]
 					if rest.Visible(0, i, j) {
 						visible++
 						if v.Visible(0, i, j) {
 							near++
 						}
 					} else if got[i*n+j] == 1 {
-						t.Errorf("%s: %d sees %d", name, i, j)
+						t.Errorf("%s: %d attends to %d", name, i, j)
 					}
 				}
-				if want := min(visible, near+random); seen != want {
-					t.Errorf("%s, %d random: query %d sees %d keys, want %d", name, random, i, seen, want)
+				if want := min(visible, near+random); visibleKeys != want {
+					t.Errorf("%s, %d random: query %d attends to %d keys, want %d", name, random, i, visibleKeys, want)
 				}
 			}
 		}
@@ -147,12 +147,12 @@ func TestI13BigBirdEdges(t *testing.T) {
 }
 
 // TestI13BigBirdIsReproducible: the seed decides, and a shorter context draws the same keys under a causal mask, so that a
-// decoder sees what training has seen.
+// decoder attends to the keys of training.
 func TestI13BigBirdIsReproducible(t *testing.T) {
-	see := func(n int, seed uint64) []int {
+	rule := func(n int, seed uint64) []int {
 		return meet(t, Dims{Batch: 1, Context: n, Heads: 1}, All{Causal{}, BigBird{Width: 3, Random: 3, Seed: seed}})
 	}
-	long, again, other, short := see(50, 1), see(50, 1), see(50, 2), see(20, 1)
+	long, again, other, short := rule(50, 1), rule(50, 1), rule(50, 2), rule(20, 1)
 	if !slices.Equal(long, again) || slices.Equal(long, other) {
 		t.Error("the keys are not those of the seed")
 	}
@@ -163,16 +163,16 @@ func TestI13BigBirdIsReproducible(t *testing.T) {
 	}
 }
 
-// TestI13FullGraph: with enough width, or everybody global, all see all: the dense layer.
+// TestI13FullGraph: with enough width, or all tokens global, all attend to all: the dense layer.
 func TestI13FullGraph(t *testing.T) {
 	d := Dims{Batch: 1, Context: 7, Heads: 2}
-	everybody := span(0, 7)
-	for _, see := range []Visibility{
-		BigBird{Width: 13}, BigBird{Width: 1, Global: everybody}, BigBird{Width: 1, Random: 7},
-		Dilated{Width: 13, Dilation: []int{1, 1}}, Dilated{Width: 1, Dilation: []int{1, 3}, Global: everybody},
+	everything := span(0, 7)
+	for _, rule := range []Visibility{
+		BigBird{Width: 13}, BigBird{Width: 1, Global: everything}, BigBird{Width: 1, Random: 7},
+		Dilated{Width: 13, Dilation: []int{1, 1}}, Dilated{Width: 1, Dilation: []int{1, 3}, Global: everything},
 	} {
-		if got := meet(t, d, see); sum(got) != len(got) {
-			t.Errorf("%+v: %v", see, got)
+		if got := meet(t, d, rule); sum(got) != len(got) {
+			t.Errorf("%+v: %v", rule, got)
 		}
 	}
 }
@@ -181,13 +181,13 @@ func TestI13FullGraph(t *testing.T) {
 // counting both ends, and among them only every δ-th (errata C13). L=3, w=4, δ=2: a span of 25 with 13 positions.
 func TestI13Span(t *testing.T) {
 	const n, layers, width, dilation = 61, 3, 4, 2
-	see := meet(t, Dims{Batch: 1, Context: n, Heads: 1}, Dilated{Width: width, Dilation: []int{dilation}})
+	rule := meet(t, Dims{Batch: 1, Context: n, Heads: 1}, Dilated{Width: width, Dilation: []int{dilation}})
 	reached := map[int]bool{n / 2: true}
 	for range layers {
 		next := map[int]bool{}
 		for i := range reached {
 			for j := range n {
-				if see[i*n+j] == 1 {
+				if rule[i*n+j] == 1 {
 					next[j] = true
 				}
 			}
@@ -289,7 +289,7 @@ func TestI12Causality(t *testing.T) {
 func TestMaskErrorsPerHead(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Heads: 3}
 	for _, c := range []struct {
-		see  Visibility
+		rule Visibility
 		bias Bias
 		want string
 	}{
@@ -302,18 +302,18 @@ func TestMaskErrorsPerHead(t *testing.T) {
 		{BigBird{Width: 3, Global: []int{0, -1}}, nil, "h.0.mask: global token -1 is not in 0 … 3"},
 		{All{BigBird{Width: 3, Random: -1}}, nil, "h.0.mask: -1 random keys, not in 0 … 4"},
 		{BigBird{Width: 3, Random: 5}, nil, "h.0.mask: 5 random keys, not in 0 … 4"},
-		{All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil, "h.0.mask: query 0 of sequence 0 sees no key in head 1"},
+		{All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil, "h.0.mask: query 0 of sequence 0 attends to no key in head 1"},
 		{Causal{}, NewALiBi(2), "h.0.mask: slopes for 2 heads, there are 3"},
 	} {
 		g := graph.New(graph.Float64, 1)
-		NewBiasedMask(g.Root().Sub("h.0"), d, c.see, c.bias)
+		NewBiasedMask(g.Root().Sub("h.0"), d, c.rule, c.bias).Expr()
 		if err := g.Err(); err == nil || err.Error() != c.want {
-			t.Errorf("%T %+v: got %v, want %s", c.see, c.see, err, c.want)
+			t.Errorf("%T %+v: got %v, want %s", c.rule, c.rule, err, c.want)
 		}
 	}
 }
 
-// odd lets head 1 see nothing but odd keys.
+// odd lets head 1 attend to nothing but odd keys.
 type odd struct{}
 
 func (odd) Visible(b, i, j int) bool         { return true }
@@ -323,13 +323,13 @@ func (odd) VisibleTo(head, _, _, j int) bool { return head != 1 || j%2 == 1 }
 func TestPositionErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 7, Heads: 2, QK: 2, V: 2}
 	for want, build := range map[string]func(at Site){
-		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":       func(at Site) { NewSinusoidal(at, 1e4) },
-		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":    func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
-		"h.0.pos: no positions: the site has to say where the 6 tokens stand":  func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
-		"h.0.pos: 2 heads do not divide 7 features":                            func(at Site) { NewUnprojected(at) },
-		"h.0.pos.longformer: the mask that it is to keep to could not be made": func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
-		"h.0.pos.longformer: 1 dilations for 2 heads":                          func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
-		"h.0.pos.longformer: query 0 of sequence 0 sees no key in head 0":      func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
+		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":        func(at Site) { NewSinusoidal(at, 1e4) },
+		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":     func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
+		"h.0.pos: no positions: the site has to say where the 6 tokens stand":   func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
+		"h.0.pos: 2 heads do not divide 7 features":                             func(at Site) { NewUnprojected(at) },
+		"h.0.pos.longformer: the mask below could not be made":                  func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
+		"h.0.pos.longformer: 1 dilations for 2 heads":                           func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
+		"h.0.pos.longformer: query 0 of sequence 0 attends to no key in head 0": func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := positioned(newSite(g, d), d.Context, 0)
@@ -340,7 +340,7 @@ func TestPositionErrors(t *testing.T) {
 	}
 }
 
-// blind is a mask under which nobody sees himself.
+// blind is a mask under which no token attends to itself.
 func blind(at Site) *Mask { return NewMask(at.Sub("blind"), at.Dims, notSelf{}) }
 
 type notSelf struct{}
@@ -350,24 +350,24 @@ func (notSelf) Visible(_, i, j int) bool { return i != j }
 // BenchmarkMask is what it costs to make one for 2048 tokens.
 func BenchmarkMask(b *testing.B) {
 	d := Dims{Batch: 1, Context: 2048, Heads: 4}
-	for _, see := range []Visibility{Causal{}, All{Causal{}, BigBird{Width: 65, Global: []int{0}, Random: 3}}, All{Causal{}, Dilated{Width: 65, Dilation: []int{1, 1, 2, 2}, Global: []int{0}}}} {
-		b.Run(fmt.Sprintf("%T", see), func(b *testing.B) {
+	for _, rule := range []Visibility{Causal{}, All{Causal{}, BigBird{Width: 65, Global: []int{0}, Random: 3}}, All{Causal{}, Dilated{Width: 65, Dilation: []int{1, 1, 2, 2}, Global: []int{0}}}} {
+		b.Run(fmt.Sprintf("%T", rule), func(b *testing.B) {
 			for b.Loop() {
-				NewMask(graph.New(graph.Float32, 1).Root(), d, see)
+				NewMask(graph.New(graph.Float32, 1).Root(), d, rule).Expr()
 			}
 		})
 	}
 }
 
-// TestStepPerHead: decoding with a cache sees what training has seen, also where heads differ, keys are drawn and scores have
+// TestStepPerHead: decoding with a cache attends to the keys of training, also where heads differ, keys are drawn and scores have
 // biases.
 func TestStepPerHead(t *testing.T) {
 	for _, d := range shapes[:2] {
-		for name, see := range map[string]Visibility{
+		for name, rule := range map[string]Visibility{
 			"dilated": All{Causal{}, dilatedTest(d)}, "bigbird": All{Causal{}, BigBird{Width: 1, Global: []int{2}, Random: 1}},
 		} {
 			t.Run(fmt.Sprintf("%s/%+v", name, d), func(t *testing.T) {
-				stepEqualsForward(t, see, d, func(at Site) Cached { return NewSelfAttention(at) })
+				stepEqualsForward(t, rule, d, func(at Site) Cached { return NewSelfAttention(at) })
 			})
 		}
 		t.Run(fmt.Sprintf("alibi/%+v", d), func(t *testing.T) {
@@ -384,17 +384,17 @@ func TestStepPerHead(t *testing.T) {
 func TestI13LongformerIsDense(t *testing.T) {
 	d := shapes[0]
 	all := Dilated{Width: 2 * d.Context, Dilation: []int{1, 1}}
-	everybody := Dilated{Width: 1, Dilation: []int{1, 1}, Global: span(0, d.Context)}
+	everything := Dilated{Width: 1, Dilation: []int{1, 1}, Global: span(0, d.Context)}
 	for name, c := range map[string]struct {
-		see  Dilated
+		rule Dilated
 		from string
-	}{"windows": {all, "c_attn"}, "global": {everybody, "c_attn_global"}} {
+	}{"windows": {all, "c_attn"}, "global": {everything, "c_attn_global"}} {
 		for _, kernels := range []bool{true, false} {
 			g := graph.New(graph.Float64, 3)
 			g.Kernels = kernels
 			at := newSite(g, d)
 			x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
-			long := NewLongformer(at.At("long"), NewLongformerMask(at.Scope, at.Mask, c.see))
+			long := NewLongformer(at.At("long"), NewLongformerMask(at.Scope, at.Mask, c.rule))
 			dense := NewSelfAttention(at.At("dense"))
 			got := long.Forward(x)
 			params := map[string]graph.Tensor{}

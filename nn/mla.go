@@ -6,62 +6,65 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are made of one narrow latent
-// L = x·w↓ of the token, and the latent is all that decoding has to keep.
+// MLA is multi-head latent attention (Xu (37)–(46), (57)): keys and values of all heads are made of one narrow latent L
+// = x·w↓ of the token, and the latent is all that decoding has to keep.
 //
 //	out = concat over h of softmax(q_h·k_hᵀ/√dρ + mask)·v_h, times w_proj, plus b_proj
 //	q_h = x·w_q,h,  k_h = L·w↑_k,h,  v_h = L·w↑_v,h
 //
-// The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). Inside there are no biases,
-// because they would add nothing: a key's cancels in the softmax, a value's comes out as one more bias of c_proj, and the
-// latent's is either. Dropout and the mask are those of SelfAttention.
+// The weights times the values are (T, dh) for each head, not (T, T) as in (44) (errata X7). Inside there are no
+// biases, because they would add nothing: a key's cancels in the softmax, a value's comes out as one more bias of
+// c_proj, and the latent's is either. Dropout and the mask are those of SelfAttention.
 type MLA struct {
 	Query, Down, UpK, UpV Layer
-	heads                 *SelfAttention // from packed queries, keys and values on
+	heads                 *heads // from packed queries, keys and values on
 	cache                 *graph.LatentCache
 	scope                 graph.Scope
 }
 
-// NewMLA declares c_q (d, H·dρ), c_kv_down (d, dc), c_k_up (dc, H·dρ), c_v_up (dc, H·dh) and c_proj (H·dh, d) for a latent
-// of dc features. The ways up start at N(0, 1/dc), so that keys and values begin as large as without a latent.
+// NewMLA declares c_q (d, H·dρ), c_kv_down (d, dc), c_k_up (dc, H·dρ), c_v_up (dc, H·dh) and c_proj (H·dh, d) for a
+// latent of dc features. The ways up start at N(0, 1/dc), so that keys and values begin as large as without a latent.
 func NewMLA(at Site, latent int) *MLA {
 	checkLatent(at, "latent", latent)
 	if at.Rotary != nil {
-		at.Failf("rotary positions turn the %d features of a key, which a latent of %d cannot absorb: MLARoPE has features apart for them", at.QK, latent)
+		at.Failf("rotary positions rotate the %d features of a key, which a latent of %d cannot absorb: "+
+			"MLARoPE has separate features for them", at.QK, latent)
 	}
-	sizes := graph.LatentShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent}
 	return &MLA{
 		Query: inner(at, "c_q", at.Embd, at.Heads*at.QK, 0.02),
 		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
 		UpK:   inner(at, "c_k_up", latent, at.Heads*at.QK, up(latent)),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
-		heads: latentHeads(at, at.QK),
-		cache: latentCache(at, sizes),
+		heads: newHeads(at, at.QK),
+		cache: latentCache(at, latent, 0),
 		scope: at.Scope,
 	}
 }
 
-// Forward makes keys and values of the latents, which is cheaper than to absorb where every token asks.
+// Forward makes keys and values of the latents, which is cheaper than to absorb where every token is a query.
 func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	q := l.Query.Forward(x).In(l.scope)               // q = x·w_q     (B·T, H·dρ)        (38)
 	latent := l.Down.Forward(x)                       // L = x·w↓      (B·T, dc)          (37)
 	k := l.UpK.Forward(latent)                        // k = L·w↑_k    (B·T, H·dρ)        (38)
 	v := l.UpV.Forward(latent)                        // v = L·w↑_v    (B·T, H·dh)        (38)
 	heads := l.heads.attend(q.Join(k, v).In(l.scope)) // ρ_h·v_h       (B·T, H·dh)        (57)
-	return l.heads.project(heads)                     // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
+	return l.heads.Proj.Forward(heads)                // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
 }
 
-// Step attends from the newest tokens to the latents of all tokens so far, which it has kept: dc numbers a token in place
-// of H(dρ+dh). The way up to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the values
-// comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are kept, not queries as in (42), and the products of
-// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query
-// see a later key.
+// Step attends from the newest tokens to the cached latents of all tokens so far: dc numbers a token in place of
+// H(dρ+dh). The way up to the keys is absorbed into the query, q_h·k_hᵀ = (q_h·w↑_k,hᵀ)·Lᵀ (41), and that to the values
+// comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are cached, not queries as in (42), and the products of
+// weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query attend
+// to a later key.
 func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	l.heads.mask.onlyPast(l.scope)
+	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
-	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
-	return l.heads.project(graph.CachedLatentAttention(q, latent, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
+	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
+	return l.heads.Proj.Forward(graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache))
 }
+
+// Mixing is T·H(dρ+dh).
+func (l *MLA) Mixing() float64 { return l.heads.mixing() }
 
 // inner is a matrix without bias.
 func inner(at Site, name string, in, out int, std float64) Layer {
@@ -77,19 +80,11 @@ func checkLatent(at Site, name string, n int) {
 	}
 }
 
-// latentHeads is attention from packed queries, keys and values on.
-func latentHeads(at Site, qk int) *SelfAttention {
-	return &SelfAttention{
-		Proj:       at.Affine(at.Sub("c_proj"), at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at)),
-		heads:      graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: qk, V: at.V},
-		mask:       at.mask(),
-		weightDrop: NewDropout(at.At("attn_dropout")),
-		residDrop:  NewDropout(at.At("resid_dropout")),
-		scope:      at.Scope,
+// latentCache is for latents and rotated parts of keys of that many features.
+func latentCache(at Site, latent, rotary int) *graph.LatentCache {
+	sizes := graph.LatentShape{
+		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary,
 	}
-}
-
-func latentCache(at Site, sizes graph.LatentShape) *graph.LatentCache {
 	return cacheAt(at.Caches, at.Path(), func() *graph.LatentCache { return graph.NewLatentCache(sizes) })
 }
 

@@ -6,22 +6,22 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// MLARoPE is multi-head latent attention with decoupled rotary positions (Xu (60)–(68)). A key that turns with its
-// position cannot be absorbed, so queries and keys have two parts: one of dρ features from the latent that does not turn,
-// and one of dR features that does, the key's being one for all heads.
+// MLARoPE is multi-head latent attention with decoupled rotary positions (Xu (60)–(68)). A key that is rotated by its
+// position cannot be absorbed, so queries and keys have two parts: one of dρ features from the latent that is not
+// rotated, and one of dR features that is, the key's being one for all heads.
 //
 //	q_h = [c_q·w↑_q,h | RoPE(c_q·w_qr,h)],  k_h = [c·w↑_k,h | RoPE(x·w_kr)],  v_h = c·w↑_v,h
 //	c_q = x·w_q↓,  c = x·w_kv↓,  scale 1/√(dρ+dR)
 //
-// The turning part of the key is made of the token's own features, as in the code that DeepSeek has published; Xu makes
-// it of the latent, which is MLALatentRoPE, and leaves open that the heads share it (errata X5). Both widths are called d_C
-// in print (errata X13), and the 576 numbers that a token leaves in a cache are 512 of the latent and 64 that turn (errata
-// X6b). Biases, mask and dropout are those of MLA; the site's Rotary is not asked.
+// The rotated part of the key is made of the token's own features, as in the code that DeepSeek has published; Xu makes
+// it of the latent, which is MLALatentRoPE, and leaves open that the heads share it (errata X5). Both widths are called
+// d_C in print (errata X13), and the 576 numbers that a token leaves in a cache are 512 of the latent and 64 rotated
+// ones (errata X6b). Biases, mask and dropout are those of MLA; the site's Rotary is ignored.
 type MLARoPE struct {
-	DownQ, UpQ, TurnQ       Layer
-	Down, UpK, TurnK, UpV   Layer
-	heads                   *SelfAttention // from packed queries, keys and values on
-	content, rotary, tokens int                  // dρ, dR, n
+	DownQ, UpQ, RoPEQ       Layer
+	Down, UpK, RoPEK, UpV   Layer
+	heads                   *heads // from packed queries, keys and values on
+	content, rotary, tokens int    // dρ, dR, n
 	rope                    *RoPE
 	cache                   *graph.LatentCache
 	scope                   graph.Scope
@@ -29,28 +29,27 @@ type MLARoPE struct {
 
 // NewMLARoPE declares c_q_down (d, dq), c_q_up (dq, H·dρ), c_q_rope (dq, H·dR), c_kv_down (d, dc), c_k_up (dc, H·dρ),
 // c_k_rope (d, dR), c_v_up (dc, H·dh) and c_proj (H·dh, d), for latents of dc features, of dq for the queries, and dR
-// features that turn, an even number.
+// rotated features, an even number.
 func NewMLARoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLARoPE {
 	return newMLARoPE(at, latent, queryLatent, rotary, theta, at.Embd, 0.02)
 }
 
-// newMLARoPE is either layer: the turning key is made of so many features, by a matrix that starts at N(0, std²).
+// newMLARoPE is either layer: the rotated key is made of source features, by a matrix that starts at N(0, std²).
 func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source int, std float64) *MLARoPE {
 	checkLatent(at, "latent", latent)
 	checkLatent(at, "query latent", queryLatent)
 	rope := NewRoPE(at.At("rope"), rotary, theta)
-	sizes := graph.LatentShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary}
 	return &MLARoPE{
 		DownQ: inner(at, "c_q_down", at.Embd, queryLatent, 0.02),
 		UpQ:   inner(at, "c_q_up", queryLatent, at.Heads*at.QK, up(queryLatent)),
-		TurnQ: inner(at, "c_q_rope", queryLatent, at.Heads*rotary, up(queryLatent)),
+		RoPEQ: inner(at, "c_q_rope", queryLatent, at.Heads*rotary, up(queryLatent)),
 		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
 		UpK:   inner(at, "c_k_up", latent, at.Heads*at.QK, up(latent)),
-		TurnK: inner(at, "c_k_rope", source, rotary, std),
+		RoPEK: inner(at, "c_k_rope", source, rotary, std),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
 
-		heads: latentHeads(at, at.QK+rotary), content: at.QK, rotary: rotary, tokens: len(at.Positions.Ints()),
-		rope: rope, cache: latentCache(at, sizes), scope: at.Scope,
+		heads: newHeads(at, at.QK+rotary), content: at.QK, rotary: rotary, tokens: len(at.Positions.Ints()),
+		rope: rope, cache: latentCache(at, latent, rotary), scope: at.Scope,
 	}
 }
 
@@ -59,64 +58,45 @@ func (l *MLARoPE) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	return l.attend(x, l.Down.Forward(x), x)
 }
 
-// Step attends from the newest tokens to what it has kept of all tokens so far, the latent and the turned part of the key:
-// dc + dR numbers a token. What does not turn is absorbed as in MLA, whose error it shares.
+// Step attends from the newest tokens to what it has cached of all tokens so far, the latent and the rotated part of
+// the key: dc + dR numbers a token. What is not rotated is absorbed as in MLA, whose error it shares.
 func (l *MLARoPE) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	return l.step(x, l.Down.Forward(x), x, at)
 }
 
-// attend is everything behind the latent c; the turning part of the key is made of source.
+// attend is everything behind the latent c; the rotated part of the key is made of source.
 func (l *MLARoPE) attend(x, c, source graph.Expr) graph.Expr {
-	kR := l.turningKey(source)
-	others := slices.Repeat([]graph.Expr{kR}, max(1, l.heads.heads.Heads)-1)
+	kR := l.rotatedKey(source)
+	others := slices.Repeat([]graph.Expr{kR}, max(1, l.heads.sizes.Heads)-1)
 	q := l.query(x)                                         // q = [q^C | q^R]               (B·T, H(dρ+dR))  (63)
 	k := l.sideBySide(l.UpK.Forward(c), kR.Join(others...)) // k = [c·w↑_k | k^R]            (B·T, H(dρ+dR))  (65)
 	v := l.UpV.Forward(c)                                   // v = c·w↑_v                    (B·T, H·dh)      (66)
-	heads := l.heads.attend(q.Join(k, v))                   // softmax(q·kᵀ/√(dρ+dR) + M)·v  (B·T, H·dh)      (62)
-	return l.heads.project(heads)
+	return l.heads.Forward(q.Join(k, v))                    // softmax(q·kᵀ/√(dρ+dR) + M)·v, projected        (62)
 }
 
 func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
-	l.heads.mask.onlyPast(l.scope)
-	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
-	kept := c.Join(l.turningKey(source)) // [c | k^R]  (B·n, dc+dR)
-	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
+	mask := l.heads.causalMask()
+	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
+	kept := c.Join(l.rotatedKey(source)) // [c | k^R]  (B·n, dc+dR)
+	return l.heads.Proj.Forward(graph.CachedLatentAttention(l.query(x), kept, upK, upV, mask, at, l.cache))
 }
+
+// Mixing is T·H(dρ+dR+dh).
+func (l *MLARoPE) Mixing() float64 { return l.heads.mixing() }
 
 func (l *MLARoPE) query(x graph.Expr) graph.Expr { // (n, d) → (n, H(dρ+dR))
 	cQ := l.DownQ.Forward(x)                                                // c_q = x·w_q↓     (n, dq)
-	qR := l.rope.Rotate(l.TurnQ.Forward(cQ), l.heads.heads.Heads, l.rotary) // RoPE(c_q·w_qr)   (n, H·dR)
+	qR := l.rope.Rotate(l.RoPEQ.Forward(cQ), l.heads.sizes.Heads, l.rotary) // RoPE(c_q·w_qr)   (n, H·dR)
 	return l.sideBySide(l.UpQ.Forward(cQ), qR)
 }
 
-func (l *MLARoPE) turningKey(source graph.Expr) graph.Expr { // (n, d) or (n, dc) → (n, dR)
-	return l.rope.Rotate(l.TurnK.Forward(source), 1, l.rotary).In(l.scope)
+func (l *MLARoPE) rotatedKey(source graph.Expr) graph.Expr { // (n, d) or (n, dc) → (n, dR)
+	return l.rope.Rotate(l.RoPEK.Forward(source), 1, l.rotary).In(l.scope)
 }
 
 // sideBySide puts the two parts of every head next to each other.
-func (l *MLARoPE) sideBySide(content, turned graph.Expr) graph.Expr { // (n, H·dρ), (n, H·dR) → (n, H(dρ+dR))
-	rows := l.tokens * l.heads.heads.Heads
-	a, b := content.In(l.scope).Reshape(rows, l.content), turned.Reshape(rows, l.rotary)
-	return a.Join(b).Reshape(l.tokens, l.heads.heads.Heads*(l.content+l.rotary))
-}
-
-// MLALatentRoPE is MLARoPE with the turning part of the key made of the latent, k^R = RoPE(c·w_kr), as (64), (65) and (68)
-// print it: of rank dc at most, and then keeping it saves time alone, since c is kept too (errata X5).
-type MLALatentRoPE struct{ MLARoPE }
-
-// NewMLALatentRoPE declares what NewMLARoPE does, but c_k_rope (dc, dR).
-func NewMLALatentRoPE(at Site, latent, queryLatent, rotary int, theta float64) *MLALatentRoPE {
-	return &MLALatentRoPE{*newMLARoPE(at, latent, queryLatent, rotary, theta, latent, up(latent))}
-}
-
-// Forward lets the tokens of every sequence meet.
-func (l *MLALatentRoPE) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
-	c := l.Down.Forward(x)
-	return l.attend(x, c, c)
-}
-
-// Step is MLARoPE's, with the turning key of the latent.
-func (l *MLALatentRoPE) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	c := l.Down.Forward(x)
-	return l.step(x, c, c, at)
+func (l *MLARoPE) sideBySide(content, rotated graph.Expr) graph.Expr { // (n, H·dρ), (n, H·dR) → (n, H(dρ+dR))
+	rows := l.tokens * l.heads.sizes.Heads
+	a, b := content.In(l.scope).Reshape(rows, l.content), rotated.Reshape(rows, l.rotary)
+	return a.Join(b).Reshape(l.tokens, l.heads.sizes.Heads*(l.content+l.rotary))
 }

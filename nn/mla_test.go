@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// narrow is a width for latents that is nobody else's in the shapes of the tests.
+// narrow is a width for latents that occurs nowhere else in the shapes of the tests.
 func narrow(d Dims) int { return 1 + d.Embd/7*3 }
 
 func newMLA(at Site) Cached       { return NewMLA(at, narrow(at.Dims)) }
@@ -81,7 +81,7 @@ func TestI42AbsorbedDecodingEqualsForward(t *testing.T) {
 }
 
 // deepSeek are the sizes that Xu takes from DeepSeek: 128 heads of 128 features on a stream of 7168, and 576 numbers of
-// latent (37), which are 512 and 64 that turn there.
+// latent (37), which are 512 and 64 rotated ones there.
 var deepSeek = Dims{Batch: 1, Context: 1, Embd: 7168, Heads: 128, QK: 128, V: 128}
 
 // TestI41CacheOfATokenIs576Not32768 in one layer of that size: 57 times less.
@@ -150,18 +150,18 @@ func TestI41BiasesWouldAddNothing(t *testing.T) {
 	}
 }
 
-// TestI42KeyOfTheLatentHasItsRank: k^R of a latent of one feature is a multiple of one row before it turns, for all tokens;
+// TestI42KeyOfTheLatentHasItsRank: k^R of a latent of one feature is a multiple of one row before it is rotated, for all tokens;
 // of the token's features it is not.
 func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 	d := shapes[0]
-	rank := func(build func(at Site) (turning, down Layer)) int {
+	rank := func(build func(at Site) (rotating, down Layer)) int {
 		g := graph.New(graph.Float64, 3)
 		x := g.Root().Value("x", graph.Normal(1), d.Batch*d.Context, d.Embd)
-		turning, down := build(positioned(newSite(g, d), d.Context, 0))
+		rotating, down := build(positioned(newSite(g, d), d.Context, 0))
 		if down != nil {
 			x = down.Forward(x)
 		}
-		k := output(t, turning.Forward(x))
+		k := output(t, rotating.Forward(x))
 		for i := range k.Shape[0] {
 			for j := range k.Shape[1] {
 				minor := k.At(i*4+j)*k.At(0) - k.At(i*4)*k.At(j)
@@ -172,10 +172,10 @@ func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 		}
 		return 1
 	}
-	if got := rank(func(at Site) (Layer, Layer) { l := NewMLALatentRoPE(at, 1, 3, 4, 100); return l.TurnK, l.Down }); got != 1 {
+	if got := rank(func(at Site) (Layer, Layer) { l := NewMLALatentRoPE(at, 1, 3, 4, 100); return l.RoPEK, l.Down }); got != 1 {
 		t.Errorf("of the latent: rank %d or more, want 1", got)
 	}
-	if got := rank(func(at Site) (Layer, Layer) { return NewMLARoPE(at, 1, 3, 4, 100).TurnK, nil }); got != 2 {
+	if got := rank(func(at Site) (Layer, Layer) { return NewMLARoPE(at, 1, 3, 4, 100).RoPEK, nil }); got != 2 {
 		t.Errorf("of the token: rank %d, want more", got)
 	}
 }
@@ -187,10 +187,10 @@ func TestMLAErrors(t *testing.T) {
 		"h.0: latent 0: at least 1 feature is needed, fewer than 8 make sense": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 0).Forward(x) },
 		"h.0: latent -3: at least 1":                                                  func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, -3, 3, 4, 100).Forward(x) },
 		"h.0: query latent 0: at least 1 feature is needed, fewer than 8":             func(at Site, x graph.Expr) graph.Expr { return NewMLALatentRoPE(at, 3, 0, 4, 100).Forward(x) },
-		"h.0.rope: size 5: rotary positions turn pairs, so 4 or 6 features are":       func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 5, 100).Forward(x) },
-		"h.0.rope: size -2: rotary positions turn pairs, so at least 2":               func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, -2, 100).Forward(x) },
+		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features are":     func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 5, 100).Forward(x) },
+		"h.0.rope: size -2: rotary positions rotate pairs, so at least 2":             func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, -2, 100).Forward(x) },
 		"h.0.rope: theta -1: a base greater than 0":                                   func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, -1).Forward(x) },
-		"h.0: rotary positions turn the 3 features of a key, which a latent of 2":     func(at Site, x graph.Expr) graph.Expr { at.Rotary = &RoPE{}; return NewMLA(at, 2).Forward(x) },
+		"h.0: rotary positions rotate the 3 features of a key, which a latent of 2":   func(at Site, x graph.Expr) graph.Expr { at.Rotary = &RoPE{}; return NewMLA(at, 2).Forward(x) },
 		"h.0: cached latent attention (12, 6), (12, 3), h.0.c_k_up.weight (3, 6), h.": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 3).Step(x, pos(at)) }, // nowhere to keep
 		"no cache to keep latents in":                                                 func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, 9).Step(x, pos(at)) },
 		"a mask for every sequence: one for all, (6, 6), is needed": func(at Site, x graph.Expr) graph.Expr {

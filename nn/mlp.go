@@ -25,8 +25,9 @@ func NewMLP(at Site) *MLP {
 	}
 }
 
-// residual initialises what writes to the residual stream so that its variance does not grow with the number of blocks L:
-// N(0, 0.02²/2L), as GPT-2 does, whose blocks write twice. It is the same where a decoder's blocks write three times.
+// residual initialises what writes to the residual stream so that its variance does not grow with the number of blocks
+// L: N(0, 0.02²/2L), as GPT-2 does, whose blocks write twice. It is the same where a decoder's blocks write three
+// times.
 func residual(at Site) graph.Init {
 	if at.Blocks < 1 {
 		at.Failf("%d blocks: at least 1 is needed to say how far the residual stream goes", at.Blocks)

@@ -10,7 +10,7 @@ import (
 
 var normLayerCases = []layerCase{
 	{"layer norm with ε beside σ", "LayerNormSigma", func(at Site, x graph.Expr) graph.Expr {
-		at.Eps = 0.1 // large enough to be seen
+		at.Eps = 0.1 // large enough to matter
 		return NewLayerNormSigma(at).Forward(x)
 	}},
 	{"layer norm with ε beside σ, without bias", "LayerNormSigma", func(at Site, x graph.Expr) graph.Expr {

@@ -18,17 +18,11 @@ type LearnedPositions struct {
 	scope     graph.Scope
 }
 
-// NewLearnedPositions declares weight (Context, d), drawn from N(0, 0.02²), as wpe.weight at a site named wpe. The site's
-// Positions say where tokens stand.
+// NewLearnedPositions declares weight (Context, d), drawn from N(0, 0.02²), as wpe.weight at a site named wpe. The
+// site's Positions say where tokens stand.
 func NewLearnedPositions(at Site) *LearnedPositions {
-	checkPositions(at)
+	at.checkPositions()
 	return &LearnedPositions{at.Param("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
-}
-
-func checkPositions(at Site) {
-	if at.Positions.Graph() == nil {
-		at.Failf("no positions: the site has to say where the %d tokens stand", at.Batch*at.Context)
-	}
 }
 
 // Forward is x + w[positions].
@@ -45,9 +39,9 @@ func (l *LearnedPositions) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, 
 //	y_i = √d·x_i + P[t],  t where token i stands
 //	P[t, 2k] = sin ω_k·t,  P[t, 2k+1] = cos ω_k·t,  ω_k = N^(−2k/d),  k = 0 … d/2 − 1
 //
-// There is nothing to learn. A shift by s is a rotation of every pair, by ω_k·s; ‖P[t]‖² = d/2, and the product of two rows
-// depends on their distance alone. Conti's complex form divides by ω_k and has i for two things, and the vector beside it
-// counts the frequencies up to d (errata C4).
+// There is nothing to learn. A shift by s is a rotation of every pair, by ω_k·s; ‖P[t]‖² = d/2, and the product of two
+// rows depends on their distance alone. Conti's complex form divides by ω_k and has i for two things, and the vector
+// beside it counts the frequencies up to d (errata C4).
 type Sinusoidal struct {
 	P         graph.Expr // (T, d)
 	positions graph.Expr
@@ -59,7 +53,7 @@ type Sinusoidal struct {
 // would lack its cosine.
 func NewSinusoidal(at Site, base float64) *Sinusoidal {
 	d := at.Embd
-	checkPositions(at)
+	at.checkPositions()
 	switch {
 	case d%2 != 0:
 		at.Failf("%d features: waves come in pairs, so %d or %d are needed", d, d-1, d+1)

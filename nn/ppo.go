@@ -2,13 +2,13 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// PPOClip is the objective of Schulman et al. (2017), which Diab §2.6 names without the formula. It allows several steps
-// on what one policy drew, as long as the next one does not leave it far behind:
+// PPOClip is the objective of Schulman et al. (2017), which Diab §2.6 names without the formula. It allows several
+// steps on what one policy drew, as long as the next one does not leave it far behind:
 //
 //	L = −Σ w·min(r·A, clip(r, 1−ε, 1+ε)·A) / Σ w,  r = π(a)/π_old(a),  A = R − v
 //
-// Where r has left 1 ± ε to the side to which A pushes it the gradient is 0, elsewhere A·r(π − onehot(a)) times w/Σw; at
-// r = 1 that is Reinforce's.
+// Where r has left 1 ± ε to the side to which A pushes it the gradient is 0, elsewhere A·r(π − onehot(a)) times w/Σw;
+// at r = 1 that is Reinforce's.
 type PPOClip struct {
 	Clip  float64 // ε
 	scope graph.Scope

@@ -2,14 +2,14 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// Reinforce is the objective of Williams (1992) that Diab §2.6 speaks of: actions that were worth more than expected are
-// made likelier, the others less likely,
+// Reinforce is the objective of Williams (1992) that Diab §2.6 speaks of: actions that were worth more than expected
+// are made likelier, the others less likely,
 //
 //	L = −Σ w·A·ln π(a) / Σ w,  A = R − v
 //
-// Its gradient by the logits is w·A(π − onehot(a))/Σw: that of CrossEntropy with the actions for targets, weighed by what
-// they were worth. Any baseline v that does not depend on the action leaves its expectation as it is and makes it less
-// noisy.
+// Its gradient by the logits is w·A(π − onehot(a))/Σw: that of CrossEntropy with the actions for targets, weighed by
+// what they were worth. Any baseline v that does not depend on the action leaves its expectation as it is and makes it
+// less noisy.
 type Reinforce struct{ scope graph.Scope }
 
 // NewReinforce declares nothing.

@@ -8,13 +8,14 @@ import (
 )
 
 // RoPE is rotary position embedding (Xu (47)–(56)): the features 2i and 2i+1 of a query or a key at position t are a
-// point of the plane, and turn by an angle of their own,
+// point of the plane, rotated by an angle of the pair,
 //
 //	(a, b) → (a·cos φ − b·sin φ, a·sin φ + b·cos φ),  φ = t·θ^(−2i/size)
 //
 // A rotation keeps lengths, and two of them leave only their difference in a product: q·k depends on how far apart the
-// tokens are and not on where they stand. There is nothing to learn. Δ turns by −φ. Xu's (56) multiplies a row with the
-// matrix that is meant for columns, and has one angle for all pairs (errata X2); θ is usually 10000 (errata X3).
+// tokens are and not on where they stand. There is nothing to learn. Δ is rotated by −φ. Xu's (56) multiplies a row
+// with the matrix that is meant for columns, and has one angle for all pairs (errata X2); θ is usually 10000 (errata
+// X3).
 type RoPE struct {
 	Cos, Sin  graph.Expr // (T, size/2)
 	positions graph.Expr
@@ -28,14 +29,13 @@ type RoPE struct {
 func NewRoPE(at Site, size int, theta float64) *RoPE {
 	switch {
 	case size < 2:
-		at.Failf("size %d: rotary positions turn pairs, so at least 2 features are needed", size)
+		at.Failf("size %d: rotary positions rotate pairs, so at least 2 features are needed", size)
 	case size%2 != 0:
-		at.Failf("size %d: rotary positions turn pairs, so %d or %d features are needed", size, size-1, size+1)
+		at.Failf("size %d: rotary positions rotate pairs, so %d or %d features are needed", size, size-1, size+1)
 	case !(theta > 0) || math.IsInf(theta, 1):
 		at.Failf("theta %g: a base greater than 0 is needed, such as 10000", theta)
-	case at.Positions.Graph() == nil:
-		at.Failf("no positions: the site has to say where the %d tokens stand", at.Batch*at.Context)
 	}
+	at.checkPositions()
 	half := size / 2
 	table := func(name string, f func(float64) float64) graph.Expr {
 		return at.Value(name, func(i int, _ *rand.Rand) float64 {
@@ -45,7 +45,7 @@ func NewRoPE(at Site, size int, theta float64) *RoPE {
 	return &RoPE{table("cos", math.Cos), table("sin", math.Sin), at.Positions, max(2, size), at.Embd, at.Scope}
 }
 
-// Rotate turns the first groups·size columns of x, each group by itself. size is the one of NewRoPE.
+// Rotate rotates the first groups·size columns of x, each group by itself. size is the one of NewRoPE.
 func (l *RoPE) Rotate(x graph.Expr, groups, size int) graph.Expr { // (n, w) → (n, w)
 	if size != l.size {
 		l.scope.Failf("groups of %d columns for rotary positions of size %d", size, l.size)
@@ -53,22 +53,22 @@ func (l *RoPE) Rotate(x graph.Expr, groups, size int) graph.Expr { // (n, w) →
 	if y, ok := graph.Rotate(x, l.Cos, l.Sin, l.positions, groups); ok {
 		return y
 	}
-	n, half, turned := len(l.positions.Ints()), size/2, groups*size
+	n, half, width := len(l.positions.Ints()), size/2, groups*size
 	cos := l.Cos.Gather(l.positions).Reshape(n, 1, half)          // cos φ                (n, 1, size/2)  (50)
 	sin := l.Sin.Gather(l.positions).Reshape(n, 1, half)          // sin φ                (n, 1, size/2)  (51)
-	pairs := x.Cols(0, turned).Reshape(n*groups*half, 2)          // (a, b)
+	pairs := x.Cols(0, width).Reshape(n*groups*half, 2)           // (a, b)
 	a, b := pairs.Cols(0, 1), pairs.Cols(1, 2)                    //                                      (52)
 	a, b = a.Reshape(n, groups, half), b.Reshape(n, groups, half) //                      (n, groups, size/2)
 	even := a.Mul(cos).Sub(b.Mul(sin)).Reshape(n*groups*half, 1)  // a·cos φ − b·sin φ                    (53)
 	odd := a.Mul(sin).Add(b.Mul(cos)).Reshape(n*groups*half, 1)   // a·sin φ + b·cos φ                    (54)
-	y := even.Join(odd).Reshape(n, turned)                        // in pairs again       (n, groups·size)
-	if shape := x.Shape(); len(shape) == 2 && shape[1] > turned {
-		y = y.Join(x.Cols(turned, shape[1])) // the rest as it is    (n, w)
+	y := even.Join(odd).Reshape(n, width)                         // in pairs again       (n, groups·size)
+	if shape := x.Shape(); len(shape) == 2 && shape[1] > width {
+		y = y.Join(x.Cols(width, shape[1])) // the rest as it is    (n, w)
 	}
 	return y
 }
 
-// Forward turns all d features of x, each group of size by itself.
+// Forward rotates all d features of x, each group of size by itself.
 func (l *RoPE) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 	if l.embd%l.size != 0 {
 		l.scope.Failf("groups of %d columns do not divide %d features", l.size, l.embd)

@@ -46,7 +46,7 @@ var ropeLayerCases = []layerCase{
 // ropeDims are sizes for RoPE alone: 3 groups of 4.
 var ropeDims = Dims{Batch: 2, Context: 9, Embd: 12, Heads: 3, QK: 4, V: 4, Blocks: 1}
 
-// rotated is x (B·T, 12) turned, with the positions shifted by from.
+// rotated is x (B·T, 12) rotated, with the positions shifted by from.
 func rotated(t *testing.T, kernels bool, from int, x []float64) graph.Tensor {
 	t.Helper()
 	g := graph.New(graph.Float64, 3)
@@ -90,7 +90,7 @@ func TestI08NormsAreKept(t *testing.T) {
 			}
 		}
 		if want := len(x) / 2 * (ropeDims.Context - 1) / ropeDims.Context; moved != want {
-			t.Errorf("kernels %t: %d pairs have turned, want %d", kernels, moved, want)
+			t.Errorf("kernels %t: %d pairs are rotated, want %d", kernels, moved, want)
 		}
 	}
 }
@@ -153,8 +153,8 @@ func TestI08PositionZeroIsTheIdentity(t *testing.T) {
 	}
 }
 
-// TestI08BackwardTurnsBack: the gradient is Δ turned by −φ, so turning it by φ gives Δ.
-func TestI08BackwardTurnsBack(t *testing.T) {
+// TestI08BackwardRotatesBack: the gradient is Δ rotated by −φ, so rotating it by φ gives Δ.
+func TestI08BackwardRotatesBack(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		g := graph.New(graph.Float64, 3)
 		g.Kernels = kernels
@@ -171,15 +171,15 @@ func TestI08BackwardTurnsBack(t *testing.T) {
 		}
 		back := rotated(t, kernels, 0, p.Grad(x).F64)
 		if e := distance(back, delta.Tensor(), 0); !(e <= 1e-12) {
-			t.Errorf("kernels %t: turned forward again the gradient is %.2g from Δ", kernels, e)
+			t.Errorf("kernels %t: rotated forward again the gradient is %.2g from Δ", kernels, e)
 		}
 		if e := distance(p.Grad(x), delta.Tensor(), 0); !(e > 0.1) {
-			t.Errorf("kernels %t: the gradient is %.2g from Δ: nothing has turned", kernels, e)
+			t.Errorf("kernels %t: the gradient is %.2g from Δ: nothing was rotated", kernels, e)
 		}
 	}
 }
 
-// TestI08StepEqualsForward decodes with a cache of keys that have been turned already.
+// TestI08StepEqualsForward decodes with a cache of keys that are rotated already.
 func TestI08StepEqualsForward(t *testing.T) {
 	for _, d := range shapes {
 		d.QK += d.QK % 2
@@ -238,10 +238,10 @@ func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (ca
 // TestRoPEErrors: what cannot be is said where it is built.
 func TestRoPEErrors(t *testing.T) {
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
-		"h.0.rope: size 5: rotary positions turn pairs, so 4 or 6 features are needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: size 5: rotary positions rotate pairs, so 4 or 6 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 5, 100).Forward(x)
 		},
-		"h.0.rope: size 0: rotary positions turn pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
+		"h.0.rope: size 0: rotary positions rotate pairs, so at least 2 features are needed": func(at Site, x graph.Expr) graph.Expr {
 			return NewRoPE(at.At("rope"), 0, 100).Forward(x)
 		},
 		"h.0.rope: theta 0: a base greater than 0 is needed": func(at Site, x graph.Expr) graph.Expr {

@@ -19,16 +19,16 @@ func TestSiteErrors(t *testing.T) {
 		want  string
 		build func(at Site)
 	}{
-		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(causal)},
-		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(func(at Site) Layer { return NewUnprojected(at) })},
-		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(func(at Site) Layer { return NewMLA(at, 2) })},
+		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(causal)},
+		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(func(at Site) Layer { return NewUnprojected(at) })},
+		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(func(at Site) Layer { return NewMLA(at, 2) })},
 		{"h.0: linear attention with the mask nil", blind(func(at Site) Layer { return NewLinearAttention(at) })},
-		{"h.0.longformer: no mask: one is needed that says who sees whom", blind(func(at Site) Layer {
+		{"h.0.longformer: no mask: one is needed that says which tokens attend to which", blind(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1, 1}}))
 		})},
-		{"h.0: no activation: the site has to say what happens to the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
+		{"h.0: no activation: the site needs one for the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
 		{"h.0: 0 blocks: at least 1 is needed to say how far the residual stream goes", func(at Site) { at.Blocks = 0; NewMLP(at) }},
-		{"h.0: rotary positions turn queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
+		{"h.0: rotary positions rotate queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
 		{"h.0: linear attention with the mask nn.Causal{} with nn.ALiBi: only", func(at Site) {
 			at.Mask = NewBiasedMask(at.Sub("own"), d, Causal{}, NewALiBi(2))
 			NewLinearAttention(at)
@@ -52,11 +52,11 @@ func TestSiteErrors(t *testing.T) {
 // TestStepRefuses: one token at a time needs a mask that hides the future, and attention that remembers the past.
 func TestStepRefuses(t *testing.T) {
 	d := Dims{Batch: 2, Context: 4, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
-	seeing := func(see Visibility) func(Site) Site {
-		return func(at Site) Site { at.Mask = NewMask(at.Sub("own"), d, see); return at }
+	seeing := func(rule Visibility) func(Site) Site {
+		return func(at Site) Site { at.Mask = NewMask(at.Sub("own"), d, rule); return at }
 	}
-	later, as := "h.0: one token at a time: query 0 sees the later key 1", func(at Site) Site { return at }
-	forgetful := func(at Site) Layer { return NewUnprojected(at) }
+	later, as := "h.0: one token at a time: query 0 attends to the later key 1", func(at Site) Site { return at }
+	uncached := func(at Site) Layer { return NewUnprojected(at) }
 	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
 	for _, c := range []struct {
 		want   string
@@ -66,11 +66,11 @@ func TestStepRefuses(t *testing.T) {
 		{later, seeing(All{}), func(at Site) Cached { return NewSelfAttention(at) }},
 		{later, seeing(All{}), func(at Site) Cached { return NewMLA(at, 2) }},
 		{later, seeing(Padding{[]int{4, 2}}), func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) }},
-		{"h.0: one token at a time: query 1 sees the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, forgetful) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, forgetful) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, forgetful, memory(at)) }},
-		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, forgetful, memory(at)) }},
+		{"h.0: one token at a time: query 1 attends to the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, uncached) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, uncached, memory(at)) }},
+		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewPostNormDecoderBlock(at, uncached, memory(at)) }},
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := c.change(newSite(g, d))
@@ -82,7 +82,29 @@ func TestStepRefuses(t *testing.T) {
 	}
 }
 
-// peek lets the second token of the last head see the third, where there is one.
+// TestOwnMLP: every kind of block takes the site's MLP, at the default place.
+func TestOwnMLP(t *testing.T) {
+	d := Dims{Batch: 2, Context: 1, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
+	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
+	for name, mlp := range map[string]func(at Site) Layer{
+		"Block":                func(at Site) Layer { return NewBlock(at, causal).Mlp },
+		"PostNormBlock":        func(at Site) Layer { return NewPostNormBlock(at, causal).Mlp },
+		"DecoderBlock":         func(at Site) Layer { return NewDecoderBlock(at, causal, memory(at)).Mlp },
+		"PostNormDecoderBlock": func(at Site) Layer { return NewPostNormDecoderBlock(at, causal, memory(at)).Mlp },
+	} {
+		at := newSite(graph.New(graph.Float64, 1), d)
+		if l, ok := mlp(at).(*MLP); !ok {
+			t.Errorf("%s: %T by default, want *nn.MLP", name, l)
+		}
+		at = newSite(graph.New(graph.Float64, 1), d)
+		at.MLP = func(at Site) Layer { return NewDropout(at) }
+		if l, ok := mlp(at).(*Dropout); !ok || l.scope.Path() != "h.0.mlp" {
+			t.Errorf("%s: %T at %v, want the site's at h.0.mlp", name, mlp(at), l)
+		}
+	}
+}
+
+// peek lets the second token of the last head attend to the third, where there is one.
 type peek struct{}
 
 func (peek) Visible(_, i, j int) bool         { return j <= i }
@@ -94,7 +116,7 @@ func TestStepLooksOnce(t *testing.T) {
 	m := NewMask(g.Root(), Dims{Batch: 1, Context: 2048}, Causal{})
 	for _, limit := range []time.Duration{time.Second, time.Millisecond} {
 		start := time.Now()
-		m.onlyPast(g.Root())
+		m.requireCausal(g.Root())
 		took := time.Since(start)
 		if t.Logf("%v", took); took > limit {
 			t.Errorf("%v, want ≤ %v", took, limit)
@@ -105,11 +127,11 @@ func TestStepLooksOnce(t *testing.T) {
 	}
 }
 
-// TestRandomKeysPerHead: drawn once for all heads, they would be keys that some head may not see.
+// TestRandomKeysPerHead: drawn once for all heads, they would be keys that are hidden in some head.
 func TestRandomKeysPerHead(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
-	see := All{All{Causal{}, BigBird{Width: 1, Random: 2}}, Dilated{Width: 3, Dilation: []int{1, 2}}}
-	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, see)
+	rule := All{All{Causal{}, BigBird{Width: 1, Random: 2}}, Dilated{Width: 3, Dilation: []int{1, 2}}}
+	NewMask(g.Root(), Dims{Batch: 1, Context: 4, Heads: 2}, rule)
 	want := "mask: 2 random keys, drawn once for all heads, beside a mask that differs between heads"
 	if err := g.Err(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

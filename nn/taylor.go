@@ -2,16 +2,16 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// TaylorAttention is linear attention by the first two terms of e^(q·k) ≈ 1 + q·k, of unit vectors, so that no weight is
-// negative (Conti 2.1.2):
+// TaylorAttention is linear attention by the first two terms of e^(q·k) ≈ 1 + q·k, of unit vectors, so that no weight
+// is negative (Conti 2.1.2):
 //
 //	o_i = (Σ_j v_j + q̂_i·Σ_j k̂_jᵀ·v_j) / (n + q̂_i·Σ_j k̂_j),  q̂ = q/√(‖q‖² + ε),  k̂ = k/√(‖k‖² + ε)
 //
-// That is LinearAttention with φ(x) = [1, x̂], sums, masks, decoding and all; with a causal mask the sums go to j ≤ i, and
-// i stands in place of n. Conti prints two displays with sums in the wrong places (errata C5), and has no ε: it is the
-// site's, and makes a row of zeros look at all keys alike where 0/0 would be NaN. The lengths of queries and keys do not
-// matter, nor does √dρ: this is not an approximation of SelfAttention with the same parameters. A Rotary keeps
-// lengths, so queries and keys may be turned: a weight depends on their distance then.
+// That is LinearAttention with φ(x) = [1, x̂], sums, masks, decoding and all; with a causal mask the sums go to j ≤ i,
+// and i stands in place of n. Conti prints two displays with sums in the wrong places (errata C5), and has no ε: it is
+// the site's, and gives a row of zeros equal weights where 0/0 would be NaN. The lengths of queries and keys do not
+// matter, nor does √dρ: this is not an approximation of SelfAttention with the same parameters. A Rotary keeps lengths,
+// so queries and keys may be rotated: a weight depends on their distance then.
 type TaylorAttention struct{ linear *LinearAttention }
 
 // NewTaylorAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
@@ -24,6 +24,9 @@ func (l *TaylorAttention) Forward(x graph.Expr) graph.Expr { return l.linear.For
 
 // Step is that of LinearAttention.
 func (l *TaylorAttention) Step(x, at graph.Expr) graph.Expr { return l.linear.Step(x, at) } // (B·n, d) → (B·n, d)
+
+// Mixing is that of LinearAttention.
+func (l *TaylorAttention) Mixing() float64 { return l.linear.Mixing() }
 
 // taylor is sim(q, k) = 1 + q̂·k̂.
 type taylor struct{ eps float64 }

@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Unprojected is attention before anything is learned (Xu (4)–(6)), the point to start from: queries, keys and
-// values are the activations as they come. Every head has columns x_h (n, d/H) of its own,
+// Unprojected is attention before anything is learned (Xu (4)–(6)), the point to start from: queries, keys and values
+// are the activations as they come. Every head has its columns x_h (n, d/H),
 //
 //	out = concat over h of softmax(x_h·x_hᵀ/√(d/H) + mask)·x_h
 //
@@ -23,12 +23,12 @@ type Unprojected struct {
 func NewUnprojected(at Site) *Unprojected {
 	size := unprojectedSize(at)
 	if at.Rotary != nil {
-		at.Failf("rotary positions turn queries and keys, but here they are the values, too: there are no projections between")
+		at.Failf("rotary positions rotate queries and keys, but here they are the values, too: " +
+			"there are no projections between")
 	}
-	return &Unprojected{
-		heads: graph.AttentionShape{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: size, V: size},
-		mask:  at.mask(), weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
-	}
+	mask := at.mask()
+	mask.Expr()
+	return &Unprojected{at.heads(size, size), mask, NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
 func unprojectedSize(at Site) int {
@@ -53,12 +53,17 @@ func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T,
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V)     // concat         (B·T, d)
 }
 
-// UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x looks
-// at the memory z, whose tokens are keys and values as they come. For every head h
+// Mixing is 2T·d.
+func (l *Unprojected) Mixing() float64 {
+	return overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
+}
+
+// UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x
+// attends to the memory z, whose tokens are keys and values as they come. For every head h
 //
 //	out = concat over h of softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 //
-// The mask is the memory's. The site's is not asked, nor is its Rotary: between two sequences there is no distance.
+// The mask is the memory's. The site's Mask and Rotary are ignored, because between two sequences there is no distance.
 type UnprojectedCross struct {
 	memory     *Memory
 	heads      graph.CrossShape
@@ -75,7 +80,7 @@ func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	}
 }
 
-// Forward lets the tokens of x look at the memory.
+// Forward lets the tokens of x attend to the memory.
 func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	x = x.In(l.scope)
 	z, h := l.memory.Z.In(l.scope), l.heads
@@ -89,4 +94,9 @@ func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (
 	rho := l.weightDrop.Forward(scaled.Add(hidden).Softmax())                  // ρ = softmax    (B, H, n, m)
 	out := rho.In(l.scope).MatMul(zh)                                          // ρ·z_h          (B, H, n, d/H)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)   // concat         (B·n, d)
+}
+
+// Mixing is 2m·d.
+func (l *UnprojectedCross) Mixing() float64 {
+	return overKeys(l.heads.Keys, l.heads.Heads, l.heads.QK, l.heads.V)
 }

@@ -12,7 +12,7 @@ type Rollout struct {
 	Baseline graph.Expr // v, what was to be expected  (n, 1), such as a ValueHead's; empty is 0
 }
 
-// NewRollout declares actions, returns, weights, which start at 1, and log_probs, for n rows of so many actions.
+// NewRollout declares actions, returns, weights, which start at 1, and log_probs, for n rows and that many actions.
 func NewRollout(s graph.Scope, n, actions int) Rollout {
 	return Rollout{
 		Actions:  s.Ints("actions", n, actions, -1),
