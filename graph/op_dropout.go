@@ -10,7 +10,7 @@ import (
 
 // Dropout is inverted dropout: entry i is 0 with probability p, else divided by 1 − p (errata D4), while training; the
 // identity in evaluation. The mask is a function of the Graph's seed, x's scope and the number of dropouts there before,
-// the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the spelled
+// the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the reference
 // and the fused model drop the same. It is an error unless 0 ≤ p < 1.
 // The stock Dropout divides its gradient by p instead of 1 − p, is seeded by the clock and merges with its twins.
 func (x Expr) Dropout(p float64) Expr {
@@ -43,7 +43,7 @@ func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
 	return mask
 }
 
-// dropKey makes a mask of its own for every dropout in a scope.
+// dropKey makes a separate mask for every dropout in a scope.
 func (g *Graph) dropKey(scope string, p float64) uint64 {
 	if p > 0 {
 		g.drops[scope]++

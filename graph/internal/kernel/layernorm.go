@@ -43,28 +43,36 @@ func (a *normTask[T]) Do(from, to int) {
 // LayerNormBackward computes dx = (g − mean(g) − x̂∘mean(g∘x̂))/σ with g = dy∘w, dw = Σ dy∘x̂ and db = Σ dy over the
 // tokens. Each of them may be nil for none.
 func LayerNormBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
-	d := len(n.W)
-	grads.sum(p, len(n.Mean), func(from, to int, dw, db []T) {
-		mean, inv, x, dy := n.Mean[from:to], n.Spread[from:to], n.X[from*d:to*d], dy[from*d:to*d]
-		var dx []T
-		if grads.X != nil {
-			dx = grads.X[from*d : to*d]
+	clear(grads.Scratch)
+	Spread(p, Parts, 1, normBackwardTask[T]{n, dy, grads})
+	grads.fold()
+}
+
+// normBackwardTask is the arguments of LayerNormBackward.
+type normBackwardTask[T Float] normBackward[T]
+
+func (a *normBackwardTask[T]) Do(part, _ int) {
+	from, to, dw, db := a.grads.part(part, len(a.Mean))
+	d := len(a.W)
+	mean, inv, x, dy := a.Mean[from:to], a.Spread[from:to], a.X[from*d:to*d], a.dy[from*d:to*d]
+	var dx []T
+	if a.grads.X != nil {
+		dx = a.grads.X[from*d : to*d]
+	}
+	if fast := simd.Of[T](); fast != nil {
+		f := simd.Float32s[T]
+		fast.LayerNormBackward(f(dx), f(dw), f(db), f(x), f(a.W), f(dy), f(mean), f(inv), 1/float32(d))
+		return
+	}
+	for i := range inv {
+		x, dy := x[i*d:(i+1)*d], dy[i*d:(i+1)*d]
+		g, gx := project(dw, db, x, a.W, dy, mean[i], inv[i])
+		if dx == nil {
+			continue
 		}
-		if fast := simd.Of[T](); fast != nil {
-			f := simd.Float32s[T]
-			fast.LayerNormBackward(f(dx), f(dw), f(db), f(x), f(n.W), f(dy), f(mean), f(inv), 1/float32(d))
-			return
+		row, m, q := dx[i*d:(i+1)*d], T(g), T(gx)
+		for j, v := range x {
+			row[j] = (dy[j]*a.W[j] - m - (v-mean[i])*inv[i]*q) * inv[i]
 		}
-		for i := range inv {
-			x, dy := x[i*d:(i+1)*d], dy[i*d:(i+1)*d]
-			g, gx := project(dw, db, x, n.W, dy, mean[i], inv[i])
-			if dx == nil {
-				continue
-			}
-			row, m, q := dx[i*d:(i+1)*d], T(g), T(gx)
-			for j, v := range x {
-				row[j] = (dy[j]*n.W[j] - m - (v-mean[i])*inv[i]*q) * inv[i]
-			}
-		}
-	})
+	}
 }

@@ -31,16 +31,24 @@ func (a *sigmaNormTask[T]) Do(from, to int) {
 // x̂ = (x − μ)/(σ + ε), dw = Σ dy∘x̂ and db = Σ dy over the tokens. dw and db may be nil for none. A row with σ = 0 makes dx
 // NaN there.
 func LayerNormSigmaBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
-	d := len(n.W)
-	grads.sum(p, len(n.Mean), func(from, to int, dw, db []T) {
-		for i := from; i < to; i++ {
-			x, dy, dx := n.X[i*d:(i+1)*d], dy[i*d:(i+1)*d], grads.X[i*d:(i+1)*d]
-			mu, inv := n.Mean[i], 1/(n.Spread[i]+T(n.Eps))
-			g, gx := project(dw, db, x, n.W, dy, mu, inv)
-			m, q := T(g), T(gx)/n.Spread[i]
-			for j, v := range x {
-				dx[j] = (dy[j]*n.W[j] - m - (v-mu)*q) * inv
-			}
+	clear(grads.Scratch)
+	Spread(p, Parts, 1, sigmaNormBackwardTask[T]{n, dy, grads})
+	grads.fold()
+}
+
+// sigmaNormBackwardTask is the arguments of LayerNormSigmaBackward.
+type sigmaNormBackwardTask[T Float] normBackward[T]
+
+func (a *sigmaNormBackwardTask[T]) Do(part, _ int) {
+	from, to, dw, db := a.grads.part(part, len(a.Mean))
+	d := len(a.W)
+	for i := from; i < to; i++ {
+		x, dy, dx := a.X[i*d:(i+1)*d], a.dy[i*d:(i+1)*d], a.grads.X[i*d:(i+1)*d]
+		mu, inv := a.Mean[i], 1/(a.Spread[i]+T(a.Eps))
+		g, gx := project(dw, db, x, a.W, dy, mu, inv)
+		m, q := T(g), T(gx)/a.Spread[i]
+		for j, v := range x {
+			dx[j] = (dy[j]*a.W[j] - m - (v-mu)*q) * inv
 		}
-	})
+	}
 }

@@ -10,19 +10,27 @@ type Norm[T Float] struct {
 // NormGrads is where the gradients of X, W and B go, and 2·Parts·d of scratch.
 type NormGrads[T Float] struct{ X, W, B, Scratch []T }
 
-// sum computes the gradients of W and B, each where it is not nil: it calls part for Parts parts of n rows, which adds
-// theirs to dw and db, and adds up the parts in their order.
-func (g NormGrads[T]) sum(p *Pool, n int, part func(from, to int, dw, db []T)) {
-	clear(g.Scratch)
+// part is rows from … to of n, and what part i of Parts adds to the gradients of W and B.
+func (g NormGrads[T]) part(i, n int) (from, to int, dw, db []T) {
 	d := len(g.Scratch) / (2 * Parts)
-	dws, dbs := g.Scratch[:Parts*d], g.Scratch[Parts*d:]
-	p.For(Parts, func(i int) { part(i*n/Parts, (i+1)*n/Parts, dws[i*d:(i+1)*d], dbs[i*d:(i+1)*d]) })
+	return i * n / Parts, (i + 1) * n / Parts, g.Scratch[i*d : (i+1)*d], g.Scratch[(Parts+i)*d : (Parts+i+1)*d]
+}
+
+// fold adds up the parts in their order, for W and B where these are not nil.
+func (g NormGrads[T]) fold() {
 	if g.W != nil {
-		fold(g.W, dws)
+		fold(g.W, g.Scratch[:len(g.Scratch)/2])
 	}
 	if g.B != nil {
-		fold(g.B, dbs)
+		fold(g.B, g.Scratch[len(g.Scratch)/2:])
 	}
+}
+
+// normBackward is the arguments of a backward pass.
+type normBackward[T Float] struct {
+	Norm[T]
+	dy    []T
+	grads NormGrads[T]
 }
 
 // moments is the mean and the variance of x. The variance is that of the distances from the mean: a difference of large

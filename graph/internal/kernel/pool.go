@@ -71,7 +71,7 @@ func (f eachChunk) Do(from, _ int)  { f(from) }
 func (f eachRange) Do(from, to int) { f(from, to) }
 
 // loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
-// it: whoever has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
+// it: a worker that has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
 type loop struct {
 	left    atomic.Int64 // chunks to claim, or less than 0; set last
 	done    atomic.Int64

@@ -39,37 +39,23 @@ func transposeStripAVX512(dst *float32, src *float32, ld int, n int)
 //go:noescape
 func peakAVX512(n int)
 
-// d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: the rows of a lie lda apart, those of b's strip ldb.
-//
 //go:noescape
 func rowsAVX2(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
-// The same with a stored transposed: its columns lie lda apart.
-//
 //go:noescape
 func colsAVX2(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
-// The same for one row of a and 8 vectors of columns.
-//
 //go:noescape
 func wideAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
 
-// The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l].
-//
 //go:noescape
 func dotsAVX2(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
-// k rows of 2 vectors each, ld apart → one behind the other.
-//
 //go:noescape
 func copyStripAVX2(dst *float32, src *float32, ld int, k int)
 
-// One vector of rows, ld apart, n vectors long → n·vector rows of one vector, 2 vectors apart.
-//
 //go:noescape
 func transposeStripAVX2(dst *float32, src *float32, ld int, n int)
 
-// 24 multiplications and additions of vectors, n times.
-//
 //go:noescape
 func peakAVX2(n int)
