@@ -20,10 +20,8 @@ import (
 type CrossAttention struct {
 	Q, KV, Proj Layer
 	memory      *Memory
-	dims        Dims
+	heads       *crossHeads
 	kept        graph.Expr
-	drop        *Dropout // of the weights
-	scope       graph.Scope
 }
 
 // NewCrossAttention declares c_q (d, H·dρ), c_kv (d, H(dρ+dh)), whose columns are [k | v], and c_proj (H·dh, d).
@@ -36,13 +34,14 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 		Q:      at.Affine(at.Sub("c_q"), at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
 		KV:     at.Affine(at.Sub("c_kv"), at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:   newOutProjection(at),
-		memory: m, dims: at.Dims, drop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
+		memory: m,
+		heads:  m.heads(at, at.QK, at.V),
 	}
 }
 
 // Forward lets the tokens of x attend to the memory.
 func (l *CrossAttention) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	return l.Proj.Forward(l.attend(l.Q.Forward(x), l.Projected()))
+	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Projected()))
 }
 
 // Projected is the keys and values of the memory, which do not depend on x: a decoder computes them once for a
@@ -53,43 +52,53 @@ func (l *CrossAttention) Projected() graph.Expr { // (B·m, H(dρ+dh))
 
 // Step is Forward with the keys and values that Kept holds.
 func (l *CrossAttention) Step(x, _ graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	return l.Proj.Forward(l.attend(l.Q.Forward(x), l.Kept()))
+	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Kept()))
 }
 
 // Kept is a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
 func (l *CrossAttention) Kept() graph.Expr {
-	if l.kept.Graph() == nil {
-		width := l.dims.Heads * (l.dims.QK + l.dims.V)
-		l.kept = l.scope.Value("kv", graph.Const(0), l.memory.Batch*l.memory.Keys, width)
+	if h := l.heads.sizes; l.kept.Graph() == nil {
+		l.kept = l.heads.scope.Value("kv", graph.Const(0), h.Batch*h.Keys, h.Heads*(h.QK+h.V))
 	}
 	return l.kept
 }
 
-// attend is the heads themselves, from packed projections to packed results.
-func (l *CrossAttention) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
-	m, d := l.memory, l.dims
-	q, kv = q.In(l.scope), kv.In(l.scope)
-	heads := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: d.Heads, QK: d.QK, V: d.V}
-	if y, ok := graph.CrossAttention(q, kv, m.mask, heads, l.drop.P); ok {
-		return y
-	}
-	qh := l.split(q, m.Queries, 0, d.QK)                                // q            (B, H, n, dρ)
-	k := l.split(kv, m.Keys, 0, d.QK)                                   // k            (B, H, m, dρ)
-	v := l.split(kv, m.Keys, d.Heads*d.QK, d.V)                         // v            (B, H, m, dh)
-	scaled := qh.MatMulT(k).Scale(1 / math.Sqrt(float64(d.QK)))         // q·kᵀ/√dρ     (B, H, n, m)
-	hidden := m.mask.In(l.scope).Reshape(m.Batch, 1, m.Queries, m.Keys) // padding      (B, 1, n, m)
-	p := l.drop.Forward(scaled.Add(hidden).Softmax()).In(l.scope)       // P = softmax  (B, H, n, m)
-	out := p.MatMul(v)                                                  // P·v          (B, H, n, dh)
-	return out.Transpose(0, 2, 1, 3).Reshape(m.Batch*m.Queries, d.Heads*d.V)
+// Mixing is m·H(dρ+dh).
+func (l *CrossAttention) Mixing() float64 { return l.heads.mixing() }
+
+// crossHeads is softmax attention of n queries to m keys for each of B sequences.
+type crossHeads struct {
+	sizes graph.CrossShape
+	mask  graph.Expr // (B, n, m), or (n, m) for all sequences
+	drop  *Dropout   // of the weights
+	scope graph.Scope
 }
 
-// Mixing is m·H(dρ+dh).
-func (l *CrossAttention) Mixing() float64 {
-	return overKeys(l.memory.Keys, l.dims.Heads, l.dims.QK, l.dims.V)
+// attend is the heads themselves, from packed projections to packed results.
+func (l *crossHeads) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
+	q, kv = q.In(l.scope), kv.In(l.scope)
+	if y, ok := graph.CrossAttention(q, kv, l.mask, l.sizes, l.drop.P); ok {
+		return y
+	}
+	h, mask := l.sizes, l.mask.In(l.scope)
+	if len(mask.Shape()) == 3 {
+		mask = mask.Reshape(h.Batch, 1, h.Queries, h.Keys)
+	}
+	qh := l.split(q, h.Queries, 0, h.QK)                        // q            (B, H, n, dρ)
+	k := l.split(kv, h.Keys, 0, h.QK)                           // k            (B, H, m, dρ)
+	v := l.split(kv, h.Keys, h.Heads*h.QK, h.V)                 // v            (B, H, m, dh)
+	scaled := qh.MatMulT(k).Scale(1 / math.Sqrt(float64(h.QK))) // q·kᵀ/√dρ     (B, H, n, m)
+	p := l.drop.Forward(scaled.Add(mask).Softmax()).In(l.scope) // P = softmax  (B, H, n, m)
+	out := p.MatMul(v)                                          // P·v          (B, H, n, dh)
+	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
 }
 
 // split takes one block of columns apart into heads.
-func (l *CrossAttention) split(x graph.Expr, tokens, from, size int) graph.Expr {
-	h := l.dims.Heads
-	return x.Cols(from, from+h*size).Reshape(l.memory.Batch, tokens, h, size).Transpose(0, 2, 1, 3)
+func (l *crossHeads) split(x graph.Expr, tokens, from, size int) graph.Expr {
+	h := l.sizes
+	return x.Cols(from, from+h.Heads*size).Reshape(h.Batch, tokens, h.Heads, size).Transpose(0, 2, 1, 3)
+}
+
+func (l *crossHeads) mixing() float64 {
+	return overKeys(l.sizes.Keys, l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }

@@ -15,8 +15,6 @@ type Memory struct {
 	Z                    graph.Expr // (B·m, d); empty where only Step is used
 	Batch, Queries, Keys int        // B, n queries of the decoder for each sequence, m
 	Lengths              []int      // nil: no padding
-
-	mask graph.Expr
 }
 
 // NewMemory declares the value s.mask. Lengths may change from run to run: call Update when they have.
@@ -24,8 +22,14 @@ func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []
 	m := &Memory{Z: z, Batch: batch, Queries: queries, Keys: keys, Lengths: lengths}
 	m.table = table{scope: s, name: "mask", shape: []int{batch, queries, keys}, prepare: m.check, score: m.entry}
 	m.fail(m.check())
-	m.mask = m.Expr()
+	m.Expr()
 	return m
+}
+
+// heads attend to m, with queries and keys of qk features, and values of v.
+func (m *Memory) heads(at Site, qk, v int) *crossHeads {
+	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
+	return &crossHeads{sizes, m.Expr(), NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
 func (m *Memory) entry(i int) float64 {

@@ -59,7 +59,7 @@ func TestI16WeightsAreTargetsBySources(t *testing.T) {
 		}
 		kv.Tensor().Set(i*(d.QK+d.V)+d.QK+i%m, 1)
 	}
-	p, err := graph.Compile(l.attend(at.Value("q", graph.Normal(1), d.Batch*d.Context, d.QK), kv))
+	p, err := graph.Compile(l.heads.attend(at.Value("q", graph.Normal(1), d.Batch*d.Context, d.QK), kv))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestMemoryUpdate(t *testing.T) {
 	g := graph.New(graph.Float64, 1)
 	m := NewMemory(g.Root(), graph.Expr{}, 2, 1, 3, []int{3, 1})
 	visible := func() (n int) {
-		for _, v := range m.mask.Tensor().Floats() {
+		for _, v := range m.Expr().Tensor().Floats() {
 			if v == 0 {
 				n++
 			}

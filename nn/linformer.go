@@ -16,12 +16,9 @@ import (
 // encoders. The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with
 // one head (errata C7). Dropout acts on the weights and on the result.
 type Linformer struct {
-	QKV, Proj  Layer
-	E, F       graph.Expr // (k', T)
-	heads      graph.CrossShape
-	none       graph.Expr // a mask that hides nothing
-	weightDrop *Dropout
-	scope      graph.Scope
+	QKV, Proj Layer
+	E, F      graph.Expr // (k', T)
+	heads     *crossHeads
 }
 
 // NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed
@@ -44,26 +41,24 @@ func NewLinformer(at Site, mixed int) *Linformer {
 	}
 	init := graph.Normal(1 / math.Sqrt(float64(mixed)))
 	return &Linformer{
-		QKV:        newInProjection(at, "c_attn"),
-		Proj:       newOutProjection(at),
-		E:          at.Sub("e").Param("weight", init, mixed, t),
-		F:          at.Sub("f").Param("weight", init, mixed, t),
-		heads:      graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
-		none:       at.Value("none", graph.Const(0), t, mixed),
-		weightDrop: NewDropout(at.At("attn_dropout")),
-		scope:      at.Scope,
+		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
+		E: at.Sub("e").Param("weight", init, mixed, t), F: at.Sub("f").Param("weight", init, mixed, t),
+		heads: &crossHeads{
+			sizes: graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
+			mask:  at.Value("none", graph.Const(0), t, mixed), // hides nothing
+			drop:  NewDropout(at.At("attn_dropout")), scope: at.Scope,
+		},
 	}
 }
 
 // Forward lets every token attend to the mixtures.
 func (l *Linformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
-	h := l.heads
+	qk, v := l.heads.sizes.Heads*l.heads.sizes.QK, l.heads.sizes.Heads*l.heads.sizes.V
 	qkv := l.QKV.Forward(x)
-	qk, v := h.Heads*h.QK, h.Heads*h.V
-	q := qkv.Cols(0, qk)                         // q           (B·T, H·dρ)
-	mixedK := l.mix(l.E, qkv.Cols(qk, 2*qk))     // K' = E·k    (B·k', H·dρ)
-	mixedV := l.mix(l.F, qkv.Cols(2*qk, 2*qk+v)) // V' = F·v    (B·k', H·dh)
-	return l.Proj.Forward(l.attend(q, mixedK, mixedV))
+	q := qkv.Cols(0, qk)                                          // q          (B·T, H·dρ)
+	mixedK := l.mix(l.E, qkv.Cols(qk, 2*qk))                      // K' = E·k   (B·k', H·dρ)
+	mixedV := l.mix(l.F, qkv.Cols(2*qk, 2*qk+v))                  // V' = F·v   (B·k', H·dh)
+	return l.Proj.Forward(l.heads.attend(q, mixedK.Join(mixedV))) // P·V', projected  (B·T, d)  Conti (19)
 }
 
 // mix is w·x of every sequence.
@@ -71,35 +66,15 @@ func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → 
 	if y, ok := graph.MixTokens(w, x); ok {
 		return y
 	}
-	h := l.heads
+	h := l.heads.sizes
 	cols := h.Heads * h.QK
 	if s := x.Shape(); len(s) == 2 {
 		cols = s[1]
 	}
 	columns := x.Reshape(h.Batch, h.Queries, cols).Transpose(0, 2, 1).Reshape(h.Batch*cols, h.Queries) // (B·c, T)
-	mixed := columns.MatMulT(w.In(l.scope))                                                            // (B·c, k')
+	mixed := columns.MatMulT(w.In(l.heads.scope))                                                      // (B·c, k')
 	return mixed.Reshape(h.Batch, cols, h.Keys).Transpose(0, 2, 1).Reshape(h.Batch*h.Keys, cols)
 }
 
-// attend is the heads themselves.
-func (l *Linformer) attend(q, k, v graph.Expr) graph.Expr { // → (B·T, H·dh)
-	h := l.heads
-	if y, ok := graph.CrossAttention(q, k.Join(v), l.none, h, l.weightDrop.P); ok {
-		return y
-	}
-	qs, ks, vs := l.split(q, h.Queries, h.QK), l.split(k, h.Keys, h.QK), l.split(v, h.Keys, h.V)
-	scaled := qs.MatMulT(ks).Scale(1 / math.Sqrt(float64(h.QK))) // q·K'ᵀ/√dρ         (B, H, T, k')
-	p := l.weightDrop.Forward(scaled.Softmax()).In(l.scope)      // P = softmax       (B, H, T, k')
-	out := p.MatMul(vs)                                          // P·V'              (B, H, T, dh)  Conti (19)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
-}
-
 // Mixing is 2k'·H(dρ+dh): a token enters k' mixtures of keys and of values, and attends to as many.
-func (l *Linformer) Mixing() float64 {
-	return 2 * overKeys(l.heads.Keys, l.heads.Heads, l.heads.QK, l.heads.V)
-}
-
-// split takes columns apart into heads.
-func (l *Linformer) split(x graph.Expr, tokens, size int) graph.Expr {
-	return x.Reshape(l.heads.Batch, tokens, l.heads.Heads, size).Transpose(0, 2, 1, 3)
-}
+func (l *Linformer) Mixing() float64 { return 2 * l.heads.mixing() }

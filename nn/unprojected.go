@@ -65,38 +65,21 @@ func (l *Unprojected) Mixing() float64 {
 //
 // The mask is the memory's. The site's Mask and Rotary are ignored, because between two sequences there is no distance.
 type UnprojectedCross struct {
-	memory     *Memory
-	heads      graph.CrossShape
-	weightDrop *Dropout
-	scope      graph.Scope
+	memory *Memory
+	heads  *crossHeads
 }
 
 // NewUnprojectedCross declares nothing. It is an error if the heads do not divide the features.
 func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	size := unprojectedSize(at)
-	return &UnprojectedCross{
-		memory: m, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
-		heads: graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: size, V: size},
-	}
+	return &UnprojectedCross{m, m.heads(at, size, size)}
 }
 
 // Forward lets the tokens of x attend to the memory.
 func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	x = x.In(l.scope)
-	z, h := l.memory.Z.In(l.scope), l.heads
-	if y, ok := graph.CrossAttention(x, z.Join(z), l.memory.mask, h, l.weightDrop.P); ok {
-		return y
-	}
-	xh := x.Reshape(h.Batch, h.Queries, h.Heads, h.QK).Transpose(0, 2, 1, 3)   // x_h            (B, H, n, d/H)
-	zh := z.Reshape(h.Batch, h.Keys, h.Heads, h.QK).Transpose(0, 2, 1, 3)      // z_h            (B, H, m, d/H)
-	scaled := xh.MatMulT(zh).Scale(1 / math.Sqrt(float64(h.QK)))               // x_h·z_hᵀ/√(d/H)  (B, H, n, m)
-	hidden := l.memory.mask.In(l.scope).Reshape(h.Batch, 1, h.Queries, h.Keys) // padding        (B, 1, n, m)
-	rho := l.weightDrop.Forward(scaled.Add(hidden).Softmax())                  // ρ = softmax    (B, H, n, m)
-	out := rho.In(l.scope).MatMul(zh)                                          // ρ·z_h          (B, H, n, d/H)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)   // concat         (B·n, d)
+	z := l.memory.Z.In(l.heads.scope)
+	return l.heads.attend(x, z.Join(z)) // softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 }
 
 // Mixing is 2m·d.
-func (l *UnprojectedCross) Mixing() float64 {
-	return overKeys(l.heads.Keys, l.heads.Heads, l.heads.QK, l.heads.V)
-}
+func (l *UnprojectedCross) Mixing() float64 { return l.heads.mixing() }
