@@ -8,7 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestCausality: another token t leaves every row before t as it is, bit for bit, and changes row t and those behind it.
+// TestCausality: another token t leaves every row before t as it is, bit for bit, and changes row t and those behind
+// it.
 func TestCausality(t *testing.T) {
 	d := shapes[0]
 	for _, kernels := range []bool{true, false} {
@@ -48,8 +49,8 @@ func TestCausality(t *testing.T) {
 	}
 }
 
-// TestStepEqualsForward decodes token by token with cached keys and values, and compares every row with the forward pass
-// over the whole context; a second round runs over what the first left in the cache.
+// TestStepEqualsForward decodes token by token with cached keys and values, and compares every row with the forward
+// pass over the whole context; a second round runs over what the first left in the cache.
 func TestStepEqualsForward(t *testing.T) {
 	for _, rule := range []Visibility{Causal{}, Window{3}} {
 		for _, d := range shapes {

@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestConstructorsDeclare: a layer is known by its parameters, and by the mask whose numbers it adds to scores, before Forward
-// is called, which declares nothing more.
+// TestConstructorsDeclare: a layer is known by its parameters, and by the mask whose numbers it adds to scores, before
+// Forward is called, which declares nothing more.
 func TestConstructorsDeclare(t *testing.T) {
 	d := Dims{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 4, V: 5, Inner: 3, Blocks: 1}
 	memory := func(at Site) *Memory {

@@ -111,8 +111,8 @@ func squares(x graph.Tensor) (sum float64) {
 	return sum
 }
 
-// The newest tokens, one or several, on from what is remembered: the rows of Forward. At 0 everything is forgotten, and no
-// other place but the next one will do.
+// The newest tokens, one or several, on from what is remembered: the rows of Forward. At 0 everything is forgotten, and
+// no other place but the next one will do.
 func TestI33StepEqualsForward(t *testing.T) {
 	const batch, context, d = 2, 7, 3
 	l, x := elman(batch, context, 1)

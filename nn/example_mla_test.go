@@ -28,8 +28,8 @@ func ExampleRoPE() {
 	//  -0.42  0.91
 }
 
-// Attention with rotary positions: queries and keys are the same everywhere, so that nothing but the distance counts, and
-// what is near weighs more. Nothing is learned for it.
+// Attention with rotary positions: queries and keys are the same everywhere, so that nothing but the distance counts,
+// and what is near weighs more. Nothing is learned for it.
 func ExampleRoPE_Rotate() {
 	at := positions(site(), 3)
 	at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, 10000)

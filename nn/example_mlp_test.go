@@ -7,7 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// SwiGLU is an MLP whose features pass a gate (Shazeer 2020): y = (swish(x·w_g) ∘ x·w_u)·w_d, swish(u) = u/(1 + e^(−u)).
+// SwiGLU is an MLP whose features pass a gate (Shazeer 2020): y = (swish(x·w_g) ∘ x·w_u)·w_d, swish(u) = u/(1 +
+// e^(−u)).
 type SwiGLU struct {
 	Gate, Up, Down nn.Layer
 	scope          graph.Scope

@@ -82,8 +82,8 @@ func TestI28IdentityInEvaluation(t *testing.T) {
 	}
 }
 
-// The mask is a function of seed, place, step and entry: the same in every run, in both forms and for Δ, which goes where the
-// activation went, and another one at another place or step.
+// The mask is a function of seed, place, step and entry: the same in every run, in both forms and for Δ, which goes
+// where the activation went, and another one at another place or step.
 func TestI28MaskIsFixed(t *testing.T) {
 	const n, p = 400, 0.3
 	first := dropOnes(t, p, n, true, "drop")

@@ -200,8 +200,8 @@ func TestI47NotCausal(t *testing.T) {
 	}
 }
 
-// Rotary positions rotate queries and keys and keep their lengths: between tokens that are all alike a weight depends on the
-// distance alone, and stays above 0.
+// Rotary positions rotate queries and keys and keep their lengths: between tokens that are all alike a weight depends
+// on the distance alone, and stays above 0.
 func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	d := Dims{Batch: 1, Context: 7, Embd: 6, Heads: 1, QK: 4, V: 3, Blocks: 1}
 	g := graph.New(graph.Float64, 3)

@@ -93,8 +93,8 @@ func TestUpdateLooksAgain(t *testing.T) {
 	}
 }
 
-// TestRandomKeysPerSequence: they are drawn from what the padding of each sequence leaves, so every query has all of its
-// own.
+// TestRandomKeysPerSequence: they are drawn from what the padding of each sequence leaves, so every query has all of
+// its own.
 func TestRandomKeysPerSequence(t *testing.T) {
 	lengths := []int{9, 4}
 	m := NewMask(graph.New(graph.Float64, 1).Root(), Dims{Batch: 2, Context: 9},

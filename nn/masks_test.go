@@ -93,7 +93,8 @@ func meet(t *testing.T, d Dims, rule Visibility) []int {
 	return out
 }
 
-// TestI12Masks: a window of width 1 is the identity, one of width n the causal mask, and the future is hidden (errata D8).
+// TestI12Masks: a window of width 1 is the identity, one of width n the causal mask, and the future is hidden (errata
+// D8).
 func TestI12Masks(t *testing.T) {
 	d := Dims{Batch: 1, Context: 9, Heads: 2}
 	for name, c := range map[string]struct{ rule, want Visibility }{
@@ -113,8 +114,8 @@ func TestI12Masks(t *testing.T) {
 	}
 }
 
-// TestI13BigBirdEdges: at most n(w + r) + 2gn pairs meet, exactly r more keys than near and global ones where there are so
-// many, within what the rest of the mask shows.
+// TestI13BigBirdEdges: at most n(w + r) + 2gn pairs meet, exactly r more keys than near and global ones where there are
+// so many, within what the rest of the mask shows.
 func TestI13BigBirdEdges(t *testing.T) {
 	for _, random := range []int{0, 1, 3, 8} {
 		for name, rest := range map[string]All{"": {}, "causal": {Causal{}}, "window": {Window{20}}} {
@@ -146,8 +147,8 @@ func TestI13BigBirdEdges(t *testing.T) {
 	}
 }
 
-// TestI13BigBirdIsReproducible: the seed decides, and a shorter context draws the same keys under a causal mask, so that a
-// decoder attends to the keys of training.
+// TestI13BigBirdIsReproducible: the seed decides, and a shorter context draws the same keys under a causal mask, so
+// that a decoder attends to the keys of training.
 func TestI13BigBirdIsReproducible(t *testing.T) {
 	rule := func(n int, seed uint64) []int {
 		return meet(t, Dims{Batch: 1, Context: n, Heads: 1}, All{Causal{}, BigBird{Width: 3, Random: 3, Seed: seed}})
@@ -223,8 +224,8 @@ func TestI07Slopes(t *testing.T) {
 	}
 }
 
-// TestI07CausalBiasIsThatOfTheKey: under a causal mask −m(i − j) and +mj give the same output, and the last key without a
-// distance costs nothing.
+// TestI07CausalBiasIsThatOfTheKey: under a causal mask −m(i − j) and +mj give the same output, and the last key without
+// a distance costs nothing.
 func TestI07CausalBiasIsThatOfTheKey(t *testing.T) {
 	d := shapes[0]
 	for _, kernels := range []bool{false, true} {
@@ -251,8 +252,8 @@ type keyBias struct{ ALiBi }
 
 func (k keyBias) Bias(head, _, j int) float64 { return k.Slopes[head] * float64(j) }
 
-// TestI12Causality: another token leaves what came before it as it is, bit for bit, also where heads differ, keys are drawn,
-// and tokens are global.
+// TestI12Causality: another token leaves what came before it as it is, bit for bit, also where heads differ, keys are
+// drawn, and tokens are global.
 func TestI12Causality(t *testing.T) {
 	d := Dims{Batch: 2, Context: 12, Embd: 6, Heads: 2, QK: 3, V: 5, Inner: 4, Blocks: 1}
 	causalDilated := func(d Dims) Visibility { return All{Causal{}, dilatedTest(d)} }
@@ -359,8 +360,8 @@ func BenchmarkMask(b *testing.B) {
 	}
 }
 
-// TestStepPerHead: decoding with a cache attends to the keys of training, also where heads differ, keys are drawn and scores have
-// biases.
+// TestStepPerHead: decoding with a cache attends to the keys of training, also where heads differ, keys are drawn and
+// scores have biases.
 func TestStepPerHead(t *testing.T) {
 	for _, d := range shapes[:2] {
 		for name, rule := range map[string]Visibility{

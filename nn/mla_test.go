@@ -150,8 +150,8 @@ func TestI41BiasesWouldAddNothing(t *testing.T) {
 	}
 }
 
-// TestI42KeyOfTheLatentHasItsRank: k^R of a latent of one feature is a multiple of one row before it is rotated, for all tokens;
-// of the token's features it is not.
+// TestI42KeyOfTheLatentHasItsRank: k^R of a latent of one feature is a multiple of one row before it is rotated, for
+// all tokens; of the token's features it is not.
 func TestI42KeyOfTheLatentHasItsRank(t *testing.T) {
 	d := shapes[0]
 	rank := func(build func(at Site) (rotating, down Layer)) int {

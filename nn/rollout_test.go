@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// rollout is some actions of n rows of v, worth something or nothing, with weights of which some are 0 and, for the actions
-// drawn from logits, ratios on all sides of 1 ± 0.2.
+// rollout is some actions of n rows of v, worth something or nothing, with weights of which some are 0 and, for the
+// actions drawn from logits, ratios on all sides of 1 ± 0.2.
 func rollout(s graph.Scope, n, v int) Rollout {
 	r := NewRollout(s, n, v)
 	for i := range n {

@@ -95,8 +95,8 @@ func TestI08NormsAreKept(t *testing.T) {
 	}
 }
 
-// TestI08ProductsDependOnTheDistance: one query and one key, put everywhere. ⟨R_i q, R_j k⟩ is the same wherever i − j is,
-// also when all positions move, and differs between distances.
+// TestI08ProductsDependOnTheDistance: one query and one key, put everywhere. ⟨R_i q, R_j k⟩ is the same wherever i − j
+// is, also when all positions move, and differs between distances.
 func TestI08ProductsDependOnTheDistance(t *testing.T) {
 	n, w := ropeDims.Context, ropeDims.Embd
 	random := ropeInput()
@@ -192,8 +192,8 @@ func TestI08StepEqualsForward(t *testing.T) {
 	}
 }
 
-// decodingEqualsForward feeds the rows of a random x token by token, then in blocks, over what the round before left in the
-// caches, and compares every row of the result with the forward pass. The site knows the positions.
+// decodingEqualsForward feeds the rows of a random x token by token, then in blocks, over what the round before left in
+// the caches, and compares every row of the result with the forward pass. The site knows the positions.
 func decodingEqualsForward(t *testing.T, d Dims, build func(at Site) Cached) (caches Caches) {
 	t.Helper()
 	g := graph.New(graph.Float64, 3)
