@@ -2,6 +2,7 @@ package graph
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 	G "gorgonia.org/gorgonia"
@@ -24,9 +25,9 @@ func (p products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 		p.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	kernel.Gemm(p.pool, m, n, k, alpha, view2(a, lda, tA), view2(b, ldb, tB), beta, kernel.Matrix[float32]{Data: c, Stride: ldc})
+	gemm.Mul(p.pool, m, n, k, alpha, view2(a, lda, tA), view2(b, ldb, tB), beta, gemm.Matrix[float32]{Data: c, Stride: ldc})
 }
 
-func view2(data []float32, stride int, t blas.Transpose) kernel.Matrix[float32] {
-	return kernel.Matrix[float32]{Data: data, Stride: stride, Trans: t != blas.NoTrans}
+func view2(data []float32, stride int, t blas.Transpose) gemm.Matrix[float32] {
+	return gemm.Matrix[float32]{Data: data, Stride: stride, Trans: t != blas.NoTrans}
 }

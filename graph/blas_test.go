@@ -4,10 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
-
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
 // TestProducts holds the Sgemm that Gorgonia may be given against gonum's, in all four forms and with leading dimensions.

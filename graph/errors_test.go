@@ -46,7 +46,7 @@ func TestErrorMessages(t *testing.T) {
 		{"h.3: dropout(1) x (16, 32): entries dropped with probability 1, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(1) }},
 		{"h.3: dropout(NaN) x (16, 32): entries dropped with probability NaN, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(math.NaN()) }},
 		{"h.3: attention x (16, 32), h.3.mask (8, 8): entries dropped with probability 1.5, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr {
-			y, _ := Attention(x.In(s), s.Value("mask", Const(0), 8, 8), Heads{Batch: 2, Context: 8, Heads: 2, QK: 4, V: 8}, 1.5)
+			y, _ := Attention(x.In(s), s.Value("mask", Const(0), 8, 8), AttentionShape{Batch: 2, Context: 8, Heads: 2, QK: 4, V: 8}, 1.5)
 			return y
 		}},
 		{"h.3: reshape to (5, 5) x (16, 32): 512 entries cannot become 25", func(s Scope, x Expr) Expr { return x.In(s).Reshape(5, 5) }},
@@ -55,14 +55,14 @@ func TestErrorMessages(t *testing.T) {
 			return x.In(s).Join(s.Param("y", Const(1), 15, 2))
 		}},
 		{"h.3: mean (): a scalar has no last axis", func(s Scope, x Expr) Expr { return x.In(s).SumAll().Mean() }},
-		{"h.3: rows x (16, 32), h.3.ids (4): ids up to 16 for 16 rows", func(s Scope, x Expr) Expr {
-			return x.In(s).Rows(s.Ints("ids", 4, 17, -1))
+		{"h.3: gather x (16, 32), h.3.ids (4): ids up to 16 for 16 rows", func(s Scope, x Expr) Expr {
+			return x.In(s).Gather(s.Ints("ids", 4, 17, -1))
 		}},
-		{"h.3: rows x (16, 32), h.3.ids (4): ids up to 16 for 16 rows", func(s Scope, x Expr) Expr {
+		{"h.3: gather x (16, 32), h.3.ids (4): ids up to 16 for 16 rows", func(s Scope, x Expr) Expr {
 			y, _ := Gather(x.In(s), s.Ints("ids", 4, 17, -1))
 			return y
 		}},
-		{"h.3: rows x (16, 32), x (16, 32): integers declared by Ints are needed", func(s Scope, x Expr) Expr { return x.In(s).Rows(x) }},
+		{"h.3: gather x (16, 32), x (16, 32): integers declared by Ints are needed", func(s Scope, x Expr) Expr { return x.In(s).Gather(x) }},
 		{"h.3: one-hot h.3.ids (4): ids up to 16 for 16 classes", func(s Scope, x Expr) Expr { return s.Ints("ids", 4, 17, -1).OneHot(16) }},
 		{"h.3: cross entropy x (16, 32), h.3.ids (16): ids up to 32 for 32 classes", func(s Scope, x Expr) Expr {
 			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 16, 33, -1), true)
@@ -156,7 +156,7 @@ func TestRunRefusesIdsOutOfRange(t *testing.T) {
 		g.Kernels = kernels
 		table := g.Root().Param("wte.weight", Normal(1), 5, 3)
 		ids, targets := g.Root().Ints("tokens", 2, 5, -1), g.Root().Ints("targets", 2, 3, -1)
-		rows := table.Rows(ids)
+		rows := table.Gather(ids)
 		if y, ok := Gather(table, ids); ok {
 			rows = y
 		}

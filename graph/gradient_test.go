@@ -112,7 +112,7 @@ func TestGradients(t *testing.T) {
 		"rows": func(s Scope) (Expr, []Expr) {
 			x, ids := s.Param("x", Normal(1), 4, 3), s.Ints("ids", 5, 4, -1)
 			copy(ids.Ints(), []int{3, 1, 3, 0, 3}) // 3 adds up, 2 is never looked up
-			return x.Rows(ids), []Expr{x}
+			return x.Gather(ids), []Expr{x}
 		},
 	}
 	for name, build := range cases {

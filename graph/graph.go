@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	_ "go4.org/unsafe/assume-no-moving-gc" // Gorgonia's dependency; an older version of it panics at start on this Go
@@ -36,12 +37,12 @@ type Graph struct {
 	params         []Expr
 	leaves         []Expr // parameters and inputs
 	names          map[string]bool
-	store          map[string]*tensor.Dense  // parameters by name, shared by siblings
-	source         map[int64]source          // node → where and as what it was made; those of a backward pass have none
-	drops          map[string]int            // scope → dropouts so far
-	firstInput     map[string]Expr           // scope → the first expression that came into it
-	differentiated bool                      // differentiated already
-	spans          map[*G.Node]*kernel.Spans // of masks
+	store          map[string]*tensor.Dense     // parameters by name, shared by siblings
+	source         map[int64]source             // node → where and as what it was made; those of a backward pass have none
+	drops          map[string]int               // scope → dropouts so far
+	firstInput     map[string]Expr              // scope → the first expression that came into it
+	differentiated bool                         // differentiated already
+	spans          map[*G.Node]*attention.Spans // of masks
 }
 
 // runContext is what operations ask about the run they are in.
@@ -63,7 +64,7 @@ func (g *Graph) clear() {
 	g.g = G.NewGraph()
 	g.names, g.source, g.drops, g.firstInput = map[string]bool{}, map[int64]source{}, map[string]int{}, map[string]Expr{}
 	g.memory.Double = g.dtype == Float64
-	g.run, g.spans = &runContext{training: true}, map[*G.Node]*kernel.Spans{}
+	g.run, g.spans = &runContext{training: true}, map[*G.Node]*attention.Spans{}
 }
 
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: one declared under a

@@ -126,5 +126,6 @@ func (o *op) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	if o.diff == nil {
 		return nil, errors.Errorf("%s has no derivative", o.name)
 	}
-	return o.diff(in, out, grad)
+	grads, err := o.diff(in, out, grad)
+	return append(grads, make(G.Nodes, max(0, len(in)-len(grads)))...), err // nothing for the rest
 }

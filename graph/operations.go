@@ -42,8 +42,8 @@ func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Exp
 
 // Add is x + y.
 func (x Expr) Add(y Expr) Expr {
-	if x.g != nil && x.g.Kernels && x.node != nil && y.node != nil && x.node.Shape().Eq(y.node.Shape()) {
-		return x.addKernel(y)
+	if z, ok := addKernel(x, y); ok {
+		return z
 	}
 	return x.pointwise("add", G.Add, G.BroadcastAdd, y)
 }
@@ -99,10 +99,10 @@ func (x Expr) Cube() Expr { return x.unary("cube", G.Cube) }
 // ReLU is max(x, 0), with derivative 0 at 0.
 func (x Expr) ReLU() Expr { return x.unary("relu", G.Rectify) }
 
-// Rows selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids. A single number is
+// Gather selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids. A single number is
 // not selected by the stock operation, whose backward pass panics on it.
-func (x Expr) Rows(ids Expr) Expr {
-	return x.apply("rows", func() (*G.Node, error) {
+func (x Expr) Gather(ids Expr) Expr {
+	return x.apply("gather", func() (*G.Node, error) {
 		if x.node.Shape()[1] == 1 && len(ids.Ints()) == 1 {
 			return x.gather(ids)
 		}

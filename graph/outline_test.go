@@ -26,7 +26,7 @@ func TestOutline(t *testing.T) {
 	if len(g.Params()) != 2 || len(g.Leaves()) != 4 || !g.Outlined() {
 		t.Errorf("got %d parameters of %d leaves, want 2 of 4", len(g.Params()), len(g.Leaves()))
 	}
-	y := w.MatMul(m).Add(w).Softmax().Rows(ids)
+	y := w.MatMul(m).Add(w).Softmax().Gather(ids)
 	if y.Node() != nil || g.Err() != nil {
 		t.Errorf("operations: got a node or %v, want nothing", g.Err())
 	}

@@ -178,7 +178,7 @@ func TestRowsOfOneNumber(t *testing.T) {
 	g.Kernels = false
 	table, ids := g.Root().Param("table", Normal(1), 3, 1), g.Root().Ints("ids", 1, 3, -1)
 	ids.Ints()[0] = 2
-	p, err := Compile(table.Rows(ids).Square().SumAll(), table)
+	p, err := Compile(table.Gather(ids).Square().SumAll(), table)
 	if err != nil {
 		t.Fatal(err)
 	}

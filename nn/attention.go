@@ -54,7 +54,7 @@ func (l *SelfAttention) Mixing() float64 { return l.heads.mixing() }
 // that makes these in its own way.
 type heads struct {
 	Proj  Layer
-	sizes graph.Heads
+	sizes graph.AttentionShape
 	mask  *Mask
 	drop  *Dropout // of the weights
 	scope graph.Scope

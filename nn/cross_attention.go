@@ -68,7 +68,7 @@ func (l *CrossAttention) Mixing() float64 { return l.heads.mixing() }
 
 // crossHeads is softmax attention of n queries to m keys for each of B sequences.
 type crossHeads struct {
-	sizes graph.CrossHeads
+	sizes graph.CrossShape
 	mask  graph.Expr // (B, n, m), or (n, m) for all sequences
 	drop  *Dropout   // of the weights
 	scope graph.Scope

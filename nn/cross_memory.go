@@ -28,7 +28,7 @@ func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []
 
 // heads attend to m, with queries and keys of qk features, and values of v.
 func (m *Memory) heads(at Site, qk, v int) *crossHeads {
-	sizes := graph.CrossHeads{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
+	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
 	return &crossHeads{sizes, m.Expr(), NewDropout(at.At("attn_dropout")), at.Scope}
 }
 

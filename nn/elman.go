@@ -22,7 +22,7 @@ type Elman struct {
 	batch  int
 	tokens int
 	width  int
-	state  *graph.ElmanState
+	state  *graph.ElmanCache
 	scope  graph.Scope
 }
 
@@ -34,7 +34,7 @@ func NewElman(at Site) *Elman {
 	l.Input = at.Affine(at.Sub("c_input"), d, []int{d}, at.Bias, graph.Normal(1/math.Sqrt(float64(d))))
 	l.Weight = at.Param("weight", graph.Normal(0.5/math.Sqrt(float64(d))), d, d)
 	l.start = at.Value("start", graph.Const(0), at.Batch, d)
-	l.state = cacheAt(at.Caches, at.Path(), func() *graph.ElmanState { return graph.NewElmanState(at.Batch, d) })
+	l.state = cacheAt(at.Caches, at.Path(), func() *graph.ElmanCache { return graph.NewElmanCache(at.Batch, d) })
 	return l
 }
 
@@ -57,5 +57,5 @@ func (l *Elman) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 // Step continues from its state, which sums up all tokens before, however many they are. at is their number; 0 clears
 // the state, and any other number fails when it runs.
 func (l *Elman) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	return graph.ElmanStep(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
+	return graph.CachedElman(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
 }

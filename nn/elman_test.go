@@ -166,10 +166,10 @@ func TestI33StepEqualsForward(t *testing.T) {
 
 func TestElmanErrors(t *testing.T) {
 	for want, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
-		"rnn: elman step": func(at Site, x graph.Expr) graph.Expr { // no caches
+		"rnn: cached elman": func(at Site, x graph.Expr) graph.Expr { // no caches
 			return NewElman(at).Step(x, at.Ints("at", 1, 9, -1))
 		},
-		"no state to go on from": func(at Site, x graph.Expr) graph.Expr {
+		"no cache to continue from": func(at Site, x graph.Expr) graph.Expr {
 			return NewElman(at).Step(x, at.Ints("at", 1, 9, -1))
 		},
 		"6 tokens are not equally many for each of 4 sequences": func(at Site, x graph.Expr) graph.Expr {

@@ -20,5 +20,5 @@ func (l *Embedding) Forward(ids graph.Expr) graph.Expr { // (n) → (n, d)
 	if y, ok := graph.Gather(table, ids); ok {
 		return y
 	}
-	return table.Rows(ids)
+	return table.Gather(ids)
 }

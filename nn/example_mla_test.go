@@ -110,7 +110,7 @@ func ExampleMLA_Step() {
 		}
 		fmt.Println("token", t, "the same:", off < 1e-12)
 	}
-	fmt.Println(at.Caches["attn"].(*graph.LatentCache).Floats(), "numbers for 3 tokens")
+	fmt.Println(at.Caches.Bytes()/8, "numbers for 3 tokens")
 	// Output:
 	// token 0 the same: true
 	// token 1 the same: true

@@ -18,10 +18,10 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 type LinearAttention struct {
 	QKV, Proj Layer // as in SelfAttention
 	sim       similarity
-	heads     graph.LinearHeads
+	heads     graph.LinearShape
 	mask      *Mask
 	padding   graph.Expr // the mask's numbers if some keys are hidden from all queries; else empty
-	state     *graph.LinearState
+	state     *graph.LinearCache
 	scope     graph.Scope
 }
 
@@ -35,7 +35,7 @@ func NewLinearAttention(at Site) *LinearAttention {
 }
 
 func newLinearAttention(at Site, sim similarity) *LinearAttention {
-	heads := graph.LinearHeads{Heads: at.heads(at.QK, at.V), Features: sim.features()}
+	heads := graph.LinearShape{AttentionShape: at.heads(at.QK, at.V), Map: sim.features()}
 	var padded, ok bool
 	if heads.Causal, padded, ok = hides(at.Mask); !ok {
 		at.Failf("linear attention with the mask %s: "+
@@ -44,7 +44,7 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 	l := &LinearAttention{
 		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
 		sim: sim, heads: heads, mask: at.mask(), scope: at.Scope,
-		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearState { return graph.NewLinearState(heads) }),
+		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
 	}
 	if padded {
 		l.padding = l.mask.Expr()
@@ -63,7 +63,7 @@ func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+d
 	if y, ok := graph.LinearAttention(qkv, l.padding, l.heads); ok {
 		return y
 	}
-	h := l.heads.Heads
+	h := l.heads.AttentionShape
 	q := split(qkv, h, 0, h.QK)                                              // q = a·w_q + b_q    (B, H, T, dρ)
 	k := split(qkv, h, h.Heads*h.QK, h.QK)                                   // k = a·w_k + b_k    (B, H, T, dρ)
 	v := split(qkv, h, 2*h.Heads*h.QK, h.V)                                  // v = a·w_v + b_v    (B, H, T, dh)
@@ -74,7 +74,7 @@ func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+d
 
 // Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.
 func (l *LinearAttention) Mixing() float64 {
-	h := l.heads.Heads
+	h := l.heads
 	return 2 * float64(h.Heads) * float64(h.QK) * float64(h.V)
 }
 
@@ -85,5 +85,5 @@ func (l *LinearAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (
 	if !l.heads.Causal || l.padding.Graph() != nil {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}
-	return l.Proj.Forward(graph.LinearStep(l.QKV.Forward(x), at, l.state))
+	return l.Proj.Forward(graph.CachedLinearAttention(l.QKV.Forward(x), at, l.state))
 }

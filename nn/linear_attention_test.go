@@ -117,7 +117,7 @@ func TestLinearAttentionErrors(t *testing.T) {
 		{func(*Site) {}, func(at Site) {
 			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
-			"h.0: linear attention step (2, 22), h.0.pos (1): no state to keep sums in"},
+			"h.0: cached linear attention (2, 22), h.0.pos (1): no cache to keep sums in"},
 		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },
 			"h.0: linformer: keys are mixed over the whole context of 6 tokens, so a causal mask cannot be kept"},
 		{hiding(Window{3}), func(at Site) { NewLinformer(at, 3) },

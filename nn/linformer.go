@@ -44,7 +44,7 @@ func NewLinformer(at Site, mixed int) *Linformer {
 		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
 		E: at.Sub("e").Param("weight", init, mixed, t), F: at.Sub("f").Param("weight", init, mixed, t),
 		heads: &crossHeads{
-			sizes: graph.CrossHeads{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
+			sizes: graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
 			mask:  at.Value("none", graph.Const(0), t, mixed), // hides nothing
 			drop:  NewDropout(at.At("attn_dropout")), scope: at.Scope,
 		},

@@ -23,7 +23,7 @@ import (
 // those after it attend to it. Dropout acts on the weights and on the result.
 type Longformer struct {
 	QKV, Global, Proj Layer // the first two as in SelfAttention
-	heads             graph.Heads
+	heads             graph.AttentionShape
 	mask              *LongformerMask
 	weightDrop        *Dropout
 	scope             graph.Scope
@@ -78,15 +78,15 @@ func (l *Longformer) Mixing() float64 {
 // kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] alternately, so that each product has
 // one of its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
 func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
-	if !l.scope.Graph().Kernels {
+	h, both := l.heads, near.Join(global)
+	q, ok := graph.GatherCols(both, l.queries())
+	if !ok {
 		return y, false
 	}
-	h, both := l.heads, near.Join(global)
-	q, _ := graph.Arrange(both, l.queries())
-	q, _ = graph.Times(q, math.Sqrt2)
-	kv, _ := graph.Arrange(both, l.keys())
+	q, _ = graph.Scale(q, math.Sqrt2)
+	kv, _ := graph.GatherCols(both, l.keys())
 	width := h.Heads * (2*h.QK + h.V)
-	return graph.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, graph.CrossHeads{
+	return graph.CrossAttention(q.In(l.scope), kv.Reshape(2*h.Batch*h.Context, width), l.mask.expr, graph.CrossShape{
 		Batch: h.Batch, Queries: h.Context, Keys: 2 * h.Context, Heads: h.Heads, QK: 2 * h.QK, V: h.V,
 	}, l.weightDrop.P)
 }

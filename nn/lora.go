@@ -75,7 +75,7 @@ func (a Adapter) down(x graph.Expr) graph.Expr { // (n, in) → (n, r)
 // up is s·x·u.
 func (a Adapter) up(x graph.Expr, s float64) graph.Expr { // (n, r) → (n, To−From)
 	if y, ok := graph.Linear(x, a.Up, graph.Expr{}); ok {
-		y, _ = graph.Times(y, s)
+		y, _ = graph.Scale(y, s)
 		return y
 	}
 	return x.MatMul(a.Up).Scale(s)

@@ -82,7 +82,7 @@ func checkLatent(at Site, name string, n int) {
 
 // latentCache is for latents and rotated parts of keys of that many features.
 func latentCache(at Site, latent, rotary int) *graph.LatentCache {
-	sizes := graph.LatentHeads{
+	sizes := graph.LatentShape{
 		Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V, Latent: latent, Rotary: rotary,
 	}
 	return cacheAt(at.Caches, at.Path(), func() *graph.LatentCache { return graph.NewLatentCache(sizes) })

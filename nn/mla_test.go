@@ -52,7 +52,7 @@ func decodingLatents(t *testing.T, build func(at Site) Cached, change func(at *S
 			}
 			for name, c := range caches {
 				want := d.Batch * d.Context * kept(d)
-				if got := c.(*graph.LatentCache).Floats(); got != want {
+				if got := c.Bytes() / 8; got != want {
 					t.Errorf("%s keeps %d numbers, want %d, %d of each token", name, got, want, kept(d))
 				}
 			}
@@ -87,8 +87,8 @@ var deepSeek = Dims{Batch: 1, Context: 1, Embd: 7168, Heads: 128, QK: 128, V: 12
 // TestI41CacheOfATokenIs576Not32768 in one layer of that size: 57 times less.
 func TestI41CacheOfATokenIs576Not32768(t *testing.T) {
 	d := deepSeek
-	latent := graph.LatentHeads{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V, Latent: 512, Rotary: 64}
-	full := graph.Heads{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V}
+	latent := graph.LatentShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V, Latent: 512, Rotary: 64}
+	full := graph.AttentionShape{Batch: d.Batch, Context: d.Context, Heads: d.Heads, QK: d.QK, V: d.V}
 	keysAndValues := full.Width() - d.Heads*d.QK // what is packed, without the queries
 	if latent.Width() != 576 || keysAndValues != 32_768 {
 		t.Errorf("a token leaves %d and %d numbers, want 576 and 32768", latent.Width(), keysAndValues)

@@ -28,10 +28,10 @@ func NewLearnedPositions(at Site) *LearnedPositions {
 // Forward is x + w[positions].
 func (l *LearnedPositions) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 	x = x.In(l.scope)
-	if y, ok := graph.AddRows(x, l.Weight, l.positions, 1); ok {
+	if y, ok := graph.AddPositions(x, l.Weight, l.positions, 1); ok {
 		return y
 	}
-	return x.Add(l.Weight.In(l.scope).Rows(l.positions))
+	return x.Add(l.Weight.In(l.scope).Gather(l.positions))
 }
 
 // Sinusoidal adds waves to embeddings that it makes larger first (Conti (1), (2); Vaswani et al. 2017):
@@ -74,8 +74,8 @@ func NewSinusoidal(at Site, base float64) *Sinusoidal {
 // Forward is √d·x + P[positions].
 func (l *Sinusoidal) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 	x = x.In(l.scope)
-	if y, ok := graph.AddRows(x, l.P, l.positions, l.scale); ok {
+	if y, ok := graph.AddPositions(x, l.P, l.positions, l.scale); ok {
 		return y
 	}
-	return x.Scale(l.scale).Add(l.P.In(l.scope).Rows(l.positions))
+	return x.Scale(l.scale).Add(l.P.In(l.scope).Gather(l.positions))
 }

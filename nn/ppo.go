@@ -20,7 +20,7 @@ func NewPPOClip(s graph.Scope) *PPOClip { return &PPOClip{0.2, s} }
 // Forward judges the actions of r by logits (n, V): a scalar.
 func (l *PPOClip) Forward(logits graph.Expr, r Rollout) graph.Expr {
 	z := logits.In(l.scope)
-	if loss, ok := graph.PPO(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
+	if loss, ok := graph.PPOClip(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
 		return loss
 	}
 	ratio := r.logProbs(z).Sub(r.LogProbs).Exp()                            // r                  (n, 1)

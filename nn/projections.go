@@ -6,7 +6,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // side, the first two rotated where positions are rotary.
 type inProjection struct {
 	affine Layer
-	heads  graph.Heads
+	heads  graph.AttentionShape
 	rotary Rotary
 	scope  graph.Scope
 }
@@ -28,7 +28,7 @@ func (l *inProjection) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H(2d
 }
 
 // split takes one block of columns of packed projections apart into heads.
-func split(qkv graph.Expr, h graph.Heads, from, size int) graph.Expr { // → (B, H, T, size)
+func split(qkv graph.Expr, h graph.AttentionShape, from, size int) graph.Expr { // → (B, H, T, size)
 	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
 }
 

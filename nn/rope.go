@@ -54,8 +54,8 @@ func (l *RoPE) Rotate(x graph.Expr, groups, size int) graph.Expr { // (n, w) →
 		return y
 	}
 	n, half, width := len(l.positions.Ints()), size/2, groups*size
-	cos := l.Cos.Rows(l.positions).Reshape(n, 1, half)            // cos φ                (n, 1, size/2)  (50)
-	sin := l.Sin.Rows(l.positions).Reshape(n, 1, half)            // sin φ                (n, 1, size/2)  (51)
+	cos := l.Cos.Gather(l.positions).Reshape(n, 1, half)          // cos φ                (n, 1, size/2)  (50)
+	sin := l.Sin.Gather(l.positions).Reshape(n, 1, half)          // sin φ                (n, 1, size/2)  (51)
 	pairs := x.Cols(0, width).Reshape(n*groups*half, 2)           // (a, b)
 	a, b := pairs.Cols(0, 1), pairs.Cols(1, 2)                    //                                      (52)
 	a, b = a.Reshape(n, groups, half), b.Reshape(n, groups, half) //                      (n, groups, size/2)

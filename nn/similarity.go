@@ -5,7 +5,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // similarity is what a key weighs for a query in linear attention: sim(q, k) = φ(q)·φ(k).
 type similarity interface {
 	of(q, k graph.Expr) graph.Expr // (B, H, T, dρ), (B, H, T, dρ) → (B, H, T, T)
-	features() graph.Features      // φ, for the kernel
+	features() graph.FeatureMap    // φ, for the kernel
 }
 
 // eluPlusOne is φ(x) = elu(x) + 1: x + 1 for x > 0, else eˣ.
@@ -19,4 +19,4 @@ func (eluPlusOne) phi(x graph.Expr) graph.Expr {
 	return positive.Add(x.Sub(positive).Exp())
 }
 
-func (eluPlusOne) features() graph.Features { return graph.EluPlusOne() }
+func (eluPlusOne) features() graph.FeatureMap { return graph.EluPlusOne() }

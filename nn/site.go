@@ -54,8 +54,8 @@ type Rotary interface {
 func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
 
 // heads are the sizes of attention with queries and keys of qk features, and values of v.
-func (s Site) heads(qk, v int) graph.Heads {
-	return graph.Heads{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v}
+func (s Site) heads(qk, v int) graph.AttentionShape {
+	return graph.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v}
 }
 
 // mask is the site's mask; it is an error if there is none.

@@ -37,4 +37,4 @@ func (t taylor) unit(x graph.Expr) graph.Expr {
 	return x.Div(x.Square().Sum().Shift(t.eps).Sqrt()) // x/√(‖x‖² + ε)
 }
 
-func (t taylor) features() graph.Features { return graph.TaylorFeatures(t.eps) }
+func (t taylor) features() graph.FeatureMap { return graph.Taylor(t.eps) }

@@ -13,7 +13,7 @@ import (
 //
 // Its gradient is the sum of three: x is query, key and value.
 type Unprojected struct {
-	heads      graph.Heads
+	heads      graph.AttentionShape
 	mask       *Mask
 	weightDrop *Dropout
 	scope      graph.Scope
@@ -42,8 +42,7 @@ func unprojectedSize(at Site) int {
 // Forward lets the tokens of every sequence meet.
 func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	x = x.In(l.scope)
-	if l.scope.Graph().Kernels {
-		y, _ := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P)
+	if y, ok := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P); ok {
 		return y
 	}
 	h := l.heads

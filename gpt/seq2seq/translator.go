@@ -74,6 +74,7 @@ func (t *Translator) Read(sources [][]int) error {
 		copyColumns(kv.F64, all.F64, kv.Shape[0], from)
 		from += kv.Shape[1]
 	}
+	t.caches.Reset()
 	t.written, t.reading, t.failed = 0, true, nil
 	return nil
 }
@@ -118,12 +119,8 @@ func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
 
 // Fork makes hypothesis to a copy of hypothesis from. If there is no such, the next Step says so.
 func (t *Translator) Fork(from, to int) {
-	for _, c := range t.caches {
-		if kept, ok := c.(*graph.KVCache); ok {
-			if err := kept.Fork(from, to, t.written); err != nil && t.failed == nil {
-				t.failed = err
-			}
-		}
+	if err := t.caches.Fork(from, to); err != nil && t.failed == nil {
+		t.failed = err
 	}
 }
 

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // AdamW is one update of decoupled weight decay: with t counted from 1 and g the clipped gradient scale·dw,
 // m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², w ← w − lr·(m̂/(√v̂ + ε) + decay·w), m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ).
@@ -15,8 +19,8 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
 	c := &[...]float32{float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2), float32(keep), float32(rate), float32(root), float32(eps)}
 	p.Range(len(w), grain, func(from, to int) {
 		w, dw, m, v := w[from:to], dw[from:to], m[from:to], v[from:to]
-		if fast := vectorsOf[T](); fast != nil {
-			fast.adamW(single(w), single(dw), single(m), single(v), c)
+		if fast := simd.Of[T](); fast != nil {
+			fast.AdamW(simd.Float32s(w), simd.Float32s(dw), simd.Float32s(m), simd.Float32s(v), c)
 			return
 		}
 		for i, g := range dw {
@@ -33,8 +37,8 @@ func SumSquares[T Float](p *Pool, x []T) float64 {
 	parts := make([]float64, (len(x)+grain-1)/grain)
 	p.For(len(parts), func(part int) {
 		x := x[part*grain : min(len(x), (part+1)*grain)]
-		if fast := vectorsOf[T](); fast != nil {
-			parts[part] = fast.sumSquares(single(x))
+		if fast := simd.Of[T](); fast != nil {
+			parts[part] = fast.SumSquares(simd.Float32s(x))
 			return
 		}
 		for _, v := range x {

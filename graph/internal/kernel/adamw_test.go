@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
 // TestAdamWTrajectory follows five steps that are written out from the definition.
@@ -45,14 +47,14 @@ func TestAdamWFloat32FollowsFloat64(t *testing.T) {
 	const n = 20_001 // several chunks
 	rng := rand.New(rand.NewPCG(6, 6))
 	o := AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Decay: 0.1}
-	w := random[float64](rng, n)
+	w := kerneltest.Random[float64](rng, n)
 	m, v := make([]float64, n), make([]float64, n)
 	w32, m32, v32, g32 := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	for i, x := range w {
 		w32[i] = float32(x)
 	}
 	for step := 1; step <= 5; step++ {
-		g := random[float64](rng, n)
+		g := kerneltest.Random[float64](rng, n)
 		for i, x := range g {
 			g32[i] = float32(x)
 		}

@@ -7,20 +7,23 @@ import "testing"
 // TestLoopsAllocateNothing: what a kernel needs for its threads it keeps, so the garbage collector rests. (Under the race
 // detector sync.Pool forgets on purpose.)
 func TestLoopsAllocateNothing(t *testing.T) {
-	h := self(2, 256, 4, 32, 32)
 	for _, threads := range []int{1, 2} {
 		p := NewPool(threads)
-		cache := NewCache[float32](h)
-		x, y := make([]float32, 1<<18), make([]float32, 1<<18)
-		mask, z := Mask[float32]{make([]float32, h.Keys*h.Keys), 1, 1}, make([]float32, 1<<18)
+		x, y, z := make([]float32, 1<<18), make([]float32, 1<<18), make([]float32, 1<<18)
+		turned, rows := make([]float32, 1<<18), make([]int, 1<<13)
+		cos, sin := rotaryTables[float32](128, 32)
+		turn := &Rotation[float32]{Positions: rows, Groups: 1, Size: 32}
 		for name, f := range map[string]func(){
-			"small product":         func() { Gemm(p, 1, 128, 128, 1, Mat(x, 128), Mat(y, 128), 0, Mat(z, 128)) },
-			"product":               func() { Gemm(p, 256, 256, 256, 1, Mat(x, 256), Mat(y, 256), 0, Mat(z, 256)) },
-			"row times a large one": func() { Gemm(p, 1, 512, 512, 1, Mat(x, 512), Mat(y, 512).T(), 0, Mat(z, 512)) },
-			"few entries":           func() { GELU(p, z[:100], x[:100]) },
-			"entries":               func() { GELU(p, z, x) },
-			"sum":                   func() { Add(p, z, x, y) },
-			"attention of a token":  func() { Attend(p, h, z[:2*128], x[:2*h.Width()], mask, cache, 255) },
+			"few entries": func() { GELU(p, z[:100], x[:100]) },
+			"entries":     func() { GELU(p, z, x) },
+			"sum":         func() { Add(p, z, x, y) },
+			"rotation":    func() { turn.Run(p, turned, x, cos, sin) },
+			"norm": func() {
+				LayerNorm(p, z, Norm[float32]{X: x, W: y[:32], Mean: turned[:1<<13], Spread: turned[1<<13 : 1<<14]})
+			},
+			"sigma": func() {
+				LayerNormSigma(p, z, Norm[float32]{X: x, W: y[:32], Mean: turned[:1<<13], Spread: turned[1<<13 : 1<<14]})
+			},
 		} {
 			if n := testing.AllocsPerRun(50, f); n != 0 {
 				t.Errorf("%d threads, %s: %v allocations", threads, name, n)

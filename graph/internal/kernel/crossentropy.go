@@ -1,16 +1,20 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // CrossEntropy returns Σ (lse(z) − z[target]) over the rows of logits (n, v) whose target is not ignore, and how
 // many those are. It leaves the row's log-sum-exp in lse (n), which is all that the backward pass needs.
 func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) (sum float64, kept int) {
 	v := len(logits) / len(lse)
-	p.Range(len(lse), rowGrain(v), func(from, to int) {
+	p.Rows(len(lse), v, func(from, to int) {
 		for i := from; i < to; i++ {
 			z := logits[i*v : (i+1)*v]
-			if fast := vectorsOf[T](); fast != nil {
-				top, total := fast.expSum(single(z))
+			if fast := simd.Of[T](); fast != nil {
+				top, total := fast.ExpSum(simd.Float32s(z))
 				lse[i] = T(top) + T(math.Log(total))
 				continue
 			}
@@ -37,15 +41,15 @@ func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) 
 // CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)) for the rows that count, 0 for the others.
 func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
 	v := len(logits) / len(lse)
-	p.Range(len(lse), rowGrain(v), func(from, to int) {
+	p.Rows(len(lse), v, func(from, to int) {
 		for i := from; i < to; i++ {
 			z, dz := logits[i*v:(i+1)*v], dz[i*v:(i+1)*v]
 			if targets[i] == ignore {
 				clear(dz)
 				continue
 			}
-			if fast := vectorsOf[T](); fast != nil {
-				fast.exp(single(dz), single(z), float32(lse[i]), float32(scale))
+			if fast := simd.Of[T](); fast != nil {
+				fast.Exp(simd.Float32s(dz), simd.Float32s(z), float32(lse[i]), float32(scale))
 				dz[targets[i]] -= scale
 				continue
 			}

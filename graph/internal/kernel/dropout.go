@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // Dropping is the mask of inverted dropout: entry i is dropped with probability P, kept ones are scaled by 1/(1−P). The
 // mask is a function of the key, the step and i alone, so the backward pass computes it again instead of storing it,
@@ -31,12 +35,12 @@ func (d Dropping) key() uint64 { return d.Key ^ (d.Step+1)*0x9e3779b97f4a7c15 }
 
 const entryStep = 0xd1342543de82ef95
 
-// dropEntries computes y = x∘mask for the entries from at on.
-func dropEntries[T Float](y, x []T, d Dropping, at int) {
+// DropEntries computes y = x∘mask for the entries from at on.
+func DropEntries[T Float](y, x []T, d Dropping, at int) {
 	y = y[:len(x)]
-	if fast := vectorsOf[T](); fast != nil {
+	if fast := simd.Of[T](); fast != nil {
 		threshold := uint64(math.Ceil(d.P * 0x1p53))
-		fast.dropout(single(y), single(x), d.key(), uint64(at)*entryStep, threshold, float32(1/(1-d.P)))
+		fast.Dropout(simd.Float32s(y), simd.Float32s(x), d.key(), uint64(at)*entryStep, threshold, float32(1/(1-d.P)))
 		return
 	}
 	for i, v := range x {
@@ -47,6 +51,6 @@ func dropEntries[T Float](y, x []T, d Dropping, at int) {
 // Dropout computes y = x∘mask; forward and backward are the same.
 func Dropout[T Float](p *Pool, y, x []T, d Dropping) {
 	p.Range(len(x), grain, func(from, to int) {
-		dropEntries(y[from:to], x[from:to], d, from)
+		DropEntries(y[from:to], x[from:to], d, from)
 	})
 }

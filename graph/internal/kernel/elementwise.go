@@ -1,19 +1,24 @@
 package kernel
 
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+
 // grain is the number of entries in a chunk of an elementwise loop: some microseconds of work.
 const grain = 8192
 
-// entrywise is an operation z = f(x, y) on each entry by itself. The type says which, so that it takes no closure to hand
-// it to another thread.
+// rowGrain is the number of rows of d entries in a chunk of a loop over tokens.
+func rowGrain(d int) int { return max(1, grain/d) }
+
+// entrywise is an operation z = f(x, y) on each entry by itself. The type says which, so that handing it to another thread
+// takes no closure.
 type entrywise[T Float] interface{ of(z, x, y []T) }
 
-// entries is an entrywise operation and its arguments; y is nil if it has one alone.
-type entries[T Float] struct {
+// entriesTask is an entrywise operation and its arguments; y is nil if it has one alone.
+type entriesTask[T Float] struct {
 	f       entrywise[T]
 	z, x, y []T
 }
 
-func (e *entries[T]) do(from, to int) {
+func (e *entriesTask[T]) Do(from, to int) {
 	y := e.y
 	if y != nil {
 		y = y[from:to]
@@ -23,27 +28,21 @@ func (e *entries[T]) do(from, to int) {
 
 // each computes z = f(x, y) on the pool's threads.
 func each[T Float](p *Pool, f entrywise[T], z, x, y []T) {
-	e := entries[T]{f, z, x, y}
 	if len(z) <= grain {
-		e.do(0, len(z))
+		f.of(z, x, y)
 		return
 	}
-	jobs := spareOf[entries[T]](&p.entries32, &p.entries64)
-	j := jobs.take()
-	*j = e
-	p.run(len(z), grain, j)
-	*j = entries[T]{}
-	jobs.give(j)
+	Spread(p, len(z), grain, entriesTask[T]{f, z, x, y})
 }
 
 // Add computes z = x + y.
-func Add[T Float](p *Pool, z, x, y []T) { each[T](p, adding[T]{}, z, x, y) }
+func Add[T Float](p *Pool, z, x, y []T) { each[T](p, addTask[T]{}, z, x, y) }
 
-type adding[T Float] struct{}
+type addTask[T Float] struct{}
 
-func (adding[T]) of(z, x, y []T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.add(single(z), single(x), single(y))
+func (addTask[T]) of(z, x, y []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Add(simd.Float32s(z), simd.Float32s(x), simd.Float32s(y))
 		return
 	}
 	for i, v := range x {
@@ -57,8 +56,8 @@ func ReLU[T Float](p *Pool, y, x []T) { each[T](p, relu[T]{}, y, x, nil) }
 type relu[T Float] struct{}
 
 func (relu[T]) of(y, x, _ []T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.relu(single(y), single(x))
+	if fast := simd.Of[T](); fast != nil {
+		fast.Relu(simd.Float32s(y), simd.Float32s(x))
 		return
 	}
 	for i, v := range x {
@@ -72,8 +71,8 @@ func ReLUBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, reluSlope[T]{}, 
 type reluSlope[T Float] struct{}
 
 func (reluSlope[T]) of(dx, x, dy []T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.reluBackward(single(dx), single(x), single(dy))
+	if fast := simd.Of[T](); fast != nil {
+		fast.ReluBackward(simd.Float32s(dx), simd.Float32s(x), simd.Float32s(dy))
 		return
 	}
 	for i, v := range x {
@@ -112,26 +111,11 @@ func fold[T Float](sum, parts []T) {
 // accumulate adds x to sum.
 func accumulate[T Float](sum, x []T) {
 	x = x[:len(sum)]
-	if fast := vectorsOf[T](); fast != nil {
-		fast.add(single(sum), single(sum), single(x))
+	if fast := simd.Of[T](); fast != nil {
+		fast.Add(simd.Float32s(sum), simd.Float32s(sum), simd.Float32s(x))
 		return
 	}
 	for j, v := range x {
 		sum[j] += v
-	}
-}
-
-// Gather copies row ids[i] of table (rows, d) to row i of y.
-func Gather[T Float](y, table []T, ids []int, d int) {
-	for i, id := range ids {
-		copy(y[i*d:(i+1)*d], table[id*d:(id+1)*d])
-	}
-}
-
-// ScatterAdd adds row i of dy to row ids[i] of dtable, which it clears first.
-func ScatterAdd[T Float](dtable, dy []T, ids []int, d int) {
-	clear(dtable)
-	for i, id := range ids {
-		accumulate(dtable[id*d:(id+1)*d], dy[i*d:(i+1)*d])
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
 // ulps is the distance of got from the exact value in units of the last place of a normal float32 there.
@@ -73,9 +75,28 @@ func TestExpIsMonotonic(t *testing.T) {
 	}
 }
 
+// TestTanh: within 2 units in the last place of float32 at 1 of the exact one, and of x near 0; the ends are ±1.
+func TestTanh(t *testing.T) {
+	const ulp = 1.0 / (1 << 23)
+	for x := float32(-20); x < 20; x += 0.00137 {
+		want := math.Tanh(float64(x))
+		allowed := ulp
+		if math.Abs(float64(x)) < 0.15 {
+			allowed = 2 * ulp * math.Abs(want)
+		}
+		if got := Tanh(x); !(math.Abs(float64(got)-want) <= allowed) {
+			t.Fatalf("tanh %v: got %v, want %v", x, got, want)
+		}
+	}
+	inf := float32(math.Inf(1))
+	if Tanh(inf) != 1 || Tanh(-inf) != -1 || Tanh(float32(0)) != 0 || Tanh(float32(math.NaN())) == Tanh(float32(math.NaN())) {
+		t.Errorf("got %v, %v, %v and %v at ∞, −∞, 0 and NaN", Tanh(inf), Tanh(-inf), Tanh(float32(0)), Tanh(float32(math.NaN())))
+	}
+}
+
 func BenchmarkExp(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	x := random[float32](rng, 4096)
+	x := kerneltest.Random[float32](rng, 4096)
 	var sum float32
 	for b.Loop() {
 		for _, v := range x {

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // The exact GELU is x·Φ(x), Φ the distribution function of the standard normal, with the derivative Φ(x) + x·φ(x). In
 // float32 both come from a table of Φ and its derivatives at steps of 1/64: between two nodes a cubic that meets value
@@ -61,8 +65,8 @@ func GELU[T Float](p *Pool, y, x []T) { each[T](p, exactGELU[T]{}, y, x, nil) }
 type exactGELU[T Float] struct{}
 
 func (exactGELU[T]) of(y, x, _ []T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.gelu(single(y), single(x))
+	if fast := simd.Of[T](); fast != nil {
+		fast.Gelu(simd.Float32s(y), simd.Float32s(x))
 		return
 	}
 	for i, v := range x {
@@ -77,8 +81,8 @@ func GELUBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, exactGELUSlope[T
 type exactGELUSlope[T Float] struct{}
 
 func (exactGELUSlope[T]) of(dx, x, dy []T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.geluBackward(single(dx), single(x), single(dy))
+	if fast := simd.Of[T](); fast != nil {
+		fast.GeluBackward(simd.Float32s(dx), simd.Float32s(x), simd.Float32s(dy))
 		return
 	}
 	for i, v := range x {
@@ -108,8 +112,8 @@ func GELUTanh[T Float](p *Pool, y, x []T) { each[T](p, tanhGELU[T]{}, y, x, nil)
 type tanhGELU[T Float] struct{}
 
 func (tanhGELU[T]) of(y, x, _ []T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.geluTanh(single(y), single(x))
+	if fast := simd.Of[T](); fast != nil {
+		fast.GeluTanh(simd.Float32s(y), simd.Float32s(x))
 		return
 	}
 	for i, v := range x {
@@ -124,8 +128,8 @@ func GELUTanhBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, tanhGELUSlop
 type tanhGELUSlope[T Float] struct{}
 
 func (tanhGELUSlope[T]) of(dx, x, dy []T) {
-	if fast := vectorsOf[T](); fast != nil {
-		fast.geluTanhBackward(single(dx), single(x), single(dy))
+	if fast := simd.Of[T](); fast != nil {
+		fast.GeluTanhBackward(simd.Float32s(dx), simd.Float32s(x), simd.Float32s(dy))
 		return
 	}
 	for i, v := range x {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
 func gelu(x float64) (y, slope float64) {
@@ -67,7 +69,7 @@ func near[T Float](t *testing.T, what string, f func(p *Pool, y, x []T), want fu
 	y, again := make([]T, len(x)), make([]T, len(x))
 	f(NewPool(1), y, x)
 	f(NewPool(3), again, x)
-	if !sameBits(y, again) {
+	if !kerneltest.SameBits(y, again) {
 		t.Errorf("%s: three threads give other bits", what)
 	}
 	worst, at := 0.0, T(0)
@@ -104,7 +106,7 @@ func TestReLU(t *testing.T) {
 }
 
 func BenchmarkGELU(b *testing.B) {
-	x := random[float32](rand.New(rand.NewPCG(1, 1)), 768*512)
+	x := kerneltest.Random[float32](rand.New(rand.NewPCG(1, 1)), 768*512)
 	y := make([]float32, len(x))
 	for name, f := range map[string]func(p *Pool, y, x []float32){"exact": GELU[float32], "tanh": GELUTanh[float32]} {
 		b.Run(name, func(b *testing.B) {

@@ -1,108 +1,78 @@
 package kernel
 
-import "math"
+import (
+	"math"
 
-// rowGrain is the number of rows of d entries in a chunk of a loop over tokens.
-func rowGrain(d int) int { return max(1, grain/d) }
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
-// LayerNorm computes y = (x − μ)/σ∘w + b over the rows of x (n, d), with σ = √(variance + eps); b may be nil. It leaves
-// μ and 1/σ of every row in mean and inv (n) for the backward pass.
-func LayerNorm[T Float](p *Pool, y, x, w, b, mean, inv []T, eps float64) {
-	d := len(w)
-	if b != nil {
-		b = b[:d]
+// LayerNorm computes y = (x − μ)/σ∘w + b over the rows of n.X, with σ = √(variance + ε). It leaves μ and 1/σ.
+func LayerNorm[T Float](p *Pool, y []T, n Norm[T]) {
+	if n.B != nil {
+		n.B = n.B[:len(n.W)]
 	}
-	a := normalising[T]{y, x, w, b, mean, inv, eps}
-	if len(inv) <= rowGrain(d) {
-		a.do(0, len(inv))
-		return
+	a := normTask[T]{y, n}
+	if rows, grain := len(n.Mean), rowGrain(len(n.W)); rows > grain {
+		Spread(p, rows, grain, a)
+	} else {
+		a.Do(0, rows)
 	}
-	jobs := spareOf[normalising[T]](&p.norm32, &p.norm64)
-	j := jobs.take()
-	*j = a
-	p.run(len(inv), rowGrain(d), j)
-	*j = normalising[T]{}
-	jobs.give(j)
 }
 
-// normalising is the arguments of LayerNorm.
-type normalising[T Float] struct {
-	y, x, w, b, mean, inv []T
-	eps                   float64
+// normTask is the arguments of LayerNorm.
+type normTask[T Float] struct {
+	y []T
+	Norm[T]
 }
 
-func (a *normalising[T]) do(from, to int) {
-	d, mean, inv := len(a.w), a.mean[from:to], a.inv[from:to]
-	if fast := vectorsOf[T](); fast != nil {
-		fast.layerNorm(single(a.y[from*d:to*d]), single(a.x[from*d:to*d]), single(a.w), single(a.b), single(mean), single(inv), 1/float32(d), float32(a.eps))
+func (a *normTask[T]) Do(from, to int) {
+	d, mean, inv := len(a.W), a.Mean[from:to], a.Spread[from:to]
+	x, y := a.X[from*d:to*d], a.y[from*d:to*d]
+	if fast := simd.Of[T](); fast != nil {
+		f := simd.Float32s[T]
+		fast.LayerNorm(f(y), f(x), f(a.W), f(a.B), f(mean), f(inv), 1/float32(d), float32(a.Eps))
 		return
 	}
 	for i := range inv {
-		x, y := a.x[(from+i)*d:(from+i+1)*d], a.y[(from+i)*d:(from+i+1)*d]
-		var sum, squares float64
-		for _, v := range x {
-			sum += float64(v)
-		}
-		mu := sum / float64(d)
-		for _, v := range x {
-			c := float64(v) - mu
-			squares += c * c
-		}
-		mean[i], inv[i] = T(mu), T(1/math.Sqrt(squares/float64(d)+a.eps))
-		mu, s := float64(mean[i]), inv[i]
-		for j, v := range x {
-			y[j] = (v - T(mu)) * s * a.w[j]
-		}
-		for j, v := range a.b {
-			y[j] += v
-		}
+		mu, variance := moments(x[i*d : (i+1)*d])
+		mean[i], inv[i] = T(mu), T(1/math.Sqrt(variance+a.Eps))
+		scaleShift(y[i*d:(i+1)*d], x[i*d:(i+1)*d], a.W, a.B, mean[i], inv[i])
 	}
 }
 
 // LayerNormBackward computes dx = (g − mean(g) − x̂∘mean(g∘x̂))/σ with g = dy∘w, dw = Σ dy∘x̂ and db = Σ dy over the
-// tokens. dx, dw and db may each be nil when nobody asks for it. scratch is 2·Parts·d long.
-func LayerNormBackward[T Float](p *Pool, dx, dw, db, x, w, dy, mean, inv, scratch []T) {
-	d := len(w)
-	n := len(inv)
-	clear(scratch)
-	dws, dbs := scratch[:Parts*d], scratch[Parts*d:]
-	p.For(Parts, func(part int) {
-		dwp, dbp := dws[part*d:(part+1)*d], dbs[part*d:(part+1)*d]
-		from, to := part*n/Parts, (part+1)*n/Parts
-		if fast := vectorsOf[T](); fast != nil {
-			var out []T
-			if dx != nil {
-				out = dx[from*d : to*d]
-			}
-			fast.layerNormBackward(single(out), single(dwp), single(dbp), single(x[from*d:to*d]), single(w), single(dy[from*d:to*d]), single(mean[from:to]), single(inv[from:to]), 1/float32(d))
-			return
-		}
-		for i := from; i < to; i++ {
-			x, dy := x[i*d:(i+1)*d], dy[i*d:(i+1)*d]
-			mu, s := mean[i], inv[i]
-			var sum, project float64
-			for j, v := range x {
-				hat := (v - mu) * s
-				g := dy[j] * w[j]
-				sum += float64(g)
-				project += float64(g * hat)
-				dwp[j] += dy[j] * hat
-				dbp[j] += dy[j]
-			}
-			if dx == nil {
-				continue
-			}
-			m, q := T(sum/float64(d)), T(project/float64(d))
-			dx := dx[i*d : (i+1)*d]
-			for j, v := range x {
-				dx[j] = (dy[j]*w[j] - m - (v-mu)*s*q) * s
-			}
-		}
-	})
-	if dw != nil {
-		fold(dw, dws)
+// tokens. Each of them may be nil for none.
+func LayerNormBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
+	clear(grads.Scratch)
+	Spread(p, Parts, 1, normBackwardTask[T]{n, dy, grads})
+	grads.fold()
+}
+
+// normBackwardTask is the arguments of LayerNormBackward.
+type normBackwardTask[T Float] normBackward[T]
+
+func (a *normBackwardTask[T]) Do(part, _ int) {
+	from, to, dw, db := a.grads.part(part, len(a.Mean))
+	d := len(a.W)
+	mean, inv, x, dy := a.Mean[from:to], a.Spread[from:to], a.X[from*d:to*d], a.dy[from*d:to*d]
+	var dx []T
+	if a.grads.X != nil {
+		dx = a.grads.X[from*d : to*d]
 	}
-	if db != nil {
-		fold(db, dbs)
+	if fast := simd.Of[T](); fast != nil {
+		f := simd.Float32s[T]
+		fast.LayerNormBackward(f(dx), f(dw), f(db), f(x), f(a.W), f(dy), f(mean), f(inv), 1/float32(d))
+		return
+	}
+	for i := range inv {
+		x, dy := x[i*d:(i+1)*d], dy[i*d:(i+1)*d]
+		g, gx := project(dw, db, x, a.W, dy, mean[i], inv[i])
+		if dx == nil {
+			continue
+		}
+		row, m, q := dx[i*d:(i+1)*d], T(g), T(gx)
+		for j, v := range x {
+			row[j] = (dy[j]*a.W[j] - m - (v-mean[i])*inv[i]*q) * inv[i]
+		}
 	}
 }

@@ -2,79 +2,53 @@ package kernel
 
 import "math"
 
-// LayerNormSigma computes y = (x − μ)/(σ + eps)∘w + b over the rows of x (n, d), with σ the root of the variance; b may be
-// nil. It leaves μ and σ of every row in mean and sigma (n) for the backward pass.
-func LayerNormSigma[T Float](p *Pool, y, x, w, b, mean, sigma []T, eps float64) {
-	a := sigmaNorm[T]{y, x, w, b, mean, sigma, eps}
-	if grain := rowGrain(len(w)); len(mean) > grain {
-		j := a
-		p.run(len(mean), grain, &j)
-		return
+// LayerNormSigma computes y = (x − μ)/(σ + ε)∘w + b over the rows of n.X, with σ the root of the variance. It leaves μ and σ.
+func LayerNormSigma[T Float](p *Pool, y []T, n Norm[T]) {
+	a := sigmaNormTask[T]{y, n}
+	if rows, grain := len(n.Mean), rowGrain(len(n.W)); rows > grain {
+		Spread(p, rows, grain, a)
+	} else {
+		a.Do(0, rows)
 	}
-	a.do(0, len(mean))
 }
 
-// sigmaNorm is the arguments of LayerNormSigma.
-type sigmaNorm[T Float] struct {
-	y, x, w, b, mean, sigma []T
-	eps                     float64
+// sigmaNormTask is the arguments of LayerNormSigma.
+type sigmaNormTask[T Float] struct {
+	y []T
+	Norm[T]
 }
 
-func (a *sigmaNorm[T]) do(from, to int) {
-	d := len(a.w)
+func (a *sigmaNormTask[T]) Do(from, to int) {
+	d := len(a.W)
 	for i := from; i < to; i++ {
-		x, y := a.x[i*d:(i+1)*d], a.y[i*d:(i+1)*d]
-		var sum, squares float64
-		for _, v := range x {
-			sum += float64(v)
-		}
-		mu := sum / float64(d)
-		for _, v := range x {
-			c := float64(v) - mu
-			squares += c * c
-		}
-		a.mean[i], a.sigma[i] = T(mu), T(math.Sqrt(squares/float64(d)))
-		m, inv := a.mean[i], 1/(a.sigma[i]+T(a.eps))
-		for j, v := range x {
-			y[j] = (v - m) * inv * a.w[j]
-		}
-		for j, v := range a.b {
-			y[j] += v
-		}
+		mu, variance := moments(a.X[i*d : (i+1)*d])
+		a.Mean[i], a.Spread[i] = T(mu), T(math.Sqrt(variance))
+		scaleShift(a.y[i*d:(i+1)*d], a.X[i*d:(i+1)*d], a.W, a.B, a.Mean[i], 1/(a.Spread[i]+T(a.Eps)))
 	}
 }
 
-// LayerNormSigmaBackward computes dx = (g − mean(g) − (x − μ)/σ∘mean(g∘x̂))/(σ + eps) with g = dy∘w and
-// x̂ = (x − μ)/(σ + eps), dw = Σ dy∘x̂ and db = Σ dy over the tokens. dw and db may each be nil when nobody asks for it. A
-// row with σ = 0 makes dx NaN there. scratch is 2·Parts·d long.
-func LayerNormSigmaBackward[T Float](p *Pool, dx, dw, db, x, w, dy, mean, sigma, scratch []T, eps float64) {
-	d, n := len(w), len(mean)
-	clear(scratch)
-	dws, dbs := scratch[:Parts*d], scratch[Parts*d:]
-	p.For(Parts, func(part int) {
-		dwp, dbp := dws[part*d:(part+1)*d], dbs[part*d:(part+1)*d]
-		for i := part * n / Parts; i < (part+1)*n/Parts; i++ {
-			x, dy, dx := x[i*d:(i+1)*d], dy[i*d:(i+1)*d], dx[i*d:(i+1)*d]
-			mu, inv := mean[i], 1/(sigma[i]+T(eps))
-			var sum, project float64
-			for j, v := range x {
-				hat := (v - mu) * inv
-				g := dy[j] * w[j]
-				sum += float64(g)
-				project += float64(g * hat)
-				dwp[j] += dy[j] * hat
-				dbp[j] += dy[j]
-			}
-			m, q := T(sum/float64(d)), T(project/float64(d))/sigma[i]
-			for j, v := range x {
-				dx[j] = (dy[j]*w[j] - m - (v-mu)*q) * inv
-			}
+// LayerNormSigmaBackward computes dx = (g − mean(g) − (x − μ)/σ∘mean(g∘x̂))/(σ + ε) with g = dy∘w and
+// x̂ = (x − μ)/(σ + ε), dw = Σ dy∘x̂ and db = Σ dy over the tokens. dw and db may be nil for none. A row with σ = 0 makes dx
+// NaN there.
+func LayerNormSigmaBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
+	clear(grads.Scratch)
+	Spread(p, Parts, 1, sigmaNormBackwardTask[T]{n, dy, grads})
+	grads.fold()
+}
+
+// sigmaNormBackwardTask is the arguments of LayerNormSigmaBackward.
+type sigmaNormBackwardTask[T Float] normBackward[T]
+
+func (a *sigmaNormBackwardTask[T]) Do(part, _ int) {
+	from, to, dw, db := a.grads.part(part, len(a.Mean))
+	d := len(a.W)
+	for i := from; i < to; i++ {
+		x, dy, dx := a.X[i*d:(i+1)*d], a.dy[i*d:(i+1)*d], a.grads.X[i*d:(i+1)*d]
+		mu, inv := a.Mean[i], 1/(a.Spread[i]+T(a.Eps))
+		g, gx := project(dw, db, x, a.W, dy, mu, inv)
+		m, q := T(g), T(gx)/a.Spread[i]
+		for j, v := range x {
+			dx[j] = (dy[j]*a.W[j] - m - (v-mu)*q) * inv
 		}
-	})
-	if dw != nil {
-		fold(dw, dws)
-	}
-	if db != nil {
-		fold(db, dbs)
 	}
 }

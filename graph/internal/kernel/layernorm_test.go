@@ -3,7 +3,10 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
 // normOf is the layer norm of one row in float64, without a gain.
@@ -26,8 +29,8 @@ func normOf(x []float64, eps float64) []float64 {
 func TestLayerNorm(t *testing.T) {
 	const n, d, eps, h = 37, 13, 1e-5, 1e-5
 	rng := rand.New(rand.NewPCG(4, 4))
-	x, dy := random[float64](rng, n*d), random[float64](rng, n*d)
-	w, b := random[float64](rng, d), random[float64](rng, d)
+	x, dy := kerneltest.Random[float64](rng, n*d), kerneltest.Random[float64](rng, n*d)
+	w, b := kerneltest.Random[float64](rng, d), kerneltest.Random[float64](rng, d)
 	loss := func(x, w, b []float64) (sum float64) {
 		for i := range n {
 			for j, v := range normOf(x[i*d:(i+1)*d], eps) {
@@ -51,7 +54,7 @@ func TestLayerNorm(t *testing.T) {
 	for _, threads := range []int{1, 2, 8} {
 		p := NewPool(threads)
 		y, mean, inv := make([]float64, n*d), make([]float64, n), make([]float64, n)
-		LayerNorm(p, y, x, w, b, mean, inv, eps)
+		LayerNorm(p, y, Norm[float64]{x, w, b, mean, inv, eps})
 		for i := range n {
 			for j, v := range normOf(x[i*d:(i+1)*d], eps) {
 				if want := v*w[j] + b[j]; !(math.Abs(y[i*d+j]-want) <= 1e-13) {
@@ -60,11 +63,11 @@ func TestLayerNorm(t *testing.T) {
 			}
 		}
 		dx, dw, db := make([]float64, n*d), make([]float64, d), make([]float64, d)
-		LayerNormBackward(p, dx, dw, db, x, w, dy, mean, inv, make([]float64, 2*Parts*len(w)))
+		LayerNormBackward(p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float64]{dx, dw, db, make([]float64, 2*Parts*len(w))})
 		close64(t, "dx", dx, wantDX, 1e-8)
 		close64(t, "dw", dw, wantDW, 1e-8)
 		close64(t, "db", db, wantDB, 1e-8)
-		LayerNormBackward(p, nil, nil, nil, x, w, dy, mean, inv, make([]float64, 2*Parts*len(w))) // nobody asks
+		LayerNormBackward(p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float64]{nil, nil, nil, make([]float64, 2*Parts*len(w))}) // nobody asks
 	}
 }
 
@@ -80,7 +83,7 @@ func close64(t *testing.T, what string, got, want []float64, tolerance float64) 
 // TestLayerNormFarFromZero: the variance must not be a difference of large squares.
 func TestLayerNormFarFromZero(t *testing.T) {
 	x, y := []float32{10000, 10001, 10002, 10003}, make([]float32, 4)
-	LayerNorm(NewPool(1), y, x, []float32{1, 1, 1, 1}, nil, make([]float32, 1), make([]float32, 1), 0)
+	LayerNorm(NewPool(1), y, Norm[float32]{x, []float32{1, 1, 1, 1}, nil, make([]float32, 1), make([]float32, 1), 0})
 	for j, want := range []float64{-1.3416407865, -0.4472135955, 0.4472135955, 1.3416407865} {
 		if !(math.Abs(float64(y[j])-want) <= 1e-6) {
 			t.Errorf("entry %d: got %v, want %v", j, y[j], want)
@@ -92,22 +95,45 @@ func TestLayerNormFarFromZero(t *testing.T) {
 func TestReductionsDoNotDependOnThreads(t *testing.T) {
 	const n, d = 131, 29
 	rng := rand.New(rand.NewPCG(5, 5))
-	x, dy, w := random[float32](rng, n*d), random[float32](rng, n*d), random[float32](rng, d)
+	x, dy, w := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d)
 	type result struct{ sum, dx, dw, db, y []float32 }
 	run := func(threads int) result {
 		p := NewPool(threads)
 		r := result{make([]float32, d), make([]float32, n*d), make([]float32, d), make([]float32, d), make([]float32, n*d)}
 		mean, inv := make([]float32, n), make([]float32, n)
 		SumRows(p, r.sum, x, make([]float32, Parts*len(r.sum)))
-		LayerNorm(p, r.y, x, w, w, mean, inv, 1e-5)
-		LayerNormBackward(p, r.dx, r.dw, r.db, x, w, dy, mean, inv, make([]float32, 2*Parts*len(w)))
+		LayerNorm(p, r.y, Norm[float32]{x, w, w, mean, inv, 1e-5})
+		LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float32]{r.dx, r.dw, r.db, make([]float32, 2*Parts*len(w))})
 		return r
 	}
 	one := run(1)
 	for _, threads := range []int{2, 3, 8} {
 		r := run(threads)
-		if !sameBits(one.sum, r.sum) || !sameBits(one.dx, r.dx) || !sameBits(one.dw, r.dw) || !sameBits(one.db, r.db) || !sameBits(one.y, r.y) {
+		if !kerneltest.SameBits(one.sum, r.sum) || !kerneltest.SameBits(one.dx, r.dx) || !kerneltest.SameBits(one.dw, r.dw) || !kerneltest.SameBits(one.db, r.db) || !kerneltest.SameBits(one.y, r.y) {
 			t.Errorf("%d threads give other bits than one", threads)
+		}
+	}
+}
+
+// TestLayerNormSigmaOnAnyThreads: the same bits on one thread and on many.
+func TestLayerNormSigmaOnAnyThreads(t *testing.T) {
+	const n, d = 400, 37
+	rng := rand.New(rand.NewPCG(7, 7))
+	x, w, b, dy := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d), kerneltest.Random[float32](rng, d), kerneltest.Random[float32](rng, n*d)
+	var want [4][]float32
+	for _, threads := range []int{1, 2, 5} {
+		p := NewPool(threads)
+		norm := Norm[float32]{x, w, b, make([]float32, n), make([]float32, n), 1e-3}
+		got := [4][]float32{make([]float32, n*d), make([]float32, n*d), make([]float32, d), make([]float32, d)}
+		LayerNormSigma(p, got[0], norm)
+		LayerNormSigmaBackward(p, norm, dy, NormGrads[float32]{got[1], got[2], got[3], make([]float32, 2*Parts*d)})
+		if want[0] == nil {
+			want = got
+		}
+		for i := range got {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%d threads: other bits than one thread in result %d", threads, i)
+			}
 		}
 	}
 }

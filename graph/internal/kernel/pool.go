@@ -7,38 +7,36 @@ package kernel
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // Float is the type of the numbers: every kernel exists for both.
 type Float interface{ float32 | float64 }
 
-// idle is how long a worker looks for the next loop before it goes: the gaps between two operations of a training step
+// Bytes is the memory of x.
+func Bytes[T Float](x []T) int { return len(x) * int(unsafe.Sizeof(*new(T))) }
+
+// idle is how long a worker looks for the next loop before it ends: the gaps between two operations of a training step
 // are shorter, the gaps between two programs longer.
 const idle = 300 * time.Microsecond
 
 // Pool runs loops on a fixed number of threads. Its workers live while there is work: the caller of a loop begins at
-// once, claims chunks like everybody else, and waits only for chunks that somebody has claimed, never for a worker to
-// wake up. A pool that is left alone holds no goroutine.
+// once, claims chunks like every worker, and waits only for chunks that are claimed, never for a worker to wake up. A pool
+// that is left alone holds no goroutine.
 type Pool struct {
 	threads int
 	loop    atomic.Pointer[loop]
 	workers atomic.Int32
 	worker  func() // work, as a value that starting a goroutine need not allocate
 
-	loops     spare[loop] // what loops need, for the next one: running them allocates nothing
-	gemm32    spare[multiplying[float32]]
-	gemm64    spare[multiplying[float64]]
-	attend32  spare[attending[float32]]
-	attend64  spare[attending[float64]]
-	entries32 spare[entries[float32]]
-	entries64 spare[entries[float64]]
-	norm32    spare[normalising[float32]]
-	norm64    spare[normalising[float64]]
+	loops   shelf[loop] // what loops need, for the next one: running them allocates nothing
+	shelves sync.Map    // of tasks, by their type
 }
 
-// NewPool returns a pool of so many threads, the caller's own included; below 1 it takes one per processor.
+// NewPool returns a pool with the given number of threads, the caller's included; below 1 it takes one per processor.
 func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = min(runtime.GOMAXPROCS(0), runtime.NumCPU())
@@ -53,39 +51,42 @@ func (p *Pool) Threads() int { return p.threads }
 
 // For calls body(0) … body(chunks−1), each once, on the pool's threads. The chunks must not depend on one another, and
 // their number must not depend on the number of threads if sums are split over them. A panic in body comes out here.
-func (p *Pool) For(chunks int, body func(chunk int)) { p.run(chunks, 1, eachChunk(body)) }
+func (p *Pool) For(chunks int, body func(chunk int)) { p.Run(chunks, 1, eachChunk(body)) }
 
 // Range splits 0 … n−1 into chunks of the given size and calls body(from, to) for each.
-func (p *Pool) Range(n, size int, body func(from, to int)) { p.run(n, size, eachRange(body)) }
+func (p *Pool) Range(n, size int, body func(from, to int)) { p.Run(n, size, eachRange(body)) }
 
-// A job is the body of a loop. As a closure it is allocated for every loop; as a pointer to arguments it need not be.
-type job interface{ do(from, to int) }
+// Rows is Range over n rows of d entries, in chunks of about as many entries as those of an elementwise loop.
+func (p *Pool) Rows(n, d int, body func(from, to int)) { p.Range(n, rowGrain(d), body) }
+
+// Job is the body of a loop. As a closure it is allocated for every loop; as a pointer to arguments it need not be.
+type Job interface{ Do(from, to int) }
 
 type (
 	eachChunk func(chunk int)
 	eachRange func(from, to int)
 )
 
-func (f eachChunk) do(from, _ int)  { f(from) }
-func (f eachRange) do(from, to int) { f(from, to) }
+func (f eachChunk) Do(from, _ int)  { f(from) }
+func (f eachRange) Do(from, to int) { f(from, to) }
 
 // loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
-// it: whoever has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
+// it: a worker that has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
 type loop struct {
 	left    atomic.Int64 // chunks to claim, or less than 0; set last
 	done    atomic.Int64
-	job     job
+	job     Job
 	n, size int
 	chunks  int
 	failure atomic.Pointer[any]
 }
 
-// run calls j.do for the chunks of 0 … n−1, of the given size each.
-func (p *Pool) run(n, size int, j job) {
+// Run calls j.Do for the chunks of 0 … n−1, of the given size each.
+func (p *Pool) Run(n, size int, j Job) {
 	chunks := (n + size - 1) / size
 	if p.threads == 1 || chunks < 2 {
 		for i := range chunks {
-			j.do(i*size, min(n, (i+1)*size))
+			j.Do(i*size, min(n, (i+1)*size))
 		}
 		return
 	}
@@ -140,7 +141,7 @@ func (l *loop) run() {
 
 func (l *loop) chunk(i int) {
 	defer l.finish()
-	l.job.do(i*l.size, min(l.n, (i+1)*l.size))
+	l.job.Do(i*l.size, min(l.n, (i+1)*l.size))
 }
 
 func (l *loop) finish() {
@@ -150,25 +151,43 @@ func (l *loop) finish() {
 	l.done.Add(1)
 }
 
-// fail keeps the first panic; apart from finish, so that a chunk that does not panic allocates nothing.
+// fail keeps the first panic. It is not part of finish, so that a chunk that does not panic allocates nothing.
 func (l *loop) fail(r any) { l.failure.CompareAndSwap(nil, &r) }
 
-// spare keeps an object for its next use. Who finds none, because somebody else is using it, makes one.
-type spare[X any] struct{ x atomic.Pointer[X] }
+// Spread calls Do for the chunks of 0 … n−1, of the given size each, on a copy of the task that the pool keeps for the next
+// loop of its kind: running it allocates nothing.
+func Spread[X any, J interface {
+	*X
+	Job
+}](p *Pool, n, size int, task X) {
+	shelf := shelfOf[X](p)
+	x := shelf.take()
+	*x = task
+	p.Run(n, size, J(x))
+	*x = *new(X) // holds on to no operand
+	shelf.give(x)
+}
 
-func (s *spare[X]) take() *X {
+// shelfOf is the pool's shelf for tasks of type X.
+func shelfOf[X any](p *Pool) *shelf[X] {
+	s, ok := p.shelves.Load(kind[X]{})
+	if !ok {
+		s, _ = p.shelves.LoadOrStore(kind[X]{}, new(shelf[X]))
+	}
+	return s.(*shelf[X])
+}
+
+// kind stands for the type X among the shelves.
+type kind[X any] struct{}
+
+// shelf keeps an object for its next use. A caller that finds none, because another one is using it, makes one.
+type shelf[X any] struct{ x atomic.Pointer[X] }
+
+func (s *shelf[X]) take() *X {
 	if x := s.x.Swap(nil); x != nil {
 		return x
 	}
 	return new(X)
 }
 
-func (s *spare[X]) give(x *X) { s.x.Store(x) }
-
-// spareOf is the one of two for numbers of type T.
-func spareOf[X any](f32, f64 any) *spare[X] {
-	if s, ok := f32.(*spare[X]); ok {
-		return s
-	}
-	return f64.(*spare[X])
-}
+func (s *shelf[X]) give(x *X) { s.x.Store(x) }

@@ -1,8 +1,8 @@
 package kernel
 
-// Rotation turns pairs of columns of a matrix by angles that depend on the row: of the first Groups·Size columns each
+// Rotation rotates pairs of columns of a matrix by angles that depend on the row: of the first Groups·Size columns each
 // group of Size by itself, columns 2i and 2i+1 of a group by the angle whose cosine and sine stand in column i of the
-// tables (…, Size/2), in row Positions[row]. Back turns the other way. It is the job of its loop, so that running it
+// tables (…, Size/2), in row Positions[row]. Back rotates the other way. It is the job of its loop, so that running it
 // allocates nothing: use one for one loop at a time.
 type Rotation[T Float] struct {
 	Positions    []int
@@ -16,24 +16,24 @@ type Rotation[T Float] struct {
 // Run computes y from x of the same size, a row for every position.
 func (r *Rotation[T]) Run(p *Pool, y, x, cos, sin []T) {
 	r.y, r.x, r.cos, r.sin, r.width = y, x, cos, sin, len(y)/len(r.Positions)
-	p.run(len(r.Positions), rowGrain(r.width), r)
+	p.Run(len(r.Positions), rowGrain(r.width), r)
 }
 
-func (r *Rotation[T]) do(from, to int) {
+func (r *Rotation[T]) Do(from, to int) {
 	half := r.Size / 2
 	for row := from; row < to; row++ {
 		x, y := r.x[row*r.width:][:r.width], r.y[row*r.width:][:r.width]
 		cos, sin := r.cos[r.Positions[row]*half:][:half], r.sin[r.Positions[row]*half:][:half]
 		for range r.Groups {
-			turn(y[:r.Size], x[:r.Size], cos, sin, r.Back)
+			rotate(y[:r.Size], x[:r.Size], cos, sin, r.Back)
 			x, y = x[r.Size:], y[r.Size:]
 		}
 		copy(y, x)
 	}
 }
 
-// turn is the rotation of one group.
-func turn[T Float](y, x, cos, sin []T, back bool) {
+// rotate is the rotation of one group.
+func rotate[T Float](y, x, cos, sin []T, back bool) {
 	for i, c := range cos {
 		s := sin[i]
 		if back {

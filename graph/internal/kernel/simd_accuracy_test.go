@@ -3,6 +3,9 @@ package kernel
 import (
 	"math"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 // everywhere is float32 numbers of all sizes, and more where the functions bend.
@@ -25,7 +28,7 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 	x := everywhere()
 	y, one := make([]float32, len(x)), ones[float32](len(x))
 	absolute := func(got float32, want float64) float64 { return math.Abs(float64(got)-want) / max(1, math.Abs(want)) }
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for _, c := range []struct {
 			name  string
 			f     func()
@@ -33,11 +36,11 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			err   func(got float32, want float64) float64
 			limit float64
 		}{
-			{"exp", func() { v.exp(y, x, 0, 1) }, math.Exp, ulps, 0.9},
-			{"gelu", func() { v.gelu(y, x) }, func(x float64) float64 { y, _ := gelu(x); return y }, ulps, 6},
-			{"geluBackward", func() { v.geluBackward(y, x, one) }, func(x float64) float64 { _, d := gelu(x); return d }, absolute, 2e-7},
-			{"geluTanh", func() { v.geluTanh(y, x) }, func(x float64) float64 { y, _ := geluTanh(x); return y }, absolute, 1.5e-7},
-			{"geluTanhBackward", func() { v.geluTanhBackward(y, x, one) }, func(x float64) float64 { _, d := geluTanh(x); return d }, absolute, 2e-7},
+			{"exp", func() { v.Exp(y, x, 0, 1) }, math.Exp, ulps, 0.9},
+			{"gelu", func() { v.Gelu(y, x) }, func(x float64) float64 { y, _ := gelu(x); return y }, ulps, 6},
+			{"geluBackward", func() { v.GeluBackward(y, x, one) }, func(x float64) float64 { _, d := gelu(x); return d }, absolute, 2e-7},
+			{"geluTanh", func() { v.GeluTanh(y, x) }, func(x float64) float64 { y, _ := geluTanh(x); return y }, absolute, 1.5e-7},
+			{"geluTanhBackward", func() { v.GeluTanhBackward(y, x, one) }, func(x float64) float64 { _, d := geluTanh(x); return d }, absolute, 2e-7},
 		} {
 			c.f()
 			worst, at := 0.0, float32(0)
@@ -75,23 +78,23 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 // TestVectorFunctionsAtTheEnds compares with plain Go what is no ordinary number, and asserts the limits.
 func TestVectorFunctionsAtTheEnds(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for _, c := range []struct {
 			name string
 			f    func(y, x []float32)
 			x, y []float32
 		}{
-			{"exp", func(y, x []float32) { v.exp(y, x, 0, 1) },
+			{"exp", func(y, x []float32) { v.Exp(y, x, 0, 1) },
 				[]float32{0, inf, -inf, 1e38, -1e38, nan, -104, 89, 1e-45}, []float32{1, inf, 0, inf, 0, nan, 0, inf, 1}},
-			{"exp, shifted", func(y, x []float32) { v.exp(y, x, inf, 1) }, []float32{inf, 1, nan}, []float32{nan, 0, nan}},
-			{"relu", v.relu, []float32{inf, -inf, nan, 1e-45, -1e-45}, []float32{inf, 0, nan, 1e-45, 0}},
-			{"gelu", v.gelu, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
-			{"geluTanh", v.geluTanh, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
-			{"geluBackward", func(y, x []float32) { v.geluBackward(y, x, ones[float32](len(x))) },
+			{"exp, shifted", func(y, x []float32) { v.Exp(y, x, inf, 1) }, []float32{inf, 1, nan}, []float32{nan, 0, nan}},
+			{"relu", v.Relu, []float32{inf, -inf, nan, 1e-45, -1e-45}, []float32{inf, 0, nan, 1e-45, 0}},
+			{"gelu", v.Gelu, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
+			{"geluTanh", v.GeluTanh, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
+			{"geluBackward", func(y, x []float32) { v.GeluBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38}, []float32{1, 0, nan, 1, 0}},
-			{"geluTanhBackward", func(y, x []float32) { v.geluTanhBackward(y, x, ones[float32](len(x))) },
+			{"geluTanhBackward", func(y, x []float32) { v.GeluTanhBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38}, []float32{1, 0, nan, 1, 0}},
-			{"reluBackward", func(y, x []float32) { v.reluBackward(y, x, []float32{1, 2, 3, nan, inf, 6}) },
+			{"reluBackward", func(y, x []float32) { v.ReluBackward(y, x, []float32{1, 2, 3, nan, inf, 6}) },
 				[]float32{inf, -inf, nan, 1, -1, 0}, []float32{1, 0, 0, nan, 0, 0}},
 		} {
 			y := make([]float32, len(c.x))

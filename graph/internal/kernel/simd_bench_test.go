@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 // BenchmarkElementwise times every kernel on one thread, in every instruction set and in plain Go. GB/s counts what is
@@ -12,8 +15,8 @@ func BenchmarkElementwise(b *testing.B) {
 	const tokens, d, cols, n = 768, 128, 64, 768 * 128
 	p := NewPool(1)
 	rng := rand.New(rand.NewPCG(1, 1))
-	x, y, z, u := random[float32](rng, n), random[float32](rng, n), random[float32](rng, n), make([]float32, n)
-	w, bias := random[float32](rng, d), random[float32](rng, d)
+	x, y, z, u := kerneltest.Random[float32](rng, n), kerneltest.Random[float32](rng, n), kerneltest.Random[float32](rng, n), make([]float32, n)
+	w, bias := kerneltest.Random[float32](rng, d), kerneltest.Random[float32](rng, d)
 	mean, inv, lse := make([]float32, tokens), make([]float32, tokens), make([]float32, n/cols)
 	dw, db, scratch := make([]float32, d), make([]float32, d), make([]float32, 2*Parts*d)
 	weights, targets, ids := make([]float32, n), make([]int, n/cols), make([]int, tokens)
@@ -23,19 +26,19 @@ func BenchmarkElementwise(b *testing.B) {
 			causal[i*cols+j] = float32(math.Inf(-1))
 		}
 	}
-	sets := vectorSets()
+	sets := simd.Sets()
 	if sets == nil {
-		sets = map[string]*vectors{}
+		sets = map[string]*simd.Set{}
 	}
 	sets["Go"] = nil
 	softmaxAll := func(mask []float32) {
 		for i := 0; i < n; i += cols {
 			row := i % (cols * cols)
-			softmax(weights[i:i+cols], mask[row:row+cols])
+			Softmax(weights[i:i+cols], mask[row:row+cols])
 		}
 	}
 	softmaxAll(mask)
-	LayerNorm(p, u, x, w, bias, mean, inv, 1e-5)
+	LayerNorm(p, u, Norm[float32]{x, w, bias, mean, inv, 1e-5})
 	for _, k := range []struct {
 		name  string
 		bytes int // of an entry
@@ -46,8 +49,8 @@ func BenchmarkElementwise(b *testing.B) {
 		{"ReLUBackward", 12, func() { ReLUBackward(p, u, x, y) }},
 		{"SumRows", 4, func() { SumRows(p, dw, x, scratch[:Parts*d]) }},
 		{"Exp", 8, func() {
-			if vector != nil {
-				vector.exp(u, x, 0, 1)
+			if simd.Of[float32]() != nil {
+				simd.Of[float32]().Exp(u, x, 0, 1)
 				return
 			}
 			for i, v := range x {
@@ -62,8 +65,10 @@ func BenchmarkElementwise(b *testing.B) {
 		{"Softmax64Causal", 12, func() { softmaxAll(causal) }},
 		{"CrossEntropy64", 4, func() { CrossEntropy(p, x, lse, targets, -1) }},
 		{"CrossEntropyBackward64", 8, func() { CrossEntropyBackward(p, u, x, lse, targets, -1, 1) }},
-		{"LayerNorm128", 8, func() { LayerNorm(p, u, x, w, bias, mean, inv, 1e-5) }},
-		{"LayerNormBackward128", 12, func() { LayerNormBackward(p, u, dw, db, x, w, y, mean, inv, scratch) }},
+		{"LayerNorm128", 8, func() { LayerNorm(p, u, Norm[float32]{x, w, bias, mean, inv, 1e-5}) }},
+		{"LayerNormBackward128", 12, func() {
+			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, y, NormGrads[float32]{u, dw, db, scratch})
+		}},
 		{"AdamW", 28, func() { Update(p, AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
 		{"SumSquares", 4, func() { SumSquares(p, x) }},
 		{"Dropout", 8, func() { Dropout(p, u, x, Dropping{P: 0.1, Key: 1}) }},
@@ -71,8 +76,7 @@ func BenchmarkElementwise(b *testing.B) {
 	} {
 		for set, fast := range sets {
 			b.Run(k.name+"/"+set, func(b *testing.B) {
-				defer func(was *vectors) { vector = was }(vector)
-				vector = fast
+				defer simd.Use(fast)()
 				clear(u)
 				for i := range weights { // as second moments they stay positive
 					weights[i] = 1. / cols

@@ -4,11 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 // nameOf names a set of kernels.
-func nameOf(v *vectors) string {
-	for name, set := range vectorSets() {
+func nameOf(v *simd.Set) string {
+	for name, set := range simd.Sets() {
 		if set == v {
 			return name
 		}
@@ -20,12 +22,12 @@ func nameOf(v *vectors) string {
 // less than it has.
 func TestGODEBUGChoosesTheInstructionSet(t *testing.T) {
 	if want, child := os.LookupEnv("KERNEL_TEST_SET"); child {
-		if got := nameOf(vector); got != want {
+		if got := nameOf(simd.Of[float32]()); got != want {
 			t.Fatalf("kernels for %s, want %s", got, want)
 		}
 		return
 	}
-	sets := vectorSets()
+	sets := simd.Sets()
 	if sets["AVX2"] == nil {
 		t.Skip("this processor has no vector kernels to switch off")
 	}

@@ -6,17 +6,20 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 // TestKernelsStayInTheirOperands runs every kernel on operands whose last number, then whose first, borders on a page
 // that nobody may read.
 func TestKernelsStayInTheirOperands(t *testing.T) {
 	page := syscall.Getpagesize()
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for n := range 68 {
 			for _, atEnd := range []bool{true, false} {
 				var maps [][]byte
-				got := runAll(v, n, random[float32], func(x []float32) []float32 {
+				got := runAll(v, n, kerneltest.Random[float32], func(x []float32) []float32 {
 					m, err := syscall.Mmap(-1, 0, 3*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 					if err != nil {
 						t.Fatal(err)
@@ -34,7 +37,7 @@ func TestKernelsStayInTheirOperands(t *testing.T) {
 					copy(inner, x)
 					return inner[:len(x):len(x)]
 				})
-				sameResults(t, n, got, runAll(v, n, random[float32], itself))
+				sameResults(t, n, got, runAll(v, n, kerneltest.Random[float32], itself))
 				for _, m := range maps {
 					if err := syscall.Munmap(m); err != nil {
 						t.Fatal(err)

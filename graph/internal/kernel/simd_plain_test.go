@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 // TestVectorsEqualPlainGo: where every operation is rounded once, and the same, or there is none.
@@ -37,9 +40,9 @@ func TestVectorsEqualPlainGo(t *testing.T) {
 		}
 		return results
 	}
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		got := run()
-		vector = nil
+		defer simd.Use(nil)()
 		sameResults(t, n, got, run())
 	})
 }
@@ -48,11 +51,11 @@ func TestVectorsEqualPlainGo(t *testing.T) {
 func TestVectorAdamWFollowsFloat64(t *testing.T) {
 	const n = 1003
 	o := AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Decay: 0.1}
-	eachSet(t, func(t *testing.T, _ *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
 		rng := rand.New(rand.NewPCG(14, 14))
-		w, m, second := random[float32](rng, n), make([]float32, n), make([]float32, n)
+		w, m, second := kerneltest.Random[float32](rng, n), make([]float32, n), make([]float32, n)
 		for step := 1; step < 20; step++ {
-			g := random[float32](rng, n)
+			g := kerneltest.Random[float32](rng, n)
 			wantW, wantM, wantV := widened(w), widened(m), widened(second)
 			Update(NewPool(1), o, step, 0.7, wantW, widened(g), wantM, wantV)
 			Update(NewPool(1), o, step, 0.7, w, g, m, second)

@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 func widened(x []float32) []float64 {
@@ -20,7 +23,7 @@ const u = 0x1p-24 // half of the last place of 1
 // TestVectorRowsAreAccurate compares kernels of rows and sums with the same in float64.
 func TestVectorRowsAreAccurate(t *testing.T) {
 	const rows = 5
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		worst := map[string]float64{} // error over what is stated: at most 1
 		compare := func(name string, n int, got []float32, want []float64, allowed func(i int) float64) {
 			for i, w := range want {
@@ -41,7 +44,7 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(n), 12))
 			blocks := float64((n + 15) / 16)
 
-			x, mask := random[float32](rng, rows*n), make([]float32, rows*n)
+			x, mask := kerneltest.Random[float32](rng, rows*n), make([]float32, rows*n)
 			for i := range x {
 				x[i] *= 5
 				if rng.IntN(4) == 0 || i%n > i/n*n/rows {
@@ -49,10 +52,10 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 				}
 			}
 			p, want, wideMask := append([]float32(nil), x...), widened(x), widened(mask)
-			v.softmax(p, mask, n, rows)
+			v.Softmax(p, mask, n, rows)
 			largest := make([]float64, rows)
 			for i := 0; i < len(x); i += n {
-				softmax(want[i:i+n], wideMask[i:i+n])
+				Softmax(want[i:i+n], wideMask[i:i+n])
 				largest[i/n] = slices.Max(want[i : i+n])
 			}
 			compare("softmax", n, p, want, func(i int) float64 {
@@ -68,7 +71,7 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 				}
 			}
 
-			top, total := v.expSum(x[:n])
+			top, total := v.ExpSum(x[:n])
 			if top != slices.Max(x[:n]) {
 				t.Errorf("expSum, length %d: the largest is %v, want %v", n, top, slices.Max(x[:n]))
 			}
@@ -81,11 +84,11 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			for i := range x { // far from 0, compared with the distances
 				x[i] = x[i]/5 + 10
 			}
-			y, w, b := make([]float32, rows*n), random[float32](rng, n), random[float32](rng, n)
+			y, w, b := make([]float32, rows*n), kerneltest.Random[float32](rng, n), kerneltest.Random[float32](rng, n)
 			mean, inv := make([]float32, rows), make([]float32, rows)
-			v.layerNorm(y, x, w, b, mean, inv, 1/float32(n), 1e-5)
+			v.LayerNorm(y, x, w, b, mean, inv, 1/float32(n), 1e-5)
 			wideY, wideMean, wideInv := make([]float64, rows*n), make([]float64, rows), make([]float64, rows)
-			LayerNorm(NewPool(1), wideY, widened(x), widened(w), widened(b), wideMean, wideInv, 1e-5)
+			LayerNorm(NewPool(1), wideY, Norm[float64]{widened(x), widened(w), widened(b), wideMean, wideInv, 1e-5})
 			compare("mean", n, mean, wideMean, func(i int) float64 { return 2 * u * math.Abs(wideMean[i]) })
 			if n > 1 { // of one entry the variance is 0, and its rounding errors count
 				compare("1/σ", n, inv, wideInv, func(i int) float64 { return (4 + blocks) * u * wideInv[i] })
@@ -95,10 +98,10 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 				return (8 + blocks) * u * (math.Abs(float64(w[j]))*(hat+10*wideInv[i/n]) + math.Abs(float64(b[j])))
 			})
 
-			dx, dw, db, dy := make([]float32, rows*n), make([]float32, n), make([]float32, n), random[float32](rng, rows*n)
-			v.layerNormBackward(dx, dw, db, x, w, dy, mean, inv, 1/float32(n))
+			dx, dw, db, dy := make([]float32, rows*n), make([]float32, n), make([]float32, n), kerneltest.Random[float32](rng, rows*n)
+			v.LayerNormBackward(dx, dw, db, x, w, dy, mean, inv, 1/float32(n))
 			wideDX, wideDW, wideDB := make([]float64, rows*n), make([]float64, n), make([]float64, n)
-			LayerNormBackward(NewPool(1), wideDX, wideDW, wideDB, widened(x), widened(w), widened(dy), widened(mean), widened(inv), make([]float64, 2*Parts*len(w)))
+			LayerNormBackward(NewPool(1), Norm[float64]{X: widened(x), W: widened(w), Mean: widened(mean), Spread: widened(inv)}, widened(dy), NormGrads[float64]{wideDX, wideDW, wideDB, make([]float64, 2*Parts*len(w))})
 			hat := func(i int) float64 { return math.Abs(float64((x[i] - mean[i/n]) * inv[i/n])) }
 			g, hats, size := make([]float64, rows), make([]float64, rows), make([]float64, n) // sums of absolute values
 			for i := range x {
@@ -117,7 +120,7 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			for _, v := range x {
 				squares += float64(v) * float64(v)
 			}
-			compare("sumSquares", n, []float32{float32(v.sumSquares(x)/squares - 1)}, []float64{0}, func(int) float64 { return 1e-12 })
+			compare("sumSquares", n, []float32{float32(v.SumSquares(x)/squares - 1)}, []float64{0}, func(int) float64 { return 1e-12 })
 		}
 		t.Logf("errors over what is allowed: %.2v", worst)
 	})
@@ -126,15 +129,15 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 // TestVectorLayerNormFarFromZero: the error of a first mean must not reach the variance.
 func TestVectorLayerNormFarFromZero(t *testing.T) {
 	const d = 4099
-	x := random[float32](rand.New(rand.NewPCG(15, 15)), d)
+	x := kerneltest.Random[float32](rand.New(rand.NewPCG(15, 15)), d)
 	for i := range x {
 		x[i] += 3e4
 	}
-	eachSet(t, func(t *testing.T, _ *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
 		y, mean, inv := make([]float32, d), make([]float32, 1), make([]float32, 1)
-		LayerNorm(NewPool(1), y, x, ones[float32](d), nil, mean, inv, 1e-5)
+		LayerNorm(NewPool(1), y, Norm[float32]{x, ones[float32](d), nil, mean, inv, 1e-5})
 		wantY, wantMean, wantInv := make([]float64, d), make([]float64, 1), make([]float64, 1)
-		LayerNorm(NewPool(1), wantY, widened(x), ones[float64](d), nil, wantMean, wantInv, 1e-5)
+		LayerNorm(NewPool(1), wantY, Norm[float64]{widened(x), ones[float64](d), nil, wantMean, wantInv, 1e-5})
 		if !(math.Abs(float64(inv[0])/wantInv[0]-1) <= 40*u) || !(math.Abs(float64(mean[0])/wantMean[0]-1) <= u) {
 			t.Errorf("mean %v, 1/σ %v, want %v, %v", mean, inv, wantMean, wantInv)
 		}
@@ -158,7 +161,7 @@ func TestSoftmaxSkipsWhatIsMasked(t *testing.T) {
 			}
 		}
 		for i := 0; i < len(x); i += cols {
-			softmax(x[i:i+cols], mask[i:i+cols])
+			Softmax(x[i:i+cols], mask[i:i+cols])
 		}
 		for i, got := range x {
 			if want := 1. / 25; mask[i] == off && math.Float32bits(got) != 0 || mask[i] == 0 && !(math.Abs(float64(got)-want) <= 2*u*want) {
@@ -166,9 +169,9 @@ func TestSoftmaxSkipsWhatIsMasked(t *testing.T) {
 			}
 		}
 	}
-	eachSet(t, func(t *testing.T, _ *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
 		check(t)
-		vector = nil
+		defer simd.Use(nil)()
 		check(t)
 	})
 }

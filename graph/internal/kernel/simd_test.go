@@ -5,26 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-)
 
-// eachSet runs a test with every set of vector kernels that this processor has, in the package's functions too.
-func eachSet(t *testing.T, test func(t *testing.T, v *vectors)) {
-	sets := vectorSets()
-	if len(sets) == 0 {
-		t.Skip("this processor, or this build, has no vector kernels to compare")
-	}
-	for name, v := range sets {
-		t.Run(name, func(t *testing.T) {
-			defer func(was *vectors) { vector = was }(vector)
-			vector = v
-			test(t, v)
-		})
-	}
-}
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // wild is numbers of which some are special.
 func wild(rng *rand.Rand, n int) []float32 {
-	x := random[float32](rng, n)
+	x := kerneltest.Random[float32](rng, n)
 	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-42, -1e-42, 3e38, -3e38, 90, -90, -1e10, 13.5, -13.5, 1e20, -1e20}
 	for i := range x {
 		if rng.IntN(4) == 0 {
@@ -36,7 +24,7 @@ func wild(rng *rand.Rand, n int) []float32 {
 
 // runAll runs every kernel on vectors of n numbers and rows of n columns. numbers makes the operands, put gives them
 // their places in memory. All results are returned, as float64, so that their bits can be compared.
-func runAll(v *vectors, n int, numbers func(rng *rand.Rand, n int) []float32, put func([]float32) []float32) map[string][]float64 {
+func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, put func([]float32) []float32) map[string][]float64 {
 	const rows = 3
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
 	in := func(n int) []float32 { return put(numbers(rng, n)) }
@@ -50,27 +38,27 @@ func runAll(v *vectors, n int, numbers func(rng *rand.Rand, n int) []float32, pu
 		}
 	}
 	pointwise := func(name string, f func(y, x []float32)) { x, y := in(n), out(n); f(y, x); keep(name, y) }
-	pointwise("relu", v.relu)
-	pointwise("exp", func(y, x []float32) { v.exp(y, x, 0.5, 3) })
-	pointwise("gelu", v.gelu)
-	pointwise("geluTanh", v.geluTanh)
-	pointwise("dropout", func(y, x []float32) { v.dropout(y, x, 5, entryStep, 1<<51, 1.25) })
+	pointwise("relu", v.Relu)
+	pointwise("exp", func(y, x []float32) { v.Exp(y, x, 0.5, 3) })
+	pointwise("gelu", v.Gelu)
+	pointwise("geluTanh", v.GeluTanh)
+	pointwise("dropout", func(y, x []float32) { v.Dropout(y, x, 5, entryStep, 1<<51, 1.25) })
 	binary := func(name string, f func(z, x, y []float32)) {
 		x, y, z := in(n), in(n), out(n)
 		f(z, x, y)
 		keep(name, z)
 	}
-	binary("add", v.add)
-	binary("reluBackward", v.reluBackward)
-	binary("geluBackward", v.geluBackward)
-	binary("geluTanhBackward", v.geluTanhBackward)
+	binary("add", v.Add)
+	binary("reluBackward", v.ReluBackward)
+	binary("geluBackward", v.GeluBackward)
+	binary("geluTanhBackward", v.GeluTanhBackward)
 
 	w, dw, m, second := in(n), in(n), in(n), in(n)
-	v.adamW(w, dw, m, second, &[9]float32{0.5, 0.9, 0.1, 0.99, 0.01, 0.999, 1e-3, 1.5, 1e-8})
+	v.AdamW(w, dw, m, second, &[9]float32{0.5, 0.9, 0.1, 0.99, 0.01, 0.999, 1e-3, 1.5, 1e-8})
 	keep("adamW", w, m, second)
-	top, total := v.expSum(in(n))
+	top, total := v.ExpSum(in(n))
 	results["expSum"] = []float64{float64(top), total}
-	results["sumSquares"] = []float64{v.sumSquares(in(n))}
+	results["sumSquares"] = []float64{v.SumSquares(in(n))}
 
 	x, mask := in(rows*n), make([]float32, rows*n)
 	for i := range mask {
@@ -78,32 +66,32 @@ func runAll(v *vectors, n int, numbers func(rng *rand.Rand, n int) []float32, pu
 			mask[i] = float32(math.Inf(-1))
 		}
 	}
-	v.softmax(x, put(mask), n, rows)
+	v.Softmax(x, put(mask), n, rows)
 	keep("softmax", x)
 
 	x, tops, totals, kept := in(rows*n), in(rows), in(rows), out(rows)
-	v.softmaxTile(x, put(mask), tops, totals, kept, n, n)
+	v.SoftmaxTile(x, put(mask), tops, totals, kept, n, n)
 	keep("softmaxTile", x, tops, totals, kept)
 	x, d := in(rows*n), in(rows*n)
-	v.softmaxTileBackward(d, x, put(mask), tops, totals, kept, n, n)
+	v.SoftmaxTileBackward(d, x, put(mask), tops, totals, kept, n, n)
 	keep("softmaxTileBackward", d, x)
 	x, tops = in(rows*n), in(rows)
-	v.softmaxTile(x, nil, tops, totals, kept, n, 0)
-	v.softmaxTileBackward(d, x, nil, tops, totals, kept, n, 0)
+	v.SoftmaxTile(x, nil, tops, totals, kept, n, 0)
+	v.SoftmaxTileBackward(d, x, nil, tops, totals, kept, n, 0)
 	keep("unmasked", x, d)
-	v.dotRows(kept, x, d, n, n)
-	v.scaleRows(x, kept, n, n)
+	v.DotRows(kept, x, d, n, n)
+	v.ScaleRows(x, kept, n, n)
 	keep("rows", kept, x)
 
 	x, y, mean, inv := in(rows*n), out(rows*n), out(rows), out(rows)
 	w, b, share := in(n), in(n), 1/float32(n)
-	v.layerNorm(y, x, w, b, mean, inv, share, 1e-5)
+	v.LayerNorm(y, x, w, b, mean, inv, share, 1e-5)
 	keep("layerNorm", y, mean, inv)
 	dx, dw, db, dy := out(rows*n), in(n), in(n), in(rows*n)
-	v.layerNormBackward(dx, dw, db, x, w, dy, mean, inv, share)
+	v.LayerNormBackward(dx, dw, db, x, w, dy, mean, inv, share)
 	keep("layerNormBackward", dx, dw, db)
-	v.layerNorm(y, x, w, nil, mean, inv, share, 1e-5)
-	v.layerNormBackward(nil, dw, db, x, w, dy, mean, inv, share)
+	v.LayerNorm(y, x, w, nil, mean, inv, share, 1e-5)
+	v.LayerNormBackward(nil, dw, db, x, w, dy, mean, inv, share)
 	keep("without", y, dw, db)
 	return results
 }
@@ -133,12 +121,12 @@ func itself(x []float32) []float32 { return x }
 
 // TestInstructionSetsGiveTheSameBits, of all kernels and lengths, also of what is no finite number.
 func TestInstructionSetsGiveTheSameBits(t *testing.T) {
-	a, b := vectorSets()["AVX512"], vectorSets()["AVX2"]
+	a, b := simd.Sets()["AVX512"], simd.Sets()["AVX2"]
 	if a == nil || b == nil {
 		t.Skip("not both instruction sets here")
 	}
 	for _, n := range lengths() {
-		for _, numbers := range []func(*rand.Rand, int) []float32{random[float32], wild} {
+		for _, numbers := range []func(*rand.Rand, int) []float32{kerneltest.Random[float32], wild} {
 			sameResults(t, n, runAll(b, n, numbers, itself), runAll(a, n, numbers, itself))
 		}
 	}
@@ -148,11 +136,11 @@ func TestInstructionSetsGiveTheSameBits(t *testing.T) {
 // changed.
 func TestPlaceInMemoryDoesNotMatter(t *testing.T) {
 	const canary = 0x7fc0beef // a NaN of its own
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		rng := rand.New(rand.NewPCG(9, 9))
 		for _, n := range lengths() {
 			var around [][]float32
-			got := runAll(v, n, random[float32], func(x []float32) []float32 {
+			got := runAll(v, n, kerneltest.Random[float32], func(x []float32) []float32 {
 				before, behind := 32+rng.IntN(17), 32
 				big := make([]float32, before+len(x)+behind)
 				for i := range big {
@@ -162,7 +150,7 @@ func TestPlaceInMemoryDoesNotMatter(t *testing.T) {
 				around = append(around, big[:before], big[before+len(x):])
 				return big[before : before+len(x) : before+len(x)]
 			})
-			sameResults(t, n, got, runAll(v, n, random[float32], itself))
+			sameResults(t, n, got, runAll(v, n, kerneltest.Random[float32], itself))
 			for _, x := range around {
 				for _, v := range x {
 					if math.Float32bits(v) != canary {
@@ -176,18 +164,18 @@ func TestPlaceInMemoryDoesNotMatter(t *testing.T) {
 
 // TestTailsAreLikeTheRest: an entry's result does not depend on where in a vector it stands.
 func TestTailsAreLikeTheRest(t *testing.T) {
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		rng := rand.New(rand.NewPCG(10, 10))
 		x, dy := wild(rng, 50), wild(rng, 50)
 		for name, f := range map[string]func(y, x, dy []float32){
-			"exp":              func(y, x, _ []float32) { v.exp(y, x, 1, 2) },
-			"relu":             func(y, x, _ []float32) { v.relu(y, x) },
-			"gelu":             func(y, x, _ []float32) { v.gelu(y, x) },
-			"geluTanh":         func(y, x, _ []float32) { v.geluTanh(y, x) },
-			"reluBackward":     v.reluBackward,
-			"geluBackward":     v.geluBackward,
-			"geluTanhBackward": v.geluTanhBackward,
-			"add":              v.add,
+			"exp":              func(y, x, _ []float32) { v.Exp(y, x, 1, 2) },
+			"relu":             func(y, x, _ []float32) { v.Relu(y, x) },
+			"gelu":             func(y, x, _ []float32) { v.Gelu(y, x) },
+			"geluTanh":         func(y, x, _ []float32) { v.GeluTanh(y, x) },
+			"reluBackward":     v.ReluBackward,
+			"geluBackward":     v.GeluBackward,
+			"geluTanhBackward": v.GeluTanhBackward,
+			"add":              v.Add,
 		} {
 			y, one := make([]float32, len(x)), make([]float32, len(x))
 			f(y, x, dy)
@@ -206,11 +194,11 @@ func TestTailsAreLikeTheRest(t *testing.T) {
 // TestVectorsDoNotDependOnThreads, in the package's functions.
 func TestVectorsDoNotDependOnThreads(t *testing.T) {
 	const n, d = 1027, 77
-	eachSet(t, func(t *testing.T, v *vectors) {
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		run := func(threads int) (all []float64) {
 			rng := rand.New(rand.NewPCG(11, 11))
 			p := NewPool(threads)
-			x, dy, w := random[float32](rng, n*d), random[float32](rng, n*d), random[float32](rng, d)
+			x, dy, w := kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, n*d), kerneltest.Random[float32](rng, d)
 			y, dx, mean, inv := make([]float32, n*d), make([]float32, n*d), make([]float32, n), make([]float32, n)
 			sum, dw, db := make([]float32, d), make([]float32, d), make([]float32, d)
 			keep := func(list ...[]float32) {
@@ -221,8 +209,8 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 				}
 			}
 			SumRows(p, sum, x, make([]float32, Parts*len(sum)))
-			LayerNorm(p, y, x, w, w, mean, inv, 1e-5)
-			LayerNormBackward(p, dx, dw, db, x, w, dy, mean, inv, make([]float32, 2*Parts*len(w)))
+			LayerNorm(p, y, Norm[float32]{x, w, w, mean, inv, 1e-5})
+			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float32]{dx, dw, db, make([]float32, 2*Parts*len(w))})
 			keep(sum, y, mean, inv, dx, dw, db)
 			targets := make([]int, n)
 			loss, _ := CrossEntropy(p, x, mean, targets, -1)
@@ -235,7 +223,7 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 		}
 		one := run(1)
 		for _, threads := range []int{2, 8} {
-			if !sameBits(one, run(threads)) {
+			if !kerneltest.SameBits(one, run(threads)) {
 				t.Errorf("%d threads give other bits", threads)
 			}
 		}

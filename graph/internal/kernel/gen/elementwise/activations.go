@@ -9,7 +9,7 @@ import (
 
 func relu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, zero := f.temp(), f.temp()
+	v, zero := f.scratch(), f.scratch()
 	f.set(zero, 0)
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
@@ -21,7 +21,7 @@ func relu(f *fn) {
 
 func reluBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
-	v, d, zero := f.temp(), f.temp(), f.temp()
+	v, d, zero := f.scratch(), f.scratch(), f.scratch()
 	f.set(zero, 0)
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
@@ -48,7 +48,7 @@ const (
 func exp(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	shift, scale := f.spreadParam("shift"), f.spreadParam("scale")
-	v, s, p, t, n := f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	v, s, p, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
 		f.op("VSUBPS", shift, v, v)
@@ -68,7 +68,7 @@ const (
 )
 
 // millsCoefficients fits R(t) = e^(t²/2)·Φ(−t) to 2.6e-8 of its value.
-var millsCoefficients = sync.OnceValue(func() []konst {
+var millsCoefficients = sync.OnceValue(func() []constant {
 	at := func(u float64) float64 { return millsBend/u - millsBend }
 	mills := func(u float64) float64 {
 		t := at(u)
@@ -78,7 +78,7 @@ var millsCoefficients = sync.OnceValue(func() []konst {
 		func(u float64) float64 { return 1 / mills(u) },
 		func(k int, u float64) float64 { return math.Pow(u, float64(k)) })
 	within(worst, 2.6e-8)
-	var out []konst
+	var out []constant
 	for _, v := range c {
 		out = append(out, number(v))
 	}
@@ -101,7 +101,7 @@ func (f *fn) normal(x, t, q, p, s, rest, n vec) {
 // gelu: y = x·Φ(x) = max(x, 0) − t·Φ(−t), t = |x|, which cancels nowhere.
 func gelu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, t, q, p, s, rest, n, zero := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	v, t, q, p, s, rest, n, zero := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.set(zero, 0)
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
@@ -116,7 +116,7 @@ func gelu(f *fn) {
 // geluBackward: dx = dy·(Φ(x) + x·φ(x)): with D = e^(−t²/2)·(R(t) − t/√(2π)), D left of 0 and 1 − D right of it.
 func geluBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
-	v, t, q, p, s, rest, n := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	v, t, q, p, s, rest, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
 		f.normal(v, t, q, p, s, rest, n)
@@ -147,7 +147,7 @@ const (
 // geluTanh: y = x/(1 + e^(−2u)).
 func geluTanh(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, m, e, s, t, n := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
 		f.op("VMAXPS", v, f.inRegister(number(-flat), t), v) // so that −∞ gives 0
@@ -171,7 +171,7 @@ func (f *fn) minusTwoU(m, x, t vec) {
 // geluTanhBackward: dx = dy·s·(1 + x·(1−s)·2u'), s = 1/(1 + e), 1−s = s·e, e = e^(−2u).
 func geluTanhBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
-	v, m, e, s, t, n, w := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	v, m, e, s, t, n, w := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, w)
 		f.bound(v, w, number(-flat), number(flat))

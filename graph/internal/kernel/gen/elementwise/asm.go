@@ -27,12 +27,12 @@ const (
 // vec is a vector register: one for each half of a block if it lives from block to block, one for both otherwise.
 type vec [2]int
 
-// konst is the bits of a constant of all lanes, two of them when they are 32 bits wide.
-type konst uint64
+// constant is the bits of a constant of all lanes, two of them when they are 32 bits wide.
+type constant uint64
 
-func pair(bits uint32) konst { return konst(bits)<<32 | konst(bits) }
+func pair(bits uint32) constant { return constant(bits)<<32 | constant(bits) }
 
-func number(x float64) konst { return pair(math.Float32bits(float32(x))) }
+func number(x float64) constant { return pair(math.Float32bits(float32(x))) }
 
 // fn is a function in the making.
 type fn struct {
@@ -41,9 +41,9 @@ type fn struct {
 	name    string
 	params  []param
 	text    strings.Builder
-	vectors int     // so many vector registers are in use
-	general int     // so many general registers are in use
-	held    []konst // the constants in registers 31, 30, …: AVX-512 has them to spare
+	vectors int        // vector registers in use
+	general int        // general registers in use
+	held    []constant // the constants in registers 31, 30, …: AVX-512 has them to spare
 	labels  int
 	half    int  // of the block, with AVX2
 	tail    bool // in the last, incomplete block
@@ -51,8 +51,8 @@ type fn struct {
 
 func (f *fn) wide() bool { return f.lanes == block }
 
-// temp is a register for use within a half of a block, or for a value that is the same in all lanes.
-func (f *fn) temp() vec {
+// scratch is a register for use within a half of a block, or for a value that is the same in all lanes.
+func (f *fn) scratch() vec {
 	f.vectors++
 	if f.vectors > tailMask {
 		panic(f.name + ": out of vector registers")
@@ -60,19 +60,19 @@ func (f *fn) temp() vec {
 	return vec{f.vectors - 1, f.vectors - 1}
 }
 
-// temps is n of them.
-func (f *fn) temps(n int) (v []vec) {
+// scratches is n of them.
+func (f *fn) scratches(n int) (v []vec) {
 	for range n {
-		v = append(v, f.temp())
+		v = append(v, f.scratch())
 	}
 	return v
 }
 
-// lasting is a register for all lanes of a block, for use from block to block.
-func (f *fn) lasting() vec {
-	v := f.temp()
+// saved is a register for all lanes of a block, for use from block to block.
+func (f *fn) saved() vec {
+	v := f.scratch()
 	if !f.wide() {
-		v[1] = f.temp()[0]
+		v[1] = f.scratch()[0]
 	}
 	return v
 }
@@ -97,7 +97,7 @@ func (f *fn) op(name string, operands ...any) {
 		switch o := o.(type) {
 		case vec:
 			list = append(list, f.letter+fmt.Sprint(o[f.half]))
-		case konst:
+		case constant:
 			text, suffix := f.constant(o)
 			list = append(list, text)
 			name += suffix
@@ -109,7 +109,7 @@ func (f *fn) op(name string, operands ...any) {
 }
 
 // constant is the operand that a constant is: a register, or memory that AVX-512 spreads over the lanes by itself.
-func (f *fn) constant(c konst) (operand, suffix string) {
+func (f *fn) constant(c constant) (operand, suffix string) {
 	if !f.wide() {
 		return f.pool.address(c), ""
 	}
@@ -126,7 +126,7 @@ func (f *fn) constant(c konst) (operand, suffix string) {
 }
 
 // set puts a constant into a register.
-func (f *fn) set(v vec, c konst) {
+func (f *fn) set(v vec, c constant) {
 	if c == 0 {
 		f.op("VXORPS", f.low("X", v), f.low("X", v), f.low("X", v))
 		return
@@ -139,7 +139,7 @@ func (f *fn) set(v vec, c konst) {
 }
 
 // inRegister is a register that holds a constant: spare, if no other does.
-func (f *fn) inRegister(c konst, spare vec) any {
+func (f *fn) inRegister(c constant, spare vec) any {
 	if text, suffix := f.constant(c); f.wide() && suffix == "" {
 		return text
 	}

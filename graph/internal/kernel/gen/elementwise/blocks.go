@@ -74,8 +74,8 @@ func (f *fn) store(v vec, pointer string) {
 	}
 }
 
-// beyond sets the lanes behind the end of a slice to 0.
-func (f *fn) beyond(v vec) {
+// clearPastEnd sets the lanes behind the end of a slice to 0.
+func (f *fn) clearPastEnd(v vec) {
 	switch {
 	case !f.tail:
 	case f.wide():
@@ -85,8 +85,8 @@ func (f *fn) beyond(v vec) {
 	}
 }
 
-// beyondIs sets the lanes behind the end of a slice to those of fill.
-func (f *fn) beyondIs(v, fill vec) {
+// fillPastEnd sets the lanes behind the end of a slice to those of fill.
+func (f *fn) fillPastEnd(v, fill vec) {
 	switch {
 	case !f.tail:
 	case f.wide():

@@ -9,15 +9,15 @@ import (
 type constants struct {
 	name   string
 	width  int // of a constant, in bytes
-	list   []konst
+	list   []constant
 	masked bool
 
-	exponentials map[float64][]konst // the coefficients of e^(a·r), by a
-	ramp         uint64              // the lanes' multiples of this are wanted too
+	exponentials map[float64][]constant // the coefficients of e^(a·r), by a
+	ramp         uint64                 // the lanes' multiples of this are wanted too
 }
 
 // address is where a constant lies.
-func (c *constants) address(k konst) string {
+func (c *constants) address(k constant) string {
 	for i, have := range c.list {
 		if have == k {
 			return fmt.Sprintf("%s<>+%d(SB)", c.name, i*c.width)

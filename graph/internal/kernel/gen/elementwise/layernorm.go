@@ -7,8 +7,8 @@ func layerNorm(f *fn) {
 	y, x, w, b := f.pointer("y_base"), f.pointer("x_base"), f.pointer("w_base"), f.pointer("b_base")
 	mean, inv, cols, rows := f.pointer("mean_base"), f.pointer("inv_base"), f.pointer("w_len"), f.pointer("inv_len")
 	share := f.spreadParam("share")
-	v, t, gain := f.temp(), f.temp(), f.temp()
-	mu, sum, squares := f.lasting(), f.lasting(), f.lasting()
+	v, t, gain := f.scratch(), f.scratch(), f.scratch()
+	mu, sum, squares := f.saved(), f.saved(), f.saved()
 	low := func(v vec) string { return f.low("X", v) }
 	f.rows(rows, func() {
 		f.each(func() { f.set(mu, 0); f.set(sum, 0); f.set(squares, 0) })
@@ -22,7 +22,7 @@ func layerNorm(f *fn) {
 		f.blocks(cols, func() {
 			f.load(x, v)
 			f.op("VSUBPS", vec{mu[0], mu[0]}, v, v)
-			f.beyond(v)
+			f.clearPastEnd(v)
 			f.op("VADDPS", v, sum, sum)
 			f.op("VFMADD231PS", v, v, squares)
 		})
@@ -77,9 +77,9 @@ func layerNormBackward(f *fn) {
 	x, w, dy := f.pointer("x_base"), f.pointer("w_base"), f.pointer("dy_base")
 	mean, inv, cols, rows := f.pointer("mean_base"), f.pointer("inv_base"), f.pointer("w_len"), f.pointer("inv_len")
 	share := f.spreadParam("share")
-	mu, s := f.temp(), f.temp()
-	v, d, g, t := f.temp(), f.temp(), f.temp(), f.temp()
-	sum, project := f.lasting(), f.lasting()
+	mu, s := f.scratch(), f.scratch()
+	v, d, g, t := f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	sum, project := f.saved(), f.saved()
 	f.rows(rows, func() {
 		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", mean), mu)
 		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", inv), s)
@@ -88,7 +88,7 @@ func layerNormBackward(f *fn) {
 			f.load(x, v)
 			f.op("VSUBPS", mu, v, v)
 			f.op("VMULPS", s, v, v)
-			f.beyond(v)
+			f.clearPastEnd(v)
 			f.load(dy, d)
 			f.load(w, g)
 			f.op("VMULPS", d, g, g)

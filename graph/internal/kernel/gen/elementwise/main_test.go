@@ -15,12 +15,12 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 		t.Errorf("%d files, want 3", len(out))
 	}
 	for name, want := range out {
-		got, err := os.ReadFile(filepath.Join("..", "..", name))
+		got, err := os.ReadFile(filepath.Join("..", "..", "simd", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if string(got) != want {
-			t.Errorf("%s is not what the generator writes: run go generate in graph/internal/kernel", name)
+			t.Errorf("%s is not what the generator writes: run go generate in graph/internal/kernel/simd", name)
 		}
 	}
 }

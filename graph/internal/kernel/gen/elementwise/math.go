@@ -4,7 +4,7 @@ import "math"
 
 // bound makes dst = max(least, min(x, most)), and NaN of NaN: the instruction returns its second source, Go's first,
 // when one of the two is NaN. dst must not be x, which is lost.
-func (f *fn) bound(dst, x vec, least, most konst) {
+func (f *fn) bound(dst, x vec, least, most constant) {
 	f.op("VMINPS", x, f.inRegister(most, dst), x)
 	f.op("VMAXPS", x, f.inRegister(least, dst), dst)
 }
@@ -19,13 +19,13 @@ const (
 )
 
 // split is c in two float32 numbers.
-func split(c float64) (hi, lo konst) {
+func split(c float64) (hi, lo constant) {
 	return number(c), number(c - float64(float32(c)))
 }
 
 // expCoefficients fits e^(a·r) = 1 + a·r + r²·q(r) for |a·r| ≤ ½·ln 2 and a little more, for the rounding of the
 // reduction. The relative error is 3.3e-9, a twentieth of the last place.
-func (f *fn) expCoefficients(a float64) []konst {
+func (f *fn) expCoefficients(a float64) []constant {
 	if c, ok := f.pool.exponentials[a]; ok {
 		return c
 	}
@@ -41,7 +41,7 @@ func (f *fn) expCoefficients(a float64) []konst {
 		func(r float64) float64 { return r * r * math.Exp(-a*r) },
 		func(k int, r float64) float64 { return math.Pow(r, float64(k)) })
 	within(worst, 3.3e-9)
-	c := []konst{number(1), number(a)}
+	c := []constant{number(1), number(a)}
 	for _, v := range q {
 		c = append(c, number(v))
 	}
@@ -50,7 +50,7 @@ func (f *fn) expCoefficients(a float64) []konst {
 }
 
 // horner makes p = Σ c[k]·x^k.
-func (f *fn) horner(p, x vec, c []konst) {
+func (f *fn) horner(p, x vec, c []constant) {
 	last := len(c) - 1
 	f.set(p, c[last])
 	for k := last - 1; k >= 0; k-- {
@@ -109,7 +109,7 @@ func (f *fn) spread(v vec) { f.op("VBROADCASTSS", f.low("X", v), v) }
 // double is 16 partial sums in float64: lanes 0 … 7 and 8 … 15, or of either half 0 … 3 and 4 … 7.
 type double [2]vec
 
-func (f *fn) double() double { return double{f.lasting(), f.lasting()} }
+func (f *fn) double() double { return double{f.saved(), f.saved()} }
 
 // widen gives body the two halves of v in float64, in t, with the partial sums they go to.
 func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {

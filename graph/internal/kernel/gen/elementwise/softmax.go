@@ -18,9 +18,9 @@ const minusInf = 0xff800000
 func softmax(f *fn) {
 	x, mask, cols, rows := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("cols"), f.pointer("rows")
 	last, rest, hidden := f.register(), f.register(), f.register()
-	v, s, p, t, n, fill := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
-	total := f.lasting()
-	top := f.lasting()
+	v, s, p, t, n, fill := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	total := f.saved()
+	top := f.saved()
 	f.set(fill, pair(minusInf))
 	f.rows(rows, func() {
 		f.visible(mask, cols, last, v, fill)
@@ -46,7 +46,7 @@ func softmax(f *fn) {
 				f.op("VBLENDVPS", t, fill, v, v)
 			}
 			f.store(v, x)
-			f.beyondIs(v, fill)
+			f.fillPastEnd(v, fill)
 			f.op("VMAXPS", v, top, top)
 		})
 		f.fold("VMAX", top, t)
@@ -58,7 +58,7 @@ func softmax(f *fn) {
 			f.bound(s, v, number(expLeast), number(expMost))
 			f.exp(p, s, t, n, 1, nil)
 			f.store(p, x)
-			f.beyond(p)
+			f.clearPastEnd(p)
 			f.op("VADDPS", p, total, total)
 		})
 		f.fold("VADD", total, t)
@@ -114,14 +114,14 @@ func (f *fn) visible(mask, cols, last string, v, fill vec) {
 // expSum: top = max x, total = Σ e^(x − top), in float64.
 func expSum(f *fn) {
 	x, n := f.pointer("x_base"), f.pointer("x_len")
-	v, s, p, t, k := f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
+	v, s, p, t, k := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	fill := s
-	top, total := f.lasting(), f.double()
+	top, total := f.saved(), f.double()
 	f.set(fill, pair(minusInf))
 	f.each(func() { f.op("VMOVAPS", fill, top) })
 	f.blocks(n, func() {
 		f.load(x, v)
-		f.beyondIs(v, fill)
+		f.fillPastEnd(v, fill)
 		f.op("VMAXPS", v, top, top)
 	})
 	f.fold("VMAX", top, t)
@@ -133,7 +133,7 @@ func expSum(f *fn) {
 		f.op("VSUBPS", vec{top[0], top[0]}, v, v)
 		f.bound(s, v, number(expLeast), number(expMost))
 		f.exp(p, s, t, k, 1, nil)
-		f.beyond(p)
+		f.clearPastEnd(p)
 		f.widen(total, p, t, func(sum vec) { f.op("VADDPD", t, sum, sum) })
 	})
 	f.foldDouble(total, t)

@@ -44,8 +44,8 @@ func (f *fn) nextMask(mask, stride string) {
 func softmaxTile(f *fn) {
 	x, mask, top, total, keep := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("top_base"), f.pointer("total_base"), f.pointer("keep_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("top_len")
-	v, s, p, t, n, fill, factor := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
-	most, sum := f.lasting(), f.lasting()
+	v, s, p, t, n, fill, factor := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	most, sum := f.saved(), f.saved()
 	low := func(v vec) string { return f.low("X", v) }
 	at := func(pointer string) string { return fmt.Sprintf("(%s)", pointer) }
 	f.set(fill, pair(minusInf))
@@ -61,7 +61,7 @@ func softmaxTile(f *fn) {
 					f.addMask(mask, v, t, fill)
 					f.store(v, x)
 				}
-				f.beyondIs(v, fill)
+				f.fillPastEnd(v, fill)
 				f.op("VMAXPS", v, most, most)
 			})
 		})
@@ -78,7 +78,7 @@ func softmaxTile(f *fn) {
 			f.bound(s, v, number(expLeast), number(expMost))
 			f.exp(p, s, t, n, 1, nil)
 			f.store(p, x)
-			f.beyond(p)
+			f.clearPastEnd(p)
 			f.op("VADDPS", p, sum, sum)
 		})
 		f.fold("VADD", sum, t)
@@ -113,8 +113,8 @@ func (f *fn) inverse(v, t vec) {
 func softmaxTileBackward(f *fn) {
 	d, x, mask, top, total, dot := f.pointer("d_base"), f.pointer("x_base"), f.pointer("mask_base"), f.pointer("top_base"), f.pointer("total_base"), f.pointer("dot_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("top_len")
-	v, s, p, t, n, fill := f.temp(), f.temp(), f.temp(), f.temp(), f.temp(), f.temp()
-	most, share, project := f.temp(), f.temp(), f.temp()
+	v, s, p, t, n, fill := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	most, share, project := f.scratch(), f.scratch(), f.scratch()
 	f.set(fill, pair(minusInf))
 	f.rows(rows, func() {
 		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", top), most)
@@ -150,8 +150,8 @@ func softmaxTileBackward(f *fn) {
 func dotRows(f *fn) {
 	dot, x, y := f.pointer("dot_base"), f.pointer("x_base"), f.pointer("y_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("dot_len")
-	v, w, t := f.temp(), f.temp(), f.temp()
-	sum := f.lasting()
+	v, w, t := f.scratch(), f.scratch(), f.scratch()
+	sum := f.saved()
 	f.rows(rows, func() {
 		f.each(func() { f.set(sum, 0) })
 		f.blocks(cols, func() {
@@ -169,7 +169,7 @@ func dotRows(f *fn) {
 // scaleRows: x ← factor·x in rows that lie stride apart.
 func scaleRows(f *fn) {
 	x, factor, cols, stride, rows := f.pointer("x_base"), f.pointer("factor_base"), f.pointer("cols"), f.pointer("stride"), f.pointer("factor_len")
-	v, k := f.temp(), f.temp()
+	v, k := f.scratch(), f.scratch()
 	f.rows(rows, func() {
 		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", factor), k)
 		f.blocks(cols, func() {

@@ -28,7 +28,7 @@ var kernels = []kernel{
 
 func add(f *fn) {
 	z, x, y := f.pointer("z_base"), f.pointer("x_base"), f.pointer("y_base")
-	v, u := f.temp(), f.temp()
+	v, u := f.scratch(), f.scratch()
 	f.blocks(f.param("z_len"), func() {
 		f.load(x, v)
 		f.load(y, u)
@@ -40,11 +40,11 @@ func add(f *fn) {
 // adamW: the constants are scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε.
 func adamW(f *fn) {
 	w, dw, m, v, c := f.pointer("w_base"), f.pointer("dw_base"), f.pointer("m_base"), f.pointer("v_base"), f.pointer("c")
-	k := f.temps(9)
+	k := f.scratches(9)
 	for i, v := range k {
 		f.op("VBROADCASTSS", fmt.Sprintf("%d(%s)", bytes*i, c), v)
 	}
-	g, first, second, t := f.temp(), f.temp(), f.temp(), f.temp()
+	g, first, second, t := f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("w_len"), func() {
 		f.load(dw, g)
 		f.load(m, first)
@@ -69,7 +69,7 @@ func adamW(f *fn) {
 
 func sumSquares(f *fn) {
 	x := f.pointer("x_base")
-	v, t := f.temp(), f.temp()
+	v, t := f.scratch(), f.scratch()
 	sum := f.double()
 	f.each(func() { f.set(sum[0], 0); f.set(sum[1], 0) })
 	f.blocks(f.param("x_len"), func() {
@@ -85,7 +85,7 @@ func dropout(f *fn) {
 	const entryStep = 0xd1342543de82ef95
 	y, x, scalar := f.pointer("y_base"), f.pointer("x_base"), f.register()
 	spread := func(name string) vec {
-		v := f.temp()
+		v := f.scratch()
 		f.op("MOVQ", f.param(name), scalar)
 		if f.wide() {
 			f.op("VPBROADCASTQ", scalar, v)
@@ -96,7 +96,7 @@ func dropout(f *fn) {
 		return v
 	}
 	factor, key, threshold := f.spreadParam("factor"), spread("key"), spread("threshold")
-	v, z, t, u := f.temp(), f.temp(), f.temp(), f.temp()
+	v, z, t, u := f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	counters := f.double() // of 64 bits each, like the partial sums
 	start := spread("at")
 	f.each(func() {
@@ -108,7 +108,7 @@ func dropout(f *fn) {
 	f.blocks(f.param("x_len"), func() {
 		for i, c := range counters {
 			f.xor(key, c, z)
-			f.op("VPADDQ", konst(block*entryStep&(1<<64-1)), c, c)
+			f.op("VPADDQ", constant(block*entryStep&(1<<64-1)), c, c)
 			f.mix(z, t, u, 30, 0xbf58476d1ce4e5b9)
 			f.mix(z, t, u, 27, 0x94d049bb133111eb)
 			f.shiftXor(z, t, 31)
@@ -151,7 +151,7 @@ func (f *fn) xor(a, b, to vec) {
 }
 
 // mix makes z = (z ^ z>>n)·m, which AVX2 puts together from products of 32 bits.
-func (f *fn) mix(z, t, u vec, n int, m konst) {
+func (f *fn) mix(z, t, u vec, n int, m constant) {
 	f.shiftXor(z, t, n)
 	if f.wide() {
 		f.op("VPMULLQ", m, z, z)

@@ -1,0 +1,59 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// KVCache holds the keys and values of one attention layer for the tokens so far.
+type KVCache struct {
+	shape AttentionShape
+	cachedTokens
+}
+
+// NewKVCache is an empty cache for h.Context tokens of h.Batch sequences.
+func NewKVCache(h AttentionShape) *KVCache {
+	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context}}
+}
+
+// CachedAttention is attention of some new tokens per sequence to themselves and to the tokens before them, whose keys
+// and values the cache remembers: (B·n, H(2·QK+V)) → (B·n, H·V). at is one integer, the position of the first new token,
+// so that at + n is at most Context; the others follow. The mask is (T, T), or (1, H, T, T) where heads differ; it has to
+// hide what comes later. Running at a position again overwrites what was there; what comes after the new tokens is ignored.
+// It has no derivative and no reference: it equals rows at … at+n−1 of Attention.
+func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
+	return qkv.apply("cached attention", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to keep keys and values in")
+		}
+		h, rows := cache.shape, qkv.node.Shape()[0]
+		if err := h.check(qkv.node, rows); err != nil {
+			return nil, err
+		}
+		masks, err := cache.checkRows(rows, h.Heads, mask, at)
+		if err != nil {
+			return nil, err
+		}
+		return qkv.g.node(&op{
+			name: fmt.Sprintf("cachedattention(%v)", h), shape: tensor.Shape{rows, h.Heads * h.V}, wrt: []bool{false, false, false},
+			f32: cachedAttention[float32](qkv.g.pool, cache, masks, at.Ints()), f64: cachedAttention[float64](qkv.g.pool, cache, masks, at.Ints()),
+		}, qkv.node, mask.node, at.node)
+	}, mask, at)
+}
+
+func cachedAttention[T kernel.Float](p *kernel.Pool, cache *KVCache, masks int, at []int) body[T] {
+	return func(y []T, in [][]T) error {
+		h := cache.shape
+		if err := cache.advance(at[0], len(y)/(h.Batch*h.Heads*h.V)); err != nil {
+			return err
+		}
+		c := held(&cache.cachedTokens, func() *attention.KVCache[T] { return attention.NewKVCache[T](h.kernel()) })
+		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: masks}, at[0])
+		return nil
+	}
+}

@@ -1,0 +1,60 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LinearCache holds, for one layer of causal linear attention, the sums of φ(k)ᵀ·v and of φ(k) of every head over the
+// tokens so far, however many these are.
+type LinearCache struct {
+	shape LinearShape
+	cachedState
+}
+
+// NewLinearCache is the cache before the first token.
+func NewLinearCache(h LinearShape) *LinearCache {
+	return &LinearCache{h, cachedState{batch: h.Batch}}
+}
+
+// CachedLinearAttention is causal linear attention of some new tokens per sequence to themselves and to the tokens before
+// them: (B·n, H(2·QK+V)) → (B·n, H·V), in the same time however many these are. at is one integer, the position of the
+// first new token. Sums cannot be taken back, so at is 0, which forgets everything, or the number of tokens so far: else
+// running fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of LinearAttention.
+func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
+	return qkv.apply("cached linear attention", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to keep sums in")
+		}
+		h, g, s := cache.shape, qkv.g, qkv.node.Shape()
+		if len(s) != 2 || s[1] != h.Width() || s[0]%h.Batch != 0 {
+			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v", s, h.Batch, h.Width(), h.AttentionShape)
+		}
+		if err := checkPosition(at); err != nil {
+			return nil, err
+		}
+		h.Context = s[0] / h.Batch
+		total, scratch := &buffer{size: s[0] * h.Heads}, &buffer{size: h.scratch(g.pool)}
+		return g.node(&op{
+			name:  fmt.Sprintf("cachedlinearattention(%v,%s)", h.AttentionShape, h.Map.name),
+			shape: tensor.Shape{s[0], h.Heads * h.V}, wrt: []bool{false, false}, fills: []*buffer{total, scratch},
+			f32: cachedLinearAttention(g.pool, linearKernel(h, h.Map.f32), cache, at.Ints(), total, scratch),
+			f64: cachedLinearAttention(g.pool, linearKernel(h, h.Map.f64), cache, at.Ints(), total, scratch),
+		}, qkv.node, at.node)
+	}, at)
+}
+
+func cachedLinearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], cache *LinearCache, at []int, total, scratch *buffer) body[T] {
+	return func(y []T, in [][]T) error {
+		state, err := stateAt[T](&cache.cachedState, at[0], l.Tokens, l.StateLen())
+		if err == nil {
+			l.Forward(p, y, of[T](total), in[0], nil, state, of[T](scratch))
+		}
+		return err
+	}
+}

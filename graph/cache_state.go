@@ -1,0 +1,59 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+)
+
+// cachedState is a Cache whose size does not depend on the number of tokens: the sums or the features that a recurrence
+// continues from. Tokens come in order: position 0 forgets everything, any other one is the number of tokens so far.
+type cachedState struct {
+	batch  int
+	tokens int       // of every sequence, so far
+	f32    []float32 // of one sequence after the other
+	f64    []float64
+}
+
+// Reset forgets all tokens.
+func (c *cachedState) Reset() {
+	c.tokens = 0
+	clear(c.f32)
+	clear(c.f64)
+}
+
+// Fork makes sequence to a copy of sequence from.
+func (c *cachedState) Fork(from, to int) error {
+	if err := checkFork(from, to, c.batch); err != nil {
+		return err
+	}
+	copySequence(c.f32, c.batch, from, to)
+	copySequence(c.f64, c.batch, from, to)
+	return nil
+}
+
+func copySequence[T kernel.Float](x []T, batch, from, to int) {
+	n := len(x) / batch
+	copy(x[to*n:(to+1)*n], x[from*n:])
+}
+
+// Bytes is the memory of the state; 0 before the first run.
+func (c *cachedState) Bytes() int { return kernel.Bytes(c.f32) + kernel.Bytes(c.f64) }
+
+// stateAt is the state of size numbers before n tokens from position at on, which it notes.
+func stateAt[T kernel.Float](c *cachedState, at, n, size int) ([]T, error) {
+	if at == 0 {
+		c.Reset()
+	}
+	if at != c.tokens {
+		return nil, errors.Wrapf(ErrOrder, "token %d, the next one is token %d", at, c.tokens)
+	}
+	c.tokens += n
+	x, ok := any(&c.f32).(*[]T)
+	if !ok {
+		x = any(&c.f64).(*[]T)
+	}
+	if *x == nil {
+		*x = kernel.Make[T](size)
+	}
+	return *x, nil
+}

@@ -1,0 +1,112 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// cachedLayers build one new token of every sequence for each kind of cache; x has a row for each.
+var cachedLayers = map[string]struct {
+	bytes int // of a full context, or of the state, in float64
+	build func(s Scope, x, at Expr) (y Expr, c Cache)
+}{
+	"keys and values": {8 * 2 * 5 * 12, func(s Scope, x, at Expr) (Expr, Cache) {
+		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
+		return CachedAttention(x.Cols(0, 15), causalMask(s, 5), at, c), c
+	}},
+	"latents": {8 * 2 * 5 * 7, func(s Scope, x, at Expr) (Expr, Cache) {
+		c := NewLatentCache(LatentShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 5, Rotary: 2})
+		up := s.Value("up", Normal(1), 5, 14)
+		return CachedLatentAttention(x.Cols(0, 10), x.Cols(8, 15), up.Cols(0, 6), up.Cols(6, 14), causalMask(s, 5), at, c), c
+	}},
+	"sums": {8 * 2 * 3 * 1 * 4, func(_ Scope, x, at Expr) (Expr, Cache) {
+		c := NewLinearCache(LinearShape{AttentionShape: AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3}, Causal: true, Map: EluPlusOne()})
+		return CachedLinearAttention(x.Cols(0, 15), at, c), c
+	}},
+	"recurrence": {8 * 2 * 16, func(s Scope, x, at Expr) (Expr, Cache) {
+		c := NewElmanCache(2, 16)
+		return CachedElman(x, s.Value("w", Normal(0.3), 16, 16), at, c), c
+	}},
+}
+
+func causalMask(s Scope, n int) Expr {
+	mask := s.Value("mask", Const(0), n, n)
+	for i := range mask.Tensor().Len() {
+		if i%n > i/n {
+			mask.Tensor().Set(i, math.Inf(-1))
+		}
+	}
+	return mask
+}
+
+// TestCaches: a forked sequence continues as the one that it was copied from; a reset cache begins again.
+func TestCaches(t *testing.T) {
+	for name, layer := range cachedLayers {
+		t.Run(name, func(t *testing.T) {
+			g := New(Float64, 1)
+			x, at := g.Root().Value("x", Const(0), 2, 16), g.Root().Ints("at", 1, 5, -1)
+			y, c := layer.build(g.Root(), x, at)
+			p := mustCompile(t, y)
+			if got := c.Bytes(); got != 0 {
+				t.Errorf("%d bytes before the first run", got)
+			}
+			step := func(position, a, b int) (rows [2][]float64) { // tokens a and b
+				t.Helper()
+				at.Ints()[0] = position
+				for j := range 16 {
+					x.Tensor().Set(j, float64((7*a+5*j)%11)/11-0.4)
+					x.Tensor().Set(16+j, float64((7*b+5*j)%11)/11-0.4)
+				}
+				v := mustRun(t, p).Value().Floats()
+				return [2][]float64{slices.Clone(v[:len(v)/2]), slices.Clone(v[len(v)/2:])}
+			}
+			first := step(0, 1, 2)
+			step(1, 3, 4)
+			if got := c.Bytes(); got != layer.bytes {
+				t.Errorf("%d bytes, want %d", got, layer.bytes)
+			}
+			for _, bad := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}} {
+				if err := c.Fork(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("sequence %d to %d, the cache has 2", bad[0], bad[1])) {
+					t.Errorf("fork %v: got error %v", bad, err)
+				}
+			}
+			if y := step(2, 5, 5); slices.Equal(y[0], y[1]) {
+				t.Error("sequences that differ continue alike")
+			}
+			if err := c.Fork(0, 1); err != nil {
+				t.Fatal(err)
+			}
+			if y := step(3, 6, 6); !slices.Equal(y[0], y[1]) {
+				t.Errorf("the copy continues with %v, want %v", y[1], y[0])
+			}
+			if y := step(4, 7, 8); slices.Equal(y[0], y[1]) {
+				t.Error("the copy follows what it was copied from")
+			}
+			c.Reset()
+			if y := step(0, 1, 2); !slices.Equal(y[0], first[0]) || !slices.Equal(y[1], first[1]) {
+				t.Errorf("after a reset %v, want %v", y, first)
+			}
+		})
+	}
+}
+
+// TestResetForgets: what stays in order goes on at 0 only; a cache of tokens copies none of those that it has forgotten.
+func TestResetForgets(t *testing.T) {
+	g := New(Float64, 1)
+	x, at := g.Root().Value("x", Normal(1), 2, 16), g.Root().Ints("at", 1, 5, -1)
+	c := NewElmanCache(2, 16)
+	p := mustCompile(t, CachedElman(x, g.Root().Value("w", Normal(1), 16, 16), at, c))
+	mustRun(t, p)
+	c.Reset()
+	at.Ints()[0] = 1
+	if err := p.Run(); !errors.Is(err, ErrOrder) {
+		t.Errorf("token 1 after a reset: got %v, want %v", err, ErrOrder)
+	}
+	if c.f64[0] != 0 {
+		t.Errorf("the state is %v after a reset, want 0", c.f64[0])
+	}
+}

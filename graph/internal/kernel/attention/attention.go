@@ -1,0 +1,54 @@
+// Package attention holds the attentions of the paper and its relatives, forward, backward and for one more token: Flash
+// and its KVCache with the weights softmax(q·kᵀ), Linear with φ(q)·φ(k), and the LatentCache.
+package attention
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+)
+
+// Shape is the sizes of attention: in every one of Batch sequences Queries tokens attend to Keys tokens, in Heads heads
+// with QK features of a query or key and V of a value.
+type Shape struct{ Batch, Queries, Keys, Heads, QK, V int }
+
+// Width is the number of columns of packed queries, keys and values.
+func (h Shape) Width() int { return h.Heads * (2*h.QK + h.V) }
+
+// Projections are the queries, keys and values of all heads, or the gradients of them. The tokens are the rows; in each, a
+// head lies beside the next.
+type Projections[T kernel.Float] struct{ Q, K, V gemm.Matrix[T] }
+
+// Packed takes apart one matrix (Batch·Queries, Heads·(2·QK + V)) of tokens that attend to one another.
+func Packed[T kernel.Float](h Shape, qkv []T) Projections[T] {
+	m := gemm.Mat(qkv, h.Width())
+	return Projections[T]{m, m.From(0, h.Heads*h.QK), m.From(0, 2*h.Heads*h.QK)}
+}
+
+// Crossed takes queries (Batch·Queries, Heads·QK), and keys and values in one matrix (Batch·Keys, Heads·(QK + V)).
+func Crossed[T kernel.Float](h Shape, q, kv []T) Projections[T] {
+	m := gemm.Mat(kv, h.Heads*(h.QK+h.V))
+	return Projections[T]{gemm.Mat(q, h.Heads*h.QK), m, m.From(0, h.Heads*h.QK)}
+}
+
+// head is the part of head j of sequence b.
+func (p Projections[T]) head(h Shape, b, j int) Projections[T] {
+	return Projections[T]{p.Q.From(b*h.Queries, j*h.QK), p.K.From(b*h.Keys, j*h.QK), p.V.From(b*h.Keys, j*h.V)}
+}
+
+// Mask is what is added to the scores: matrices (Queries, Keys), for each of Batch sequences, or 1 for all, one for each of
+// Heads heads, or 1 for all.
+type Mask[T kernel.Float] struct {
+	Data         []T
+	Batch, Heads int
+}
+
+// index counts the matrices: which one is that of head j of sequence b.
+func (m Mask[T]) index(b, j int) int { return b%m.Batch*m.Heads + j%m.Heads }
+
+func dot[T kernel.Float](x, y []T) (sum T) {
+	y = y[:len(x)]
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return sum
+}

@@ -1,0 +1,109 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+)
+
+// LatentShape is the sizes of attention to latents that all heads share. A query has QK + Rotary features and a latent
+// Latent + Rotary: keys and values are made of the first part, the second part belongs to the key as it is.
+type LatentShape struct{ Batch, Context, Heads, QK, V, Latent, Rotary int }
+
+// Width is the number of floats that a token leaves.
+func (h LatentShape) Width() int { return h.Latent + h.Rotary }
+
+// headGroup is how many heads read the latents at once. It is fixed, so that the order of sums is fixed.
+const headGroup = 8
+
+// LatentCache keeps the latents of the tokens so far, (Batch, Context, Latent + Rotary), and has room for one token's
+// attention to them. It is the job of its own loop: running it allocates nothing.
+type LatentCache[T kernel.Float] struct {
+	LatentShape
+	rows                       []T
+	queries, weights, attended []T // of every head: (…, Latent + Rotary), (…, Context), (…, Latent)
+
+	y, q, upK, upV []T
+	mask           Mask[T]
+	at, tokens     int
+}
+
+// NewLatentCache returns an empty cache.
+func NewLatentCache[T kernel.Float](h LatentShape) *LatentCache[T] {
+	heads := h.Batch * h.Heads
+	return &LatentCache[T]{
+		LatentShape: h, rows: make([]T, h.Batch*h.Context*h.Width()),
+		queries: make([]T, heads*h.Width()), weights: make([]T, heads*h.Context), attended: make([]T, heads*h.Latent),
+	}
+}
+
+// Attend appends the latents of some new tokens per sequence, latent (Batch·new, Latent + Rotary), from position at on,
+// and computes the attention of their queries q (Batch·new, Heads·(QK + Rotary)) to the tokens so far: y (Batch·new,
+// Heads·V). upK (Latent, Heads·QK) and upV (Latent, Heads·V) would make keys and values of the latents; here they
+// are multiplied with queries and results instead, so that no key and no value is ever made.
+func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask Mask[T], at int) {
+	c.y, c.q, c.upK, c.upV, c.mask, c.at, c.tokens = y, q, upK, upV, mask, at, len(y)/(c.Batch*c.Heads*c.V)
+	w := c.Width()
+	for b := range c.Batch {
+		copy(c.rows[(b*c.Context+at)*w:][:c.tokens*w], latent[b*c.tokens*w:])
+	}
+	n := c.Batch * c.groups()
+	heads := c.Batch * c.Heads * c.tokens
+	if p.Threads() == 1 || 2*heads*(c.Latent*(c.QK+c.V)+(at+c.tokens)*(w+c.Latent)) < gemm.SerialCost {
+		c.Do(0, n)
+		return
+	}
+	p.Run(n, 1, c)
+}
+
+func (c *LatentCache[T]) groups() int { return (c.Heads + headGroup - 1) / headGroup }
+
+// Do computes groups of heads from … to.
+func (c *LatentCache[T]) Do(from, to int) {
+	for i := from; i < to; i++ {
+		b, first := i/c.groups(), i%c.groups()*headGroup
+		for token := range c.tokens {
+			c.attend(b, token, first, min(c.Heads, first+headGroup))
+		}
+	}
+}
+
+// attend computes heads from … to of a new token of sequence b.
+func (c *LatentCache[T]) attend(b, token, from, to int) {
+	w, here, n := c.Width(), c.at+token, c.Context
+	latents := gemm.Mat(c.rows[b*n*w:], w)
+	queries, weights, attended := gemm.Mat(c.queries[b*c.Heads*w:], w), gemm.Mat(c.weights[b*c.Heads*n:], n), gemm.Mat(c.attended[b*c.Heads*c.Latent:], c.Latent)
+	for j := from; j < to; j++ {
+		c.absorb(queries.From(j, 0).Data[:w], b*c.tokens+token, j)
+	}
+	gemm.MulSerial(to-from, here+1, w, 1, queries.From(from, 0), latents.T(), 0, weights.From(from, 0))
+	for j := from; j < to; j++ {
+		kernel.Softmax(weights.From(j, 0).Data[:here+1], c.mask.Data[(c.mask.index(b, j)*n+here)*n:][:here+1])
+	}
+	gemm.MulSerial(to-from, c.Latent, here+1, 1, weights.From(from, 0), latents, 0, attended.From(from, 0))
+	for j := from; j < to; j++ {
+		out := c.y[((b*c.tokens+token)*c.Heads+j)*c.V:][:c.V]
+		gemm.MulSerial(1, c.V, c.Latent, 1, attended.From(j, 0), gemm.Mat(c.upV, c.Heads*c.V).From(0, j*c.V), 0, gemm.Mat(out, c.V))
+	}
+}
+
+// absorb multiplies the query of head j in a row of q with the way up to the keys and with the scale: the product with a
+// latent is the score.
+func (c *LatentCache[T]) absorb(into []T, row, j int) {
+	scale := T(1 / math.Sqrt(float64(c.QK+c.Rotary)))
+	q := c.q[(row*c.Heads+j)*(c.QK+c.Rotary):][:c.QK+c.Rotary]
+	gemm.MulSerial(1, c.Latent, c.QK, scale, gemm.Mat(q, c.QK), gemm.Mat(c.upK, c.Heads*c.QK).From(0, j*c.QK).T(), 0, gemm.Mat(into, c.Latent))
+	for i, v := range q[c.QK:] {
+		into[c.Latent+i] = scale * v
+	}
+}
+
+// Fork makes the first tokens of sequence to a copy of those of sequence from.
+func (c *LatentCache[T]) Fork(from, to, tokens int) {
+	w := c.Width()
+	copy(c.rows[to*c.Context*w:][:tokens*w], c.rows[from*c.Context*w:])
+}
+
+// Bytes is the memory of the latents.
+func (c *LatentCache[T]) Bytes() int { return kernel.Bytes(c.rows) }

@@ -1,0 +1,222 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
+
+// linearSize is a linear attention without its features.
+type linearSize struct{ batch, tokens, heads, qk, v int }
+
+// linearOf adds the features of a name.
+func linearOf[T kernel.Float](s linearSize, causal bool, features string) Linear[T] {
+	l := Linear[T]{Batch: s.batch, Tokens: s.tokens, Heads: s.heads, QK: s.qk, V: s.v, Causal: causal, Phi: EluPlusOne[T]{}}
+	if features == "taylor" {
+		l.Phi = Taylor[T]{Eps: 1e-5}
+	}
+	return l
+}
+
+// quadratic is linear attention and its gradient with all weights, a key after another for every query.
+func quadratic(l Linear[float64], qkv, mask, dy []float64) (y, dqkv []float64) {
+	n, f, width := l.Tokens, l.Phi.Size(l.QK), l.Heads*(2*l.QK+l.V)
+	y, dqkv = make([]float64, len(dy)), make([]float64, len(qkv))
+	for task := range l.Batch * l.Heads {
+		b, j := task/l.Heads, task%l.Heads
+		columns := func(x []float64, from int) gemm.Matrix[float64] { return gemm.Mat(x, width).From(b*n, from) }
+		fromQ, fromK, fromV := j*l.QK, (l.Heads+j)*l.QK, 2*l.Heads*l.QK+j*l.V
+		phiQ, phiK, dphiQ, dphiK := make([]float64, n*f), make([]float64, n*f), make([]float64, n*f), make([]float64, n*f)
+		l.Phi.of(phiQ, columns(qkv, fromQ), l.QK)
+		l.Phi.of(phiK, columns(qkv, fromK), l.QK)
+		sees := func(i, t int) bool {
+			return (t <= i || !l.Causal) && (mask == nil || mask[(b*n+n-1)*n+t] == 0)
+		}
+		value := func(x []float64, t int) []float64 { return x[(b*n+t)*width+fromV:][:l.V] }
+		for i := range n {
+			at := ((b*n+i)*l.Heads + j) * l.V
+			out, delta, total := y[at:][:l.V], dy[at:][:l.V], 0.
+			for t := range n {
+				if !sees(i, t) {
+					continue
+				}
+				w := dot(phiQ[i*f:][:f], phiK[t*f:][:f])
+				total += w
+				for c, v := range value(qkv, t) {
+					out[c] += w * v
+				}
+			}
+			for c := range out {
+				out[c] /= total
+			}
+			for t := range n {
+				if !sees(i, t) {
+					continue
+				}
+				w, dw := dot(phiQ[i*f:][:f], phiK[t*f:][:f])/total, 0.
+				for c, v := range value(qkv, t) {
+					value(dqkv, t)[c] += w * delta[c]
+					dw += delta[c] * (v - out[c]) / total
+				}
+				for c := range f {
+					dphiQ[i*f+c] += dw * phiK[t*f+c]
+					dphiK[t*f+c] += dw * phiQ[i*f+c]
+				}
+			}
+		}
+		l.Phi.back(columns(dqkv, fromQ), dphiQ, phiQ, columns(qkv, fromQ), l.QK)
+		l.Phi.back(columns(dqkv, fromK), dphiK, phiK, columns(qkv, fromK), l.QK)
+	}
+	return y, dqkv
+}
+
+// runLinear runs both passes on memory full of NaN.
+func runLinear[T kernel.Float](p *kernel.Pool, l Linear[T], qkv, mask, dy []float64) (y, dqkv []T) {
+	dirty := func(n int) []T {
+		x := make([]T, n)
+		for i := range x {
+			x[i] = T(math.NaN())
+		}
+		return x
+	}
+	var m []T
+	if mask != nil {
+		m = kerneltest.Rounded[T](mask)
+	}
+	x := kerneltest.Rounded[T](qkv)
+	y, dqkv = dirty(len(dy)), dirty(len(qkv))
+	total := dirty(l.Batch * l.Heads * l.Tokens)
+	l.Forward(p, y, total, x, m, nil, dirty(l.ScratchLen(p)))
+	l.Backward(p, dqkv, x, m, y, kerneltest.Rounded[T](dy), total, dirty(l.ScratchLen(p)))
+	return y, dqkv
+}
+
+// linearData are random projections, Δ, and a mask that hides the ends of all sequences but the first.
+func linearData(s linearSize) (qkv, dy, mask []float64) {
+	rng := rand.New(rand.NewPCG(uint64(s.tokens), 3))
+	qkv = kerneltest.Random[float64](rng, s.batch*s.tokens*s.heads*(2*s.qk+s.v))
+	dy = kerneltest.Random[float64](rng, s.batch*s.tokens*s.heads*s.v)
+	mask = make([]float64, s.batch*s.tokens*s.tokens)
+	for i := range mask {
+		mask[i] = hideIf(i%s.tokens > s.tokens/(i/(s.tokens*s.tokens)+1))
+	}
+	return qkv, dy, mask
+}
+
+// TestI45ScanEqualsQuadraticInTheKernel: sums from chunk to chunk are all pairs of tokens, forwards and backwards.
+func TestI45ScanEqualsQuadraticInTheKernel(t *testing.T) {
+	p := kernel.NewPool(2)
+	for _, n := range []int{1, 2, 63, 64, 65, 128, 200} {
+		s := linearSize{2, n, 3, 5, 7}
+		qkv, dy, mask := linearData(s)
+		for i := range 4 {
+			m := mask
+			if i%2 == 0 {
+				m = nil
+			}
+			for _, features := range []string{"elu", "taylor"} {
+				t.Run(fmt.Sprintf("%d/causal=%t/padded=%t/%s", n, i < 2, m != nil, features), func(t *testing.T) {
+					want, dwant := quadratic(linearOf[float64](s, i < 2, features), qkv, m, dy)
+					y, d := runLinear(p, linearOf[float64](s, i < 2, features), qkv, m, dy)
+					compareTo(t, "y", y, want, 1e-12)
+					compareTo(t, "dqkv", d, dwant, 1e-12)
+					y32, d32 := runLinear(p, linearOf[float32](s, i < 2, features), qkv, m, dy)
+					compareTo(t, "y in float32", y32, want, 1e-4)
+					compareTo(t, "dqkv in float32", d32, dwant, 1e-4)
+				})
+			}
+		}
+	}
+}
+
+// TestLinearAttentionBits: neither the threads nor the instruction set may be seen in a result.
+func TestLinearAttentionBits(t *testing.T) {
+	s := linearSize{2, 130, 3, 16, 31}
+	qkv, dy, mask := linearData(s)
+	for _, causal := range []bool{true, false} {
+		l := linearOf[float32](s, causal, "elu")
+		y, d := runLinear(kernel.NewPool(1), l, qkv, mask, dy)
+		for _, threads := range []int{2, 8} {
+			if again, dagain := runLinear(kernel.NewPool(threads), l, qkv, mask, dy); !kerneltest.SameBits(again, y) || !kerneltest.SameBits(dagain, d) {
+				t.Errorf("causal %t: %d threads give other bits", causal, threads)
+			}
+		}
+		if len(simd.Sets()) == 0 {
+			continue
+		}
+		kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
+			if again, dagain := runLinear(kernel.NewPool(1), l, qkv, mask, dy); !kerneltest.SameBits(again, y) || !kerneltest.SameBits(dagain, d) {
+				t.Errorf("causal %t: other bits", causal)
+			}
+		})
+	}
+}
+
+// TestLinearAttentionGoesOn: in two parts, the second beginning with the state that the first has left, it is the whole.
+func TestLinearAttentionGoesOn(t *testing.T) {
+	s := linearSize{2, 150, 2, 4, 6}
+	p, width := kernel.NewPool(1), s.heads*(2*s.qk+s.v)
+	qkv, dy, _ := linearData(s)
+	whole := linearOf[float64](s, true, "taylor")
+	want, _ := quadratic(whole, qkv, nil, dy)
+	state := make([]float64, whole.StateLen())
+	from := 0
+	for _, tokens := range []int{70, 1, 79} {
+		part := whole
+		part.Tokens = tokens
+		var x, rows []float64
+		for b := range s.batch {
+			x = append(x, qkv[(b*s.tokens+from)*width:][:tokens*width]...)
+			rows = append(rows, want[(b*s.tokens+from)*s.heads*s.v:][:tokens*s.heads*s.v]...)
+		}
+		y := make([]float64, len(rows))
+		part.Forward(p, y, make([]float64, s.batch*s.heads*tokens), x, nil, state, make([]float64, part.ScratchLen(p)))
+		compareTo(t, fmt.Sprintf("tokens from %d", from), y, rows, 1e-12)
+		from += tokens
+	}
+}
+
+// TestLinearAttentionOfLargeNumbers: features of large queries and keys are finite, and so is the slope.
+func TestLinearAttentionOfLargeNumbers(t *testing.T) {
+	x := []float32{-200, -100, -1, 0, 1, 100, 1e4}
+	phi, dx, ones := make([]float32, len(x)), make([]float32, len(x)), []float32{1, 1, 1, 1, 1, 1, 1}
+	EluPlusOne[float32]{}.of(phi, gemm.Mat(x, len(x)), len(x))
+	EluPlusOne[float32]{}.back(gemm.Mat(dx, len(x)), ones, phi, gemm.Mat(x, len(x)), len(x))
+	for i, v := range x {
+		want, slope := math.Exp(float64(v)), math.Exp(float64(v))
+		if v > 0 {
+			want, slope = float64(v)+1, 1
+		}
+		if !(math.Abs(float64(phi[i])-want) <= 1e-6*want+1e-38) || !(math.Abs(float64(dx[i])-slope) <= 1e-6*slope+1e-38) {
+			t.Errorf("x = %v: got φ = %v and φ' = %v, want %v and %v", v, phi[i], dx[i], want, slope)
+		}
+	}
+}
+
+// BenchmarkLinearAttention is 4096 tokens in sequences of several lengths, in nanoseconds a token.
+func BenchmarkLinearAttention(b *testing.B) {
+	for _, n := range []int{512, 1024, 2048, 4096} {
+		s := linearSize{4096 / n, n, 4, 32, 32}
+		p, l, rng := kernel.NewPool(1), linearOf[float32](s, true, "elu"), rand.New(rand.NewPCG(1, 2))
+		qkv, dqkv := kerneltest.Random[float32](rng, 4096*s.heads*96), make([]float32, 4096*s.heads*96)
+		y, dy, total := make([]float32, 4096*s.heads*32), kerneltest.Random[float32](rng, 4096*s.heads*32), make([]float32, 4096*s.heads)
+		scratch := make([]float32, l.ScratchLen(p))
+		for name, pass := range map[string]func(){
+			"forward":  func() { l.Forward(p, y, total, qkv, nil, nil, scratch) },
+			"backward": func() { l.Backward(p, dqkv, qkv, nil, y, dy, total, scratch) },
+		} {
+			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
+				for b.Loop() {
+					pass()
+				}
+				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/4096, "ns/token")
+			})
+		}
+	}
+}

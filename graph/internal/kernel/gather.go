@@ -1,0 +1,45 @@
+package kernel
+
+// Gather copies row ids[i] of table (rows, d) to row i of y.
+func Gather[T Float](y, table []T, ids []int, d int) {
+	for i, id := range ids {
+		copy(y[i*d:(i+1)*d], table[id*d:(id+1)*d])
+	}
+}
+
+// ScatterAdd adds row i of dy to row ids[i] of dtable, which it clears first.
+func ScatterAdd[T Float](dtable, dy []T, ids []int, d int) {
+	clear(dtable)
+	for i, id := range ids {
+		accumulate(dtable[id*d:(id+1)*d], dy[i*d:(i+1)*d])
+	}
+}
+
+// GatherCols copies columns: column c of y is column order[c] of x, whose rows are d wide, or 0 where that is −1.
+func GatherCols[T Float](pool *Pool, y, x []T, order []int, d int) {
+	pool.Rows(len(x)/d, len(order), func(from, to int) {
+		for i := from; i < to; i++ {
+			x, y := x[i*d:(i+1)*d], y[i*len(order):(i+1)*len(order)]
+			for c, at := range order {
+				if y[c] = 0; at >= 0 {
+					y[c] = x[at]
+				}
+			}
+		}
+	})
+}
+
+// GatherColsBackward adds column c of dy to column order[c] of dx, which it clears first.
+func GatherColsBackward[T Float](pool *Pool, dx, dy []T, order []int, d int) {
+	pool.Rows(len(dx)/d, len(order), func(from, to int) {
+		for i := from; i < to; i++ {
+			dx, dy := dx[i*d:(i+1)*d], dy[i*len(order):(i+1)*len(order)]
+			clear(dx)
+			for c, at := range order {
+				if at >= 0 {
+					dx[at] += dy[c]
+				}
+			}
+		}
+	})
+}

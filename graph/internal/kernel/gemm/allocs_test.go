@@ -1,0 +1,26 @@
+//go:build !race
+
+package gemm
+
+import (
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+)
+
+// TestProductsAllocateNothing once the buffers are there. (Under the race detector sync.Pool forgets on purpose.)
+func TestProductsAllocateNothing(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		p := kernel.NewPool(threads)
+		x, y, z := make([]float32, 1<<18), make([]float32, 1<<18), make([]float32, 1<<18)
+		for name, f := range map[string]func(){
+			"small product":         func() { Mul(p, 1, 128, 128, 1, Mat(x, 128), Mat(y, 128), 0, Mat(z, 128)) },
+			"product":               func() { Mul(p, 256, 256, 256, 1, Mat(x, 256), Mat(y, 256), 0, Mat(z, 256)) },
+			"row times a large one": func() { Mul(p, 1, 512, 512, 1, Mat(x, 512), Mat(y, 512).T(), 0, Mat(z, 512)) },
+		} {
+			if n := testing.AllocsPerRun(50, f); n != 0 {
+				t.Errorf("%d threads, %s: %v allocations", threads, name, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+// Package gemm multiplies matrices: in assembly for float32 on processors with AVX-512 or AVX2, else by gonum.
+package gemm
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// Matrix is a view of a row-major matrix: entry (i, j) is Data[i*Stride+j]. Trans says that its transpose is meant.
+type Matrix[T kernel.Float] struct {
+	Data   []T
+	Stride int
+	Trans  bool
+}
+
+// Mat views data as a matrix whose rows are cols wide and lie one behind the other.
+func Mat[T kernel.Float](data []T, cols int) Matrix[T] { return Matrix[T]{Data: data, Stride: cols} }
+
+// T is the transpose, without moving a number.
+func (m Matrix[T]) T() Matrix[T] { m.Trans = !m.Trans; return m }
+
+// From is the same matrix beginning at row i, column j.
+func (m Matrix[T]) From(i, j int) Matrix[T] {
+	if m.Trans {
+		i, j = j, i
+	}
+	m.Data = m.Data[min(len(m.Data), i*m.Stride+j):]
+	return m
+}
+
+// Mul computes c = alpha·a·b + beta·c for a (m, k), b (k, n), c (m, n), chunk by chunk on the pool's threads. With
+// beta = 0, c is not read. c must not be transposed.
+//
+// The products of an entry are added in an order that depends on k alone, and on whether m is 1 and b transposed.
+func Mul[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
+	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
+	if beta != 0 {
+		g.d = c
+	}
+	g.run(p)
+}
+
+// MulAdd computes c = alpha·a·b + d, with d (m, n) another matrix or c itself. A d of Stride 0 is one row that is added
+// to every row: a bias. It costs no pass over c.
+func MulAdd[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b, d, c Matrix[T]) {
+	g := product[T]{m, n, k, alpha, a, b, 1, d, c}
+	g.run(p)
+}
+
+// MulSerial is Mul on the caller's thread alone, for use inside a loop of the pool.
+func MulSerial[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
+	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
+	if beta != 0 {
+		g.d = c
+	}
+	g.tile(0, m, 0, n)
+}
+
+// product is c = alpha·a·b + beta·d, without the second term if d has no data. beta may differ from 1 if d is c.
+type product[T kernel.Float] struct {
+	m, n, k int
+	alpha   T
+	a, b    Matrix[T]
+	beta    T
+	d, c    Matrix[T]
+}
+
+// SerialCost is the number of floating-point operations below which a product is not worth another thread; fetching a
+// number of b counts as 8 rows, for products of few rows.
+const SerialCost = 500_000
+
+func (g *product[T]) run(p *kernel.Pool) {
+	if cost := 2 * g.n * g.k * (g.m + 8); p.Threads() == 1 || cost < SerialCost {
+		g.tile(0, g.m, 0, g.n)
+		return
+	}
+	j := task[T]{product: *g}
+	j.rows, j.cols = chunk(g.m, g.n, g.k, p.Threads())
+	j.across = (g.n + j.cols - 1) / j.cols
+	kernel.Spread(p, (g.m+j.rows-1)/j.rows*j.across, 1, j)
+}
+
+// task is a product in chunks of rows × cols entries of c, across of them beside each other.
+type task[T kernel.Float] struct {
+	product[T]
+	rows, cols, across int
+}
+
+func (j *task[T]) Do(i, _ int) {
+	top, left := i/j.across*j.rows, i%j.across*j.cols
+	j.tile(top, min(j.m, top+j.rows), left, min(j.n, left+j.cols))
+}
+
+// chunk is the size of the part of c that a thread computes at a time: it has many rows, so that packing b costs little,
+// and few operations, so that a stopped thread delays little, and there are enough chunks for all threads.
+// 12 and 32 are multiples of the height and width of every tile; a single row is taken 128 columns at a time.
+func chunk(m, n, k, threads int) (rows, cols int) {
+	const maxRows, maxCols, minCols, operations = 384, 128, 32, 8 << 20
+	parts, enough := (m+maxRows-1)/maxRows, 3*threads
+	for cols = maxCols; m > 1 && cols > minCols && (2*min(m, maxRows)*cols*k > operations || parts*((n+cols-1)/cols) < enough); {
+		cols /= 2
+	}
+	for ; ; parts++ {
+		rows = (m + 12*parts - 1) / (12 * parts) * 12
+		if rows <= 96 || parts*((n+cols-1)/cols) >= enough {
+			return rows, cols
+		}
+	}
+}
+
+// tile computes rows top … bottom and columns left … right of c.
+func (g *product[T]) tile(top, bottom, left, right int) {
+	if top >= bottom || left >= right {
+		return
+	}
+	if g.k == 0 {
+		g.addend(top, bottom, left, right)
+		return
+	}
+	if g, ok := any(g).(*product[float32]); ok && microkernelTile(g, top, bottom, left, right) {
+		return
+	}
+	if g.d.Data != nil && !g.inPlace() {
+		g.addend(top, bottom, left, right)
+	}
+	// gonum splits a product over goroutines of its own from 4 blocks of 64 × 64 on; these sizes stay below, so that the
+	// split is ours.
+	const height, width = 64, 192
+	for i := top; i < bottom; i += height {
+		for j := left; j < right; j += width {
+			gonumTile(min(height, bottom-i), min(width, right-j), g.k, g.alpha, g.a.From(i, 0), g.b.From(0, j), g.beta, g.c.From(i, j))
+		}
+	}
+}
+
+// addend sets c to beta·d, which is all of it that is no product.
+func (g *product[T]) addend(top, bottom, left, right int) {
+	for i := top; i < bottom; i++ {
+		row := g.c.Data[i*g.c.Stride+left : i*g.c.Stride+right]
+		if g.d.Data == nil {
+			clear(row)
+			continue
+		}
+		for j, v := range g.d.Data[i*g.d.Stride+left : i*g.d.Stride+right] {
+			row[j] = g.beta * v
+		}
+	}
+}
+
+// inPlace tells that d is c.
+func (g *product[T]) inPlace() bool {
+	return &g.d.Data[0] == &g.c.Data[0] && g.d.Stride == g.c.Stride
+}
+
+// gonumTile is one call of gonum. A single row goes through it too: gonum v0.17.0's Sgemv with a transposed matrix and
+// beta = 0 clears memory behind the end of its result.
+func gonumTile[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
+	switch c := any(c).(type) {
+	case Matrix[float32]:
+		a, b := any(a).(Matrix[float32]), any(b).(Matrix[float32])
+		gonum.Implementation{}.Sgemm(trans(a.Trans), trans(b.Trans), m, n, k, float32(alpha), a.Data, a.Stride, b.Data, b.Stride, float32(beta), c.Data, c.Stride)
+	case Matrix[float64]:
+		a, b := any(a).(Matrix[float64]), any(b).(Matrix[float64])
+		gonum.Implementation{}.Dgemm(trans(a.Trans), trans(b.Trans), m, n, k, float64(alpha), a.Data, a.Stride, b.Data, b.Stride, float64(beta), c.Data, c.Stride)
+	}
+}
+
+func trans(t bool) blas.Transpose {
+	if t {
+		return blas.Trans
+	}
+	return blas.NoTrans
+}

@@ -1,0 +1,190 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// epsilon is half the distance from 1 to the next number.
+func epsilon[T kernel.Float]() float64 {
+	if _, ok := any(T(0)).(float32); ok {
+		return 0x1p-24
+	}
+	return 0x1p-53
+}
+
+func (m Matrix[T]) at(i, j int) float64 {
+	if m.Trans {
+		i, j = j, i
+	}
+	return float64(m.Data[i*m.Stride+j])
+}
+
+// randomMatrix has its rows further apart than they are wide.
+func randomMatrix[T kernel.Float](rng *rand.Rand, rows, cols int, trans bool) Matrix[T] {
+	if trans {
+		rows, cols = cols, rows
+	}
+	stride := cols + rng.IntN(4)
+	return Matrix[T]{kerneltest.Random[T](rng, rows*stride), stride, trans}
+}
+
+func TestGemm(t *testing.T) {
+	t.Run("float32", testGemm[float32])
+	t.Run("float64", testGemm[float64])
+}
+
+func testGemm[T kernel.Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	sizes := []int{1, 2, 3, 5, 17, 63, 65, 129, 193, 197}
+	for range 60 {
+		m, n, k := sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))]
+		a := randomMatrix[T](rng, m, k, rng.IntN(2) == 0)
+		b := randomMatrix[T](rng, k, n, rng.IntN(2) == 0)
+		c := randomMatrix[T](rng, m, n, false)
+		alpha, beta := T([]float64{1, -0.7}[rng.IntN(2)]), T([]float64{0, 1, 0.5}[rng.IntN(3)])
+		if beta == 0 { // what was there must not matter
+			for i := range m {
+				c.Data[i*c.Stride+rng.IntN(n)] = T(math.NaN())
+			}
+		}
+		t.Run(fmt.Sprintf("%dx%dx%d/%t/%t/%g/%g", m, n, k, a.Trans, b.Trans, alpha, beta), func(t *testing.T) {
+			got := Mat(slices.Clone(c.Data), c.Stride)
+			MulSerial(m, n, k, alpha, a, b, beta, got)
+			checkGemm(t, m, n, k, alpha, a, b, beta, c, got)
+			for _, threads := range []int{1, 2, 8} {
+				again := slices.Clone(c.Data)
+				Mul(kernel.NewPool(threads), m, n, k, alpha, a, b, beta, Mat(again, c.Stride))
+				if !kerneltest.SameBits(again, got.Data) {
+					t.Errorf("%d threads: other bits than in series", threads)
+				}
+			}
+		})
+	}
+}
+
+// checkGemm compares with sums in float64, and looks at the gaps between the rows, which are nobody's business.
+func checkGemm[T kernel.Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T], beta T, before, got Matrix[T]) {
+	t.Helper()
+	for i := range m {
+		for j := range got.Stride {
+			at := i*got.Stride + j
+			if j >= n {
+				if got.Data[at] != before.Data[at] {
+					t.Fatalf("entry (%d, %d), behind the row's end, was written", i, j)
+				}
+				continue
+			}
+			var want, size float64
+			for l := range k {
+				want += a.at(i, l) * b.at(l, j)
+				size += math.Abs(a.at(i, l) * b.at(l, j))
+			}
+			want, size = float64(alpha)*want, math.Abs(float64(alpha))*size
+			if beta != 0 {
+				want += float64(beta) * float64(before.Data[at])
+				size += math.Abs(float64(before.Data[at]))
+			}
+			if d, tol := math.Abs(float64(got.Data[at])-want), float64(k+4)*epsilon[T]()*size; !(d <= tol) {
+				t.Fatalf("entry (%d, %d): got %v, want %v", i, j, got.Data[at], want)
+			}
+		}
+	}
+}
+
+// TestSgemvClearsTooMuch documents why a single row goes through Sgemm: gonum v0.17.0's Sgemv with a transposed matrix and
+// beta = 0 clears all of the slice that it is given, not only the result in it.
+func TestSgemvClearsTooMuch(t *testing.T) {
+	const sentinel = 7
+	y := []float32{sentinel, sentinel, sentinel, sentinel}
+	gonum.Implementation{}.Sgemv(blas.Trans, 1, 2, 1, []float32{1, 2}, 2, []float32{1}, 1, 0, y, 1)
+	if y[2] == sentinel && y[3] == sentinel {
+		t.Log("gonum keeps to the result's length: gonumTile could call Sgemv for a single row")
+	}
+	c := []float32{sentinel, sentinel, sentinel, sentinel}
+	MulSerial(1, 2, 1, 1, Mat([]float32{1}, 1), Mat([]float32{1, 2}, 2), 0, Mat(c, 4))
+	if want := []float32{1, 2, sentinel, sentinel}; !slices.Equal(c, want) {
+		t.Errorf("got %v, want %v", c, want)
+	}
+}
+
+func TestGemmAdd(t *testing.T) {
+	t.Run("float32", testGemmAdd[float32])
+	t.Run("float64", testGemmAdd[float64])
+}
+
+// testGemmAdd: a product with a bias or another matrix is a product that begins with it in c, to the bit.
+func testGemmAdd[T kernel.Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for _, s := range [][3]int{{1, 5, 3}, {13, 33, 7}, {70, 65, 300}, {200, 130, 40}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b := randomMatrix[T](rng, m, k, false), randomMatrix[T](rng, k, n, true)
+		d := randomMatrix[T](rng, m, n, false)
+		for _, stride := range []int{0, d.Stride} {
+			d.Stride = stride
+			want := make([]T, m*n)
+			for i := range m {
+				copy(want[i*n:(i+1)*n], d.Data[i*stride:])
+			}
+			MulSerial(m, n, k, 1, a, b, 1, Mat(want, n))
+			for _, threads := range []int{1, 2, 8} {
+				got := make([]T, m*n)
+				for i := range got {
+					got[i] = T(math.NaN())
+				}
+				MulAdd(kernel.NewPool(threads), m, n, k, 1, a, b, d, Mat(got, n))
+				if !kerneltest.SameBits(got, want) {
+					t.Errorf("%v, stride %d, %d threads: other bits", s, stride, threads)
+				}
+			}
+		}
+	}
+}
+
+// TestGemmOfNothing: without terms, c is beta·c or d; without rows or columns nothing happens.
+func TestGemmOfNothing(t *testing.T) {
+	c := []float32{1, 2, 3, 4}
+	Mul(kernel.NewPool(2), 2, 2, 0, 1, Mat[float32](nil, 0), Mat[float32](nil, 2), 0.5, Mat(c, 2))
+	if want := []float32{0.5, 1, 1.5, 2}; !slices.Equal(c, want) {
+		t.Errorf("got %v, want %v", c, want)
+	}
+	MulAdd(kernel.NewPool(2), 2, 2, 0, 1, Mat[float32](nil, 0), Mat[float32](nil, 2), Matrix[float32]{Data: []float32{7, 8}}, Mat(c, 2))
+	if want := []float32{7, 8, 7, 8}; !slices.Equal(c, want) {
+		t.Errorf("got %v, want %v", c, want)
+	}
+	Mul(kernel.NewPool(2), 0, 2, 3, 1, Mat[float32](nil, 3), Mat(c, 2), 0, Mat[float32](nil, 2))
+	MulSerial(2, 0, 3, 1, Mat(c, 2), Mat[float32](nil, 0), 0, Mat[float32](nil, 0))
+}
+
+// TestGemmSerialAllocatesNothing once the buffers are there.
+func TestGemmSerialAllocatesNothing(t *testing.T) {
+	a, b, c := make([]float32, 64*64), make([]float32, 64*64), make([]float32, 64*64)
+	if n := testing.AllocsPerRun(200, func() { MulSerial(64, 64, 64, 1, Mat(a, 64), Mat(b, 64).T(), 0, Mat(c, 64)) }); n > 0.5 {
+		t.Errorf("%g allocations per product", n)
+	}
+}
+
+// TestGemmLooksAtLengths: an operand that is too short is a panic, not a read behind its end.
+func TestGemmLooksAtLengths(t *testing.T) {
+	const m, n, k = 5, 40, 7
+	for short := range 4 {
+		size := []int{m * k, k * n, m * n, m * n}
+		size[short]--
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("operand %d: no panic", short)
+				}
+			}()
+			MulAdd(kernel.NewPool(1), m, n, k, 1, Mat(make([]float32, size[0]), k), Mat(make([]float32, size[1]), n), Mat(make([]float32, size[2]), n), Mat(make([]float32, size[3]), n))
+		}()
+	}
+}

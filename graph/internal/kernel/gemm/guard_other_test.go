@@ -1,0 +1,11 @@
+//go:build !(linux || darwin) && amd64 && !nosimd
+
+package gemm
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// guarded is memory for n numbers.
+func guarded(_ *testing.T, _ *rand.Rand, n int) []float32 { return make([]float32, n) }

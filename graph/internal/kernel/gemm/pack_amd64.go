@@ -1,0 +1,55 @@
+//go:build amd64 && !nosimd
+
+package gemm
+
+import "sync"
+
+const (
+	depthMax  = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
+	packedMax = 96  // columns of a that are copied at a time: a multiple of every tile's height
+)
+
+// A panel is what one thread packs operands into.
+type panel struct {
+	b      [2 * 16 * depthMax]float32 // a strip of b: k rows of two vectors
+	a      [packedMax * depthMax]float32
+	square [16 * 16]float32
+}
+
+// panels are kept between products: a loop that multiplies allocates nothing once every thread has one.
+var panels = sync.Pool{New: func() any { return new(panel) }}
+
+// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row. What stands behind the n-th column
+// is multiplied too, but never stored.
+func (s *microkernels) pack(buffer *panel, b Matrix[float32], l, j, k, n int) {
+	width := 2 * s.lanes
+	switch {
+	case b.Trans:
+		s.packTransposed(buffer, b, l, j, k, min(n, s.lanes), 0)
+		if n > s.lanes {
+			s.packTransposed(buffer, b, l, j+s.lanes, k, n-s.lanes, s.lanes)
+		}
+	case n == width:
+		s.copyStrip(&buffer.b[0], b.pointer(l, j), b.Stride, k)
+	default:
+		for i := range k {
+			copy(buffer.b[i*width:], b.Data[(l+i)*b.Stride+j:][:n])
+		}
+	}
+}
+
+// packTransposed packs n columns of b that are stored as rows to one vector of the strip, from column at on. Squares
+// that b does not fill go through the buffer's.
+func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k, n, at int) {
+	full := 0
+	if n == s.lanes {
+		full = k / s.lanes
+		s.transposeStrip(&buffer.b[at], b.pointer(l, j), b.Stride, full)
+	}
+	for i := full * s.lanes; i < k; i += s.lanes {
+		for row := range n {
+			copy(buffer.square[row*s.lanes:], b.Data[(j+row)*b.Stride+l+i:][:min(s.lanes, k-i)])
+		}
+		s.transposeStrip(&buffer.b[2*i*s.lanes+at], &buffer.square[0], s.lanes, 1)
+	}
+}

@@ -1,0 +1,71 @@
+package kernel
+
+// Norm is the operands of a norm over the rows of X (n, d), and what its forward pass leaves for its backward pass.
+type Norm[T Float] struct {
+	X, W, B      []T // (n, d), gains (d) and shifts (d); B is nil for none
+	Mean, Spread []T // (n): μ of every row, and 1/σ in LayerNorm, σ in LayerNormSigma
+	Eps          float64
+}
+
+// NormGrads is where the gradients of X, W and B go, and 2·Parts·d of scratch.
+type NormGrads[T Float] struct{ X, W, B, Scratch []T }
+
+// part is rows from … to of n, and what part i of Parts adds to the gradients of W and B.
+func (g NormGrads[T]) part(i, n int) (from, to int, dw, db []T) {
+	d := len(g.Scratch) / (2 * Parts)
+	return i * n / Parts, (i + 1) * n / Parts, g.Scratch[i*d : (i+1)*d], g.Scratch[(Parts+i)*d : (Parts+i+1)*d]
+}
+
+// fold adds up the parts in their order, for W and B where these are not nil.
+func (g NormGrads[T]) fold() {
+	if g.W != nil {
+		fold(g.W, g.Scratch[:len(g.Scratch)/2])
+	}
+	if g.B != nil {
+		fold(g.B, g.Scratch[len(g.Scratch)/2:])
+	}
+}
+
+// normBackward is the arguments of a backward pass.
+type normBackward[T Float] struct {
+	Norm[T]
+	dy    []T
+	grads NormGrads[T]
+}
+
+// moments is the mean and the variance of x. The variance is that of the distances from the mean: a difference of large
+// squares would lose it.
+func moments[T Float](x []T) (mean, variance float64) {
+	for _, v := range x {
+		mean += float64(v)
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		c := float64(v) - mean
+		variance += c * c
+	}
+	return mean, variance / float64(len(x))
+}
+
+// scaleShift computes y = (x − mean)·inv∘w + b.
+func scaleShift[T Float](y, x, w, b []T, mean, inv T) {
+	for j, v := range x {
+		y[j] = (v - mean) * inv * w[j]
+	}
+	for j, v := range b {
+		y[j] += v
+	}
+}
+
+// project adds dy∘x̂ to dw and dy to db, with x̂ = (x − mean)·inv, and returns the means of g and g∘x̂ with g = dy∘w.
+func project[T Float](dw, db, x, w, dy []T, mean, inv T) (g, gx float64) {
+	for j, v := range x {
+		hat := (v - mean) * inv
+		delta := dy[j] * w[j]
+		g += float64(delta)
+		gx += float64(delta * hat)
+		dw[j] += dy[j] * hat
+		db[j] += dy[j]
+	}
+	return g / float64(len(x)), gx / float64(len(x))
+}

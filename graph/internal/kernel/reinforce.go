@@ -1,0 +1,66 @@
+package kernel
+
+import "math"
+
+// Rollout is n actions and what they were worth: all slices are (n); Baseline is nil for 0.
+type Rollout[T Float] struct {
+	Actions                    []int
+	Returns, Baseline, Weights []T
+}
+
+// advantage is the return of action i beyond what was expected.
+func (r Rollout[T]) advantage(i int) float64 {
+	if r.Baseline == nil {
+		return float64(r.Returns[i])
+	}
+	return float64(r.Returns[i]) - float64(r.Baseline[i])
+}
+
+// Reinforce returns −Σ w·A·ln π(action)/Σ w over the rows of logits (n, v), π the softmax of a row, with the advantage
+// A = returns − baseline. It leaves the row's log-sum-exp and its factor w·A/Σw in lse and factor (n) for
+// ReinforceBackward.
+func Reinforce[T Float](p *Pool, logits, lse, factor []T, r Rollout[T]) (loss float64) {
+	CrossEntropy(p, logits, lse, r.Actions, -1)
+	share, v := 1/total(r.Weights), len(logits)/len(lse)
+	for i, a := range r.Actions {
+		f := float64(r.Weights[i]) * r.advantage(i) * share
+		factor[i] = T(f)
+		loss -= f * float64(logits[i*v+a]-lse[i])
+	}
+	return loss
+}
+
+// PPOClip returns −Σ w·min(r·A, clip(r)·A)/Σ w with r = e^(ln π(action) − old) and clip to 1 ± clip. The factor of a row is
+// w·A·r/Σw, or 0 where the clipped product is the smaller one.
+func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], old []T, clip float64) (loss float64) {
+	CrossEntropy(p, logits, lse, r.Actions, -1)
+	share, v := 1/total(r.Weights), len(logits)/len(lse)
+	for i, a := range r.Actions {
+		adv, w := r.advantage(i), float64(r.Weights[i])*share
+		ratio := math.Exp(float64(logits[i*v+a]-lse[i]) - float64(old[i]))
+		clipped := min(max(ratio, 1-clip), 1+clip)
+		if factor[i] = T(w * adv * ratio); clipped*adv < ratio*adv {
+			factor[i], ratio = 0, clipped
+		}
+		loss -= w * adv * ratio
+	}
+	return loss
+}
+
+// ReinforceBackward computes dz = scale·factor·(softmax(z) − onehot(action)) for every row, for PPOClip too.
+func ReinforceBackward[T Float](p *Pool, dz, logits, lse, factor []T, actions []int, scale T) {
+	v := len(logits) / len(lse)
+	p.Rows(len(lse), v, func(from, to int) {
+		for i := from; i < to; i++ {
+			z, dz, f := logits[i*v:(i+1)*v], dz[i*v:(i+1)*v], scale*factor[i]
+			if f == 0 {
+				clear(dz)
+				continue
+			}
+			for j, x := range z {
+				dz[j] = Exp(x-lse[i]) * f
+			}
+			dz[actions[i]] -= f
+		}
+	})
+}

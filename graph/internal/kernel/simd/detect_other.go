@@ -1,0 +1,8 @@
+//go:build !amd64 || nosimd
+
+package simd
+
+// Sets is empty: there is no assembly.
+func Sets() map[string]*Set { return nil }
+
+func detect() *Set { return nil }

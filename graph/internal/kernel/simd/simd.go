@@ -1,0 +1,77 @@
+// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512 and for AVX2 with
+// FMA. Its callers have the same in plain Go for other processors and for float64.
+package simd
+
+//go:generate go run ../gen/elementwise
+
+// Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever
+// the instruction set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector
+// has 16 partial sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴
+// being half of the last place of 1. NaN gives NaN. The callers see to the lengths.
+type Set struct {
+	// z = x + y, rounded once.
+	Add func(z, x, y []float32)
+	// y = max(x, 0), exact.
+	Relu func(y, x []float32)
+	// dx = dy where x > 0, else 0, exact.
+	ReluBackward func(dx, x, dy []float32)
+	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ and 0 at the ends, and
+	// between them the denormal numbers, whose last place is 2⁻¹⁴⁹.
+	Exp func(y, x []float32, shift, scale float32)
+	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); −∞ gives 0.
+	Gelu func(y, x []float32)
+	// dx = dy∘(Φ(x) + x·φ(x)) within 2e-7·|dy|, up to rounding the product.
+	GeluBackward func(dx, x, dy []float32)
+	// y = ½x(1 + tanh u) within 1.5e-7·max(1, |y|); −∞ gives 0.
+	GeluTanh func(y, x []float32)
+	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
+	GeluTanhBackward func(dx, x, dy []float32)
+	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below the
+	// largest, or 2⁻¹⁴⁸; 0 where the mask is −∞, whatever x is there.
+	Softmax func(x, mask []float32, cols, rows int)
+	// A step of the online softmax, as the function of this name has it. Apart from the rounding of x+mask, the weights are
+	// within (7 + D + cols/16)u where x+mask is D below the largest, or 2⁻¹⁴⁸.
+	SoftmaxTile func(x, mask, top, total, keep []float32, cols, stride int)
+	// Its backward pass: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
+	SoftmaxTileBackward func(d, x, mask, top, total, dot []float32, cols, stride int)
+	// dot = Σ x∘y of rows, cols wide and stride apart, within (4 + cols/16)u·Σ |x∘y|.
+	DotRows func(dot, x, y []float32, cols, stride int)
+	// x ← x·factor in rows, cols wide and stride apart, rounded once.
+	ScaleRows func(x, factor []float32, cols, stride int)
+	// top = max x and total = Σ e^(x−top) within 4u of it, unless x−top is rounded.
+	ExpSum func(x []float32) (top float32, total float64)
+	// LayerNorm with share = 1/d; no bias if b is nil. 1/σ within (4 + d/16)u of it.
+	LayerNorm func(y, x, w, b, mean, inv []float32, share, eps float32)
+	// LayerNormBackward with share = 1/d, adding to dw and db; no dx if it is nil.
+	LayerNormBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once.
+	AdamW func(w, dw, m, v []float32, c *[9]float32)
+	// Σ x² in float64.
+	SumSquares func(x []float32) (sum float64)
+	// y[i] = x[i]·factor, or ·0 where hash(key ^ (at + i·entryStep)) >> 11 is below the threshold, as Factor has it.
+	Dropout func(y, x []float32, key, at, threshold uint64, factor float32)
+}
+
+// current is the set in use: the widest of this processor, nil where plain Go does the work.
+var current = detect()
+
+// Of is the set in use for numbers of type T: there is none for float64.
+func Of[T any]() *Set {
+	if _, ok := any(*new(T)).(float32); ok {
+		return current
+	}
+	return nil
+}
+
+// Use puts another set into use, nil for plain Go, and returns what undoes it: tests compare sets.
+func Use(s *Set) (undo func()) {
+	was := current
+	current = s
+	return func() { current = was }
+}
+
+// Float32s views numbers that are float32 as what they are.
+func Float32s[T any](x []T) []float32 {
+	s, _ := any(x).([]float32)
+	return s
+}

@@ -1,5 +1,0 @@
-//go:build !amd64 || nosimd
-
-package kernel
-
-func detect() *vectors { return nil }

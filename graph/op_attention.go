@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// AttentionShape is the sizes of attention on packed projections: the rows of qkv are the Batch·Context tokens, its columns
+// the queries of all Heads, QK features each, then the keys, QK features, then the values, V features.
+type AttentionShape struct{ Batch, Context, Heads, QK, V int }
+
+// Width is the number of columns of the packed projections, Heads·(2·QK + V).
+func (h AttentionShape) Width() int { return h.Heads * (2*h.QK + h.V) }
+
+func (h AttentionShape) check(x *G.Node, rows int) error {
+	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() {
+		return errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.Width(), h)
+	}
+	return nil
+}
+
+func (h AttentionShape) cross() CrossShape {
+	return CrossShape{h.Batch, h.Context, h.Context, h.Heads, h.QK, h.V}
+}
+
+func (h AttentionShape) kernel() attention.Shape { return attention.Shape(h.cross()) }
+
+// Attention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v: (B·T, H(2·QK+V)) → (B·T, H·V). The mask is
+// added to the scores, (T, T) for all sequences, (B, T, T), or (1 or B, 1 or H, T, T) where heads differ; dropout acts on
+// the weights, at attn_dropout in qkv's scope. The weights are never stored: a query keeps two numbers for the backward
+// pass, so the memory is linear in T.
+func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
+	return qkv.kernel("attention", func() (*G.Node, error) {
+		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
+			return nil, err
+		}
+		return qkv.attention(h.cross(), mask, dropout, qkv.node)
+	}, mask)
+}
+
+// attentionOp is what the two passes share.
+type attentionOp struct {
+	g     *Graph
+	pool  *kernel.Pool
+	shape attention.Shape
+	mask  [2]int           // matrices of the mask: for sequences, for heads
+	spans *attention.Spans // of the mask, as the first forward pass of the run found it
+	lse   *buffer          // log-sum-exp of every query's scores, in two parts
+	drop  func() kernel.Dropping
+}
+
+// attention is the node, of one source, packed, or of two, the queries and the keys and values.
+func (x Expr) attention(h CrossShape, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
+	if err := checkDropout(dropout); err != nil {
+		return nil, err
+	}
+	g := x.g
+	a := &attentionOp{
+		g: g, pool: g.pool, shape: attention.Shape(h), spans: g.spansOf(mask.node), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
+		drop: g.dropping(dropout, g.dropKey(prefixed(x.scope, "attn_dropout"), dropout)),
+	}
+	var err error
+	if a.mask[0], a.mask[1], err = h.masks(mask.node.Shape()); err != nil {
+		return nil, err
+	}
+	scratch := a.scratch()
+	return g.node(&op{
+		name: fmt.Sprintf("attention(%v,%g)", h, dropout), shape: tensor.Shape{h.Batch * h.Queries, h.Heads * h.V},
+		wrt: append(slices.Repeat([]bool{true}, len(sources)), false), fills: []*buffer{a.lse, scratch},
+		f32: attentionForward[float32](a, scratch), f64: attentionForward[float64](a, scratch), diff: a.backward,
+	}, append(sources, mask.node)...)
+}
+
+func (a *attentionOp) scratch() *buffer {
+	return &buffer{size: attention.FlashScratch(a.pool, a.shape)}
+}
+
+// backward is the gradient of the sources; the second one's is computed together with the first one's.
+func (a *attentionOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	scratch := a.scratch()
+	fills := []*buffer{scratch}
+	var second *buffer
+	if len(in) > 2 {
+		second = &buffer{size: in[1].Shape().TotalSize()}
+		fills = append(fills, second)
+	}
+	first, err := a.g.node(&op{
+		name: "attention.backward", shape: in[0].Shape().Clone(), fills: fills, uses: []*buffer{a.lse},
+		f32: attentionBackward[float32](a, second, scratch), f64: attentionBackward[float64](a, second, scratch),
+	}, append(in[:len(in):len(in)], out, grad)...)
+	if err != nil || second == nil {
+		return G.Nodes{first}, err
+	}
+	part, err := a.g.part("attention.dkv", first, second, in[1].Shape())
+	return G.Nodes{first, part}, err
+}
+
+func attentionForward[T kernel.Float](a *attentionOp, scratch *buffer) body[T] {
+	f := &attention.Flash[T]{Shape: a.shape, Spans: a.spans}
+	return func(y []T, in [][]T) error {
+		a.spans.Run = a.g.run.serial
+		last := len(in) - 1
+		bindFlash(a, f, in[:last], in[last], scratch)
+		f.Forward(a.pool, y)
+		return nil
+	}
+}
+
+func attentionBackward[T kernel.Float](a *attentionOp, second, scratch *buffer) body[T] {
+	f := &attention.Flash[T]{Shape: a.shape, Spans: a.spans}
+	return func(dx []T, in [][]T) error {
+		mask := len(in) - 3 // behind it, y and its gradient
+		grads := attention.Packed(a.shape, dx)
+		if second != nil {
+			grads = attention.Crossed(a.shape, dx, of[T](second))
+		}
+		bindFlash(a, f, in[:mask], in[mask], scratch)
+		f.Backward(a.pool, grads, in[mask+1], in[mask+2])
+		return nil
+	}
+}
+
+// bindFlash gives f its operands of this run: the sources, and the mask behind them.
+func bindFlash[T kernel.Float](a *attentionOp, f *attention.Flash[T], sources [][]T, mask []T, scratch *buffer) {
+	f.In = attention.Packed(a.shape, sources[0])
+	if len(sources) > 1 {
+		f.In = attention.Crossed(a.shape, sources[0], sources[1])
+	}
+	f.Mask = attention.Mask[T]{Data: mask, Batch: a.mask[0], Heads: a.mask[1]}
+	f.LSE, f.Scratch, f.Drop = of[T](a.lse), of[T](scratch), a.drop()
+}
+
+// spansOf are shared by all attention under one mask: it is read once a run.
+func (g *Graph) spansOf(mask *G.Node) *attention.Spans {
+	if g.spans[mask] == nil {
+		g.spans[mask] = &attention.Spans{}
+	}
+	return g.spans[mask]
+}

@@ -1,0 +1,43 @@
+package graph
+
+import (
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// CrossShape is the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to Keys
+// tokens, in Heads heads with QK features of a query or key and V of a value.
+type CrossShape struct{ Batch, Queries, Keys, Heads, QK, V int }
+
+// CrossAttention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v with queries q (B·n, H·QK), and keys and
+// values of m other tokens in one matrix [k | v], kv (B·m, H(QK+V)): → (B·n, H·V). The mask is (n, m) for all pairs of
+// sequences, (B, n, m), or (1 or B, 1 or H, n, m) where heads differ; dropout is that of Attention, and so is the memory.
+func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok bool) {
+	return q.kernel("cross attention", func() (*G.Node, error) {
+		if s := q.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Queries || s[1] != h.Heads*h.QK {
+			return nil, errors.Errorf("%v is not (%d, %d), the queries of %+v", s, h.Batch*h.Queries, h.Heads*h.QK, h)
+		}
+		if s := kv.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Keys || s[1] != h.Heads*(h.QK+h.V) {
+			return nil, errors.Errorf("%v is not (%d, %d), the keys and values of %+v", s, h.Batch*h.Keys, h.Heads*(h.QK+h.V), h)
+		}
+		return q.attention(h, mask, dropout, q.node, kv.node)
+	}, kv, mask)
+}
+
+// masks is how many matrices a mask of that shape has for the sequences and for the heads.
+func (h CrossShape) masks(shape tensor.Shape) (batch, heads int, err error) {
+	n := len(shape) - 2
+	batch, heads = 1, 1
+	if n > 0 {
+		batch = shape[0]
+	}
+	if n > 1 {
+		heads = shape[1]
+	}
+	if n < 0 || n > 2 || shape[n] != h.Queries || shape[n+1] != h.Keys || batch != 1 && batch != h.Batch || heads != 1 && heads != h.Heads {
+		return 0, 0, errors.Errorf("a mask %v is none of (%d, %d), (%d, %[2]d, %[3]d) and (1 or %[4]d, 1 or %d, %[2]d, %[3]d)",
+			shape, h.Queries, h.Keys, h.Batch, h.Heads)
+	}
+	return batch, heads, nil
+}

@@ -1,0 +1,63 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// CrossEntropy is the kernel of the loss Σ (ln Σ e^z − z[target]) over the rows of logits (n, v) whose target is not the
+// ignored one, divided by their number if mean is set: a scalar.
+func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
+	return logits.kernel("cross entropy", func() (*G.Node, error) {
+		g, list := logits.g, targets.Ints()
+		if n := logits.node.Shape()[0]; n != len(list) {
+			return nil, errors.Errorf("%d rows of logits for %d targets", n, len(list))
+		}
+		if err := targets.ids.check(logits.node.Shape()[1], "classes"); err != nil {
+			return nil, err
+		}
+		l := &crossEntropyOp{pool: g.pool, targets: list, ignore: targets.ids.ignore, mean: mean, lse: &buffer{size: len(list)}}
+		return g.node(&op{
+			name: fmt.Sprintf("crossentropy(%t)", mean), scalar: true, wrt: []bool{true, false}, fills: []*buffer{l.lse},
+			f32: crossEntropy[float32](l), f64: crossEntropy[float64](l),
+			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+				return one(g.node(&op{
+					name: "crossentropy.dz", shape: in[0].Shape().Clone(), uses: []*buffer{l.lse},
+					f32: crossEntropyBackward[float32](l), f64: crossEntropyBackward[float64](l),
+				}, in[0], grad, out))
+			},
+		}, logits.node, targets.node)
+	}, targets)
+}
+
+// crossEntropyOp is what the two passes share: the targets, and the log-sum-exp and the weight that the forward pass
+// leaves.
+type crossEntropyOp struct {
+	pool    *kernel.Pool
+	targets []int
+	ignore  int
+	mean    bool
+	lse     *buffer
+	weight  float64
+}
+
+func crossEntropy[T kernel.Float](l *crossEntropyOp) body[T] {
+	return func(out []T, in [][]T) error {
+		sum, kept := kernel.CrossEntropy(l.pool, in[0], of[T](l.lse), l.targets, l.ignore)
+		if l.weight = 1; l.mean {
+			l.weight = 1 / float64(kept)
+		}
+		out[0] = T(sum * l.weight)
+		return nil
+	}
+}
+
+func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
+	return func(dz []T, in [][]T) error {
+		kernel.CrossEntropyBackward(l.pool, dz, in[0], of[T](l.lse), l.targets, l.ignore, T(l.weight)*in[1][0])
+		return nil
+	}
+}

@@ -1,0 +1,78 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// Dropout is inverted dropout: entry i is 0 with probability p, else divided by 1 − p (errata D4), while training; the
+// identity in evaluation. The mask is a function of the Graph's seed, x's scope and the number of dropouts there before,
+// the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the reference
+// and the fused model drop the same. It is an error unless 0 ≤ p < 1.
+// The stock Dropout divides its gradient by p instead of 1 − p, is seeded by the clock and merges with its twins.
+func (x Expr) Dropout(p float64) Expr {
+	if p == 0 || x.g == nil {
+		return x
+	}
+	return x.apply(fmt.Sprintf("dropout(%g)", p), func() (*G.Node, error) {
+		if err := checkDropout(p); err != nil {
+			return nil, err
+		}
+		return x.g.dropout(x.node, p, x.g.dropKey(x.scope, p))
+	})
+}
+
+func checkDropout(p float64) error {
+	if !(p >= 0 && p < 1) {
+		return errors.Errorf("entries dropped with probability %g, not in 0 ≤ p < 1", p)
+	}
+	return nil
+}
+
+// DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step that SetStep gave:
+// 0 or 1/(1 − p).
+func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
+	d := kernel.Dropping{P: p, Key: g.keyOf(scope, 1), Step: g.run.step}
+	mask := make([]float64, n)
+	for i := range mask {
+		mask[i] = d.Factor(i)
+	}
+	return mask
+}
+
+// dropKey makes a separate mask for every dropout in a scope.
+func (g *Graph) dropKey(scope string, p float64) uint64 {
+	if p > 0 {
+		g.drops[scope]++
+	}
+	return g.keyOf(scope, g.drops[scope])
+}
+
+func (g *Graph) keyOf(scope string, count int) uint64 {
+	return hashName(fmt.Sprintf("%d dropout %s %d", g.seed, scope, count))
+}
+
+func (g *Graph) dropout(n *G.Node, p float64, key uint64) (*G.Node, error) {
+	return g.node(&op{
+		name: fmt.Sprintf("dropout(%g,%x)", p, key), shape: n.Shape().Clone(),
+		f32: drop[float32](g.pool, g.dropping(p, key)), f64: drop[float64](g.pool, g.dropping(p, key)),
+		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(g.dropout(grad, p, key)) },
+	}, n)
+}
+
+// dropping looks up the run it is in: the mask of this step, or none in evaluation.
+func (g *Graph) dropping(p float64, key uint64) func() kernel.Dropping {
+	return func() kernel.Dropping {
+		if !g.run.training {
+			return kernel.Dropping{}
+		}
+		return kernel.Dropping{P: p, Key: key, Step: g.run.step}
+	}
+}
+
+func drop[T kernel.Float](p *kernel.Pool, d func() kernel.Dropping) body[T] {
+	return func(out []T, in [][]T) error { kernel.Dropout(p, out, in[0], d()); return nil }
+}

@@ -1,0 +1,40 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Gather is the kernel of Expr.Gather: row i of y is row ids[i] of table (v, d), and the gradient of the table adds up the
+// rows of Δ over equal ids.
+func Gather(table, ids Expr) (y Expr, ok bool) {
+	return table.kernel("gather", func() (*G.Node, error) { return table.gather(ids) }, ids)
+}
+
+func (table Expr) gather(ids Expr) (*G.Node, error) {
+	if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
+		return nil, err
+	}
+	ids.ids.looked = true
+	d, list := table.node.Shape()[1], ids.Ints()
+	return table.g.node(&op{
+		name: "gather", shape: tensor.Shape{len(list), d}, wrt: []bool{true, false}, f32: gather[float32](list, d), f64: gather[float64](list, d),
+		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+			return one(table.g.scatter("gather.dtable", in[0].Shape(), grad, list))
+		},
+	}, table.node, ids.node)
+}
+
+// scatter is the gradient of a table: the sum of Δ over equal ids.
+func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids []int) (*G.Node, error) {
+	return g.node(&op{name: name, shape: table.Clone(), f32: scatter[float32](ids, table[1]), f64: scatter[float64](ids, table[1])}, grad)
+}
+
+func gather[T kernel.Float](ids []int, d int) body[T] {
+	return func(y []T, in [][]T) error { kernel.Gather(y, in[0], ids, d); return nil }
+}
+
+func scatter[T kernel.Float](ids []int, d int) body[T] {
+	return func(dtable []T, in [][]T) error { kernel.ScatterAdd(dtable, in[0], ids, d); return nil }
+}

@@ -1,0 +1,36 @@
+package graph
+
+import G "gorgonia.org/gorgonia"
+
+// The kernel of an equation is a function X(…) (y Expr, ok bool) in op_x.go. A layer asks for it first and spells its
+// equation where ok is false:
+//
+//	if y, ok := graph.X(…); ok {
+//		return y
+//	}
+
+// kernel is the operation of a kernel on x and others; ok is false where kernels may not stand in for equations.
+func (x Expr) kernel(name string, make func() (*G.Node, error), with ...Expr) (y Expr, ok bool) {
+	if x.g == nil || !x.g.Kernels {
+		return Expr{}, false
+	}
+	return x.apply(name, make, with...), true
+}
+
+// present are the expressions that are not empty.
+func present(optional ...Expr) (list []Expr) {
+	for _, x := range optional {
+		if x.g != nil {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+func nodes(list ...Expr) G.Nodes {
+	n := make(G.Nodes, len(list))
+	for i, x := range list {
+		n[i] = x.node
+	}
+	return n
+}

@@ -1,0 +1,91 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// Reinforce is the kernel of −Σ w·A·ln π(action)/Σ w, a scalar: π the softmax of a row of logits (n, v), actions n ids,
+// and the advantage A = returns − baseline, all three and the weights w (n, 1). An empty baseline is 0. It is
+// differentiated by the logits alone. Running fails on an action outside 0 … v−1, also where its weight is 0, and whether
+// ok or not.
+func Reinforce(logits, actions, returns, baseline, weights Expr) (loss Expr, ok bool) {
+	return reinforce("reinforce", logits, actions, returns, weights, baseline, Expr{}, reinforceLoss[float32], reinforceLoss[float64])
+}
+
+func reinforceLoss[T kernel.Float](p *kernel.Pool, r rollout[T]) float64 {
+	return kernel.Reinforce(p, r.logits, r.lse, r.factor, r.Rollout)
+}
+
+// rollout is the numbers of a run: what was done, what it was worth, and what the backward pass gets.
+type rollout[T kernel.Float] struct {
+	kernel.Rollout[T]
+	logits, lse, factor, old []T
+}
+
+// rolloutLoss is a loss of it.
+type rolloutLoss[T kernel.Float] func(p *kernel.Pool, r rollout[T]) float64
+
+// reinforceOp is what the two passes share: which inputs there are, and the log-sum-exp and the factor of every row.
+type reinforceOp struct {
+	pool          *kernel.Pool
+	actions       []int
+	baseline, old bool
+	lse, factor   *buffer
+}
+
+// reinforce is the operation of a loss whose gradient by the logits is factor·(softmax − onehot). Its inputs are the
+// logits, actions, returns and weights, then the baseline and the old log-probabilities if there are any.
+func reinforce(name string, logits, actions, returns, weights, baseline, old Expr, f32 rolloutLoss[float32], f64 rolloutLoss[float64]) (Expr, bool) {
+	if actions.ids != nil {
+		actions.ids.looked = true // in the reference too: an action that is ignored has no probability
+	}
+	with := append([]Expr{actions, returns, weights}, present(baseline, old)...)
+	return logits.kernel(name, func() (*G.Node, error) {
+		n, g := logits.node.Shape()[0], logits.g
+		if err := actions.ids.check(logits.node.Shape()[1], "actions"); err != nil {
+			return nil, err
+		}
+		for _, e := range with {
+			if got := e.node.Shape().TotalSize(); got != n {
+				return nil, errors.Errorf("%d numbers for %d rows of logits", got, n)
+			}
+		}
+		wrt := make([]bool, 1+len(with))
+		wrt[0] = true
+		l := &reinforceOp{g.pool, actions.Ints(), baseline.g != nil, old.g != nil, &buffer{size: n}, &buffer{size: n}}
+		return g.node(&op{
+			name: name, scalar: true, wrt: wrt, fills: []*buffer{l.lse, l.factor}, f32: reinforceForward(l, f32), f64: reinforceForward(l, f64),
+			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+				return one(g.node(&op{
+					name: name + ".dz", shape: in[0].Shape().Clone(), uses: []*buffer{l.lse, l.factor},
+					f32: reinforceBackward[float32](l), f64: reinforceBackward[float64](l),
+				}, in[0], grad, out))
+			},
+		}, append(G.Nodes{logits.node}, nodes(with...)...)...)
+	}, with...)
+}
+
+func reinforceForward[T kernel.Float](l *reinforceOp, loss rolloutLoss[T]) body[T] {
+	return func(out []T, in [][]T) error {
+		r := rollout[T]{logits: in[0], lse: of[T](l.lse), factor: of[T](l.factor)}
+		r.Actions, r.Returns, r.Weights = l.actions, in[2], in[3]
+		rest := in[4:]
+		if l.baseline {
+			r.Baseline, rest = rest[0], rest[1:]
+		}
+		if l.old {
+			r.old = rest[0]
+		}
+		out[0] = T(loss(l.pool, r))
+		return nil
+	}
+}
+
+func reinforceBackward[T kernel.Float](l *reinforceOp) body[T] {
+	return func(dz []T, in [][]T) error {
+		kernel.ReinforceBackward(l.pool, dz, in[0], of[T](l.lse), of[T](l.factor), l.actions, in[1][0])
+		return nil
+	}
+}
