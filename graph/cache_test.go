@@ -74,7 +74,7 @@ func TestCaches(t *testing.T) {
 					t.Errorf("fork %v: got error %v", bad, err)
 				}
 			}
-			if y := step(2, 5, 5); slices.Equal(y[0], y[1]) {
+			if y := step(2, 5, 6); slices.Equal(y[0], y[1]) {
 				t.Error("sequences that differ continue alike")
 			}
 			if err := c.Fork(0, 1); err != nil {
@@ -94,19 +94,29 @@ func TestCaches(t *testing.T) {
 	}
 }
 
-// TestResetForgets: what stays in order goes on at 0 only; a cache of tokens copies none of those that it has forgotten.
+// TestResetForgets: a state starts again at position 0 only, and a cache of tokens copies none of the forgotten ones.
 func TestResetForgets(t *testing.T) {
 	g := New(Float64, 1)
 	x, at := g.Root().Value("x", Normal(1), 2, 16), g.Root().Ints("at", 1, 5, -1)
-	c := NewElmanCache(2, 16)
-	p := mustCompile(t, CachedElman(x, g.Root().Value("w", Normal(1), 16, 16), at, c))
+	state := NewElmanCache(2, 16)
+	p := mustCompile(t, CachedElman(x, g.Root().Value("w", Normal(1), 16, 16), at, state))
 	mustRun(t, p)
-	c.Reset()
+	state.Reset()
 	at.Ints()[0] = 1
 	if err := p.Run(); !errors.Is(err, ErrOrder) {
 		t.Errorf("token 1 after a reset: got %v, want %v", err, ErrOrder)
 	}
-	if c.f64[0] != 0 {
-		t.Errorf("the state is %v after a reset, want 0", c.f64[0])
+	if state.f64[0] != 0 {
+		t.Errorf("the state is %v after a reset, want 0", state.f64[0])
+	}
+	kept := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2})
+	p, at.Ints()[0] = mustCompile(t, CachedAttention(x, causalMask(g.Root(), 5), at, kept)), 0
+	want := slices.Clone(mustRun(t, p).Value().Floats())
+	kept.Reset()
+	if err := kept.Fork(0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if at.Ints()[0] = 1; !slices.Equal(mustRun(t, p).Value().Floats(), want) { // the same token twice is its value
+		t.Error("a forgotten token was copied")
 	}
 }

@@ -52,7 +52,7 @@ type attentionOp struct {
 	mask  [2]int           // matrices of the mask: for sequences, for heads
 	spans *attention.Spans // of the mask, as the first forward pass of the run found it
 	lse   *buffer          // log-sum-exp of every query's scores, in two parts
-	drop  func() kernel.Dropping
+	drop  func() kernel.DropMask
 }
 
 // attention is the node, of one source, packed, or of two, the queries and the keys and values.
@@ -63,7 +63,7 @@ func (x Expr) attention(h CrossShape, mask Expr, dropout float64, sources ...*G.
 	g := x.g
 	a := &attentionOp{
 		g: g, pool: g.pool, shape: attention.Shape(h), spans: g.spansOf(mask.node), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
-		drop: g.dropping(dropout, g.dropKey(prefixed(x.scope, "attn_dropout"), dropout)),
+		drop: g.dropMask(dropout, g.dropKey(prefixed(x.scope, "attn_dropout"), dropout)),
 	}
 	var err error
 	if a.mask[0], a.mask[1], err = h.masks(mask.node.Shape()); err != nil {

@@ -9,10 +9,10 @@ import (
 )
 
 // Dropout is inverted dropout: entry i is 0 with probability p, else divided by 1 − p (errata D4), while training; the
-// identity in evaluation. The mask is a function of the Graph's seed, x's scope and the number of dropouts there before,
-// the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the reference
-// and the fused model drop the same. It is an error unless 0 ≤ p < 1.
-// The stock Dropout divides its gradient by p instead of 1 − p, is seeded by the clock and merges with its twins.
+// identity in evaluation. The mask is a function of the Graph's seed, x's scope and the number of dropouts there
+// before, the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the
+// reference and the fused model drop the same. It is an error unless 0 ≤ p < 1. The stock Dropout divides its gradient
+// by p instead of 1 − p, is seeded by the clock and merges with its twins.
 func (x Expr) Dropout(p float64) Expr {
 	if p == 0 || x.g == nil {
 		return x
@@ -35,7 +35,7 @@ func checkDropout(p float64) error {
 // DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step that SetStep gave:
 // 0 or 1/(1 − p).
 func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
-	d := kernel.Dropping{P: p, Key: g.keyOf(scope, 1), Step: g.run.step}
+	d := kernel.DropMask{P: p, Key: g.keyOf(scope, 1), Step: g.run.step}
 	mask := make([]float64, n)
 	for i := range mask {
 		mask[i] = d.Factor(i)
@@ -58,21 +58,21 @@ func (g *Graph) keyOf(scope string, count int) uint64 {
 func (g *Graph) dropout(n *G.Node, p float64, key uint64) (*G.Node, error) {
 	return g.node(&op{
 		name: fmt.Sprintf("dropout(%g,%x)", p, key), shape: n.Shape().Clone(),
-		f32: drop[float32](g.pool, g.dropping(p, key)), f64: drop[float64](g.pool, g.dropping(p, key)),
+		f32: drop[float32](g.pool, g.dropMask(p, key)), f64: drop[float64](g.pool, g.dropMask(p, key)),
 		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(g.dropout(grad, p, key)) },
 	}, n)
 }
 
-// dropping looks up the run it is in: the mask of this step, or none in evaluation.
-func (g *Graph) dropping(p float64, key uint64) func() kernel.Dropping {
-	return func() kernel.Dropping {
+// dropMask looks up the run it is in: the mask of this step, or none in evaluation.
+func (g *Graph) dropMask(p float64, key uint64) func() kernel.DropMask {
+	return func() kernel.DropMask {
 		if !g.run.training {
-			return kernel.Dropping{}
+			return kernel.DropMask{}
 		}
-		return kernel.Dropping{P: p, Key: key, Step: g.run.step}
+		return kernel.DropMask{P: p, Key: key, Step: g.run.step}
 	}
 }
 
-func drop[T kernel.Float](p *kernel.Pool, d func() kernel.Dropping) body[T] {
+func drop[T kernel.Float](p *kernel.Pool, d func() kernel.DropMask) body[T] {
 	return func(out []T, in [][]T) error { kernel.Dropout(p, out, in[0], d()); return nil }
 }

@@ -35,10 +35,10 @@ type LinearShape struct {
 	Map    FeatureMap
 }
 
-// LinearAttention is the kernel of concat over heads of Σ_j φ(q_i)·φ(k_j)·v_j / Σ_j φ(q_i)·φ(k_j):
-// (B·T, H(2·QK+V)) → (B·T, H·V). A key that the mask, (T, T) for all sequences or (B, T, T), hides from the last query
-// counts for no query; an empty mask hides none. Sums over the keys so far go from one chunk of tokens to the next: time
-// and memory are linear in T.
+// LinearAttention is the kernel of concat over heads of Σ_j φ(q_i)·φ(k_j)·v_j / Σ_j φ(q_i)·φ(k_j): (B·T, H(2·QK+V)) →
+// (B·T, H·V). A key that the mask, (T, T) for all sequences or (B, T, T), hides from the last query counts for no
+// query; an empty mask hides none. Sums over the keys so far go from one chunk of tokens to the next: time and memory
+// are linear in T.
 func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
 	masks := present(mask)
 	return qkv.kernel("linear attention", func() (*G.Node, error) {

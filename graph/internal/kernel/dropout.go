@@ -6,16 +6,16 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Dropping is the mask of inverted dropout: entry i is dropped with probability P, kept ones are scaled by 1/(1−P). The
+// DropMask is the mask of inverted dropout: entry i is dropped with probability P, kept ones are scaled by 1/(1−P). The
 // mask is a function of the key, the step and i alone, so the backward pass computes it again instead of storing it,
 // and two runs from the same step drop the same entries. P = 0 drops nothing.
-type Dropping struct {
+type DropMask struct {
 	P         float64
 	Key, Step uint64
 }
 
 // Factor is what entry i is multiplied by: 0 or 1/(1−P).
-func (d Dropping) Factor(i int) float64 {
+func (d DropMask) Factor(i int) float64 {
 	if d.P == 0 {
 		return 1
 	}
@@ -31,12 +31,12 @@ func (d Dropping) Factor(i int) float64 {
 }
 
 // key is what the counters of a step are mixed with, entryStep the distance of two counters.
-func (d Dropping) key() uint64 { return d.Key ^ (d.Step+1)*0x9e3779b97f4a7c15 }
+func (d DropMask) key() uint64 { return d.Key ^ (d.Step+1)*0x9e3779b97f4a7c15 }
 
 const entryStep = 0xd1342543de82ef95
 
 // DropEntries computes y = x∘mask for the entries from at on.
-func DropEntries[T Float](y, x []T, d Dropping, at int) {
+func DropEntries[T Float](y, x []T, d DropMask, at int) {
 	y = y[:len(x)]
 	if fast := simd.Of[T](); fast != nil {
 		threshold := uint64(math.Ceil(d.P * 0x1p53))
@@ -49,7 +49,7 @@ func DropEntries[T Float](y, x []T, d Dropping, at int) {
 }
 
 // Dropout computes y = x∘mask; forward and backward are the same.
-func Dropout[T Float](p *Pool, y, x []T, d Dropping) {
+func Dropout[T Float](p *Pool, y, x []T, d DropMask) {
 	p.Range(len(x), grain, func(from, to int) {
 		DropEntries(y[from:to], x[from:to], d, from)
 	})

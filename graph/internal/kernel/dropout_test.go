@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func dropped(n int, d Dropping) []float64 {
+func dropped(n int, d DropMask) []float64 {
 	y := make([]float64, n)
 	Dropout(NewPool(2), y, ones[float64](n), d)
 	return y
@@ -16,7 +16,7 @@ func TestDropoutKeepsTheMean(t *testing.T) {
 	const n = 200_000
 	for _, p := range []float64{0.1, 0.2, 0.5, 0.9} {
 		zeros := 0
-		for i, v := range dropped(n, Dropping{P: p, Key: 17, Step: 3}) {
+		for i, v := range dropped(n, DropMask{P: p, Key: 17, Step: 3}) {
 			switch v {
 			case 0:
 				zeros++
@@ -36,7 +36,7 @@ func TestDropoutKeepsTheMean(t *testing.T) {
 // chance.
 func TestDropoutMasksAreIndependent(t *testing.T) {
 	const n, p = 100_000, 0.5
-	base := dropped(n, Dropping{P: p, Key: 1, Step: 0})
+	base := dropped(n, DropMask{P: p, Key: 1, Step: 0})
 	agree := func(a, b []float64) float64 {
 		same := 0
 		for i, v := range b {
@@ -49,9 +49,9 @@ func TestDropoutMasksAreIndependent(t *testing.T) {
 	for name, other := range map[string][]float64{
 		"the next entry": base[1:],
 		"row of 64":      base[64:],
-		"the next step":  dropped(n, Dropping{P: p, Key: 1, Step: 1}),
-		"step 2⁴⁰":       dropped(n, Dropping{P: p, Key: 1, Step: 1 << 40}),
-		"another key":    dropped(n, Dropping{P: p, Key: 2, Step: 0}),
+		"the next step":  dropped(n, DropMask{P: p, Key: 1, Step: 1}),
+		"step 2⁴⁰":       dropped(n, DropMask{P: p, Key: 1, Step: 1 << 40}),
+		"another key":    dropped(n, DropMask{P: p, Key: 2, Step: 0}),
 	} {
 		if share := agree(base, other); !(math.Abs(share-0.5) <= 5*0.5/math.Sqrt(n)) {
 			t.Errorf("%s: %v of the entries agree, want a half", name, share)
@@ -60,14 +60,14 @@ func TestDropoutMasksAreIndependent(t *testing.T) {
 }
 
 func TestDropoutIsAFunctionOfKeyStepAndEntry(t *testing.T) {
-	d := Dropping{P: 0.3, Key: 5, Step: 6}
+	d := DropMask{P: 0.3, Key: 5, Step: 6}
 	long, short := dropped(3*grain, d), dropped(100, d)
 	for i, v := range short {
 		if v != long[i] || v != d.Factor(i) {
 			t.Fatalf("entry %d: %v, %v and %v", i, v, long[i], d.Factor(i))
 		}
 	}
-	for _, v := range dropped(100, Dropping{Key: 5, Step: 6}) {
+	for _, v := range dropped(100, DropMask{Key: 5, Step: 6}) {
 		if v != 1 {
 			t.Fatalf("P = 0 multiplies by %v", v)
 		}

@@ -120,3 +120,38 @@ func BenchmarkPool(b *testing.B) {
 		p.For(8, func(int) {})
 	}
 }
+
+// sumTask adds the numbers of its chunk to sum.
+type sumTask[T Float] struct {
+	x   []T
+	sum *atomic.Int64
+}
+
+func (s *sumTask[T]) Do(from, to int) {
+	for _, v := range s.x[from:to] {
+		s.sum.Add(int64(v))
+	}
+}
+
+// TestSpreadKeepsTasksApart: callers at the same time, of tasks of two types, have one each.
+func TestSpreadKeepsTasksApart(t *testing.T) {
+	p := NewPool(3)
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			x, y := make([]float32, 1000), make([]float64, 1000)
+			for i := range x {
+				x[i], y[i] = float32(caller), float64(10*caller)
+			}
+			for range 50 {
+				var a, b atomic.Int64
+				Spread(p, len(x), 7, sumTask[float32]{x, &a})
+				Spread(p, len(y), 7, sumTask[float64]{y, &b})
+				if a.Load() != int64(1000*caller) || b.Load() != int64(10_000*caller) {
+					t.Errorf("caller %d: got %d and %d, want %d and %d", caller, a.Load(), b.Load(), 1000*caller, 10_000*caller)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}

@@ -29,9 +29,9 @@ func TestVectorsEqualPlainGo(t *testing.T) {
 				SumRows(p, z[:d], x, make([]float32, Parts*d))
 				SumRows(p, z[d:d+n], x, make([]float32, Parts*n))
 			},
-			"dropout":   func(z []float32) { Dropout(p, z, x, Dropping{P: 0.3, Key: 3, Step: 5}) },
-			"dropout 0": func(z []float32) { Dropout(p, z, x, Dropping{}) },
-			"dropout 1": func(z []float32) { Dropout(p, z, x, Dropping{P: 1}) },
+			"dropout":   func(z []float32) { Dropout(p, z, x, DropMask{P: 0.3, Key: 3, Step: 5}) },
+			"dropout 0": func(z []float32) { Dropout(p, z, x, DropMask{}) },
+			"dropout 1": func(z []float32) { Dropout(p, z, x, DropMask{P: 1}) },
 			"scatter":   func(z []float32) { ScatterAdd(z, y, ids, d) },
 		} {
 			z := make([]float32, n*d)

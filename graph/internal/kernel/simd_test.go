@@ -215,7 +215,7 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 			targets := make([]int, n)
 			loss, _ := CrossEntropy(p, x, mean, targets, -1)
 			CrossEntropyBackward(p, dx, x, mean, targets, -1, 0.5)
-			Dropout(p, y, dx, Dropping{P: 0.3, Key: 4})
+			Dropout(p, y, dx, DropMask{P: 0.3, Key: 4})
 			keep(mean, dx, y)
 			Update(p, AdamW{1e-3, 0.9, 0.99, 1e-8, 0.1}, 3, 0.5, x, dy, dx, y)
 			keep(x, dx)

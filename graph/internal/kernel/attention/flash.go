@@ -24,7 +24,7 @@ type Flash[T kernel.Float] struct {
 	Mask    Mask[T]
 	LSE     []T // (2, Batch, Heads, Queries): of every query's log-sum-exp m + log ℓ both parts, m the largest score
 	Scratch []T // FlashScratch floats
-	Drop    kernel.Dropping
+	Drop    kernel.DropMask
 }
 
 // FlashScratch is the number of floats that both passes take as scratch, a share for each thread.
@@ -77,7 +77,7 @@ type head[T kernel.Float] struct {
 	queries, keys []span
 	top, total    []T // m and ℓ of every query
 	scale         T
-	drop          kernel.Dropping
+	drop          kernel.DropMask
 }
 
 // head is head i of all, counted through the sequences.

@@ -78,7 +78,7 @@ func partsOf[T kernel.Float](h Shape, x []T) Projections[T] {
 }
 
 // denseAttention is attention and its gradient as the equations have it, in float64.
-func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.Dropping) (y, dx []float64) {
+func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.DropMask) (y, dx []float64) {
 	rows, n, scale := h.Queries, h.Keys, 1/math.Sqrt(float64(h.QK))
 	y, dx = make([]float64, h.Batch*rows*h.Heads*h.V), make([]float64, len(x))
 	p, factor, dp := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -127,7 +127,7 @@ func denseAttention(h Shape, x []float64, mask Mask[float64], dy []float64, drop
 }
 
 // runAttention runs both passes on memory full of NaN.
-func runAttention[T kernel.Float](p *kernel.Pool, h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.Dropping) (y, dx []T) {
+func runAttention[T kernel.Float](p *kernel.Pool, h Shape, x []float64, mask Mask[float64], dy []float64, drop kernel.DropMask) (y, dx []T) {
 	dirty := func(n int) []T {
 		x := make([]T, n)
 		for i := range x {
@@ -168,7 +168,7 @@ func TestAttentionEqualsDense(t *testing.T) {
 	for _, n := range sizes {
 		for c, m := range maskings {
 			h := []Shape{self(2, n, 3, 5, 7), self(3, n, 1, 8, 3), self(1, n, 2, 33, 16)}[c%3]
-			for _, drop := range []kernel.Dropping{{}, {P: 0.3, Key: 5, Step: 2}} {
+			for _, drop := range []kernel.DropMask{{}, {P: 0.3, Key: 5, Step: 2}} {
 				if drop.P > 0 && c > 4 {
 					continue
 				}
@@ -190,13 +190,13 @@ func TestCrossAttentionEqualsDense(t *testing.T) {
 			t.Run(fmt.Sprintf("%v/%s", n, m.name), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
 				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
-				checkAttention(t, h, x, m.mask(h), dy, kernel.Dropping{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
+				checkAttention(t, h, x, m.mask(h), dy, kernel.DropMask{P: 0.3 * float64(c%2), Key: 5, Step: 2}, 1e-12, 2e-5)
 			})
 		}
 	}
 }
 
-func checkAttention(t *testing.T, h Shape, qkv []float64, mask Mask[float64], dy []float64, drop kernel.Dropping, wide, narrow float64) {
+func checkAttention(t *testing.T, h Shape, qkv []float64, mask Mask[float64], dy []float64, drop kernel.DropMask, wide, narrow float64) {
 	t.Helper()
 	wantY, wantD := denseAttention(h, qkv, mask, dy, drop)
 	y64, d64 := runAttention[float64](kernel.NewPool(1), h, qkv, mask, dy, drop)
@@ -228,7 +228,7 @@ func TestAttentionOfLargeScores(t *testing.T) {
 					qkv[j*width] = 128
 					qkv[j*width+1] = float64(float32(score(j))) / 128
 				}
-				checkAttention(t, h, qkv, m.mask(h), dy, kernel.Dropping{}, 1e-12, 1e-4)
+				checkAttention(t, h, qkv, m.mask(h), dy, kernel.DropMask{}, 1e-12, 1e-4)
 			})
 		}
 	}
@@ -240,7 +240,7 @@ func TestAttentionBits(t *testing.T) {
 		for _, m := range maskings[:5] {
 			rng := rand.New(rand.NewPCG(7, 8))
 			qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
-			mask, drop := m.mask(h), kernel.Dropping{P: 0.1, Key: 1}
+			mask, drop := m.mask(h), kernel.DropMask{P: 0.1, Key: 1}
 			y, d := runAttention[float32](kernel.NewPool(1), h, qkv, mask, dy, drop)
 			wide, dwide := runAttention[float64](kernel.NewPool(1), h, qkv, mask, dy, drop)
 			for _, threads := range []int{2, 8} {
@@ -278,7 +278,7 @@ func TestAttentionSkipsHiddenTiles(t *testing.T) {
 		}
 	}
 	m := masking{at: func(n, b, head, i, j int) float64 { return hideIf(j < 256) }}
-	y, d := runAttention[float64](kernel.NewPool(1), h, qkv, m.mask(h), dy, kernel.Dropping{})
+	y, d := runAttention[float64](kernel.NewPool(1), h, qkv, m.mask(h), dy, kernel.DropMask{})
 	for i, v := range append(y, d...) {
 		if math.IsNaN(v) {
 			t.Fatalf("entry %d is NaN", i)
@@ -296,8 +296,8 @@ func TestAttentionFollowsTheMask(t *testing.T) {
 	y, lse, scratch := make([]float64, len(dy)), make([]float64, 2*h.Batch*h.Queries), make([]float64, FlashScratch(p, h))
 	for _, m := range maskings {
 		mask := m.mask(h)
-		want, _ := denseAttention(h, qkv, mask, dy, kernel.Dropping{})
-		f := &Flash[float64]{h, &spans, Packed(h, qkv), mask, lse, scratch, kernel.Dropping{}}
+		want, _ := denseAttention(h, qkv, mask, dy, kernel.DropMask{})
+		f := &Flash[float64]{h, &spans, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}}
 		f.Forward(p, y)
 		compareTo(t, m.name, y, want, 1e-12)
 	}
@@ -323,7 +323,7 @@ func BenchmarkAttention(b *testing.B) {
 			qkv, dqkv := kerneltest.Random[float32](rng, h.numbers()), make([]float32, h.numbers())
 			y, dy := make([]float32, tokens*h.Heads*h.V), kerneltest.Random[float32](rng, tokens*h.Heads*h.V)
 			mask, lse, scratch := Mask[float32]{kerneltest.Rounded[float32](causal.mask(h).Data), 1, 1}, make([]float32, 2*tokens*h.Heads), make([]float32, FlashScratch(p, h))
-			f := &Flash[float32]{h, &Spans{}, Packed(h, qkv), mask, lse, scratch, kernel.Dropping{}}
+			f := &Flash[float32]{h, &Spans{}, Packed(h, qkv), mask, lse, scratch, kernel.DropMask{}}
 			for _, pass := range []struct {
 				name string
 				run  func()

@@ -4,10 +4,10 @@ package simd
 
 //go:generate go run ../gen/elementwise
 
-// Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever
-// the instruction set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector
-// has 16 partial sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴
-// being half of the last place of 1. NaN gives NaN. The callers see to the lengths.
+// Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever the instruction
+// set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector has 16 partial
+// sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴ being half
+// of the last place of 1. NaN gives NaN. The callers see to the lengths.
 type Set struct {
 	// z = x + y, rounded once.
 	Add func(z, x, y []float32)

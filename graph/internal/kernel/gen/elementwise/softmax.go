@@ -13,8 +13,8 @@ func (f *fn) next(cols string, pointers ...string) {
 
 const minusInf = 0xff800000
 
-// softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's
-// end without any other mask are left out: half of a causal matrix.
+// softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's end without any other
+// mask are left out: half of a causal matrix.
 func softmax(f *fn) {
 	x, mask, cols, rows := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("cols"), f.pointer("rows")
 	last, rest, hidden := f.register(), f.register(), f.register()
