@@ -10,7 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// TestProducts holds the Sgemm that Gorgonia may be given against gonum's, in all four forms and with leading dimensions.
+// TestProducts holds the Sgemm that Gorgonia may be given against gonum's, in all four forms and with leading
+// dimensions.
 func TestProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := products{pool: kernel.NewPool(2)}
