@@ -8,9 +8,9 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// UseBLAS makes Gorgonia's own operations multiply float32 matrices with this package's kernel on so many threads, 0 for
-// one per processor: that speeds the spelled form of a model. It changes the whole process, so it is for programs to call
-// and not for libraries, and before anything runs.
+// UseBLAS makes Gorgonia's own operations multiply float32 matrices with this package's kernel on the given number of
+// threads, 0 for one per processor: the reference form of a model becomes faster. It changes the whole process, so it
+// is for programs to call before anything runs, not for libraries.
 func UseBLAS(threads int) { G.Use(products{pool: kernel.NewPool(threads)}) }
 
 // products is gonum's BLAS with another Sgemm.
@@ -20,12 +20,16 @@ type products struct {
 }
 
 // Sgemm is c = alpha·a·b + beta·c, with a or b transposed if asked.
-func (p products) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (p products) Sgemm(
+	tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int,
+) {
 	if m < 1 || n < 1 || k < 1 { // what gonum says of empty and impossible sizes
 		p.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	gemm.Mul(p.pool, m, n, k, alpha, view2(a, lda, tA), view2(b, ldb, tB), beta, gemm.Matrix[float32]{Data: c, Stride: ldc})
+	to := gemm.Matrix[float32]{Data: c, Stride: ldc}
+	gemm.Mul(p.pool, m, n, k, alpha, view2(a, lda, tA), view2(b, ldb, tB), beta, to)
 }
 
 func view2(data []float32, stride int, t blas.Transpose) gemm.Matrix[float32] {

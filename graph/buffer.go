@@ -24,7 +24,7 @@ func (b *buffer) Optional() bool { return b.part }
 // Bind fixes the memory for the operations that run next.
 func (b *buffer) Bind(n plan.Numbers) { b.f32, b.f64 = n.F32, n.F64 }
 
-// of is what b holds in the program that runs, nil if nobody wants it.
+// of is what b holds in the program that runs, nil if nothing reads it.
 func of[T kernel.Float](b *buffer) []T {
 	if b == nil {
 		return nil

@@ -7,8 +7,8 @@ import "github.com/pkg/errors"
 var errCollision = errors.New("two nodes of the graph share a hash")
 
 // Build calls build with an empty Graph, as New makes it, and returns that Graph: build sets its switches, declares and
-// compiles. In the rare case that two nodes share a hash, which Gorgonia cannot tell apart, build is called again with a
-// Sibling whose nodes have other hashes: what build keeps of an earlier call it has to overwrite.
+// compiles. In the rare case that two nodes share a hash, which Gorgonia cannot tell apart, build is called again with
+// a Sibling whose nodes have other hashes: what build keeps of an earlier call it has to overwrite.
 func Build(dtype Dtype, seed uint64, build func(g *Graph) error) (*Graph, error) {
 	return New(dtype, seed).build(build)
 }

@@ -85,7 +85,8 @@ func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 }
 
 func (s Scope) leaf(full string, dense *tensor.Dense, shape []int) Expr {
-	node := G.NewTensor(s.g.g, dense.Dtype(), dense.Dims(), G.WithShape(dense.Shape()...), G.WithName(s.g.salt+full), G.WithValue(dense))
+	node := G.NewTensor(s.g.g, dense.Dtype(), dense.Dims(), G.WithShape(dense.Shape()...),
+		G.WithName(s.g.salt+full), G.WithValue(dense))
 	s.g.source[node.ID()] = source{scope: s.path}
 	return Expr{g: s.g, scope: s.path, node: node, name: full, dense: dense, shape: shape}
 }

@@ -23,7 +23,7 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 			nodes = append(nodes, x.node)
 		}
 	}
-	loss.g.differentiated = true // Gorgonia keeps a gradient in every node, and would hand out the first loss's again
+	loss.g.differentiated = true // Gorgonia keeps a gradient in every node: a second loss would get the first one's
 	seed := loss.g.g.AddNode(loss.constant(1))
 	if _, err := G.Backpropagate(G.Nodes{loss.node}, G.Nodes{seed}, nodes); err != nil {
 		return nil, explain(err, wrt)

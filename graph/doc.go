@@ -1,15 +1,17 @@
 // Package graph makes Gorgonia read like the equations it computes, and run fast enough to train with.
 //
-// A Graph holds parameters and inputs under the names of the layers that declare them; an Expr is a symbolic value whose
-// methods are the operations of the papers, so that a chain of calls reads from left to right; Compile turns a loss and
-// the expressions to differentiate by into a Program that runs. Errors stick to the Graph, as in bufio.Scanner: a
-// layer's Forward needs neither an error result nor a panic, and Compile returns the first error with the name of its
-// layer and the shapes.
+// A Graph holds parameters and inputs under the names of the layers that declare them; an Expr is a symbolic value
+// whose methods are the operations of the papers, so that a chain of calls reads from left to right; Compile turns a
+// loss and the expressions to differentiate by into a Program that runs. Errors stick to the Graph, as in
+// bufio.Scanner: a layer's Forward needs neither an error result nor a panic, and Compile returns the first error with
+// the name of its layer and the shapes.
 //
-// Every layer is defined by stock Gorgonia operations, which Gorgonia differentiates. Functions such as LayerNorm or
-// Attention offer a kernel that may stand in for such an equation; they decline (ok is false) when the Graph was made
-// without kernels, and the layer then spells its equation out.
+// Every layer has a reference form in stock Gorgonia operations, which Gorgonia differentiates. Functions such as
+// LayerNorm or Attention offer a kernel in its place; they decline (ok is false) when the Graph was made without
+// kernels, and the layer then computes its equation. Kernels and stock operations run side by side: the order, the
+// memory and the second forward pass of Recompute are planned in internal/plan for both.
 //
-// Where stock Gorgonia v0.9.18 is wrong, the operation here is our own, and its comment says why. Where one is merely
-// dangerous, the rule is kept here once: only this package imports Gorgonia.
+// Where a stock operation of Gorgonia v0.9.18 is wrong, the operation here is our own, and its comment says why. Where
+// one is merely dangerous, the rule is kept here once: only this package imports Gorgonia. Optimizers are in
+// graph/optim.
 package graph

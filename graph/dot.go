@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Dot writes a picture of the forward pass in Graphviz's language, to be drawn with "dot -Tsvg". It holds the operations
-// below the given scope, such as "h.0" for one block or "" for everything, in a frame for every layer, with the
-// parameters as boxes and what comes from outside as plain text. The same model gives the same bytes.
+// Dot writes a picture of the forward pass in Graphviz's language, to be drawn with "dot -Tsvg". It holds the
+// operations below the given scope, such as "h.0" for one block or "" for everything, in a frame for every layer, with
+// the parameters as boxes and what comes from outside as plain text. The same model gives the same bytes.
 func (g *Graph) Dot(w io.Writer, scope string) error {
 	if g.err != nil {
 		return g.err

@@ -10,7 +10,8 @@ import (
 	pkgerrors "github.com/pkg/errors"
 )
 
-// TestErrorMessages: the layer, the operation, the operands by name and shape, and what is wrong. The first error counts.
+// TestErrorMessages: the layer, the operation, the operands by name and shape, and what is wrong. The first error
+// counts.
 func TestErrorMessages(t *testing.T) {
 	for _, c := range []struct {
 		want  string

@@ -43,8 +43,8 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// checkGradients compares every gradient of Σ y∘Δ with central differences, twice, so that a second run finds the buffers
-// as the first left them.
+// checkGradients compares every gradient of Σ y∘Δ with central differences, twice, so that a second run finds the
+// buffers as the first left them.
 func checkGradients(t *testing.T, y Expr, wrt ...Expr) {
 	t.Helper()
 	if err := y.Graph().Err(); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // building guards what Gorgonia keeps in package-level variables while graphs are built and differentiated: two
-// goroutines may each build a Graph of their own.
+// goroutines may each build another Graph.
 var building sync.Mutex
 
 // Graph is a set of named parameters and inputs and the expressions built on them. Build and run one Graph in one
@@ -41,7 +41,7 @@ type Graph struct {
 	source         map[int64]source             // node → where and as what it was made; those of a backward pass have none
 	drops          map[string]int               // scope → dropouts so far
 	firstInput     map[string]Expr              // scope → the first expression that came into it
-	differentiated bool                         // differentiated already
+	differentiated bool                         // Gorgonia hands out the first gradients again the second time
 	spans          map[*G.Node]*attention.Spans // of masks
 }
 
@@ -75,8 +75,8 @@ func (g *Graph) Sibling() *Graph {
 	return s
 }
 
-// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none. The
-// results do not depend on it, bit for bit.
+// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none.
+// The results do not depend on it, bit for bit.
 func (g *Graph) SetThreads(n int) { g.pool = kernel.NewPool(n) }
 
 // Threads is the number of threads that kernels use.
@@ -103,8 +103,8 @@ func (g *Graph) Leaf(name string) (x Expr, ok bool) {
 	return g.leaves[i], true
 }
 
-// Entering is the first expression that came into the layer at the given place: the activation that a layer works on, by
-// the layer's name, to look at or to differentiate by.
+// Entering is the first expression that came into the layer at the given place: the activation that a layer works on,
+// by the layer's name, to look at or to differentiate by.
 func (g *Graph) Entering(path string) (x Expr, ok bool) {
 	x, ok = g.firstInput[path]
 	return x, ok

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Init gives entry i of a parameter or value its first number; rng is seeded by the Graph's seed and the full name. It is
-// called by several goroutines at once.
+// Init gives entry i of a parameter or value its first number; rng is seeded by the Graph's seed and the full name. It
+// is called by several goroutines at once.
 type Init func(i int, rng *rand.Rand) float64
 
 // Const is the same number everywhere.
@@ -17,7 +17,7 @@ func Normal(std float64) Init {
 	return func(_ int, rng *rand.Rand) float64 { return std * rng.NormFloat64() }
 }
 
-// initialise gives t its first numbers, in chunks with generators of their own so that all threads can take part.
+// initialise gives t its first numbers, in chunks with a generator each, so that all threads can take part.
 func (g *Graph) initialise(name string, t Tensor, init Init) {
 	const chunk = 1 << 16
 	key := hashName(name)

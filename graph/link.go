@@ -18,8 +18,8 @@ type linker struct {
 	names   []string // of the operations that are Gorgonia's
 }
 
-// link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward pass.
-// It returns where the result of an output lies.
+// link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward
+// pass. It returns where the result of an output lies.
 func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err error) {
 	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...))
 	if err != nil {

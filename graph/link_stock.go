@@ -40,8 +40,8 @@ func (l *linker) stock(o *plan.Op, n *G.Node, children G.Nodes) {
 	}
 }
 
-// argument hands the value of c to a turn of an operation of Gorgonia's, under a header that no other turn has: a product
-// turns the axes of an operand around while it runs.
+// argument hands the value of c to a turn of an operation of Gorgonia's, under a header that no other turn has: a
+// product turns the axes of an operand around while it runs.
 func (l *linker) argument(s *stockOp, i int, c *G.Node, numbers plan.Numbers) {
 	_, leaf := l.g.leafOf(c)
 	kept := l.kept[c]

@@ -16,9 +16,9 @@ import (
 // body computes an operation: out from in, row-major. The entry of an integer input is nil.
 type body[T kernel.Float] func(out []T, in [][]T) error
 
-// op is the base of our own Gorgonia operations. Its result lies in a buffer that Compile plans, so no result is allocated
-// when it runs; what threads share, and the backward pass, may allocate closures. It panics never: a panic in Gorgonia's
-// goroutine would end the process.
+// op is the base of our own Gorgonia operations. Its result lies in a buffer that Compile plans, so no result is
+// allocated when it runs; what threads share, and the backward pass, may allocate closures. A panic in it
+// is an error of the run.
 type op struct {
 	name   string // with every attribute: equal names on equal inputs mean equal results
 	shape  tensor.Shape
@@ -59,8 +59,8 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 	return G.ApplyOp(o, children...)
 }
 
-// part is an operation without work: it returns a buffer of that shape which primary's run has filled. Being computed from
-// primary's result it comes after it, and that is all its input is for.
+// part is an operation without work: it returns a buffer of that shape which primary's run has filled. Being computed
+// from primary's result it comes after it, and that is all its input is for.
 func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape) (*G.Node, error) {
 	o := &op{name: name, shape: shape.Clone(), wrt: []bool{false}, out: b}
 	o.f32 = func([]float32, [][]float32) error { return nil }
@@ -70,7 +70,7 @@ func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape
 
 func (o *op) Arity() int { return len(o.in) }
 
-// Type is made anew each time: Gorgonia takes the result apart and puts it in a pool.
+// Type is made again each time: Gorgonia takes the result apart and puts it in a pool.
 func (o *op) Type() hm.Type {
 	types := append(append([]hm.Type{}, o.in...), hm.Type(o.dtype))
 	if !o.scalar {

@@ -7,7 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Erf is the error function, which Gorgonia lacks; its derivative, 2/√π·e^(−x²), is spelled in stock operations.
+// Erf is the error function, which Gorgonia lacks; its derivative, 2/√π·e^(−x²), is made of stock operations.
 func (x Expr) Erf() Expr {
 	return x.apply("erf", func() (*G.Node, error) {
 		return x.g.node(&op{

@@ -9,10 +9,12 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Reshape is the same numbers under another shape. It copies: the stock one shares memory with its input, which the next
-// operation may overwrite in place, so that x + f(reshape(x)) comes out wrong.
+// Reshape is the same numbers under another shape. It copies: the stock one shares memory with its input, which
+// Gorgonia's machine overwrites in place, so that x + f(reshape(x)) comes out wrong there.
 func (x Expr) Reshape(shape ...int) Expr {
-	return x.apply(fmt.Sprintf("reshape to %v", tensor.Shape(shape)), func() (*G.Node, error) { return x.g.reshape(x.node, shape) })
+	return x.apply(fmt.Sprintf("reshape to %v", tensor.Shape(shape)), func() (*G.Node, error) {
+		return x.g.reshape(x.node, shape)
+	})
 }
 
 func (g *Graph) reshape(n *G.Node, shape tensor.Shape) (*G.Node, error) {

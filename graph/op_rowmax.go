@@ -12,7 +12,9 @@ func (x Expr) RowMax() Expr {
 		shape := x.node.Shape().Clone()
 		d := shape[len(shape)-1]
 		shape[len(shape)-1] = 1
-		return x.g.node(&op{name: "rowmax", shape: shape, wrt: []bool{false}, f32: rowMax[float32](d), f64: rowMax[float64](d)}, x.node)
+		return x.g.node(&op{
+			name: "rowmax", shape: shape, wrt: []bool{false}, f32: rowMax[float32](d), f64: rowMax[float64](d),
+		}, x.node)
 	})
 }
 

@@ -66,7 +66,9 @@ func (x Expr) constant(c float64) *G.Node {
 
 // Scale is c·x.
 func (x Expr) Scale(c float64) Expr {
-	return x.apply(fmt.Sprintf("scale by %.4g", c), func() (*G.Node, error) { return G.HadamardProd(x.node, x.constant(c)) })
+	return x.apply(fmt.Sprintf("scale by %.4g", c), func() (*G.Node, error) {
+		return G.HadamardProd(x.node, x.constant(c))
+	})
 }
 
 // Shift is x + c.

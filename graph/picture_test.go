@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "write testdata again")
 
 // golden compares with a file of testdata.
 func golden(t *testing.T, name string, got []byte) {
@@ -29,7 +29,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Errorf("%s differs (-want +got); -update writes it anew\n%s", name, d)
+		t.Errorf("%s differs (-want +got); -update writes it again\n%s", name, d)
 	}
 }
 

@@ -171,7 +171,7 @@ func TestEveryPackageHasADocSentence(t *testing.T) {
 	}
 }
 
-// TestNoInit: what a package does, somebody calls.
+// TestNoInit: what a package does, a caller asks for.
 func TestNoInit(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, d := range f.syntax.Decls {

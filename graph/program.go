@@ -17,9 +17,9 @@ type Program struct {
 }
 
 // Compile makes a Program that computes out, and, if wrt is given, the gradient of out, a scalar, with respect to each
-// of them: parameters, inputs, or anything in between. A parameter that is not listed is frozen, and no gradient of it is
-// computed. A Graph is differentiated once; forward programs on it may be compiled before and after. The first error in
-// building the graph comes out here.
+// of them: parameters, inputs, or anything in between. A parameter that is not listed is frozen, and no gradient of it
+// is computed. A Graph is differentiated once; forward programs on it may be compiled before and after. The first error
+// in building the graph comes out here.
 func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 	g := out.g
 	if g == nil {
@@ -80,8 +80,8 @@ func (p *Program) Run() error {
 	return errors.Wrap(p.plan.Run(), "run")
 }
 
-// Stock names the operations of the program that are Gorgonia's own, in their order, with their layers: where a model of
-// kernels loses time.
+// Stock names the operations of the program that are Gorgonia's own, in their order, with their layers: where a model
+// of kernels loses time.
 func (p *Program) Stock() []string { return p.stock }
 
 // Value is the output of the last run. It is overwritten by the next run of any program of the graph.

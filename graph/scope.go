@@ -31,5 +31,6 @@ func prefixed(path, name string) string {
 	return path + "." + name
 }
 
-// Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32 features".
+// Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32
+// features".
 func (s Scope) Failf(format string, args ...any) { s.g.fail(s.path, format, args...) }

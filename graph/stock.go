@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stockOp is an operation of Gorgonia's own in a turn of a program: its result goes to planned memory, as a kernel's does.
-// A result of another type, such as the truth values of a comparison, is kept as Gorgonia returns it.
+// stockOp is an operation of Gorgonia's own in a turn of a program: its result goes to planned memory, as a kernel's
+// does. A result of another type, such as the truth values of a comparison, is kept as Gorgonia returns it.
 type stockOp struct {
 	op     G.Op
 	args   []G.Value
@@ -21,8 +21,8 @@ type stockOp struct {
 	kept   *G.Value      // where a result of another type goes
 }
 
-// run computes the result. Do returns memory of its own, or that of an operand, so it is copied: what Gorgonia calls
-// in place or into given memory spares that. The spelled form of a model consists of little else.
+// run computes the result. Do returns new memory, or that of an operand, so its result is copied. Operations that can
+// write into given memory spare that; the reference form of a model consists of little else.
 func (s *stockOp) run() error {
 	for _, fill := range s.before {
 		fill()
@@ -41,7 +41,7 @@ func (s *stockOp) run() error {
 func (s *stockOp) do() (G.Value, error) {
 	if s.out != nil {
 		switch op := s.op.(type) {
-		case G.UsePreallocDoer: // two families are used so by Gorgonia's machine: elementwise and matrix products, and extern ones
+		case G.UsePreallocDoer: // Gorgonia uses it for arithmetic of two operands, and for what calls extern
 			if _, ok := s.op.(G.BinaryOp); !ok {
 				if !s.op.CallsExtern() {
 					break
@@ -53,7 +53,8 @@ func (s *stockOp) do() (G.Value, error) {
 				return v, nil
 			}
 		case G.UnsafeDoer: // a function of one tensor, entry by entry
-			if x, ok := s.args[0].(*tensor.Dense); ok && s.op.OverwritesInput() == 0 && x.Shape().TotalSize() == s.shape.TotalSize() {
+			x, ok := s.args[0].(*tensor.Dense)
+			if ok && s.op.OverwritesInput() == 0 && x.Shape().TotalSize() == s.shape.TotalSize() {
 				copyNumbers(s.to, numbersOf(x))
 				return op.UnsafeDo(append([]G.Value{s.out}, s.args[1:]...)...)
 			}
@@ -62,8 +63,8 @@ func (s *stockOp) do() (G.Value, error) {
 	return s.op.Do(s.args...)
 }
 
-// store brings a result to the planned memory, where it is not there yet. It may be a view: of an operand, with its axes
-// in another order.
+// store brings a result to the planned memory, where it is not there yet. It may be a view: of an operand, with its
+// axes in another order.
 func (s *stockOp) store(v G.Value) error {
 	if v == nil {
 		return errors.New("it returns nothing")
@@ -82,9 +83,6 @@ func (s *stockOp) store(v G.Value) error {
 }
 
 func copyNumbers(to, from plan.Numbers) {
-	if len(to.F32) > 0 && len(from.F32) > 0 && &to.F32[0] == &from.F32[0] || len(to.F64) > 0 && len(from.F64) > 0 && &to.F64[0] == &from.F64[0] {
-		return
-	}
 	copy(to.F32, from.F32)
 	copy(to.F64, from.F64)
 }
@@ -102,8 +100,9 @@ func valueIn(n plan.Numbers, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(n.F64))
 }
 
-// pure says whether an operation of Gorgonia v0.9.18 is a function of its inputs for certain, so that it may run twice: one
-// that may overwrite an input is, and the arithmetic of two operands. Others may draw random numbers or count their runs.
+// pure says whether an operation of Gorgonia v0.9.18 is a function of its inputs for certain, so that it may run twice:
+// one that may overwrite an input is, and the arithmetic of two operands. Others may draw random numbers or count their
+// runs.
 func pure(op G.Op) bool {
 	_, binary := op.(G.BinaryOp)
 	return binary || op.OverwritesInput() >= 0

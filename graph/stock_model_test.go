@@ -60,8 +60,8 @@ func trained(t *testing.T, act nn.Layer, recompute bool) (*graph.Graph, *graph.P
 	return g, p
 }
 
-// A layer of Gorgonia's operations costs a model of kernels its own intermediate results and no more: neither in the memory
-// that is planned nor in what a run allocates.
+// A layer of Gorgonia's operations costs a model of kernels its own intermediate results and no more: neither in the
+// memory that is planned nor in what a run allocates.
 func TestStockLayerMemory(t *testing.T) {
 	kernels, _ := trained(t, nn.GELU{}, false)
 	g, p := trained(t, swish{}, false)

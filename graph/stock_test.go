@@ -85,8 +85,8 @@ type stockCase struct {
 	build func(x, y *G.Node) (*G.Node, error)
 }
 
-// Every operation of Gorgonia's gives in a Program what it gives in Gorgonia's own machine: the same bits of the value and of
-// the gradients, in a second run as well, and in a place of Recompute.
+// Every operation of Gorgonia's gives in a Program what it gives in Gorgonia's own machine: the same bits of the value
+// and of the gradients, in a second run as well, and in a place of Recompute.
 func TestStockOperations(t *testing.T) {
 	for name, c := range stockCases() {
 		for _, recompute := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 )
 
 // Summary writes a table of the layers in the order of the forward pass, as in Table 2: the shape of what comes out of
-// each and the number of its parameters. A layer that has none and leaves the shape as it is, such as an activation or a
-// residual addition, has no row.
+// each and the number of its parameters. A layer that has none and leaves the shape as it is, such as an activation or
+// a residual addition, has no row.
 func (g *Graph) Summary(w io.Writer) error {
 	if g.err != nil {
 		return g.err
@@ -43,7 +43,7 @@ func (r *row) name() string {
 }
 
 // rows makes a row where a scope is entered first, with the shape that is there when it is first left: for attention
-// that is the result of the heads, before the projection, which has a row of its own. A scope without a parameter in or
+// that is the result of the heads, before the projection, which has another row. A scope without a parameter in or
 // below it, such as a dropout's, counts as the one around it.
 func (g *Graph) rows() (rows []*row, total int) {
 	holds := map[string]bool{}

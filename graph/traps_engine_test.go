@@ -26,8 +26,8 @@ func TestTrap09ASecondRunComputesAgain(t *testing.T) {
 	}
 }
 
-// TestTrap10HashCollision: Gorgonia takes nodes of one 32-bit hash for one node. Compile refuses them, and a salted graph
-// tells them apart, also after another collision.
+// TestTrap10HashCollision: Gorgonia takes nodes of one 32-bit hash for one node. Compile refuses them, and a salted
+// graph tells them apart, also after another collision.
 func TestTrap10HashCollision(t *testing.T) {
 	const a, b = "p179599", "p362382" // found by search: some 2¹⁶ names are enough
 	build := func(g *Graph) (Expr, Expr, Expr) {
@@ -60,8 +60,8 @@ func TestTrap10HashCollision(t *testing.T) {
 	}
 }
 
-// TestTrap10MergedOperation: the hashes of the inputs differ, those of their squares are equal, and Gorgonia returns the
-// first square for the second, before there is anything to see in the graph.
+// TestTrap10MergedOperation: the hashes of the inputs differ, those of their squares are equal, and Gorgonia returns
+// the first square for the second, before there is anything to see in the graph.
 func TestTrap10MergedOperation(t *testing.T) {
 	build := func(g *Graph) (x, y, loss Expr) {
 		x, y = g.Root().Param("p12705", Const(2), 2), g.Root().Param("p38333", Const(5), 2)
@@ -149,7 +149,7 @@ func TestTrap15OnlyWhatIsAskedForIsComputed(t *testing.T) {
 	})
 	mustRun(t, mustCompile(t, x.Square().SumAll(), x))
 	if ran {
-		t.Error("an operation ran that nobody asked for")
+		t.Error("an operation ran that nothing asked for")
 	}
 }
 
@@ -259,8 +259,8 @@ func TestTrap22Broadcasting(t *testing.T) {
 	near(t, "x + row", values(t, x.Add(row)), []float64{1, 2, 3, 1, 2, 3}, 0)
 }
 
-// TestTrap23SameSeedSameNumbers: Gorgonia's initial values come from the clock. Ours depend on the seed and the name, not
-// on what is declared before.
+// TestTrap23SameSeedSameNumbers: Gorgonia's initial values come from the clock. Ours depend on the seed and the name,
+// not on what is declared before.
 func TestTrap23SameSeedSameNumbers(t *testing.T) {
 	numbers := func(seed uint64, before int, name string) []float64 {
 		g := New(Float64, seed)

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Each TestTrap in this package stands for a trap of Gorgonia v0.9.18: it asserts that our form is right, and logs when the
-// stock form has become right as well, so that ours may go.
+// Each TestTrap in this package stands for a trap of Gorgonia v0.9.18: it asserts that our form is right, and logs when
+// the stock form has become right as well, so that ours may go.
 
 func stock(t *testing.T, right bool, what string) {
 	t.Helper()
@@ -140,8 +140,8 @@ func TestTrap06Dropout(t *testing.T) {
 	checkGradients(t, x.Dropout(0).Square(), x)
 }
 
-// TestTrap08TransposeInPlace: the stock product with a transpose turns the shared weight around while it runs. Two graphs
-// that share one run at once here; -race watches.
+// TestTrap08TransposeInPlace: the stock product with a transpose turns the shared weight around while it runs. Two
+// graphs that share one run at once here; -race watches.
 func TestTrap08TransposeInPlace(t *testing.T) {
 	first := New(Float32, 1)
 	first.SetThreads(1)

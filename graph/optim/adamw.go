@@ -5,14 +5,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// AdamW is the optimizer of Diab §2.5 with the bias corrections that it leaves out (errata D10): in step t, counted from
-// 1, and for the gradient g,
+// AdamW is the optimizer of Diab §2.5 with the bias corrections that it leaves out (errata D10): in step t, counted
+// from 1, and for the gradient g,
 //
 //	m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  θ ← θ − η(m̂/(√v̂ + ε) + λθ),  m̂ = m/(1−β₁ᵗ),  v̂ = v/(1−β₂ᵗ)
 //
-// with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. The decay λ acts
-// on matrices; gains and biases, which are vectors to the outside, have none. Its state can be read and set, so that a
-// resumed run is bit-identical. Gorgonia's own AdamW never writes the decayed weight back.
+// with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. The decay λ
+// acts on matrices; gains and biases, which are vectors to the outside, have none. Its state can be read and set, so
+// that a resumed run is bit-identical. Gorgonia's own AdamW never writes the decayed weight back.
 type AdamW struct {
 	Beta1, Beta2, Eps float64
 	Decay, Clip       float64

@@ -27,7 +27,8 @@ func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 			return nil, errors.Errorf("%s: a parameter is empty", optimizer)
 		}
 	}
-	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params, sums: make([]graph.Tensor, len(params))}, nil
+	sums := make([]graph.Tensor, len(params))
+	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params, sums: sums}, nil
 }
 
 // Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean.
@@ -58,11 +59,13 @@ func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 	return g, nil
 }
 
-// Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of what
-// was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It returns
-// the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the error,
-// graph.ErrNotFinite, names the first parameter whose gradient has such an entry.
-func (c *Gradients) Apply(p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64)) (norm float64, err error) {
+// Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of
+// what was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It
+// returns the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the
+// error, graph.ErrNotFinite, names the first parameter whose gradient has such an entry.
+func (c *Gradients) Apply(
+	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64),
+) (norm float64, err error) {
 	grads := make([]graph.Tensor, len(c.params))
 	if c.batches > 0 {
 		if err := c.Accumulate(p); err != nil {

@@ -9,9 +9,9 @@ import (
 //
 //	m ← μm + g,  θ ← θ − η(m + λθ)
 //
-// with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. Without Momentum
-// μ it is θ ← θ − η(g + λθ) and has no state. As in AdamW the decay λ acts on matrices, not on gains and biases, and does
-// not pass through the momentum.
+// with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. Without
+// Momentum μ it is θ ← θ − η(g + λθ) and has no state. As in AdamW the decay λ acts on matrices, not on gains and
+// biases, and does not pass through the momentum.
 type SGD struct {
 	Momentum    float64
 	Decay, Clip float64

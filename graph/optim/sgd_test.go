@@ -39,8 +39,8 @@ func step(t *testing.T, o *SGD, p *graph.Program, lr float64) float64 {
 	return norm
 }
 
-// The gradient of w² is 2w: a step is w(1 − 2η). Clipped to 1 it is a step of η towards 0, and of two micro-batches it is
-// the mean.
+// The gradient of w² is 2w: a step is w(1 − 2η). Clipped to 1 it is a step of η towards 0, and of two micro-batches it
+// is the mean.
 func TestSGD(t *testing.T) {
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 		o, p, w := descent(t, dtype)

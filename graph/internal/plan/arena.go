@@ -18,8 +18,8 @@ type Arena struct {
 // Bytes is the size of the arena.
 func (a *Arena) Bytes() int { return 4*len(a.numbers.F32) + 8*len(a.numbers.F64) }
 
-// layout gives every slot its memory: the largest first, each at the lowest address where nothing lies that is needed at
-// the same time.
+// layout gives every slot its memory: the largest first, each at the lowest address where nothing lies that is needed
+// at the same time.
 func (a *Arena) layout(all []*life) map[slot]Numbers {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(l, m *life) int { return cmp.Compare(m.buffer.Len(), l.buffer.Len()) })

@@ -1,6 +1,6 @@
-// Package plan runs a list of operations in memory that is laid out beforehand: an arena in which two buffers share a place
-// if one is done with before the other begins. It knows neither Gorgonia nor tensors, only what every operation reads and
-// writes.
+// Package plan runs a list of operations in memory that is laid out beforehand: an arena in which two buffers share a
+// place if one is done with before the other begins. It knows neither Gorgonia nor tensors, only what every operation
+// reads and writes.
 package plan
 
 import "github.com/pkg/errors"

@@ -25,8 +25,8 @@ func input(values ...float64) *Op {
 	return &Op{Name: "input", Value: Numbers{F64: values}, Forward: true}
 }
 
-// mixed is an operation whose entry i is a sum over the inputs, with scratch that it fills with nonsense and a state that it
-// writes: twice its result.
+// mixed is an operation whose entry i is a sum over the inputs, with scratch that it fills with nonsense and a state
+// that it writes: twice its result.
 func mixed(size int, runs *int, inputs ...*Op) *Op {
 	scratch, state := &memory{size: size}, &memory{size: size}
 	return &Op{
