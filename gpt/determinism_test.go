@@ -62,7 +62,7 @@ func printHashes() error {
 
 // hash trains for some steps.
 func hash(h io.Writer, c Config) error {
-	tok, err := text.NewTokenizer(verses)
+	tok, err := text.NewCharacters(verses)
 	if err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	for _, part := range []struct {
 		split text.Split
 		loss  *float64
-	}{{t.Corpus.Train, &e.Train}, {t.Corpus.Val, &e.Val}} {
+	}{{t.Corpus.Train(), &e.Train}, {t.Corpus.Val(), &e.Val}} {
 		for range t.config.EvalIters {
-			if err := part.split.Sample(rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize); err != nil {
+			if err := text.Sample(part.split, rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize); err != nil {
 				return e, err
 			}
 			loss, err := t.evaluate(ctx)
@@ -44,14 +44,13 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 // EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called with
 // the blocks done so far.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
-	blocks, err := t.Corpus.Val.Blocks(t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)
-	if err != nil {
-		return 0, err
-	}
-	total := (len(t.Corpus.Val) - 1) / t.config.BlockSize
+	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
 	var sum float64
 	done := 0
-	for rows := range blocks {
+	for rows, err := range text.Blocks(t.Corpus.Val(), t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize) {
+		if err != nil {
+			return 0, err
+		}
 		loss, err := t.evaluate(ctx)
 		if err != nil {
 			return 0, err

@@ -37,7 +37,7 @@ func trainAndSave(argument string) error {
 		return err
 	}
 	c := killed(kills)
-	tok, err := text.NewTokenizer(verses)
+	tok, err := text.NewCharacters(verses)
 	if err != nil {
 		return err
 	}

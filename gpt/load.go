@@ -15,38 +15,45 @@ func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
 	return m.ReadWeights(data)
 }
 
-// LoadModel builds the model of a checkpoint, for sampling: with its tokenizer, on an empty Graph, for batches of one. The
-// checkpoint may also be a model alone, such as a published GPT-2, with config.json and model.safetensors; where there is
-// no tokenizer.json, the tokenizer is nil. Parts are those of the program that saved it, if it had any of its own.
-func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Model, *text.Tokenizer, error) {
+// LoadModel builds the model of a checkpoint, for sampling: on an empty Graph, for batches of one. The checkpoint may also
+// be a model alone, such as a published GPT-2, with config.json and model.safetensors. Parts are those of the program that
+// saved it, if it had any of its own.
+func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Model, error) {
 	c, err := configOf(cp, parts...)
 	if err != nil {
-		return nil, nil, err
-	}
-	tok, err := tokenizerOf(cp)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	m, err := New(g, c, 1)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return m, tok, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
+	return m, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
 }
 
-// tokenizerOf is nil where the checkpoint has none.
-func tokenizerOf(cp *checkpoint.Checkpoint) (*text.Tokenizer, error) {
-	if _, missing := cp.File(tokenizerFile); missing != nil {
-		return nil, nil
+// LoadTokenizer opens the tokenizer of a checkpoint; a checkpoint without tokenizer.json is an error. own are the kinds that
+// are not the library's.
+func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
+	data, err := cp.File(tokenizerFile)
+	if err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s: no tokenizer", cp.Path)
 	}
-	tok := new(text.Tokenizer)
-	return tok, readJSON(cp, tokenizerFile, tok)
+	tok, err := text.Open(data, own...)
+	return tok, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, tokenizerFile)
+}
+
+// checkTokenizer refuses another tokenizer than the checkpoint's.
+func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
+	data, err := cp.File(tokenizerFile)
+	if err != nil {
+		return err
+	}
+	return errors.Wrapf(text.Match(tok, data), "checkpoint %s: %s", cp.Path, tokenizerFile)
 }
 
 // configOf is the configuration of a checkpoint of a run, or of a model alone.
 func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
 	if _, missing := cp.File(stateFile); missing == nil {
-		s, _, err := readState(cp)
+		s, err := readState(cp)
 		c = s.Config
 		if err != nil {
 			return c, err

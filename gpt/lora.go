@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // FineTune is NewTrainer on top of the weights of a checkpoint: those of a model without adapters go into the model that c
 // describes, with or without adapters of its own, whose sizes and parts are the checkpoint's. tok is the checkpoint's
 // tokenizer, and the corpus is encoded with it. Dropout, adapters and training are c's.
-func FineTune(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
@@ -28,10 +29,8 @@ func FineTune(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint
 	if saved.LoraR > 0 {
 		return nil, errors.Errorf("checkpoint %s: lora_r: got %d as saved, want 0: merge its adapters first", cp.Path, saved.LoraR)
 	}
-	if own, err := tokenizerOf(cp); err != nil {
+	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) { // a model alone may have none
 		return nil, err
-	} else if own != nil && !sameVocabulary(own, tok) {
-		return nil, errors.Errorf("checkpoint %s: its vocabulary of %d tokens is not the given one of %d", cp.Path, own.Size(), tok.Size())
 	}
 	t, err := NewTrainer(c, corpus, tok)
 	if err != nil {
@@ -104,7 +103,7 @@ func (c Config) withoutAdapters() Config {
 
 // Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files. tok
 // may be nil.
-func (m *Model) Files(tok *text.Tokenizer) ([]checkpoint.File, error) {
+func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	hf, err := m.Config.HuggingFace()
 	if err != nil {
 		return nil, err

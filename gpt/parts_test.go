@@ -42,7 +42,7 @@ func TestOwnParts(t *testing.T) {
 	steps(t, trainer, 2)
 	cp := saved(t, 2, files(t, trainer))
 
-	m, _, err := LoadModel(emptyGraph(), cp, own.Parts)
+	m, err := LoadModel(emptyGraph(), cp, own.Parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestOwnParts(t *testing.T) {
 	}
 	sameWeights(t, again.Model, trainer.Model)
 
-	_, _, err = LoadModel(emptyGraph(), cp)
+	_, err = LoadModel(emptyGraph(), cp)
 	mustContain(t, err, "position: got ours, want one of learned, ")
 	own.Parts.Positions = append(own.Parts.Positions, Position{Name: "theirs"})
 	c = odd()

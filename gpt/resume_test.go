@@ -112,7 +112,7 @@ func TestResumeRefuses(t *testing.T) {
 		"dropout":    {config: func(c *Config) { c.Dropout = 0.1 }, words: []string{"dropout"}},
 		"spelled":    {config: func(c *Config) { c.Kernels = false }, words: []string{"kernels"}},
 		"schedule":   {config: func(c *Config) { c.LRDecayIters = 50 }, words: []string{"lr_decay_iters"}},
-		"text":       {text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256}},
+		"text":       {text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256()}},
 		"vocab_size": {vocab: verses + "#", words: []string{"vocab_size"}},
 		"vocabulary": {text: strings.ReplaceAll(verses, "?", "#"), words: []string{"sha256"}},
 	} {
@@ -235,12 +235,17 @@ func TestLoadModel(t *testing.T) {
 	trainer := newTrainer(t, eventful())
 	steps(t, trainer, 2)
 	list := files(t, trainer)
-	m, tok, err := LoadModel(emptyGraph(), saved(t, 2, list))
+	cp := saved(t, 2, list)
+	m, err := LoadModel(emptyGraph(), cp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !sameVocabulary(tok, trainer.Tokenizer) || m.Batch() != 1 {
-		t.Errorf("got another vocabulary, or batches of %d", m.Batch())
+	tok, err := LoadTokenizer(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkTokenizer(cp, tok); err != nil || tok.Size() != trainer.Tokenizer.Size() || len(m.Tokens.Ints()) != m.Config.BlockSize {
+		t.Errorf("got another vocabulary (%v), or batches of %d tokens", err, len(m.Tokens.Ints()))
 	}
 	sameWeights(t, m, trainer.Model)
 
@@ -248,22 +253,21 @@ func TestLoadModel(t *testing.T) {
 	if published[0].Name != weightsFile || published[1].Name != configFile {
 		t.Fatal("the first two files were to be those that others read")
 	}
-	m, tok, err = LoadModel(emptyGraph(), saved(t, 2, published))
-	if err != nil {
+	cp = saved(t, 2, published)
+	if m, err = LoadModel(emptyGraph(), cp); err != nil {
 		t.Fatal(err)
 	}
-	if tok != nil {
-		t.Error("got a tokenizer from nowhere")
-	}
+	_, err = LoadTokenizer(cp)
+	mustContain(t, err, tokenizerFile)
 	sameWeights(t, m, trainer.Model)
 
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, list[:1]))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, list[:1]))
 	mustContain(t, err, configFile)
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, list[1:]))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, list[1:]))
 	mustContain(t, err, weightsFile)
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
 	mustContain(t, err, "wte.weight", "[41 16]", "[41 15]")
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
 	mustContain(t, err, "n_embd")
 	if _, err := checkpoint.Load(t.TempDir()); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("got %v, want ErrNone", err)

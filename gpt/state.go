@@ -46,7 +46,7 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "state")
 	}
-	s := state{stateFormat, t.Done, nil, generator, t.Corpus.SHA256, t.config, ThisBuild()}
+	s := state{stateFormat, t.Done, nil, generator, t.Corpus.SHA256(), t.config, ThisBuild()}
 	if !math.IsInf(t.Best, 1) {
 		s.Best = &t.Best
 	}
@@ -99,11 +99,11 @@ func (t *Trainer) moments() (list []place) {
 
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
 // Config.ResumeDiff allows it; another text or vocabulary is an error.
-func Resume(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
-	s, saved, err := readState(cp)
+	s, err := readState(cp)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +111,11 @@ func Resume(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint.C
 	if err := c.ResumeDiff(s.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
-	if corpus.SHA256 != s.Corpus {
-		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s", cp.Path, s.Corpus, corpus.SHA256)
+	if corpus.SHA256() != s.Corpus {
+		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s", cp.Path, s.Corpus, corpus.SHA256())
 	}
-	if !sameVocabulary(saved, tok) {
-		return nil, errors.Errorf("checkpoint %s: its vocabulary of %d tokens is not the text's of %d", cp.Path, saved.Size(), tok.Size())
+	if err := checkTokenizer(cp, tok); err != nil {
+		return nil, err
 	}
 	t, err := NewTrainer(c, corpus, tok)
 	if err != nil {
@@ -124,24 +124,17 @@ func Resume(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint.C
 	return t, errors.Wrapf(t.restore(s, cp), "checkpoint %s", cp.Path)
 }
 
-func sameVocabulary(a, b *text.Tokenizer) bool {
-	x, err1 := a.MarshalJSON()
-	y, err2 := b.MarshalJSON()
-	return err1 == nil && err2 == nil && bytes.Equal(x, y)
-}
-
-func readState(cp *checkpoint.Checkpoint) (s state, tok *text.Tokenizer, err error) {
+func readState(cp *checkpoint.Checkpoint) (s state, err error) {
 	if err = readJSON(cp, stateFile, &s); err != nil {
-		return s, nil, err
+		return s, err
 	}
 	if s.Format != stateFormat {
-		return s, nil, errors.Errorf("checkpoint %s: format %d, this program reads %d", cp.Path, s.Format, stateFormat)
+		return s, errors.Errorf("checkpoint %s: format %d, this program reads %d", cp.Path, s.Format, stateFormat)
 	}
 	if s.Step != cp.Step {
-		return s, nil, errors.Errorf("checkpoint %s: %s says step %d, its directory step %d", cp.Path, stateFile, s.Step, cp.Step)
+		return s, errors.Errorf("checkpoint %s: %s says step %d, its directory step %d", cp.Path, stateFile, s.Step, cp.Step)
 	}
-	tok = new(text.Tokenizer)
-	return s, tok, readJSON(cp, tokenizerFile, tok)
+	return s, nil
 }
 
 func readJSON(cp *checkpoint.Checkpoint, name string, v any) error {

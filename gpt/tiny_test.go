@@ -51,9 +51,9 @@ func eventful() Config {
 	return c
 }
 
-func corpus(t testing.TB, s string, blockSize int) (*text.Corpus, *text.Tokenizer) {
+func corpus(t testing.TB, s string, blockSize int) (text.Corpus, text.Tokenizer) {
 	t.Helper()
-	tok, err := text.NewTokenizer(s)
+	tok, err := text.NewCharacters(s)
 	if err != nil {
 		t.Fatal(err)
 	}

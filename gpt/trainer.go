@@ -16,8 +16,8 @@ import (
 // run goes on bit for bit.
 type Trainer struct {
 	Model     *Model
-	Corpus    *text.Corpus
-	Tokenizer *text.Tokenizer
+	Corpus    text.Corpus
+	Tokenizer text.Tokenizer
 	Done      int     // steps done
 	Best      float64 // the lowest val loss of an evaluation so far, +∞ before the first
 
@@ -42,7 +42,7 @@ type Progress struct {
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0 and
 // is then the tokenizer's.
-func NewTrainer(c Config, corpus *text.Corpus, tok *text.Tokenizer) (*Trainer, error) {
+func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
@@ -110,7 +110,7 @@ func (t *Trainer) Step() (Progress, error) {
 	g := t.Model.Graph
 	g.SetTraining(true)
 	for micro := range c.GradientAccumulationSteps {
-		if err := t.Corpus.Train.Sample(rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), c.BlockSize); err != nil {
+		if err := text.Sample(t.Corpus.Train(), rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), c.BlockSize); err != nil {
 			return p, err
 		}
 		g.SetStep(uint64(t.Done*c.GradientAccumulationSteps + micro))

@@ -28,11 +28,11 @@ func TestTrainerLearns(t *testing.T) {
 		last += p.Loss / 50
 	}
 	count, letters := map[int]float64{}, 0.0
-	for _, id := range trainer.Corpus.Train {
+	for _, id := range trainer.Corpus.Train().(text.Tokens) {
 		count[id]++
 	}
 	for _, n := range count {
-		n /= float64(len(trainer.Corpus.Train))
+		n /= float64(trainer.Corpus.Train().Len())
 		letters -= n * math.Log(n)
 	}
 	if !(last < letters-0.4) {
@@ -168,7 +168,7 @@ func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 }
 
 // lossOf is the loss without dropout of one block, fed in every row.
-func lossOf(t *testing.T, trainer *Trainer, split text.Split, start int) float64 {
+func lossOf(t *testing.T, trainer *Trainer, split text.Tokens, start int) float64 {
 	t.Helper()
 	m, size := trainer.Model, trainer.config.BlockSize
 	for i := range m.Tokens.Ints() {
@@ -185,7 +185,7 @@ func TestEvaluateAll(t *testing.T) {
 	c := eventful()
 	trainer := newTrainer(t, c)
 	steps(t, trainer, 20)
-	val := trainer.Corpus.Val
+	val := trainer.Corpus.Val().(text.Tokens)
 	blocks := (len(val) - 1) / c.BlockSize
 	if blocks%c.BatchSize == 0 {
 		t.Fatalf("%d blocks fill batches of %d: the last was to be partial", blocks, c.BatchSize)
@@ -224,9 +224,9 @@ func TestEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, part := range map[string]struct {
-		split text.Split
+		split text.Tokens
 		got   float64
-	}{"train": {trainer.Corpus.Train, e.Train}, "val": {trainer.Corpus.Val, e.Val}} {
+	}{"train": {trainer.Corpus.Train().(text.Tokens), e.Train}, "val": {trainer.Corpus.Val().(text.Tokens), e.Val}} {
 		var want float64 // over every start there is
 		n := len(part.split) - c.BlockSize
 		for start := range n {

@@ -161,7 +161,7 @@ func TestWeightsOfHead(t *testing.T) {
 func TestCheckpoint(t *testing.T) {
 	saved, out := t.TempDir(), t.TempDir()
 	corpus := strings.Repeat(verses, 9)
-	tok, err := text.NewTokenizer(corpus)
+	tok, err := text.NewCharacters(corpus)
 	if err != nil {
 		t.Fatal(err)
 	}

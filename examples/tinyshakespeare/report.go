@@ -48,8 +48,9 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	total, trainable := c.Count()
 	r.print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", digits.Thousands(total), digits.Thousands(trainable),
 		gpt.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "spelled"}[c.Kernels])
+	train, val := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
-		digits.Thousands(len(t.Corpus.Train)+len(t.Corpus.Val)), t.Tokenizer.Size(), digits.Thousands(len(t.Corpus.Train)), digits.Thousands(len(t.Corpus.Val)))
+		digits.Thousands(train+val), t.Tokenizer.Size(), digits.Thousands(train), digits.Thousands(val))
 	if r.floor > 0 {
 		r.print("this text has %.4f nats per character: no model gets below it for long", r.floor)
 	}

@@ -80,7 +80,7 @@ func (o options) sampler(seed uint64) *gpt.Sampler {
 }
 
 // encoded is the prompt as tokens.
-func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
+func (o options) encoded(tok text.Tokenizer) ([]int, error) {
 	if o.prompt == "" {
 		return nil, errors.New("-prompt: empty; give at least one character, such as a newline")
 	}
@@ -89,7 +89,7 @@ func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
 }
 
 // sample lets the model write, character by character as it decides.
-func sample(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, o options, w io.Writer) error {
+func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, w io.Writer) error {
 	if o.tokens <= 0 {
 		return nil
 	}
