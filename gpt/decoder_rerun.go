@@ -1,9 +1,6 @@
 package gpt
 
-import (
-	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
-)
+import "github.com/pedestrian-ml/pedestrian/graph"
 
 // rerun decodes with a layer that has no cache: every prediction is a forward pass over the window. What stands behind the
 // newest token does not matter, for the model is causal.
@@ -14,14 +11,12 @@ type rerun struct {
 }
 
 func newRerun(m *Model, batch int) (*rerun, error) {
-	g := m.Graph.Sibling()
-	for {
-		f, err := buildRerun(g, m.Config, batch)
-		if !errors.Is(err, graph.ErrCollision) {
-			return f, err
-		}
-		g = g.Salted()
-	}
+	var f *rerun
+	_, err := m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
+		f, err = buildRerun(g, m.Config, batch)
+		return err
+	})
+	return f, err
 }
 
 func buildRerun(g *graph.Graph, c Config, batch int) (*rerun, error) {

@@ -3,7 +3,6 @@ package gpt
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
-	"github.com/pkg/errors"
 )
 
 // window is the tokens that predictions look at, and the graphs that append to it. Its lists of tokens go position by
@@ -40,14 +39,12 @@ func newWindow(m *Model, batch int) (w window, err error) {
 
 // newFeeder is nil for a model with a layer that cannot take the newest tokens alone.
 func newFeeder(m *Model, batch, n int, caches nn.Caches) (*feeder, error) {
-	g := m.Graph.Sibling()
-	for {
-		f, err := buildFeeder(g, m.Config, batch, n, caches)
-		if !errors.Is(err, graph.ErrCollision) {
-			return f, err
-		}
-		g = g.Salted()
-	}
+	var f *feeder
+	_, err := m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
+		f, err = buildFeeder(g, m.Config, batch, n, caches)
+		return err
+	})
+	return f, err
 }
 
 func buildFeeder(g *graph.Graph, c Config, batch, n int, caches nn.Caches) (*feeder, error) {

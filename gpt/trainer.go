@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -22,7 +23,7 @@ type Trainer struct {
 	Best      float64 // the lowest val loss of an evaluation so far, +∞ before the first
 
 	config    Config
-	optimizer optimizer
+	optimizer optim.Optimizer
 	train     *graph.Program // loss and gradients
 	forward   *graph.Program // loss alone
 	source    *rand.PCG      // of the batches
@@ -60,18 +61,12 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, err
 	return t, nil
 }
 
-// build makes the graph, again with other hashes in the rare case that two nodes share one.
-func (t *Trainer) build() (err error) {
-	g := graph.New(graph.Float32, t.config.Seed)
-	g.Kernels = t.config.Kernels
-	g.SetThreads(t.config.Threads)
-	for {
-		t.Model, err = New(g, t.config, t.config.BatchSize)
-		if errors.Is(err, graph.ErrCollision) {
-			g = g.Salted()
-			continue
-		}
-		if err != nil {
+// build makes the model, its programs and the optimizer.
+func (t *Trainer) build() error {
+	_, err := graph.Build(graph.Float32, t.config.Seed, func(g *graph.Graph) (err error) {
+		g.Kernels = t.config.Kernels
+		g.SetThreads(t.config.Threads)
+		if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
 			return err
 		}
 		if t.config.Recompute {
@@ -81,17 +76,14 @@ func (t *Trainer) build() (err error) {
 			}
 			g.Recompute(blocks...)
 		}
-		t.train, err = graph.Compile(t.Model.Loss, t.Model.Trainable()...)
-		if !errors.Is(err, graph.ErrCollision) {
-			break
+		if t.train, err = graph.Compile(t.Model.Loss, t.Model.Trainable()...); err != nil {
+			return errors.Wrap(err, "trainer")
 		}
-		g = g.Salted()
-	}
+		t.forward, err = graph.Compile(t.Model.Loss)
+		return errors.Wrap(err, "trainer")
+	})
 	if err != nil {
-		return errors.Wrap(err, "trainer")
-	}
-	if t.forward, err = graph.Compile(t.Model.Loss); err != nil {
-		return errors.Wrap(err, "trainer")
+		return err
 	}
 	t.optimizer, err = newOptimizer(t.config, t.Model.Trainable(), 0)
 	return errors.Wrap(err, "trainer")

@@ -96,7 +96,7 @@ func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr 
 	return x.try(op, func() (*G.Node, error) {
 		node, err := make()
 		if err == nil && x.g.merged(node, append([]Expr{x}, with...)) {
-			err = ErrCollision
+			err = errCollision
 		}
 		return node, err
 	}, with...)

@@ -75,19 +75,15 @@ func (g *Graph) Sibling() *Graph {
 	return s
 }
 
-// Salted returns a Sibling whose nodes hash differently, for building again after ErrCollision.
-func (g *Graph) Salted() *Graph {
-	s := g.Sibling()
-	s.salt = g.salt + "'"
-	return s
-}
-
 // SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none. The
 // results do not depend on it, bit for bit.
 func (g *Graph) SetThreads(n int) { g.pool = kernel.NewPool(n) }
 
 // Threads is the number of threads that kernels use.
 func (g *Graph) Threads() int { return g.pool.Threads() }
+
+// Pool runs loops on the graph's threads, for optimizers.
+func (g *Graph) Pool() *kernel.Pool { return g.pool }
 
 // SetTraining switches dropout on or off for the next runs.
 func (g *Graph) SetTraining(on bool) { g.run.training = on }

@@ -7,10 +7,6 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// ErrCollision means that two different nodes of a graph have the same 32-bit hash, which Gorgonia takes for equality:
-// it would compute one of them only. Build the same graph again on Graph.Salted.
-var ErrCollision = errors.New("two nodes of the graph share a hash")
-
 // Program runs an expression, and its gradients if it was compiled with any.
 type Program struct {
 	graph  *Graph
@@ -122,7 +118,7 @@ func audit(g *G.ExprGraph) error {
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {
 		if other, ok := seen[n.Hashcode()]; ok && other != n {
-			return errors.Wrapf(ErrCollision, "%v and %v", other, n)
+			return errors.Wrapf(errCollision, "%v and %v", other, n)
 		}
 		seen[n.Hashcode()] = n
 	}

@@ -40,8 +40,8 @@ func TestTrap10HashCollision(t *testing.T) {
 		t.Fatalf("%s and %s do not collide", a, b)
 	}
 	_, err := Compile(loss, x, y)
-	if !errors.Is(err, ErrCollision) {
-		t.Fatalf("got %v, want ErrCollision", err)
+	if !errors.Is(err, errCollision) {
+		t.Fatalf("got %v, want errCollision", err)
 	}
 	for _, name := range []string{a, b} {
 		if !strings.Contains(err.Error(), name) {
@@ -49,7 +49,7 @@ func TestTrap10HashCollision(t *testing.T) {
 		}
 	}
 	for salted := range 3 {
-		g = g.Salted()
+		g = g.salted()
 		x, y, loss = build(g)
 		p := mustRun(t, mustCompile(t, loss, x, y))
 		near(t, fmt.Sprintf("loss, salted %d times", salted+1), []float64{p.Loss()}, []float64{24}, 0)
@@ -70,10 +70,10 @@ func TestTrap10MergedOperation(t *testing.T) {
 	g := New(Float64, 1)
 	_, _, loss := build(g)
 	_, err := Compile(loss)
-	if !errors.Is(err, ErrCollision) || !strings.HasPrefix(err.Error(), "square p38333 (2): ") {
-		t.Fatalf("got %v, want ErrCollision for the square of p38333", err)
+	if !errors.Is(err, errCollision) || !strings.HasPrefix(err.Error(), "square p38333 (2): ") {
+		t.Fatalf("got %v, want errCollision for the square of p38333", err)
 	}
-	g = g.Salted()
+	g = g.salted()
 	x, y, loss := build(g)
 	p := mustRun(t, mustCompile(t, loss, x, y))
 	near(t, "loss", []float64{p.Loss()}, []float64{508}, 0)

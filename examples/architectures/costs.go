@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -78,12 +77,11 @@ func (c *cost) step(size, tokens int) (ns float64, err error) {
 	if err := config.Validate(); err != nil {
 		return 0, err
 	}
-	g := graph.New(graph.Float32, config.Seed)
-	g.Kernels = config.Kernels
-	g.SetThreads(config.Threads)
 	var m *gpt.Model
 	var p *graph.Program
-	err = base.Build(g, func(g *graph.Graph) (err error) {
+	_, err = graph.Build(graph.Float32, config.Seed, func(g *graph.Graph) (err error) {
+		g.Kernels = config.Kernels
+		g.SetThreads(config.Threads)
 		if m, err = gpt.New(g, config, config.BatchSize); err != nil {
 			return err
 		}

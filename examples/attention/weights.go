@@ -6,7 +6,6 @@ import (
 
 	"github.com/pkg/errors"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -23,9 +22,8 @@ type layer struct {
 // weights runs the model, spelled out in stock operations, and reads what enters the dropout of the attention weights.
 func weights(m *gpt.Model, ids []int) ([]layer, error) {
 	var layers []layer
-	g := m.Graph.Sibling()
-	g.Kernels = false
-	err := base.Build(g, func(g *graph.Graph) (err error) {
+	_, err := m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
+		g.Kernels = false
 		layers, err = read(g, m.Config, ids)
 		return err
 	})

@@ -5,10 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -22,10 +22,9 @@ type pupil struct {
 
 // newPupil is one that has learned nothing, and compile makes of its model what it is to learn by.
 func newPupil(o options, l lesson, compile func(*pupil) error) (*pupil, error) {
-	g := graph.New(graph.Float32, o.seed)
-	g.SetThreads(o.threads)
 	p := &pupil{lesson: l, batch: o.batch}
-	err := base.Build(g, func(g *graph.Graph) (err error) {
+	_, err := graph.Build(graph.Float32, o.seed, func(g *graph.Graph) (err error) {
+		g.SetThreads(o.threads)
 		if p.model, err = gpt.New(g, o.config(l.tokens()), o.batch); err != nil {
 			return err
 		}
@@ -71,8 +70,8 @@ func teach(ctx context.Context, o options, l lesson, bar *progress.Bar) (*pupil,
 	return p, nil
 }
 
-func optimizer(params []graph.Expr) (*graph.AdamW, error) {
-	opt, err := graph.NewAdamW(params)
+func optimizer(params []graph.Expr) (*optim.AdamW, error) {
+	opt, err := optim.NewAdamW(params)
 	if err != nil {
 		return nil, err
 	}

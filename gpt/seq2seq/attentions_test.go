@@ -40,11 +40,10 @@ func TestEncoderAttentionKernels(t *testing.T) {
 		var loss [2]float64
 		var gradients [2]map[string]graph.Tensor
 		for i, kernels := range []bool{false, true} {
-			g := graph.New(graph.Float64, 5)
-			g.Kernels = kernels
 			var m *Model
 			var p *graph.Program
-			if err := distinct(g, func(g *graph.Graph) (err error) {
+			if _, err := graph.Build(graph.Float64, 5, func(g *graph.Graph) (err error) {
+				g.Kernels = kernels
 				if m, err = New(g, c, 2); err != nil {
 					return err
 				}

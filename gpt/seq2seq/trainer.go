@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -19,7 +20,7 @@ type Trainer struct {
 
 	pairs     Pairs
 	batch     []Pair
-	optimizer *graph.AdamW
+	optimizer *optim.AdamW
 	program   *graph.Program
 }
 
@@ -44,23 +45,22 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t := &Trainer{SHA256: sum, pairs: pairs, batch: make([]Pair, c.BatchSize)}
-	g := graph.New(graph.Float32, c.Seed)
-	g.Kernels = c.Kernels
-	g.SetThreads(c.Threads)
-	if err := distinct(g, func(g *graph.Graph) error { return t.build(g, c) }); err != nil {
+	if _, err := graph.Build(graph.Float32, c.Seed, func(g *graph.Graph) error { return t.build(g, c) }); err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	return t, nil
 }
 
 func (t *Trainer) build(g *graph.Graph, c Config) (err error) {
+	g.Kernels = c.Kernels
+	g.SetThreads(c.Threads)
 	if t.Model, err = New(g, c, c.BatchSize); err != nil {
 		return err
 	}
 	if t.program, err = graph.Compile(t.Model.Loss, t.Model.Params()...); err != nil {
 		return err
 	}
-	if t.optimizer, err = graph.NewAdamW(t.Model.Params()); err != nil {
+	if t.optimizer, err = optim.NewAdamW(t.Model.Params()); err != nil {
 		return err
 	}
 	o := t.optimizer

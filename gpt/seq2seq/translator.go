@@ -38,7 +38,7 @@ func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	}
 	t := &Translator{config: m.Config, sources: sources, beams: beams}
 	for _, build := range []func(*graph.Graph) error{t.buildReader, t.buildWriter} {
-		if err := distinct(m.Graph.Sibling(), build); err != nil {
+		if _, err := m.Graph.BuildSibling(build); err != nil {
 			return nil, errors.Wrap(err, "translator")
 		}
 	}

@@ -1,0 +1,39 @@
+package graph
+
+import "github.com/pkg/errors"
+
+// errCollision means that two different nodes of a graph have the same 32-bit hash, which Gorgonia takes for equality:
+// it would compute one of them only.
+var errCollision = errors.New("two nodes of the graph share a hash")
+
+// Build calls build with an empty Graph, as New makes it, and returns that Graph: build sets its switches, declares and
+// compiles. In the rare case that two nodes share a hash, which Gorgonia cannot tell apart, build is called again with a
+// Sibling whose nodes have other hashes: what build keeps of an earlier call it has to overwrite.
+func Build(dtype Dtype, seed uint64, build func(g *Graph) error) (*Graph, error) {
+	return New(dtype, seed).build(build)
+}
+
+// BuildSibling is Build on a Sibling of g.
+func (g *Graph) BuildSibling(build func(s *Graph) error) (*Graph, error) {
+	return g.Sibling().build(build)
+}
+
+func (g *Graph) build(build func(g *Graph) error) (*Graph, error) {
+	const attempts = 8 // about one graph in ten thousand needs a second
+	err := build(g)
+	for range attempts - 1 {
+		if !errors.Is(err, errCollision) {
+			break
+		}
+		g = g.salted()
+		err = build(g)
+	}
+	return g, err
+}
+
+// salted is a Sibling whose nodes have other hashes.
+func (g *Graph) salted() *Graph {
+	s := g.Sibling()
+	s.salt = g.salt + "'"
+	return s
+}
