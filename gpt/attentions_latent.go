@@ -1,6 +1,8 @@
 package gpt
 
 import (
+	"cmp"
+
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -25,10 +27,10 @@ func mlaFields() []string { return []string{"latent_size", "q_latent_size", "rop
 
 // latents are the usual sizes.
 func latents(c *Config) {
-	c.LatentSize = usual(c.LatentSize, max(1, c.NEmbd/4))
+	c.LatentSize = cmp.Or(c.LatentSize, max(1, c.NEmbd/4))
 	if c.Attention != "mla" {
-		c.QLatentSize = usual(c.QLatentSize, max(1, c.NEmbd/2))
-		c.RopeSize = usual(c.RopeSize, max(2, c.QKSize/4*2))
+		c.QLatentSize = cmp.Or(c.QLatentSize, max(1, c.NEmbd/2))
+		c.RopeSize = cmp.Or(c.RopeSize, max(2, c.QKSize/4*2))
 	}
 }
 

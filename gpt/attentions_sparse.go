@@ -1,6 +1,8 @@
 package gpt
 
 import (
+	"cmp"
+
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -69,7 +71,7 @@ func dilations(c Config) (list []int) {
 	return list
 }
 
-func undilated(c *Config) { c.Dilation = usual(c.Dilation, 1) }
+func undilated(c *Config) { c.Dilation = cmp.Or(c.Dilation, 1) }
 
 func checkWindow(c Config) error {
 	if c.Window < 1 || c.Window > c.BlockSize {

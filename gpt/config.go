@@ -1,6 +1,11 @@
 package gpt
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+)
 
 // Config says which network to build and how to train it. Its JSON keys and
 // its flags are nanoGPT's names, listed with their meaning in the table that
@@ -82,25 +87,25 @@ type Config struct {
 // sizes of a head at 0 where [Config.Validate] would refuse n_head.
 func (c Config) Resolved() Config {
 	if c.NHead > 0 {
-		c.QKSize = usual(c.QKSize, c.NEmbd/c.NHead)
-		c.VSize = usual(c.VSize, c.NEmbd/c.NHead)
+		c.QKSize = cmp.Or(c.QKSize, c.NEmbd/c.NHead)
+		c.VSize = cmp.Or(c.VSize, c.NEmbd/c.NHead)
 	}
-	if c.NEmbd > 0 && c.NEmbd <= maxSize { // else 4d may overflow
-		c.NInner = usual(c.NInner, 4*c.NEmbd)
+	if c.NEmbd > 0 && c.NEmbd <= field.MaxSize { // else 4d may overflow
+		c.NInner = cmp.Or(c.NInner, 4*c.NEmbd)
 	}
-	c.Eps = usual(c.Eps, 1e-5)
-	c.RopeTheta = usual(c.RopeTheta, 10_000)
-	c.Position = usual(c.Position, Positions()[0].Name)
-	c.Attention = usual(c.Attention, Attentions()[0].Name)
-	c.Norm = usual(c.Norm, Norms()[0].Name)
-	c.Block = usual(c.Block, Blocks()[0].Name)
-	c.Activation = usual(c.Activation, Activations()[0].Name)
-	c.Head = usual(c.Head, Heads()[0].Name)
+	c.Eps = cmp.Or(c.Eps, 1e-5)
+	c.RopeTheta = cmp.Or(c.RopeTheta, 10_000)
+	c.Position = cmp.Or(c.Position, Positions()[0].Name)
+	c.Attention = cmp.Or(c.Attention, Attentions()[0].Name)
+	c.Norm = cmp.Or(c.Norm, Norms()[0].Name)
+	c.Block = cmp.Or(c.Block, Blocks()[0].Name)
+	c.Activation = cmp.Or(c.Activation, Activations()[0].Name)
+	c.Head = cmp.Or(c.Head, Heads()[0].Name)
 	c.resolveOwn()
-	c.Optimizer = usual(c.Optimizer, "adamw")
-	c.LoraScale = usual(c.LoraScale, "alpha/r")
+	c.Optimizer = cmp.Or(c.Optimizer, "adamw")
+	c.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
-		c.LoraAlpha = usual(c.LoraAlpha, float64(c.LoraR))
+		c.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))
 		if len(c.LoraTargets) == 0 {
 			c.LoraTargets = c.adaptable()
 		}
@@ -112,21 +117,15 @@ func (c Config) Resolved() Config {
 // resolveOwn fills in the fields of the named attention, and resets those that belong to others.
 func (c *Config) resolveOwn() {
 	a := c.attention()
-	for _, f := range c.attentionFields() {
-		if p, ok := f.value.(*int); ok && !slices.Contains(a.Fields, f.name) {
+	for name, p := range map[string]*int{
+		"window": &c.Window, "dilation": &c.Dilation, "global_tokens": &c.GlobalTokens, "random_keys": &c.RandomKeys,
+		"latent_size": &c.LatentSize, "q_latent_size": &c.QLatentSize, "rope_size": &c.RopeSize,
+	} {
+		if !slices.Contains(a.Fields, name) {
 			*p = 0
 		}
 	}
 	if a.Usual != nil {
 		a.Usual(c)
 	}
-}
-
-// usual returns value, or fallback where value is zero.
-func usual[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

@@ -2,9 +2,11 @@ package gpt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -26,35 +28,34 @@ type huggingFace struct {
 }
 
 // fields binds Hugging Face's keys, in the order in which they are written.
-func (h *huggingFace) fields() []field {
+func (h *huggingFace) fields() field.List {
 	c := &h.config
-	return []field{
-		{name: "model_type", value: &h.modelType},
-		{name: "architectures", value: &h.architectures},
-		{name: "vocab_size", value: &c.VocabSize, domain: size(1)},
-		{name: "n_positions", value: &c.BlockSize, domain: size(1)},
-		{name: "n_ctx", value: &h.context, domain: size(1)},
-		{name: "n_embd", value: &c.NEmbd, domain: size(1)},
-		{name: "n_layer", value: &c.NLayer, domain: size(1)},
-		{name: "n_head", value: &c.NHead, domain: size(1)},
-		{name: "n_inner", value: &h.inner, domain: size(0)},
-		{name: "activation_function", value: &h.activation},
-		{name: "resid_pdrop", value: &h.residual, domain: fraction()},
-		{name: "embd_pdrop", value: &h.embd, domain: fraction()},
-		{name: "attn_pdrop", value: &h.attn, domain: fraction()},
-		{name: "layer_norm_epsilon", value: &c.Eps, domain: fraction()},
-		{name: "tie_word_embeddings", value: &h.tied},
-		{name: "scale_attn_weights", value: &h.scaled},
-		{name: "scale_attn_by_inverse_layer_idx", value: &h.scaledByLayer},
-		{name: "add_cross_attention", value: &h.crossAttention},
+	return field.List{
+		field.Fixed("model_type", &h.modelType, field.Any(), ""),
+		field.Fixed("architectures", &h.architectures, field.Any(), ""),
+		field.Fixed("vocab_size", &c.VocabSize, field.Size(1), ""),
+		field.Fixed("n_positions", &c.BlockSize, field.Size(1), ""),
+		field.Fixed("n_ctx", &h.context, field.Size(1), ""),
+		field.Fixed("n_embd", &c.NEmbd, field.Size(1), ""),
+		field.Fixed("n_layer", &c.NLayer, field.Size(1), ""),
+		field.Fixed("n_head", &c.NHead, field.Size(1), ""),
+		field.Fixed("n_inner", &h.inner, field.Size(0), ""),
+		field.Fixed("activation_function", &h.activation, field.Any(), ""),
+		field.Fixed("resid_pdrop", &h.residual, field.Fraction(), ""),
+		field.Fixed("embd_pdrop", &h.embd, field.Fraction(), ""),
+		field.Fixed("attn_pdrop", &h.attn, field.Fraction(), ""),
+		field.Fixed("layer_norm_epsilon", &c.Eps, field.Fraction(), ""),
+		field.Fixed("tie_word_embeddings", &h.tied, field.Any(), ""),
+		field.Fixed("scale_attn_weights", &h.scaled, field.Any(), ""),
+		field.Fixed("scale_attn_by_inverse_layer_idx", &h.scaledByLayer, field.Any(), ""),
+		field.Fixed("add_cross_attention", &h.crossAttention, field.Any(), ""),
 	}
 }
 
 // extensions are the fields that GPT-2 has no key for. They are written under
 // our names, and only where they differ from what a GPT-2 is.
-func (c *Config) extensions() []field {
-	theirs := []string{"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps"}
-	return slices.DeleteFunc(c.networkFields(), func(f field) bool { return slices.Contains(theirs, f.name) })
+func (c *Config) extensions() field.List {
+	return c.networkFields().Without("block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps")
 }
 
 // gpt2 returns Hugging Face's defaults for keys that are absent.
@@ -89,17 +90,17 @@ func (c Config) HuggingFace() ([]byte, error) {
 		"head":       c.Head == headOf(h.tied),
 	}
 	usual := plain.extensions()
-	var differ []field
+	var differ field.List
 	for i, f := range c.extensions() {
-		if f.String() != usual[i].String() && !said[f.name] || f.name == "head" && !said["head"] {
+		if f.String() != usual[i].String() && !said[f.Name] || f.Name == "head" && !said["head"] {
 			differ = append(differ, f)
 		}
 	}
-	onlyBias := len(differ) == 0 || len(differ) == 1 && differ[0].name == "bias"
+	onlyBias := len(differ) == 0 || len(differ) == 1 && differ[0].Name == "bias"
 	if !onlyBias || c.Bias && !h.tied {
 		h.modelType, h.architectures = "pedestrian", nil
 	}
-	data, err := marshalFields(append(h.fields(), differ...))
+	data, err := append(h.fields(), differ...).MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
@@ -138,23 +139,19 @@ func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
 		h.config.Parts = p
 	}
 	fields := append(h.fields(), h.config.extensions()...)
-	err := eachKey(data, func(key string, value json.RawMessage) error {
+	err := field.EachKey(data, func(key string, value json.RawMessage) error {
 		null := string(value) == "null"
 		if null && (key == "n_inner" || key == "architectures") {
 			return nil
 		}
-		for _, f := range fields {
-			if f.name != key {
-				continue
-			}
-			if err := f.decode(value); err != nil {
-				return err
-			}
-			if !f.check() {
-				return errors.Errorf("%s: got %s, want %s", key, clip(f.String()), f.domain.want)
-			}
+		f, ok := fields.Find(key)
+		if !ok {
+			return nil
 		}
-		return nil
+		if err := f.Decode(value); err != nil {
+			return err
+		}
+		return f.Check()
 	})
 	if err != nil {
 		return Config{}, err
@@ -166,13 +163,13 @@ func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
 func (h *huggingFace) network() (Config, error) {
 	c := h.config
 	c.NInner, c.Dropout = h.inner, h.residual
-	c.Activation = usual(c.Activation, theirs(c.activations(), h.activation))
-	c.Head = usual(c.Head, headOf(h.tied))
+	c.Activation = cmp.Or(c.Activation, theirs(c.activations(), h.activation))
+	c.Head = cmp.Or(c.Head, headOf(h.tied))
 	switch {
 	case h.modelType != "gpt2" && h.modelType != "pedestrian":
-		return Config{}, errors.Errorf("model_type: got %s, want gpt2", clip(h.modelType))
+		return Config{}, errors.Errorf("model_type: got %s, want gpt2", field.Clip(h.modelType))
 	case c.Activation == "":
-		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu", clip(h.activation))
+		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu", field.Clip(h.activation))
 	case h.context != 0 && h.context != c.BlockSize:
 		return Config{}, errors.Errorf("n_ctx: got %d, want n_positions %d", h.context, c.BlockSize)
 	case h.embd != h.residual:

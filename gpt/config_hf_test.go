@@ -12,7 +12,7 @@ func network(c Config) map[string]string {
 	c = c.Resolved()
 	values := map[string]string{}
 	for _, f := range c.networkFields() {
-		values[f.name] = f.String()
+		values[f.Name] = f.String()
 	}
 	return values
 }

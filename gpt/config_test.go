@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 )
 
 // shakespeare65 is a preset with its vocabulary resolved.
@@ -85,7 +86,7 @@ func TestConfigFlagsRoundTrip(t *testing.T) {
 	for _, want := range []Config{unusual(), Shakespeare(), GPT2()} {
 		var args []string
 		for _, f := range want.fields() {
-			args = append(args, "-"+f.name+"="+f.String())
+			args = append(args, "-"+f.Name+"="+f.String())
 		}
 		got := unusual()
 		fs := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -100,8 +101,8 @@ func TestConfigFlagsRoundTrip(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		for _, f := range want.fields() {
-			if !strings.Contains(help.String(), "-"+f.name) || !strings.Contains(help.String(), f.help) {
-				t.Errorf("help lacks -%s %s", f.name, f.help)
+			if !strings.Contains(help.String(), "-"+f.Name) || !strings.Contains(help.String(), f.Help) {
+				t.Errorf("help lacks -%s %s", f.Name, f.Help)
 			}
 		}
 	}
@@ -188,27 +189,27 @@ func TestConfigResumeDiff(t *testing.T) {
 	for i := range saved {
 		c := Shakespeare()
 		f := c.fields()[i]
-		if slices.ContainsFunc(c.attentionFields(), func(own field) bool { return own.name == f.name }) {
+		if slices.ContainsFunc(c.attentionFields(), func(own field.Field) bool { return own.Name == f.Name }) {
 			continue // only some attentions have it: TestConfigAttentionFields
 		}
-		value, err := json.Marshal(other[i].value)
+		if saved[i].String() == other[i].String() {
+			t.Fatalf("%s: the test's two values are equal", f.Name)
+		}
+		value, err := json.Marshal(other[i : i+1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if saved[i].String() == other[i].String() {
-			t.Fatalf("%s: the test's two values are equal", f.name)
-		}
-		if err := f.decode(value); err != nil {
+		if err := c.UnmarshalJSON(value); err != nil {
 			t.Fatal(err)
 		}
 		err = c.ResumeDiff(Shakespeare())
-		if may[f.name] {
+		if may[f.Name] {
 			if err != nil {
-				t.Errorf("%s: got %v, want no error", f.name, err)
+				t.Errorf("%s: got %v, want no error", f.Name, err)
 			}
 			continue
 		}
-		want := f.name + ": got " + other[i].String()
+		want := f.Name + ": got " + other[i].String()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -230,20 +231,22 @@ func TestConfigResumeDiff(t *testing.T) {
 func TestConfigAttentionFields(t *testing.T) {
 	fresh := shakespeare65()
 	for i, f := range fresh.attentionFields() {
-		owner := slices.IndexFunc(Attentions(), func(a Attention) bool { return slices.Contains(a.Fields, f.name) })
+		owner := slices.IndexFunc(Attentions(), func(a Attention) bool { return slices.Contains(a.Fields, f.Name) })
 		if owner < 0 {
-			t.Errorf("%s: no attention reads it", f.name)
+			t.Errorf("%s: no attention reads it", f.Name)
 			continue
 		}
 		a, b := fresh, fresh
 		a.Attention, b.Attention = Attentions()[owner].Name, Attentions()[owner].Name
-		*b.attentionFields()[i].value.(*int) = 6
-		if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), f.name+": got ") {
-			t.Errorf("%s: got %v, want a difference", f.name, err)
+		if err := b.attentionFields()[i].Decode([]byte("6")); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), f.Name+": got ") {
+			t.Errorf("%s: got %v, want a difference", f.Name, err)
 		}
 		a.Attention, b.Attention = "causal", "causal"
 		if err := a.ResumeDiff(b); err != nil {
-			t.Errorf("%s, which causal attention does not read: got %v, want no error", f.name, err)
+			t.Errorf("%s, which causal attention does not read: got %v, want no error", f.Name, err)
 		}
 	}
 }

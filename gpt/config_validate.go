@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -14,7 +15,7 @@ func (c Config) Validate() error {
 	if err := c.ValidateModel(); err != nil {
 		return err
 	}
-	if err := checkFields(c.trainingFields()); err != nil {
+	if err := c.trainingFields().Check(); err != nil {
 		return err
 	}
 	if err := c.checkSchedule(); err != nil {
@@ -29,7 +30,7 @@ func (c Config) ValidateModel() error {
 	if c.VocabSize == 0 {
 		return errors.New("vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first")
 	}
-	if err := checkFields(c.networkFields()); err != nil {
+	if err := c.networkFields().Check(); err != nil {
 		return err
 	}
 	if err := c.checkHeads(); err != nil {
@@ -43,15 +44,6 @@ func (c Config) ValidateModel() error {
 	}
 	base, adapters := c.count()
 	return c.checkParameters(float32Size * (base + adapters + c.masks()))
-}
-
-func checkFields(fields []field) error {
-	for _, f := range fields {
-		if !f.check() {
-			return errors.Errorf("%s: got %s, want %s", f.name, clip(f.String()), f.domain.want)
-		}
-	}
-	return nil
 }
 
 // checkHeads: the features can be dealt to the heads only if the heads divide
@@ -84,7 +76,7 @@ func (c Config) checkLora() error {
 		case c.LoraAlpha != 0:
 			return errors.Errorf("lora_alpha: got %v, want 0 while lora_r is 0", c.LoraAlpha)
 		case len(c.LoraTargets) > 0:
-			return errors.Errorf("lora_targets: got %s, want none while lora_r is 0", clip(strings.Join(c.LoraTargets, ",")))
+			return errors.Errorf("lora_targets: got %s, want none while lora_r is 0", field.Clip(strings.Join(c.LoraTargets, ",")))
 		}
 		return nil
 	}
@@ -97,7 +89,7 @@ func (c Config) checkLora() error {
 		one := Config{LoraR: 1, LoraTargets: []string{target}}
 		switch {
 		case !slices.ContainsFunc(names, one.Adapts):
-			return errors.Errorf("lora_targets: got %q, want endings of %s", clip(target), strings.Join(names, ", "))
+			return errors.Errorf("lora_targets: got %q, want endings of %s", field.Clip(target), strings.Join(names, ", "))
 		case slices.Contains(c.LoraTargets[:i], target):
 			return errors.Errorf("lora_targets: got %s twice", target)
 		case c.Resolved().head().Linear == nil && one.Adapts(head.Name):
@@ -129,15 +121,5 @@ func (c Config) checkSchedule() error {
 // are equal.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
-	var diffs []string
-	was := saved.fields()
-	for i, f := range c.fields() {
-		if !f.resume && f.String() != was[i].String() {
-			diffs = append(diffs, f.name+": got "+clip(f.String())+", want "+clip(was[i].String())+" as saved")
-		}
-	}
-	if diffs != nil {
-		return errors.New("resume: " + strings.Join(diffs, "; "))
-	}
-	return nil
+	return c.fields().Fixed().Diff("resume", saved.fields())
 }

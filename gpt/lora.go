@@ -47,17 +47,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 func (c Config) sameNetwork(saved Config) error {
 	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	c, saved = c.Resolved(), saved.Resolved()
-	var diffs []string
-	was := saved.networkFields()
-	for i, f := range c.networkFields() {
-		if !slices.Contains(own, f.name) && f.String() != was[i].String() {
-			diffs = append(diffs, f.name+": got "+clip(f.String())+", want "+clip(was[i].String())+" as saved")
-		}
-	}
-	if diffs != nil {
-		return errors.New("fine-tune: " + strings.Join(diffs, "; "))
-	}
-	return nil
+	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
 }
 
 // readBase is ReadWeights for weights without adapters in a model that has them: these stay as they are, at first a

@@ -55,7 +55,7 @@ func networkOf(c Config) map[string]string {
 	c = c.Resolved()
 	fields := map[string]string{}
 	for _, f := range c.networkFields() {
-		fields[f.name] = f.String()
+		fields[f.Name] = f.String()
 	}
 	return fields
 }

@@ -1,4 +1,4 @@
-package gpt
+package field
 
 import (
 	"bytes"
@@ -10,9 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// eachKey calls visit for each key of the single JSON object in data, and
-// stops at the first error.
-func eachKey(data []byte, visit func(key string, value json.RawMessage) error) error {
+// EachKey calls visit for each key of the single JSON object in data, and stops at the first error.
+func EachKey(data []byte, visit func(key string, value json.RawMessage) error) error {
 	if !utf8.Valid(data) {
 		return errors.New("config: not valid UTF-8")
 	}
@@ -22,7 +21,7 @@ func eachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 		return errors.Wrap(err, "config: want a JSON object")
 	}
 	if open != json.Delim('{') {
-		return errors.Errorf("config: got %s, want a JSON object", clip(string(data)))
+		return errors.Errorf("config: got %s, want a JSON object", Clip(string(data)))
 	}
 	seen := map[string]bool{}
 	for d.More() {
@@ -32,12 +31,12 @@ func eachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 		}
 		key, _ := token.(string) // the decoder lets nothing else stand here
 		if seen[key] {
-			return errors.Errorf("%s: given twice", clip(key))
+			return errors.Errorf("%s: given twice", Clip(key))
 		}
 		seen[key] = true
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return errors.Wrap(err, clip(key))
+			return errors.Wrap(err, Clip(key))
 		}
 		if err := visit(key, value); err != nil {
 			return err
@@ -52,24 +51,21 @@ func eachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 	return nil
 }
 
-// unknownKey names the key, and the field it is nearest to or all fields.
-func unknownKey(key string, fields []field) error {
+// unknown names the key, and the field it is nearest to or all fields.
+func (l List) unknown(key string) error {
 	best, near := 3, "" // fewer than three letters off
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.name
-		if d := distance(clip(strings.ToLower(key)), f.name); d < best {
-			best, near = d, f.name
+	for _, f := range l {
+		if d := distance(Clip(strings.ToLower(key)), f.Name); d < best {
+			best, near = d, f.Name
 		}
 	}
 	if near != "" {
-		return errors.Errorf("%s: unknown field; did you mean %s?", clip(key), near)
+		return errors.Errorf("%s: unknown field; did you mean %s?", Clip(key), near)
 	}
-	return errors.Errorf("%s: unknown field; the known are %s", clip(key), strings.Join(names, " "))
+	return errors.Errorf("%s: unknown field; the known are %s", Clip(key), strings.Join(l.Names(), " "))
 }
 
-// distance is the number of bytes to insert, delete or replace to turn a into
-// b (Levenshtein 1966).
+// distance is the number of bytes to insert, delete or replace to make b of a (Levenshtein 1966).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -88,13 +84,4 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
-}
-
-// clip shortens what a message quotes from a file.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
