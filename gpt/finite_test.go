@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -25,7 +26,7 @@ func bits(trainer *Trainer) []byte {
 	for _, p := range trainer.moments() {
 		add(p.to)
 	}
-	fmt.Fprint(&b, trainer.Done, trainer.optimizer.(*graph.AdamW).Steps)
+	fmt.Fprint(&b, trainer.Done, trainer.optimizer.(*optim.AdamW).Steps)
 	return b.Bytes()
 }
 

@@ -1,25 +1,21 @@
 package gpt
 
-import "github.com/pedestrian-ml/pedestrian/graph"
-
-// optimizer is what a step needs of one.
-type optimizer interface {
-	Accumulate(p *graph.Program) error
-	Update(p *graph.Program, lr float64) (norm float64, err error)
-	Moments(f func(name string, m, v graph.Tensor))
-}
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+)
 
 // newOptimizer makes the one that c names, at the given number of steps done.
-func newOptimizer(c Config, params []graph.Expr, done int) (optimizer, error) {
+func newOptimizer(c Config, params []graph.Expr, done int) (optim.Optimizer, error) {
 	if c.Optimizer == "sgd" {
-		o, err := graph.NewSGD(params)
+		o, err := optim.NewSGD(params)
 		if err != nil {
 			return nil, err
 		}
 		o.Momentum, o.Decay, o.Clip, o.Steps = c.Beta1, c.WeightDecay, c.GradClip, done
 		return o, nil
 	}
-	o, err := graph.NewAdamW(params)
+	o, err := optim.NewAdamW(params)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -22,7 +23,7 @@ type Trainer struct {
 	Best      float64 // the lowest val loss of an evaluation so far, +∞ before the first
 
 	config    Config
-	optimizer optimizer
+	optimizer optim.Optimizer
 	train     *graph.Program // loss and gradients
 	forward   *graph.Program // loss alone
 	source    *rand.PCG      // of the batches

@@ -89,6 +89,9 @@ func (g *Graph) SetThreads(n int) { g.pool = kernel.NewPool(n) }
 // Threads is the number of threads that kernels use.
 func (g *Graph) Threads() int { return g.pool.Threads() }
 
+// Pool runs loops on the graph's threads, for optimizers.
+func (g *Graph) Pool() *kernel.Pool { return g.pool }
+
 // SetTraining switches dropout on or off for the next runs.
 func (g *Graph) SetTraining(on bool) { g.run.training = on }
 

@@ -1,9 +1,11 @@
 package graph
 
 import (
+	"math"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -69,6 +71,19 @@ func (t Tensor) Floats() []float64 {
 // Clone returns a copy that shares nothing.
 func (t Tensor) Clone() Tensor {
 	return Tensor{slices.Clone(t.Shape), slices.Clone(t.F32), slices.Clone(t.F64)}
+}
+
+// ErrNotFinite means that a tensor holds NaN or ±∞; the message names it.
+var ErrNotFinite = errors.New("not finite")
+
+// Finite is an ErrNotFinite that names the tensor and the entry if t holds NaN or ±∞.
+func (t Tensor) Finite(name string) error {
+	for i := range t.Len() {
+		if x := t.At(i); math.IsNaN(x) || math.IsInf(x, 0) {
+			return errors.Wrapf(ErrNotFinite, "%s: entry %d is %v", name, i, x)
+		}
+	}
+	return nil
 }
 
 // view looks into a Gorgonia value.

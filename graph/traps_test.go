@@ -139,22 +139,6 @@ func TestTrap06Dropout(t *testing.T) {
 	checkGradients(t, x.Dropout(0).Square(), x)
 }
 
-// TestTrap07AdamWChangesTheWeights: the stock one decays a copy and never writes it back.
-func TestTrap07AdamWChangesTheWeights(t *testing.T) {
-	g := New(Float64, 1)
-	x := g.Root().Param("x", Const(2), 2, 2)
-	o, err := NewAdamW(g.Params())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Beta1, o.Beta2, o.Decay = 0.9, 0.99, 0.1
-	p := mustRun(t, mustCompile(t, x.SumAll(), x))
-	if _, err := o.Update(p, 0.01); err != nil {
-		t.Fatal(err)
-	}
-	near(t, "x", x.Tensor().Floats(), slices.Repeat([]float64{2 - 0.01 - 0.002}, 4), 1e-9)
-}
-
 // TestTrap08TransposeInPlace: the stock product with a transpose turns the shared weight around while it runs. Two graphs
 // that share one run at once here; -race watches.
 func TestTrap08TransposeInPlace(t *testing.T) {

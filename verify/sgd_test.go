@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 // Five steps of SGD, entry by entry, with the momentum not carried along but summed up from all gradients so far.
@@ -56,27 +57,27 @@ func TestI50LibraryFollows(t *testing.T) {
 	c := adamw()
 	c.Rate = rate
 	for name, o := range map[string]struct {
-		make func(params []graph.Expr) (optimizer, error)
+		make func(params []graph.Expr) (optim.Optimizer, error)
 		step func(t int, decay float64, w, g, m, v Matrix[float64]) (w1, m1, v1 Matrix[float64])
 	}{
-		"sgd": {func(params []graph.Expr) (optimizer, error) {
-			o, err := graph.NewSGD(params)
+		"sgd": {func(params []graph.Expr) (optim.Optimizer, error) {
+			o, err := optim.NewSGD(params)
 			o.Decay, o.Clip = c.Decay, clip
 			return o, err
 		}, func(_ int, decay float64, w, g, m, v Matrix[float64]) (w1, m1, v1 Matrix[float64]) {
 			w1, m1 = SGDForward(SGD{Rate: rate, Decay: decay}, w, g, m)
 			return w1, m1, v
 		}},
-		"sgd with momentum": {func(params []graph.Expr) (optimizer, error) {
-			o, err := graph.NewSGD(params)
+		"sgd with momentum": {func(params []graph.Expr) (optim.Optimizer, error) {
+			o, err := optim.NewSGD(params)
 			o.Momentum, o.Decay, o.Clip = 0.9, c.Decay, clip
 			return o, err
 		}, func(_ int, decay float64, w, g, m, v Matrix[float64]) (w1, m1, v1 Matrix[float64]) {
 			w1, m1 = SGDForward(SGD{Rate: rate, Momentum: 0.9, Decay: decay}, w, g, m)
 			return w1, m1, v
 		}},
-		"adamw": {func(params []graph.Expr) (optimizer, error) {
-			o, err := graph.NewAdamW(params)
+		"adamw": {func(params []graph.Expr) (optim.Optimizer, error) {
+			o, err := optim.NewAdamW(params)
 			o.Beta1, o.Beta2, o.Decay, o.Clip = c.Beta1, c.Beta2, c.Decay, clip
 			return o, err
 		}, func(t int, decay float64, w, g, m, v Matrix[float64]) (w1, m1, v1 Matrix[float64]) {
@@ -137,12 +138,6 @@ func TestI50LibraryFollows(t *testing.T) {
 			}
 		})
 	}
-}
-
-// optimizer is what graph's have in common.
-type optimizer interface {
-	Accumulate(p *graph.Program) error
-	Update(p *graph.Program, lr float64) (norm float64, err error)
 }
 
 // gradientOf is a gradient for parameter i in a micro-batch of a step.

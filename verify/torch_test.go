@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 // How far a model may be from PyTorch. A float32 model is held against PyTorch's float32 losses and its float64 everything
@@ -165,7 +166,7 @@ func judgedForm(t *testing.T, m Model, f form, steps int) judged {
 	}
 	train, err := graph.Compile(b.model.Loss, b.model.Trainable()...)
 	check(err)
-	o, err := graph.NewAdamW(b.model.Trainable())
+	o, err := optim.NewAdamW(b.model.Trainable())
 	check(err)
 	c := m.Config
 	o.Beta1, o.Beta2, o.Decay, o.Clip = c.Beta1, c.Beta2, c.WeightDecay, c.GradClip

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -71,8 +72,8 @@ func teach(ctx context.Context, o options, l lesson, bar *progress.Bar) (*pupil,
 	return p, nil
 }
 
-func optimizer(params []graph.Expr) (*graph.AdamW, error) {
-	opt, err := graph.NewAdamW(params)
+func optimizer(params []graph.Expr) (*optim.AdamW, error) {
+	opt, err := optim.NewAdamW(params)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 // small is a model that learns to write a source backwards.
@@ -367,7 +368,7 @@ func TestMaskedLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := graph.NewAdamW(m.Params())
+	o, err := optim.NewAdamW(m.Params())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -19,7 +20,7 @@ type Trainer struct {
 
 	pairs     Pairs
 	batch     []Pair
-	optimizer *graph.AdamW
+	optimizer *optim.AdamW
 	program   *graph.Program
 }
 
@@ -60,7 +61,7 @@ func (t *Trainer) build(g *graph.Graph, c Config) (err error) {
 	if t.program, err = graph.Compile(t.Model.Loss, t.Model.Params()...); err != nil {
 		return err
 	}
-	if t.optimizer, err = graph.NewAdamW(t.Model.Params()); err != nil {
+	if t.optimizer, err = optim.NewAdamW(t.Model.Params()); err != nil {
 		return err
 	}
 	o := t.optimizer

@@ -1,31 +1,33 @@
-package graph
+package optim
 
 import (
 	"errors"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // descent is the loss w² with its optimizer, at w = (3, −4).
-func descent(t *testing.T, dtype Dtype) (*SGD, *Program, Expr) {
+func descent(t *testing.T, dtype graph.Dtype) (*SGD, *graph.Program, graph.Expr) {
 	t.Helper()
-	g := New(dtype, 1)
-	w := g.Root().Param("w", Const(0), 1, 2)
+	g := graph.New(dtype, 1)
+	w := g.Root().Param("w", graph.Const(0), 1, 2)
 	w.Tensor().Set(0, 3)
 	w.Tensor().Set(1, -4)
-	p, err := Compile(w.Square().SumAll(), w)
+	p, err := graph.Compile(w.Square().SumAll(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := NewSGD([]Expr{w})
+	o, err := NewSGD([]graph.Expr{w})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o, p, w
 }
 
-func step(t *testing.T, o *SGD, p *Program, lr float64) float64 {
+func step(t *testing.T, o *SGD, p *graph.Program, lr float64) float64 {
 	t.Helper()
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
@@ -40,7 +42,7 @@ func step(t *testing.T, o *SGD, p *Program, lr float64) float64 {
 // The gradient of w² is 2w: a step is w(1 − 2η). Clipped to 1 it is a step of η towards 0, and of two micro-batches it is
 // the mean.
 func TestSGD(t *testing.T) {
-	for _, dtype := range []Dtype{Float32, Float64} {
+	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 		o, p, w := descent(t, dtype)
 		if norm := step(t, o, p, 0.25); norm != 10 || w.Tensor().At(0) != 1.5 || w.Tensor().At(1) != -2 {
 			t.Errorf("%v: w is %v after a gradient of norm %v", dtype, w.Tensor().Floats(), norm)
@@ -64,17 +66,17 @@ func TestSGD(t *testing.T) {
 	}
 }
 
-// What Moments hands out is the state: put into another optimizer it goes on bit for bit.
+// What Moments hands out is the state: put into another optimizer it resumes bit-identically.
 func TestSGDMomentumResumes(t *testing.T) {
-	o, p, w := descent(t, Float32)
-	again, q, v := descent(t, Float32)
+	o, p, w := descent(t, graph.Float32)
+	again, q, v := descent(t, graph.Float32)
 	o.Momentum, again.Momentum = 0.9, 0.9
 	for range 3 {
 		step(t, o, p, 0.01)
 	}
 	copy(v.Tensor().F32, w.Tensor().F32)
-	o.Moments(func(name string, m, _ Tensor) {
-		again.Moments(func(other string, to, _ Tensor) {
+	o.Moments(func(name string, m, _ graph.Tensor) {
+		again.Moments(func(other string, to, _ graph.Tensor) {
 			if name != "w" || other != name || m.Len() != 2 {
 				t.Errorf("momentum of %q and %q, %d entries", name, other, m.Len())
 			}
@@ -91,8 +93,8 @@ func TestSGDMomentumResumes(t *testing.T) {
 		}
 	}
 	o.Momentum = 0
-	plain, _, _ := descent(t, Float32)
-	plain.Moments(func(name string, m, v Tensor) {
+	plain, _, _ := descent(t, graph.Float32)
+	plain.Moments(func(name string, m, v graph.Tensor) {
 		if m.Len() != 0 || v.Len() != 0 {
 			t.Errorf("%s has moments without a momentum", name)
 		}
@@ -103,20 +105,20 @@ func TestSGDErrors(t *testing.T) {
 	if _, err := NewSGD(nil); err == nil || err.Error() != "sgd: no parameters" {
 		t.Errorf("got error %v", err)
 	}
-	o, p, w := descent(t, Float64)
+	o, p, w := descent(t, graph.Float64)
 	w.Tensor().Set(1, math.Inf(1))
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Update(p, 0.1); !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "the gradient of w") {
+	if _, err := o.Update(p, 0.1); !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "the gradient of w") {
 		t.Errorf("got error %v, want ErrNotFinite of w", err)
 	}
 	if w.Tensor().At(0) != 3 || o.Steps != 0 {
 		t.Errorf("w is %v after %d steps, want it as it was", w.Tensor().At(0), o.Steps)
 	}
-	other := New(Float64, 1)
-	x := other.Root().Param("x", Const(1), 2, 2)
-	forward, err := Compile(x.SumAll())
+	other := graph.New(graph.Float64, 1)
+	x := other.Root().Param("x", graph.Const(1), 2, 2)
+	forward, err := graph.Compile(x.SumAll())
 	if err != nil {
 		t.Fatal(err)
 	}

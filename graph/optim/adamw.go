@@ -1,0 +1,63 @@
+package optim
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+)
+
+// AdamW is the optimizer of Diab §2.5 with the bias corrections that it leaves out (errata D10): in step t, counted from
+// 1, and for the gradient g,
+//
+//	m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  θ ← θ − η(m̂/(√v̂ + ε) + λθ),  m̂ = m/(1−β₁ᵗ),  v̂ = v/(1−β₂ᵗ)
+//
+// with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. The decay λ acts
+// on matrices; gains and biases, which are vectors to the outside, have none. Its state can be read and set, so that a
+// resumed run is bit-identical. Gorgonia's own AdamW never writes the decayed weight back.
+type AdamW struct {
+	Beta1, Beta2, Eps float64
+	Decay, Clip       float64
+	Steps             int // updates done
+
+	*Gradients
+	m, v []graph.Tensor
+}
+
+// NewAdamW makes an optimizer of parameters of one graph, with ε = 1e-8 and everything else 0.
+func NewAdamW(params []graph.Expr) (*AdamW, error) {
+	g, err := NewGradients("adamw", params)
+	if err != nil {
+		return nil, err
+	}
+	o := &AdamW{Eps: 1e-8, Gradients: g}
+	for _, p := range params {
+		o.m, o.v = append(o.m, zerosLike(p.Tensor())), append(o.v, zerosLike(p.Tensor()))
+	}
+	return o, nil
+}
+
+// Moments calls f with every parameter's name and its moments m and v, to save or to restore them.
+func (o *AdamW) Moments(f func(name string, m, v graph.Tensor)) {
+	for i, p := range o.params {
+		f(p.Name(), o.m[i], o.v[i])
+	}
+}
+
+// Update does one step at the learning rate lr: see Optimizer.
+func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
+	t := o.Steps + 1
+	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) {
+		k := kernel.AdamW{LR: lr, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
+		if len(w.Shape) > 1 {
+			k.Decay = o.Decay
+		}
+		if w.F32 != nil {
+			kernel.Update(o.pool, k, t, scale, w.F32, g.F32, o.m[i].F32, o.v[i].F32)
+		} else {
+			kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
+		}
+	})
+	if err == nil {
+		o.Steps = t
+	}
+	return norm, err
+}

@@ -1,0 +1,34 @@
+package optim
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// TestTrap07AdamWChangesTheWeights: the stock one decays a copy and never writes it back.
+func TestTrap07AdamWChangesTheWeights(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	x := g.Root().Param("x", graph.Const(2), 2, 2)
+	o, err := NewAdamW(g.Params())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Beta1, o.Beta2, o.Decay = 0.9, 0.99, 0.1
+	p, err := graph.Compile(x.SumAll(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Update(p, 0.01); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range x.Tensor().Floats() {
+		if want := 2 - 0.01 - 0.002; !(math.Abs(got-want) <= 1e-9) {
+			t.Errorf("x[%d]: got %v, want %v", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package optim
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+)
+
+// Gradients collects the gradients of micro-batches, takes their mean and clips it: what all optimizers begin with.
+type Gradients struct {
+	name    string // of the optimizer, for errors
+	pool    *kernel.Pool
+	params  []graph.Expr
+	sums    []graph.Tensor // over micro-batches
+	batches int
+}
+
+// NewGradients is for parameters of one graph. The optimizer's name is for errors: no parameters, or an empty one.
+func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
+	if len(params) == 0 {
+		return nil, errors.Errorf("%s: no parameters", optimizer)
+	}
+	for _, p := range params {
+		if p.Tensor().Len() == 0 {
+			return nil, errors.Errorf("%s: a parameter is empty", optimizer)
+		}
+	}
+	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params, sums: make([]graph.Tensor, len(params))}, nil
+}
+
+// Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean.
+func (c *Gradients) Accumulate(p *graph.Program) error {
+	for i, x := range c.params {
+		g, err := c.of(p, x)
+		if err != nil {
+			return err
+		}
+		switch sum := c.sums[i]; {
+		case sum.Len() == 0:
+			c.sums[i] = g.Clone()
+		case sum.F32 != nil:
+			kernel.Add(c.pool, sum.F32, sum.F32, g.F32)
+		default:
+			kernel.Add(c.pool, sum.F64, sum.F64, g.F64)
+		}
+	}
+	c.batches++
+	return nil
+}
+
+func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
+	g := p.Grad(x)
+	if want := x.Tensor().Len(); g.Len() != want {
+		return g, errors.Errorf("%s: %s has %d entries, the program's gradient of it %d", c.name, x.Name(), want, g.Len())
+	}
+	return g, nil
+}
+
+// Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of what
+// was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It returns
+// the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the error,
+// graph.ErrNotFinite, names the first parameter whose gradient has such an entry.
+func (c *Gradients) Apply(p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64)) (norm float64, err error) {
+	grads := make([]graph.Tensor, len(c.params))
+	if c.batches > 0 {
+		if err := c.Accumulate(p); err != nil {
+			return 0, err
+		}
+		copy(grads, c.sums)
+	}
+	scale := 1 / float64(max(1, c.batches))
+	var squares float64
+	for i, x := range c.params {
+		if c.batches == 0 {
+			if grads[i], err = c.of(p, x); err != nil {
+				return 0, err
+			}
+		}
+		s := sumSquares(c.pool, grads[i])
+		if math.IsNaN(s) || math.IsInf(s, 0) {
+			c.forget()
+			return math.NaN(), errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
+		}
+		squares += s
+	}
+	norm = scale * math.Sqrt(squares)
+	if clip > 0 && norm > clip {
+		scale *= clip / norm
+	}
+	for i, x := range c.params {
+		step(i, x.Tensor(), grads[i], scale)
+	}
+	c.forget()
+	return norm, nil
+}
+
+func (c *Gradients) forget() {
+	for i := range c.sums {
+		clear(c.sums[i].F32)
+		clear(c.sums[i].F64)
+	}
+	c.batches = 0
+}
+
+func sumSquares(p *kernel.Pool, t graph.Tensor) float64 {
+	if t.F32 != nil {
+		return kernel.SumSquares(p, t.F32)
+	}
+	return kernel.SumSquares(p, t.F64)
+}
+
+// zerosLike is for the state of an optimizer.
+func zerosLike(t graph.Tensor) graph.Tensor {
+	if t.F32 != nil {
+		return graph.Tensor{Shape: t.Shape, F32: kernel.Make[float32](len(t.F32))}
+	}
+	return graph.Tensor{Shape: t.Shape, F64: kernel.Make[float64](len(t.F64))}
+}

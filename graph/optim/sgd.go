@@ -1,0 +1,66 @@
+package optim
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+)
+
+// SGD is stochastic gradient descent (Diab §2.5), the optimizer that AdamW improves on: for the gradient g,
+//
+//	m ← μm + g,  θ ← θ − η(m + λθ)
+//
+// with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. Without Momentum
+// μ it is θ ← θ − η(g + λθ) and has no state. As in AdamW the decay λ acts on matrices, not on gains and biases, and does
+// not pass through the momentum.
+type SGD struct {
+	Momentum    float64
+	Decay, Clip float64
+	Steps       int // updates done
+
+	*Gradients
+	m []graph.Tensor // made when there is a momentum
+}
+
+// NewSGD makes an optimizer of parameters of one graph, with everything 0.
+func NewSGD(params []graph.Expr) (*SGD, error) {
+	g, err := NewGradients("sgd", params)
+	if err != nil {
+		return nil, err
+	}
+	return &SGD{Gradients: g, m: make([]graph.Tensor, len(params))}, nil
+}
+
+// Moments calls f with every parameter's name and its momentum m, to save or to restore it; v is empty, and so is m
+// without Momentum.
+func (o *SGD) Moments(f func(name string, m, v graph.Tensor)) {
+	for i, p := range o.params {
+		f(p.Name(), o.momentum(i), graph.Tensor{})
+	}
+}
+
+// momentum is the m of parameter i.
+func (o *SGD) momentum(i int) graph.Tensor {
+	if o.Momentum != 0 && o.m[i].Len() == 0 {
+		o.m[i] = zerosLike(o.params[i].Tensor())
+	}
+	return o.m[i]
+}
+
+// Update does one step at the learning rate lr: see Optimizer.
+func (o *SGD) Update(p *graph.Program, lr float64) (norm float64, err error) {
+	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) {
+		k := kernel.SGD{LR: lr, Momentum: o.Momentum}
+		if len(w.Shape) > 1 {
+			k.Decay = o.Decay
+		}
+		if m := o.momentum(i); w.F32 != nil {
+			kernel.Descend(o.pool, k, scale, w.F32, g.F32, m.F32)
+		} else {
+			kernel.Descend(o.pool, k, scale, w.F64, g.F64, m.F64)
+		}
+	})
+	if err == nil {
+		o.Steps++
+	}
+	return norm, err
+}
