@@ -5,18 +5,25 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Config says which network to build and how to train it. Its JSON keys and
-// its flags are nanoGPT's names, listed with their meaning in the table that
-// [Config.Flags] registers. A zero in the fields of the second group means the
-// usual value, which [Config.Resolved] fills in.
-//
-// The sizes are written below as T = block_size, V = vocab_size, d = n_embd,
-// H = n_head, dρ = qk_size, dh = v_size and f = n_inner, so that a block's
-// weights are c_attn (d, H·(2dρ+dh)), attn.c_proj (H·dh, d), c_fc (d, f) and
-// mlp.c_proj (f, d).
+// Config says which network to build and how to train it. Its JSON keys and its flags are nanoGPT's names, listed with
+// their meaning in the table that [Config.Flags] registers.
 type Config struct {
+	Network
+	train.Training
+	train.Run
+	Parts Parts // variants of your own; not in files
+}
+
+// Network says what a model computes. A zero in the fields of the second group means the default, which [Config.Resolved]
+// fills in.
+//
+// The sizes are written below as T = block_size, V = vocab_size, d = n_embd, H = n_head, dρ = qk_size, dh = v_size and
+// f = n_inner, so that a block's weights are c_attn (d, H·(2dρ+dh)), attn.c_proj (H·dh, d), c_fc (d, f) and mlp.c_proj
+// (f, d).
+type Network struct {
 	// The network.
 	BlockSize int     // T, the tokens of one sequence
 	VocabSize int     // V; 0 is "from the text", to be set before a network is built
@@ -34,7 +41,6 @@ type Config struct {
 	Block      string // the place of the normalisation
 	Activation string // of the MLP
 	Head       string // "tied" is the token embedding once more
-	Parts      Parts  // variants of your own; not in files
 
 	// What some attentions want to know; the others have zeros here.
 	Window       int // tokens that a query sees, itself included
@@ -57,29 +63,6 @@ type Config struct {
 	LoraAlpha   float64  // α; usually r
 	LoraTargets []string // endings of the adapted layers' names; usually all that own a weight
 	LoraScale   string   // "alpha/r" (the usual; Hu et al. 2021) or "alpha" (the paper, equation 43)
-
-	// Training.
-	BatchSize                 int     // sequences in one micro-batch
-	GradientAccumulationSteps int     // micro-batches in one step
-	LearningRate              float64 // the highest
-	MaxIters                  int     // steps
-	Optimizer                 string  // "adamw" (the usual) or "sgd", whose momentum is Beta1
-	WeightDecay               float64 // on matrices only
-	Beta1                     float64 // AdamW's decay of the mean
-	Beta2                     float64 // AdamW's decay of the mean square
-	GradClip                  float64 // the largest global norm; 0 is no clipping
-	DecayLR                   bool    // warm-up and cosine; else LearningRate throughout
-	WarmupIters               int     // steps of linear warm-up
-	LRDecayIters              int     // the step at which the cosine reaches MinLR
-	MinLR                     float64 // the lowest after warm-up
-	EvalInterval              int     // steps between evaluations
-	EvalIters                 int     // batches of one evaluation
-	LogInterval               int     // steps between log lines
-	Seed                      uint64  // of every random choice
-	OutDir                    string  // where a run's files go
-	Threads                   int     // of the kernels; 0 is one per processor
-	Kernels                   bool    // kernels; else the spelled stock operations
-	Recompute                 bool    // forget a block's activations and compute them again backwards; with kernels
 }
 
 // Resolved returns c with the usual value in every field where zero means it:
@@ -102,7 +85,7 @@ func (c Config) Resolved() Config {
 	c.Activation = cmp.Or(c.Activation, Activations()[0].Name)
 	c.Head = cmp.Or(c.Head, Heads()[0].Name)
 	c.resolveOwn()
-	c.Optimizer = cmp.Or(c.Optimizer, "adamw")
+	c.Training = c.Training.Resolved()
 	c.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
 		c.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))

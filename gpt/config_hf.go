@@ -31,24 +31,24 @@ type huggingFace struct {
 func (h *huggingFace) fields() field.List {
 	c := &h.config
 	return field.List{
-		field.Fixed("model_type", &h.modelType, field.Any(), ""),
-		field.Fixed("architectures", &h.architectures, field.Any(), ""),
-		field.Fixed("vocab_size", &c.VocabSize, field.Size(1), ""),
-		field.Fixed("n_positions", &c.BlockSize, field.Size(1), ""),
-		field.Fixed("n_ctx", &h.context, field.Size(1), ""),
-		field.Fixed("n_embd", &c.NEmbd, field.Size(1), ""),
-		field.Fixed("n_layer", &c.NLayer, field.Size(1), ""),
-		field.Fixed("n_head", &c.NHead, field.Size(1), ""),
-		field.Fixed("n_inner", &h.inner, field.Size(0), ""),
-		field.Fixed("activation_function", &h.activation, field.Any(), ""),
-		field.Fixed("resid_pdrop", &h.residual, field.Fraction(), ""),
-		field.Fixed("embd_pdrop", &h.embd, field.Fraction(), ""),
-		field.Fixed("attn_pdrop", &h.attn, field.Fraction(), ""),
-		field.Fixed("layer_norm_epsilon", &c.Eps, field.Fraction(), ""),
-		field.Fixed("tie_word_embeddings", &h.tied, field.Any(), ""),
-		field.Fixed("scale_attn_weights", &h.scaled, field.Any(), ""),
-		field.Fixed("scale_attn_by_inverse_layer_idx", &h.scaledByLayer, field.Any(), ""),
-		field.Fixed("add_cross_attention", &h.crossAttention, field.Any(), ""),
+		field.New("model_type", &h.modelType, field.Any(), ""),
+		field.New("architectures", &h.architectures, field.Any(), ""),
+		field.New("vocab_size", &c.VocabSize, field.Size(1), ""),
+		field.New("n_positions", &c.BlockSize, field.Size(1), ""),
+		field.New("n_ctx", &h.context, field.Size(1), ""),
+		field.New("n_embd", &c.NEmbd, field.Size(1), ""),
+		field.New("n_layer", &c.NLayer, field.Size(1), ""),
+		field.New("n_head", &c.NHead, field.Size(1), ""),
+		field.New("n_inner", &h.inner, field.Size(0), ""),
+		field.New("activation_function", &h.activation, field.Any(), ""),
+		field.New("resid_pdrop", &h.residual, field.Fraction(), ""),
+		field.New("embd_pdrop", &h.embd, field.Fraction(), ""),
+		field.New("attn_pdrop", &h.attn, field.Fraction(), ""),
+		field.New("layer_norm_epsilon", &c.Eps, field.Fraction(), ""),
+		field.New("tie_word_embeddings", &h.tied, field.Any(), ""),
+		field.New("scale_attn_weights", &h.scaled, field.Any(), ""),
+		field.New("scale_attn_by_inverse_layer_idx", &h.scaledByLayer, field.Any(), ""),
+		field.New("add_cross_attention", &h.crossAttention, field.Any(), ""),
 	}
 }
 
@@ -60,7 +60,7 @@ func (c *Config) extensions() field.List {
 
 // gpt2 returns Hugging Face's defaults for keys that are absent.
 func gpt2() huggingFace {
-	c := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 12, NHead: 12, NEmbd: 768, Bias: true, Eps: 1e-5}
+	c := Config{Network: Network{BlockSize: 1024, VocabSize: 50257, NLayer: 12, NHead: 12, NEmbd: 768, Bias: true, Eps: 1e-5}}
 	return huggingFace{
 		config: c, modelType: "gpt2", architectures: []string{"GPT2LMHeadModel"},
 		activation: "gelu_new", tied: true, residual: 0.1, embd: 0.1, attn: 0.1, scaled: true,
@@ -78,7 +78,7 @@ func (c Config) HuggingFace() ([]byte, error) {
 	}
 	c = c.Resolved()
 	h := gpt2()
-	plain := Config{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}.Resolved()
+	plain := Config{Network: Network{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}}.Resolved()
 	h.config, h.context, h.inner = c, c.BlockSize, c.NInner
 	h.residual, h.embd, h.attn = c.Dropout, c.Dropout, c.Dropout
 	h.tied = c.head().Linear == nil

@@ -122,8 +122,8 @@ func TestFromHuggingFace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1,
-		Bias: true, Head: "tied", Activation: "gelu_tanh", Eps: 1e-5}
+	want := Config{Network: Network{BlockSize: 1024, VocabSize: 50257, NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1,
+		Bias: true, Head: "tied", Activation: "gelu_tanh", Eps: 1e-5}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -45,7 +45,7 @@ func (c *Config) decodeTie(key string, value json.RawMessage) (known bool, err e
 		return false, nil
 	}
 	var tie bool
-	if err := field.Fixed(key, &tie, field.Any(), "").Decode(value); err != nil {
+	if err := field.New(key, &tie, field.Any(), "").Decode(value); err != nil {
 		return true, err
 	}
 	c.Head = headOf(tie)

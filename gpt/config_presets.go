@@ -1,36 +1,24 @@
 package gpt
 
+import "github.com/pedestrian-ml/pedestrian/gpt/train"
+
 // Shakespeare is nanoGPT's recipe for character-level Shakespeare on a
 // processor: 804,096 parameters with the text's 65 characters. Its vocab_size
 // is 0, to be set from the text.
 func Shakespeare() Config {
 	return Config{
-		BlockSize: 64,
-		NLayer:    4,
-		NHead:     4,
-		NEmbd:     128,
-		Position:  "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", Head: "tied",
-		Window: 16, GlobalTokens: 1, RandomKeys: 2,
-
-		BatchSize:                 12,
-		GradientAccumulationSteps: 1,
-		LearningRate:              1e-3,
-		MaxIters:                  2000,
-		Optimizer:                 "adamw",
-		WeightDecay:               0.1,
-		Beta1:                     0.9,
-		Beta2:                     0.99,
-		GradClip:                  1,
-		DecayLR:                   true,
-		WarmupIters:               100,
-		LRDecayIters:              2000,
-		MinLR:                     1e-4,
-		EvalInterval:              250,
-		EvalIters:                 20,
-		LogInterval:               1,
-		Seed:                      1337,
-		OutDir:                    "out",
-		Kernels:                   true,
+		Network: Network{
+			BlockSize: 64, NLayer: 4, NHead: 4, NEmbd: 128,
+			Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", Head: "tied",
+			Window: 16, GlobalTokens: 1, RandomKeys: 2,
+		},
+		Training: train.Training{
+			BatchSize: 12, GradientAccumulationSteps: 1,
+			Optimizer: "adamw", WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.99, GradClip: 1,
+			LearningRate: 1e-3, DecayLR: true, WarmupIters: 100, LRDecayIters: 2000, MinLR: 1e-4,
+			Seed: 1337, Kernels: true,
+		},
+		Run: train.Run{MaxIters: 2000, EvalInterval: 250, EvalIters: 20, LogInterval: 1, OutDir: "out"},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
 // shakespeare65 is a preset with its vocabulary resolved.
@@ -25,13 +26,20 @@ func shakespeare65() Config {
 // unusual has no field at its preset's value, so that a lost field shows.
 func unusual() Config {
 	return Config{
-		BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Head: "linear",
-		QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
-		Position: "none", Attention: "window", Norm: "layernorm_plain", Window: 9,
-		LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
-		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, Optimizer: "sgd", WeightDecay: 0.01,
-		Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
-		EvalInterval: 19, EvalIters: 21, LogInterval: 23, Seed: math.MaxUint64, OutDir: "a \"b\" <é>", Threads: 2, Kernels: false, Recompute: true,
+		Network: Network{
+			BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Head: "linear",
+			QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
+			Position: "none", Attention: "window", Norm: "layernorm_plain", Window: 9,
+			LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
+		},
+		Training: train.Training{
+			BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, Optimizer: "sgd", WeightDecay: 0.01,
+			Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
+			Seed: math.MaxUint64, Kernels: false,
+		},
+		Run: train.Run{
+			MaxIters: 999, EvalInterval: 19, EvalIters: 21, LogInterval: 23, OutDir: "a \"b\" <é>", Threads: 2, Recompute: true,
+		},
 	}
 }
 
@@ -64,7 +72,7 @@ func TestConfigJSONOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,` +
+	const text = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,` +
 		`"qk_size":7,"v_size":11,"n_inner":53,"eps":1e-7,"rope_theta":500,` +
 		`"lora_r":2,"lora_alpha":3.5,"lora_targets":["c_attn","mlp.c_proj"],"lora_scale":"alpha",` +
 		`"position":"none","attention":"window","norm":"layernorm_plain","block":"post","activation":"gelu_tanh","head":"linear",` +
@@ -72,11 +80,12 @@ func TestConfigJSONOrder(t *testing.T) {
 		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"optimizer":"sgd","weight_decay":0.01,` +
 		`"beta1":0.8,"beta2":0.95,"grad_clip":0.5,"decay_lr":false,"warmup_iters":17,"lr_decay_iters":888,"min_lr":0.000001,` +
 		`"eval_interval":19,"eval_iters":21,"log_interval":23,"seed":18446744073709551615,"out_dir":"a \"b\" \u003cé\u003e","threads":2,"kernels":false,"recompute":true}`
-	if diff := cmp.Diff(want, string(data)); diff != "" {
+	if diff := cmp.Diff(text, string(data)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	if got, want := len(c.fields()), reflect.TypeFor[Config]().NumField()-1; got != want {
+	want := reflect.TypeFor[Network]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField()
+	if got := len(c.fields()); got != want {
 		t.Errorf("the table has %d rows, want one for each of %d fields, Parts apart", got, want)
 	}
 }
@@ -156,7 +165,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestConfigResolved(t *testing.T) {
-	c := Config{NEmbd: 48, NHead: 3, LoraR: 4}
+	c := Config{Network: Network{NEmbd: 48, NHead: 3, LoraR: 4}}
 	want := c
 	want.QKSize, want.VSize, want.NInner = 16, 16, 192
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
@@ -169,7 +178,7 @@ func TestConfigResolved(t *testing.T) {
 	if diff := cmp.Diff(unusual(), unusual().Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
-	tied := Config{LoraR: 4, Head: "tied"}
+	tied := Config{Network: Network{LoraR: 4, Head: "tied"}}
 	if tied.Adapts("lm_head") {
 		t.Error("a tied head is adapted by default")
 	}

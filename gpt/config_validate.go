@@ -18,7 +18,7 @@ func (c Config) Validate() error {
 	if err := c.trainingFields().Check(); err != nil {
 		return err
 	}
-	if err := c.checkSchedule(); err != nil {
+	if err := c.CheckSchedule(); err != nil {
 		return err
 	}
 	return c.checkMemory()
@@ -86,7 +86,7 @@ func (c Config) checkLora() error {
 		names = append(names, l.Name)
 	}
 	for i, target := range c.LoraTargets {
-		one := Config{LoraR: 1, LoraTargets: []string{target}}
+		one := Config{Network: Network{LoraR: 1, LoraTargets: []string{target}}}
 		switch {
 		case !slices.ContainsFunc(names, one.Adapts):
 			return errors.Errorf("lora_targets: got %q, want endings of %s", field.Clip(target), strings.Join(names, ", "))
@@ -95,21 +95,6 @@ func (c Config) checkLora() error {
 		case c.Resolved().head().Linear == nil && one.Adapts(head.Name):
 			return errors.New("lora_targets: got lm_head, which in a tied head has no weight of its own to adapt")
 		}
-	}
-	return nil
-}
-
-// checkSchedule: the cosine needs a stretch to fall along. A warm-up longer
-// than the run is allowed: the run then ends while still warming up.
-func (c Config) checkSchedule() error {
-	if !c.DecayLR {
-		return nil
-	}
-	if c.LRDecayIters <= c.WarmupIters {
-		return errors.Errorf("lr_decay_iters: got %d, want more than warmup_iters %d", c.LRDecayIters, c.WarmupIters)
-	}
-	if c.MinLR > c.LearningRate {
-		return errors.Errorf("min_lr: got %v, want at most learning_rate %v", c.MinLR, c.LearningRate)
 	}
 	return nil
 }

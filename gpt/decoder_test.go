@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
 // odd is a network in which no two sizes are equal: T 7, V 13, d 10, H 2, dρ 3, dh 4, f 11.
 func odd() Config {
-	return Config{BlockSize: 7, VocabSize: 13, NLayer: 2, NHead: 2, NEmbd: 10, QKSize: 3, VSize: 4, NInner: 11, Bias: true, Kernels: true}
+	n := Network{BlockSize: 7, VocabSize: 13, NLayer: 2, NHead: 2, NEmbd: 10, QKSize: 3, VSize: 4, NInner: 11, Bias: true}
+	return Config{Network: n, Training: train.Training{Kernels: true}}
 }
 
 // variants of a network, by what is unlike odd.

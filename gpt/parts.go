@@ -3,6 +3,7 @@ package gpt
 import (
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -16,6 +17,7 @@ type Parts struct {
 	Blocks      []Block
 	Activations []Activation
 	Heads       []Head
+	Optimizers  []train.Optimizer
 }
 
 // Linear is a matrix of a network, (In, sum of Outs), and its name inside its block, such as "attn.c_attn". LoRA adapts
@@ -121,6 +123,9 @@ func (c Config) norms() []Norm   { return append(slices.Clone(c.Parts.Norms), No
 func (c Config) blocks() []Block { return append(slices.Clone(c.Parts.Blocks), Blocks()...) }
 func (c Config) activations() []Activation {
 	return append(slices.Clone(c.Parts.Activations), Activations()...)
+}
+func (c Config) optimizers() []train.Optimizer {
+	return append(slices.Clone(c.Parts.Optimizers), train.Optimizers()...)
 }
 func (c Config) heads() []Head { return append(slices.Clone(c.Parts.Heads), Heads()...) }
 

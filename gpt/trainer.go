@@ -85,7 +85,7 @@ func (t *Trainer) build() error {
 	if err != nil {
 		return err
 	}
-	t.optimizer, err = newOptimizer(t.config, t.Model.Trainable(), 0)
+	t.optimizer, err = t.config.NewOptimizer(t.config.optimizers(), t.Model.Trainable(), 0)
 	return errors.Wrap(err, "trainer")
 }
 

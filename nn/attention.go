@@ -79,6 +79,11 @@ func (l *SelfAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat           (B·T, H·dh)    (34)
 }
 
+// Mixing is T·H(dρ+dh).
+func (l *SelfAttention) Mixing() float64 {
+	return overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
+}
+
 // split takes one block of columns apart into heads.
 func (l *SelfAttention) split(qkv graph.Expr, from, size int) graph.Expr {
 	h := l.heads

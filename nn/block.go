@@ -14,7 +14,7 @@ type Block struct {
 
 // NewBlock declares ln_1, attn, ln_2 and mlp.
 func NewBlock(at Site, attention Attention) *Block {
-	return &Block{at.norm("ln_1"), attention(at.At("attn")), at.norm("ln_2"), NewMLP(at.At("mlp")), at.Scope}
+	return &Block{at.norm("ln_1"), attention(at.At("attn")), at.norm("ln_2"), at.mlp(), at.Scope}
 }
 
 // Forward is the two residual steps.

@@ -90,6 +90,11 @@ func (l *CrossAttention) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ)
 	return out.Transpose(0, 2, 1, 3).Reshape(m.Batch*m.Queries, d.Heads*d.V)
 }
 
+// Mixing is m·H(dρ+dh).
+func (l *CrossAttention) Mixing() float64 {
+	return overKeys(l.memory.Keys, l.dims.Heads, l.dims.QK, l.dims.V)
+}
+
 // split takes one block of columns apart into heads.
 func (l *CrossAttention) split(x graph.Expr, tokens, from, size int) graph.Expr {
 	h := l.dims.Heads

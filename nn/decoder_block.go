@@ -21,7 +21,7 @@ func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 	return &DecoderBlock{
 		Ln1: at.norm("ln_1"), Attn: attention(at.At("attn")),
 		LnCross: at.norm("ln_cross"), Cross: NewCrossAttention(at.At("cross"), m),
-		Ln2: at.norm("ln_2"), Mlp: NewMLP(at.At("mlp")),
+		Ln2: at.norm("ln_2"), Mlp: at.mlp(),
 		scope: at.Scope,
 	}
 }

@@ -16,6 +16,18 @@ type Cached interface {
 	Step(x, at graph.Expr) graph.Expr
 }
 
+// Mixing is an attention Layer that says what the meeting of tokens costs: for each token, the products of two numbers in
+// the forward pass that belong to no parameter, counted without regard to the mask. Softmax over T keys is T·H(dρ+dh).
+type Mixing interface {
+	Layer
+	Mixing() float64
+}
+
+// overKeys is what softmax over so many keys costs a token: keys·H(dρ+dh). It is a float64, which no size overflows.
+func overKeys(keys, heads, qk, v int) float64 {
+	return float64(keys) * float64(heads) * (float64(qk) + float64(v))
+}
+
 // step is l's Step in the block at s.
 func step(s graph.Scope, l Layer, x, at graph.Expr) graph.Expr {
 	if c, ok := l.(Cached); ok {
@@ -49,6 +61,7 @@ type Site struct {
 	Act     Layer   // the activation of the MLP
 
 	Norm      func(at Site) Layer // how norms are made; nil is NewLayerNorm
+	MLP       func(at Site) Layer // how the MLP of a block is made; nil is NewMLP
 	Positions graph.Expr          // (n) where each token stands in its sequence
 	Rotary    Rotary              // turns queries and keys; nil does not
 	Scores    Bias                // is added to the scores, in the masks that are made for the model; nil adds nothing
@@ -59,6 +72,13 @@ type Rotary interface {
 	// Rotate turns the first groups·size columns of x (n, ≥ groups·size), each group of size columns by itself, and passes
 	// the other columns on.
 	Rotate(x graph.Expr, groups, size int) graph.Expr
+}
+
+// Placement is what an encoding of positions gives a model. What is nil is left out.
+type Placement struct {
+	Layer  Layer  // is applied to the embeddings
+	Rotary Rotary // rotates queries and keys: the Rotary of every Site
+	Scores Bias   // is added to the scores: the Scores of every Site, and the bias of its Mask
 }
 
 // mask is the site's mask; it is an error if there is none.
@@ -85,6 +105,14 @@ func (s Site) norm(name string) Layer {
 		return NewLayerNorm(s.At(name))
 	}
 	return s.Norm(s.At(name))
+}
+
+// mlp makes the MLP of a block.
+func (s Site) mlp() Layer {
+	if s.MLP == nil {
+		return NewMLP(s.At("mlp"))
+	}
+	return s.MLP(s.At("mlp"))
 }
 
 // Caches are what the layers of a decoder remember, by the name of the layer: graphs for one new token and for several

@@ -109,6 +109,12 @@ func (l *LinearAttention) visible() graph.Expr {
 	return m
 }
 
+// Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.
+func (l *LinearAttention) Mixing() float64 {
+	h := l.heads.Heads
+	return 2 * float64(h.Heads) * float64(h.QK) * float64(h.V)
+}
+
 // split takes one block of columns apart into heads.
 func (l *LinearAttention) split(qkv graph.Expr, from, size int) graph.Expr {
 	h := l.heads.Heads

@@ -96,6 +96,11 @@ func (l *Linformer) attend(q, k, v graph.Expr) graph.Expr { // → (B·T, H·dh)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
 }
 
+// Mixing is 2k'·H(dρ+dh): a token enters k' mixtures of keys and of values, and attends to as many.
+func (l *Linformer) Mixing() float64 {
+	return 2 * overKeys(l.heads.Keys, l.heads.Heads, l.heads.QK, l.heads.V)
+}
+
 // split takes columns apart into heads.
 func (l *Linformer) split(x graph.Expr, tokens, size int) graph.Expr {
 	return x.Reshape(l.heads.Batch, tokens, l.heads.Heads, size).Transpose(0, 2, 1, 3)

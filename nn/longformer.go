@@ -91,6 +91,11 @@ func (l *Longformer) split(qkv graph.Expr) (q, k, v graph.Expr) {
 	return part(0, h.QK), part(h.Heads*h.QK, h.QK), part(2*h.Heads*h.QK, h.V)
 }
 
+// Mixing is 2T·H(dρ+dh): every token is two keys.
+func (l *Longformer) Mixing() float64 {
+	return 2 * overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
+}
+
 // kernel is cross-attention of T queries [q, q^g] to 2T keys, [k, 0] and [0, k^g] in turn, so that each product has one of
 // its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
 func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {

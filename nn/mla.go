@@ -63,6 +63,9 @@ func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 	return l.heads.project(graph.CachedLatentAttention(q, latent, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
 }
 
+// Mixing is T·H(dρ+dh).
+func (l *MLA) Mixing() float64 { return l.heads.Mixing() }
+
 // inner is a matrix without bias.
 func inner(at Site, name string, in, out int, std float64) Layer {
 	return at.Affine(at.Sub("%s", name), in, []int{out}, false, graph.Normal(std))

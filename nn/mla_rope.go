@@ -21,7 +21,7 @@ type MLARoPE struct {
 	DownQ, UpQ, TurnQ       Layer
 	Down, UpK, TurnK, UpV   Layer
 	heads                   *SelfAttention // from packed queries, keys and values on
-	content, rotary, tokens int                  // dρ, dR, n
+	content, rotary, tokens int            // dρ, dR, n
 	rope                    *RoPE
 	cache                   *graph.LatentCache
 	scope                   graph.Scope
@@ -82,6 +82,9 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	kept := c.Join(l.turningKey(source)) // [c | k^R]  (B·n, dc+dR)
 	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
 }
+
+// Mixing is T·H(dρ+dR+dh).
+func (l *MLARoPE) Mixing() float64 { return l.heads.Mixing() }
 
 func (l *MLARoPE) query(x graph.Expr) graph.Expr { // (n, d) → (n, H(dρ+dR))
 	cQ := l.DownQ.Forward(x)                                                // c_q = x·w_q↓     (n, dq)

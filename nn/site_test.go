@@ -82,6 +82,28 @@ func TestStepRefuses(t *testing.T) {
 	}
 }
 
+// TestOwnMLP: every kind of block takes the site's MLP, at its usual place.
+func TestOwnMLP(t *testing.T) {
+	d := Dims{Batch: 2, Context: 1, Embd: 6, Heads: 2, QK: 2, V: 3, Inner: 5, Blocks: 1}
+	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
+	for name, mlp := range map[string]func(at Site) Layer{
+		"Block":                func(at Site) Layer { return NewBlock(at, causal).Mlp },
+		"PostNormBlock":        func(at Site) Layer { return NewPostNormBlock(at, causal).Mlp },
+		"DecoderBlock":         func(at Site) Layer { return NewDecoderBlock(at, causal, memory(at)).Mlp },
+		"PostNormDecoderBlock": func(at Site) Layer { return NewPostNormDecoderBlock(at, causal, memory(at)).Mlp },
+	} {
+		at := newSite(graph.New(graph.Float64, 1), d)
+		if l, ok := mlp(at).(*MLP); !ok {
+			t.Errorf("%s: %T by default, want *nn.MLP", name, l)
+		}
+		at = newSite(graph.New(graph.Float64, 1), d)
+		at.MLP = func(at Site) Layer { return NewDropout(at) }
+		if l, ok := mlp(at).(*Dropout); !ok || l.scope.Path() != "h.0.mlp" {
+			t.Errorf("%s: %T at %v, want the site's at h.0.mlp", name, mlp(at), l)
+		}
+	}
+}
+
 // peek lets the second token of the last head see the third, where there is one.
 type peek struct{}
 

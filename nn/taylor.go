@@ -25,6 +25,9 @@ func (l *TaylorAttention) Forward(x graph.Expr) graph.Expr { return l.linear.For
 // Step is that of LinearAttention.
 func (l *TaylorAttention) Step(x, at graph.Expr) graph.Expr { return l.linear.Step(x, at) } // (B·n, d) → (B·n, d)
 
+// Mixing is that of LinearAttention.
+func (l *TaylorAttention) Mixing() float64 { return l.linear.Mixing() }
+
 // taylor is sim(q, k) = 1 + q̂·k̂.
 type taylor struct{ eps float64 }
 

@@ -54,6 +54,11 @@ func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T,
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V)     // concat         (B·T, d)
 }
 
+// Mixing is 2T·d.
+func (l *Unprojected) Mixing() float64 {
+	return overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
+}
+
 // UnprojectedCross is cross-attention as Conti prints it, without projections (errata C14; CrossAttention has them): x looks
 // at the memory z, whose tokens are keys and values as they come. For every head h
 //
@@ -91,4 +96,9 @@ func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (
 	rho := l.weightDrop.Forward(scaled.Add(hidden).Softmax())                  // ρ = softmax    (B, H, n, m)
 	out := rho.In(l.scope).MatMul(zh)                                          // ρ·z_h          (B, H, n, d/H)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)   // concat         (B·n, d)
+}
+
+// Mixing is 2m·d.
+func (l *UnprojectedCross) Mixing() float64 {
+	return overKeys(l.heads.Keys, l.heads.Heads, l.heads.QK, l.heads.V)
 }

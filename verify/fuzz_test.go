@@ -21,7 +21,7 @@ type shape struct {
 func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
-	c = gpt.Config{
+	c.Network = gpt.Network{
 		BlockSize: upTo(s.context, 9), VocabSize: 1 + upTo(s.vocabulary, 16), NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
 		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
 		Bias: flag(0), Head: []string{"linear", "tied"}[s.flags>>1&1],

@@ -149,12 +149,9 @@ func (o options) encoded(tok text.Tokenizer) ([]int, error) {
 
 // tuning is the recipe on the checkpoint's network.
 func (b beginning) tuning() gpt.Config {
-	c, n := recipe(), b.config
-	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = n.BlockSize, n.VocabSize, n.NLayer, n.NHead, n.NEmbd
-	c.Dropout, c.Bias, c.Eps, c.RopeTheta = n.Dropout, n.Bias, n.Eps, n.RopeTheta
-	c.QKSize, c.VSize, c.NInner = n.QKSize, n.VSize, n.NInner
-	c.Position, c.Attention, c.Norm, c.Block, c.Activation, c.Head = n.Position, n.Attention, n.Norm, n.Block, n.Activation, n.Head
-	c.Window, c.Dilation, c.GlobalTokens, c.RandomKeys = n.Window, n.Dilation, n.GlobalTokens, n.RandomKeys
-	c.LatentSize, c.QLatentSize, c.RopeSize = n.LatentSize, n.QLatentSize, n.RopeSize
+	c := recipe()
+	adapters := c.Network
+	c.Network = b.config.Network
+	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale = adapters.LoraR, adapters.LoraAlpha, adapters.LoraTargets, adapters.LoraScale
 	return c
 }

@@ -56,7 +56,8 @@ func positions() []variant[gpt.Position] {
 
 // side is what positions ask about a side of the model.
 func (c Config) side(context int) gpt.Config {
-	return gpt.Config{BlockSize: context, NHead: c.NHead, NEmbd: c.NEmbd, QKSize: c.QKSize, VSize: c.VSize, Bias: c.Bias}.Resolved()
+	n := gpt.Network{BlockSize: context, NHead: c.NHead, NEmbd: c.NEmbd, QKSize: c.QKSize, VSize: c.VSize, Bias: c.Bias}
+	return gpt.Config{Network: n}.Resolved()
 }
 
 // arrangement is where a block has its norms.

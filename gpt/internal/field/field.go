@@ -1,5 +1,5 @@
 // Package field is the table behind a configuration: one row a field, from which come its JSON, its flags and their help,
-// the checks of its range, and the rule for resuming a run.
+// the checks of its range, and what differs from a saved one.
 package field
 
 import (
@@ -16,7 +16,7 @@ type Field struct {
 
 	value  any // *int, *uint64, *float64, *bool, *string or *[]string, into a configuration, or an Int
 	domain Domain
-	free   bool // may differ from the checkpoint when a run is resumed
+	free   bool
 }
 
 // Int is a whole number that is held elsewhere than in a variable.
@@ -25,13 +25,13 @@ type Int interface {
 	Set(n int)
 }
 
-// Fixed is a field that has to be the same when a run is resumed. value is a pointer into the configuration, to an int,
-// uint64, float64, bool, string or list of strings, or an Int.
-func Fixed(name string, value any, domain Domain, help string) Field {
+// New is a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string or list of
+// strings, or an Int.
+func New(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain}
 }
 
-// Free is a field that may differ when a run is resumed, because it does not change what a step computes.
+// Free is New for a field that may differ when a run is resumed, because the steps compute the same bits.
 func Free(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain, free: true}
 }

@@ -1,0 +1,55 @@
+package nn_test
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// SwiGLU is an MLP whose features pass a gate (Shazeer 2020): y = (swish(x·w_g) ∘ x·w_u)·w_d, swish(u) = u/(1 + e^(−u)).
+type SwiGLU struct {
+	Gate, Up, Down nn.Layer
+	scope          graph.Scope
+}
+
+// NewSwiGLU declares w_gate and w_up (d, f) and w_down (f, d).
+func NewSwiGLU(at nn.Site) nn.Layer {
+	matrix := func(name string, in, out int) nn.Layer {
+		return at.Affine(at.Sub("%s", name), in, []int{out}, false, graph.Normal(0.02))
+	}
+	return &SwiGLU{matrix("w_gate", at.Embd, at.Inner), matrix("w_up", at.Embd, at.Inner), matrix("w_down", at.Inner, at.Embd), at.Scope}
+}
+
+// Forward is (swish(x·w_g) ∘ x·w_u)·w_d.
+func (l *SwiGLU) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+	u := l.Gate.Forward(x).In(l.scope)                // x·w_g             (n, f)
+	swish := u.Div(u.Scale(-1).Exp().Shift(1))        // u/(1 + e^(−u))    (n, f)
+	return l.Down.Forward(swish.Mul(l.Up.Forward(x))) // (… ∘ x·w_u)·w_d   (n, d)
+}
+
+// An MLP of one's own takes the place of the usual one in every kind of block.
+func ExampleSite_mlp() {
+	at := site()
+	at.MLP = NewSwiGLU
+	nn.NewPostNormBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
+	for _, p := range at.Graph().Params() {
+		fmt.Println(p.Name(), p.Tensor().Shape)
+	}
+	gated := NewSwiGLU(at.At("alone"))
+	set(at.Graph(), map[string][]float64{
+		"alone.w_gate.weight": {1, 0, 0, 0, 0, 1, 0, 0}, "alone.w_up.weight": {1, 0, 0, 0, 0, 1, 0, 0},
+		"alone.w_down.weight": {1, 0, 0, 1, 0, 0, 0, 0},
+	})
+	show(gated.Forward(at.Value("x", numbers(1, 2, -1, 0), 2, 2)))
+	// Output:
+	// h.0.ln_1.weight [2]
+	// h.0.attn.c_attn.weight [2 6]
+	// h.0.attn.c_proj.weight [2 2]
+	// h.0.ln_2.weight [2]
+	// h.0.mlp.w_gate.weight [2 4]
+	// h.0.mlp.w_up.weight [2 4]
+	// h.0.mlp.w_down.weight [4 2]
+	//   0.73  3.52
+	//   0.27  0.00
+}
