@@ -3,6 +3,7 @@ package gpt
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"runtime"
 	"testing"
 
@@ -36,8 +37,8 @@ func TestCheckpointV1(t *testing.T) {
 		t.Skip("the bits are those of amd64 with AVX2 or AVX-512")
 	}
 	want := map[string]string{
-		weightsFile:   "5bd145a3b8cdaa9340cc8e01c09496018130985ab7d2099e575392555bb4f33d",
-		optimizerFile: "4bcdc1d46f959fb28d10b2830965fe5b713c8267df4a646bf91ffa933b8d7dfe",
+		train.WeightsFile:   "5bd145a3b8cdaa9340cc8e01c09496018130985ab7d2099e575392555bb4f33d",
+		train.OptimizerFile: "4bcdc1d46f959fb28d10b2830965fe5b713c8267df4a646bf91ffa933b8d7dfe",
 	}
 	for _, f := range files(t, trainer) {
 		if sum, ok := want[f.Name]; ok {

@@ -81,7 +81,7 @@ func hash(h io.Writer, c Config) error {
 		}
 		fmt.Fprint(h, p.Loss, p.Norm)
 	}
-	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.writeMoments} {
+	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.WriteMoments} {
 		if err := write(h); err != nil {
 			return err
 		}

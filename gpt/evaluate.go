@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pkg/errors"
 )
 
 // Evaluation is the loss in nats per token on the two splits.
@@ -27,10 +26,10 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 		loss  *float64
 	}{{t.Corpus.Train(), &e.Train}, {t.Corpus.Val(), &e.Val}} {
 		for range t.config.EvalIters {
-			if err := text.Sample(part.split, rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize); err != nil {
+			if err := t.sample(part.split, rng); err != nil {
 				return e, err
 			}
-			loss, err := t.evaluate(ctx)
+			loss, err := t.Loss(ctx)
 			if err != nil {
 				return e, err
 			}
@@ -51,7 +50,7 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 		if err != nil {
 			return 0, err
 		}
-		loss, err := t.evaluate(ctx)
+		loss, err := t.Loss(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -62,19 +61,4 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 		}
 	}
 	return sum / float64(done), nil
-}
-
-func (t *Trainer) evaluate(ctx context.Context) (float64, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	t.Model.Graph.SetTraining(false)
-	if err := t.forward.Run(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	loss := t.forward.Loss()
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, errors.Wrap(t.blame(loss), "evaluate")
-	}
-	return loss, nil
 }

@@ -3,12 +3,13 @@ package gpt
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
 func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
-	data, err := cp.File(weightsFile)
+	data, err := cp.File(train.WeightsFile)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 
 // configOf is the configuration of a checkpoint of a run, or of a model alone.
 func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
-	if _, missing := cp.File(stateFile); missing == nil {
+	if _, missing := cp.File(train.StateFile); missing == nil {
 		s, err := readState(cp)
 		c = s.Config
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -36,7 +37,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if err != nil {
 		return nil, err
 	}
-	data, err := cp.File(weightsFile)
+	data, err := cp.File(train.WeightsFile)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +99,9 @@ func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []checkpoint.File{{Name: weightsFile, Write: m.WriteWeights}, {Name: configFile, Write: raw(hf)}}
+	list := []checkpoint.File{{Name: train.WeightsFile, Write: m.WriteWeights}, {Name: configFile, Write: raw(hf)}}
 	if tok != nil {
-		list = append(list, checkpoint.File{Name: tokenizerFile, Write: indented(tok)})
+		list = append(list, checkpoint.File{Name: tokenizerFile, Write: train.WriteJSON(tok)})
 	}
 	return list, nil
 }

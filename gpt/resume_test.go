@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"bytes"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"io"
 	"math"
 	"strings"
@@ -158,31 +159,31 @@ func TestResumeDamaged(t *testing.T) {
 		change func([]byte) []byte
 		words  []string
 	}{
-		{stateFile, nil, []string{stateFile}},
-		{weightsFile, nil, []string{weightsFile}},
-		{optimizerFile, nil, []string{optimizerFile}},
+		{train.StateFile, nil, []string{train.StateFile}},
+		{train.WeightsFile, nil, []string{train.WeightsFile}},
+		{train.OptimizerFile, nil, []string{train.OptimizerFile}},
 		{tokenizerFile, nil, []string{tokenizerFile}},
-		{stateFile, swap("{", ""), []string{stateFile}},
-		{stateFile, func(b []byte) []byte { return b[:len(b)/2] }, []string{stateFile}},
-		{stateFile, func(b []byte) []byte { return append(b, "{}"...) }, []string{stateFile}},
-		{stateFile, func(b []byte) []byte { return nil }, []string{stateFile}},
-		{stateFile, swap(`"step": 3`, `"step": 4`), []string{stateFile, "says step 4", "step 3"}},
-		{stateFile, swap(`"step": 3`, `"step": -3`), []string{stateFile, "step -3"}},
-		{stateFile, swap(`"step": 3`, `"step": 3.5`), []string{stateFile, "step"}},
-		{stateFile, swap(`"step": 3`, `"stop": 3`), []string{stateFile, "stop"}},
-		{stateFile, swap(`"format": 1`, `"format": 2`), []string{"format 2", "reads 1"}},
-		{stateFile, swap(`"batches": "`, `"batches": "AAAA`), []string{stateFile}},
-		{stateFile, swap(`"batches": "`, `"batches": "", "x": "`), []string{stateFile}},
-		{stateFile, swap(`"n_layer": 2`, `"n_layer": 3`), []string{"n_layer", "got 2", "want 3"}},
-		{stateFile, swap(`"n_layer": 2`, `"n_layers": 2`), []string{"n_layers"}},
+		{train.StateFile, swap("{", ""), []string{train.StateFile}},
+		{train.StateFile, func(b []byte) []byte { return b[:len(b)/2] }, []string{train.StateFile}},
+		{train.StateFile, func(b []byte) []byte { return append(b, "{}"...) }, []string{train.StateFile}},
+		{train.StateFile, func(b []byte) []byte { return nil }, []string{train.StateFile}},
+		{train.StateFile, swap(`"step": 3`, `"step": 4`), []string{train.StateFile, "says step 4", "step 3"}},
+		{train.StateFile, swap(`"step": 3`, `"step": -3`), []string{train.StateFile, "step -3"}},
+		{train.StateFile, swap(`"step": 3`, `"step": 3.5`), []string{train.StateFile, "step"}},
+		{train.StateFile, swap(`"step": 3`, `"stop": 3`), []string{train.StateFile, "stop"}},
+		{train.StateFile, swap(`"format": 1`, `"format": 2`), []string{"format 2", "reads 1"}},
+		{train.StateFile, swap(`"batches": "`, `"batches": "AAAA`), []string{train.StateFile}},
+		{train.StateFile, swap(`"batches": "`, `"batches": "", "x": "`), []string{train.StateFile}},
+		{train.StateFile, swap(`"n_layer": 2`, `"n_layer": 3`), []string{"n_layer", "got 2", "want 3"}},
+		{train.StateFile, swap(`"n_layer": 2`, `"n_layers": 2`), []string{"n_layers"}},
 		{tokenizerFile, swap("{", "["), []string{tokenizerFile}},
-		{weightsFile, func(b []byte) []byte { return b[:len(b)-1] }, []string{"weights"}},
-		{weightsFile, func(b []byte) []byte { return nil }, []string{"weights"}},
-		{weightsFile, swap("wpe.weight", "wpe.wight_"), []string{"wpe.weight", "missing"}},
-		{optimizerFile, func(b []byte) []byte { return b[:100] }, []string{optimizerFile}},
-		{optimizerFile, swap("m.wpe.weight", "m.wpe.wight_"), []string{optimizerFile, "m.wpe.weight"}},
-		{optimizerFile, swap(`"shape":[8,16]`, `"shape":[16,8]`), []string{optimizerFile, "wpe.weight", "[16 8]", "[8 16]"}},
-		{optimizerFile, func(b []byte) []byte { copy(b[len(b)-4:], "\xff\xff\xff\xff"); return b }, []string{"not finite"}},
+		{train.WeightsFile, func(b []byte) []byte { return b[:len(b)-1] }, []string{"weights"}},
+		{train.WeightsFile, func(b []byte) []byte { return nil }, []string{"weights"}},
+		{train.WeightsFile, swap("wpe.weight", "wpe.wight_"), []string{"wpe.weight", "missing"}},
+		{train.OptimizerFile, func(b []byte) []byte { return b[:100] }, []string{train.OptimizerFile}},
+		{train.OptimizerFile, swap("m.wpe.weight", "m.wpe.wight_"), []string{train.OptimizerFile, "m.wpe.weight"}},
+		{train.OptimizerFile, swap(`"shape":[8,16]`, `"shape":[16,8]`), []string{train.OptimizerFile, "wpe.weight", "[16 8]", "[8 16]"}},
+		{train.OptimizerFile, func(b []byte) []byte { copy(b[len(b)-4:], "\xff\xff\xff\xff"); return b }, []string{"not finite"}},
 	} {
 		_, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 3, replaced(t, good, tc.file, tc.change)))
 		if err == nil {
@@ -250,7 +251,7 @@ func TestLoadModel(t *testing.T) {
 	sameWeights(t, m, trainer.Model)
 
 	published := list[:2]
-	if published[0].Name != weightsFile || published[1].Name != configFile {
+	if published[0].Name != train.WeightsFile || published[1].Name != configFile {
 		t.Fatal("the first two files were to be those that others read")
 	}
 	cp = saved(t, 2, published)
@@ -264,10 +265,10 @@ func TestLoadModel(t *testing.T) {
 	_, err = LoadModel(emptyGraph(), saved(t, 2, list[:1]))
 	mustContain(t, err, configFile)
 	_, err = LoadModel(emptyGraph(), saved(t, 2, list[1:]))
-	mustContain(t, err, weightsFile)
-	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
+	mustContain(t, err, train.WeightsFile)
+	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
 	mustContain(t, err, "wte.weight", "[41 16]", "[41 15]")
-	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
 	mustContain(t, err, "n_embd")
 	if _, err := checkpoint.Load(t.TempDir()); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("got %v, want ErrNone", err)

@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"context"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -39,7 +40,7 @@ func TestTrainerLearns(t *testing.T) {
 		t.Errorf("loss %.3f after 300 steps, want well below the letters' entropy %.3f", last, letters)
 	}
 	for i, p := range list {
-		if p.Step != i+1 || p.Tokens != 3*8 || p.LR != LearningRate(c, i) || p.FLOP != 24*FLOPsPerToken(trainer.Config()) {
+		if p.Step != i+1 || p.Tokens != 3*8 || p.LR != c.RateAt(i) || p.FLOP != 24*FLOPsPerToken(trainer.Config()) {
 			t.Fatalf("step %d reports %+v", i+1, p)
 		}
 	}
@@ -93,17 +94,17 @@ func TestLearningRate(t *testing.T) {
 		2001:  1e-4,
 		90000: 1e-4,
 	} {
-		if got := LearningRate(c, it); !(math.Abs(got-want) <= 1e-15) {
+		if got := c.RateAt(it); !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("iteration %d: %v, want %v", it, got, want)
 		}
 	}
 	c.WarmupIters = 0
-	if got := LearningRate(c, 0); got != 1e-3 {
+	if got := c.RateAt(0); got != 1e-3 {
 		t.Errorf("without warm-up the first rate is %v, want 1e-3", got)
 	}
 	c.DecayLR = false
 	for _, it := range []int{0, 50, 5000} {
-		if got := LearningRate(c, it); got != 1e-3 {
+		if got := c.RateAt(it); got != 1e-3 {
 			t.Errorf("iteration %d without decay: %v, want 1e-3", it, got)
 		}
 	}
@@ -144,7 +145,7 @@ func TestFLOPsPerToken(t *testing.T) {
 func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 	quiet, busy := newTrainer(t, eventful()), newTrainer(t, eventful())
 	want := steps(t, quiet, 6)
-	var got []Progress
+	var got []train.Progress
 	for i := range 6 {
 		for range i % 3 {
 			if _, err := busy.Evaluate(t.Context()); err != nil {
@@ -174,11 +175,11 @@ func lossOf(t *testing.T, trainer *Trainer, split text.Tokens, start int) float6
 	for i := range m.Tokens.Ints() {
 		m.Tokens.Ints()[i], m.Targets.Ints()[i] = split[start+i%size], split[start+i%size+1]
 	}
-	m.Graph.SetTraining(false)
-	if err := trainer.forward.Run(); err != nil {
+	loss, err := trainer.Loss(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return trainer.forward.Loss()
+	return loss
 }
 
 func TestEvaluateAll(t *testing.T) {
@@ -292,12 +293,15 @@ func TestClip(t *testing.T) {
 		trainer := newTrainer(t, c)
 		norm := steps(t, trainer, 1)[0].Norm
 		var m2, v1 float64
-		trainer.optimizer.Moments(func(_ string, m, v graph.Tensor) {
-			for i := range m.Len() {
-				m2 += m.At(i) * m.At(i)
-				v1 += v.At(i)
+		for _, moment := range trainer.Moments() {
+			for i := range moment.Len() {
+				if x := moment.At(i); strings.HasPrefix(moment.Name, "m.") {
+					m2 += x * x
+				} else {
+					v1 += x
+				}
 			}
-		})
+		}
 		want := norm
 		if clip > 0 {
 			want = min(norm, clip)
@@ -352,7 +356,7 @@ func TestDropoutWhileTraining(t *testing.T) {
 		for _, p := range plain.Model.Params() {
 			before[p.Name()] = p.Tensor().Clone()
 		}
-		plain.source, dropping.source = rand.NewPCG(1, 1), rand.NewPCG(1, 1) // the same batch every time
+		plain.batches, dropping.batches = rand.NewPCG(1, 1), rand.NewPCG(1, 1) // the same batch every time
 		p, q := steps(t, plain, 1)[0], steps(t, dropping, 1)[0]
 		if p.Loss == q.Loss || seen[q.Loss] {
 			t.Errorf("step %d drops nothing, or what another step dropped: loss %v", p.Step, q.Loss)

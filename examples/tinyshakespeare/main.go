@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer r.Close()
-	if err := train(ctx, t, dir, r); err != nil {
+	if err := fit(ctx, t, dir, r); err != nil {
 		return err
 	}
 	return sample(ctx, t.Model, tok, o, stdout)

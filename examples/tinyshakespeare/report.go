@@ -16,6 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/digits"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -47,7 +48,7 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	}
 	total, trainable := c.Count()
 	r.print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", digits.Thousands(total), digits.Thousands(trainable),
-		gpt.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "spelled"}[c.Kernels])
+		train.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "spelled"}[c.Kernels])
 	train, val := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
 		digits.Thousands(train+val), t.Tokenizer.Size(), digits.Thousands(train), digits.Thousands(val))
@@ -65,7 +66,7 @@ func (r *report) print(format string, args ...any) {
 	fmt.Fprintf(r.out, format+"\n", args...)
 }
 
-func (r *report) step(p gpt.Progress) error {
+func (r *report) step(p train.Progress) error {
 	ms := p.Took.Seconds() * 1e3
 	speed := float64(p.Tokens) / p.Took.Seconds()
 	gflops := p.FLOP / p.Took.Seconds() / 1e9

@@ -12,8 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// train steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted.
-func train(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
+// fit steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted.
+func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	c := t.Config()
 	for evaluated := r.evaluated(t.Done); ; evaluated = false {
 		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {

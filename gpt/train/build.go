@@ -1,4 +1,4 @@
-package gpt
+package train
 
 import (
 	"runtime"
