@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -44,10 +45,11 @@ func (x Expr) Graph() *Graph { return x.g }
 // Name is the full name of a parameter or input, "" for anything else.
 func (x Expr) Name() string { return x.name }
 
-// Shape is the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields.
+// Shape is the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields. On an
+// Outline it is the declared one.
 func (x Expr) Shape() []int {
 	if x.node == nil {
-		return nil
+		return slices.Clone(x.shape)
 	}
 	return x.node.Shape().Clone()
 }
@@ -111,7 +113,7 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 		}
 	}
 	y = Expr{g: x.g, scope: x.scope}
-	if x.g == nil || x.g.err != nil {
+	if x.g == nil || x.g.err != nil || x.g.outline {
 		return y
 	}
 	for _, e := range operands {

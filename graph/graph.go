@@ -31,6 +31,7 @@ type Graph struct {
 	memory    numbers  // of the programs
 	recompute []string // scopes whose insides are computed again for the backward pass
 	private   bool     // no two buffers share memory, for tests
+	outline   bool     // declared on, never computed with
 	err       error
 	ops       int64
 	run       *runContext
@@ -173,6 +174,9 @@ func Normal(std float64) Init {
 // Param declares a trainable tensor under the scope's name. A vector of d entries is held as (1, d), and its Tensor has
 // shape (d).
 func (s Scope) Param(name string, init Init, shape ...int) Expr {
+	if s.g.outline {
+		return s.note(s.full(name), shape, true)
+	}
 	x := s.declare(name, init, s.g.store, shape)
 	if x.node != nil {
 		s.g.params = append(s.g.params, x)
@@ -182,6 +186,9 @@ func (s Scope) Param(name string, init Init, shape ...int) Expr {
 
 // Value declares a tensor that is fed through Tensor, not trained.
 func (s Scope) Value(name string, init Init, shape ...int) Expr {
+	if s.g.outline {
+		return s.note(s.full(name), shape, false)
+	}
 	return s.declare(name, init, nil, shape)
 }
 
@@ -229,6 +236,9 @@ func entries(shape []int) (size int, ok bool) {
 // take: a run refuses an id outside 0 … limit−1, except one that equals ignore.
 func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	full := s.full(name)
+	if s.g.outline {
+		return s.note(full, []int{n}, false)
+	}
 	if _, ok := entries([]int{n}); !ok {
 		s.g.fail(full, "%d integers: at least 1 and at most 2^40 are needed", n)
 	}

@@ -30,6 +30,9 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 	if g.err != nil {
 		return nil, g.err
 	}
+	if g.outline {
+		return nil, errOutline
+	}
 	if out.node == nil {
 		return nil, errors.New("nothing to compile: the expression is empty")
 	}

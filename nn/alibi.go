@@ -39,7 +39,8 @@ func NewALiBi(heads int) ALiBi {
 // Bias is −m_h·|i − j|.
 func (a ALiBi) Bias(head, i, j int) float64 { return a.Slopes[head] * float64(min(i-j, j-i)) }
 
-func (a ALiBi) check(d Dims) error {
+// Check refuses slopes for another number of heads.
+func (a ALiBi) Check(d Dims) error {
 	if len(a.Slopes) != d.Heads {
 		return errors.Errorf("slopes for %d heads, there are %d", len(a.Slopes), d.Heads)
 	}

@@ -7,32 +7,37 @@ import (
 	"github.com/pkg/errors"
 )
 
-// BigBird is the sparse graph of Zaheer et al. (2020) that Conti's (13) sums over: query i sees key j if they are near, if
-// one of them is global, or if chance has drawn j for i,
+// BigBird is the sparse graph of Zaheer et al. (2020) that Conti's (13) sums over: query i attends to key j if they are
+// near, if one of them is global, or if j was drawn at random for i,
 //
 //	|i − j| ≤ ⌊Width/2⌋  ∪  i ∈ Global  ∪  j ∈ Global  ∪  Random keys per query
 //
 // so that at most n(w + r) + 2gn pairs of n tokens meet, w odd. Around it stands attention as everywhere else, scaled
-// and with its residual outside (errata C8). Combined with Causal it stays within j ≤ i. The random keys are drawn when
-// a Mask is made, from Seed and the query's place: Random of those which the rest of an All lets the query see and which
-// it does not see anyway, or all of them where there are not so many. Visible itself knows nothing of them. All heads have
-// the same ones, so a PerHead beside them is an error. Scattered keys save the kernels no time: they leave out whole tiles
-// before the first and behind the last key that a query sees.
+// and with its residual outside (errata C8). Combined with Causal it stays within j ≤ i.
+//
+// The random keys are drawn when a Mask is prepared, from Seed and the query's place: Random of those that the rest of an
+// All leaves visible and that are neither near nor global, or all of them where there are fewer. Before that they are
+// missing from Visible. All heads share them, so a PerHead beside them is an error. Scattered keys save the kernels no
+// time, because these leave out only whole tiles before the first and behind the last visible key of a query.
 type BigBird struct {
 	Width  int
 	Global []int // tokens
 	Random int
 	Seed   uint64
+
+	keys [][][]int // the random keys of query i at [b][i]; one b where sequences do not differ; nil before they are drawn
 }
 
-// Visible is |i − j| ≤ ⌊Width/2⌋, or i or j is global.
-func (v BigBird) Visible(_, i, j int) bool {
-	return near(i, j, v.Width/2) || slices.Contains(v.Global, i) || slices.Contains(v.Global, j)
+// Visible is |i − j| ≤ ⌊Width/2⌋, or i or j is global, or j was drawn for i.
+func (v BigBird) Visible(b, i, j int) bool {
+	return near(i, j, v.Width/2) || slices.Contains(v.Global, i) || slices.Contains(v.Global, j) ||
+		v.keys != nil && slices.Contains(v.keys[b%len(v.keys)][i], j)
 }
 
 func near(i, j, reach int) bool { return i-j <= reach && j-i <= reach }
 
-func (v BigBird) check(d Dims) error {
+// Check refuses a width below 1, more random keys than tokens, and global tokens that do not exist.
+func (v BigBird) Check(d Dims) error {
 	if err := checkWidth(v.Width); err != nil {
 		return err
 	}
@@ -51,70 +56,34 @@ func checkGlobal(global []int, d Dims) error {
 	return nil
 }
 
-// bigBird is a BigBird whose keys are drawn.
-type bigBird struct {
-	BigBird
-	batch, context int
-	keys           [][]int // of query i in sequence b at b·context + i
-}
-
-func (v *bigBird) Visible(b, i, j int) bool {
-	return v.BigBird.Visible(b, i, j) || slices.Contains(v.keys[b%v.batch*v.context+i], j)
-}
-
-func (v *bigBird) PerSequence() bool { return v.batch > 1 }
-
-// drawn is v with the random keys of every BigBird in it, drawn among what the others let a query see.
-func drawn(v Visibility, others All, d Dims) Visibility {
-	switch v := v.(type) {
-	case BigBird:
-		return v.draw(others, d)
-	case All:
-		all := make(All, len(v))
-		for i, e := range v {
-			rest := slices.DeleteFunc(slices.Concat(others, v[:i], v[i+1:]), isBigBird)
-			all[i] = drawn(e, rest, d)
-		}
-		return all
-	}
-	return v
-}
-
-// checkRandom refuses random keys beside what differs between heads: they are drawn once for all heads.
-func checkRandom(v Visibility) error {
-	if n := randomKeys(v); n > 0 && perHead(v) {
-		return errors.Errorf("%d random keys, drawn once for all heads, beside a mask that differs between heads", n)
-	}
-	return nil
-}
-
-func randomKeys(v Visibility) (n int) {
-	switch v := v.(type) {
-	case BigBird:
-		return v.Random
-	case All:
-		for _, e := range v {
-			n = max(n, randomKeys(e))
+// drawKeys is the rules with the random keys of every BigBird drawn from what the other rules leave visible.
+func drawKeys(rules []Visibility, d Dims) []Visibility {
+	others := slices.DeleteFunc(slices.Clone(rules), func(v Visibility) bool { _, ok := v.(BigBird); return ok })
+	rules = slices.Clone(rules)
+	for i, v := range rules {
+		if v, ok := v.(BigBird); ok {
+			rules[i] = v.draw(others, d)
 		}
 	}
-	return n
+	return rules
 }
 
-func isBigBird(v Visibility) bool { _, ok := v.(BigBird); return ok }
-
-func (v BigBird) draw(others All, d Dims) Visibility {
+// draw is v with its random keys.
+func (v BigBird) draw(others []Visibility, d Dims) BigBird {
+	v.keys = nil
 	if v.Random == 0 {
 		return v
 	}
-	out := &bigBird{BigBird: v, batch: 1, context: d.Context}
-	if perSequence(others) {
-		out.batch = d.Batch
+	batch := 1
+	if slices.ContainsFunc(others, perSequence) {
+		batch = d.Batch
 	}
-	for b := range out.batch {
+	keys := make([][][]int, batch)
+	for b := range keys {
 		for i := range d.Context {
 			var candidates []int
 			for j := range d.Context {
-				if !v.Visible(b, i, j) && others.Visible(b, i, j) {
+				if !v.Visible(b, i, j) && visible(others, 0, b, i, j) {
 					candidates = append(candidates, j)
 				}
 			}
@@ -124,8 +93,19 @@ func (v BigBird) draw(others All, d Dims) Visibility {
 				other := k + rng.IntN(len(candidates)-k)
 				candidates[k], candidates[other] = candidates[other], candidates[k]
 			}
-			out.keys = append(out.keys, slices.Clip(slices.Clone(candidates[:r])))
+			keys[b] = append(keys[b], slices.Clone(candidates[:r]))
 		}
 	}
-	return out
+	v.keys = keys
+	return v
+}
+
+// randomKeys is the largest number of random keys of any of the rules.
+func randomKeys(rules []Visibility) (n int) {
+	for _, v := range rules {
+		if v, ok := v.(BigBird); ok {
+			n = max(n, v.Random)
+		}
+	}
+	return n
 }

@@ -18,12 +18,12 @@ import (
 // result, as in SelfAttention. The mask is the memory's. The site's is not asked, nor is its Rotary: between two
 // sequences there is no distance.
 type CrossAttention struct {
-	Q, KV, Proj           Layer
-	memory                *Memory
-	dims                  Dims
-	kept                  graph.Expr
-	weightDrop, residDrop *Dropout
-	scope                 graph.Scope
+	Q, KV, Proj Layer
+	memory      *Memory
+	dims        Dims
+	kept        graph.Expr
+	drop        *Dropout // of the weights
+	scope       graph.Scope
 }
 
 // NewCrossAttention declares c_q (d, H·dρ), c_kv (d, H(dρ+dh)), whose columns are [k | v], and c_proj (H·dh, d).
@@ -33,20 +33,16 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 		at.Failf("%d tokens of the decoder are not %d queries for each of %d sources", rows, m.Queries, m.Batch)
 	}
 	return &CrossAttention{
-		Q:          at.Affine(at.Sub("c_q"), at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
-		KV:         at.Affine(at.Sub("c_kv"), at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		memory:     m,
-		dims:       at.Dims,
-		weightDrop: NewDropout(at.At("attn_dropout")),
-		residDrop:  NewDropout(at.At("resid_dropout")),
-		scope:      at.Scope,
+		Q:      at.Affine(at.Sub("c_q"), at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
+		KV:     at.Affine(at.Sub("c_kv"), at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
+		Proj:   newOutProjection(at),
+		memory: m, dims: at.Dims, drop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
 	}
 }
 
 // Forward lets the tokens of x look at the memory.
 func (l *CrossAttention) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	return l.project(l.attend(l.Q.Forward(x), l.Projected()))
+	return l.Proj.Forward(l.attend(l.Q.Forward(x), l.Projected()))
 }
 
 // Projected is the keys and values of the memory, which do not depend on x: a decoder computes them once for a sentence.
@@ -56,7 +52,7 @@ func (l *CrossAttention) Projected() graph.Expr { // (B·m, H(dρ+dh))
 
 // Step is Forward with the keys and values that Kept holds.
 func (l *CrossAttention) Step(x, _ graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	return l.project(l.attend(l.Q.Forward(x), l.Kept()))
+	return l.Proj.Forward(l.attend(l.Q.Forward(x), l.Kept()))
 }
 
 // Kept is a value (B·m, H(dρ+dh)) that whoever decodes fills with what Projected gave.
@@ -68,16 +64,12 @@ func (l *CrossAttention) Kept() graph.Expr {
 	return l.kept
 }
 
-func (l *CrossAttention) project(heads graph.Expr) graph.Expr {
-	return l.residDrop.Forward(l.Proj.Forward(heads))
-}
-
 // attend is the heads themselves, from packed projections to packed results.
 func (l *CrossAttention) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
 	m, d := l.memory, l.dims
 	q, kv = q.In(l.scope), kv.In(l.scope)
 	heads := graph.CrossHeads{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: d.Heads, QK: d.QK, V: d.V}
-	if y, ok := graph.CrossAttention(q, kv, m.mask, heads, l.weightDrop.P); ok {
+	if y, ok := graph.CrossAttention(q, kv, m.mask, heads, l.drop.P); ok {
 		return y
 	}
 	qh := l.split(q, m.Queries, 0, d.QK)                                // q            (B, H, n, dρ)
@@ -85,7 +77,7 @@ func (l *CrossAttention) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ)
 	v := l.split(kv, m.Keys, d.Heads*d.QK, d.V)                         // v            (B, H, m, dh)
 	scaled := qh.MatMulT(k).Scale(1 / math.Sqrt(float64(d.QK)))         // q·kᵀ/√dρ     (B, H, n, m)
 	hidden := m.mask.In(l.scope).Reshape(m.Batch, 1, m.Queries, m.Keys) // padding      (B, 1, n, m)
-	p := l.weightDrop.Forward(scaled.Add(hidden).Softmax()).In(l.scope) // P = softmax  (B, H, n, m)
+	p := l.drop.Forward(scaled.Add(hidden).Softmax()).In(l.scope)       // P = softmax  (B, H, n, m)
 	out := p.MatMul(v)                                                  // P·v          (B, H, n, dh)
 	return out.Transpose(0, 2, 1, 3).Reshape(m.Batch*m.Queries, d.Heads*d.V)
 }

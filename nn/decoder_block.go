@@ -33,7 +33,7 @@ func (b *DecoderBlock) Forward(x graph.Expr) graph.Expr {
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *DecoderBlock) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, stepOf(b.scope, b.Attn, at), stepOf(b.scope, b.Cross, at))
+	return b.forward(x, stepAt(b.scope, b.Attn, at), stepAt(b.scope, b.Cross, at))
 }
 
 func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
@@ -41,9 +41,4 @@ func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) grap
 	x = x.Add(attend(b.Ln1.Forward(x)))           // u = x + attention(norm₁(x))   (n, d)
 	x = x.Add(cross(b.LnCross.Forward(x)))        // v = u + cross(norm_c(u), z)   (n, d)
 	return x.Add(b.Mlp.Forward(b.Ln2.Forward(x))) // y = v + mlp(norm₂(v))         (n, d)
-}
-
-// stepOf is step at one position.
-func stepOf(s graph.Scope, l Layer, at graph.Expr) func(graph.Expr) graph.Expr {
-	return func(x graph.Expr) graph.Expr { return step(s, l, x, at) }
 }

@@ -9,13 +9,7 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 //
 // Its result is normalised already, so a stack of these needs no norm at its end. Conti's norm divides by σ + ε (errata
 // C3): give the site's Norm that one for it.
-type PostNormDecoderBlock struct {
-	Ln1, Attn Layer
-	LnCross   Layer
-	Cross     *CrossAttention
-	Ln2, Mlp  Layer
-	scope     graph.Scope
-}
+type PostNormDecoderBlock DecoderBlock
 
 // NewPostNormDecoderBlock declares the same names as NewDecoderBlock.
 func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormDecoderBlock {
@@ -30,7 +24,7 @@ func (b *PostNormDecoderBlock) Forward(x graph.Expr) graph.Expr {
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *PostNormDecoderBlock) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, stepOf(b.scope, b.Attn, at), stepOf(b.scope, b.Cross, at))
+	return b.forward(x, stepAt(b.scope, b.Attn, at), stepAt(b.scope, b.Cross, at))
 }
 
 func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)

@@ -38,7 +38,8 @@ func (v Dilated) global(i, j int) bool {
 	return slices.Contains(v.Global, i) || slices.Contains(v.Global, j)
 }
 
-func (v Dilated) check(d Dims) error {
+// Check refuses a width below 1, dilations of another number of heads or outside 1 … T, and global tokens that do not exist.
+func (v Dilated) Check(d Dims) error {
 	if err := checkWidth(v.Width); err != nil {
 		return err
 	}

@@ -16,14 +16,12 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // hides nothing. Anything else, such as a Window, does not split into sums and is an error. So is a Rotary, since elu + 1
 // of turned queries and keys depends on more than their distance.
 type LinearAttention struct {
-	QKV, Proj Layer
+	QKV, Proj Layer // as in SelfAttention
 	sim       similarity
 	heads     graph.LinearHeads
 	mask      *Mask
 	padded    bool
 	state     *graph.LinearState
-	rotary    Rotary
-	drop      *Dropout
 	scope     graph.Scope
 }
 
@@ -36,45 +34,25 @@ func NewLinearAttention(at Site) *LinearAttention {
 }
 
 func newLinearAttention(at Site, sim similarity) *LinearAttention {
-	qk, v := at.Heads*at.QK, at.Heads*at.V
-	heads := graph.LinearHeads{
-		Heads:    graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
-		Features: sim.features(),
-	}
+	heads := graph.LinearHeads{Heads: at.heads(at.QK, at.V), Features: sim.features()}
 	var padded, ok bool
 	if heads.Causal, padded, ok = hides(at.Mask); !ok {
 		at.Failf("linear attention with the mask %s: only nn.Causal, nn.Padding and nn.All of them split into sums over keys", at.Mask)
 	}
+	mask := at.mask()
+	if padded {
+		mask.Expr()
+	}
 	return &LinearAttention{
-		QKV:    at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:   at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		sim:    sim,
-		heads:  heads,
-		mask:   at.mask(),
-		padded: padded,
-		state:  cacheAt(at.Caches, at.Path(), func() *graph.LinearState { return graph.NewLinearState(heads) }),
-		rotary: at.Rotary,
-		drop:   NewDropout(at.At("resid_dropout")),
-		scope:  at.Scope,
+		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
+		sim: sim, heads: heads, mask: mask, padded: padded, scope: at.Scope,
+		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearState { return graph.NewLinearState(heads) }),
 	}
 }
 
 // Forward lets the tokens of every sequence meet.
 func (l *LinearAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
-	return l.project(l.attend(l.packed(x)))
-}
-
-// packed is queries, keys and values of all heads side by side, the first two turned where positions are rotary.
-func (l *LinearAttention) packed(x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
-	qkv := l.QKV.Forward(x).In(l.scope)
-	if l.rotary == nil {
-		return qkv
-	}
-	return l.rotary.Rotate(qkv, 2*l.heads.Heads.Heads, l.heads.QK).In(l.scope)
-}
-
-func (l *LinearAttention) project(heads graph.Expr) graph.Expr {
-	return l.drop.Forward(l.Proj.Forward(heads))
+	return l.Proj.Forward(l.attend(l.QKV.Forward(x)))
 }
 
 // attend is the heads themselves, from packed projections to packed results. Spelled, it has all T² weights: e^mask is 1
@@ -84,9 +62,9 @@ func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+d
 		return y
 	}
 	h := l.heads.Heads
-	q := l.split(qkv, 0, h.QK)                                               // q = a·w_q + b_q    (B, H, T, dρ)
-	k := l.split(qkv, h.Heads*h.QK, h.QK)                                    // k = a·w_k + b_k    (B, H, T, dρ)
-	v := l.split(qkv, 2*h.Heads*h.QK, h.V)                                   // v = a·w_v + b_v    (B, H, T, dh)
+	q := split(qkv, h, 0, h.QK)                                              // q = a·w_q + b_q    (B, H, T, dρ)
+	k := split(qkv, h, h.Heads*h.QK, h.QK)                                   // k = a·w_k + b_k    (B, H, T, dρ)
+	v := split(qkv, h, 2*h.Heads*h.QK, h.V)                                  // v = a·w_v + b_v    (B, H, T, dh)
 	weights := l.sim.of(q, k).Mul(l.visible())                               // sim(q_i, k_j)      (B, H, T, T)   Conti (16)
 	out := weights.MatMul(v).Div(weights.Sum())                              // Σ sim·v / Σ sim    (B, H, T, dh)  Conti (15)
 	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat             (B·T, H·dh)
@@ -115,12 +93,6 @@ func (l *LinearAttention) Mixing() float64 {
 	return 2 * float64(h.Heads) * float64(h.QK) * float64(h.V)
 }
 
-// split takes one block of columns apart into heads.
-func (l *LinearAttention) split(qkv graph.Expr, from, size int) graph.Expr {
-	h := l.heads.Heads
-	return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
-}
-
 // Step attends from the newest tokens of every sequence to all tokens so far, by the sums over these. It equals rows at,
 // at + 1, … of Forward with a causal mask. Tokens come in order: running fails if at is neither 0, which begins anew, nor
 // the number of tokens so far.
@@ -128,5 +100,5 @@ func (l *LinearAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (
 	if !l.heads.Causal || l.padded {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}
-	return l.project(graph.LinearStep(l.packed(x), at, l.state))
+	return l.Proj.Forward(graph.LinearStep(l.QKV.Forward(x), at, l.state))
 }

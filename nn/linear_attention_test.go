@@ -111,11 +111,11 @@ func TestLinearAttentionErrors(t *testing.T) {
 		{turned, func(at Site) { NewLinearAttention(at) },
 			"h.0: linear attention with rotary positions: elu + 1 of turned queries and keys depends on more than their distance"},
 		{hiding(All{}), func(at Site) {
-			step(at.Scope, NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
 			"h.0: one token at a time: the mask nn.All[] is not nn.Causal"},
 		{func(*Site) {}, func(at Site) {
-			step(at.Scope, NewLinearAttention(at), at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
+			NewLinearAttention(at).Step(at.Value("x", graph.Const(0), 2, 8), at.Ints("pos", 1, 6, -1))
 		},
 			"h.0: linear attention step (2, 22), h.0.pos (1): no state to keep sums in"},
 		{func(*Site) {}, func(at Site) { NewLinformer(at, 3) },
@@ -212,7 +212,7 @@ func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	}
 	at.Rotary = NewRoPE(at.At("rope"), d.QK, 10000)
 	x := g.Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i%d.Embd) - 2 }, d.Context, d.Embd)
-	qkv := NewTaylorAttention(at).linear.packed(x)
+	qkv := NewTaylorAttention(at).linear.QKV.Forward(x)
 	p, err := graph.Compile(taylor{at.Eps}.of(qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)))
 	if err != nil {
 		t.Fatal(err)

@@ -16,12 +16,12 @@ import (
 // The parameters are those of SelfAttention, and E and F. (19) gives F·v the shape (k', d) of a model with one head
 // (errata C7). Dropout acts on the weights and on the result.
 type Linformer struct {
-	QKV, Proj             Layer
-	E, F                  graph.Expr // (k', T)
-	heads                 graph.CrossHeads
-	none                  graph.Expr // a mask that hides nothing
-	weightDrop, residDrop *Dropout
-	scope                 graph.Scope
+	QKV, Proj  Layer
+	E, F       graph.Expr // (k', T)
+	heads      graph.CrossHeads
+	none       graph.Expr // a mask that hides nothing
+	weightDrop *Dropout
+	scope      graph.Scope
 }
 
 // NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed as
@@ -41,17 +41,15 @@ func NewLinformer(at Site, mixed int) *Linformer {
 	if at.Rotary != nil {
 		at.Failf("linformer: keys are mixed over the whole context of %d tokens, so rotary positions lose their distances", t)
 	}
-	qk, v := at.Heads*at.QK, at.Heads*at.V
 	init := graph.Normal(1 / math.Sqrt(float64(mixed)))
 	return &Linformer{
-		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
+		QKV:        newInProjection(at, "c_attn"),
+		Proj:       newOutProjection(at),
 		E:          at.Sub("e").Param("weight", init, mixed, t),
 		F:          at.Sub("f").Param("weight", init, mixed, t),
 		heads:      graph.CrossHeads{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
 		none:       at.Value("none", graph.Const(0), t, mixed),
 		weightDrop: NewDropout(at.At("attn_dropout")),
-		residDrop:  NewDropout(at.At("resid_dropout")),
 		scope:      at.Scope,
 	}
 }
@@ -59,12 +57,12 @@ func NewLinformer(at Site, mixed int) *Linformer {
 // Forward lets every token look at the mixtures.
 func (l *Linformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	h := l.heads
-	qkv := l.QKV.Forward(x).In(l.scope)
+	qkv := l.QKV.Forward(x)
 	qk, v := h.Heads*h.QK, h.Heads*h.V
 	q := qkv.Cols(0, qk)                         // q           (B·T, H·dρ)
 	mixedK := l.mix(l.E, qkv.Cols(qk, 2*qk))     // K' = E·k    (B·k', H·dρ)
 	mixedV := l.mix(l.F, qkv.Cols(2*qk, 2*qk+v)) // V' = F·v    (B·k', H·dh)
-	return l.residDrop.Forward(l.Proj.Forward(l.attend(q, mixedK, mixedV)))
+	return l.Proj.Forward(l.attend(q, mixedK, mixedV))
 }
 
 // mix is w·x of every sequence.

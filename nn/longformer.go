@@ -22,43 +22,25 @@ import (
 // The heads side by side, times w_proj, plus b_proj. In a causal model a global token sees what came before it, and is
 // seen by what comes after. Dropout acts on the weights and on the result.
 type Longformer struct {
-	QKV, Global, Proj     Layer
-	heads                 graph.Heads
-	mask                  *LongformerMask
-	rotary                Rotary
-	weightDrop, residDrop *Dropout
-	scope                 graph.Scope
+	QKV, Global, Proj Layer // the first two as in SelfAttention
+	heads             graph.Heads
+	mask              *LongformerMask
+	weightDrop        *Dropout
+	scope             graph.Scope
 }
 
 // NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask. It
 // is what counts: the site's own is not asked.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
-	qk, v := at.Heads*at.QK, at.Heads*at.V
 	return &Longformer{
-		QKV:        at.Affine(at.Sub("c_attn"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Global:     at.Affine(at.Sub("c_attn_global"), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:       at.Affine(at.Sub("c_proj"), v, []int{at.Embd}, at.Bias, residual(at)),
-		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: at.QK, V: at.V},
-		mask:       mask,
-		rotary:     at.Rotary,
-		weightDrop: NewDropout(at.At("attn_dropout")),
-		residDrop:  NewDropout(at.At("resid_dropout")),
-		scope:      at.Scope,
+		QKV: newInProjection(at, "c_attn"), Global: newInProjection(at, "c_attn_global"), Proj: newOutProjection(at),
+		heads: at.heads(at.QK, at.V), mask: mask, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
 	}
 }
 
 // Forward lets the tokens of every sequence meet.
 func (l *Longformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
-	heads := l.attend(l.packed(l.QKV, x), l.packed(l.Global, x))
-	return l.residDrop.Forward(l.Proj.Forward(heads))
-}
-
-func (l *Longformer) packed(affine Layer, x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
-	qkv := affine.Forward(x).In(l.scope)
-	if l.rotary == nil {
-		return qkv
-	}
-	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
+	return l.Proj.Forward(l.attend(l.QKV.Forward(x), l.Global.Forward(x)))
 }
 
 // attend is the heads themselves. Every token is two keys, one behind the other: the one for the windows and the global
@@ -85,10 +67,7 @@ func (l *Longformer) inverse() float64 { return 1 / math.Sqrt(float64(l.heads.QK
 
 func (l *Longformer) split(qkv graph.Expr) (q, k, v graph.Expr) {
 	h := l.heads
-	part := func(from, size int) graph.Expr {
-		return qkv.Cols(from, from+h.Heads*size).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
-	}
-	return part(0, h.QK), part(h.Heads*h.QK, h.QK), part(2*h.Heads*h.QK, h.V)
+	return split(qkv, h, 0, h.QK), split(qkv, h, h.Heads*h.QK, h.QK), split(qkv, h, 2*h.Heads*h.QK, h.V)
 }
 
 // Mixing is 2T·H(dρ+dh): every token is two keys.

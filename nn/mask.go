@@ -1,14 +1,14 @@
 package nn
 
 import (
+	"fmt"
 	"math"
-	"math/rand/v2"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
 )
 
-// Bias is what is added to the score of query i and key j in a head.
+// Bias is what is added to the score of query i and key j in a head. It may be a Checker.
 type Bias interface {
 	Bias(head, i, j int) float64
 }
@@ -18,66 +18,67 @@ type Bias interface {
 // leaves weight on the future (errata B1). It is (T, T), or (B, T, T) if it differs between sequences, or (1, H, T, T) or
 // (B, H, T, T) if it differs between heads.
 type Mask struct {
-	scope       graph.Scope
-	shape       []int
-	expr        graph.Expr // declared when somebody asks for it
-	see, drawn  Visibility // as it was given, and with its random keys drawn
+	table
+	see         Visibility   // as it was given
+	rules       []Visibility // what it combines, random keys drawn; nil until prepared
 	bias        Bias
 	dims        Dims
 	batch, head int // sequences and heads that differ; 1 if none does
 
 	scanned bool
-	later   [2]int // a query and a key behind it that it sees, if there are any
+	later   [2]int // a query and a key behind it that is visible, if there are any
 }
 
-// NewMask declares the value s.mask, when it is first used. A query that sees no key at all has no softmax: it is an error here (errata D3).
+// NewMask declares the value s.mask when its numbers are first asked for. A query without any visible key has no softmax:
+// it is an error then (errata D3). Sizes that a Checker refuses are an error at once.
 func NewMask(s graph.Scope, dims Dims, see Visibility) *Mask { return NewBiasedMask(s, dims, see, nil) }
 
-// NewBiasedMask is NewMask with what is added to the scores of visible keys.
+// NewBiasedMask is NewMask with what is added to the scores of visible keys; nil adds nothing.
 func NewBiasedMask(s graph.Scope, dims Dims, see Visibility, bias Bias) *Mask {
-	m := &Mask{scope: s, see: see, bias: bias, dims: dims, batch: 1, head: 1}
-	if perSequence(see) {
+	t, rules := dims.Context, rulesOf(see)
+	m := &Mask{see: see, bias: bias, dims: dims, batch: 1, head: 1}
+	m.table = table{scope: s, name: "mask", shape: []int{t, t}, prepare: m.prepare, score: m.entry}
+	if slices.ContainsFunc(rules, perSequence) {
 		m.batch = dims.Batch
-	}
-	t := dims.Context
-	m.shape = []int{t, t}
-	switch {
-	case perHead(see) || bias != nil:
-		m.head = dims.Heads
-		m.shape = []int{m.batch, m.head, t, t}
-	case m.batch > 1 || perSequence(see):
 		m.shape = []int{m.batch, t, t}
 	}
-	if err := m.prepare(); err != nil {
-		s.Sub("mask").Failf("%v", err)
+	if slices.ContainsFunc(rules, perHead) || bias != nil {
+		m.head = dims.Heads
+		m.shape = []int{m.batch, m.head, t, t}
 	}
+	m.fail(m.check())
 	return m
 }
 
-// Expr is the numbers, (T, T) or one of the other shapes. Attention that is linear in T never asks for them.
-func (m *Mask) Expr() graph.Expr {
-	if m.expr.Graph() == nil && m.drawn != nil { // else the graph has failed
-		m.expr = m.scope.Value("mask", func(i int, _ *rand.Rand) float64 { return m.at(i) }, m.shape...)
-	}
-	return m.expr
-}
-
-// at is entry i of (batch, head, T, T).
-func (m *Mask) at(i int) float64 {
+// entry is number i of (batch, head, T, T).
+func (m *Mask) entry(i int) float64 {
 	t := m.dims.Context
 	which := i / (t * t)
-	return m.score(which%m.head, which/m.head, i/t%t, i%t)
+	return m.at(which%m.head, which/m.head, i/t%t, i%t)
 }
 
-// score is what is added to that of query i and key j.
-func (m *Mask) score(head, b, i, j int) float64 {
+// at is what is added to the score of query i and key j.
+func (m *Mask) at(head, b, i, j int) float64 {
 	switch {
-	case !visibleTo(m.drawn, head, b, i, j):
+	case !visible(m.rules, head, b, i, j):
 		return math.Inf(-1)
 	case m.bias != nil:
 		return m.bias.Bias(head, i, j)
 	}
 	return 0
+}
+
+// prepare checks the sizes, draws random keys, and looks for queries without a visible key.
+func (m *Mask) prepare() error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	rules := drawKeys(rulesOf(m.see), m.dims)
+	if err := m.checkEmptyRows(rules, m.head); err != nil {
+		return err
+	}
+	m.rules, m.scanned = rules, false
+	return nil
 }
 
 // overHeads is the mask with an axis for the heads, if it has one for the sequences alone.
@@ -89,35 +90,33 @@ func (m *Mask) overHeads(s graph.Scope) graph.Expr { // (B, T, T) → (B, 1, T, 
 	return x
 }
 
-// Update writes the numbers again, after Padding.Lengths has changed.
-func (m *Mask) Update() error {
-	if err := m.prepare(); err != nil {
-		return errors.Wrap(err, "mask")
+// hides says whether m hides the future and padding; it is not ok if m is nil or hides anything else.
+func hides(m *Mask) (causal, padded, ok bool) {
+	if m == nil || m.bias != nil {
+		return false, false, false
 	}
-	t := m.expr.Tensor()
-	for i := range t.Len() {
-		t.Set(i, m.at(i))
-	}
-	return nil
-}
-
-// prepare checks the sizes, draws random keys, and looks for queries that see nothing.
-func (m *Mask) prepare() error {
-	if err := checkSizes(m.see, m.dims); err != nil {
-		return err
-	}
-	if err := checkRandom(m.see); err != nil {
-		return err
-	}
-	if b, ok := m.bias.(interface{ check(Dims) error }); ok {
-		if err := b.check(m.dims); err != nil {
-			return err
+	ok = true
+	for _, v := range rulesOf(m.see) {
+		switch v.(type) {
+		case Causal:
+			causal = true
+		case Padding:
+			padded = true
+		default:
+			ok = false
 		}
 	}
-	see := drawn(m.see, All{}, m.dims)
-	if err := m.noBlindQuery(see, m.head); err != nil {
-		return err
+	return causal, padded, ok
+}
+
+// String names what the mask is made of, such as "nn.Causal{} with nn.ALiBi".
+func (m *Mask) String() string {
+	if m == nil {
+		return "nil"
 	}
-	m.drawn, m.scanned = see, false
-	return nil
+	name := fmt.Sprintf("%T%+v", m.see, m.see)
+	if m.bias != nil {
+		name += fmt.Sprintf(" with %T", m.bias)
+	}
+	return name
 }

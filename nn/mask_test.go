@@ -18,9 +18,9 @@ func TestMaskErrors(t *testing.T) {
 		see  Visibility
 		want string
 	}{
-		{secondHalf{}, "h.0.mask: query 0 of sequence 0 sees no key"},
-		{All{Causal{}, secondHalf{}}, "h.0.mask: query 0 of sequence 0 sees no key"},
-		{All{Window{2}, Padding{[]int{4, 2}}}, "h.0.mask: query 3 of sequence 1 sees no key"},
+		{secondHalf{}, "h.0.mask: query 0 of sequence 0 attends to no key"},
+		{All{Causal{}, secondHalf{}}, "h.0.mask: query 0 of sequence 0 attends to no key"},
+		{All{Window{2}, Padding{[]int{4, 2}}}, "h.0.mask: query 3 of sequence 1 attends to no key"},
 		{Window{0}, "h.0.mask: a window of 0 tokens: at least 1, the token itself, is needed"},
 		{All{Causal{}, Window{-3}}, "h.0.mask: a window of -3 tokens: at least 1, the token itself, is needed"},
 		{Padding{[]int{4}}, "h.0.mask: 1 lengths for a batch of 2"},
@@ -29,7 +29,7 @@ func TestMaskErrors(t *testing.T) {
 		{All{Causal{}, All{Padding{[]int{5, 4}}}}, "h.0.mask: sequence 0 has length 5, not in 1 … 4"},
 	} {
 		g := graph.New(graph.Float64, 1)
-		NewMask(g.Root().Sub("h.0"), d, c.see)
+		NewMask(g.Root().Sub("h.0"), d, c.see).Expr()
 		if err := g.Err(); err == nil || err.Error() != c.want {
 			t.Errorf("%T %v: got %v, want %s", c.see, c.see, err, c.want)
 		}

@@ -302,11 +302,11 @@ func TestMaskErrorsPerHead(t *testing.T) {
 		{BigBird{Width: 3, Global: []int{0, -1}}, nil, "h.0.mask: global token -1 is not in 0 … 3"},
 		{All{BigBird{Width: 3, Random: -1}}, nil, "h.0.mask: -1 random keys, not in 0 … 4"},
 		{BigBird{Width: 3, Random: 5}, nil, "h.0.mask: 5 random keys, not in 0 … 4"},
-		{All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil, "h.0.mask: query 0 of sequence 0 sees no key in head 1"},
+		{All{Dilated{Width: 1, Dilation: []int{1, 1, 2}}, odd{}}, nil, "h.0.mask: query 0 of sequence 0 attends to no key in head 1"},
 		{Causal{}, NewALiBi(2), "h.0.mask: slopes for 2 heads, there are 3"},
 	} {
 		g := graph.New(graph.Float64, 1)
-		NewBiasedMask(g.Root().Sub("h.0"), d, c.see, c.bias)
+		NewBiasedMask(g.Root().Sub("h.0"), d, c.see, c.bias).Expr()
 		if err := g.Err(); err == nil || err.Error() != c.want {
 			t.Errorf("%T %+v: got %v, want %s", c.see, c.see, err, c.want)
 		}
@@ -323,13 +323,13 @@ func (odd) VisibleTo(head, _, _, j int) bool { return head != 1 || j%2 == 1 }
 func TestPositionErrors(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Embd: 7, Heads: 2, QK: 2, V: 2}
 	for want, build := range map[string]func(at Site){
-		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":       func(at Site) { NewSinusoidal(at, 1e4) },
-		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":    func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
-		"h.0.pos: no positions: the site has to say where the 6 tokens stand":  func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
-		"h.0.pos: 2 heads do not divide 7 features":                            func(at Site) { NewUnprojected(at) },
-		"h.0.pos.longformer: the mask that it is to keep to could not be made": func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
-		"h.0.pos.longformer: 1 dilations for 2 heads":                          func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
-		"h.0.pos.longformer: query 0 of sequence 0 sees no key in head 0":      func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
+		"h.0.pos: 7 features: waves come in pairs, so 6 or 8 are needed":        func(at Site) { NewSinusoidal(at, 1e4) },
+		"h.0.pos: base 0: a number greater than 0 is needed, such as 10000":     func(at Site) { at.Embd = 6; NewSinusoidal(at, 0) },
+		"h.0.pos: no positions: the site has to say where the 6 tokens stand":   func(at Site) { at.Positions = graph.Expr{}; NewLearnedPositions(at) },
+		"h.0.pos: 2 heads do not divide 7 features":                             func(at Site) { NewUnprojected(at) },
+		"h.0.pos.longformer: the mask below could not be made":                  func(at Site) { NewLongformerMask(at.Scope, &Mask{dims: d}, Dilated{}) },
+		"h.0.pos.longformer: 1 dilations for 2 heads":                           func(at Site) { NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1}}) },
+		"h.0.pos.longformer: query 0 of sequence 0 attends to no key in head 0": func(at Site) { NewLongformerMask(at.Scope, blind(at), Dilated{Width: 1, Dilation: []int{1, 1}}) },
 	} {
 		g := graph.New(graph.Float64, 1)
 		at := positioned(newSite(g, d), d.Context, 0)
@@ -353,7 +353,7 @@ func BenchmarkMask(b *testing.B) {
 	for _, see := range []Visibility{Causal{}, All{Causal{}, BigBird{Width: 65, Global: []int{0}, Random: 3}}, All{Causal{}, Dilated{Width: 65, Dilation: []int{1, 1, 2, 2}, Global: []int{0}}}} {
 		b.Run(fmt.Sprintf("%T", see), func(b *testing.B) {
 			for b.Loop() {
-				NewMask(graph.New(graph.Float32, 1).Root(), d, see)
+				NewMask(graph.New(graph.Float32, 1).Root(), d, see).Expr()
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 // latent's is either. Dropout and the mask are those of SelfAttention.
 type MLA struct {
 	Query, Down, UpK, UpV Layer
-	heads                 *SelfAttention // from packed queries, keys and values on
+	heads                 *heads // from packed queries, keys and values on
 	cache                 *graph.LatentCache
 	scope                 graph.Scope
 }
@@ -35,7 +35,7 @@ func NewMLA(at Site, latent int) *MLA {
 		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
 		UpK:   inner(at, "c_k_up", latent, at.Heads*at.QK, up(latent)),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
-		heads: latentHeads(at, at.QK),
+		heads: newHeads(at, at.QK),
 		cache: latentCache(at, sizes),
 		scope: at.Scope,
 	}
@@ -48,7 +48,7 @@ func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 	k := l.UpK.Forward(latent)                        // k = L·w↑_k    (B·T, H·dρ)        (38)
 	v := l.UpV.Forward(latent)                        // v = L·w↑_v    (B·T, H·dh)        (38)
 	heads := l.heads.attend(q.Join(k, v).In(l.scope)) // ρ_h·v_h       (B·T, H·dh)        (57)
-	return l.heads.project(heads)                     // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
+	return l.heads.Proj.Forward(heads)                // Σ_h ρ_h·v_h·w_proj,h  (B·T, d)   (57)
 }
 
 // Step attends from the newest tokens to the latents of all tokens so far, which it has kept: dc numbers a token in place
@@ -57,14 +57,14 @@ func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 // weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query
 // see a later key.
 func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
-	l.heads.mask.onlyPast(l.scope)
+	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
-	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
-	return l.heads.project(graph.CachedLatentAttention(q, latent, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
+	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
+	return l.heads.Proj.Forward(graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache))
 }
 
 // Mixing is T·H(dρ+dh).
-func (l *MLA) Mixing() float64 { return l.heads.Mixing() }
+func (l *MLA) Mixing() float64 { return l.heads.mixing() }
 
 // inner is a matrix without bias.
 func inner(at Site, name string, in, out int, std float64) Layer {
@@ -77,18 +77,6 @@ func up(latent int) float64 { return 1 / math.Sqrt(float64(latent)) }
 func checkLatent(at Site, name string, n int) {
 	if n < 1 {
 		at.Failf("%s %d: at least 1 feature is needed, fewer than %d make sense", name, n, at.Embd)
-	}
-}
-
-// latentHeads is attention from packed queries, keys and values on.
-func latentHeads(at Site, qk int) *SelfAttention {
-	return &SelfAttention{
-		Proj:       at.Affine(at.Sub("c_proj"), at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at)),
-		heads:      graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: qk, V: at.V},
-		mask:       at.mask(),
-		weightDrop: NewDropout(at.At("attn_dropout")),
-		residDrop:  NewDropout(at.At("resid_dropout")),
-		scope:      at.Scope,
 	}
 }
 

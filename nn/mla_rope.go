@@ -20,8 +20,8 @@ import (
 type MLARoPE struct {
 	DownQ, UpQ, TurnQ       Layer
 	Down, UpK, TurnK, UpV   Layer
-	heads                   *SelfAttention // from packed queries, keys and values on
-	content, rotary, tokens int            // dρ, dR, n
+	heads                   *heads // from packed queries, keys and values on
+	content, rotary, tokens int    // dρ, dR, n
 	rope                    *RoPE
 	cache                   *graph.LatentCache
 	scope                   graph.Scope
@@ -49,7 +49,7 @@ func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source 
 		TurnK: inner(at, "c_k_rope", source, rotary, std),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
 
-		heads: latentHeads(at, at.QK+rotary), content: at.QK, rotary: rotary, tokens: len(at.Positions.Ints()),
+		heads: newHeads(at, at.QK+rotary), content: at.QK, rotary: rotary, tokens: len(at.Positions.Ints()),
 		rope: rope, cache: latentCache(at, sizes), scope: at.Scope,
 	}
 }
@@ -68,27 +68,26 @@ func (l *MLARoPE) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
 // attend is everything behind the latent c; the turning part of the key is made of source.
 func (l *MLARoPE) attend(x, c, source graph.Expr) graph.Expr {
 	kR := l.turningKey(source)
-	others := slices.Repeat([]graph.Expr{kR}, max(1, l.heads.heads.Heads)-1)
+	others := slices.Repeat([]graph.Expr{kR}, max(1, l.heads.sizes.Heads)-1)
 	q := l.query(x)                                         // q = [q^C | q^R]               (B·T, H(dρ+dR))  (63)
 	k := l.sideBySide(l.UpK.Forward(c), kR.Join(others...)) // k = [c·w↑_k | k^R]            (B·T, H(dρ+dR))  (65)
 	v := l.UpV.Forward(c)                                   // v = c·w↑_v                    (B·T, H·dh)      (66)
-	heads := l.heads.attend(q.Join(k, v))                   // softmax(q·kᵀ/√(dρ+dR) + M)·v  (B·T, H·dh)      (62)
-	return l.heads.project(heads)
+	return l.heads.Forward(q.Join(k, v))                    // softmax(q·kᵀ/√(dρ+dR) + M)·v, projected        (62)
 }
 
 func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
-	l.heads.mask.onlyPast(l.scope)
-	up := [2]graph.Expr{matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)}
+	mask := l.heads.causalMask()
+	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
 	kept := c.Join(l.turningKey(source)) // [c | k^R]  (B·n, dc+dR)
-	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, up[0], up[1], l.heads.mask.Expr(), at, l.cache))
+	return l.heads.Proj.Forward(graph.CachedLatentAttention(l.query(x), kept, upK, upV, mask, at, l.cache))
 }
 
 // Mixing is T·H(dρ+dR+dh).
-func (l *MLARoPE) Mixing() float64 { return l.heads.Mixing() }
+func (l *MLARoPE) Mixing() float64 { return l.heads.mixing() }
 
 func (l *MLARoPE) query(x graph.Expr) graph.Expr { // (n, d) → (n, H(dρ+dR))
 	cQ := l.DownQ.Forward(x)                                                // c_q = x·w_q↓     (n, dq)
-	qR := l.rope.Rotate(l.TurnQ.Forward(cQ), l.heads.heads.Heads, l.rotary) // RoPE(c_q·w_qr)   (n, H·dR)
+	qR := l.rope.Rotate(l.TurnQ.Forward(cQ), l.heads.sizes.Heads, l.rotary) // RoPE(c_q·w_qr)   (n, H·dR)
 	return l.sideBySide(l.UpQ.Forward(cQ), qR)
 }
 
@@ -98,9 +97,9 @@ func (l *MLARoPE) turningKey(source graph.Expr) graph.Expr { // (n, d) or (n, dc
 
 // sideBySide puts the two parts of every head next to each other.
 func (l *MLARoPE) sideBySide(content, turned graph.Expr) graph.Expr { // (n, H·dρ), (n, H·dR) → (n, H(dρ+dR))
-	rows := l.tokens * l.heads.heads.Heads
+	rows := l.tokens * l.heads.sizes.Heads
 	a, b := content.In(l.scope).Reshape(rows, l.content), turned.Reshape(rows, l.rotary)
-	return a.Join(b).Reshape(l.tokens, l.heads.heads.Heads*(l.content+l.rotary))
+	return a.Join(b).Reshape(l.tokens, l.heads.sizes.Heads*(l.content+l.rotary))
 }
 
 // MLALatentRoPE is MLARoPE with the turning part of the key made of the latent, k^R = RoPE(c·w_kr), as (64), (65) and (68)

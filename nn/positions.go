@@ -21,14 +21,8 @@ type LearnedPositions struct {
 // NewLearnedPositions declares weight (Context, d), drawn from N(0, 0.02²), as wpe.weight at a site named wpe. The site's
 // Positions say where tokens stand.
 func NewLearnedPositions(at Site) *LearnedPositions {
-	checkPositions(at)
+	at.checkPositions()
 	return &LearnedPositions{at.Param("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
-}
-
-func checkPositions(at Site) {
-	if at.Positions.Graph() == nil {
-		at.Failf("no positions: the site has to say where the %d tokens stand", at.Batch*at.Context)
-	}
 }
 
 // Forward is x + w[positions].
@@ -59,7 +53,7 @@ type Sinusoidal struct {
 // would lack its cosine.
 func NewSinusoidal(at Site, base float64) *Sinusoidal {
 	d := at.Embd
-	checkPositions(at)
+	at.checkPositions()
 	switch {
 	case d%2 != 0:
 		at.Failf("%d features: waves come in pairs, so %d or %d are needed", d, d-1, d+1)

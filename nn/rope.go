@@ -33,9 +33,8 @@ func NewRoPE(at Site, size int, theta float64) *RoPE {
 		at.Failf("size %d: rotary positions turn pairs, so %d or %d features are needed", size, size-1, size+1)
 	case !(theta > 0) || math.IsInf(theta, 1):
 		at.Failf("theta %g: a base greater than 0 is needed, such as 10000", theta)
-	case at.Positions.Graph() == nil:
-		at.Failf("no positions: the site has to say where the %d tokens stand", at.Batch*at.Context)
 	}
+	at.checkPositions()
 	half := size / 2
 	table := func(name string, f func(float64) float64) graph.Expr {
 		return at.Value(name, func(i int, _ *rand.Rand) float64 {

@@ -19,14 +19,14 @@ func TestSiteErrors(t *testing.T) {
 		want  string
 		build func(at Site)
 	}{
-		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(causal)},
-		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(func(at Site) Layer { return NewUnprojected(at) })},
-		{"h.0: no mask: the site has to say who of the 3 tokens sees whom", blind(func(at Site) Layer { return NewMLA(at, 2) })},
+		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(causal)},
+		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(func(at Site) Layer { return NewUnprojected(at) })},
+		{"h.0: no mask: the site has to say which of the 3 tokens attends to which", blind(func(at Site) Layer { return NewMLA(at, 2) })},
 		{"h.0: linear attention with the mask nil", blind(func(at Site) Layer { return NewLinearAttention(at) })},
-		{"h.0.longformer: no mask: one is needed that says who sees whom", blind(func(at Site) Layer {
+		{"h.0.longformer: no mask: one is needed that says which tokens attend to which", blind(func(at Site) Layer {
 			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 1, Dilation: []int{1, 1}}))
 		})},
-		{"h.0: no activation: the site has to say what happens to the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
+		{"h.0: no activation: the site needs one for the 5 features inside", func(at Site) { at.Act = nil; NewMLP(at).Forward(x(at)) }},
 		{"h.0: 0 blocks: at least 1 is needed to say how far the residual stream goes", func(at Site) { at.Blocks = 0; NewMLP(at) }},
 		{"h.0: rotary positions turn queries and keys, but here they are the values, too", func(at Site) { at.Rotary = &RoPE{}; NewUnprojected(at) }},
 		{"h.0: linear attention with the mask nn.Causal{} with nn.ALiBi: only", func(at Site) {
@@ -55,7 +55,7 @@ func TestStepRefuses(t *testing.T) {
 	seeing := func(see Visibility) func(Site) Site {
 		return func(at Site) Site { at.Mask = NewMask(at.Sub("own"), d, see); return at }
 	}
-	later, as := "h.0: one token at a time: query 0 sees the later key 1", func(at Site) Site { return at }
+	later, as := "h.0: one token at a time: query 0 attends to the later key 1", func(at Site) Site { return at }
 	forgetful := func(at Site) Layer { return NewUnprojected(at) }
 	memory := func(at Site) *Memory { return NewMemory(at.Sub("memory"), graph.Expr{}, 2, 1, 3, nil) }
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestStepRefuses(t *testing.T) {
 		{later, seeing(All{}), func(at Site) Cached { return NewSelfAttention(at) }},
 		{later, seeing(All{}), func(at Site) Cached { return NewMLA(at, 2) }},
 		{later, seeing(Padding{[]int{4, 2}}), func(at Site) Cached { return NewMLARoPE(positioned(at, 4, 0), 2, 2, 2, 100) }},
-		{"h.0: one token at a time: query 1 sees the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
+		{"h.0: one token at a time: query 1 attends to the later key 2", seeing(peek{}), func(at Site) Cached { return NewSelfAttention(at) }},
 		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewBlock(at, forgetful) }},
 		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { return NewPostNormBlock(at, forgetful) }},
 		{"h.0: *nn.Unprojected keeps nothing of earlier tokens", as, func(at Site) Cached { at.Context = 1; return NewDecoderBlock(at, forgetful, memory(at)) }},
@@ -116,7 +116,7 @@ func TestStepLooksOnce(t *testing.T) {
 	m := NewMask(g.Root(), Dims{Batch: 1, Context: 2048}, Causal{})
 	for _, limit := range []time.Duration{time.Second, time.Millisecond} {
 		start := time.Now()
-		m.onlyPast(g.Root())
+		m.requireCausal(g.Root())
 		took := time.Since(start)
 		if t.Logf("%v", took); took > limit {
 			t.Errorf("%v, want ≤ %v", took, limit)

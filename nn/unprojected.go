@@ -25,10 +25,9 @@ func NewUnprojected(at Site) *Unprojected {
 	if at.Rotary != nil {
 		at.Failf("rotary positions turn queries and keys, but here they are the values, too: there are no projections between")
 	}
-	return &Unprojected{
-		heads: graph.Heads{Batch: at.Batch, Context: at.Context, Heads: at.Heads, QK: size, V: size},
-		mask:  at.mask(), weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
-	}
+	mask := at.mask()
+	mask.Expr()
+	return &Unprojected{at.heads(size, size), mask, NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
 func unprojectedSize(at Site) int {

@@ -6,13 +6,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Visibility says whether query i of sequence b may look at key j.
+// Visibility says whether query i of sequence b attends to key j. One of your own may also be a PerSequence, a PerHead and
+// a Checker.
 type Visibility interface {
 	Visible(b, i, j int) bool
 }
 
-// PerSequence is a Visibility that may differ between the sequences of a batch; one that does not have the method is asked
-// about sequence 0 alone.
+// PerSequence is a Visibility that may differ between the sequences of a batch; without the method sequence 0 speaks for
+// all of them.
 type PerSequence interface {
 	Visibility
 	PerSequence() bool
@@ -24,20 +25,27 @@ type PerHead interface {
 	VisibleTo(head, b, i, j int) bool
 }
 
-// Causal lets a token see itself and what came before it: j ≤ i (13), as Diab's formula has it (errata D8).
+// Checker is a Visibility or a Bias that does not fit all sizes. Check is called when a mask is made and when it is
+// updated, before anything else; its error is the graph's or Update's, so it should name both numbers that disagree.
+type Checker interface {
+	Check(d Dims) error
+}
+
+// Causal lets a token attend to itself and to those before it: j ≤ i (13), as Diab's formula has it (errata D8).
 type Causal struct{}
 
 // Visible is j ≤ i.
 func (Causal) Visible(_, i, j int) bool { return j <= i }
 
-// Window lets a token see itself and the Width − 1 tokens before it: i − Width < j ≤ i. Of width 1 it is the identity, of
-// the context's length Causal (errata D8).
+// Window lets a token attend to itself and to the Width − 1 tokens before it: i − Width < j ≤ i. Width 1 is the identity,
+// and the context's length is Causal (errata D8).
 type Window struct{ Width int }
 
 // Visible is i − Width < j ≤ i.
 func (w Window) Visible(_, i, j int) bool { return i-w.Width < j && j <= i }
 
-func (w Window) check(Dims) error { return checkWidth(w.Width) }
+// Check refuses a width below 1.
+func (w Window) Check(Dims) error { return checkWidth(w.Width) }
 
 func checkWidth(width int) error {
 	if width < 1 {
@@ -47,7 +55,7 @@ func checkWidth(width int) error {
 }
 
 // Padding hides the keys behind the end of sequence b, the columns j ≥ Lengths[b] (Diab hides rows: errata D3b). Lengths
-// may change from run to run: call Mask.Update when it has.
+// may change from run to run: call Mask.Update when they have.
 type Padding struct{ Lengths []int }
 
 // Visible is j < Lengths[b].
@@ -56,7 +64,8 @@ func (p Padding) Visible(b, _, j int) bool { return j < p.Lengths[b] }
 // PerSequence is true.
 func (Padding) PerSequence() bool { return true }
 
-func (p Padding) check(d Dims) error {
+// Check refuses lengths of another batch or outside 1 … T.
+func (p Padding) Check(d Dims) error {
 	if len(p.Lengths) != d.Batch {
 		return errors.Errorf("%d lengths for a batch of %d", len(p.Lengths), d.Batch)
 	}
@@ -73,60 +82,35 @@ type All []Visibility
 
 // Visible is the conjunction.
 func (a All) Visible(b, i, j int) bool {
-	for _, v := range a {
-		if !v.Visible(b, i, j) {
-			return false
+	return !slices.ContainsFunc(a, func(v Visibility) bool { return !v.Visible(b, i, j) })
+}
+
+// rulesOf lists what v combines, through every All in it, or v alone.
+func rulesOf(v Visibility) []Visibility {
+	all, ok := v.(All)
+	if !ok {
+		return []Visibility{v}
+	}
+	rules := []Visibility{}
+	for _, e := range all {
+		rules = append(rules, rulesOf(e)...)
+	}
+	return rules
+}
+
+// visible says whether all rules let query i of sequence b attend to key j in a head.
+func visible(rules []Visibility, head, b, i, j int) bool {
+	return !slices.ContainsFunc(rules, func(v Visibility) bool {
+		if p, ok := v.(PerHead); ok {
+			return !p.VisibleTo(head, b, i, j)
 		}
-	}
-	return true
+		return !v.Visible(b, i, j)
+	})
 }
 
-// PerSequence is true if one of the list's is.
-func (a All) PerSequence() bool { return slices.ContainsFunc(a, perSequence) }
-
-func (a All) check(d Dims) error {
-	for _, v := range a {
-		if err := checkSizes(v, d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkSizes(v Visibility, d Dims) error {
-	if c, ok := v.(interface{ check(Dims) error }); ok {
-		return c.check(d)
-	}
-	return nil
-}
-
-// perSequence says whether the Visibility depends on the sequence.
 func perSequence(v Visibility) bool {
 	p, ok := v.(PerSequence)
 	return ok && p.PerSequence()
 }
 
-// perHead says whether the Visibility depends on the head.
-func perHead(v Visibility) bool {
-	if all, ok := v.(All); ok {
-		return slices.ContainsFunc(all, perHead)
-	}
-	_, ok := v.(PerHead)
-	return ok
-}
-
-// visibleTo asks for one head, also where it makes no difference.
-func visibleTo(v Visibility, head, b, i, j int) bool {
-	switch v := v.(type) {
-	case PerHead:
-		return v.VisibleTo(head, b, i, j)
-	case All:
-		for _, e := range v {
-			if !visibleTo(e, head, b, i, j) {
-				return false
-			}
-		}
-		return true
-	}
-	return v.Visible(b, i, j)
-}
+func perHead(v Visibility) bool { _, ok := v.(PerHead); return ok }

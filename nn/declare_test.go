@@ -7,6 +7,46 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
+// TestConstructorsDeclare: a layer is known by its parameters, and by the mask whose numbers it adds to scores, before Forward
+// is called, which declares nothing more.
+func TestConstructorsDeclare(t *testing.T) {
+	d := Dims{Batch: 2, Context: 6, Embd: 8, Heads: 2, QK: 4, V: 5, Inner: 3, Blocks: 1}
+	memory := func(at Site) *Memory {
+		return NewMemory(at.Sub("memory"), at.Value("z", graph.Normal(1), 2*7, 8), 2, 6, 7, nil)
+	}
+	for name, c := range map[string]struct {
+		layer func(at Site) Layer
+		adds  bool // the mask to scores
+	}{
+		"SelfAttention":   {causal, true},
+		"Unprojected":     {func(at Site) Layer { return NewUnprojected(at) }, true},
+		"MLA":             {func(at Site) Layer { return NewMLA(at, 3) }, true},
+		"MLARoPE":         {func(at Site) Layer { return NewMLARoPE(positioned(at, 6, 0), 3, 4, 6, 100) }, true},
+		"LinearAttention": {func(at Site) Layer { return NewLinearAttention(at) }, false},
+		"TaylorAttention": {func(at Site) Layer { return NewTaylorAttention(at) }, false},
+		"Block":           {func(at Site) Layer { return NewBlock(at, causal) }, true},
+		"PostNormBlock":   {func(at Site) Layer { return NewPostNormBlock(at, causal) }, true},
+		"DecoderBlock":    {func(at Site) Layer { return NewDecoderBlock(at, causal, memory(at)) }, true},
+		"Elman":           {func(at Site) Layer { return NewElman(at) }, false},
+	} {
+		g := graph.New(graph.Float32, 1)
+		at := newSite(g, d)
+		l := c.layer(at)
+		params := len(g.Params())
+		_, mask := g.Leaf("mask")
+		if mask != c.adds {
+			t.Errorf("%s: its constructor declares the mask: %t, want %t", name, mask, c.adds)
+		}
+		l.Forward(at.Value("x", graph.Normal(1), 12, 8))
+		if err := g.Err(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, mask = g.Leaf("mask"); mask != c.adds || len(g.Params()) != params {
+			t.Errorf("%s: Forward declares the mask or %d parameters", name, len(g.Params())-params)
+		}
+	}
+}
+
 // TestMixing: what the meeting of tokens costs, in numbers that only one product of the sizes gives.
 func TestMixing(t *testing.T) {
 	d := Dims{Batch: 2, Context: 11, Embd: 14, Heads: 7, QK: 2, V: 5, Inner: 3, Blocks: 1}

@@ -2,47 +2,33 @@ package nn
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// Memory is what cross-attention looks at: the encoder's output, m tokens for each of B sequences, of which the first
-// Lengths[b] are no padding. The columns behind them are hidden from every query: mask −∞, so that their weight is
-// exactly 0. All layers of a decoder share one.
+// Memory is what cross-attention looks at, by the field's word for it: the encoder's output, m tokens for each of B
+// sequences, of which the first Lengths[b] are no padding. The columns behind them are hidden from every query: mask −∞, so
+// that their weight is exactly 0. All layers of a decoder share one.
 type Memory struct {
+	table                           // (B, n, m); Update writes it again, after Lengths have changed
 	Z                    graph.Expr // (B·m, d); empty where only Step is used
 	Batch, Queries, Keys int        // B, n queries of the decoder for each sequence, m
 	Lengths              []int      // nil: no padding
 
-	mask graph.Expr // (B, n, m)
+	mask graph.Expr
 }
 
 // NewMemory declares the value s.mask. Lengths may change from run to run: call Update when they have.
 func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []int) *Memory {
 	m := &Memory{Z: z, Batch: batch, Queries: queries, Keys: keys, Lengths: lengths}
-	if err := m.check(); err != nil {
-		s.Sub("mask").Failf("%v", err)
-		return m
-	}
-	m.mask = s.Value("mask", func(i int, _ *rand.Rand) float64 { return m.at(i) }, batch, queries, keys)
+	m.table = table{scope: s, name: "mask", shape: []int{batch, queries, keys}, prepare: m.check, score: m.entry}
+	m.fail(m.check())
+	m.mask = m.Expr()
 	return m
 }
 
-// Update writes the mask again, after Lengths have changed.
-func (m *Memory) Update() error {
-	if err := m.check(); err != nil {
-		return errors.Wrap(err, "memory")
-	}
-	t := m.mask.Tensor()
-	for i := range t.Len() {
-		t.Set(i, m.at(i))
-	}
-	return nil
-}
-
-func (m *Memory) at(i int) float64 {
+func (m *Memory) entry(i int) float64 {
 	if m.Lengths != nil && i%m.Keys >= m.Lengths[i/(m.Queries*m.Keys)] {
 		return math.Inf(-1)
 	}

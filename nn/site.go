@@ -1,0 +1,105 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// Dims are the numbers that every layer speaks of.
+type Dims struct {
+	Batch, Context int // B sequences of T tokens
+	Embd           int // d, the width of the residual stream
+	Heads          int // H
+	QK, V          int // dρ and dh: features of a query or key, and of a value, per head
+	Inner          int // f, the width inside the MLP
+	Blocks         int // L, for the initialisation of what writes to the residual stream
+}
+
+// Site says where in a model a layer stands, and in what style the model is built. It is a value: what a constructor changes
+// in it, such as the mask of one attention, holds for that layer alone. Every constructor reads Scope and Dims; each other
+// field says what reads it, and what is not named there ignores it.
+type Site struct {
+	graph.Scope
+	Dims
+	Block int // the index of the block, from 0: for an Attention that differs between blocks
+
+	// Matrices, in attention, MLPs and Elman.
+	Affine Affine // how they are made: NewLinear, or a LoRA around it
+	Bias   bool   // they have a bias, and so have the norms, but LayerNormPlain
+
+	// Blocks make these parts by them.
+	Norm func(at Site) Layer // nil is NewLayerNorm
+	MLP  func(at Site) Layer // nil is NewMLP
+
+	Act     Layer   // the activation: NewMLP
+	Eps     float64 // ε: norms, TaylorAttention
+	Dropout float64 // the probability of dropping: attention, NewMLP, NewDropout
+
+	Mask   *Mask  // which token attends to which: self-attention but Longformer, which is given one, and Linformer, which refuses any
+	Caches Caches // where Step keeps what it remembers: attention but CrossAttention, and Elman; nil where only Forward is used
+
+	// Where tokens stand. The first is for whoever makes the Placement, the others are what it gives.
+	Positions graph.Expr // (n) the place of each token in its sequence: NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
+	Rotary    Rotary     // rotates queries and keys: SelfAttention, Longformer, TaylorAttention; the others fail or ignore it as they say
+	Scores    Bias       // for NewBiasedMask, where an Attention makes a mask for itself; layers read the Mask alone
+}
+
+// Placement is what an encoding of positions gives a model. What is nil is left out.
+type Placement struct {
+	Layer  Layer  // is applied to the embeddings
+	Rotary Rotary // rotates queries and keys: the Rotary of every Site
+	Scores Bias   // is added to the scores: the Scores of every Site, and the bias of its Mask
+}
+
+// Rotary rotates queries and keys by where their token stands, so that their products depend on the distance.
+type Rotary interface {
+	// Rotate rotates the first groups·size columns of x (n, ≥ groups·size), each group of size columns by itself, and
+	// passes the other columns on.
+	Rotate(x graph.Expr, groups, size int) graph.Expr
+}
+
+// At is the same style at a place inside s.
+func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
+
+// heads are the sizes of attention with queries and keys of qk features, and values of v.
+func (s Site) heads(qk, v int) graph.Heads {
+	return graph.Heads{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v}
+}
+
+// mask is the site's mask; it is an error if there is none.
+func (s Site) mask() *Mask {
+	if s.Mask == nil {
+		s.Failf("no mask: the site has to say which of the %d tokens attends to which", s.Context)
+		return &Mask{}
+	}
+	return s.Mask
+}
+
+// act is the site's activation; it is an error if there is none.
+func (s Site) act() Layer {
+	if s.Act == nil {
+		s.Failf("no activation: the site needs one for the %d features inside", s.Inner)
+		return ReLU{}
+	}
+	return s.Act
+}
+
+// norm makes the norm of that name.
+func (s Site) norm(name string) Layer {
+	if s.Norm == nil {
+		return NewLayerNorm(s.At(name))
+	}
+	return s.Norm(s.At(name))
+}
+
+// mlp makes the MLP of a block.
+func (s Site) mlp() Layer {
+	if s.MLP == nil {
+		return NewMLP(s.At("mlp"))
+	}
+	return s.MLP(s.At("mlp"))
+}
+
+// checkPositions is an error where the site does not know the positions.
+func (s Site) checkPositions() {
+	if s.Positions.Graph() == nil {
+		s.Failf("no positions: the site has to say where the %d tokens stand", s.Batch*s.Context)
+	}
+}
