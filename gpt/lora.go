@@ -99,7 +99,7 @@ func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []checkpoint.File{{Name: train.WeightsFile, Write: m.WriteWeights}, {Name: configFile, Write: raw(hf)}}
+	list := []checkpoint.File{{Name: train.WeightsFile, Write: m.WriteWeights}, {Name: configFile, Write: train.WriteBytes(hf)}}
 	if tok != nil {
 		list = append(list, checkpoint.File{Name: tokenizerFile, Write: train.WriteJSON(tok)})
 	}

@@ -1,8 +1,6 @@
 package gpt
 
 import (
-	"io"
-
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -30,18 +28,11 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 	}
 	return []checkpoint.File{
 		{Name: train.WeightsFile, Write: t.Model.WriteWeights},
-		{Name: configFile, Write: raw(hf)},
+		{Name: configFile, Write: train.WriteBytes(hf)},
 		{Name: train.OptimizerFile, Write: t.WriteMoments},
 		{Name: train.StateFile, Write: train.WriteJSON(train.StateOf(t.Core, stateFormat, generator, t.Corpus.SHA256(), t.config))},
 		{Name: tokenizerFile, Write: train.WriteJSON(t.Tokenizer)},
 	}, nil
-}
-
-func raw(data []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}
 }
 
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where

@@ -1,6 +1,7 @@
 package seq2seq
 
 import (
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -9,9 +10,8 @@ import (
 type attention struct {
 	sees  func(c Config, lengths []int) nn.Visibility
 	new   func(c Config) nn.Attention
-	check func(c Config) error   // what is impossible with it; nil is nothing
-	count func(c Config) float64 // parameters of a layer beside c_attn and c_proj; nil is none
-	whole bool                   // sources cannot be padded: all have source_size tokens
+	check func(c Config) error // what is impossible with it; nil is nothing
+	whole bool                 // sources cannot be padded: all have source_size tokens
 }
 
 func attentions() []variant[attention] {
@@ -19,9 +19,9 @@ func attentions() []variant[attention] {
 	return []variant[attention]{
 		{"full", attention{sees: padded, new: full}},
 		{"window", attention{sees: windowed, new: full, check: checkWindow}},
-		{"linear", attention{sees: padded, new: linear, check: unturned}},
-		{"taylor", attention{sees: padded, new: taylor, check: unbiased}},
-		{"linformer", attention{sees: all, new: linformer, check: checkLinformer, count: mixtures, whole: true}},
+		{"linear", attention{sees: padded, new: linear, check: rejectRoPE}},
+		{"taylor", attention{sees: padded, new: taylor, check: rejectBias}},
+		{"linformer", attention{sees: all, new: linformer, check: checkLinformer, whole: true}},
 	}
 }
 
@@ -29,12 +29,12 @@ func padded(_ Config, lengths []int) nn.Visibility { return nn.Padding{Lengths: 
 
 func all(Config, []int) nn.Visibility { return nn.All{} }
 
-func windowed(c Config, lengths []int) nn.Visibility { return near{c.Window / 2, lengths} }
+func windowed(c Config, lengths []int) nn.Visibility { return near{c.Window, lengths} }
 
-// near lets a token see those that are at most reach away on either side, |i − j| ≤ reach, and no padding. Padding is seen
-// by nobody, but has to see something: the last token.
+// near lets a token see those that are less than width away on either side, |i − j| < width, and no padding. Padding is
+// visible to nothing, but has to see something: the last token.
 type near struct {
-	reach   int
+	width   int
 	lengths []int
 }
 
@@ -44,15 +44,15 @@ func (v near) Visible(b, i, j int) bool {
 	if i >= n {
 		return j == n-1
 	}
-	return j < n && i-j <= v.reach && j-i <= v.reach
+	return j < n && i-j < v.width && j-i < v.width
 }
 
 // PerSequence is true.
 func (near) PerSequence() bool { return true }
 
 func checkWindow(c Config) error {
-	if c.Window < 1 || c.Window > maxSize {
-		return errors.Errorf("window: got %d, want a whole number, 1 to %d, for attention in a window", c.Window, maxSize)
+	if c.Window < 1 || c.Window > field.MaxSize {
+		return errors.Errorf("window: got %d, want a whole number, 1 to %d, for attention in a window", c.Window, field.MaxSize)
 	}
 	return nil
 }
@@ -65,15 +65,15 @@ func taylor(Config) nn.Attention {
 	return func(at nn.Site) nn.Layer { return nn.NewTaylorAttention(at) }
 }
 
-// unturned: features of turned queries and keys, and mixtures of turned keys, have lost the distances.
-func unturned(c Config) error {
+// rejectRoPE: features of rotated queries and keys, and mixtures of rotated keys, have lost the distances.
+func rejectRoPE(c Config) error {
 	if c.Position == "rope" {
-		return errors.Errorf("position: got rope, want another with attention %s, which loses the distances of turned keys", c.Attention)
+		return errors.Errorf("position: got rope, want another with attention %s, which loses the distances of rotated keys", c.Attention)
 	}
-	return unbiased(c)
+	return rejectBias(c)
 }
 
-func unbiased(c Config) error {
+func rejectBias(c Config) error {
 	if c.Position == "alibi" {
 		return errors.Errorf("position: got alibi, want another with attention %s, which has no scores to add it to", c.Attention)
 	}
@@ -88,8 +88,5 @@ func checkLinformer(c Config) error {
 	if c.MixedKeys < 1 || c.MixedKeys > c.SourceSize {
 		return errors.Errorf("mixed_keys: got %d, want a whole number, 1 to source_size %d", c.MixedKeys, c.SourceSize)
 	}
-	return unturned(c)
+	return rejectRoPE(c)
 }
-
-// mixtures are E and F.
-func mixtures(c Config) float64 { return 2 * float64(c.MixedKeys) * float64(c.SourceSize) }

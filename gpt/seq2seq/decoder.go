@@ -22,7 +22,7 @@ func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions grap
 	at.Positions, at.Caches = positions, caches
 	d := decoder{embedding: newEmbedding(&at, c, c.TargetVocab)}
 	at.Mask = nn.NewBiasedMask(s, at.Dims, nn.Causal{}, at.Scores)
-	block, _ := find(blocks(), c.Block)
+	block := find(blocks(), c.Block)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i

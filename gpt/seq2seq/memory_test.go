@@ -12,7 +12,8 @@ func TestParametersAreCounted(t *testing.T) {
 	change := []func(*Config){
 		func(*Config) {},
 		func(c *Config) { c.Bias = false },
-		func(c *Config) { c.QKSize, c.VSize, c.NInner = 3, 5, 11 },
+		func(c *Config) { c.QKSize, c.VSize, c.NInner, c.NLayer = 3, 5, 11, 4 },
+		func(c *Config) { c.NLayer = 1 },
 	}
 	for _, v := range norms() {
 		change = append(change, func(c *Config) { c.Norm = v.name })
@@ -37,8 +38,8 @@ func TestParametersAreCounted(t *testing.T) {
 		for _, p := range m.Params() {
 			built += p.Tensor().Len()
 		}
-		if counted := c.parameters(); counted != float64(built) {
-			t.Errorf("%+v: counted %v parameters, %d are built", c, counted, built)
+		if counted, err := c.Resolved().parameters(); err != nil || counted != float64(built) {
+			t.Errorf("%+v: counted %v parameters (%v), %d are built", c, counted, err, built)
 		}
 	}
 }

@@ -30,7 +30,12 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if err := c.ValidateModel(); err != nil {
 		return nil, err
 	}
-	c = c.Resolved()
+	m := c.Resolved().declare(g, batch)
+	return m, errors.Wrap(g.Err(), "seq2seq")
+}
+
+// declare builds the model; c is resolved.
+func (c Config) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
 	m := &Model{
 		Config:  c,
@@ -46,7 +51,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	d := newDecoder(at, c, batch, m.memory, placed(at, batch, c.TargetSize), nil)
 	m.Logits = d.forward(m.Input) // (B·T, V)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
-	return m, errors.Wrap(g.Err(), "seq2seq")
+	return m
 }
 
 // Batch is B, the number of pairs.
@@ -72,10 +77,9 @@ type embedding struct {
 }
 
 func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
-	position, _ := find(positions(), c.Position)
 	return embedding{
 		wte:   nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd),
-		place: position.New(at, c.side(at.Context)),
+		place: find(positions(), c.Position).New(at, c.side(at.Context)),
 		drop:  nn.NewDropout(at.At("drop")),
 	}
 }
@@ -105,10 +109,10 @@ func newEncoder(s graph.Scope, c Config, batch int) encoder {
 	for b := range e.lengths {
 		e.lengths[b] = c.SourceSize
 	}
-	attention, _ := find(attentions(), c.Attention)
+	attention := find(attentions(), c.Attention)
 	e.mask = nn.NewBiasedMask(s, at.Dims, attention.sees(c, e.lengths), at.Scores)
 	at.Mask = e.mask
-	block, _ := find(blocks(), c.Block)
+	block := find(blocks(), c.Block)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i

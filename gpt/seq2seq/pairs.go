@@ -48,7 +48,7 @@ func (c Config) fits(i int, p Pair) error {
 	if got := len(p.Source); got < 1 || got > c.SourceSize {
 		return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", i, got, c.SourceSize)
 	}
-	if kind, _ := find(attentions(), c.Resolved().Attention); kind.whole && len(p.Source) != c.SourceSize {
+	if find(attentions(), c.Resolved().Attention).whole && len(p.Source) != c.SourceSize {
 		return errors.Errorf("pair %d: the source has %d tokens, source_size is %d: with attention %s all have as many, without padding",
 			i, len(p.Source), c.SourceSize, c.Attention)
 	}

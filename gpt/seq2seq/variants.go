@@ -1,8 +1,6 @@
 package seq2seq
 
 import (
-	"strings"
-
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -14,50 +12,50 @@ type variant[T any] struct {
 	value T
 }
 
-func known[T any](list []variant[T]) string {
+func names[T any](list []variant[T]) []string {
 	names := make([]string, len(list))
 	for i, v := range list {
 		names[i] = v.name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
-func find[T any](list []variant[T], name string) (value T, ok bool) {
+// find is the one of that name, or the zero T: ValidateModel looks at the names.
+func find[T any](list []variant[T], name string) (value T) {
 	for _, v := range list {
 		if v.name == name {
-			return v.value, true
+			return v.value
 		}
 	}
-	return value, false
+	return value
 }
 
 // variants are those of a list of gpt.
-func variants[V, T any](list []V, take func(V) (name string, value T)) (out []variant[T]) {
+func variants[V, T any](list []V, take func(V) variant[T]) (out []variant[T]) {
 	for _, v := range list {
-		name, value := take(v)
-		out = append(out, variant[T]{name, value})
+		out = append(out, take(v))
 	}
 	return out
 }
 
 func activations() []variant[nn.Layer] {
-	return variants(gpt.Activations(), func(a gpt.Activation) (string, nn.Layer) { return a.Name, a.Layer })
+	return variants(gpt.Activations(), func(a gpt.Activation) variant[nn.Layer] { return variant[nn.Layer]{a.Name, a.Layer} })
 }
 
 func norms() []variant[gpt.Norm] {
-	return variants(gpt.Norms(), func(n gpt.Norm) (string, gpt.Norm) { return n.Name, n })
+	return variants(gpt.Norms(), func(n gpt.Norm) variant[gpt.Norm] { return variant[gpt.Norm]{n.Name, n} })
 }
 
-// positions tell a side of the model where its tokens stand. What turns queries and keys, or biases scores, does so in
+// positions tell a side of the model where its tokens stand. What rotates queries and keys, or biases scores, does so in
 // self-attention: between source and target there is no distance.
 func positions() []variant[gpt.Position] {
-	return variants(gpt.Positions(), func(p gpt.Position) (string, gpt.Position) { return p.Name, p })
+	return variants(gpt.Positions(), func(p gpt.Position) variant[gpt.Position] { return variant[gpt.Position]{p.Name, p} })
 }
 
-// side is what positions ask about a side of the model.
-func (c Config) side(context int) gpt.Config {
-	n := gpt.Network{BlockSize: context, NHead: c.NHead, NEmbd: c.NEmbd, QKSize: c.QKSize, VSize: c.VSize, Bias: c.Bias}
-	return gpt.Config{Network: n}.Resolved()
+// side is what positions read about a side of the model.
+func (c Config) side(context int) (p gpt.Config) {
+	p.BlockSize, p.NHead, p.NEmbd, p.QKSize, p.VSize, p.Bias = context, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.Bias
+	return p.Resolved()
 }
 
 // arrangement is where a block has its norms.
@@ -92,10 +90,9 @@ func selfAttention(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 
 // site is the style of one side of the model at s.
 func (c Config) site(s graph.Scope, batch, context int) nn.Site {
-	act, _ := find(activations(), c.Activation)
-	norm, _ := find(norms(), c.Norm)
 	return nn.Site{
-		Scope: s, Affine: nn.NewLinear, Bias: c.Bias, Eps: c.Eps, Dropout: c.Dropout, Act: act, Norm: norm.New,
+		Scope: s, Affine: nn.NewLinear, Bias: c.Bias, Eps: c.Eps, Dropout: c.Dropout,
+		Act: find(activations(), c.Activation), Norm: find(norms(), c.Norm).New,
 		Dims: nn.Dims{
 			Batch: batch, Context: context, Embd: c.NEmbd, Heads: c.NHead,
 			QK: c.QKSize, V: c.VSize, Inner: c.NInner, Blocks: c.NLayer,

@@ -105,6 +105,14 @@ func ReadJSON(cp *checkpoint.Checkpoint, name string, v any) error {
 	return nil
 }
 
+// WriteBytes writes data into a file of a checkpoint.
+func WriteBytes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
 // WriteJSON writes v, indented, into a file of a checkpoint.
 func WriteJSON(v any) func(io.Writer) error {
 	return func(w io.Writer) error {
