@@ -154,8 +154,8 @@ func TestDecoder(t *testing.T) {
 					}
 					window = append(slices.Clone(window), rng.IntN(c.VocabSize))
 					got := feed(t, d, window[len(window)-1])
-					if !slices.Equal(d.Window(), window) {
-						t.Fatalf("token %d: window %v, want %v", i, d.Window(), window)
+					if !slices.Equal(d.decoding.context, window) {
+						t.Fatalf("token %d: window %v, want %v", i, d.decoding.context, window)
 					}
 					sameLogits(t, fmt.Sprintf("token %d", i), got, f.last(t, window))
 				}

@@ -54,9 +54,6 @@ func (m *Model) noting(affine nn.Affine) nn.Affine {
 	}
 }
 
-// Batch is B, the number of sequences.
-func (m *Model) Batch() int { return len(m.Tokens.Ints()) / m.Config.BlockSize }
-
 // Params lists the parameters in the order of Table 2.
 func (m *Model) Params() []graph.Expr { return m.Graph.Params() }
 

@@ -54,9 +54,6 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	return m
 }
 
-// Batch is B, the number of pairs.
-func (m *Model) Batch() int { return len(m.encoder.lengths) }
-
 // Params lists the parameters, those of the encoder first.
 func (m *Model) Params() []graph.Expr { return m.Graph.Params() }
 
