@@ -12,8 +12,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 )
 
-// A checkpoint of format 1 opens, and the run that is resumed from it ends in the bits in which the program that wrote it
-// ended.
+// A checkpoint of format 1 opens, and the run that is resumed from it ends in the bits in which the program that wrote
+// it ended.
 func TestCheckpointV1(t *testing.T) {
 	cp, err := checkpoint.Load("testdata/checkpoint-v1")
 	if err != nil {

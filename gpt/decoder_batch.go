@@ -23,8 +23,8 @@ func NewBatchDecoder(m *Model, batch int) (*BatchDecoder, error) {
 // Reset forgets the tokens so far.
 func (d *BatchDecoder) Reset() { d.decoding.reset() }
 
-// Feed appends row i to sequence i, and returns the logits (B, V) of what follows in each. The rows are equally long, at
-// least one token. For the rest it is Decoder.Feed.
+// Feed appends row i to sequence i, and returns the logits (B, V) of what follows in each. The rows are equally long,
+// at least one token. For the rest it is Decoder.Feed.
 func (d *BatchDecoder) Feed(rows [][]int) (graph.Tensor, error) {
 	if len(rows) != d.decoding.batch {
 		return graph.Tensor{}, errors.Errorf("decoder: got %d rows of tokens, want %d", len(rows), d.decoding.batch)

@@ -2,8 +2,8 @@ package gpt
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. What stands behind the
-// newest token does not matter, for the model is causal.
+// rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. What stands behind
+// the newest token does not matter, for the model is causal.
 type rerun struct {
 	tokens  graph.Expr // (B·T)
 	program *graph.Program

@@ -42,8 +42,8 @@ func everyPart(c Config) (list []Config) {
 	return list
 }
 
-// printHashes trains every kind of model with 1, 2 and 8 threads and prints a hash of the weights and the losses for each
-// number of threads.
+// printHashes trains every kind of model with 1, 2 and 8 threads and prints a hash of the weights and the losses for
+// each number of threads.
 func printHashes() error {
 	for _, threads := range []int{1, 2, 8} {
 		h := sha256.New()

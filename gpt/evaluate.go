@@ -15,8 +15,8 @@ type Evaluation struct{ Train, Val float64 }
 // BitsPerChar is the val loss in bits; of a character tokenizer, bits per character.
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
-// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on the
-// seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
+// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on
+// the seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	h := fnv.New64a()
 	h.Write([]byte("evaluate"))
@@ -40,8 +40,8 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	return e, nil
 }
 
-// EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called with
-// the blocks done so far.
+// EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called
+// with the blocks done so far.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
 	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
 	var sum float64

@@ -45,7 +45,8 @@ func refusesToStep(t *testing.T, trainer *Trainer, what string) train.Progress {
 	return p
 }
 
-// A weight that is not finite, from whichever step on and in whichever place, stops the run in that step, and is not saved.
+// A weight that is not finite, from whichever step on and in whichever place, stops the run in that step, and is not
+// saved.
 func TestNaNStops(t *testing.T) {
 	kinds := []func(*Config){
 		func(*Config) {},

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Of n tokens all but the first are asked for, once each in a pass over the text whose blocks fill it, and each behind the
-// token that stands before it.
+// Of n tokens all but the first are asked for, once each in a pass over the text whose blocks fill it, and each behind
+// the token that stands before it.
 func TestI01EveryTokenButTheFirst(t *testing.T) {
 	for _, n := range []int{5, 9, 13} { // 1, 2 and 3 blocks of 4
 		split := make(text.Tokens, n)

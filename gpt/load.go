@@ -16,9 +16,9 @@ func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
 	return m.ReadWeights(data)
 }
 
-// LoadModel builds the model of a checkpoint, for sampling: on an empty Graph, for batches of one. The checkpoint may also
-// be a model alone, such as a published GPT-2, with config.json and model.safetensors. Parts are those of the program that
-// saved it, if it had any of its own.
+// LoadModel builds the model of a checkpoint, for sampling: on an empty Graph, for batches of one. The checkpoint may
+// also be a model alone, such as a published GPT-2, with config.json and model.safetensors. Parts are those of the
+// program that saved it, if it had any of its own.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Model, error) {
 	c, err := configOf(cp, parts...)
 	if err != nil {
@@ -31,8 +31,8 @@ func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Mode
 	return m, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
 }
 
-// LoadTokenizer opens the tokenizer of a checkpoint; a checkpoint without tokenizer.json is an error. own are the kinds that
-// are not the library's.
+// LoadTokenizer opens the tokenizer of a checkpoint; a checkpoint without tokenizer.json is an error. own are the kinds
+// that are not the library's.
 func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
 	data, err := cp.File(tokenizerFile)
 	if err != nil {

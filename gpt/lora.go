@@ -13,16 +13,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// FineTune is NewTrainer on top of the weights of a checkpoint: those of a model without adapters go into the model that c
-// describes, with or without adapters of its own, whose sizes and parts are the checkpoint's. tok is the checkpoint's
-// tokenizer, and the corpus is encoded with it. Dropout, adapters and training are c's.
+// FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
+// c's; the rest of the network is the checkpoint's: c either leaves it out, n_embd being 0, or agrees with it. tok is
+// the checkpoint's tokenizer, and the corpus is encoded with it.
 func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
-	if c.VocabSize == 0 {
-		c.VocabSize = tok.Size()
-	}
 	saved, err := configOf(cp, c.Parts)
 	if err != nil {
 		return nil, err
+	}
+	if c.NEmbd == 0 {
+		saved.Dropout = c.Dropout
+		c = c.OnNetwork(saved.Network)
+	}
+	if c.VocabSize == 0 {
+		c.VocabSize = tok.Size()
 	}
 	if err := c.sameNetwork(saved); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
@@ -44,6 +48,13 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	return t, errors.Wrapf(t.Model.readBase(data), "checkpoint %s", cp.Path)
 }
 
+// OnNetwork is c with the network n, but c's own adapters.
+func (c Config) OnNetwork(n Network) Config {
+	n.LoraR, n.LoraAlpha, n.LoraTargets, n.LoraScale = c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale
+	c.Network = n
+	return c
+}
+
 // sameNetwork names every field of the network in which c differs, dropout and adapters apart.
 func (c Config) sameNetwork(saved Config) error {
 	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
@@ -57,8 +68,8 @@ func (m *Model) readBase(data []byte) error {
 	return m.read(data, slices.DeleteFunc(slices.Clone(m.Params()), isAdapter))
 }
 
-// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. It is an error if the
-// model has none.
+// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. It is an error if
+// the model has none.
 func (m *Model) WriteAdapters(w io.Writer) error {
 	if m.Config.LoraR == 0 {
 		return errors.New("adapters: the model has none, lora_r is 0")
@@ -81,8 +92,8 @@ func (m *Model) Merge() {
 	}
 }
 
-// Plain is a model of the same weights without adapters, for batches of so many sequences: after Merge, what the model
-// was with them. The weights are shared.
+// Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
+// model was with them. The weights are shared.
 func (m *Model) Plain(batch int) (*Model, error) {
 	return New(m.Graph.Sibling(), m.Config.withoutAdapters(), batch)
 }
@@ -92,8 +103,8 @@ func (c Config) withoutAdapters() Config {
 	return c
 }
 
-// Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files. tok
-// may be nil.
+// Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.
+// tok may be nil.
 func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	hf, err := m.Config.HuggingFace()
 	if err != nil {

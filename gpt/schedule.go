@@ -1,8 +1,8 @@
 package gpt
 
 // FLOPsPerToken is what a token costs in the matrix products of the forward and the backward pass: 6 for every weight
-// that multiplies it, 4 for a frozen one, and 6·T·H·(dρ+dh) a block for softmax attention, counted without regard to the
-// mask; other attentions bring a count of their own.
+// that multiplies it, 4 for a frozen one, and 6·T·H·(dρ+dh) a block for softmax attention, counted without regard to
+// the mask; other attentions bring a count of their own.
 func FLOPsPerToken(c Config) float64 {
 	c = c.Resolved()
 	base, adapters := c.count()

@@ -7,7 +7,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files of a checkpoint beside train's. A program that knows GPT-2's files needs the weights and the first of these.
+// The files of a checkpoint beside train's. A program that knows GPT-2's files needs the weights and the first of
+// these.
 const (
 	configFile    = "config.json" // Hugging Face's names
 	tokenizerFile = "tokenizer.json"
@@ -15,8 +16,8 @@ const (
 
 const stateFormat = 1
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. Weights and moments that are not finite are refused when
-// written.
+// Files is the whole state of the run, for checkpoint.Dir.Save. Weights and moments that are not finite are refused
+// when written.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
 	hf, err := t.config.HuggingFace()
 	if err != nil {

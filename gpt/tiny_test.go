@@ -146,8 +146,8 @@ func scramble(params []graph.Expr, seed uint64) {
 	}
 }
 
-// relative is the metric of all comparisons of two computations: the largest difference, relative to the largest entry of
-// the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
+// relative is the metric of all comparisons of two computations: the largest difference, relative to the largest entry
+// of the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
 func relative(a, b []float64, whole float64) float64 {
 	if len(a) != len(b) || len(a) == 0 {
 		return math.NaN()

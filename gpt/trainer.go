@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Trainer trains a model on batches that are sampled from a corpus. What it does next depends on its state alone, and Files
-// and Resume carry all of that, so a resumed run is bit-identical.
+// Trainer trains a model on batches that are sampled from a corpus. What it does next depends on its state alone, and
+// Files and Resume carry all of that, so a resumed run is bit-identical.
 type Trainer struct {
 	*train.Core
 	Model     *Model
@@ -22,8 +22,8 @@ type Trainer struct {
 	batches *rand.PCG // draws the batches
 }
 
-// NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0 and
-// is then the tokenizer's.
+// NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0
+// and is then the tokenizer's.
 func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (t *Trainer, err error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()

@@ -14,7 +14,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// It learns: some hundred steps take the loss from that of guessing to below that of knowing how frequent each letter is.
+// It learns: some hundred steps take the loss from that of guessing to below that of knowing how frequent each letter
+// is.
 func TestTrainerLearns(t *testing.T) {
 	c := tiny()
 	c.MaxIters, c.LRDecayIters = 300, 300

@@ -148,10 +148,4 @@ func (o options) encoded(tok text.Tokenizer) ([]int, error) {
 }
 
 // tuning is the recipe on the checkpoint's network.
-func (b beginning) tuning() gpt.Config {
-	c := recipe()
-	adapters := c.Network
-	c.Network = b.config.Network
-	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale = adapters.LoraR, adapters.LoraAlpha, adapters.LoraTargets, adapters.LoraScale
-	return c
-}
+func (b beginning) tuning() gpt.Config { return recipe().OnNetwork(b.config.Network) }

@@ -112,8 +112,8 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to resume,
-// other than those of its Run. A zero and the default it stands for are equal.
+// ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to
+// resume, other than those of its Run. A zero and the default it stands for are equal.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.fields().Fixed().Diff("resume", saved.fields())

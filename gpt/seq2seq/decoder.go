@@ -16,7 +16,7 @@ type decoder struct {
 	head   nn.Layer
 }
 
-// newDecoder makes the decoder of so many sequences, whose tokens stand at the positions; with caches it can Step.
+// newDecoder makes the decoder of a batch of sequences, whose tokens stand at the positions; with caches it can Step.
 func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions graph.Expr, caches nn.Caches) decoder {
 	at := c.site(s, batch, c.TargetSize)
 	at.Positions, at.Caches = positions, caches

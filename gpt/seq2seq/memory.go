@@ -11,8 +11,8 @@ const (
 	gib         = 1 << 30
 )
 
-// parameters counts what is declared, in float64, which no Config overflows: of all blocks but two, that they are as the
-// second.
+// parameters counts what is declared, in float64, which no Config overflows: of all blocks but two, that they are as
+// the second.
 func (c Config) parameters() (n float64, err error) {
 	declared := func(layers int) (n float64) {
 		g, c := graph.Outline(graph.Float32), c
@@ -35,8 +35,8 @@ func (c Config) parameters() (n float64, err error) {
 	return one + float64(c.NLayer-1)*(declared(2)-one), err
 }
 
-// activations estimates the numbers that a pass over one batch keeps, as gpt.Config.Memory does: of every token what the
-// matrices take and give, and a row of weights for every head.
+// activations estimates the numbers that a pass over one batch keeps, as gpt.Config.Memory does: of every token what
+// the matrices take and give, and a row of weights for every head.
 func (c Config) activations() float64 {
 	d, h, s, t := float64(c.NEmbd), float64(c.NHead), float64(c.SourceSize), float64(c.TargetSize)
 	heads := 2*h*float64(c.QKSize) + 2*h*float64(c.VSize)
@@ -61,8 +61,8 @@ func (c Config) checkParameters(times float64) error {
 		c.NHead, c.NEmbd, c.SourceVocab, c.TargetVocab, c.SourceSize, c.TargetSize, c.QKSize, c.VSize, c.NInner, gpt.MemoryLimit/gib)
 }
 
-// checkTraining refuses what training would need too much memory for: the gradient and two moments of every parameter, and
-// the activations with their gradients.
+// checkTraining refuses what training would need too much memory for: the gradient and two moments of every parameter,
+// and the activations with their gradients.
 func (c Config) checkTraining() error {
 	if err := c.checkParameters(4); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). The blocks of the decoder all
-// look at the final output of the encoder.
+// Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). The blocks of the decoder
+// all look at the final output of the encoder.
 type Model struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
@@ -24,8 +24,8 @@ type Model struct {
 	memory  *nn.Memory
 }
 
-// New builds the model on an empty Graph for batches of so many pairs. It is an error, naming the field, if the Config is
-// impossible; nothing is allocated then.
+// New builds the model on an empty Graph for batches of that many pairs. It is an error, naming the field, if the
+// Config is impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if err := c.ValidateModel(); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 	return e.drop.Forward(x)
 }
 
-// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the attention
-// lets it see, but no padding.
+// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the
+// attention lets it see, but no padding.
 type encoder struct {
 	embedding
 	blocks  []nn.Layer

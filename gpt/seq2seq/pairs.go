@@ -17,7 +17,8 @@ type Pairs interface {
 	Pair(i int) (Pair, error)
 }
 
-// survey looks at every pair once: it is an error if one does not fit into the model, and the sum is the SHA-256 of all.
+// survey looks at every pair once: it is an error if one does not fit into the model, and the sum is the SHA-256 of
+// all.
 func survey(c Config, pairs Pairs) (sum string, err error) {
 	if pairs.Len() < 1 {
 		return "", errors.New("no pairs")

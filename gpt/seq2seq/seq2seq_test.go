@@ -64,8 +64,8 @@ func steps(t *testing.T, tr *Trainer, n int) (losses []float64) {
 	return losses
 }
 
-// Training learns, in every arrangement; a second run with the same seed is the same to the bit, also on more threads and
-// with dropout.
+// Training learns, in every arrangement; a second run with the same seed is the same to the bit, also on more threads
+// and with dropout.
 func TestTraining(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(*Config) {},
@@ -141,8 +141,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The Translator's logits, token by token from kept keys and values, are those of the model's full pass, and its beams do
-// not disturb one another.
+// The Translator's logits, token by token from kept keys and values, are those of the model's full pass, and its beams
+// do not disturb one another.
 func TestTranslatorEqualsModel(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(c *Config) { c.Block, c.Position = "pre", "learned" },

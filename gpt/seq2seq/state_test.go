@@ -104,8 +104,8 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// With momentum, micro-batches, dropout and a window a run resumes bit-identically, and activations that are computed again
-// change nothing.
+// With momentum, micro-batches, dropout and a window a run resumes bit-identically, and activations that are computed
+// again change nothing.
 func TestResumeOfEverything(t *testing.T) {
 	c := small()
 	c.Optimizer, c.Beta1, c.GradientAccumulationSteps, c.Dropout, c.Attention, c.Window = "sgd", .5, 3, .1, "window", 2
@@ -134,7 +134,8 @@ func TestResumeOfEverything(t *testing.T) {
 	}
 }
 
-// Micro-batches of half the size are drawn as one batch is, so that their mean is its loss where all targets are as long.
+// Micro-batches of half the size are drawn as one batch is, so that their mean is its loss where all targets are as
+// long.
 func TestAccumulation(t *testing.T) {
 	pairs := list{{[]int{4}, []int{5, 6}}, {[]int{5}, []int{7, 8}}, {[]int{6}, []int{9, 5}}}
 	norm := func(batch, micro int) train.Progress {

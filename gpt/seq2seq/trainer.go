@@ -11,9 +11,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Trainer trains a model on random batches of pairs. What a step does depends on its number, the Config, the pairs, and the
-// state of weights and optimizer alone, so a run that is resumed on the same pairs is bit-identical. Its Progress counts the
-// tokens of sources and targets with their ends, padding not counted.
+// Trainer trains a model on random batches of pairs. What a step does depends on its number, the Config, the pairs, and
+// the state of weights and optimizer alone, so a run that is resumed on the same pairs is bit-identical. Its Progress
+// counts the tokens of sources and targets with their ends, padding not counted.
 type Trainer struct {
 	*train.Core
 	Model  *Model
@@ -25,8 +25,8 @@ type Trainer struct {
 	draws  *rand.PCG // pairs, from the seed and the step
 }
 
-// NewTrainer builds the model that c describes and all that is needed to train it on the pairs. It looks at each of them
-// once: one that is too long for the model is an error.
+// NewTrainer builds the model that c describes and all that is needed to train it on the pairs. It looks at each of
+// them once: one that is too long for the model is an error.
 func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -68,7 +68,8 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 // Config is the run's configuration.
 func (t *Trainer) Config() Config { return t.config }
 
-// Evaluate is the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps Best.
+// Evaluate is the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps
+// Best.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
 	total, size := 0, t.config.TargetSize
 	for first := 0; first < pairs.Len(); first += len(t.batch) {

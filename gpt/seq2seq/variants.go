@@ -46,8 +46,8 @@ func norms() []variant[gpt.Norm] {
 	return variants(gpt.Norms(), func(n gpt.Norm) variant[gpt.Norm] { return variant[gpt.Norm]{n.Name, n} })
 }
 
-// positions tell a side of the model where its tokens stand. What rotates queries and keys, or biases scores, does so in
-// self-attention: between source and target there is no distance.
+// positions tell a side of the model where its tokens stand. What rotates queries and keys, or biases scores, does so
+// in self-attention: between source and target there is no distance.
 func positions() []variant[gpt.Position] {
 	return variants(gpt.Positions(), func(p gpt.Position) variant[gpt.Position] { return variant[gpt.Position]{p.Name, p} })
 }
@@ -62,7 +62,7 @@ func (c Config) side(context int) (p gpt.Config) {
 type arrangement struct {
 	encoder func(at nn.Site, a nn.Attention) nn.Layer
 	decoder func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention)
-	final   bool // a stack of them ends with a norm of its own
+	final   bool // a stack of them ends with one more
 }
 
 func blocks() []variant[arrangement] {

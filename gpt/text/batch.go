@@ -11,9 +11,9 @@ import (
 const Ignore = -1
 
 // Sample fills x and y (B·T each) with B blocks of T = blockSize tokens of s whose starts are drawn independently and
-// uniformly from [0, Len−T), one rng.IntN a row in the order of the rows, as nanoGPT's get_batch does. Blocks may overlap.
-// The generator is the caller's, and its state after the call is all that has to be saved to continue with the same
-// batches. Nothing is allocated.
+// uniformly from [0, Len−T), one rng.IntN a row in the order of the rows, as nanoGPT's get_batch does. Blocks may
+// overlap. The generator is the caller's, and its state after the call is all that has to be saved to continue with the
+// same batches. Nothing is allocated.
 //
 // It is an error if x and y differ in length or are not B ≥ 1 whole rows, or if s has fewer than T+1 tokens.
 func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {
@@ -28,11 +28,11 @@ func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {
 	return nil
 }
 
-// Blocks goes once through s in blocks of T = blockSize tokens that do not overlap: block i is x = s[i·T : (i+1)·T] with
-// its targets one further, for every i < ⌊(Len−1)/T⌋; what is left at the end, shorter than T, is dropped. Each step of the
-// iterator fills x and y (B·T each) and yields the number of rows that hold a block: B, but fewer in the last batch unless
-// B divides the number of blocks. There the remaining rows are 0 in x and Ignore in y, so a loss that is a mean over the
-// targets not ignored, weighted by the rows, adds up to the mean over the split.
+// Blocks goes once through s in blocks of T = blockSize tokens that do not overlap: block i is x = s[i·T : (i+1)·T]
+// with its targets one further, for every i < ⌊(Len−1)/T⌋; what is left at the end, shorter than T, is dropped. Each
+// step of the iterator fills x and y (B·T each) and yields the number of rows that hold a block: B, but fewer in the
+// last batch unless B divides the number of blocks. There the remaining rows are 0 in x and Ignore in y, so a loss that
+// is a mean over the targets not ignored, weighted by the rows, adds up to the mean over the split.
 //
 // The errors are those of Sample; after one the iterator ends.
 func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {

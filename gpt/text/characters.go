@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Characters numbers the characters (Unicode code points) of a text: the id of a character is its rank among the distinct
-// characters in code point order, as in nanoGPT's character-level recipe.
+// Characters numbers the characters (Unicode code points) of a text: the id of a character is its rank among the
+// distinct characters in code point order, as in nanoGPT's character-level recipe.
 type Characters struct {
 	chars []rune       // id → character, strictly ascending
 	ids   map[rune]int // character → id

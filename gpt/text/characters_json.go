@@ -20,10 +20,10 @@ func (t *Characters) MarshalJSON() ([]byte, error) {
 	return json.Marshal(charactersJSON{"character", string(t.chars)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and nothing else: the vocabulary has to be not empty and strictly ascending,
-// hence without duplicates, and the object the very bytes of MarshalJSON, white space and the escaping of & < > apart. So
-// a key that is unknown, repeated or in another case, a lone surrogate and trailing data are refused. After an error t is
-// as it was.
+// UnmarshalJSON reads what MarshalJSON writes and nothing else: the vocabulary has to be not empty and strictly
+// ascending, hence without duplicates, and the object the very bytes of MarshalJSON, white space and the escaping of &
+// < > apart. So a key that is unknown, repeated or in another case, a lone surrogate and trailing data are refused.
+// After an error t is as it was.
 func (t *Characters) UnmarshalJSON(data []byte) error {
 	var f charactersJSON
 	if err := json.Unmarshal(data, &f); err != nil {

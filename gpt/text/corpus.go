@@ -49,9 +49,9 @@ func (d Dataset) Val() Split { return d.Validation }
 func (d Dataset) SHA256() string { return d.Sum }
 
 // NewCorpus encodes text and splits its n tokens, the first int(0.9·n) for training and the rest for validation, as in
-// nanoGPT's character-level recipe. It is an error if the vocabulary lacks a part of it, if the text is one single token
-// repeated (a loss of 0 at once: nothing to learn, mostly a wrong file), or if a split has fewer than blockSize+1 tokens,
-// one block and the target of its last token.
+// nanoGPT's character-level recipe. It is an error if the vocabulary lacks a part of it, if the text is one single
+// token repeated (a loss of 0 at once: nothing to learn, mostly a wrong file), or if a split has fewer than blockSize+1
+// tokens, one block and the target of its last token.
 func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	if blockSize < 1 {
 		return nil, errors.Errorf("corpus: block_size: got %d, want at least 1", blockSize)

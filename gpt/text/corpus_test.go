@@ -53,8 +53,8 @@ func TestCorpusErrors(t *testing.T) {
 	wantError(t, err, "training split", "got 90 tokens")
 }
 
-// checkSample draws many batches and compares each with s; every start from 0
-// to len(s)−T−1 has to come up where s is short.
+// checkSample draws many batches and compares each with s; every start from 0 to len(s)−T−1 has to come up where s is
+// short.
 func checkSample(t *testing.T, s Tokens, B, T int) {
 	t.Helper()
 	rng, twin := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))

@@ -21,8 +21,8 @@ const shardsFormat = 1
 // shardBuffer is the bytes that are read from a shard at once.
 const shardBuffer = 1 << 16
 
-// Shards is a Corpus of token ids in files, read by position, so that it may be larger than memory: it holds a buffer of
-// 64 KiB for each part and nothing else. A directory of shards has
+// Shards is a Corpus of token ids in files, read by position, so that it may be larger than memory: it holds a buffer
+// of 64 KiB for each part and nothing else. A directory of shards has
 //
 //	shards.json   {"format":1, "bytes":2, "vocab_size":V, "tokenizer":{…}, "train":[…], "val":[…]}
 //	*.bin         ids, little-endian, of 2 bytes (uint16) or 4 (uint32) each, without a header
@@ -53,8 +53,8 @@ type shardEntry struct {
 	SHA256 string `json:"sha256"`
 }
 
-// OpenShards opens the shards in dir; own are the kinds of tokenizer that are not the library's. A file that is missing or
-// of another length than shards.json says is an error. Close gives the files back.
+// OpenShards opens the shards in dir; own are the kinds of tokenizer that are not the library's. A file that is missing
+// or of another length than shards.json says is an error. Close gives the files back.
 func OpenShards(dir string, own ...Kind) (*Shards, error) {
 	data, err := os.ReadFile(filepath.Join(dir, ShardsFile))
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// WriteShards writes the ids of both parts into files of at most perShard tokens in dir, which holds no shards yet, and the
-// file that describes them last, so that what is left by a failure does not open. The ids are those of the tokenizer, and
-// come one by one: neither part has to fit into memory. An error that comes with an id ends the writing.
+// WriteShards writes the ids of both parts into files of at most perShard tokens in dir, which holds no shards yet, and
+// the file that describes them last, so that what is left by a failure does not open. The ids are those of the
+// tokenizer, and come one by one: neither part has to fit into memory. An error that comes with an id ends the writing.
 func WriteShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[int, error]) error {
 	return errors.WithMessagef(writeShards(dir, tok, perShard, train, val), "shards %s", dir)
 }

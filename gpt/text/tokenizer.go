@@ -73,8 +73,8 @@ func Match(tok Tokenizer, data []byte) error {
 	return errors.WithMessagef(canonical(tok, data), "another vocabulary than the given one of %d tokens", tok.Size())
 }
 
-// canonical compares data with the one encoding of the object; encoding/json by itself takes duplicate keys, keys in any
-// case, and lone surrogates as U+FFFD.
+// canonical compares data with the one encoding of the object; encoding/json by itself takes duplicate keys, keys in
+// any case, and lone surrogates as U+FFFD.
 func canonical(object any, data []byte) error {
 	want, err := json.Marshal(object)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Words numbers the words of a text: each run of letters, marks and digits is a token, and so is every character between
-// such runs. Nothing is dropped, so the tokens joined are the text again. The id of a token is its rank in byte order.
+// Words numbers the words of a text: each run of letters, marks and digits is a token, and so is every character
+// between such runs. Nothing is dropped, so the tokens joined are the text again. The id of a token is its rank in byte
+// order.
 type Words struct {
 	tokens []string       // id → token, strictly ascending
 	ids    map[string]int // token → id
@@ -88,8 +89,8 @@ type wordsJSON struct {
 	Vocab []string `json:"vocab"`
 }
 
-// MarshalJSON writes {"type":"word","vocab":["…",…]}, the tokens in the order of their ids. A vocabulary without tokens is
-// an error.
+// MarshalJSON writes {"type":"word","vocab":["…",…]}, the tokens in the order of their ids. A vocabulary without tokens
+// is an error.
 func (t *Words) MarshalJSON() ([]byte, error) {
 	if len(t.tokens) == 0 {
 		return nil, errors.New("tokenizer: the vocabulary is empty")

@@ -11,8 +11,8 @@ import (
 
 // Task is what one run differs from another in: the network, and the batches that it is trained on.
 type Task struct {
-	// Build makes the network on an empty Graph, and returns its loss and the parameters to train. It may be called again
-	// with another Graph.
+	// Build makes the network on an empty Graph, and returns its loss and the parameters to train. It may be called
+	// again with another Graph.
 	Build func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error)
 	// Fill puts a micro-batch into the network, both numbers counted from 0, and returns its tokens.
 	Fill       func(step, micro int) (tokens int, err error)
@@ -21,9 +21,9 @@ type Task struct {
 	FLOPs      float64     // of a token
 }
 
-// Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning rate.
-// What a step does depends on Done, the weights, the moments and what Fill fills in alone, so a run whose state is restored
-// resumes bit-identically.
+// Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
+// rate. What a step does depends on Done, the weights, the moments and what Fill fills in alone, so a run whose state
+// is restored resumes bit-identically.
 type Core struct {
 	Done int     // steps done
 	Best float64 // the lowest validation loss so far, +∞ before the first

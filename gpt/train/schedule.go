@@ -2,8 +2,8 @@ package train
 
 import "math"
 
-// RateAt is the learning rate of iteration it, counted from 0, by nanoGPT's schedule: a linear warm-up, then half a cosine
-// down to MinLR at LRDecayIters, then MinLR; without DecayLR it is constant.
+// RateAt is the learning rate of iteration it, counted from 0, by nanoGPT's schedule: a linear warm-up, then half a
+// cosine down to MinLR at LRDecayIters, then MinLR; without DecayLR it is constant.
 func (t Training) RateAt(it int) float64 {
 	switch {
 	case !t.DecayLR:

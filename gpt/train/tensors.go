@@ -46,8 +46,8 @@ func ReadTensors(data []byte) ([]Named, error) {
 	return tensors, err
 }
 
-// Restore overwrites tensors by those found under their names. A tensor that is missing or superfluous, another shape, and
-// a number that is not finite are errors, and then nothing has changed.
+// Restore overwrites tensors by those found under their names. A tensor that is missing or superfluous, another shape,
+// and a number that is not finite are errors, and then nothing has changed.
 func Restore(tensors, found []Named) error {
 	byName := map[string]graph.Tensor{}
 	for _, f := range found {
