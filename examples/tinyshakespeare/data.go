@@ -12,6 +12,14 @@ import (
 	"github.com/pkg/errors"
 )
 
+// unit is what a token of the tokenizer is called.
+func unit(tok text.Tokenizer) string {
+	if _, ok := tok.(*text.Characters); ok {
+		return "character"
+	}
+	return "token"
+}
+
 // open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names.
 func (o options) open(ctx context.Context, blockSize int, stderr io.Writer) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
 	if _, missing := os.Stat(filepath.Join(o.data, text.ShardsFile)); o.data != "" && missing == nil {

@@ -117,6 +117,6 @@ func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, w 
 		fmt.Fprint(w, s)
 		count++
 	}
-	fmt.Fprintf(w, "\n\n%d characters, %.0f tok/s\n", count, float64(count)/time.Since(start).Seconds())
+	fmt.Fprintf(w, "\n\n%d %ss, %.0f tok/s\n", count, unit(tok), float64(count)/time.Since(start).Seconds())
 	return nil
 }

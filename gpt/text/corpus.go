@@ -3,6 +3,7 @@ package text
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 
 	"github.com/pkg/errors"
 )
@@ -31,6 +32,25 @@ func (t Tokens) Len() int { return len(t) }
 func (t Tokens) Read(ids []int, at int) error {
 	copy(ids, t[at:])
 	return nil
+}
+
+// All yields the tokens of a split one by one, such as for WriteShards.
+func All(s Split) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		ids := make([]int, min(s.Len(), 1<<12))
+		for at := 0; at < s.Len(); at += len(ids) {
+			ids = ids[:min(len(ids), s.Len()-at)]
+			if err := s.Read(ids, at); err != nil {
+				yield(0, err)
+				return
+			}
+			for _, id := range ids {
+				if !yield(id, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Dataset is the Corpus of two Splits that are given.
