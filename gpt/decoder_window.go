@@ -62,7 +62,7 @@ func buildFeeder(g *graph.Graph, c Config, batch, n int, caches nn.Caches) (*fee
 	at := site(s, c, batch, f.positions)
 	at.Caches = caches
 	net := newStack(at, c)
-	if err := g.Err(); err != nil || !net.cached {
+	if err := g.Err(); err != nil || !net.cached() {
 		return nil, err
 	}
 	hidden, logits := net.step(f.tokens, f.at)

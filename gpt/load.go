@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -17,9 +18,10 @@ func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
 
 // LoadModel builds the model of a checkpoint, for sampling: with its tokenizer, on an empty Graph, for batches of one. The
 // checkpoint may also be a model alone, such as a published GPT-2, with config.json and model.safetensors; where there is
-// no tokenizer.json, the tokenizer is nil. Parts are those of the program that saved it, if it had any of its own.
-func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Model, *text.Tokenizer, error) {
-	c, err := configOf(cp, parts...)
+// no tokenizer.json, the tokenizer is nil. own are the variants
+// of the program that saved it, if it had any.
+func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, *text.Tokenizer, error) {
+	c, err := configOf(cp, own...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,14 +46,14 @@ func tokenizerOf(cp *checkpoint.Checkpoint) (*text.Tokenizer, error) {
 }
 
 // configOf is the configuration of a checkpoint of a run, or of a model alone.
-func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
+func configOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (c Config, err error) {
 	if _, missing := cp.File(stateFile); missing == nil {
 		s, _, err := readState(cp)
 		c = s.Config
 		if err != nil {
 			return c, err
 		}
-		for _, p := range parts {
+		for _, p := range own {
 			c.Parts = p
 		}
 		return c, nil
@@ -60,5 +62,5 @@ func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
 	if err != nil {
 		return c, err
 	}
-	return FromHuggingFace(hf, parts...)
+	return FromHuggingFace(hf, own...)
 }

@@ -3,11 +3,9 @@ package gpt
 import (
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -88,7 +86,7 @@ func (m *Model) Plain(batch int) (*Model, error) {
 }
 
 func (c Config) withoutAdapters() Config {
-	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale = 0, 0, nil, ""
+	c.Adapters = Adapters{}
 	return c
 }
 
@@ -105,5 +103,3 @@ func (m *Model) Files(tok *text.Tokenizer) ([]checkpoint.File, error) {
 	}
 	return list, nil
 }
-
-func isAdapter(p graph.Expr) bool { return strings.Contains(p.Name(), ".lora_") }

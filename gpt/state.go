@@ -168,7 +168,7 @@ func (t *Trainer) restore(s state, cp *checkpoint.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	if t.optimizer, err = t.config.NewOptimizer(t.config.optimizers(), t.Model.Trainable(), s.Step); err != nil {
+	if t.optimizer, err = t.config.NewOptimizer(t.config.known().Optimizers, t.Model.Trainable(), s.Step); err != nil {
 		return err
 	}
 	if err := t.readMoments(data); err != nil {

@@ -94,7 +94,7 @@ func (t *Trainer) build() (err error) {
 	if t.forward, err = graph.Compile(t.Model.Loss); err != nil {
 		return errors.Wrap(err, "trainer")
 	}
-	t.optimizer, err = t.config.NewOptimizer(t.config.optimizers(), t.Model.Trainable(), 0)
+	t.optimizer, err = t.config.NewOptimizer(t.config.known().Optimizers, t.Model.Trainable(), 0)
 	return errors.Wrap(err, "trainer")
 }
 

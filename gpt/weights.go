@@ -45,9 +45,10 @@ func (m *Model) read(data []byte, params []graph.Expr) error {
 		return errors.Wrap(err, "weights")
 	}
 	found := map[string]graph.Tensor{}
+	_, ownHead := m.Graph.Leaf(headWeight)
 	for _, f := range list {
 		name := strings.TrimPrefix(f.Name, "transformer.")
-		if maskBuffer(name) || m.Config.head().Linear == nil && name == headWeight {
+		if maskBuffer(name) || !ownHead && name == headWeight {
 			continue
 		}
 		t := graph.Tensor{Shape: f.Shape, F32: f.F32, F64: f.F64}

@@ -149,8 +149,7 @@ func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
 // tuning is the recipe on the checkpoint's network.
 func (b beginning) tuning() gpt.Config {
 	c := recipe()
-	adapters := c.Network
-	c.Network = b.config.Network
-	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale = adapters.LoraR, adapters.LoraAlpha, adapters.LoraTargets, adapters.LoraScale
+	adapters := c.Adapters
+	c.Network, c.Adapters = b.config.Network, adapters
 	return c
 }

@@ -2,6 +2,8 @@ package seq2seq
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -38,17 +40,29 @@ func (c Config) parameters() float64 {
 }
 
 func (c Config) normSize() float64 {
-	if norm, _ := find(norms(), c.Norm); norm.Count != nil {
-		return norm.Count(c.side(c.TargetSize))
-	}
-	return 0
+	norm, _ := find(norms(), c.Norm)
+	return c.declared(c.TargetSize, func(at nn.Site) { norm.New(at) })
 }
 
 func (c Config) positionSize(context int) float64 {
-	if position, _ := find(positions(), c.Position); position.Count != nil {
-		return position.Count(c.side(context))
+	position, _ := find(positions(), c.Position)
+	return c.declared(context, func(at nn.Site) { position.New(at, c.stack()) })
+}
+
+// declared counts the parameters that a part declares on a side of that many tokens.
+func (c Config) declared(context int, declare func(at nn.Site)) (n float64) {
+	g := graph.Outline(graph.Float32)
+	at := c.site(g.Root(), 1, context)
+	at.Positions = placed(g.Root(), 1, context)
+	declare(at)
+	for _, p := range g.Params() {
+		size := 1.0
+		for _, k := range p.Shape() {
+			size *= float64(k)
+		}
+		n += size
 	}
-	return 0
+	return n
 }
 
 // activations estimates the numbers that a pass over one batch keeps, as gpt.Config.Memory does: of every token what the

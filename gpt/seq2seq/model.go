@@ -73,11 +73,11 @@ type embedding struct {
 
 func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
 	position, _ := find(positions(), c.Position)
-	return embedding{
-		wte:   nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd),
-		place: position.New(at, c.side(at.Context)),
-		drop:  nn.NewDropout(at.At("drop")),
-	}
+	e := embedding{wte: nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd)}
+	p := position.New(*at, c.stack())
+	e.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
+	e.drop = nn.NewDropout(at.At("drop"))
+	return e
 }
 
 func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)

@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -84,7 +85,7 @@ func (c Config) ValidateModel() error {
 		return err
 	}
 	if position, _ := find(positions(), c.Position); position.Check != nil {
-		if err := position.Check(c.side(c.TargetSize)); err != nil {
+		if err := position.Check(c.site(graph.Scope{}, 1, c.TargetSize).Dims); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,7 @@ package seq2seq
 import (
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -31,34 +31,30 @@ func find[T any](list []variant[T], name string) (value T, ok bool) {
 	return value, false
 }
 
-// variants are those of a list of gpt.
-func variants[V, T any](list []V, take func(V) (name string, value T)) (out []variant[T]) {
-	for _, v := range list {
-		name, value := take(v)
-		out = append(out, variant[T]{name, value})
+// variants are those of a list of parts.
+func variants[P parts.Part, T any](list []P, value func(P) T) (out []variant[T]) {
+	for _, p := range list {
+		out = append(out, variant[T]{p.PartName(), value(p)})
 	}
 	return out
 }
 
 func activations() []variant[nn.Layer] {
-	return variants(gpt.Activations(), func(a gpt.Activation) (string, nn.Layer) { return a.Name, a.Layer })
+	return variants(parts.Activations(), func(a parts.Activation) nn.Layer { return a.Layer })
 }
 
-func norms() []variant[gpt.Norm] {
-	return variants(gpt.Norms(), func(n gpt.Norm) (string, gpt.Norm) { return n.Name, n })
+func norms() []variant[parts.Norm] {
+	return variants(parts.Norms(), func(n parts.Norm) parts.Norm { return n })
 }
 
 // positions tell a side of the model where its tokens stand. What turns queries and keys, or biases scores, does so in
 // self-attention: between source and target there is no distance.
-func positions() []variant[gpt.Position] {
-	return variants(gpt.Positions(), func(p gpt.Position) (string, gpt.Position) { return p.Name, p })
+func positions() []variant[parts.Position] {
+	return variants(parts.Positions(), func(p parts.Position) parts.Position { return p })
 }
 
-// side is what positions ask about a side of the model.
-func (c Config) side(context int) gpt.Config {
-	n := gpt.Network{BlockSize: context, NHead: c.NHead, NEmbd: c.NEmbd, QKSize: c.QKSize, VSize: c.VSize, Bias: c.Bias}
-	return gpt.Config{Network: n}.Resolved()
-}
+// stack is what positions read beside the sizes of their site.
+func (c Config) stack() parts.Stack { return parts.Stack{RopeTheta: 10_000} }
 
 // arrangement is where a block has its norms.
 type arrangement struct {
