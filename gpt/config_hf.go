@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
@@ -60,7 +61,8 @@ func (c *Config) extensions() field.List {
 
 // gpt2 returns Hugging Face's defaults for keys that are absent.
 func gpt2() huggingFace {
-	c := Config{Network: Network{BlockSize: 1024, VocabSize: 50257, NLayer: 12, NHead: 12, NEmbd: 768, Bias: true, Eps: 1e-5}}
+	var c Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Bias, c.Eps = 1024, 50257, 12, 12, 768, true, 1e-5
 	return huggingFace{
 		config: c, modelType: "gpt2", architectures: []string{"GPT2LMHeadModel"},
 		activation: "gelu_new", tied: true, residual: 0.1, embd: 0.1, attn: 0.1, scaled: true,
@@ -73,26 +75,28 @@ func gpt2() huggingFace {
 // "pedestrian", so that no other program takes the weights for a GPT-2's, and
 // the keys of a Config say what differs.
 func (c Config) HuggingFace() ([]byte, error) {
-	if err := c.ValidateModel(); err != nil {
+	declared, err := c.validated()
+	if err != nil {
 		return nil, err
 	}
 	c = c.Resolved()
+	tied := !slices.Contains(declared.linears, "lm_head")
 	h := gpt2()
-	plain := Config{Network: Network{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}}.Resolved()
+	plain := Config{Network: Network{Stack: parts.Stack{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}}}.Resolved()
 	h.config, h.context, h.inner = c, c.BlockSize, c.NInner
 	h.residual, h.embd, h.attn = c.Dropout, c.Dropout, c.Dropout
-	h.tied = c.head().Linear == nil
-	if theirs := c.activation().HF; len(theirs) > 0 {
+	h.tied = tied
+	if theirs := parts.Find(c.known().Activations, c.Activation).HF; len(theirs) > 0 {
 		h.activation = theirs[0]
 	}
-	said := map[string]bool{ // what the keys of a GPT-2 can say
-		"activation": theirs(c.activations(), h.activation) == c.Activation,
+	representable := map[string]bool{ // what the keys of a GPT-2 can say
+		"activation": theirs(c.known().Activations, h.activation) == c.Activation,
 		"head":       c.Head == headOf(h.tied),
 	}
-	usual := plain.extensions()
+	defaults := plain.extensions()
 	var differ field.List
 	for i, f := range c.extensions() {
-		if f.String() != usual[i].String() && !said[f.Name] || f.Name == "head" && !said["head"] {
+		if f.String() != defaults[i].String() && !representable[f.Name] || f.Name == "head" && !representable["head"] {
 			differ = append(differ, f)
 		}
 	}
@@ -113,8 +117,8 @@ func (c Config) HuggingFace() ([]byte, error) {
 }
 
 // theirs is our name of the activation that Hugging Face calls so, "" if there is none.
-func theirs(list []Activation, name string) string {
-	i := slices.IndexFunc(list, func(a Activation) bool { return slices.Contains(a.HF, name) })
+func theirs(list []parts.Activation, name string) string {
+	i := slices.IndexFunc(list, func(a parts.Activation) bool { return slices.Contains(a.HF, name) })
 	if i < 0 {
 		return ""
 	}
@@ -131,11 +135,11 @@ func headOf(tied bool) string {
 // FromHuggingFace reads a config.json in Hugging Face's names, as written by
 // [Config.HuggingFace] or published with a GPT-2. Absent keys have Hugging
 // Face's defaults, unknown ones are ignored, and settings that a Config cannot
-// express are errors. The training half is left zero. Parts are those of the
-// program that wrote it, if it had any of its own.
-func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
+// express are errors. The training half is left zero. own are the
+// variants of the program that wrote it, if it had any.
+func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	h := gpt2()
-	for _, p := range parts {
+	for _, p := range own {
 		h.config.Parts = p
 	}
 	fields := append(h.fields(), h.config.extensions()...)
@@ -163,7 +167,7 @@ func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
 func (h *huggingFace) network() (Config, error) {
 	c := h.config
 	c.NInner, c.Dropout = h.inner, h.residual
-	c.Activation = cmp.Or(c.Activation, theirs(c.activations(), h.activation))
+	c.Activation = cmp.Or(c.Activation, theirs(c.known().Activations, h.activation))
 	c.Head = cmp.Or(c.Head, headOf(h.tied))
 	switch {
 	case h.modelType != "gpt2" && h.modelType != "pedestrian":

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
@@ -25,12 +25,15 @@ func shakespeare65() Config {
 
 // unusual has no field at its preset's value, so that a lost field shows.
 func unusual() Config {
-	return Config{
+	c := Config{
 		Network: Network{
-			BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Head: "linear",
-			QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
-			Position: "none", Attention: "window", Norm: "layernorm_plain", Window: 9,
-			LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
+			Stack: parts.Stack{
+				NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true,
+				QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
+				Position: "none", Attention: "window", Norm: "layernorm_plain",
+			},
+			BlockSize: 31, VocabSize: 67, Head: "linear",
+			Adapters: Adapters{LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha"},
 		},
 		Training: train.Training{
 			BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, Optimizer: "sgd", WeightDecay: 0.01,
@@ -41,6 +44,8 @@ func unusual() Config {
 			MaxIters: 999, EvalInterval: 19, EvalIters: 21, LogInterval: 23, OutDir: "a \"b\" <é>", Threads: 2, Recompute: true,
 		},
 	}
+	c.Options.Set("window", 9)
+	return c
 }
 
 func TestConfigJSONRoundTrip(t *testing.T) {
@@ -84,7 +89,7 @@ func TestConfigJSONOrder(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	want := reflect.TypeFor[Network]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField()
+	want := reflect.TypeFor[Network]().NumField() - 2 + reflect.TypeFor[parts.Stack]().NumField() - 1 + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField()
 	if got := len(c.fields()); got != want {
 		t.Errorf("the table has %d rows, want one for each of %d fields, Parts apart", got, want)
 	}
@@ -165,20 +170,24 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestConfigResolved(t *testing.T) {
-	c := Config{Network: Network{NEmbd: 48, NHead: 3, LoraR: 4}}
+	var c Config
+	c.NEmbd, c.NHead, c.LoraR = 48, 3, 4
 	want := c
 	want.QKSize, want.VSize, want.NInner = 16, 16, 192
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
-	want.LoraAlpha, want.LoraScale, want.Optimizer = 4, "alpha/r", "adamw"
+	want.LoraAlpha, want.LoraScale, want.Optimizer, want.MLP = 4, "alpha/r", "adamw", "mlp"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(unusual(), unusual().Resolved()); diff != "" {
+	given := unusual()
+	given.MLP = "mlp"
+	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
-	tied := Config{Network: Network{LoraR: 4, Head: "tied"}}
+	var tied Config
+	tied.LoraR, tied.Head = 4, "tied"
 	if tied.Adapts("lm_head") {
 		t.Error("a tied head is adapted by default")
 	}
@@ -198,8 +207,8 @@ func TestConfigResumeDiff(t *testing.T) {
 	for i := range saved {
 		c := Shakespeare()
 		f := c.fields()[i]
-		if slices.ContainsFunc(c.attentionFields(), func(own field.Field) bool { return own.Name == f.Name }) {
-			continue // only some attentions have it: TestConfigAttentionFields
+		if slices.Contains(c.OptionFields(c.known()).Names(), f.Name) || f.Name == "mlp" {
+			continue // only some attentions have it: TestConfigOptions; there is one mlp
 		}
 		if saved[i].String() == other[i].String() {
 			t.Fatalf("%s: the test's two values are equal", f.Name)
@@ -236,26 +245,21 @@ func TestConfigResumeDiff(t *testing.T) {
 	}
 }
 
-// The field of an attention counts where the attention is the named one, and nowhere else.
-func TestConfigAttentionFields(t *testing.T) {
+// The option of an attention counts where the attention is the named one, and nowhere else.
+func TestConfigOptions(t *testing.T) {
 	fresh := shakespeare65()
-	for i, f := range fresh.attentionFields() {
-		owner := slices.IndexFunc(Attentions(), func(a Attention) bool { return slices.Contains(a.Fields, f.Name) })
-		if owner < 0 {
-			t.Errorf("%s: no attention reads it", f.Name)
-			continue
-		}
-		a, b := fresh, fresh
-		a.Attention, b.Attention = Attentions()[owner].Name, Attentions()[owner].Name
-		if err := b.attentionFields()[i].Decode([]byte("6")); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), f.Name+": got ") {
-			t.Errorf("%s: got %v, want a difference", f.Name, err)
-		}
-		a.Attention, b.Attention = "causal", "causal"
-		if err := a.ResumeDiff(b); err != nil {
-			t.Errorf("%s, which causal attention does not read: got %v, want no error", f.Name, err)
+	for _, attention := range parts.Attentions() {
+		for _, option := range attention.Options {
+			a, b := fresh, fresh
+			a.Attention, b.Attention = attention.Name, attention.Name
+			b.Options.Set(option.Name, 6)
+			if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), option.Name+": got ") {
+				t.Errorf("%s: got %v, want a difference", option.Name, err)
+			}
+			a.Attention, b.Attention = "causal", "causal"
+			if err := a.ResumeDiff(b); err != nil {
+				t.Errorf("%s, which causal attention does not read: got %v, want no error", option.Name, err)
+			}
 		}
 	}
 }

@@ -34,7 +34,7 @@ func buildStepProgram(g *graph.Graph, c Config, batch, n int, caches nn.Caches) 
 	at := site(root, c, batch, s.positions)
 	at.Caches = caches
 	net := newStack(at, c)
-	if err := g.Err(); err != nil || !net.cached {
+	if err := g.Err(); err != nil || !net.cached() {
 		return nil, err
 	}
 	hidden, logits := net.step(s.tokens, s.at)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // parallel is a run whose matrices are large enough to be dealt to several threads.
@@ -27,16 +29,16 @@ func everyPart(c Config) (list []Config) {
 			list = append(list, v)
 		}
 	}
-	for _, p := range Positions() {
+	for _, p := range parts.Positions() {
 		vary(func(c *Config) { c.Position = p.Name })
 	}
-	for _, a := range Attentions() {
+	for _, a := range parts.Attentions() {
 		vary(func(c *Config) { c.Attention = a.Name })
 	}
-	for _, n := range Norms() {
+	for _, n := range parts.Norms() {
 		vary(func(c *Config) { c.Norm = n.Name })
 	}
-	for _, b := range Blocks() {
+	for _, b := range parts.Blocks() {
 		vary(func(c *Config) { c.Block = b.Name })
 	}
 	return list

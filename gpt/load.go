@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -17,10 +18,10 @@ func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
 }
 
 // LoadModel builds the model of a checkpoint, for sampling: on an empty Graph, for batches of one. The checkpoint may
-// also be a model alone, such as a published GPT-2, with config.json and model.safetensors. Parts are those of the
-// program that saved it, if it had any of its own.
-func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, parts ...Parts) (*Model, error) {
-	c, err := configOf(cp, parts...)
+// also be a model alone, such as a published GPT-2, with config.json and model.safetensors. own are the variants of the
+// program that saved it, if it had any.
+func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
+	c, err := configOf(cp, own...)
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +53,14 @@ func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 }
 
 // configOf is the configuration of a checkpoint of a run, or of a model alone.
-func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
+func configOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (c Config, err error) {
 	if _, missing := cp.File(train.StateFile); missing == nil {
 		s, err := readState(cp)
 		c = s.Config
 		if err != nil {
 			return c, err
 		}
-		for _, p := range parts {
+		for _, p := range own {
 			c.Parts = p
 		}
 		return c, nil
@@ -68,5 +69,5 @@ func configOf(cp *checkpoint.Checkpoint, parts ...Parts) (c Config, err error) {
 	if err != nil {
 		return c, err
 	}
-	return FromHuggingFace(hf, parts...)
+	return FromHuggingFace(hf, own...)
 }

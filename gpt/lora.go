@@ -4,12 +4,10 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -50,7 +48,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 
 // OnNetwork is c with the network n, but c's own adapters.
 func (c Config) OnNetwork(n Network) Config {
-	n.LoraR, n.LoraAlpha, n.LoraTargets, n.LoraScale = c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale
+	n.Adapters = c.Adapters
 	c.Network = n
 	return c
 }
@@ -99,7 +97,7 @@ func (m *Model) Plain(batch int) (*Model, error) {
 }
 
 func (c Config) withoutAdapters() Config {
-	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale = 0, 0, nil, ""
+	c.Adapters = Adapters{}
 	return c
 }
 
@@ -116,5 +114,3 @@ func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	}
 	return list, nil
 }
-
-func isAdapter(p graph.Expr) bool { return strings.Contains(p.Name(), ".lora_") }

@@ -35,7 +35,7 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (t *Trainer, e
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
-	task := train.Task{Build: t.build, Fill: t.fill, Optimizers: c.optimizers(), FLOPs: FLOPsPerToken(c)}
+	task := train.Task{Build: t.build, Fill: t.fill, Optimizers: c.known().Optimizers, FLOPs: FLOPsPerToken(c)}
 	for i := range c.NLayer {
 		task.Blocks = append(task.Blocks, fmt.Sprintf("h.%d", i))
 	}

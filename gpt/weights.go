@@ -47,9 +47,8 @@ func (m *Model) read(data []byte, params []graph.Expr) error {
 			list[i].Tensor = transposed(t.Tensor)
 		}
 	}
-	list = slices.DeleteFunc(list, func(t train.Named) bool {
-		return isMaskBuffer(t.Name) || m.Config.head().Linear == nil && t.Name == headWeight
-	})
+	_, hasHead := m.Graph.Leaf(headWeight)
+	list = slices.DeleteFunc(list, func(t train.Named) bool { return isMaskBuffer(t.Name) || !hasHead && t.Name == headWeight })
 	return errors.Wrap(train.Restore(train.Parameters(params), list), "weights")
 }
 

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
@@ -21,7 +22,7 @@ type options struct {
 // recipe learns the numbers in some minutes on two cores.
 func recipe() seq2seq.Config {
 	return seq2seq.Config{
-		NLayer: 2, NHead: 4, NEmbd: 128, Bias: true,
+		Stack: parts.Stack{NLayer: 2, NHead: 4, NEmbd: 128, Bias: true},
 		Training: train.Training{
 			BatchSize: 64, GradientAccumulationSteps: 1, LearningRate: 1e-3, DecayLR: true, WarmupIters: 100, MinLR: 1e-5,
 			WeightDecay: 0.01, Beta1: 0.9, Beta2: 0.98, GradClip: 1, Seed: 1, Kernels: true,

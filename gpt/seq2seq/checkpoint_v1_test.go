@@ -56,8 +56,8 @@ func TestCheckpointV1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Config.Window != 2 { // of 3, which was one on either side
-		t.Errorf("got window %d, want 2", s.Config.Window)
+	if got := s.Config.Options.Get("window"); got != 2 { // of 3, which was one on either side
+		t.Errorf("got window %d, want 2", got)
 	}
 	pairs, source, target := oldPairs(t)
 	tr, err := Resume(s.Config, pairs, source, target, cp)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -15,17 +16,17 @@ func TestParametersAreCounted(t *testing.T) {
 		func(c *Config) { c.QKSize, c.VSize, c.NInner, c.NLayer = 3, 5, 11, 4 },
 		func(c *Config) { c.NLayer = 1 },
 	}
-	for _, v := range norms() {
-		change = append(change, func(c *Config) { c.Norm = v.name })
+	for _, v := range parts.Norms() {
+		change = append(change, func(c *Config) { c.Norm = v.Name })
 	}
 	for _, v := range blocks() {
-		change = append(change, func(c *Config) { c.Block = v.name })
+		change = append(change, func(c *Config) { c.Block = v.Name })
 	}
-	for _, v := range positions() {
-		change = append(change, func(c *Config) { c.Position = v.name })
+	for _, v := range parts.Positions() {
+		change = append(change, func(c *Config) { c.Position = v.Name })
 	}
-	for _, v := range attentions() {
-		change = append(change, func(c *Config) { c.Attention, c.Window = v.name, 3 })
+	for _, v := range attentions(nil) {
+		change = append(change, func(c *Config) { c.Attention = v.Name; c.Options.Set("window", 3) })
 	}
 	for _, change := range change {
 		c := small()

@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"fmt"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -74,11 +75,11 @@ type embedding struct {
 }
 
 func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
-	return embedding{
-		wte:   nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd),
-		place: find(positions(), c.Position).New(at, c.side(at.Context)),
-		drop:  nn.NewDropout(at.At("drop")),
-	}
+	e := embedding{wte: nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd)}
+	p := parts.Find(c.known().Positions, c.Position).New(*at, c.Stack)
+	e.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
+	e.drop = nn.NewDropout(at.At("drop"))
+	return e
 }
 
 func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
@@ -100,22 +101,23 @@ type encoder struct {
 }
 
 func newEncoder(s graph.Scope, c Config, batch int) encoder {
-	at := c.site(s, batch, c.SourceSize)
+	at := c.Site(c.known(), batch, c.SourceSize)
+	at.Scope = s
 	at.Positions = placed(s, batch, c.SourceSize)
 	e := encoder{embedding: newEmbedding(&at, c, c.SourceVocab), lengths: make([]int, batch)}
 	for b := range e.lengths {
 		e.lengths[b] = c.SourceSize
 	}
-	attention := find(attentions(), c.Attention)
-	e.mask = nn.NewBiasedMask(s, at.Dims, attention.sees(c, e.lengths), at.Scores)
+	kind := c.attention()
+	e.mask = nn.NewBiasedMask(s, at.Dims, kind.sees(c.Stack, e.lengths), at.Scores)
 	at.Mask = e.mask
-	block := find(blocks(), c.Block)
+	block, attention := c.block(), kind.New(at, c.Stack)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
-		e.blocks = append(e.blocks, block.encoder(at, attention.new(c)))
+		e.blocks = append(e.blocks, block.New(at, attention))
 	}
-	if block.final {
+	if block.Final {
 		e.norm = at.Norm(at.At("ln_f"))
 	}
 	return e

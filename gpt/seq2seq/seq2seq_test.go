@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -19,7 +20,8 @@ import (
 // small is a model that learns to write a source backwards.
 func small() Config {
 	return Config{
-		SourceSize: 5, TargetSize: 7, SourceVocab: 9, TargetVocab: 10, NLayer: 2, NHead: 2, NEmbd: 16, Bias: true,
+		Stack:      parts.Stack{NLayer: 2, NHead: 2, NEmbd: 16, Bias: true},
+		SourceSize: 5, TargetSize: 7, SourceVocab: 9, TargetVocab: 10,
 		Training: train.Training{
 			BatchSize: 12, GradientAccumulationSteps: 1, LearningRate: 5e-3, DecayLR: true, WarmupIters: 5, Beta1: .9, Beta2: .99, GradClip: 1,
 			Seed: 3, Kernels: true,

@@ -49,8 +49,8 @@ func ReadState(cp *checkpoint.Checkpoint) (s State, err error) {
 	if s.Source == nil || s.Target == nil {
 		return s, errors.Errorf("checkpoint %s: %s: the two vocabularies of an encoder–decoder are missing", cp.Path, train.StateFile)
 	}
-	if s.Format == 1 && s.Config.Window > 0 {
-		s.Config.Window = s.Config.Window/2 + 1
+	if w := s.Config.Options.Get("window"); s.Format == 1 && w > 0 {
+		s.Config.Options.Set("window", w/2+1)
 	}
 	return s, nil
 }

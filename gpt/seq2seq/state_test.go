@@ -108,7 +108,8 @@ func TestResumeRefuses(t *testing.T) {
 // again change nothing.
 func TestResumeOfEverything(t *testing.T) {
 	c := small()
-	c.Optimizer, c.Beta1, c.GradientAccumulationSteps, c.Dropout, c.Attention, c.Window = "sgd", .5, 3, .1, "window", 2
+	c.Optimizer, c.Beta1, c.GradientAccumulationSteps, c.Dropout, c.Attention = "sgd", .5, 3, .1, "window"
+	c.Options.Set("window", 2)
 	whole, halted, v := newTrainer(t, c), newTrainer(t, c), abc(t)
 	want := steps(t, whole, 5)
 	steps(t, halted, 2)

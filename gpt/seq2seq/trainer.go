@@ -36,7 +36,7 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
-	task := train.Task{Build: t.build, Fill: t.fill, Optimizers: train.Optimizers()}
+	task := train.Task{Build: t.build, Fill: t.fill, Optimizers: c.known().Optimizers}
 	for i := range c.NLayer {
 		task.Blocks = append(task.Blocks, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))
 	}

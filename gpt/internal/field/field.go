@@ -14,9 +14,10 @@ import (
 type Field struct {
 	Name, Help string
 
-	value  any // *int, *uint64, *float64, *bool, *string or *[]string, into a configuration, or an Int
-	domain Domain
-	free   bool
+	value    any // *int, *uint64, *float64, *bool, *string or *[]string, into a configuration, or an Int
+	domain   Domain
+	free     bool
+	optional bool
 }
 
 // Int is a whole number that is held elsewhere than in a variable.
@@ -35,6 +36,9 @@ func New(name string, value any, domain Domain, help string) Field {
 func Free(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain, free: true}
 }
+
+// Optional is f as a field that the JSON leaves out while it is empty.
+func (f Field) Optional() Field { f.optional = true; return f }
 
 // String returns the field's value as a flag would write it.
 func (f Field) String() string {

@@ -38,12 +38,15 @@ func Write(w io.Writer, config json.Marshaler) error {
 func (l List) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for i, f := range l {
+	for _, f := range l {
+		if f.optional && f.String() == "" {
+			continue
+		}
 		value, err := f.marshal()
 		if err != nil {
 			return nil, errors.Wrapf(err, "%s: got %s", f.Name, f)
 		}
-		if i > 0 {
+		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
 		b.WriteString(`"` + f.Name + `":`)
