@@ -55,15 +55,11 @@ func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 // configOf is the configuration of a checkpoint of a run, or of a model alone.
 func configOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (c Config, err error) {
 	if _, missing := cp.File(train.StateFile); missing == nil {
-		s, err := readState(cp)
-		c = s.Config
-		if err != nil {
-			return c, err
-		}
 		for _, p := range own {
 			c.Parts = p
 		}
-		return c, nil
+		s, err := readState(cp, c.Parts)
+		return s.Config, err
 	}
 	hf, err := cp.File(configFile)
 	if err != nil {

@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"bytes"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"io"
 	"math"
@@ -273,4 +274,23 @@ func TestLoadModel(t *testing.T) {
 	if _, err := checkpoint.Load(t.TempDir()); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("got %v, want ErrNone", err)
 	}
+}
+
+// An option of an attention of one's own is a key of the state, which opens with the attention and not without.
+func TestOwnOption(t *testing.T) {
+	c := tiny()
+	mine := parts.Find(parts.Attentions(), "causal")
+	mine.Name, mine.Options = "mine", []parts.Option{{Name: "mine_width", Help: "a number"}}
+	c.Attention, c.Parts = "mine", parts.Registry{Attentions: []parts.Attention{mine}}
+	c.Options.Set("mine_width", 7)
+	trainer := newTrainer(t, c)
+	cp := saved(t, 0, files(t, trainer))
+	if _, err := Resume(c, trainer.Corpus, trainer.Tokenizer, cp); err != nil {
+		t.Error(err)
+	}
+	if m, err := LoadModel(emptyGraph(), cp, c.Parts); err != nil || m.Config.Options.Get("mine_width") != 7 {
+		t.Errorf("loaded: %v", err)
+	}
+	_, err := LoadModel(emptyGraph(), cp)
+	mustContain(t, err, "mine_width: unknown field")
 }

@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
@@ -42,11 +43,10 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
-	s, err := readState(cp)
+	s, err := readState(cp, c.Parts)
 	if err != nil {
 		return nil, err
 	}
-	s.Config.Parts = c.Parts
 	if err := c.ResumeDiff(s.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
@@ -63,7 +63,8 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	return t, errors.Wrapf(t.restore(s, cp), "checkpoint %s", cp.Path)
 }
 
-func readState(cp *checkpoint.Checkpoint) (s train.State[Config], err error) {
+func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Config], err error) {
+	s.Config.Parts = own // whose options are keys
 	if err = train.ReadJSON(cp, train.StateFile, &s); err != nil {
 		return s, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -34,11 +35,15 @@ func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	}
 }
 
-// ReadState is the state of a checkpoint, one of format 1 in the terms of today.
-func ReadState(cp *checkpoint.Checkpoint) (s State, err error) {
+// ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program that
+// saved it, if it had any.
+func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err error) {
 	s.Config = Config{ // what format 1 has no keys for
 		Training: train.Training{GradientAccumulationSteps: 1, DecayLR: true},
 		Run:      train.Run{EvalInterval: 500, EvalIters: 1, LogInterval: 50},
+	}
+	for _, p := range own {
+		s.Config.Parts = p
 	}
 	if err := train.ReadJSON(cp, train.StateFile, &s); err != nil {
 		return s, err
@@ -58,7 +63,7 @@ func ReadState(cp *checkpoint.Checkpoint) (s State, err error) {
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
 // Config.ResumeDiff allows it; other pairs or vocabularies are an error.
 func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Checkpoint) (*Trainer, error) {
-	s, err := ReadState(cp)
+	s, err := ReadState(cp, c.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +92,8 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 }
 
 // LoadModel builds the model of a checkpoint, for translating: in float32, for batches of one.
-func LoadModel(cp *checkpoint.Checkpoint) (*Model, State, error) {
-	s, err := ReadState(cp)
+func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State, error) {
+	s, err := ReadState(cp, own...)
 	if err != nil {
 		return nil, s, err
 	}

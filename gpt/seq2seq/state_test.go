@@ -9,8 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
@@ -183,5 +186,33 @@ func TestEvaluate(t *testing.T) {
 	}
 	if _, err := newTrainer(t, small()).Evaluate(t.Context(), list{}); err == nil || !strings.Contains(err.Error(), "no pairs") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// A norm, an optimizer and an attention with an option of one's own train, resume and are loaded by a program that has them.
+func TestOwnParts(t *testing.T) {
+	c := small()
+	attention := parts.Find(parts.Attentions(), "causal") // with the encoder's mask
+	attention.Name, attention.Options = "mine", []parts.Option{{Name: "mine_width", Help: "a number"}}
+	c.Parts = parts.Registry{
+		Norms:      []parts.Norm{{Name: "scaled", New: func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }}},
+		Attentions: []parts.Attention{attention},
+		Optimizers: []train.Optimizer{{Name: "slow", New: func(p []graph.Expr, t train.Training, _ int) (optim.Optimizer, error) {
+			return optim.NewSGD(p)
+		}}},
+	}
+	c.Norm, c.Optimizer, c.Attention = "scaled", "slow", "mine"
+	c.Options.Set("mine_width", 7)
+	tr, v := newTrainer(t, c), abc(t)
+	steps(t, tr, 2)
+	cp := saved(t, tr, v, "", nil)
+	if _, err := Resume(c, backwards{}, v, v, cp); err != nil {
+		t.Error(err)
+	}
+	if m, _, err := LoadModel(cp, c.Parts); err != nil || m.Config.Options.Get("mine_width") != 7 {
+		t.Errorf("loaded with %+v, %v", m, err)
+	}
+	if _, _, err := LoadModel(cp); err == nil || !strings.Contains(err.Error(), "mine_width: unknown field") {
+		t.Errorf("without the parts: got error %v", err)
 	}
 }
