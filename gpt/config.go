@@ -1,132 +1,63 @@
 package gpt
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
 
-// Config says which network to build and how to train it. Its JSON keys and
-// its flags are nanoGPT's names, listed with their meaning in the table that
-// [Config.Flags] registers. A zero in the fields of the second group means the
-// usual value, which [Config.Resolved] fills in.
-//
-// The sizes are written below as T = block_size, V = vocab_size, d = n_embd,
-// H = n_head, dρ = qk_size, dh = v_size and f = n_inner, so that a block's
-// weights are c_attn (d, H·(2dρ+dh)), attn.c_proj (H·dh, d), c_fc (d, f) and
-// mlp.c_proj (f, d).
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+)
+
+// Config says which network to build and how to train it. Its JSON keys and its flags are nanoGPT's names, listed with
+// their meaning in the table that [Config.Flags] registers.
 type Config struct {
-	// The network.
-	BlockSize int     // T, the tokens of one sequence
-	VocabSize int     // V; 0 is "from the text", to be set before a network is built
-	NLayer    int     // blocks
-	NHead     int     // H
-	NEmbd     int     // d
-	Dropout   float64 // probability of dropping a value, in [0, 1)
-	Bias      bool    // biases in every linear layer and layer normalisation
-
-	// The parts of the network, by the names of the variants in Positions, Attentions and so on, or in Parts; empty is the
-	// first of the list.
-	Position   string // how tokens know where they stand
-	Attention  string
-	Norm       string
-	Block      string // the place of the normalisation
-	Activation string // of the MLP
-	Head       string // "tied" is the token embedding once more
-	Parts      Parts  // variants of your own; not in files
-
-	// What some attentions want to know; the others have zeros here.
-	Window       int // tokens that a query sees, itself included
-	Dilation     int // distance of the keys that the last head sees; the heads before it go up to it
-	GlobalTokens int // first tokens that everybody sees
-	RandomKeys   int // keys that a query sees besides
-	LatentSize   int // of the latent that keys and values are made of; usually d/4
-	QLatentSize  int // of the latent that queries are made of; usually d/2
-	RopeSize     int // of the part of a query or key that is turned; usually half of dρ, made even
-
-	// The network, where zero means the usual.
-	QKSize    int     // dρ of one head; usually d/H
-	VSize     int     // dh of one head; usually d/H
-	NInner    int     // f; usually 4d
-	Eps       float64 // ε of layer normalisation; usually 1e-5
-	RopeTheta float64 // base of the rotary positions' frequencies; usually 10000
-
-	// Low-rank adapters; with LoraR > 0 they alone are trained.
-	LoraR       int      // rank r; 0 is no adapters
-	LoraAlpha   float64  // α; usually r
-	LoraTargets []string // endings of the adapted layers' names; usually all that own a weight
-	LoraScale   string   // "alpha/r" (the usual; Hu et al. 2021) or "alpha" (the paper, equation 43)
-
-	// Training.
-	BatchSize                 int     // sequences in one micro-batch
-	GradientAccumulationSteps int     // micro-batches in one step
-	LearningRate              float64 // the highest
-	MaxIters                  int     // steps
-	Optimizer                 string  // "adamw" (the usual) or "sgd", whose momentum is Beta1
-	WeightDecay               float64 // on matrices only
-	Beta1                     float64 // AdamW's decay of the mean
-	Beta2                     float64 // AdamW's decay of the mean square
-	GradClip                  float64 // the largest global norm; 0 is no clipping
-	DecayLR                   bool    // warm-up and cosine; else LearningRate throughout
-	WarmupIters               int     // steps of linear warm-up
-	LRDecayIters              int     // the step at which the cosine reaches MinLR
-	MinLR                     float64 // the lowest after warm-up
-	EvalInterval              int     // steps between evaluations
-	EvalIters                 int     // batches of one evaluation
-	LogInterval               int     // steps between log lines
-	Seed                      uint64  // of every random choice
-	OutDir                    string  // where a run's files go
-	Threads                   int     // of the kernels; 0 is one per processor
-	Kernels                   bool    // kernels; else the spelled stock operations
-	Recompute                 bool    // forget a block's activations and compute them again backwards; with kernels
+	Network
+	train.Training
+	train.Run
+	Parts parts.Registry // variants of your own; not in files
 }
 
-// Resolved returns c with the usual value in every field where zero means it:
-// what a constructor should read. It does not change VocabSize, and leaves the
-// sizes of a head at 0 where [Config.Validate] would refuse n_head.
-func (c Config) Resolved() Config {
-	if c.NHead > 0 {
-		c.QKSize = usual(c.QKSize, c.NEmbd/c.NHead)
-		c.VSize = usual(c.VSize, c.NEmbd/c.NHead)
-	}
-	if c.NEmbd > 0 && c.NEmbd <= maxSize { // else 4d may overflow
-		c.NInner = usual(c.NInner, 4*c.NEmbd)
-	}
-	c.Eps = usual(c.Eps, 1e-5)
-	c.RopeTheta = usual(c.RopeTheta, 10_000)
-	c.Position = usual(c.Position, Positions()[0].Name)
-	c.Attention = usual(c.Attention, Attentions()[0].Name)
-	c.Norm = usual(c.Norm, Norms()[0].Name)
-	c.Block = usual(c.Block, Blocks()[0].Name)
-	c.Activation = usual(c.Activation, Activations()[0].Name)
-	c.Head = usual(c.Head, Heads()[0].Name)
-	c.resolveOwn()
-	c.Optimizer = usual(c.Optimizer, "adamw")
-	c.LoraScale = usual(c.LoraScale, "alpha/r")
+// Network says what a model computes. A zero means the default where a field says so; [Config.Resolved] fills it in.
+//
+// The sizes are written below as T = block_size, V = vocab_size, d = n_embd, H = n_head, dρ = qk_size, dh = v_size and
+// f = n_inner, so that a block's weights are c_attn (d, H·(2dρ+dh)), attn.c_proj (H·dh, d), c_fc (d, f) and mlp.c_proj
+// (f, d).
+type Network struct {
+	parts.Stack
+	BlockSize int    // T, the tokens of one sequence
+	VocabSize int    // V; 0 is "from the text", to be set before a network is built
+	Head      string // "linear", the default, or "tied", the token embedding once more
+	Adapters
+}
+
+// Adapters are of low rank (LoRA); with LoraR > 0 they alone are trained.
+type Adapters struct {
+	LoraR       int      // rank r; 0 is no adapters
+	LoraAlpha   float64  // α; by default r
+	LoraTargets []string // endings of the adapted layers' names; by default all that have a weight
+	LoraScale   string   // "alpha/r", the default (Hu et al. 2021), or "alpha" (the paper, equation 43)
+}
+
+// known is the variants that c may name.
+func (c Config) known() parts.Registry { return c.Parts.WithLibrary() }
+
+// withDefaults is Resolved but for the targets of adapters, which are asked of the network.
+func (c Config) withDefaults() Config {
+	c.Stack = c.Stack.Resolved(c.known())
+	c.Head = cmp.Or(c.Head, parts.Heads()[0].Name)
+	c.Training = c.Training.Resolved()
+	c.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
-		c.LoraAlpha = usual(c.LoraAlpha, float64(c.LoraR))
-		if len(c.LoraTargets) == 0 {
-			c.LoraTargets = c.adaptable()
-		}
+		c.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))
 	}
 	c.LoraTargets = slices.Clone(c.LoraTargets)
 	return c
 }
 
-// resolveOwn fills in the fields of the named attention, and resets those that belong to others.
-func (c *Config) resolveOwn() {
-	a := c.attention()
-	for _, f := range c.attentionFields() {
-		if p, ok := f.value.(*int); ok && !slices.Contains(a.Fields, f.name) {
-			*p = 0
-		}
-	}
-	if a.Usual != nil {
-		a.Usual(c)
-	}
-}
-
-// usual returns value, or fallback where value is zero.
-func usual[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
+// adapts says whether the layer of that name has adapters.
+func (a Adapters) adapts(layer string) bool {
+	return a.LoraR > 0 && slices.ContainsFunc(a.LoraTargets, func(target string) bool {
+		return layer == target || strings.HasSuffix(layer, "."+target)
+	})
 }

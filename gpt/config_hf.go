@@ -2,9 +2,12 @@ package gpt
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
@@ -26,40 +29,40 @@ type huggingFace struct {
 }
 
 // fields binds Hugging Face's keys, in the order in which they are written.
-func (h *huggingFace) fields() []field {
+func (h *huggingFace) fields() field.List {
 	c := &h.config
-	return []field{
-		{name: "model_type", value: &h.modelType},
-		{name: "architectures", value: &h.architectures},
-		{name: "vocab_size", value: &c.VocabSize, domain: size(1)},
-		{name: "n_positions", value: &c.BlockSize, domain: size(1)},
-		{name: "n_ctx", value: &h.context, domain: size(1)},
-		{name: "n_embd", value: &c.NEmbd, domain: size(1)},
-		{name: "n_layer", value: &c.NLayer, domain: size(1)},
-		{name: "n_head", value: &c.NHead, domain: size(1)},
-		{name: "n_inner", value: &h.inner, domain: size(0)},
-		{name: "activation_function", value: &h.activation},
-		{name: "resid_pdrop", value: &h.residual, domain: fraction()},
-		{name: "embd_pdrop", value: &h.embd, domain: fraction()},
-		{name: "attn_pdrop", value: &h.attn, domain: fraction()},
-		{name: "layer_norm_epsilon", value: &c.Eps, domain: fraction()},
-		{name: "tie_word_embeddings", value: &h.tied},
-		{name: "scale_attn_weights", value: &h.scaled},
-		{name: "scale_attn_by_inverse_layer_idx", value: &h.scaledByLayer},
-		{name: "add_cross_attention", value: &h.crossAttention},
+	return field.List{
+		field.New("model_type", &h.modelType, field.Any(), ""),
+		field.New("architectures", &h.architectures, field.Any(), ""),
+		field.New("vocab_size", &c.VocabSize, field.Size(1), ""),
+		field.New("n_positions", &c.BlockSize, field.Size(1), ""),
+		field.New("n_ctx", &h.context, field.Size(1), ""),
+		field.New("n_embd", &c.NEmbd, field.Size(1), ""),
+		field.New("n_layer", &c.NLayer, field.Size(1), ""),
+		field.New("n_head", &c.NHead, field.Size(1), ""),
+		field.New("n_inner", &h.inner, field.Size(0), ""),
+		field.New("activation_function", &h.activation, field.Any(), ""),
+		field.New("resid_pdrop", &h.residual, field.Fraction(), ""),
+		field.New("embd_pdrop", &h.embd, field.Fraction(), ""),
+		field.New("attn_pdrop", &h.attn, field.Fraction(), ""),
+		field.New("layer_norm_epsilon", &c.Eps, field.Fraction(), ""),
+		field.New("tie_word_embeddings", &h.tied, field.Any(), ""),
+		field.New("scale_attn_weights", &h.scaled, field.Any(), ""),
+		field.New("scale_attn_by_inverse_layer_idx", &h.scaledByLayer, field.Any(), ""),
+		field.New("add_cross_attention", &h.crossAttention, field.Any(), ""),
 	}
 }
 
 // extensions are the fields that GPT-2 has no key for. They are written under
 // our names, and only where they differ from what a GPT-2 is.
-func (c *Config) extensions() []field {
-	theirs := []string{"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps"}
-	return slices.DeleteFunc(c.networkFields(), func(f field) bool { return slices.Contains(theirs, f.name) })
+func (c *Config) extensions() field.List {
+	return c.networkFields().Without("block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps")
 }
 
 // gpt2 returns Hugging Face's defaults for keys that are absent.
 func gpt2() huggingFace {
-	c := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 12, NHead: 12, NEmbd: 768, Bias: true, Eps: 1e-5}
+	var c Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Bias, c.Eps = 1024, 50257, 12, 12, 768, true, 1e-5
 	return huggingFace{
 		config: c, modelType: "gpt2", architectures: []string{"GPT2LMHeadModel"},
 		activation: "gelu_new", tied: true, residual: 0.1, embd: 0.1, attn: 0.1, scaled: true,
@@ -72,34 +75,36 @@ func gpt2() huggingFace {
 // "pedestrian", so that no other program takes the weights for a GPT-2's, and
 // the keys of a Config say what differs.
 func (c Config) HuggingFace() ([]byte, error) {
-	if err := c.ValidateModel(); err != nil {
+	declared, err := c.validated()
+	if err != nil {
 		return nil, err
 	}
 	c = c.Resolved()
+	tied := !slices.Contains(declared.linears, "lm_head")
 	h := gpt2()
-	plain := Config{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}.Resolved()
+	plain := Config{Network: Network{Stack: parts.Stack{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}}}.Resolved()
 	h.config, h.context, h.inner = c, c.BlockSize, c.NInner
 	h.residual, h.embd, h.attn = c.Dropout, c.Dropout, c.Dropout
-	h.tied = c.head().Linear == nil
-	if theirs := c.activation().HF; len(theirs) > 0 {
+	h.tied = tied
+	if theirs := parts.Find(c.known().Activations, c.Activation).HF; len(theirs) > 0 {
 		h.activation = theirs[0]
 	}
-	said := map[string]bool{ // what the keys of a GPT-2 can say
-		"activation": theirs(c.activations(), h.activation) == c.Activation,
+	representable := map[string]bool{ // what the keys of a GPT-2 can say
+		"activation": theirs(c.known().Activations, h.activation) == c.Activation,
 		"head":       c.Head == headOf(h.tied),
 	}
-	usual := plain.extensions()
-	var differ []field
+	defaults := plain.extensions()
+	var differ field.List
 	for i, f := range c.extensions() {
-		if f.String() != usual[i].String() && !said[f.name] || f.name == "head" && !said["head"] {
+		if f.String() != defaults[i].String() && !representable[f.Name] || f.Name == "head" && !representable["head"] {
 			differ = append(differ, f)
 		}
 	}
-	onlyBias := len(differ) == 0 || len(differ) == 1 && differ[0].name == "bias"
+	onlyBias := len(differ) == 0 || len(differ) == 1 && differ[0].Name == "bias"
 	if !onlyBias || c.Bias && !h.tied {
 		h.modelType, h.architectures = "pedestrian", nil
 	}
-	data, err := marshalFields(append(h.fields(), differ...))
+	data, err := append(h.fields(), differ...).MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +117,8 @@ func (c Config) HuggingFace() ([]byte, error) {
 }
 
 // theirs is our name of the activation that Hugging Face calls so, "" if there is none.
-func theirs(list []Activation, name string) string {
-	i := slices.IndexFunc(list, func(a Activation) bool { return slices.Contains(a.HF, name) })
+func theirs(list []parts.Activation, name string) string {
+	i := slices.IndexFunc(list, func(a parts.Activation) bool { return slices.Contains(a.HF, name) })
 	if i < 0 {
 		return ""
 	}
@@ -130,31 +135,27 @@ func headOf(tied bool) string {
 // FromHuggingFace reads a config.json in Hugging Face's names, as written by
 // [Config.HuggingFace] or published with a GPT-2. Absent keys have Hugging
 // Face's defaults, unknown ones are ignored, and settings that a Config cannot
-// express are errors. The training half is left zero. Parts are those of the
-// program that wrote it, if it had any of its own.
-func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
+// express are errors. The training half is left zero. own are the
+// variants of the program that wrote it, if it had any.
+func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	h := gpt2()
-	for _, p := range parts {
+	for _, p := range own {
 		h.config.Parts = p
 	}
 	fields := append(h.fields(), h.config.extensions()...)
-	err := eachKey(data, func(key string, value json.RawMessage) error {
+	err := field.EachKey(data, func(key string, value json.RawMessage) error {
 		null := string(value) == "null"
 		if null && (key == "n_inner" || key == "architectures") {
 			return nil
 		}
-		for _, f := range fields {
-			if f.name != key {
-				continue
-			}
-			if err := f.decode(value); err != nil {
-				return err
-			}
-			if !f.check() {
-				return errors.Errorf("%s: got %s, want %s", key, clip(f.String()), f.domain.want)
-			}
+		f, ok := fields.Find(key)
+		if !ok {
+			return nil
 		}
-		return nil
+		if err := f.Decode(value); err != nil {
+			return err
+		}
+		return f.Check()
 	})
 	if err != nil {
 		return Config{}, err
@@ -166,13 +167,13 @@ func FromHuggingFace(data []byte, parts ...Parts) (Config, error) {
 func (h *huggingFace) network() (Config, error) {
 	c := h.config
 	c.NInner, c.Dropout = h.inner, h.residual
-	c.Activation = usual(c.Activation, theirs(c.activations(), h.activation))
-	c.Head = usual(c.Head, headOf(h.tied))
+	c.Activation = cmp.Or(c.Activation, theirs(c.known().Activations, h.activation))
+	c.Head = cmp.Or(c.Head, headOf(h.tied))
 	switch {
 	case h.modelType != "gpt2" && h.modelType != "pedestrian":
-		return Config{}, errors.Errorf("model_type: got %s, want gpt2", clip(h.modelType))
+		return Config{}, errors.Errorf("model_type: got %s, want gpt2", field.Clip(h.modelType))
 	case c.Activation == "":
-		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu", clip(h.activation))
+		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu", field.Clip(h.activation))
 	case h.context != 0 && h.context != c.BlockSize:
 		return Config{}, errors.Errorf("n_ctx: got %d, want n_positions %d", h.context, c.BlockSize)
 	case h.embd != h.residual:

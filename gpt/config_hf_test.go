@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // network is what two configurations of one network agree in.
@@ -12,7 +13,7 @@ func network(c Config) map[string]string {
 	c = c.Resolved()
 	values := map[string]string{}
 	for _, f := range c.networkFields() {
-		values[f.name] = f.String()
+		values[f.Name] = f.String()
 	}
 	return values
 }
@@ -122,8 +123,9 @@ func TestFromHuggingFace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{BlockSize: 1024, VocabSize: 50257, NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1,
-		Bias: true, Head: "tied", Activation: "gelu_tanh", Eps: 1e-5}
+	var want Config
+	want.BlockSize, want.VocabSize, want.Head = 1024, 50257, "tied"
+	want.Stack = parts.Stack{NLayer: 24, NHead: 16, NEmbd: 1024, Dropout: 0.1, Bias: true, Activation: "gelu_tanh", Eps: 1e-5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

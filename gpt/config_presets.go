@@ -1,37 +1,34 @@
 package gpt
 
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+)
+
 // Shakespeare is nanoGPT's recipe for character-level Shakespeare on a
 // processor: 804,096 parameters with the text's 65 characters. Its vocab_size
 // is 0, to be set from the text.
 func Shakespeare() Config {
-	return Config{
-		BlockSize: 64,
-		NLayer:    4,
-		NHead:     4,
-		NEmbd:     128,
-		Position:  "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", Head: "tied",
-		Window: 16, GlobalTokens: 1, RandomKeys: 2,
-
-		BatchSize:                 12,
-		GradientAccumulationSteps: 1,
-		LearningRate:              1e-3,
-		MaxIters:                  2000,
-		Optimizer:                 "adamw",
-		WeightDecay:               0.1,
-		Beta1:                     0.9,
-		Beta2:                     0.99,
-		GradClip:                  1,
-		DecayLR:                   true,
-		WarmupIters:               100,
-		LRDecayIters:              2000,
-		MinLR:                     1e-4,
-		EvalInterval:              250,
-		EvalIters:                 20,
-		LogInterval:               1,
-		Seed:                      1337,
-		OutDir:                    "out",
-		Kernels:                   true,
+	c := Config{
+		Network: Network{
+			Stack: parts.Stack{
+				NLayer: 4, NHead: 4, NEmbd: 128,
+				Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu",
+			},
+			BlockSize: 64, Head: "tied",
+		},
+		Training: train.Training{
+			BatchSize: 12, GradientAccumulationSteps: 1,
+			Optimizer: "adamw", WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.99, GradClip: 1,
+			LearningRate: 1e-3, DecayLR: true, WarmupIters: 100, LRDecayIters: 2000, MinLR: 1e-4,
+			Seed: 1337, Kernels: true,
+		},
+		Run: train.Run{MaxIters: 2000, EvalInterval: 250, EvalIters: 20, LogInterval: 1, OutDir: "out"},
 	}
+	c.Options.Set("window", 16)
+	c.Options.Set("global_tokens", 1)
+	c.Options.Set("random_keys", 2)
+	return c
 }
 
 // Baby is nanoGPT's larger recipe for character-level Shakespeare: 10,745,088
@@ -39,7 +36,8 @@ func Shakespeare() Config {
 // from the text.
 func Baby() Config {
 	c := Shakespeare()
-	c.BlockSize, c.NLayer, c.NHead, c.NEmbd, c.Window = 256, 6, 6, 384, 64
+	c.BlockSize, c.NLayer, c.NHead, c.NEmbd = 256, 6, 6, 384
+	c.Options.Set("window", 64)
 	c.Dropout = 0.2
 	c.BatchSize = 64
 	c.MaxIters, c.LRDecayIters = 5000, 5000
@@ -53,7 +51,8 @@ func Baby() Config {
 func GPT2() Config {
 	c := Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 1024, 50257, 12, 12, 768
-	c.Bias, c.Head, c.Window = true, "linear", 256
+	c.Bias, c.Head = true, "linear"
+	c.Options.Set("window", 256)
 	c.Activation = "gelu_tanh"
 	c.GradientAccumulationSteps = 40
 	c.LearningRate, c.MinLR, c.Beta2 = 6e-4, 6e-5, 0.95

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
 // shakespeare65 is a preset with its vocabulary resolved.
@@ -23,15 +25,27 @@ func shakespeare65() Config {
 
 // unusual has no field at its preset's value, so that a lost field shows.
 func unusual() Config {
-	return Config{
-		BlockSize: 31, VocabSize: 67, NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true, Head: "linear",
-		QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
-		Position: "none", Attention: "window", Norm: "layernorm_plain", Window: 9,
-		LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha",
-		BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, MaxIters: 999, Optimizer: "sgd", WeightDecay: 0.01,
-		Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
-		EvalInterval: 19, EvalIters: 21, LogInterval: 23, Seed: math.MaxUint64, OutDir: "a \"b\" <é>", Threads: 2, Kernels: false, Recompute: true,
+	c := Config{
+		Network: Network{
+			Stack: parts.Stack{
+				NLayer: 3, NHead: 5, NEmbd: 29, Dropout: 0.125, Bias: true,
+				QKSize: 7, VSize: 11, NInner: 53, Activation: "gelu_tanh", Eps: 1e-7, Block: "post", RopeTheta: 500,
+				Position: "none", Attention: "window", Norm: "layernorm_plain",
+			},
+			BlockSize: 31, VocabSize: 67, Head: "linear",
+			Adapters: Adapters{LoraR: 2, LoraAlpha: 3.5, LoraTargets: []string{"c_attn", "mlp.c_proj"}, LoraScale: "alpha"},
+		},
+		Training: train.Training{
+			BatchSize: 13, GradientAccumulationSteps: 4, LearningRate: 0.30000000000000004, Optimizer: "sgd", WeightDecay: 0.01,
+			Beta1: 0.8, Beta2: 0.95, GradClip: 0.5, DecayLR: false, WarmupIters: 17, LRDecayIters: 888, MinLR: 1e-6,
+			Seed: math.MaxUint64, Kernels: false,
+		},
+		Run: train.Run{
+			MaxIters: 999, EvalInterval: 19, EvalIters: 21, LogInterval: 23, OutDir: "a \"b\" <é>", Threads: 2, Recompute: true,
+		},
 	}
+	c.Options.Set("window", 9)
+	return c
 }
 
 func TestConfigJSONRoundTrip(t *testing.T) {
@@ -63,7 +77,7 @@ func TestConfigJSONOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,` +
+	const text = `{"block_size":31,"vocab_size":67,"n_layer":3,"n_head":5,"n_embd":29,"dropout":0.125,"bias":true,` +
 		`"qk_size":7,"v_size":11,"n_inner":53,"eps":1e-7,"rope_theta":500,` +
 		`"lora_r":2,"lora_alpha":3.5,"lora_targets":["c_attn","mlp.c_proj"],"lora_scale":"alpha",` +
 		`"position":"none","attention":"window","norm":"layernorm_plain","block":"post","activation":"gelu_tanh","head":"linear",` +
@@ -71,11 +85,12 @@ func TestConfigJSONOrder(t *testing.T) {
 		`"batch_size":13,"gradient_accumulation_steps":4,"learning_rate":0.30000000000000004,"max_iters":999,"optimizer":"sgd","weight_decay":0.01,` +
 		`"beta1":0.8,"beta2":0.95,"grad_clip":0.5,"decay_lr":false,"warmup_iters":17,"lr_decay_iters":888,"min_lr":0.000001,` +
 		`"eval_interval":19,"eval_iters":21,"log_interval":23,"seed":18446744073709551615,"out_dir":"a \"b\" \u003cé\u003e","threads":2,"kernels":false,"recompute":true}`
-	if diff := cmp.Diff(want, string(data)); diff != "" {
+	if diff := cmp.Diff(text, string(data)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	c := unusual()
-	if got, want := len(c.fields()), reflect.TypeFor[Config]().NumField()-1; got != want {
+	want := reflect.TypeFor[Network]().NumField() - 2 + reflect.TypeFor[parts.Stack]().NumField() - 1 + len(c.OptionFields(c.known())) + reflect.TypeFor[Adapters]().NumField() + reflect.TypeFor[train.Training]().NumField() + reflect.TypeFor[train.Run]().NumField()
+	if got := len(c.fields()); got != want {
 		t.Errorf("the table has %d rows, want one for each of %d fields, Parts apart", got, want)
 	}
 }
@@ -85,7 +100,7 @@ func TestConfigFlagsRoundTrip(t *testing.T) {
 	for _, want := range []Config{unusual(), Shakespeare(), GPT2()} {
 		var args []string
 		for _, f := range want.fields() {
-			args = append(args, "-"+f.name+"="+f.String())
+			args = append(args, "-"+f.Name+"="+f.String())
 		}
 		got := unusual()
 		fs := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -100,8 +115,8 @@ func TestConfigFlagsRoundTrip(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		for _, f := range want.fields() {
-			if !strings.Contains(help.String(), "-"+f.name) || !strings.Contains(help.String(), f.help) {
-				t.Errorf("help lacks -%s %s", f.name, f.help)
+			if !strings.Contains(help.String(), "-"+f.Name) || !strings.Contains(help.String(), f.Help) {
+				t.Errorf("help lacks -%s %s", f.Name, f.Help)
 			}
 		}
 	}
@@ -155,20 +170,24 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestConfigResolved(t *testing.T) {
-	c := Config{NEmbd: 48, NHead: 3, LoraR: 4}
+	var c Config
+	c.NEmbd, c.NHead, c.LoraR = 48, 3, 4
 	want := c
 	want.QKSize, want.VSize, want.NInner = 16, 16, 192
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
-	want.LoraAlpha, want.LoraScale, want.Optimizer = 4, "alpha/r", "adamw"
+	want.LoraAlpha, want.LoraScale, want.Optimizer, want.MLP = 4, "alpha/r", "adamw", "mlp"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(unusual(), unusual().Resolved()); diff != "" {
+	given := unusual()
+	given.MLP = "mlp"
+	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
-	tied := Config{LoraR: 4, Head: "tied"}
+	var tied Config
+	tied.LoraR, tied.Head = 4, "tied"
 	if tied.Adapts("lm_head") {
 		t.Error("a tied head is adapted by default")
 	}
@@ -188,27 +207,27 @@ func TestConfigResumeDiff(t *testing.T) {
 	for i := range saved {
 		c := Shakespeare()
 		f := c.fields()[i]
-		if slices.ContainsFunc(c.attentionFields(), func(own field) bool { return own.name == f.name }) {
-			continue // only some attentions have it: TestConfigAttentionFields
+		if slices.Contains(c.OptionFields(c.known()).Names(), f.Name) || f.Name == "mlp" {
+			continue // only some attentions have it: TestConfigOptions; there is one mlp
 		}
-		value, err := json.Marshal(other[i].value)
+		if saved[i].String() == other[i].String() {
+			t.Fatalf("%s: the test's two values are equal", f.Name)
+		}
+		value, err := json.Marshal(other[i : i+1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if saved[i].String() == other[i].String() {
-			t.Fatalf("%s: the test's two values are equal", f.name)
-		}
-		if err := f.decode(value); err != nil {
+		if err := c.UnmarshalJSON(value); err != nil {
 			t.Fatal(err)
 		}
 		err = c.ResumeDiff(Shakespeare())
-		if may[f.name] {
+		if may[f.Name] {
 			if err != nil {
-				t.Errorf("%s: got %v, want no error", f.name, err)
+				t.Errorf("%s: got %v, want no error", f.Name, err)
 			}
 			continue
 		}
-		want := f.name + ": got " + other[i].String()
+		want := f.Name + ": got " + other[i].String()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -226,24 +245,21 @@ func TestConfigResumeDiff(t *testing.T) {
 	}
 }
 
-// The field of an attention counts where the attention is the named one, and nowhere else.
-func TestConfigAttentionFields(t *testing.T) {
+// The option of an attention counts where the attention is the named one, and nowhere else.
+func TestConfigOptions(t *testing.T) {
 	fresh := shakespeare65()
-	for i, f := range fresh.attentionFields() {
-		owner := slices.IndexFunc(Attentions(), func(a Attention) bool { return slices.Contains(a.Fields, f.name) })
-		if owner < 0 {
-			t.Errorf("%s: no attention reads it", f.name)
-			continue
-		}
-		a, b := fresh, fresh
-		a.Attention, b.Attention = Attentions()[owner].Name, Attentions()[owner].Name
-		*b.attentionFields()[i].value.(*int) = 6
-		if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), f.name+": got ") {
-			t.Errorf("%s: got %v, want a difference", f.name, err)
-		}
-		a.Attention, b.Attention = "causal", "causal"
-		if err := a.ResumeDiff(b); err != nil {
-			t.Errorf("%s, which causal attention does not read: got %v, want no error", f.name, err)
+	for _, attention := range parts.Attentions() {
+		for _, option := range attention.Options {
+			a, b := fresh, fresh
+			a.Attention, b.Attention = attention.Name, attention.Name
+			b.Options.Set(option.Name, 6)
+			if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), option.Name+": got ") {
+				t.Errorf("%s: got %v, want a difference", option.Name, err)
+			}
+			a.Attention, b.Attention = "causal", "causal"
+			if err := a.ResumeDiff(b); err != nil {
+				t.Errorf("%s, which causal attention does not read: got %v, want no error", option.Name, err)
+			}
 		}
 	}
 }

@@ -4,140 +4,91 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
-// Validate returns the first thing wrong with c, naming the field, what it got
-// and what it wants. It allocates next to nothing whatever the sizes, so it
-// belongs before everything else that reads a Config.
+// Validate returns the first thing wrong with c, naming the field, what it got and what it wants. It allocates next to
+// nothing whatever the sizes, so it belongs before everything else that reads a Config.
 func (c Config) Validate() error {
-	if err := c.ValidateModel(); err != nil {
+	o, err := c.validated()
+	if err != nil {
 		return err
 	}
-	if err := checkFields(c.trainingFields()); err != nil {
+	if err := c.trainingFields().Check(); err != nil {
 		return err
 	}
-	if err := c.checkSchedule(); err != nil {
+	if err := c.CheckSchedule(); err != nil {
 		return err
 	}
-	return c.checkMemory()
+	return o.checkMemory(c)
 }
 
-// ValidateModel is [Config.Validate] without the training half: what building
-// a network needs, such as one read by [FromHuggingFace].
+// ValidateModel is [Config.Validate] without the training half: what building a network needs, such as one read by
+// [FromHuggingFace].
 func (c Config) ValidateModel() error {
+	_, err := c.validated()
+	return err
+}
+
+// validated is what a network declares that can be built.
+func (c Config) validated() (o outline, err error) {
 	if c.VocabSize == 0 {
-		return errors.New("vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first")
+		return o, errors.New("vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first")
 	}
-	if err := checkFields(c.networkFields()); err != nil {
-		return err
+	if err := c.networkFields().Check(); err != nil {
+		return o, err
 	}
-	if err := c.checkHeads(); err != nil {
-		return err
+	if err := c.Stack.Check(c.known(), c.BlockSize); err != nil {
+		return o, err
 	}
-	if err := c.checkParts(); err != nil {
-		return err
+	resolved := c.Resolved()
+	if o, err = resolved.outline(); err != nil {
+		return o, err
 	}
-	if err := c.checkLora(); err != nil {
-		return err
+	if err := c.Adapters.check(o); err != nil {
+		return o, err
 	}
-	base, adapters := c.count()
-	return c.checkParameters(float32Size * (base + adapters + c.masks()))
+	return o, c.checkParameters(float32Size * (o.base + o.adapters + o.values))
 }
 
-func checkFields(fields []field) error {
-	for _, f := range fields {
-		if !f.check() {
-			return errors.Errorf("%s: got %s, want %s", f.name, clip(f.String()), f.domain.want)
-		}
-	}
-	return nil
-}
-
-// checkHeads: the features can be dealt to the heads only if the heads divide
-// them, unless both sizes of a head are given.
-func (c Config) checkHeads() error {
-	if (c.QKSize == 0 || c.VSize == 0) && c.NEmbd%c.NHead != 0 {
-		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
-			c.NHead, c.NEmbd)
-	}
-	return nil
-}
-
-// checkParts asks the named variants.
-func (c Config) checkParts() error {
-	c = c.Resolved()
-	for _, check := range []func(Config) error{c.position().Check, c.attention().Check, c.block().Check} {
-		if check == nil {
-			continue
-		}
-		if err := check(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c Config) checkLora() error {
-	if c.LoraR == 0 {
+func (a Adapters) check(o outline) error {
+	if a.LoraR == 0 {
 		switch {
-		case c.LoraAlpha != 0:
-			return errors.Errorf("lora_alpha: got %v, want 0 while lora_r is 0", c.LoraAlpha)
-		case len(c.LoraTargets) > 0:
-			return errors.Errorf("lora_targets: got %s, want none while lora_r is 0", clip(strings.Join(c.LoraTargets, ",")))
+		case a.LoraAlpha != 0:
+			return errors.Errorf("lora_alpha: got %v, want 0 while lora_r is 0", a.LoraAlpha)
+		case len(a.LoraTargets) > 0:
+			return errors.Errorf("lora_targets: got %s, want none while lora_r is 0", field.Clip(strings.Join(a.LoraTargets, ",")))
 		}
 		return nil
 	}
-	block, head := c.linears()
-	var names []string
-	for _, l := range append(block, head) {
-		names = append(names, l.Name)
-	}
-	for i, target := range c.LoraTargets {
-		one := Config{LoraR: 1, LoraTargets: []string{target}}
+	for i, target := range a.LoraTargets {
+		one := Adapters{LoraR: 1, LoraTargets: []string{target}}
 		switch {
-		case !slices.ContainsFunc(names, one.Adapts):
-			return errors.Errorf("lora_targets: got %q, want endings of %s", clip(target), strings.Join(names, ", "))
-		case slices.Contains(c.LoraTargets[:i], target):
+		case slices.Contains(a.LoraTargets[:i], target):
 			return errors.Errorf("lora_targets: got %s twice", target)
-		case c.Resolved().head().Linear == nil && one.Adapts(head.Name):
+		case slices.ContainsFunc(o.linears, one.adapts):
+		case one.adapts("lm_head"):
 			return errors.New("lora_targets: got lm_head, which in a tied head has no weight of its own to adapt")
+		default:
+			return errors.Errorf("lora_targets: got %q, want endings of %s", field.Clip(target), strings.Join(o.adaptable(), ", "))
 		}
 	}
 	return nil
 }
 
-// checkSchedule: the cosine needs a stretch to fall along. A warm-up longer
-// than the run is allowed: the run then ends while still warming up.
-func (c Config) checkSchedule() error {
-	if !c.DecayLR {
-		return nil
+// adaptable is what a target may name; a tied head is refused with a reason of its own.
+func (o outline) adaptable() []string {
+	if slices.Contains(o.linears, "lm_head") {
+		return o.linears
 	}
-	if c.LRDecayIters <= c.WarmupIters {
-		return errors.Errorf("lr_decay_iters: got %d, want more than warmup_iters %d", c.LRDecayIters, c.WarmupIters)
-	}
-	if c.MinLR > c.LearningRate {
-		return errors.Errorf("min_lr: got %v, want at most learning_rate %v", c.MinLR, c.LearningRate)
-	}
-	return nil
+	return append(slices.Clone(o.linears), "lm_head")
 }
 
-// ResumeDiff returns an error that names every field in which c differs from
-// the saved configuration of the run to resume, other than those that do not
-// change what a step computes: max_iters, eval_interval, eval_iters,
-// log_interval, out_dir, threads and recompute. A zero and the usual value it stands for
-// are equal.
+// ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to resume,
+// other than those of a [train.Run], which do not change what a step computes. A zero and the default it stands for are
+// equal.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
-	var diffs []string
-	was := saved.fields()
-	for i, f := range c.fields() {
-		if !f.resume && f.String() != was[i].String() {
-			diffs = append(diffs, f.name+": got "+clip(f.String())+", want "+clip(was[i].String())+" as saved")
-		}
-	}
-	if diffs != nil {
-		return errors.New("resume: " + strings.Join(diffs, "; "))
-	}
-	return nil
+	return c.fields().Fixed().Diff("resume", saved.fields())
 }

@@ -128,7 +128,8 @@ func model32(t testing.TB, threads, context int) *Model {
 	g := graph.New(graph.Float32, 1)
 	g.Kernels = true
 	g.SetThreads(threads)
-	c := Config{BlockSize: context, VocabSize: 65, NLayer: 2, NHead: 4, NEmbd: 256, Bias: true, Kernels: true}
+	var c Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Bias = context, 65, 2, 4, 256, true
 	m, err := New(g, c, 1)
 	if err != nil {
 		t.Fatal(err)

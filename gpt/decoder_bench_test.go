@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDecodeBatch writes into a window that fills and slides: for a batch the tokens of all sequences together count.
+// BenchmarkDecodeBatch writes into a window that fills and slides: for a batch the tokens of all sequences together
+// count.
 func BenchmarkDecodeBatch(b *testing.B) {
 	for _, batch := range []int{1, 8} {
 		for _, threads := range []int{1, 2} {

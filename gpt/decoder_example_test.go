@@ -9,9 +9,9 @@ import (
 
 // Two prompts of one length are continued side by side, each with a draw of its own.
 func ExampleBatchDecoder() {
-	c := gpt.Config{BlockSize: 8, VocabSize: 5, NLayer: 1, NHead: 2, NEmbd: 8, Kernels: true}
+	var c gpt.Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
 	g := graph.New(graph.Float32, 1)
-	g.Kernels = c.Kernels
 	m, err := gpt.New(g, c, 1)
 	if err != nil {
 		panic(err)

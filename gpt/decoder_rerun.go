@@ -2,57 +2,61 @@ package gpt
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// rerun decodes with a layer that has no cache: every prediction is a forward pass over the window. What stands behind the
-// newest token does not matter, for the model is causal.
+// rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. What stands behind
+// the newest token does not matter, for the model is causal.
 type rerun struct {
-	tokens  graph.Expr
+	tokens  graph.Expr // (B·T)
 	program *graph.Program
 	last    graph.Tensor // the logits (B, V) after the newest tokens
 }
 
-func newRerun(m *Model, batch int) (*rerun, error) {
-	var f *rerun
-	_, err := m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
-		f, err = buildRerun(g, m.Config, batch)
+func newRerun(m *Model, batch int) (r *rerun, err error) {
+	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
+		r, err = buildRerun(g, m.Config, batch)
 		return err
 	})
-	return f, err
+	return r, err
 }
 
-func buildRerun(g *graph.Graph, c Config, batch int) (*rerun, error) {
+func buildRerun(g *graph.Graph, c Config, batch int) (r *rerun, err error) {
 	g.SetTraining(false)
 	s := g.Root()
-	f := &rerun{tokens: s.Ints("tokens", batch*c.BlockSize, c.VocabSize, 0)}
-	logits := newStack(site(s, c, batch, positions(s, c, batch)), c).forward(f.tokens)
-	var err error
-	f.program, err = graph.Compile(logits)
-	return f, err
+	r = &rerun{tokens: s.Ints("tokens", batch*c.BlockSize, c.VocabSize, 0)}
+	logits := newStack(site(s, c, batch, positions(s, c, batch)), c).forward(r.tokens)
+	r.program, err = graph.Compile(logits)
+	return r, err
 }
 
-// feedWhole appends tokens and predicts from all of them.
-func (w *window) feedWhole(tokens []int) (graph.Tensor, error) {
-	for ; len(tokens) > 0; tokens = tokens[w.batch:] {
-		if len(w.tokens) == w.size*w.batch {
-			w.tokens = append(w.tokens[:0], w.newer()...)
+// feedAgain appends tokens and predicts from all of them.
+func (d *decoding) feedAgain(tokens []int) (graph.Tensor, error) {
+	for ; len(tokens) > 0; tokens = tokens[d.batch:] {
+		if len(d.context) == d.size*d.batch {
+			d.context = append(d.context[:0], d.keepHalf()...)
 		}
-		w.tokens = append(w.tokens, tokens[:w.batch]...)
+		d.context = append(d.context, tokens[:d.batch]...)
 	}
-	f, here := w.whole, len(w.tokens)/w.batch-1
-	ids := f.tokens.Ints()
-	for i, id := range w.tokens {
-		ids[i%w.batch*w.size+i/w.batch] = id
+	r, n := d.rerun, len(d.context)/d.batch
+	for t := range n {
+		for b := range d.batch {
+			r.tokens.Ints()[b*d.size+t] = d.context[t*d.batch+b]
+		}
 	}
-	if err := f.program.Run(); err != nil {
+	if err := r.program.Run(); err != nil {
 		return graph.Tensor{}, err
 	}
-	all := f.program.Value()
-	if f.last.Len() == 0 {
-		f.last = all.Clone()
-		f.last.Shape = []int{w.batch, w.vocab}
-		f.last.F32, f.last.F64 = f.last.F32[:min(len(f.last.F32), w.batch*w.vocab)], f.last.F64[:min(len(f.last.F64), w.batch*w.vocab)]
+	all := r.program.Value() // (B·T, V)
+	if r.last.Len() == 0 {
+		r.last = graph.Tensor{Shape: []int{d.batch, d.vocab}}
+		if size := d.batch * d.vocab; all.F32 != nil {
+			r.last.F32 = make([]float32, size)
+		} else {
+			r.last.F64 = make([]float64, size)
+		}
 	}
-	for i := range f.last.Len() {
-		f.last.Set(i, all.At((i/w.vocab*w.size+here)*w.vocab+i%w.vocab))
+	for b := range d.batch {
+		from, to := all.Row(b*d.size+n-1), r.last.Row(b)
+		copy(to.F32, from.F32)
+		copy(to.F64, from.F64)
 	}
-	return f.last, nil
+	return r.last, nil
 }

@@ -8,13 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
 // odd is a network in which no two sizes are equal: T 7, V 13, d 10, H 2, dρ 3, dh 4, f 11.
 func odd() Config {
-	return Config{BlockSize: 7, VocabSize: 13, NLayer: 2, NHead: 2, NEmbd: 10, QKSize: 3, VSize: 4, NInner: 11, Bias: true, Kernels: true}
+	var c Config
+	c.BlockSize, c.VocabSize, c.Kernels = 7, 13, true
+	c.Stack = parts.Stack{NLayer: 2, NHead: 2, NEmbd: 10, QKSize: 3, VSize: 4, NInner: 11, Bias: true}
+	return c
 }
 
 // variants of a network, by what is unlike odd.
@@ -43,20 +47,20 @@ func variants() map[string]Config {
 	vary("window of 2", func(c *Config) { c.BlockSize = 2 })
 	vary("window of 1", func(c *Config) { c.BlockSize = 1 })
 	vary("dropout", func(c *Config) { c.Dropout = 0.3 })
-	for _, p := range Positions() {
+	for _, p := range parts.Positions() {
 		vary("position "+p.Name, func(c *Config) { c.Position, c.QKSize = p.Name, 4 })
 	}
-	for _, a := range Attentions() {
+	for _, a := range parts.Attentions() {
 		if a.Name == "linformer" {
 			continue // refused: TestImpossibleParts
 		}
 		vary("attention "+a.Name, func(c *Config) { c.Attention = a.Name; c.suit() })
 		vary("adapters, attention "+a.Name, func(c *Config) { c.Attention, c.LoraR = a.Name, 2; c.suit() })
 	}
-	for _, n := range Norms() {
+	for _, n := range parts.Norms() {
 		vary("norm "+n.Name, func(c *Config) { c.Norm = n.Name })
 	}
-	for _, b := range Blocks() {
+	for _, b := range parts.Blocks() {
 		vary("block "+b.Name, func(c *Config) { c.Block = b.Name })
 	}
 	list["parts of our own"] = ours()
@@ -66,7 +70,9 @@ func variants() map[string]Config {
 
 // suit gives the named attention what it asks for.
 func (c *Config) suit() {
-	c.Window, c.Dilation, c.GlobalTokens, c.RandomKeys = 3, 2, 1, 1
+	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1} {
+		c.Options.Set(name, n)
+	}
 	if strings.HasPrefix(c.Attention, "mla_") {
 		c.Position = "none" // they turn by themselves
 	}
@@ -152,8 +158,8 @@ func TestDecoder(t *testing.T) {
 					}
 					window = append(slices.Clone(window), rng.IntN(c.VocabSize))
 					got := feed(t, d, window[len(window)-1])
-					if !slices.Equal(d.Window(), window) {
-						t.Fatalf("token %d: window %v, want %v", i, d.Window(), window)
+					if !slices.Equal(d.decoding.context, window) {
+						t.Fatalf("token %d: window %v, want %v", i, d.decoding.context, window)
 					}
 					sameLogits(t, fmt.Sprintf("token %d", i), got, f.last(t, window))
 				}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // parallel is a run whose matrices are large enough to be dealt to several threads.
@@ -27,23 +29,23 @@ func everyPart(c Config) (list []Config) {
 			list = append(list, v)
 		}
 	}
-	for _, p := range Positions() {
+	for _, p := range parts.Positions() {
 		vary(func(c *Config) { c.Position = p.Name })
 	}
-	for _, a := range Attentions() {
+	for _, a := range parts.Attentions() {
 		vary(func(c *Config) { c.Attention = a.Name })
 	}
-	for _, n := range Norms() {
+	for _, n := range parts.Norms() {
 		vary(func(c *Config) { c.Norm = n.Name })
 	}
-	for _, b := range Blocks() {
+	for _, b := range parts.Blocks() {
 		vary(func(c *Config) { c.Block = b.Name })
 	}
 	return list
 }
 
-// printHashes trains every kind of model with 1, 2 and 8 threads and prints a hash of the weights and the losses for each
-// number of threads.
+// printHashes trains every kind of model with 1, 2 and 8 threads and prints a hash of the weights and the losses for
+// each number of threads.
 func printHashes() error {
 	for _, threads := range []int{1, 2, 8} {
 		h := sha256.New()
@@ -62,7 +64,7 @@ func printHashes() error {
 
 // hash trains for some steps.
 func hash(h io.Writer, c Config) error {
-	tok, err := text.NewTokenizer(verses)
+	tok, err := text.NewCharacters(verses)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func hash(h io.Writer, c Config) error {
 		}
 		fmt.Fprint(h, p.Loss, p.Norm)
 	}
-	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.writeMoments} {
+	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.WriteMoments} {
 		if err := write(h); err != nil {
 			return err
 		}

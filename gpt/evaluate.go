@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pkg/errors"
 )
 
 // Evaluation is the loss in nats per token on the two splits.
@@ -16,8 +15,8 @@ type Evaluation struct{ Train, Val float64 }
 // BitsPerChar is the val loss in bits; of a character tokenizer, bits per character.
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
-// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on the
-// seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
+// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on
+// the seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	h := fnv.New64a()
 	h.Write([]byte("evaluate"))
@@ -25,12 +24,12 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	for _, part := range []struct {
 		split text.Split
 		loss  *float64
-	}{{t.Corpus.Train, &e.Train}, {t.Corpus.Val, &e.Val}} {
+	}{{t.Corpus.Train(), &e.Train}, {t.Corpus.Val(), &e.Val}} {
 		for range t.config.EvalIters {
-			if err := part.split.Sample(rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize); err != nil {
+			if err := t.sample(part.split, rng); err != nil {
 				return e, err
 			}
-			loss, err := t.evaluate(ctx)
+			loss, err := t.Loss(ctx)
 			if err != nil {
 				return e, err
 			}
@@ -41,18 +40,17 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	return e, nil
 }
 
-// EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called with
-// the blocks done so far.
+// EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called
+// with the blocks done so far.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
-	blocks, err := t.Corpus.Val.Blocks(t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)
-	if err != nil {
-		return 0, err
-	}
-	total := (len(t.Corpus.Val) - 1) / t.config.BlockSize
+	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
 	var sum float64
 	done := 0
-	for rows := range blocks {
-		loss, err := t.evaluate(ctx)
+	for rows, err := range text.Blocks(t.Corpus.Val(), t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize) {
+		if err != nil {
+			return 0, err
+		}
+		loss, err := t.Loss(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -63,19 +61,4 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 		}
 	}
 	return sum / float64(done), nil
-}
-
-func (t *Trainer) evaluate(ctx context.Context) (float64, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	t.Model.Graph.SetTraining(false)
-	if err := t.forward.Run(); err != nil {
-		return 0, errors.Wrap(err, "evaluate")
-	}
-	loss := t.forward.Loss()
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, errors.Wrap(t.blame(loss), "evaluate")
-	}
-	return loss, nil
 }

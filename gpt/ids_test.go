@@ -11,21 +11,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Of n tokens all but the first are asked for, once each in a pass over the text whose blocks fill it, and each behind the
-// token that stands before it.
+// Of n tokens all but the first are asked for, once each in a pass over the text whose blocks fill it, and each behind
+// the token that stands before it.
 func TestI01EveryTokenButTheFirst(t *testing.T) {
 	for _, n := range []int{5, 9, 13} { // 1, 2 and 3 blocks of 4
-		split := make(text.Split, n)
+		split := make(text.Tokens, n)
 		for i := range split {
 			split[i] = 2*i + 1
 		}
 		x, y := make([]int, 8), make([]int, 8) // two rows
-		batches, err := split.Blocks(x, y, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var asked []int
-		for range batches {
+		for _, err := range text.Blocks(split, x, y, 4) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			for i, target := range y {
 				if target == text.Ignore {
 					continue

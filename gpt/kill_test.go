@@ -27,9 +27,9 @@ func killed(kills int) Config {
 	return c
 }
 
-// trainAndSave is the process to be killed: it goes on from the newest checkpoint in a directory, one step for every byte
-// of its standard input, saves at every third, and writes down each step it has done. Before the end of the run it does
-// not go.
+// trainAndSave is the process to be killed: it goes on from the newest checkpoint in a directory, one step for every
+// byte of its standard input, saves at every third, and writes down each step it has done. Before the end of the run it
+// does not go.
 func trainAndSave(argument string) error {
 	var kills int
 	var path string
@@ -37,7 +37,7 @@ func trainAndSave(argument string) error {
 		return err
 	}
 	c := killed(kills)
-	tok, err := text.NewTokenizer(verses)
+	tok, err := text.NewCharacters(verses)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func program(t *testing.T, name, argument, input string, env ...string) (*exec.C
 	return cmd, out, &complaint
 }
 
-// TestKillResume kills a training run again and again, anywhere, also while it saves. In the end its weights, moments and
-// state are those of a run that nobody disturbed.
+// TestKillResume kills a training run again and again, anywhere, also while it saves. In the end its weights, moments
+// and state are those of a run that nobody disturbed.
 func TestKillResume(t *testing.T) {
 	kills := 20
 	if testing.Short() {

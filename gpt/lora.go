@@ -2,25 +2,29 @@ package gpt
 
 import (
 	"io"
+	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
-// FineTune is NewTrainer on top of the weights of a checkpoint: those of a model without adapters go into the model that c
-// describes, with or without adapters of its own, whose sizes and parts are the checkpoint's. tok is the checkpoint's
-// tokenizer, and the corpus is encoded with it. Dropout, adapters and training are c's.
-func FineTune(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
-	if c.VocabSize == 0 {
-		c.VocabSize = tok.Size()
-	}
+// FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
+// c's; the rest of the network is the checkpoint's: c either leaves it out, n_embd being 0, or agrees with it. tok is
+// the checkpoint's tokenizer, and the corpus is encoded with it.
+func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	saved, err := configOf(cp, c.Parts)
 	if err != nil {
 		return nil, err
+	}
+	if c.NEmbd == 0 {
+		saved.Dropout = c.Dropout
+		c = c.OnNetwork(saved.Network)
+	}
+	if c.VocabSize == 0 {
+		c.VocabSize = tok.Size()
 	}
 	if err := c.sameNetwork(saved); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
@@ -28,37 +32,32 @@ func FineTune(c Config, corpus *text.Corpus, tok *text.Tokenizer, cp *checkpoint
 	if saved.LoraR > 0 {
 		return nil, errors.Errorf("checkpoint %s: lora_r: got %d as saved, want 0: merge its adapters first", cp.Path, saved.LoraR)
 	}
-	if own, err := tokenizerOf(cp); err != nil {
+	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) { // a model alone may have none
 		return nil, err
-	} else if own != nil && !sameVocabulary(own, tok) {
-		return nil, errors.Errorf("checkpoint %s: its vocabulary of %d tokens is not the given one of %d", cp.Path, own.Size(), tok.Size())
 	}
 	t, err := NewTrainer(c, corpus, tok)
 	if err != nil {
 		return nil, err
 	}
-	data, err := cp.File(weightsFile)
+	data, err := cp.File(train.WeightsFile)
 	if err != nil {
 		return nil, err
 	}
 	return t, errors.Wrapf(t.Model.readBase(data), "checkpoint %s", cp.Path)
 }
 
+// OnNetwork is c with the network n, but c's own adapters.
+func (c Config) OnNetwork(n Network) Config {
+	n.Adapters = c.Adapters
+	c.Network = n
+	return c
+}
+
 // sameNetwork names every field of the network in which c differs, dropout and adapters apart.
 func (c Config) sameNetwork(saved Config) error {
 	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	c, saved = c.Resolved(), saved.Resolved()
-	var diffs []string
-	was := saved.networkFields()
-	for i, f := range c.networkFields() {
-		if !slices.Contains(own, f.name) && f.String() != was[i].String() {
-			diffs = append(diffs, f.name+": got "+clip(f.String())+", want "+clip(was[i].String())+" as saved")
-		}
-	}
-	if diffs != nil {
-		return errors.New("fine-tune: " + strings.Join(diffs, "; "))
-	}
-	return nil
+	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
 }
 
 // readBase is ReadWeights for weights without adapters in a model that has them: these stay as they are, at first a
@@ -67,8 +66,8 @@ func (m *Model) readBase(data []byte) error {
 	return m.read(data, slices.DeleteFunc(slices.Clone(m.Params()), isAdapter))
 }
 
-// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. It is an error if the
-// model has none.
+// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. It is an error if
+// the model has none.
 func (m *Model) WriteAdapters(w io.Writer) error {
 	if m.Config.LoraR == 0 {
 		return errors.New("adapters: the model has none, lora_r is 0")
@@ -91,29 +90,27 @@ func (m *Model) Merge() {
 	}
 }
 
-// Plain is a model of the same weights without adapters, for batches of so many sequences: after Merge, what the model
-// was with them. The weights are shared.
+// Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
+// model was with them. The weights are shared.
 func (m *Model) Plain(batch int) (*Model, error) {
 	return New(m.Graph.Sibling(), m.Config.withoutAdapters(), batch)
 }
 
 func (c Config) withoutAdapters() Config {
-	c.LoraR, c.LoraAlpha, c.LoraTargets, c.LoraScale = 0, 0, nil, ""
+	c.Adapters = Adapters{}
 	return c
 }
 
-// Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files. tok
-// may be nil.
-func (m *Model) Files(tok *text.Tokenizer) ([]checkpoint.File, error) {
+// Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.
+// tok may be nil.
+func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	hf, err := m.Config.HuggingFace()
 	if err != nil {
 		return nil, err
 	}
-	list := []checkpoint.File{{Name: weightsFile, Write: m.WriteWeights}, {Name: configFile, Write: raw(hf)}}
+	list := []checkpoint.File{{Name: train.WeightsFile, Write: m.WriteWeights}, {Name: configFile, Write: train.WriteBytes(hf)}}
 	if tok != nil {
-		list = append(list, checkpoint.File{Name: tokenizerFile, Write: indented(tok)})
+		list = append(list, checkpoint.File{Name: tokenizerFile, Write: train.WriteJSON(tok)})
 	}
 	return list, nil
 }
-
-func isAdapter(p graph.Expr) bool { return strings.Contains(p.Name(), ".lora_") }

@@ -68,13 +68,14 @@ func TestFineTune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, tok, err := LoadModel(emptyGraph(), saved(t, 1, list))
+	cp := saved(t, 1, list)
+	m, err := LoadModel(emptyGraph(), cp)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameWeights(t, m, plain)
-	if !sameVocabulary(tok, base.Tokenizer) {
-		t.Error("the tokenizer is another")
+	if err := checkTokenizer(cp, base.Tokenizer); err != nil {
+		t.Error(err)
 	}
 
 	_, again := fineTuned(t)
@@ -90,9 +91,19 @@ func TestFineTuneRefuses(t *testing.T) {
 	base, tuned := fineTuned(t)
 	cp := saved(t, 3, files(t, base))
 	c := tiny()
-	c.NEmbd, c.Window = 18, 5
+	c.NEmbd = 18
+	c.Options.Set("window", 5)
 	_, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
 	mustContain(t, err, "n_embd: got 18, want 16 as saved")
+	var bare Config // takes the network from the checkpoint
+	bare.Training, bare.Run, bare.LoraR, bare.Dropout = c.Training, c.Run, 2, 0.1
+	inherited, err := FineTune(bare, base.Corpus, base.Tokenizer, cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := inherited.Config(); got.NEmbd != 16 || got.LoraR != 2 || got.Dropout != 0.1 {
+		t.Errorf("got n_embd %d, lora_r %d, dropout %v, want 16, 2, 0.1", got.NEmbd, got.LoraR, got.Dropout)
+	}
 	mustContain(t, base.Model.WriteAdapters(new(bytes.Buffer)), "lora_r is 0")
 	mustContain(t, base.Model.ReadAdapters(nil), "lora_r is 0")
 	var whole bytes.Buffer

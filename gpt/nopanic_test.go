@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"bytes"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -57,7 +58,7 @@ func TestNoPanicConfig(t *testing.T) {
 		c.Head = []string{"", "tied", "linear", "two"}[rng.IntN(4)]
 		c.Position = []string{"", "learned", "none", "left"}[rng.IntN(4)]
 		c.Attention = []string{"", "causal", "window", "alternating", "full"}[rng.IntN(5)]
-		c.Window = rng.IntN(12) - 1
+		c.Options.Set("window", rng.IntN(12)-1)
 		c.Block = []string{"", "pre", "post", "side"}[rng.IntN(4)]
 		c.Activation = []string{"", "gelu", "gelu_tanh", "relu", "swish"}[rng.IntN(5)]
 		if c.LoraR > 0 {
@@ -138,7 +139,7 @@ func TestNoPanicFiles(t *testing.T) {
 	}
 	fresh := newTrainer(t, tiny())
 	for range trials {
-		damaged := bytes.Clone(contents[weightsFile])
+		damaged := bytes.Clone(contents[train.WeightsFile])
 		header := 8 + len(damaged)/8
 		if at := rng.IntN(header); rng.IntN(4) == 0 {
 			damaged = damaged[:at]
@@ -146,11 +147,13 @@ func TestNoPanicFiles(t *testing.T) {
 			damaged[at] ^= 1 << rng.IntN(8)
 		}
 		fresh.Model.ReadWeights(damaged)
-		damaged = bytes.Clone(contents[optimizerFile])
+		damaged = bytes.Clone(contents[train.OptimizerFile])
 		damaged[rng.IntN(header)] ^= 1 << rng.IntN(8)
-		fresh.readMoments(damaged)
+		if list, err := train.ReadTensors(damaged); err == nil {
+			train.Restore(fresh.Moments(), list)
+		}
 	}
-	if _, _, err := LoadModel(emptyGraph(), &checkpoint.Checkpoint{}); err == nil {
+	if _, err := LoadModel(emptyGraph(), &checkpoint.Checkpoint{}); err == nil {
 		t.Error("an empty checkpoint was accepted")
 	}
 	if _, err := Resume(tiny(), trainer.Corpus, trainer.Tokenizer, &checkpoint.Checkpoint{}); err == nil {

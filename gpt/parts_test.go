@@ -3,7 +3,10 @@ package gpt
 import (
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
@@ -18,18 +21,50 @@ func (s scaled) Forward(x graph.Expr) graph.Expr { return s.Layer.Forward(x).Sca
 // ours has one part of every kind.
 func ours() Config {
 	c := odd()
-	c.Position, c.Attention, c.Norm, c.Block, c.Activation, c.Head = "ours", "ours", "ours", "ours", "ours", "ours"
-	c.Parts = Parts{
-		Positions: []Position{{Name: "ours", New: func(*nn.Site, Config) nn.Layer { return nil }}},
-		Attentions: []Attention{{Name: "ours", New: func(nn.Site, Config) nn.Attention {
-			return func(at nn.Site) nn.Layer { return bare{selfAttention(at)} }
-		}, Linears: packed}},
-		Norms:       []Norm{{Name: "ours", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }, Count: gainAndShift}},
-		Blocks:      []Block{{Name: "ours", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true}},
-		Activations: []Activation{{Name: "ours", Layer: nn.ReLU{}}},
-		Heads:       []Head{{Name: "ours", New: func(at nn.Site, _ Config, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} }}},
+	c.Stack, c.Head, c.Optimizer = named(c.Stack), "ours", "ours"
+	c.Parts = parts.Registry{
+		Positions: []parts.Position{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Placement { return nn.Placement{} }}},
+		Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention {
+			return func(at nn.Site) nn.Layer { return bare{nn.NewSelfAttention(at)} }
+		}}},
+		Norms:       []parts.Norm{{Name: "ours", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }}},
+		Blocks:      []parts.Block{{Name: "ours", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true}},
+		MLPs:        []parts.MLP{{Name: "ours", New: func(at nn.Site) nn.Layer { return newGated(at) }}},
+		Activations: []parts.Activation{{Name: "ours", Layer: nn.ReLU{}}},
+		Heads:       []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} }}},
+		Optimizers:  []train.Optimizer{{Name: "ours", New: momentumless}},
 	}
 	return c
+}
+
+// named has every part of a stack by the name of ours.
+func named(s parts.Stack) parts.Stack {
+	s.Position, s.Attention, s.Norm, s.Block, s.MLP, s.Activation = "ours", "ours", "ours", "ours", "ours", "ours"
+	return s
+}
+
+// gated is an MLP with a gate: (silu-like) act(x·w) ∘ x·v, back to d.
+type gated struct{ gate, up, down, act nn.Layer }
+
+func newGated(at nn.Site) *gated {
+	affine := func(name string, in, out int) nn.Layer {
+		return at.Affine(at.Sub("%s", name), in, []int{out}, at.Bias, graph.Normal(0.02))
+	}
+	return &gated{affine("c_gate", at.Embd, at.Inner), affine("c_fc", at.Embd, at.Inner), affine("c_proj", at.Inner, at.Embd), at.Act}
+}
+
+func (l *gated) Forward(x graph.Expr) graph.Expr {
+	return l.down.Forward(l.act.Forward(l.gate.Forward(x)).Mul(l.up.Forward(x)))
+}
+
+// momentumless is SGD without its momentum.
+func momentumless(params []graph.Expr, t train.Training, done int) (optim.Optimizer, error) {
+	o, err := optim.NewSGD(params)
+	if err != nil {
+		return nil, err
+	}
+	o.Clip, o.Steps = t.GradClip, done
+	return o, nil
 }
 
 // A run with parts of one's own trains, saves, resumes and is loaded again by a program that has them; one that has not
@@ -37,12 +72,12 @@ func ours() Config {
 func TestOwnParts(t *testing.T) {
 	c := tiny()
 	own := ours()
-	c.Position, c.Attention, c.Norm, c.Block, c.Activation, c.Head, c.Parts = "ours", "ours", "ours", "ours", "ours", "ours", own.Parts
+	c.Stack, c.Head, c.Optimizer, c.Parts = named(c.Stack), "ours", "ours", own.Parts
 	trainer := newTrainer(t, c)
 	steps(t, trainer, 2)
 	cp := saved(t, 2, files(t, trainer))
 
-	m, _, err := LoadModel(emptyGraph(), cp, own.Parts)
+	m, err := LoadModel(emptyGraph(), cp, own.Parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +88,9 @@ func TestOwnParts(t *testing.T) {
 	}
 	sameWeights(t, again.Model, trainer.Model)
 
-	_, _, err = LoadModel(emptyGraph(), cp)
+	_, err = LoadModel(emptyGraph(), cp)
 	mustContain(t, err, "position: got ours, want one of learned, ")
-	own.Parts.Positions = append(own.Parts.Positions, Position{Name: "theirs"})
+	own.Parts.Positions = append(own.Parts.Positions, parts.Position{Name: "theirs"})
 	c = odd()
 	c.Position, c.Parts = "left", own.Parts
 	mustContain(t, c.ValidateModel(), "position: got left, want one of ours, theirs, learned, ")
@@ -65,7 +100,7 @@ func TestOwnParts(t *testing.T) {
 func TestOwnPartInPlace(t *testing.T) {
 	c := odd()
 	plain, _ := logitsOf(t, c)
-	c.Parts.Norms = []Norm{{Name: "layernorm", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }, Count: gainAndShift}}
+	c.Parts.Norms = []parts.Norm{{Name: "layernorm", New: func(at nn.Site) nn.Layer { at.Eps = 0.5; return nn.NewLayerNorm(at) }}}
 	got, _ := logitsOf(t, c)
 	if d := relative(got, plain, 0); !(d > 1e-3) {
 		t.Errorf("got a distance of %v from the library's own, want more", d)
@@ -92,18 +127,18 @@ func TestImpossibleParts(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Attention = "window" }, "window: got 0, want 1 to block_size 7"},
-		{func(c *Config) { c.Attention, c.Window = "alternating", 8 }, "window: got 8, want 1 to block_size 7"},
+		{func(c *Config) { c.Attention = "alternating"; c.Options.Set("window", 8) }, "window: got 8, want 1 to block_size 7"},
 		{func(c *Config) { c.Position = "rope" }, "qk_size: got 3, want an even number, such as 4"},
 		{func(c *Config) { c.Position, c.NEmbd = "sinusoidal", 9 }, "n_embd: got 9, want an even number, such as 10"},
 		{func(c *Config) { c.Attention, c.Position, c.QKSize = "linear", "rope", 4 }, "position: got rope, want another with attention linear"},
 		{func(c *Config) { c.Attention, c.Position = "taylor", "alibi" }, "position: got alibi, want another with attention taylor"},
-		{func(c *Config) { c.Attention, c.Window, c.RandomKeys = "bigbird", 3, 8 }, "random_keys: got 8, want at most block_size 7"},
-		{func(c *Config) { c.Attention, c.Window, c.Dilation = "dilated", 3, 8 }, "dilation: got 8, want at most block_size 7"},
-		{func(c *Config) { c.Attention, c.RopeSize = "mla_rope", 3 }, "rope_size: got 3, want an even number, such as 4"},
+		{func(c *Config) { c.Attention = "bigbird"; c.Options.Set("window", 3); c.Options.Set("random_keys", 8) }, "random_keys: got 8, want at most block_size 7"},
+		{func(c *Config) { c.Attention = "dilated"; c.Options.Set("window", 3); c.Options.Set("dilation", 8) }, "dilation: got 8, want at most block_size 7"},
+		{func(c *Config) { c.Attention = "mla_rope"; c.Options.Set("rope_size", 3) }, "rope_size: got 3, want an even number, such as 4"},
 		{func(c *Config) { c.Attention, c.Position, c.QKSize = "mla_rope", "rope", 4 }, "position: got rope, want another with attention mla_rope"},
-		{func(c *Config) { c.Block, c.Attention = "elman", "linear" }, "attention: got linear, want the usual, causal, with block elman, which has none"},
-		{func(c *Config) { c.Block, c.Norm = "elman", "layernorm_plain" }, "norm: got layernorm_plain, want the usual, layernorm, with block elman"},
-		{func(c *Config) { c.Block, c.Activation = "elman", "relu" }, "activation: got relu, want the usual, gelu, with block elman"},
+		{func(c *Config) { c.Block, c.Attention = "elman", "linear" }, "attention: got linear, want the default, causal, with block elman, which has none"},
+		{func(c *Config) { c.Block, c.Norm = "elman", "layernorm_plain" }, "norm: got layernorm_plain, want the default, layernorm, with block elman"},
+		{func(c *Config) { c.Block, c.Activation = "elman", "relu" }, "activation: got relu, want the default, gelu, with block elman"},
 		{func(c *Config) { c.Block, c.Position = "elman", "alibi" }, "position: got alibi, want learned, sinusoidal or none with block elman"},
 		{func(c *Config) { c.NHead, c.QKSize = 3, 0 }, "n_head: 3 heads do not divide n_embd 10"},
 		{func(c *Config) { c.Attention = "linformer" }, "attention: got linformer, want a causal one: its keys are mixtures of all block_size 7 tokens"},

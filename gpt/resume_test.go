@@ -2,6 +2,8 @@ package gpt
 
 import (
 	"bytes"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"io"
 	"math"
 	"strings"
@@ -112,7 +114,7 @@ func TestResumeRefuses(t *testing.T) {
 		"dropout":    {config: func(c *Config) { c.Dropout = 0.1 }, words: []string{"dropout"}},
 		"spelled":    {config: func(c *Config) { c.Kernels = false }, words: []string{"kernels"}},
 		"schedule":   {config: func(c *Config) { c.LRDecayIters = 50 }, words: []string{"lr_decay_iters"}},
-		"text":       {text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256}},
+		"text":       {text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256()}},
 		"vocab_size": {vocab: verses + "#", words: []string{"vocab_size"}},
 		"vocabulary": {text: strings.ReplaceAll(verses, "?", "#"), words: []string{"sha256"}},
 	} {
@@ -158,31 +160,31 @@ func TestResumeDamaged(t *testing.T) {
 		change func([]byte) []byte
 		words  []string
 	}{
-		{stateFile, nil, []string{stateFile}},
-		{weightsFile, nil, []string{weightsFile}},
-		{optimizerFile, nil, []string{optimizerFile}},
+		{train.StateFile, nil, []string{train.StateFile}},
+		{train.WeightsFile, nil, []string{train.WeightsFile}},
+		{train.OptimizerFile, nil, []string{train.OptimizerFile}},
 		{tokenizerFile, nil, []string{tokenizerFile}},
-		{stateFile, swap("{", ""), []string{stateFile}},
-		{stateFile, func(b []byte) []byte { return b[:len(b)/2] }, []string{stateFile}},
-		{stateFile, func(b []byte) []byte { return append(b, "{}"...) }, []string{stateFile}},
-		{stateFile, func(b []byte) []byte { return nil }, []string{stateFile}},
-		{stateFile, swap(`"step": 3`, `"step": 4`), []string{stateFile, "says step 4", "step 3"}},
-		{stateFile, swap(`"step": 3`, `"step": -3`), []string{stateFile, "step -3"}},
-		{stateFile, swap(`"step": 3`, `"step": 3.5`), []string{stateFile, "step"}},
-		{stateFile, swap(`"step": 3`, `"stop": 3`), []string{stateFile, "stop"}},
-		{stateFile, swap(`"format": 1`, `"format": 2`), []string{"format 2", "reads 1"}},
-		{stateFile, swap(`"batches": "`, `"batches": "AAAA`), []string{stateFile}},
-		{stateFile, swap(`"batches": "`, `"batches": "", "x": "`), []string{stateFile}},
-		{stateFile, swap(`"n_layer": 2`, `"n_layer": 3`), []string{"n_layer", "got 2", "want 3"}},
-		{stateFile, swap(`"n_layer": 2`, `"n_layers": 2`), []string{"n_layers"}},
+		{train.StateFile, swap("{", ""), []string{train.StateFile}},
+		{train.StateFile, func(b []byte) []byte { return b[:len(b)/2] }, []string{train.StateFile}},
+		{train.StateFile, func(b []byte) []byte { return append(b, "{}"...) }, []string{train.StateFile}},
+		{train.StateFile, func(b []byte) []byte { return nil }, []string{train.StateFile}},
+		{train.StateFile, swap(`"step": 3`, `"step": 4`), []string{train.StateFile, "says step 4", "step 3"}},
+		{train.StateFile, swap(`"step": 3`, `"step": -3`), []string{train.StateFile, "step -3"}},
+		{train.StateFile, swap(`"step": 3`, `"step": 3.5`), []string{train.StateFile, "step"}},
+		{train.StateFile, swap(`"step": 3`, `"stop": 3`), []string{train.StateFile, "stop"}},
+		{train.StateFile, swap(`"format": 1`, `"format": 2`), []string{"format 2", "reads 1"}},
+		{train.StateFile, swap(`"batches": "`, `"batches": "AAAA`), []string{train.StateFile}},
+		{train.StateFile, swap(`"batches": "`, `"batches": "", "x": "`), []string{train.StateFile}},
+		{train.StateFile, swap(`"n_layer": 2`, `"n_layer": 3`), []string{"n_layer", "got 2", "want 3"}},
+		{train.StateFile, swap(`"n_layer": 2`, `"n_layers": 2`), []string{"n_layers"}},
 		{tokenizerFile, swap("{", "["), []string{tokenizerFile}},
-		{weightsFile, func(b []byte) []byte { return b[:len(b)-1] }, []string{"weights"}},
-		{weightsFile, func(b []byte) []byte { return nil }, []string{"weights"}},
-		{weightsFile, swap("wpe.weight", "wpe.wight_"), []string{"wpe.weight", "missing"}},
-		{optimizerFile, func(b []byte) []byte { return b[:100] }, []string{optimizerFile}},
-		{optimizerFile, swap("m.wpe.weight", "m.wpe.wight_"), []string{optimizerFile, "m.wpe.weight"}},
-		{optimizerFile, swap(`"shape":[8,16]`, `"shape":[16,8]`), []string{optimizerFile, "wpe.weight", "[16 8]", "[8 16]"}},
-		{optimizerFile, func(b []byte) []byte { copy(b[len(b)-4:], "\xff\xff\xff\xff"); return b }, []string{"not finite"}},
+		{train.WeightsFile, func(b []byte) []byte { return b[:len(b)-1] }, []string{"weights"}},
+		{train.WeightsFile, func(b []byte) []byte { return nil }, []string{"weights"}},
+		{train.WeightsFile, swap("wpe.weight", "wpe.wight_"), []string{"wpe.weight", "missing"}},
+		{train.OptimizerFile, func(b []byte) []byte { return b[:100] }, []string{train.OptimizerFile}},
+		{train.OptimizerFile, swap("m.wpe.weight", "m.wpe.wight_"), []string{train.OptimizerFile, "m.wpe.weight"}},
+		{train.OptimizerFile, swap(`"shape":[8,16]`, `"shape":[16,8]`), []string{train.OptimizerFile, "wpe.weight", "[16 8]", "[8 16]"}},
+		{train.OptimizerFile, func(b []byte) []byte { copy(b[len(b)-4:], "\xff\xff\xff\xff"); return b }, []string{"not finite"}},
 	} {
 		_, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 3, replaced(t, good, tc.file, tc.change)))
 		if err == nil {
@@ -235,37 +237,60 @@ func TestLoadModel(t *testing.T) {
 	trainer := newTrainer(t, eventful())
 	steps(t, trainer, 2)
 	list := files(t, trainer)
-	m, tok, err := LoadModel(emptyGraph(), saved(t, 2, list))
+	cp := saved(t, 2, list)
+	m, err := LoadModel(emptyGraph(), cp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !sameVocabulary(tok, trainer.Tokenizer) || m.Batch() != 1 {
-		t.Errorf("got another vocabulary, or batches of %d", m.Batch())
+	tok, err := LoadTokenizer(cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkTokenizer(cp, tok); err != nil || tok.Size() != trainer.Tokenizer.Size() || len(m.Tokens.Ints()) != m.Config.BlockSize {
+		t.Errorf("got another vocabulary (%v), or batches of %d tokens", err, len(m.Tokens.Ints()))
 	}
 	sameWeights(t, m, trainer.Model)
 
 	published := list[:2]
-	if published[0].Name != weightsFile || published[1].Name != configFile {
+	if published[0].Name != train.WeightsFile || published[1].Name != configFile {
 		t.Fatal("the first two files were to be those that others read")
 	}
-	m, tok, err = LoadModel(emptyGraph(), saved(t, 2, published))
-	if err != nil {
+	cp = saved(t, 2, published)
+	if m, err = LoadModel(emptyGraph(), cp); err != nil {
 		t.Fatal(err)
 	}
-	if tok != nil {
-		t.Error("got a tokenizer from nowhere")
-	}
+	_, err = LoadTokenizer(cp)
+	mustContain(t, err, tokenizerFile)
 	sameWeights(t, m, trainer.Model)
 
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, list[:1]))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, list[:1]))
 	mustContain(t, err, configFile)
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, list[1:]))
-	mustContain(t, err, weightsFile)
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, list[1:]))
+	mustContain(t, err, train.WeightsFile)
+	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 15`))))
 	mustContain(t, err, "wte.weight", "[41 16]", "[41 15]")
-	_, _, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, stateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
+	_, err = LoadModel(emptyGraph(), saved(t, 2, replaced(t, list, train.StateFile, swap(`"n_embd": 16`, `"n_embd": 0`))))
 	mustContain(t, err, "n_embd")
 	if _, err := checkpoint.Load(t.TempDir()); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("got %v, want ErrNone", err)
 	}
+}
+
+// An option of an attention of one's own is a key of the state, which opens with the attention and not without.
+func TestOwnOption(t *testing.T) {
+	c := tiny()
+	mine := parts.Find(parts.Attentions(), "causal")
+	mine.Name, mine.Options = "mine", []parts.Option{{Name: "mine_width", Help: "a number"}}
+	c.Attention, c.Parts = "mine", parts.Registry{Attentions: []parts.Attention{mine}}
+	c.Options.Set("mine_width", 7)
+	trainer := newTrainer(t, c)
+	cp := saved(t, 0, files(t, trainer))
+	if _, err := Resume(c, trainer.Corpus, trainer.Tokenizer, cp); err != nil {
+		t.Error(err)
+	}
+	if m, err := LoadModel(emptyGraph(), cp, c.Parts); err != nil || m.Config.Options.Get("mine_width") != 7 {
+		t.Errorf("loaded: %v", err)
+	}
+	_, err := LoadModel(emptyGraph(), cp)
+	mustContain(t, err, "mine_width: unknown field")
 }

@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sampler draws a token from logits z: from softmax(z/Temperature) (Diab 13), cut to the TopK likeliest tokens and
-// then to the fewest whose probabilities add up to TopP (Diab 14), and normalised again. Temperature 0 is greedy: the
+// Sampler draws a token from logits z: from softmax(z/Temperature) (Diab 13), cut to the TopK likeliest tokens and then
+// to the fewest whose probabilities add up to TopP (Diab 14), and normalised again. Temperature 0 is greedy: the
 // likeliest token, the first of equals.
 type Sampler struct {
 	Temperature float64
@@ -57,7 +58,7 @@ func (s *Sampler) Draw(logits graph.Tensor) (int, error) {
 	if len(s.choices) == 0 {
 		return 0, errors.New("sampler: no logits")
 	}
-	best := slices.MaxFunc(s.choices, func(a, b choice) int { return compare(a.p, b.p) })
+	best := slices.MaxFunc(s.choices, func(a, b choice) int { return cmp.Compare(a.p, b.p) })
 	if math.IsInf(best.p, -1) {
 		return 0, errors.Wrap(graph.ErrNotFinite, "all logits are -Inf")
 	}
@@ -71,23 +72,13 @@ func (s *Sampler) Draw(logits graph.Tensor) (int, error) {
 	return s.pick(), nil
 }
 
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // cut keeps the TopK likeliest and of these the fewest that reach TopP. The sort is stable, so equals keep their order.
 func (s *Sampler) cut() {
 	all := (s.TopK <= 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
 	if all {
 		return
 	}
-	slices.SortStableFunc(s.choices, func(a, b choice) int { return compare(b.p, a.p) })
+	slices.SortStableFunc(s.choices, func(a, b choice) int { return cmp.Compare(b.p, a.p) })
 	if s.TopK > 0 && s.TopK < len(s.choices) {
 		s.choices = s.choices[:s.TopK]
 	}

@@ -134,7 +134,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			tokens := 0
 			for b.Loop() {
-				if reset && len(d.Window()) == m.Config.BlockSize {
+				if reset && len(d.decoding.context) == m.Config.BlockSize {
 					d.Reset()
 				}
 				if _, err := d.Feed(tokens % 65); err != nil {

@@ -3,6 +3,7 @@ package gpt
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -51,9 +52,9 @@ func eventful() Config {
 	return c
 }
 
-func corpus(t testing.TB, s string, blockSize int) (*text.Corpus, *text.Tokenizer) {
+func corpus(t testing.TB, s string, blockSize int) (text.Corpus, text.Tokenizer) {
 	t.Helper()
-	tok, err := text.NewTokenizer(s)
+	tok, err := text.NewCharacters(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +76,9 @@ func newTrainer(t testing.TB, c Config) *Trainer {
 }
 
 // steps does n steps and returns what each reported, without its time.
-func steps(t testing.TB, trainer *Trainer, n int) []Progress {
+func steps(t testing.TB, trainer *Trainer, n int) []train.Progress {
 	t.Helper()
-	var list []Progress
+	var list []train.Progress
 	for range n {
 		p, err := trainer.Step()
 		if err != nil {
@@ -93,7 +94,7 @@ func steps(t testing.TB, trainer *Trainer, n int) []Progress {
 func fingerprint(t testing.TB, trainer *Trainer) string {
 	t.Helper()
 	h := sha256.New()
-	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.writeMoments} {
+	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.WriteMoments} {
 		if err := write(h); err != nil {
 			t.Fatal(err)
 		}
@@ -145,8 +146,8 @@ func scramble(params []graph.Expr, seed uint64) {
 	}
 }
 
-// relative is the metric of all comparisons of two computations: the largest difference, relative to the largest entry of
-// the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
+// relative is the metric of all comparisons of two computations: the largest difference, relative to the largest entry
+// of the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
 func relative(a, b []float64, whole float64) float64 {
 	if len(a) != len(b) || len(a) == 0 {
 		return math.NaN()
@@ -181,10 +182,13 @@ func mustContain(t testing.TB, err error, words ...string) {
 
 // moments are the optimizer's for the parameter of that name.
 func moments(trainer *Trainer, name string) (m, v []float32) {
-	trainer.optimizer.Moments(func(n string, mt, vt graph.Tensor) {
-		if n == name {
-			m, v = mt.F32, vt.F32
+	for _, moment := range trainer.Moments() {
+		switch moment.Name {
+		case "m." + name:
+			m = moment.F32
+		case "v." + name:
+			v = moment.F32
 		}
-	})
+	}
 	return m, v
 }

@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"context"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -13,7 +14,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// It learns: some hundred steps take the loss from that of guessing to below that of knowing how frequent each letter is.
+// It learns: some hundred steps take the loss from that of guessing to below that of knowing how frequent each letter
+// is.
 func TestTrainerLearns(t *testing.T) {
 	c := tiny()
 	c.MaxIters, c.LRDecayIters = 300, 300
@@ -28,18 +30,18 @@ func TestTrainerLearns(t *testing.T) {
 		last += p.Loss / 50
 	}
 	count, letters := map[int]float64{}, 0.0
-	for _, id := range trainer.Corpus.Train {
+	for _, id := range trainer.Corpus.Train().(text.Tokens) {
 		count[id]++
 	}
 	for _, n := range count {
-		n /= float64(len(trainer.Corpus.Train))
+		n /= float64(trainer.Corpus.Train().Len())
 		letters -= n * math.Log(n)
 	}
 	if !(last < letters-0.4) {
 		t.Errorf("loss %.3f after 300 steps, want well below the letters' entropy %.3f", last, letters)
 	}
 	for i, p := range list {
-		if p.Step != i+1 || p.Tokens != 3*8 || p.LR != LearningRate(c, i) || p.FLOP != 24*FLOPsPerToken(trainer.Config()) {
+		if p.Step != i+1 || p.Tokens != 3*8 || p.LR != c.RateAt(i) || p.FLOP != 24*FLOPsPerToken(trainer.Config()) {
 			t.Fatalf("step %d reports %+v", i+1, p)
 		}
 	}
@@ -93,17 +95,17 @@ func TestLearningRate(t *testing.T) {
 		2001:  1e-4,
 		90000: 1e-4,
 	} {
-		if got := LearningRate(c, it); !(math.Abs(got-want) <= 1e-15) {
+		if got := c.RateAt(it); !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("iteration %d: %v, want %v", it, got, want)
 		}
 	}
 	c.WarmupIters = 0
-	if got := LearningRate(c, 0); got != 1e-3 {
+	if got := c.RateAt(0); got != 1e-3 {
 		t.Errorf("without warm-up the first rate is %v, want 1e-3", got)
 	}
 	c.DecayLR = false
 	for _, it := range []int{0, 50, 5000} {
-		if got := LearningRate(c, it); got != 1e-3 {
+		if got := c.RateAt(it); got != 1e-3 {
 			t.Errorf("iteration %d without decay: %v, want 1e-3", it, got)
 		}
 	}
@@ -144,7 +146,7 @@ func TestFLOPsPerToken(t *testing.T) {
 func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 	quiet, busy := newTrainer(t, eventful()), newTrainer(t, eventful())
 	want := steps(t, quiet, 6)
-	var got []Progress
+	var got []train.Progress
 	for i := range 6 {
 		for range i % 3 {
 			if _, err := busy.Evaluate(t.Context()); err != nil {
@@ -168,24 +170,24 @@ func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 }
 
 // lossOf is the loss without dropout of one block, fed in every row.
-func lossOf(t *testing.T, trainer *Trainer, split text.Split, start int) float64 {
+func lossOf(t *testing.T, trainer *Trainer, split text.Tokens, start int) float64 {
 	t.Helper()
 	m, size := trainer.Model, trainer.config.BlockSize
 	for i := range m.Tokens.Ints() {
 		m.Tokens.Ints()[i], m.Targets.Ints()[i] = split[start+i%size], split[start+i%size+1]
 	}
-	m.Graph.SetTraining(false)
-	if err := trainer.forward.Run(); err != nil {
+	loss, err := trainer.Loss(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return trainer.forward.Loss()
+	return loss
 }
 
 func TestEvaluateAll(t *testing.T) {
 	c := eventful()
 	trainer := newTrainer(t, c)
 	steps(t, trainer, 20)
-	val := trainer.Corpus.Val
+	val := trainer.Corpus.Val().(text.Tokens)
 	blocks := (len(val) - 1) / c.BlockSize
 	if blocks%c.BatchSize == 0 {
 		t.Fatalf("%d blocks fill batches of %d: the last was to be partial", blocks, c.BatchSize)
@@ -224,9 +226,9 @@ func TestEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, part := range map[string]struct {
-		split text.Split
+		split text.Tokens
 		got   float64
-	}{"train": {trainer.Corpus.Train, e.Train}, "val": {trainer.Corpus.Val, e.Val}} {
+	}{"train": {trainer.Corpus.Train().(text.Tokens), e.Train}, "val": {trainer.Corpus.Val().(text.Tokens), e.Val}} {
 		var want float64 // over every start there is
 		n := len(part.split) - c.BlockSize
 		for start := range n {
@@ -292,12 +294,15 @@ func TestClip(t *testing.T) {
 		trainer := newTrainer(t, c)
 		norm := steps(t, trainer, 1)[0].Norm
 		var m2, v1 float64
-		trainer.optimizer.Moments(func(_ string, m, v graph.Tensor) {
-			for i := range m.Len() {
-				m2 += m.At(i) * m.At(i)
-				v1 += v.At(i)
+		for _, moment := range trainer.Moments() {
+			for i := range moment.Len() {
+				if x := moment.At(i); strings.HasPrefix(moment.Name, "m.") {
+					m2 += x * x
+				} else {
+					v1 += x
+				}
 			}
-		})
+		}
 		want := norm
 		if clip > 0 {
 			want = min(norm, clip)
@@ -352,7 +357,7 @@ func TestDropoutWhileTraining(t *testing.T) {
 		for _, p := range plain.Model.Params() {
 			before[p.Name()] = p.Tensor().Clone()
 		}
-		plain.source, dropping.source = rand.NewPCG(1, 1), rand.NewPCG(1, 1) // the same batch every time
+		plain.batches, dropping.batches = rand.NewPCG(1, 1), rand.NewPCG(1, 1) // the same batch every time
 		p, q := steps(t, plain, 1)[0], steps(t, dropping, 1)[0]
 		if p.Loss == q.Loss || seen[q.Loss] {
 			t.Errorf("step %d drops nothing, or what another step dropped: loss %v", p.Step, q.Loss)

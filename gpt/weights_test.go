@@ -199,7 +199,7 @@ func TestWeightsRefused(t *testing.T) {
 			f := l[proj]
 			f.Name = "transformer." + f.Name
 			return append(l, f)
-		}, []string{"h.1.mlp.c_proj.weight", "with and without"}},
+		}, []string{"h.1.mlp.c_proj.weight", "twice"}},
 		"NaN": {func(l []safetensors.Tensor) []safetensors.Tensor { l[proj].F32[5] = float32(math.NaN()); return l },
 			[]string{"h.1.mlp.c_proj.weight", "entry 5", "not finite"}},
 		"beyond float32": {func(l []safetensors.Tensor) []safetensors.Tensor {

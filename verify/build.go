@@ -188,7 +188,7 @@ func (b *built) draw(m Model, h *GPT) error {
 		return errors.New("verify: the model has no visible.mask in which chance could have drawn keys")
 	}
 	n, global := c.BlockSize, firstTokens(c)
-	width := 2*c.Window - 1
+	width := 2*c.Options.Get("window") - 1
 	plain, causal := BigBirdMask(n, width, global, make([][]int, n)), CausalMask(n)
 	keys, candidates := make([][]int, n), make([]int, n)
 	for i, v := range x.Tensor().Floats()[:n*n] {
@@ -203,7 +203,7 @@ func (b *built) draw(m Model, h *GPT) error {
 		}
 	}
 	for i, drawn := range keys {
-		if want := min(c.RandomKeys, candidates[i]); len(drawn) != want || want > 0 && drawn[want-1] > i {
+		if want := min(c.Options.Get("random_keys"), candidates[i]); len(drawn) != want || want > 0 && drawn[want-1] > i {
 			return errors.Errorf("verify: chance has drawn the keys %v for query %d, want %d of those before it", drawn, i, want)
 		}
 	}

@@ -15,10 +15,9 @@ import (
 
 // small is a configuration in the generic sizes, without training fields.
 func small(change ...func(*gpt.Config)) gpt.Config {
-	c := gpt.Config{
-		BlockSize: fixtureTokens, VocabSize: fixtureVocabulary, NLayer: fixtureBlocks, NHead: fixtureHeads, NEmbd: fixtureFeatures,
-		QKSize: fixtureQK, VSize: fixtureValues, NInner: fixtureHidden, Bias: true,
-	}
+	var c gpt.Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = fixtureTokens, fixtureVocabulary, fixtureBlocks, fixtureHeads, fixtureFeatures
+	c.QKSize, c.VSize, c.NInner, c.Bias = fixtureQK, fixtureValues, fixtureHidden, true
 	for _, f := range change {
 		f(&c)
 	}
@@ -166,7 +165,8 @@ func TestEquationOfDelta(t *testing.T) {
 		{"post", "h.1.attn", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ"}, {"post", "h.0.ln_1", "LNᵇ(Δ₅) (40)"}, {"post", "h.0.mlp.c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)"},
 		{"elman", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {"elman", "drop", "Δ₁ = a Uᵗ, a = (Δ + c) ∘ (1 − h²), CS 224n (4)"},
 	} {
-		m := Model{Config: gpt.Config{Block: c.block, NLayer: 2}}
+		var m Model
+		m.Config.Block, m.Config.NLayer = c.block, 2
 		if got := m.equationOfDelta(c.name); got != c.want {
 			t.Errorf("%s, %s: got %q, want %q", c.block, c.name, got, c.want)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -15,8 +16,8 @@ import (
 // coderConfig is a model of two blocks on either side, all sizes different.
 func coderConfig(block, norm string) seq2seq.Config {
 	return seq2seq.Config{
-		SourceSize: 4, TargetSize: 6, SourceVocab: 9, TargetVocab: 11, NLayer: 2, NHead: 2, NEmbd: 8, QKSize: 3, VSize: 5, NInner: 13,
-		Bias: true, Block: block, Norm: norm,
+		SourceSize: 4, TargetSize: 6, SourceVocab: 9, TargetVocab: 11,
+		Stack: parts.Stack{NLayer: 2, NHead: 2, NEmbd: 8, QKSize: 3, VSize: 5, NInner: 13, Bias: true, Block: block, Norm: norm},
 	}
 }
 

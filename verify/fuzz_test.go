@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // shape is a configuration as a fuzzer changes it: sizes and choices of a byte each.
@@ -21,10 +22,11 @@ type shape struct {
 func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
-	c = gpt.Config{
-		BlockSize: upTo(s.context, 9), VocabSize: 1 + upTo(s.vocabulary, 16), NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
+	c.BlockSize, c.VocabSize, c.Head = upTo(s.context, 9), 1+upTo(s.vocabulary, 16), []string{"linear", "tied"}[s.flags>>1&1]
+	c.Stack = parts.Stack{
+		NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
 		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
-		Bias: flag(0), Head: []string{"linear", "tied"}[s.flags>>1&1],
+		Bias:       flag(0),
 		Block:      []string{"pre", "post", "pre", "post", "elman"}[s.norm%5],
 		Norm:       []string{"layernorm", "layernorm_sigma", "layernorm_plain"}[s.norm/5%3],
 		Position:   []string{"learned", "sinusoidal", "rope", "alibi", "none"}[s.position%5],
@@ -33,14 +35,18 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
 	}
 	c.RopeTheta = []float64{0, 50}[s.position/5%2]
-	c.Window, c.RandomKeys, c.GlobalTokens = upTo(s.window, c.BlockSize), int(s.window/16)%2, int(s.window/32)%2
-	c.Dilation = upTo(s.drop, min(3, c.BlockSize))
-	all := slices.DeleteFunc(gpt.Attentions(), func(a gpt.Attention) bool { return a.Name == "linformer" }) // not causal
+	c.Options.Set("window", upTo(s.window, c.BlockSize))
+	c.Options.Set("random_keys", int(s.window/16)%2)
+	c.Options.Set("global_tokens", int(s.window/32)%2)
+	c.Options.Set("dilation", upTo(s.drop, min(3, c.BlockSize)))
+	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" }) // not causal
 	own := all[int(s.attention)%len(all)]
 	c.Attention = own.Name
 	latent := strings.HasPrefix(own.Name, "mla")
 	if latent {
-		c.LatentSize, c.QLatentSize, c.RopeSize = upTo(s.window, 5), upTo(s.window/8, 5), 2*upTo(s.window/32, 2)
+		c.Options.Set("latent_size", upTo(s.window, 5))
+		c.Options.Set("q_latent_size", upTo(s.window/8, 5))
+		c.Options.Set("rope_size", 2*upTo(s.window/32, 2))
 	}
 	switch c.Position {
 	case "sinusoidal":
@@ -56,7 +62,7 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 		if c.Position == "rope" || c.Position == "alibi" {
 			c.Position = "none"
 		}
-	} else if own.Check != nil && own.Check(c.Resolved()) != nil {
+	} else if own.Check != nil && own.Check(c.Dims(1, c.BlockSize), c.Resolved().Stack) != nil {
 		c.Position = "none" // with which every attention can be
 	}
 	if s.rank%3 > 0 {

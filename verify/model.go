@@ -135,7 +135,7 @@ func (m Model) mask() func(block, sequence, head int) Matrix[float64] {
 	see := func(block, head int) Matrix[float64] {
 		switch {
 		case c.Attention == "window" || c.Attention == "alternating" && block%2 == 1:
-			return WindowMask(c.BlockSize, c.Window)
+			return WindowMask(c.BlockSize, c.Options.Get("window"))
 		case c.Attention == "dilated":
 			return causal.Add(Either(dilatedMask(c, head), globalMask(c)))
 		}
@@ -153,9 +153,9 @@ func (m Model) mask() func(block, sequence, head int) Matrix[float64] {
 func dilatedMask(c gpt.Config, head int) Matrix[float64] {
 	delta := 1
 	if c.NHead > 1 {
-		delta += head * (c.Dilation - 1) / (c.NHead - 1)
+		delta += head * (c.Options.Get("dilation") - 1) / (c.NHead - 1)
 	}
-	return DilatedMask(c.BlockSize, 2*c.Window-1, delta)
+	return DilatedMask(c.BlockSize, 2*c.Options.Get("window")-1, delta)
 }
 
 // globalMask are the pairs with one of the first tokens.
@@ -163,7 +163,7 @@ func globalMask(c gpt.Config) Matrix[float64] { return GlobalMask(c.BlockSize, f
 
 // firstTokens are those that everybody sees.
 func firstTokens(c gpt.Config) (first []int) {
-	for i := range c.GlobalTokens {
+	for i := range c.Options.Get("global_tokens") {
 		first = append(first, i)
 	}
 	return first

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,11 +27,10 @@ type cost struct {
 // program is built anew in every turn, so that all of them need not be held at once.
 func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list []*cost, err error) {
 	for _, r := range rows {
-		plain := slices.ContainsFunc(gpt.Blocks(), func(b gpt.Block) bool { return b.Plain && r.Variant == "block="+b.Name })
 		if r.config.Validate() != nil {
 			continue // the first table says why
 		}
-		if r.Variant == "baseline" || strings.HasPrefix(r.Variant, "attention=") || plain {
+		if r.Variant == "baseline" || strings.HasPrefix(r.Variant, "attention=") || r.Variant == "block=elman" {
 			list = append(list, &cost{Variant: r.Variant, config: r.config, times: make([][]float64, len(o.contexts))})
 		}
 	}

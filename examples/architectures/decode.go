@@ -27,6 +27,10 @@ func (s *study) decode(ctx context.Context) error {
 		}
 		list = append(list, &writer{Decoder: d, row: t.row})
 	}
+	tokens := make([]int, s.data.Val().Len())
+	if err := s.data.Val().Read(tokens, 0); err != nil {
+		return err
+	}
 	for range 1 + min(s.rounds, 5) {
 		for _, w := range list {
 			if ctx.Err() != nil {
@@ -35,7 +39,7 @@ func (s *study) decode(ctx context.Context) error {
 			w.Reset()
 			start := time.Now()
 			for i := range w.row.config.BlockSize {
-				if _, err := w.Feed(s.data.Val[i]); err != nil {
+				if _, err := w.Feed(tokens[i]); err != nil {
 					w.row.Error = err.Error()
 					break
 				}

@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	tok, err := text.NewTokenizer(source.Text)
+	tok, err := text.NewCharacters(source.Text)
 	if err != nil {
 		return errors.Wrap(err, source.Name)
 	}

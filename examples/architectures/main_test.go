@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
@@ -67,7 +68,7 @@ func TestRows(t *testing.T) {
 	}
 	base := gpt.Shakespeare()
 	want = append(want, "baseline")
-	for _, p := range parts() {
+	for _, p := range kinds() {
 		for _, name := range p.names {
 			if name != *p.field(&base) {
 				want = append(want, p.name+"="+name)
@@ -82,7 +83,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("got %+v", c)
 		}
 	}
-	if len(r.Costs) != 1+len(gpt.Attentions())-2+1 { // one is the baseline's, one refused; and elman
+	if len(r.Costs) != 1+len(parts.Attentions())-2+1 { // one is the baseline's, one refused; and elman
 		t.Errorf("got costs of %d variants", len(r.Costs))
 	}
 }
@@ -109,7 +110,7 @@ func TestRowsAreIndependent(t *testing.T) {
 // Every variant has its entry among the certificates, and the entries are of something.
 func TestCertificates(t *testing.T) {
 	entries := certificates()
-	for _, p := range parts() {
+	for _, p := range kinds() {
 		for _, name := range p.names {
 			variant := p.name + "=" + name
 			words, ok := entries[variant]

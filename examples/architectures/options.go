@@ -42,7 +42,8 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 		return c, o, err
 	}
 	if *quick {
-		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.Window, c.MaxIters = 2, 2, 16, 16, 4, 4, 6
+		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.MaxIters = 2, 2, 16, 16, 4, 6
+		c.Options.Set("window", 4)
 		o.seeds, o.rounds, *contexts = 2, 2, "16,64"
 		if err = fs.Parse(args); err != nil {
 			return c, o, err

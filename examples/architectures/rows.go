@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // row is the baseline, or the baseline with one part changed.
@@ -32,22 +33,15 @@ type part struct {
 	names []string
 }
 
-func parts() []part {
+func kinds() []part {
 	return []part{
-		{"position", func(c *gpt.Config) *string { return &c.Position }, names(gpt.Positions(), func(v gpt.Position) string { return v.Name })},
-		{"attention", func(c *gpt.Config) *string { return &c.Attention }, names(gpt.Attentions(), func(v gpt.Attention) string { return v.Name })},
-		{"norm", func(c *gpt.Config) *string { return &c.Norm }, names(gpt.Norms(), func(v gpt.Norm) string { return v.Name })},
-		{"block", func(c *gpt.Config) *string { return &c.Block }, names(gpt.Blocks(), func(v gpt.Block) string { return v.Name })},
-		{"activation", func(c *gpt.Config) *string { return &c.Activation }, names(gpt.Activations(), func(v gpt.Activation) string { return v.Name })},
-		{"head", func(c *gpt.Config) *string { return &c.Head }, names(gpt.Heads(), func(v gpt.Head) string { return v.Name })},
+		{"position", func(c *gpt.Config) *string { return &c.Position }, parts.Names(parts.Positions())},
+		{"attention", func(c *gpt.Config) *string { return &c.Attention }, parts.Names(parts.Attentions())},
+		{"norm", func(c *gpt.Config) *string { return &c.Norm }, parts.Names(parts.Norms())},
+		{"block", func(c *gpt.Config) *string { return &c.Block }, parts.Names(parts.Blocks())},
+		{"activation", func(c *gpt.Config) *string { return &c.Activation }, parts.Names(parts.Activations())},
+		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},
 	}
-}
-
-func names[V any](list []V, name func(V) string) (out []string) {
-	for _, v := range list {
-		out = append(out, name(v))
-	}
-	return out
 }
 
 // companion is what a variant brings along.
@@ -63,14 +57,14 @@ func companions() map[string]companion {
 		"attention=mla_rope":        unplaced, // it turns its queries and keys by itself
 		"attention=mla_latent_rope": unplaced,
 		"block=elman":               unplaced, // it goes through the tokens in their order
-		"attention=dilated":         {"dilation=4", func(c *gpt.Config) { c.Dilation = min(4, c.BlockSize) }},
+		"attention=dilated":         {"dilation=4", func(c *gpt.Config) { c.Options.Set("dilation", min(4, c.BlockSize)) }},
 	}
 }
 
 // chosen are the rows to measure: the baseline first.
 func chosen(c gpt.Config, o options) ([]*row, error) {
 	list := []*row{{Variant: "baseline", config: c}}
-	for _, p := range parts() {
+	for _, p := range kinds() {
 		for _, name := range p.names {
 			r := &row{Variant: p.name + "=" + name, config: c}
 			if *p.field(&r.config) == name {
@@ -107,16 +101,16 @@ func (r *row) in(words []string) bool {
 
 // known refuses a word that names nothing. What the baseline is made of may be named: it is no row of its own.
 func known(flag string, words []string) error {
-	all := []*row{{Variant: "baseline"}}
-	for _, p := range parts() {
+	all, variants := []*row{{Variant: "baseline"}}, []string{"baseline"}
+	for _, p := range kinds() {
 		for _, name := range p.names {
 			all = append(all, &row{Variant: p.name + "=" + name})
+			variants = append(variants, p.name+"="+name)
 		}
 	}
 	for _, w := range words {
 		if !slices.ContainsFunc(all, func(r *row) bool { return r.in([]string{w}) }) {
-			return errors.Errorf("%s: got %q, want a part or a variant: %s", flag, w,
-				strings.Join(names(all, func(r *row) string { return r.Variant }), ", "))
+			return errors.Errorf("%s: got %q, want a part or a variant: %s", flag, w, strings.Join(variants, ", "))
 		}
 	}
 	return nil

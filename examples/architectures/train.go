@@ -13,8 +13,8 @@ import (
 // study trains the rows side by side.
 type study struct {
 	rows   []*row
-	data   *text.Corpus
-	tok    *text.Tokenizer
+	data   text.Corpus
+	tok    text.Tokenizer
 	rounds int
 	stderr io.Writer
 	runs   []*training

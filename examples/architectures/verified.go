@@ -59,7 +59,7 @@ func check(ctx context.Context, rows []*row) error {
 	for _, r := range rows {
 		own := []string{r.Variant}
 		if r.Variant == "baseline" {
-			own = r.parts()
+			own = r.kinds()
 		}
 		var all outcome
 		for _, variant := range own {
@@ -121,8 +121,8 @@ func (o outcome) String() string {
 }
 
 // parts are the variants that the row is made of.
-func (r *row) parts() (list []string) {
-	for _, p := range parts() {
+func (r *row) kinds() (list []string) {
+	for _, p := range kinds() {
 		list = append(list, p.name+"="+*p.field(&r.config))
 	}
 	return list

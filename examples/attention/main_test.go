@@ -13,6 +13,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -87,9 +88,10 @@ func same(r, g, b, _ uint32) func(r, g, b uint32) bool {
 // has none the error says so.
 func TestWeights(t *testing.T) {
 	seen := 0
-	for _, a := range gpt.Attentions() {
+	for _, a := range parts.Attentions() {
 		c := gpt.Shakespeare()
-		c.Attention, c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize, c.Window = a.Name, 2, 2, 8, 6, 7, 2
+		c.Attention, c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = a.Name, 2, 2, 8, 6, 7
+		c.Options.Set("window", 2)
 		m, err := gpt.New(graph.New(graph.Float32, 1), c, 3)
 		if err != nil {
 			t.Logf("%s: %v", a.Name, err)
@@ -120,7 +122,7 @@ func TestWeights(t *testing.T) {
 			}
 		}
 	}
-	if want := len(gpt.Attentions()) - 3; seen != want { // linear and taylor, and linformer cannot be
+	if want := len(parts.Attentions()) - 3; seen != want { // linear and taylor, and linformer cannot be
 		t.Errorf("%d attentions have weights, want %d", seen, want)
 	}
 }
@@ -161,7 +163,7 @@ func TestWeightsOfHead(t *testing.T) {
 func TestCheckpoint(t *testing.T) {
 	saved, out := t.TempDir(), t.TempDir()
 	corpus := strings.Repeat(verses, 9)
-	tok, err := text.NewTokenizer(corpus)
+	tok, err := text.NewCharacters(corpus)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // model is the one in the checkpoint, or one that is trained for a moment.
-func model(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
+func model(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
 	cp, err := base.Load(o.checkpoint, stderr)
 	if err != nil {
 		return nil, nil, err
@@ -23,12 +23,13 @@ func model(ctx context.Context, c gpt.Config, o options, args []string, stderr i
 	if cp == nil {
 		return momentary(ctx, c, o, stderr)
 	}
-	m, tok, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), cp)
+	m, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), cp)
 	if err != nil {
 		return nil, nil, err
 	}
-	if tok == nil {
-		return nil, nil, errors.Errorf("checkpoint %s: no tokenizer.json", cp.Path)
+	tok, err := gpt.LoadTokenizer(cp)
+	if err != nil {
+		return nil, nil, err
 	}
 	asked := m.Config
 	if _, err := parse(&asked, args, stderr); err != nil {
@@ -39,7 +40,7 @@ func model(ctx context.Context, c gpt.Config, o options, args []string, stderr i
 }
 
 // momentary trains a model that is good enough to look at.
-func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, *text.Tokenizer, error) {
+func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
 	source, err := base.Open(ctx, o.data, stderr)
 	if err != nil {
 		return nil, nil, err
@@ -63,7 +64,7 @@ func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (
 const glance = 32
 
 // encoded is the prompt as tokens.
-func (o options) encoded(tok *text.Tokenizer, context int) ([]int, error) {
+func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
 	ids, err := tok.Encode(o.prompt)
 	if err == nil && len(ids) > context {
 		err = errors.Errorf("got %d characters, want at most block_size %d", len(ids), context)
@@ -72,7 +73,7 @@ func (o options) encoded(tok *text.Tokenizer, context int) ([]int, error) {
 }
 
 // looked is what the model looks at: the prompt, or the beginning of a speech of the validation split.
-func (o options) looked(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, stderr io.Writer) ([]int, error) {
+func (o options) looked(ctx context.Context, m *gpt.Model, tok text.Tokenizer, stderr io.Writer) ([]int, error) {
 	context := m.Config.BlockSize
 	if o.prompt != "" {
 		return o.encoded(tok, context)
@@ -85,7 +86,11 @@ func (o options) looked(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, 
 	if err != nil {
 		return nil, errors.Wrapf(err, "no prompt from %s, give one by -prompt", source.Name)
 	}
-	val, err := tok.Decode(data.Val)
+	ids := make([]int, data.Val().Len())
+	if err := data.Val().Read(ids, 0); err != nil {
+		return nil, err
+	}
+	val, err := tok.Decode(ids)
 	if err != nil {
 		return nil, err
 	}

@@ -91,14 +91,14 @@ func run() error {
 
 // newTrainer trains on random tokens: they cost what others do.
 func newTrainer(c gpt.Config) (*gpt.Trainer, error) {
-	tok, err := text.NewTokenizer("ab")
+	tok, err := text.NewCharacters("ab")
 	if err != nil {
 		return nil, err
 	}
-	ids := make(text.Split, 200_000)
+	ids := make(text.Tokens, 200_000)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for i := range ids {
 		ids[i] = rng.IntN(c.VocabSize)
 	}
-	return gpt.NewTrainer(c, &text.Corpus{Train: ids, Val: ids}, tok)
+	return gpt.NewTrainer(c, text.Dataset{Training: ids, Validation: ids}, tok)
 }

@@ -9,19 +9,20 @@ import (
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // common is what every line has.
 type common struct {
-	Shape      string    `json:"shape"`
-	Threads    int       `json:"threads"`
-	Context    int       `json:"block_size"`
-	Batch      int       `json:"batch_size"`
-	Params     int64     `json:"params"`
-	Build      gpt.Build `json:"build"`
-	RSS        int64     `json:"rss_mib"`
-	PingPongNs float64   `json:"pingpong_ns"`
+	Shape      string      `json:"shape"`
+	Threads    int         `json:"threads"`
+	Context    int         `json:"block_size"`
+	Batch      int         `json:"batch_size"`
+	Params     int64       `json:"params"`
+	Build      train.Build `json:"build"`
+	RSS        int64       `json:"rss_mib"`
+	PingPongNs float64     `json:"pingpong_ns"`
 }
 
 type trainingLine struct {
@@ -185,7 +186,7 @@ func decodingBatch(m *gpt.Model, batch, tokens int) (float64, error) {
 
 func describe(shape string, c gpt.Config, threads int) common {
 	total, _ := c.Count()
-	return common{shape, threads, c.BlockSize, c.BatchSize, total, gpt.ThisBuild(), maxRSS(), round(pingPong(), 1)}
+	return common{shape, threads, c.BlockSize, c.BatchSize, total, train.ThisBuild(), maxRSS(), round(pingPong(), 1)}
 }
 
 // pingPong is the round trip of a cache line between two threads: the median of several.

@@ -21,8 +21,8 @@ import (
 type beginning struct {
 	checkpoint *checkpoint.Checkpoint
 	config     gpt.Config // of the network
-	tokenizer  *text.Tokenizer
-	old, other *text.Corpus
+	tokenizer  text.Tokenizer
+	old, other text.Corpus
 	names      [2]string // of the texts
 }
 
@@ -55,12 +55,13 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 			return b, err
 		}
 	}
-	m, tok, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), b.checkpoint)
+	m, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), b.checkpoint)
 	if err != nil {
 		return b, err
 	}
-	if tok == nil {
-		return b, errors.Errorf("checkpoint %s: no tokenizer.json", b.checkpoint.Path)
+	tok, err := gpt.LoadTokenizer(b.checkpoint)
+	if err != nil {
+		return b, err
 	}
 	b.config, b.tokenizer, b.names = m.Config, tok, [2]string{other.Name, source.Name}
 	if b.other, err = encoded(other, tok, m.Config.BlockSize); err != nil {
@@ -117,7 +118,7 @@ func save(path string, step int, files []checkpoint.File) error {
 }
 
 // encoded is the text in the base's tokens. Characters that the base has never seen are an error that lists them.
-func encoded(source corpus.Source, tok *text.Tokenizer, blockSize int) (*text.Corpus, error) {
+func encoded(source corpus.Source, tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 	var unknown []string
 	seen := map[rune]bool{}
 	for _, c := range source.Text {
@@ -138,7 +139,7 @@ func encoded(source corpus.Source, tok *text.Tokenizer, blockSize int) (*text.Co
 }
 
 // encoded is the prompt in tokens.
-func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
+func (o options) encoded(tok text.Tokenizer) ([]int, error) {
 	ids, err := tok.Encode(o.prompt)
 	if err == nil && len(ids) == 0 {
 		err = errors.New("empty; give at least one character, such as a newline")
@@ -147,13 +148,4 @@ func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
 }
 
 // tuning is the recipe on the checkpoint's network.
-func (b beginning) tuning() gpt.Config {
-	c, n := recipe(), b.config
-	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = n.BlockSize, n.VocabSize, n.NLayer, n.NHead, n.NEmbd
-	c.Dropout, c.Bias, c.Eps, c.RopeTheta = n.Dropout, n.Bias, n.Eps, n.RopeTheta
-	c.QKSize, c.VSize, c.NInner = n.QKSize, n.VSize, n.NInner
-	c.Position, c.Attention, c.Norm, c.Block, c.Activation, c.Head = n.Position, n.Attention, n.Norm, n.Block, n.Activation, n.Head
-	c.Window, c.Dilation, c.GlobalTokens, c.RandomKeys = n.Window, n.Dilation, n.GlobalTokens, n.RandomKeys
-	c.LatentSize, c.QLatentSize, c.RopeSize = n.LatentSize, n.QLatentSize, n.RopeSize
-	return c
-}
+func (b beginning) tuning() gpt.Config { return recipe().OnNetwork(b.config.Network) }

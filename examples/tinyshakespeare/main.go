@@ -12,7 +12,6 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -33,23 +32,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
-	source, err := corpus.Open(ctx, o.data, stderr)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+	source, data, tok, err := o.open(ctx, c.BlockSize, stderr)
 	if err != nil {
 		return err
-	}
-	if source.Note != "" {
-		fmt.Fprintln(stderr, source.Note)
-	}
-	tok, err := text.NewTokenizer(source.Text)
-	if err != nil {
-		return err
-	}
-	data, err := text.NewCorpus(source.Text, tok, c.BlockSize)
-	if err != nil {
-		return errors.Wrap(err, source.Name)
 	}
 	if _, err := o.encoded(tok); err != nil { // now rather than after the training
 		return err
@@ -68,14 +53,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer r.Close()
-	if err := train(ctx, t, dir, r); err != nil {
+	if err := fit(ctx, t, dir, r); err != nil {
 		return err
 	}
 	return sample(ctx, t.Model, tok, o, stdout)
 }
 
 // trainer starts anew, or where the newest checkpoint stopped.
-func trainer(c gpt.Config, o options, data *text.Corpus, tok *text.Tokenizer, stderr io.Writer) (*gpt.Trainer, error) {
+func trainer(c gpt.Config, o options, data text.Corpus, tok text.Tokenizer, stderr io.Writer) (*gpt.Trainer, error) {
 	saved, err := checkpoint.Load(c.OutDir)
 	if !o.resume {
 		if errors.Is(err, checkpoint.ErrNone) {
@@ -108,12 +93,13 @@ func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.
 	g := graph.New(graph.Float32, c.Seed)
 	g.Kernels = c.Kernels
 	g.SetThreads(c.Threads)
-	m, tok, err := gpt.LoadModel(g, saved)
+	m, err := gpt.LoadModel(g, saved)
 	if err != nil {
 		return err
 	}
-	if tok == nil {
-		return errors.Errorf("checkpoint %s: no tokenizer.json", saved.Path)
+	tok, err := gpt.LoadTokenizer(saved)
+	if err != nil {
+		return err
 	}
 	return sample(ctx, m, tok, o, stdout)
 }

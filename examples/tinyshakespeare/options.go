@@ -6,12 +6,14 @@ import (
 	"os"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
 
 // options are the flags that are not the Config's.
 type options struct {
 	data, config, prompt string
+	tokenizer            string
 	resume, sampleOnly   bool
 	tokens, topK         int
 	temperature, topP    float64
@@ -23,7 +25,8 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	fs := flag.NewFlagSet("tinyshakespeare", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	c.Flags(fs)
-	fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
+	fs.StringVar(&o.data, "data", "", "text file to train on, directory of texts, or directory of token shards; by default tinyshakespeare, downloaded once")
+	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: character, byte, word; shards bring theirs")
 	fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
 	fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")

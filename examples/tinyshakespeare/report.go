@@ -16,6 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/digits"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -27,6 +28,7 @@ type report struct {
 	metrics *metrics
 	start   time.Time
 	from    int     // the step at which this process began
+	unit    string  // a token
 	floor   float64 // nats per character of a text that knows
 	peak    float64 // GFLOP/s of this processor
 }
@@ -37,7 +39,7 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	if err != nil {
 		return nil, err
 	}
-	r := &report{out: out, config: c, metrics: m, start: time.Now(), from: t.Done, floor: source.Floor, peak: graph.Peak(c.Threads)}
+	r := &report{out: out, config: c, metrics: m, start: time.Now(), from: t.Done, unit: unit(t.Tokenizer), floor: source.Floor, peak: graph.Peak(c.Threads)}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		r.bar = progressbar.NewOptions(c.MaxIters, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(20),
 			progressbar.OptionClearOnFinish(), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond))
@@ -47,9 +49,13 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	}
 	total, trainable := c.Count()
 	r.print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", digits.Thousands(total), digits.Thousands(trainable),
-		gpt.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "spelled"}[c.Kernels])
+		train.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "spelled"}[c.Kernels])
+	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
-		digits.Thousands(len(t.Corpus.Train)+len(t.Corpus.Val)), t.Tokenizer.Size(), digits.Thousands(len(t.Corpus.Train)), digits.Thousands(len(t.Corpus.Val)))
+		digits.Thousands(tokens+held), t.Tokenizer.Size(), digits.Thousands(tokens), digits.Thousands(held))
+	if r.unit != "character" {
+		r.floor = 0
+	}
 	if r.floor > 0 {
 		r.print("this text has %.4f nats per character: no model gets below it for long", r.floor)
 	}
@@ -64,7 +70,7 @@ func (r *report) print(format string, args ...any) {
 	fmt.Fprintf(r.out, format+"\n", args...)
 }
 
-func (r *report) step(p gpt.Progress) error {
+func (r *report) step(p train.Progress) error {
 	ms := p.Took.Seconds() * 1e3
 	speed := float64(p.Tokens) / p.Took.Seconds()
 	gflops := p.FLOP / p.Took.Seconds() / 1e9
@@ -84,7 +90,7 @@ func (r *report) step(p gpt.Progress) error {
 }
 
 func (r *report) evaluation(step int, e gpt.Evaluation) error {
-	r.print("step %d: train loss %.4f, val loss %.4f, %.4f bits per character", step, e.Train, e.Val, e.BitsPerChar())
+	r.print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s", step, e.Train, e.Val, e.BitsPerChar(), r.unit)
 	if err := r.metrics.add(evalLine{step, e.Train, e.Val, e.BitsPerChar()}); err != nil {
 		return err
 	}
@@ -104,7 +110,7 @@ func (r *report) fullProgress(done, total int) {
 }
 
 func (r *report) full(loss float64) error {
-	r.print("val loss over the whole split: %.4f nats, %.4f bits per character", loss, loss/math.Ln2)
+	r.print("val loss over the whole split: %.4f nats, %.4f bits per %s", loss, loss/math.Ln2, r.unit)
 	if r.floor > 0 {
 		r.print("%.4f nats above the text's own %.4f", loss-r.floor, r.floor)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// train steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted.
-func train(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
+// fit steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted.
+func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	c := t.Config()
 	for evaluated := r.evaluated(t.Done); ; evaluated = false {
 		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {
@@ -80,7 +80,7 @@ func (o options) sampler(seed uint64) *gpt.Sampler {
 }
 
 // encoded is the prompt as tokens.
-func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
+func (o options) encoded(tok text.Tokenizer) ([]int, error) {
 	if o.prompt == "" {
 		return nil, errors.New("-prompt: empty; give at least one character, such as a newline")
 	}
@@ -89,7 +89,7 @@ func (o options) encoded(tok *text.Tokenizer) ([]int, error) {
 }
 
 // sample lets the model write, character by character as it decides.
-func sample(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, o options, w io.Writer) error {
+func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, w io.Writer) error {
 	if o.tokens <= 0 {
 		return nil
 	}
@@ -117,6 +117,6 @@ func sample(ctx context.Context, m *gpt.Model, tok *text.Tokenizer, o options, w
 		fmt.Fprint(w, s)
 		count++
 	}
-	fmt.Fprintf(w, "\n\n%d characters, %.0f tok/s\n", count, float64(count)/time.Since(start).Seconds())
+	fmt.Fprintf(w, "\n\n%d %ss, %.0f tok/s\n", count, unit(tok), float64(count)/time.Since(start).Seconds())
 	return nil
 }

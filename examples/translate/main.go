@@ -9,15 +9,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -28,10 +25,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	saved, missing := checkpoint.Load(o.outDir)
+	saved, missing := checkpoint.Load(c.OutDir)
 	switch {
 	case missing == nil && !o.resume && o.translate == "":
-		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume goes on from it, another -out_dir starts anew", o.outDir, saved.Step)
+		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume goes on from it, another -out_dir starts anew", c.OutDir, saved.Step)
 	case missing != nil && (o.resume || o.translate != "" || !errors.Is(missing, checkpoint.ErrNone)):
 		return missing
 	case o.translate != "":
@@ -45,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := checkpoint.Open(o.outDir)
+	dir, err := checkpoint.Open(c.OutDir)
 	if err != nil {
 		return err
 	}
@@ -83,25 +80,11 @@ func trainer(c seq2seq.Config, o options, texts *corpus, saved *checkpoint.Check
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range []struct{ now, was *seq2seq.Vocabulary }{{texts.source, s.Source}, {texts.target, s.Target}} {
-		now, _ := json.Marshal(v.now)
-		was, _ := json.Marshal(v.was)
-		if !bytes.Equal(now, was) {
-			return nil, errors.Errorf("-resume: the vocabulary of %d tokens is not the one of %d that is saved in %s",
-				v.now.Size(), v.was.Size(), saved.Path)
-		}
-	}
 	if c, _, err = parse(s.Config, args, io.Discard); err != nil {
 		return nil, err
 	}
-	if err := c.ResumeDiff(s.Config); err != nil {
-		return nil, err
-	}
-	t, err := seq2seq.NewTrainer(c, texts)
-	if err != nil {
-		return nil, err
-	}
-	return t, errors.Wrap(t.Restore(saved), "-resume")
+	t, err := seq2seq.Resume(c, texts, texts.source, texts.target, saved)
+	return t, errors.Wrap(err, "-resume")
 }
 
 // fit fills in the sizes that are to come from the texts. Those that are given have to be enough for all texts, trained on
@@ -129,17 +112,8 @@ func (c *corpus) fit(config seq2seq.Config) (seq2seq.Config, error) {
 
 // translate writes what the checkpoint makes of a text.
 func translate(ctx context.Context, saved *checkpoint.Checkpoint, o options, stdout io.Writer) error {
-	s, err := seq2seq.ReadState(saved)
+	m, s, err := seq2seq.LoadModel(saved)
 	if err != nil {
-		return err
-	}
-	g := graph.New(graph.Float32, s.Config.Seed)
-	g.Kernels = s.Config.Kernels
-	m, err := seq2seq.New(g, s.Config, 1)
-	if err != nil {
-		return err
-	}
-	if err := m.Restore(saved); err != nil {
 		return err
 	}
 	source, err := s.Source.Encode(o.translate)

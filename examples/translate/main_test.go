@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"-out_dir", taken, "-translate", "two millions"}, []string{"-translate", `"millions"`, "number 2", "vocabulary"}},
 		{[]string{"-out_dir", taken, "-translate", "two two two two two two two two two"}, []string{"the source has 9 tokens, source_size is 4"}},
 		{small(empty, "-n_head", "3"), []string{"n_head", "3", "16"}},
-		{small(empty, "-block", "mid"), []string{"block", `"mid"`, "pre, post"}},
+		{small(empty, "-block", "mid"), []string{"block", "got mid", "pre, post"}},
 		{small(empty, "-target_size", "4"), []string{"target_size: got 4", "the longest target has 25 tokens with its end"}},
 		{small(empty, "-target_size", "24"), []string{"target_size: got 24", "has 25 tokens"}},
 		{small(empty, "-source_size", "3"), []string{"source_size: got 3", "the longest source has 4 tokens"}},

@@ -4,26 +4,30 @@ import (
 	"flag"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
 // options are the flags that are not the Config's.
 type options struct {
-	data, outDir, translate   string
+	data, translate           string
 	sourceUnit, targetUnit    string
 	resume                    bool
 	below, beams, tests       int
 	heldOut, minutes, penalty float64
-	logInterval, evalInterval int
 }
 
 // recipe learns the numbers in some minutes on two cores.
 func recipe() seq2seq.Config {
 	return seq2seq.Config{
-		NLayer: 2, NHead: 4, NEmbd: 128, Bias: true,
-		BatchSize: 64, LearningRate: 1e-3, MaxIters: 1500, WarmupIters: 100, MinLR: 1e-5,
-		WeightDecay: 0.01, Beta1: 0.9, Beta2: 0.98, GradClip: 1, Seed: 1, Kernels: true,
+		Stack: parts.Stack{NLayer: 2, NHead: 4, NEmbd: 128, Bias: true},
+		Training: train.Training{
+			BatchSize: 64, GradientAccumulationSteps: 1, LearningRate: 1e-3, DecayLR: true, WarmupIters: 100, MinLR: 1e-5,
+			WeightDecay: 0.01, Beta1: 0.9, Beta2: 0.98, GradClip: 1, Seed: 1, Kernels: true,
+		},
+		Run: train.Run{MaxIters: 1500, EvalInterval: 500, EvalIters: 1, LogInterval: 50, OutDir: "out/translate"},
 	}
 }
 
@@ -41,12 +45,9 @@ func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, o
 	fs.IntVar(&o.tests, "tests", 5000, "of the texts held out, translate so many at the end")
 	fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
 	fs.Float64Var(&o.penalty, "length_penalty", 0, "α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
-	fs.StringVar(&o.outDir, "out_dir", "out/translate", "directory of the checkpoints")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
 	fs.StringVar(&o.translate, "translate", "", "translate this by the newest checkpoint in out_dir, and do nothing else")
 	fs.Float64Var(&o.minutes, "minutes", 0, "stop training after so many minutes; 0 is max_iters alone")
-	fs.IntVar(&o.logInterval, "log_interval", 50, "steps between lines of progress")
-	fs.IntVar(&o.evalInterval, "eval_interval", 500, "steps between looks at the texts held out, and checkpoints")
 	if err := fs.Parse(args); err != nil {
 		return c, o, err
 	}
@@ -56,7 +57,7 @@ func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, o
 	for _, f := range []struct {
 		name string
 		got  int
-	}{{"-beams", o.beams}, {"-tests", o.tests}, {"-log_interval", o.logInterval}, {"-eval_interval", o.evalInterval}} {
+	}{{"-beams", o.beams}, {"-tests", o.tests}, {"-log_interval", c.LogInterval}, {"-eval_interval", c.EvalInterval}} {
 		if f.got < 1 {
 			return c, o, errors.Errorf("%s: got %d, want 1 or more", f.name, f.got)
 		}

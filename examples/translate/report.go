@@ -58,13 +58,13 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 			}
 			return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
 		}
-		if t.Done%r.options.logInterval == 0 {
+		if t.Done%c.LogInterval == 0 {
 			took := time.Since(start)
 			eta := time.Duration(float64(took) / float64(t.Done-from) * float64(c.MaxIters-t.Done))
 			r.print("step %d/%d | loss %.5f | norm %.2f | lr %.1e | %.1f ms | %.0f tok/s | eta %s", p.Step, c.MaxIters, p.Loss, p.Norm, p.LR,
 				p.Took.Seconds()*1e3, float64(p.Tokens)/p.Took.Seconds(), min(eta, limit-took).Round(time.Second))
 		}
-		if t.Done%r.options.evalInterval == 0 && t.Done < c.MaxIters {
+		if t.Done%c.EvalInterval == 0 && t.Done < c.MaxIters {
 			if err := save(); err != nil {
 				return err
 			}

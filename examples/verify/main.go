@@ -129,12 +129,13 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 	if err != nil {
 		return m, err
 	}
-	model, tok, err := gpt.LoadModel(graph.New(graph.Float32, 1), cp)
+	model, err := gpt.LoadModel(graph.New(graph.Float32, 1), cp)
 	if err != nil {
 		return m, err
 	}
-	if tok == nil {
-		return m, errors.Errorf("checkpoint %s: no tokenizer.json", cp.Path)
+	tok, err := gpt.LoadTokenizer(cp)
+	if err != nil {
+		return m, err
 	}
 	source, err := corpus.Open(context.Background(), data, stderr)
 	if err != nil {
@@ -149,5 +150,5 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 	for _, p := range model.Params() {
 		m.Parameters[p.Name()] = verify.FromTensor(p.Tensor())
 	}
-	return m, text.Split(ids).Sample(rand.New(rand.NewPCG(seed, 1)), m.Tokens, m.Targets, model.Config.BlockSize)
+	return m, text.Sample(text.Tokens(ids), rand.New(rand.NewPCG(seed, 1)), m.Tokens, m.Targets, model.Config.BlockSize)
 }

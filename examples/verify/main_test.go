@@ -137,7 +137,7 @@ func TestCheckpoint(t *testing.T) {
 
 func train(t *testing.T, c gpt.Config, verses, dir string) {
 	t.Helper()
-	tok, err := text.NewTokenizer(verses)
+	tok, err := text.NewCharacters(verses)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,13 @@
-// Package checkpoint keeps the state of a training run in directories that
-// are written whole or not at all.
+// Package checkpoint keeps the state of a training run in directories that are written whole or not at all.
 //
 //	out/step-00000250/    the checkpoint before the newest
 //	out/step-00000500/    the newest: the caller's files and manifest.json
 //	out/.lock             held by the process that saves
 //
-// A checkpoint is written under another name, every file and the directory are
-// flushed to the disk, and only then is it renamed; so neither a killed
-// process nor a power cut can leave half of one under its name. Its manifest
-// holds the size and the SHA-256 of every file, so that a flipped bit or a
-// missing byte is refused when the checkpoint is loaded. This finds damage,
-// not forgery: who can change a file can change the manifest.
+// A checkpoint is written under another name, every file and the directory are flushed to the disk, and only then is it
+// renamed; so neither a killed process nor a power cut can leave half of one under its name. Its manifest holds the
+// size and the SHA-256 of every file, so that a flipped bit or a missing byte is refused when the checkpoint is loaded.
+// This finds damage, not forgery: who can change a file can change the manifest.
 //
 // The package knows nothing of models. It stores files with names.
 package checkpoint
@@ -43,10 +40,9 @@ type Checkpoint struct {
 	files map[string][]byte
 }
 
-// Load returns the newest intact checkpoint in path, which may also be the
-// directory of one checkpoint. Damaged ones are passed over and listed in
-// Refused. Without an intact one the error is ErrDamaged and names what is
-// wrong with each, or ErrNone if there are none at all.
+// Load returns the newest intact checkpoint in path, which may also be the directory of one checkpoint. Damaged ones
+// are passed over and listed in Refused. Without an intact one the error is ErrDamaged and names what is wrong with
+// each, or ErrNone if there are none at all.
 //
 // It takes no lock, and so can look into the directory of a running training.
 func Load(path string) (*Checkpoint, error) {
@@ -101,8 +97,7 @@ func list(dir fs.FS, only string) ([]string, error) {
 	return names, err
 }
 
-// File returns the content of a file of the checkpoint. Without such a file
-// the error is fs.ErrNotExist.
+// File returns the content of a file of the checkpoint. Without such a file the error is fs.ErrNotExist.
 func (c *Checkpoint) File(name string) ([]byte, error) {
 	content, ok := c.files[name]
 	if !ok {

@@ -22,8 +22,7 @@ func text(name, content string) File {
 	}}
 }
 
-// state returns the files of a step, of a content that tells the step and
-// which attempt at it this is.
+// state returns the files of a step, of a content that tells the step and which attempt at it this is.
 func state(step, attempt int) []File {
 	return []File{
 		text("weights", strings.Repeat(fmt.Sprintf("weights of step %d, attempt %d\n", step, attempt), 5)),

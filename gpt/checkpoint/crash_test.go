@@ -10,8 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// A scene is what is on the disk, safely, when a Save begins that the power
-// cut ends.
+// A scene is what is on the disk, safely, when a Save begins that the power cut ends.
 type scene struct {
 	name  string
 	disk  func(t *testing.T) (*Dir, *memDisk)
@@ -51,13 +50,11 @@ func scenes() []scene {
 	}
 }
 
-// TestCrashStates enumerates every state that a power cut at any moment of a
-// Save can leave, in the worst model: whatever was not flushed may be on the
-// disk or not, each change of a name and each piece of a file on its own, in
-// any order. Each state must load the old checkpoint or the new one, and no
-// name may stand for half of one; after Save has returned it must be the new
-// one. Without the flushes, all or any one of them, some states must be torn:
-// the test can fail, and no flush is there for nothing.
+// TestCrashStates enumerates every state that a power cut at any moment of a Save can leave, in the worst model:
+// whatever was not flushed may be on the disk or not, each change of a name and each piece of a file on its own, in any
+// order. Each state must load the old checkpoint or the new one, and no name may stand for half of one; after Save has
+// returned it must be the new one. Without the flushes, all or any one of them, some states must be torn: the test can
+// fail, and no flush is there for nothing.
 func TestCrashStates(t *testing.T) {
 	total, torn := 0, 0
 	for _, s := range scenes() {
@@ -92,8 +89,7 @@ func TestCrashStates(t *testing.T) {
 	}
 }
 
-// spareFlushes counts the flushes that can be left out, one at a time, without
-// tearing a state.
+// spareFlushes counts the flushes that can be left out, one at a time, without tearing a state.
 func (s scene) spareFlushes(base tree, log []op) (n int) {
 	for i, o := range log {
 		if o.kind == "sync" {
@@ -105,8 +101,8 @@ func (s scene) spareFlushes(base tree, log []op) (n int) {
 	return n
 }
 
-// enumerate returns the number of states after a power cut and what is wrong
-// with each different one that is wrong. It stops at the first moment that has any.
+// enumerate returns the number of states after a power cut and what is wrong with each different one that is wrong. It
+// stops at the first moment that has any.
 func (s scene) enumerate(base tree, log []op) (n int, bad []string) {
 	seen := map[string]bool{}
 	for cut := 0; cut <= len(log) && len(bad) == 0; cut++ {
@@ -162,8 +158,7 @@ func fingerprint(dir fstest.MapFS) string {
 	return b.String()
 }
 
-// crashStates yields every tree that may be found after the ops of log and a
-// power cut.
+// crashStates yields every tree that may be found after the ops of log and a power cut.
 func crashStates(base tree, log []op) func(yield func(tree) bool) {
 	// An op is safe once its directory or file has been synced.
 	var open []int // the indices of those that are not

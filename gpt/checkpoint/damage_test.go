@@ -23,8 +23,8 @@ func inMemory(t testing.TB, files ...File) fstest.MapFS {
 	return m.checkpoints()
 }
 
-// TestEveryBit: with any one bit flipped, or cut off at any byte, or a byte
-// longer, no file of a checkpoint is accepted.
+// TestEveryBit: with any one bit flipped, or cut off at any byte, or a byte longer, no file of a checkpoint is
+// accepted.
 func TestEveryBit(t *testing.T) {
 	dir := inMemory(t, text("model.safetensors", strings.Repeat("\x00\x01weights", 120)), text("state.json", `{"step":7}`))
 	if _, err := load(dir, "", ""); err != nil {
@@ -65,8 +65,8 @@ func TestEveryBit(t *testing.T) {
 	}
 }
 
-// TestFallBack: damage to the newest is reported and the one before is loaded;
-// damage to all of them is not the same as none.
+// TestFallBack: damage to the newest is reported and the one before is loaded; damage to all of them is not the same as
+// none.
 func TestFallBack(t *testing.T) {
 	d, path := twoSaved(t)
 	newest := filepath.Join(path, stepName(2))
@@ -181,8 +181,7 @@ func TestHugeFiles(t *testing.T) {
 	}
 }
 
-// FuzzManifest: no text makes the decoder panic, what it accepts names no
-// path, and only one text means what it means.
+// FuzzManifest: no text makes the decoder panic, what it accepts names no path, and only one text means what it means.
 func FuzzManifest(f *testing.F) {
 	dir := inMemory(f, text("a", "1"), text("b", "2"))
 	good := dir["step-00000007/manifest.json"].Data

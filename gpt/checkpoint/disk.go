@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// A disk is what Save does to the file system. Tests make each of its
-// operations fail, and replay what a power cut may leave of them.
+// A disk is what Save does to the file system. Tests make each of its operations fail, and replay what a power cut may
+// leave of them.
 type disk interface {
 	list(dir string) ([]string, error) // base names
 	mkdir(dir string) error

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A faultyDisk is the real disk until operation number at, which fails. It
-// flushes nothing, which takes time and makes no difference to what is read.
+// A faultyDisk is the real disk until operation number at, which fails. It flushes nothing, which takes time and makes
+// no difference to what is read.
 type faultyDisk struct {
 	osDisk
 	at      int // counts down
@@ -91,9 +91,9 @@ func (f faultyFile) Close() error {
 	return err
 }
 
-// TestFaultAtEveryOp makes each operation of a Save fail in each way, once, or
-// with all that follow. Save must say so, and what was saved before must still load; if
-// the disk recovers, nothing unfinished may be left; and the next Save works.
+// TestFaultAtEveryOp makes each operation of a Save fail in each way, once, or with all that follow. Save must say so,
+// and what was saved before must still load; if the disk recovers, nothing unfinished may be left; and the next Save
+// works.
 func TestFaultAtEveryOp(t *testing.T) {
 	faults := []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EROFS, syscall.EACCES, syscall.EIO}
 	if testing.Short() {
@@ -164,7 +164,7 @@ func failOnce(t *testing.T, step int, disk *faultyDisk) {
 			t.Errorf("operation %d, %v: left %s", at, disk.err, left)
 		}
 		if !slices.Contains(names, stepName(2)) {
-			t.Errorf("operation %d, %v: step 2 is left aside: %s", at, disk.err, names)
+			t.Errorf("operation %d, %v: step 2 is left as a backup: %s", at, disk.err, names)
 		}
 	}
 	d.disk = &faultyDisk{at: never} // the disk has recovered

@@ -17,8 +17,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// childVariable tells the test binary that it is the process to be killed, and
-// where it saves.
+// childVariable tells the test binary that it is the process to be killed, and where it saves.
 const childVariable = "CHECKPOINT_TEST_CHILD"
 
 // big is the state that the child saves: a megabyte that its step determines.
@@ -34,8 +33,8 @@ func content(name string, b []byte) File {
 	}}
 }
 
-// saveUntilKilled continues from the last checkpoint, two saves of every step,
-// and writes each step it has saved to standard output.
+// saveUntilKilled continues from the last checkpoint, two saves of every step, and writes each step it has saved to
+// standard output.
 func saveUntilKilled(path string) error {
 	d, err := Open(path)
 	if err != nil {
@@ -59,9 +58,8 @@ func saveUntilKilled(path string) error {
 	}
 }
 
-// TestKillDuringSave kills a process that does nothing but save. After each
-// kill the directory must load, with nothing damaged in it, a step at least as
-// late as the last that the process reported.
+// TestKillDuringSave kills a process that does nothing but save. After each kill the directory must load, with nothing
+// damaged in it, a step at least as late as the last that the process reported.
 func TestKillDuringSave(t *testing.T) {
 	if path := os.Getenv(childVariable); path != "" {
 		t.Fatal(saveUntilKilled(path))
@@ -101,8 +99,7 @@ func TestKillDuringSave(t *testing.T) {
 	}
 }
 
-// killChild runs the child, kills it a moment after its first save, and
-// returns the last step that it reported.
+// killChild runs the child, kills it a moment after its first save, and returns the last step that it reported.
 func killChild(t *testing.T, path string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKillDuringSave$")
@@ -134,8 +131,8 @@ func killChild(t *testing.T, path string) int {
 	return last
 }
 
-// TestFileSizeLimit meets a limit of the system itself, in a process of its
-// own that may write no file larger than a kilobyte.
+// TestFileSizeLimit meets a limit of the system itself, in a process of its own that may write no file larger than a
+// kilobyte.
 func TestFileSizeLimit(t *testing.T) {
 	if path := os.Getenv(childVariable); path != "" {
 		err := open(t, path).Save(2, []File{content("weights", big(2))})

@@ -35,8 +35,8 @@ func (m manifest) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// decodeManifest accepts only what encode writes: encoding/json alone would
-// also take keys in another case, and so some flipped bits.
+// decodeManifest accepts only what encode writes: encoding/json alone would also take keys in another case, and so some
+// flipped bits.
 func decodeManifest(text []byte) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -62,8 +62,8 @@ func decodeManifest(text []byte) (manifest, error) {
 	return m, nil
 }
 
-// verify reads the files of the checkpoint in dir/name. They must be exactly
-// what the manifest says; other files are not looked at.
+// verify reads the files of the checkpoint in dir/name. They must be exactly what the manifest says; other files are
+// not looked at.
 func verify(dir fs.FS, name string) (map[string][]byte, error) {
 	text, err := readRegular(dir, path.Join(name, manifestName), func(size int64) error {
 		if size > maxManifest {
@@ -98,8 +98,7 @@ func verify(dir fs.FS, name string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// readRegular reads a file that is one: no link, no pipe, and of a size that
-// is checked before memory is taken for it.
+// readRegular reads a file that is one: no link, no pipe, and of a size that is checked before memory is taken for it.
 func readRegular(dir fs.FS, name string, checkSize func(int64) error) ([]byte, error) {
 	info, err := fs.Lstat(dir, name)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 )
 
-// An op is one change of a file system. Files and directories are numbers, so
-// that a name can come and go without them; 0 is the root.
+// An op is one change of a file system. Files and directories are numbers, so that a name can come and go without them;
+// 0 is the root.
 type op struct {
 	kind string // link, move, unlink, write, sync
 	node int    // the directory whose names change, or the file written or synced
@@ -21,8 +21,7 @@ type op struct {
 	data string
 }
 
-// A tree is the content of a file system: the names of each directory and the
-// bytes of each file.
+// A tree is the content of a file system: the names of each directory and the bytes of each file.
 type tree struct {
 	dirs  map[int]map[string]int
 	files map[int]string
@@ -36,9 +35,8 @@ func (t tree) clone() tree {
 	return c
 }
 
-// apply makes one change. An op whose forerunner was lost still does its own
-// part: a rename that reached the disk names its directory, even if the
-// directory's first name never did.
+// apply makes one change. An op whose forerunner was lost still does its own part: a rename that reached the disk names
+// its directory, even if the directory's first name never did.
 func (t tree) apply(o op) {
 	names := t.dirs[o.node]
 	if names == nil {
@@ -76,8 +74,7 @@ func (m *memDisk) do(o op) {
 	m.log = append(m.log, o)
 }
 
-// find returns the directory that a path lies in, the path's last name, and
-// what the name stands for.
+// find returns the directory that a path lies in, the path's last name, and what the name stands for.
 func (m *memDisk) find(p string) (dir int, name string, node int, ok bool) {
 	if p == "/" {
 		return 0, "", 0, true

@@ -9,15 +9,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The names in the directory. A step that is saved again sets the checkpoint
-// it replaces aside first, as step-00000500.old: it counts as a checkpoint
-// until its successor stands, so that at no moment there is none.
+// The names in the directory. A step that is saved again renames the checkpoint it replaces first, as
+// step-00000500.old: it counts as a checkpoint until its successor stands, so that at no moment there is none.
 const (
-	stepPrefix  = "step-"
-	asideSuffix = ".old"
-	tmpPrefix   = ".tmp-"
-	trashPrefix = ".trash-"
-	lockName    = ".lock"
+	stepPrefix   = "step-"
+	backupSuffix = ".old"
+	tmpPrefix    = ".tmp-"
+	trashPrefix  = ".trash-"
+	lockName     = ".lock"
 
 	maxStep = 99_999_999 // eight digits
 	maxName = 100        // bytes of a file's name
@@ -26,10 +25,9 @@ const (
 // stepName is the directory of a step.
 func stepName(step int) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
 
-// stepOf is the step in the name of a checkpoint's directory, and whether the
-// name is one.
+// stepOf is the step in the name of a checkpoint's directory, and whether the name is one.
 func stepOf(name string) (step int, ok bool) {
-	name = strings.TrimSuffix(name, asideSuffix)
+	name = strings.TrimSuffix(name, backupSuffix)
 	step, err := strconv.Atoi(strings.TrimPrefix(name, stepPrefix))
 	return step, err == nil && step >= 0 && step <= maxStep && stepName(step) == name
 }
@@ -39,8 +37,7 @@ func isStep(name string) bool {
 	return ok
 }
 
-// newestFirst returns those of the names that are checkpoints. One that was
-// set aside comes after its successor.
+// newestFirst returns those of the names that are checkpoints. A backup comes after its successor.
 func newestFirst(names []string) []string {
 	steps := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isStep(name) })
 	slices.SortFunc(steps, func(a, b string) int {
@@ -54,8 +51,8 @@ func newestFirst(names []string) []string {
 	return steps
 }
 
-// checkName accepts the names that mean the same file on every system: ASCII
-// letters, digits, and . _ -, not beginning with a dot.
+// checkName accepts the names that mean the same file on every system: ASCII letters, digits, and . _ -, not beginning
+// with a dot.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName {
 		return errors.Errorf("file name of %d bytes, want 1 to %d", len(name), maxName)

@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// publish gives a staged checkpoint its name. Directories cannot be replaced
-// in one step, so one of the same name is set aside first, as a checkpoint
-// that Load still finds.
+// publish gives a staged checkpoint its name. Directories cannot be replaced in one step, so one of the same name is
+// renamed first, to a backup that Load still finds.
 func (d *Dir) publish(tmp, name string) error {
 	names, err := d.disk.list(d.path)
 	if err != nil {
 		return err
 	}
-	aside := ""
+	backup := ""
 	if slices.Contains(names, name) {
-		aside = name + asideSuffix
-		if slices.Contains(names, aside) { // an earlier Save ended between the two
-			if err := d.remove(aside); err != nil {
+		backup = name + backupSuffix
+		if slices.Contains(names, backup) { // an earlier Save ended between the two
+			if err := d.remove(backup); err != nil {
 				return err
 			}
 		}
-		if err := d.disk.rename(d.join(name), d.join(aside)); err != nil {
+		if err := d.disk.rename(d.join(name), d.join(backup)); err != nil {
 			return err
 		}
 	}
 	if err := d.disk.rename(tmp, d.join(name)); err != nil {
-		if aside != "" {
-			d.disk.rename(d.join(aside), d.join(name)) // else Load finds it aside
+		if backup != "" {
+			d.disk.rename(d.join(backup), d.join(name)) // else Load finds the backup
 		}
 		return err
 	}
@@ -55,8 +54,8 @@ func (d *Dir) prune(step int) error {
 	return d.remove(drop...)
 }
 
-// remove removes checkpoints. They lose their names for good before they lose
-// their files, so that a name never stands for half a checkpoint.
+// remove removes checkpoints. They lose their names for good before they lose their files, so that a name never stands
+// for half a checkpoint.
 func (d *Dir) remove(names ...string) error {
 	if len(names) == 0 {
 		return nil

@@ -10,24 +10,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A File is a name and what writes the content. The name is of ASCII letters,
-// digits, and . _ -, and is not manifest.json.
+// A File is a name and what writes the content. The name is of ASCII letters, digits, and . _ -, and is not
+// manifest.json.
 type File struct {
 	Name  string
 	Write func(w io.Writer) error
 }
 
-// A Dir is a directory of checkpoints that this process alone saves into. It
-// must not be used by two goroutines at the same time.
+// A Dir is a directory of checkpoints that this process alone saves into. It must not be used by two goroutines at the
+// same time.
 type Dir struct {
 	path string
 	disk disk
 	lock io.Closer
 }
 
-// Open makes the directory if it is missing, locks it until Close, and removes
-// what a killed process left unfinished. The error is ErrLocked if another
-// process has it open. (The lock is advisory, and is taken on Unix only.)
+// Open makes the directory if it is missing, locks it until Close, and removes what a killed process left unfinished.
+// The error is ErrLocked if another process has it open. (The lock is advisory, and is taken on Unix only.)
 func Open(path string) (*Dir, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -58,14 +57,12 @@ func (d *Dir) Close() error {
 	return errors.Wrapf(err, "checkpoint %s", d.path)
 }
 
-// Save writes the files as the checkpoint of this step, from 0 to 99999999.
-// When it has returned nil, Load returns this checkpoint, whatever happens to
-// the process or the power; until then, and after an error, Load returns this
-// one or the one before, whole.
+// Save writes the files as the checkpoint of this step, from 0 to 99999999. When it has returned nil, Load returns this
+// checkpoint, whatever happens to the process or the power; until then, and after an error, Load returns this one or
+// the one before, whole.
 //
-// It keeps this checkpoint and the newest of an earlier step, and removes the
-// others, those of later steps too: a run that was taken back to step 300 has
-// left its old step 500 behind. A step that is there already is replaced.
+// It keeps this checkpoint and the newest of an earlier step, and removes the others, those of later steps too: a run
+// that was taken back to step 300 has left its old step 500 behind. A step that is there already is replaced.
 func (d *Dir) Save(step int, files []File) error {
 	err := d.save(step, files)
 	if err != nil && d.lock != nil {

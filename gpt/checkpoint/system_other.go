@@ -7,12 +7,11 @@ import (
 	"os"
 )
 
-// lockFile takes no lock here: a file that merely exists would outlive a
-// killed process. It is up to the user not to start two runs in one directory.
+// lockFile takes no lock here: a file that merely exists would outlive a killed process. It is up to the user not to
+// start two runs in one directory.
 func lockFile(path string) (io.Closer, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 }
 
-// syncDir does nothing: such systems cannot flush a directory, or do it with
-// the file.
+// syncDir does nothing: such systems cannot flush a directory, or do it with the file.
 func syncDir(dir string) error { return nil }

@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// lockFile locks a file for this process until it is closed; the system lets
-// go of it when the process dies, however it dies.
+// lockFile locks a file for this process until it is closed; the system lets go of it when the process dies, however it
+// dies.
 func lockFile(path string) (io.Closer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -1,40 +1,70 @@
 package seq2seq
 
 import (
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
-// attention is how the tokens of a source look at one another. Targets have multi-headed attention in any case.
+// attention is how the tokens of a source attend to one another. Targets have multi-headed attention in any case.
 type attention struct {
-	sees  func(c Config, lengths []int) nn.Visibility
-	new   func(c Config) nn.Attention
-	check func(c Config) error   // what is impossible with it; nil is nothing
-	count func(c Config) float64 // parameters of a layer beside c_attn and c_proj; nil is none
-	whole bool                   // sources cannot be padded: all have source_size tokens
+	parts.Attention
+	sees  func(s parts.Stack, lengths []int) nn.Visibility
+	whole bool // sources cannot be padded: all have source_size tokens
 }
 
-func attentions() []variant[attention] {
-	full := func(Config) nn.Attention { return selfAttention }
-	return []variant[attention]{
-		{"full", attention{sees: padded, new: full}},
-		{"window", attention{sees: windowed, new: full, check: checkWindow}},
-		{"linear", attention{sees: padded, new: linear, check: unturned}},
-		{"taylor", attention{sees: padded, new: taylor, check: unbiased}},
-		{"linformer", attention{sees: all, new: linformer, check: checkLinformer, count: mixtures, whole: true}},
+// attentions are the encoder's: those of the library that need no causal mask, and own ones.
+func attentions(own []parts.Attention) (list []attention) {
+	for _, a := range own {
+		list = append(list, attention{Attention: a, sees: padded})
 	}
+	library := func(name string) parts.Attention { return parts.Find(parts.Attentions(), name) }
+	full, windowed, linformer := library("causal"), library("causal"), library("linear")
+	full.Name, windowed.Name, linformer.Name = "full", "window", "linformer"
+	windowed.Options = []parts.Option{{
+		Name: "window", Help: "w of attention window: tokens of a source attend to one another where |i − j| < w", Check: checkWindow,
+	}}
+	linformer.Options = []parts.Option{{
+		Name: "mixed_keys", Help: "mixtures of keys in attention linformer; 0 is half of source_size", Check: checkMixedKeys,
+	}}
+	linformer.New = func(_ nn.Site, s parts.Stack) nn.Attention {
+		return func(at nn.Site) nn.Layer { return nn.NewLinformer(at, s.Options.Get("mixed_keys")) }
+	}
+	return append(list,
+		attention{Attention: full, sees: padded},
+		attention{Attention: windowed, sees: nearby},
+		attention{Attention: library("linear"), sees: padded},
+		attention{Attention: library("taylor"), sees: padded},
+		attention{Attention: linformer, sees: all, whole: true})
 }
 
-func padded(_ Config, lengths []int) nn.Visibility { return nn.Padding{Lengths: lengths} }
+func padded(_ parts.Stack, lengths []int) nn.Visibility { return nn.Padding{Lengths: lengths} }
 
-func all(Config, []int) nn.Visibility { return nn.All{} }
+func all(parts.Stack, []int) nn.Visibility { return nn.All{} }
 
-func windowed(c Config, lengths []int) nn.Visibility { return near{c.Window / 2, lengths} }
+func nearby(s parts.Stack, lengths []int) nn.Visibility {
+	return near{s.Options.Get("window"), lengths}
+}
 
-// near lets a token see those that are at most reach away on either side, |i − j| ≤ reach, and no padding. Padding is seen
-// by nobody, but has to see something: the last token.
+func checkWindow(got int, _ nn.Dims) error {
+	if got < 1 {
+		return errors.Errorf("window: got %d, want a whole number, 1 to %d, for attention in a window", got, field.MaxSize)
+	}
+	return nil
+}
+
+func checkMixedKeys(got int, d nn.Dims) error {
+	if got < 1 || got > d.Context {
+		return errors.Errorf("mixed_keys: got %d, want a whole number, 1 to source_size %d", got, d.Context)
+	}
+	return nil
+}
+
+// near lets a token see those that are less than width away on either side, |i − j| < width, and no padding. Padding is
+// visible to nothing, but has to see something: the last token.
 type near struct {
-	reach   int
+	width   int
 	lengths []int
 }
 
@@ -44,52 +74,8 @@ func (v near) Visible(b, i, j int) bool {
 	if i >= n {
 		return j == n-1
 	}
-	return j < n && i-j <= v.reach && j-i <= v.reach
+	return j < n && i-j < v.width && j-i < v.width
 }
 
 // PerSequence is true.
 func (near) PerSequence() bool { return true }
-
-func checkWindow(c Config) error {
-	if c.Window < 1 || c.Window > maxSize {
-		return errors.Errorf("window: got %d, want a whole number, 1 to %d, for attention in a window", c.Window, maxSize)
-	}
-	return nil
-}
-
-func linear(Config) nn.Attention {
-	return func(at nn.Site) nn.Layer { return nn.NewLinearAttention(at) }
-}
-
-func taylor(Config) nn.Attention {
-	return func(at nn.Site) nn.Layer { return nn.NewTaylorAttention(at) }
-}
-
-// unturned: features of turned queries and keys, and mixtures of turned keys, have lost the distances.
-func unturned(c Config) error {
-	if c.Position == "rope" {
-		return errors.Errorf("position: got rope, want another with attention %s, which loses the distances of turned keys", c.Attention)
-	}
-	return unbiased(c)
-}
-
-func unbiased(c Config) error {
-	if c.Position == "alibi" {
-		return errors.Errorf("position: got alibi, want another with attention %s, which has no scores to add it to", c.Attention)
-	}
-	return nil
-}
-
-func linformer(c Config) nn.Attention {
-	return func(at nn.Site) nn.Layer { return nn.NewLinformer(at, c.MixedKeys) }
-}
-
-func checkLinformer(c Config) error {
-	if c.MixedKeys < 1 || c.MixedKeys > c.SourceSize {
-		return errors.Errorf("mixed_keys: got %d, want a whole number, 1 to source_size %d", c.MixedKeys, c.SourceSize)
-	}
-	return unturned(c)
-}
-
-// mixtures are E and F.
-func mixtures(c Config) float64 { return 2 * float64(c.MixedKeys) * float64(c.SourceSize) }

@@ -14,7 +14,7 @@ func withAttention(name string) (Config, []Pair) {
 	c := small()
 	c.Attention = name
 	if name == "window" {
-		c.Window = 3
+		c.Options.Set("window", 2)
 	}
 	pairs := []Pair{{[]int{4, 5, 6, 7}, []int{5, 6, 4, 9, 8}}, {[]int{8, 4}, []int{9, 5, 5, 6, 4}}}
 	if name == "linformer" {
@@ -35,8 +35,8 @@ func shake(m *Model) {
 
 // Every attention of the encoder is the same spelled and in kernels: the loss and all gradients.
 func TestEncoderAttentionKernels(t *testing.T) {
-	for _, v := range attentions() {
-		c, pairs := withAttention(v.name)
+	for _, v := range attentions(nil) {
+		c, pairs := withAttention(v.Name)
 		var loss [2]float64
 		var gradients [2]map[string]graph.Tensor
 		for i, kernels := range []bool{false, true} {
@@ -50,7 +50,7 @@ func TestEncoderAttentionKernels(t *testing.T) {
 				p, err = graph.Compile(m.Loss, m.Params()...)
 				return err
 			}); err != nil {
-				t.Fatalf("%s: %v", v.name, err)
+				t.Fatalf("%s: %v", v.Name, err)
 			}
 			shake(m)
 			if err := m.Fill(pairs); err != nil {
@@ -65,14 +65,14 @@ func TestEncoderAttentionKernels(t *testing.T) {
 			}
 		}
 		if !(math.Abs(loss[0]-loss[1]) <= 1e-12) {
-			t.Errorf("%s: the loss is %v spelled, %v in kernels", v.name, loss[0], loss[1])
+			t.Errorf("%s: the loss is %v spelled, %v in kernels", v.Name, loss[0], loss[1])
 		}
 		some := 0.0
 		for name, spelled := range gradients[0] {
 			for i := range spelled.Len() {
 				a, b := spelled.At(i), gradients[1][name].At(i)
 				if !(math.Abs(a-b) <= 1e-12) {
-					t.Fatalf("%s: gradient %d of %s is %v spelled, %v in kernels", v.name, i, name, a, b)
+					t.Fatalf("%s: gradient %d of %s is %v spelled, %v in kernels", v.Name, i, name, a, b)
 				}
 				if strings.HasPrefix(name, "encoder.h.0.attn") {
 					some = max(some, math.Abs(a))
@@ -80,15 +80,15 @@ func TestEncoderAttentionKernels(t *testing.T) {
 			}
 		}
 		if !(some > 1e-4) {
-			t.Errorf("%s: the largest gradient of the attention is %v", v.name, some)
+			t.Errorf("%s: the largest gradient of the attention is %v", v.Name, some)
 		}
 	}
 }
 
 // The Translator writes what the full pass does, and training learns.
 func TestEncoderAttention(t *testing.T) {
-	for _, v := range attentions() {
-		c, pairs := withAttention(v.name)
+	for _, v := range attentions(nil) {
+		c, pairs := withAttention(v.Name)
 		g := graph.New(graph.Float64, 5)
 		m, err := New(g, c, 2)
 		if err != nil {
@@ -122,7 +122,7 @@ func TestEncoderAttention(t *testing.T) {
 				for j := range c.TargetVocab {
 					a, b := got.Row(i).At(j), p.Value().Row(i*c.TargetSize+at).At(j)
 					if !(math.Abs(a-b) <= 1e-12) {
-						t.Fatalf("%s: source %d, token %d: logit %d is %v, in one pass %v", v.name, i, at, j, a, b)
+						t.Fatalf("%s: source %d, token %d: logit %d is %v, in one pass %v", v.Name, i, at, j, a, b)
 					}
 				}
 			}
@@ -132,14 +132,14 @@ func TestEncoderAttention(t *testing.T) {
 			t.Fatal(err)
 		}
 		if losses := steps(t, tr, 30); !(losses[29] < 0.8*losses[0]) {
-			t.Errorf("%s: the loss goes from %v to %v", v.name, losses[0], losses[29])
+			t.Errorf("%s: the loss goes from %v to %v", v.Name, losses[0], losses[29])
 		}
 	}
 }
 
 // A window is as wide on either side and leaves padding out; padding itself sees the last token.
 func TestWindow(t *testing.T) {
-	v := near{1, []int{4, 2}}
+	v := near{2, []int{4, 2}}
 	for b, want := range []string{"11000 11100 01110 00110 00010", "11000 11000 01000 01000 01000"} {
 		var got strings.Builder
 		for i := range 5 {
@@ -155,9 +155,9 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	c := small()
-	c.Attention, c.Window = "window", 5
-	if sees := windowed(c, []int{5}); !sees.Visible(0, 0, 2) || sees.Visible(0, 0, 3) {
-		t.Errorf("a window of 5 is %+v, want 2 on either side", sees)
+	c.Options.Set("window", 3)
+	if sees := nearby(c.Stack, []int{5}); !sees.Visible(0, 0, 2) || sees.Visible(0, 0, 3) {
+		t.Errorf("a window of 3 is %+v, want 2 on either side", sees)
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 // Fill puts the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all of
 // them are as before.
 func (m *Model) Fill(pairs []Pair) error {
-	if len(pairs) != m.Batch() {
-		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), m.Batch())
+	if batch := len(m.encoder.lengths); len(pairs) != batch {
+		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), batch)
 	}
 	if err := m.Config.allFit(pairs); err != nil {
 		return err

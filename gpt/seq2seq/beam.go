@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Rank is what a beam search wants most of, instead of ln p itself: that prefers short texts, and a function of ln p and of
-// the number of tokens, with End, can make up for it.
+// Rank is what a beam search wants most of, instead of ln p itself: that prefers short texts, and a function of ln p
+// and of the number of tokens, with End, can make up for it.
 type Rank func(logProb float64, length int) float64
 
 // LengthPenalty is ln p divided by ((5 + length)/6)^α (Wu et al. 2016).
@@ -14,12 +14,12 @@ func LengthPenalty(alpha float64) Rank {
 	return func(logProb float64, length int) float64 { return logProb / math.Pow(float64(5+length)/6, alpha) }
 }
 
-// Beam continues every kept hypothesis by every token, and keeps the best of all these (Conti section 1.1): as many as the
-// Predictor has beams, for each text, best first by ln p, or by rank if that is not nil. What ends stays among them and
-// takes up a place. It goes on until all have ended or hold limit tokens with End; by ln p it stops when the first has
-// ended, since the others only get less likely. One beam is Greedy. More beams search more and mostly find a likelier
-// text, but need not: the beginning of what Greedy finds may be pushed out by others that lead nowhere. Of equals the
-// earlier is kept.
+// Beam continues every kept hypothesis by every token, and keeps the best of all these (Conti section 1.1): as many as
+// the Predictor has beams, for each text, best first by ln p, or by rank if that is not nil. What ends stays among them
+// and takes up a place. It goes on until all have ended or hold limit tokens with End; by ln p it stops when the first
+// has ended, since the others only get less likely. One beam is Greedy. More beams search more and mostly find a
+// likelier text, but need not: the beginning of what Greedy finds may be pushed out by others that lead nowhere. Of
+// equals the earlier is kept.
 func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesis, error) {
 	sum := rank == nil
 	if sum {

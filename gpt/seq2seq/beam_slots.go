@@ -53,8 +53,8 @@ func (b beam) byOrder() []int {
 	return at
 }
 
-// grow replaces the hypotheses by the best of their continuations. The first of a parent's continuations takes its slot,
-// the others the slots of parents that have none.
+// grow replaces the hypotheses by the best of their continuations. The first of a parent's continuations takes its
+// slot, the others the slots of parents that have none.
 func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) {
 	n := len(b.slots)
 	var kept []slot

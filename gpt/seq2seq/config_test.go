@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -29,23 +30,23 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.NHead, c.QKSize = 3, 5 }, "n_head: 3 heads do not divide n_embd 16"},
 		{func(c *Config) { c.NHead = 17 }, "n_head: 17 heads do not divide n_embd 16"},
 		{func(c *Config) { c.NEmbd = 0 }, "n_embd: got 0"},
-		{func(c *Config) { c.QKSize = -1 }, "qk_size and v_size: got -1 and 8"},
+		{func(c *Config) { c.QKSize = -1 }, "qk_size: got -1, want a whole number, 0 to 268435456"},
 		{func(c *Config) { c.Dropout = 1 }, "dropout: got 1, want a number, 0 ≤ x < 1"},
 		{func(c *Config) { c.Dropout = math.NaN() }, "dropout: got NaN"},
 		{func(c *Config) { c.Eps = -1 }, "eps: got -1"},
-		{func(c *Config) { c.Activation = "swish" }, `activation: got "swish", want one of gelu, gelu_tanh, relu`},
-		{func(c *Config) { c.Norm = "batch" }, `norm: got "batch", want one of layernorm, layernorm_sigma`},
-		{func(c *Config) { c.Block = "mid" }, `block: got "mid", want one of pre, post`},
-		{func(c *Config) { c.Position = "left" }, `position: got "left", want one of learned, sinusoidal, rope, alibi, none`},
+		{func(c *Config) { c.Activation = "swish" }, `activation: got swish, want one of gelu, gelu_tanh, relu`},
+		{func(c *Config) { c.Norm = "batch" }, `norm: got batch, want one of layernorm, layernorm_sigma`},
+		{func(c *Config) { c.Block = "mid" }, `block: got mid, want one of pre, post`},
+		{func(c *Config) { c.Position = "left" }, `position: got left, want one of learned, sinusoidal, rope, alibi, none`},
 		{func(c *Config) { c.Position, c.NEmbd, c.NHead = "sinusoidal", 15, 3 }, "n_embd: got 15, want an even number, such as 16"},
 		{func(c *Config) { c.Position, c.QKSize = "rope", 3 }, "qk_size: got 3, want an even number, such as 4"},
 		{func(c *Config) { c.BatchSize = 0 }, "batch_size: got 0"},
 		{func(c *Config) { c.LearningRate = math.Inf(1) }, "learning_rate: got +Inf"},
-		{func(c *Config) { c.MinLR = 1 }, "min_lr: got 1, want a number, 0 to 0.005"},
+		{func(c *Config) { c.MinLR = 1 }, "min_lr: got 1, want at most learning_rate 0.005"},
 		{func(c *Config) { c.GradClip = math.NaN() }, "grad_clip: got NaN"},
-		{func(c *Config) { c.Attention = "causal" }, `attention: got "causal", want one of full, window, linear, taylor, linformer`},
+		{func(c *Config) { c.Attention = "causal" }, `attention: got causal, want one of full, window, linear, taylor, linformer`},
 		{func(c *Config) { c.Attention = "window" }, "window: got 0, want a whole number, 1 to"},
-		{func(c *Config) { c.Attention, c.MixedKeys = "linformer", 6 }, "mixed_keys: got 6, want a whole number, 1 to source_size 5"},
+		{func(c *Config) { c.Attention = "linformer"; c.Options.Set("mixed_keys", 6) }, "mixed_keys: got 6, want a whole number, 1 to source_size 5"},
 		{func(c *Config) { c.Attention, c.Position = "linear", "rope" }, "position: got rope, want another with attention linear"},
 		{func(c *Config) { c.Attention, c.Position = "linformer", "rope" }, "position: got rope, want another with attention linformer"},
 		{func(c *Config) { c.Attention, c.Position = "linear", "alibi" }, "position: got alibi, want another with attention linear"},
@@ -53,7 +54,7 @@ func TestValidate(t *testing.T) {
 		{func(c *Config) { c.Attention, c.Position = "linformer", "alibi" }, "position: got alibi, want another with attention linformer"},
 		{func(c *Config) { c.Beta1 = 1 }, "beta1: got 1, want a number, 0 ≤ x < 1"},
 		{func(c *Config) { c.Beta2 = 1 }, "beta2: got 1, want a number, 0 ≤ x < 1"},
-		{func(c *Config) { c.VSize = 1<<28 + 1 }, "qk_size and v_size: got 8 and 268435457, want whole numbers, 1 to 268435456"},
+		{func(c *Config) { c.VSize = 1<<28 + 1 }, "v_size: got 268435457, want a whole number, 0 to 268435456"},
 	} {
 		c := small()
 		tc.change(&c)
@@ -76,10 +77,11 @@ func TestConfigNames(t *testing.T) {
 	c := small()
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	c.Flags(fs)
-	fields := reflect.TypeFor[Config]()
-	for i := range fields.NumField() {
-		if name := fields.Field(i).Tag.Get("json"); fs.Lookup(name) == nil {
-			t.Errorf("%s has no flag %q", fields.Field(i).Name, name)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if name := strings.ReplaceAll(strings.ToLower(f.Name), "_", ""); !f.Anonymous && f.Name != "Options" && f.Name != "Parts" && !slices.ContainsFunc(c.fields().Names(), func(s string) bool {
+			return strings.ReplaceAll(s, "_", "") == name && fs.Lookup(s) != nil
+		}) {
+			t.Errorf("%s has no flag", f.Name)
 		}
 	}
 	if err := fs.Parse([]string{"-n_layer", "5", "-block", "post", "-dropout", "0.25", "-kernels=false"}); err != nil {
@@ -117,9 +119,9 @@ func TestResumeDiff(t *testing.T) {
 }
 
 func TestLearningRate(t *testing.T) {
-	c := Config{LearningRate: 1, MinLR: 0.2, WarmupIters: 4, MaxIters: 14}
+	c := Config{Training: train.Training{LearningRate: 1, MinLR: 0.2, WarmupIters: 4, DecayLR: true}, Run: train.Run{MaxIters: 14}}
 	for it, want := range map[int]float64{0: .2, 3: .8, 4: 1, 9: .6, 14: .2, 20: .2} {
-		if got := LearningRate(c, it); !(math.Abs(got-want) <= 1e-15) {
+		if got := c.scheduled().RateAt(it); !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("iteration %d: got %v, want %v", it, got, want)
 		}
 	}

@@ -16,25 +16,28 @@ type decoder struct {
 	head   nn.Layer
 }
 
-// newDecoder makes the decoder of so many sequences, whose tokens stand at the positions; with caches it can Step.
+// newDecoder makes the decoder of a batch of sequences, whose tokens stand at the positions; with caches it can Step.
 func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions graph.Expr, caches nn.Caches) decoder {
-	at := c.site(s, batch, c.TargetSize)
+	at := c.Site(c.known(), batch, c.TargetSize)
+	at.Scope = s
 	at.Positions, at.Caches = positions, caches
 	d := decoder{embedding: newEmbedding(&at, c, c.TargetVocab)}
 	at.Mask = nn.NewBiasedMask(s, at.Dims, nn.Causal{}, at.Scores)
-	block, _ := find(blocks(), c.Block)
+	block := c.block()
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
 		b, cross := block.decoder(at, selfAttention, m)
 		d.blocks, d.cross = append(d.blocks, b), append(d.cross, cross)
 	}
-	if block.final {
+	if block.Final {
 		d.norm = at.Norm(at.At("ln_f"))
 	}
 	d.head = at.Affine(at.Sub("lm_head"), c.NEmbd, []int{c.TargetVocab}, c.Bias, graph.Normal(0.02))
 	return d
 }
+
+func selfAttention(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 
 func (d decoder) forward(tokens graph.Expr) graph.Expr { // (B·T) → (B·T, V)
 	x := d.embedding.forward(tokens)

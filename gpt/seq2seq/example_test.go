@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -83,7 +84,7 @@ func ExampleBeam() {
 
 // An encoder alone guesses the words that are hidden behind 3. The padding is neither hidden nor seen.
 func ExampleNewMasked() {
-	c := seq2seq.Config{SourceSize: 5, SourceVocab: 20, NLayer: 1, NHead: 2, NEmbd: 8}
+	c := seq2seq.Config{SourceSize: 5, SourceVocab: 20, Stack: parts.Stack{NLayer: 1, NHead: 2, NEmbd: 8}}
 	m, err := seq2seq.NewMasked(graph.New(graph.Float64, 1), c, 2)
 	if err != nil {
 		fmt.Println(err)
@@ -102,7 +103,10 @@ func ExampleNewMasked() {
 
 // An encoder–decoder on a batch of two pairs, padded where they are shorter.
 func ExampleNew() {
-	c := seq2seq.Config{SourceSize: 4, TargetSize: 6, SourceVocab: 20, TargetVocab: 30, NLayer: 2, NHead: 2, NEmbd: 8, Block: "post"}
+	c := seq2seq.Config{
+		SourceSize: 4, TargetSize: 6, SourceVocab: 20, TargetVocab: 30,
+		Stack: parts.Stack{NLayer: 2, NHead: 2, NEmbd: 8, Block: "post"},
+	}
 	g := graph.New(graph.Float64, 1)
 	m, err := seq2seq.New(g, c, 2)
 	if err != nil {

@@ -23,7 +23,7 @@ type Masked struct {
 	encoder encoder
 }
 
-// NewMasked builds the model on an empty Graph for batches of so many sources.
+// NewMasked builds the model on an empty Graph for batches of that many sources.
 func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	c.TargetSize, c.TargetVocab = 1, 1
 	if err := c.ValidateModel(); err != nil {

@@ -2,6 +2,7 @@ package seq2seq
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -10,51 +11,33 @@ const (
 	gib         = 1 << 30
 )
 
-// parameters counts them; in float64, which no Config overflows:
-//
-//	V_s·d + positions + n_layer·(2·norm + attention + mlp) + norm                 of the encoder
-//	V_t·d + positions + n_layer·(3·norm + 2·attention + mlp) + norm + d·V_t + V_t  of the decoder
-//	attention = d·H(2dρ+dh) + H·dh·d + H(2dρ+dh) + d,  mlp = 2·d·f + f + d
-//
-// the terms without a product are biases, and the encoder's attention may have more. Post-norm has no norm at the ends of the stacks.
-func (c Config) parameters() float64 {
-	c = c.Resolved()
-	d, h, f, layers := float64(c.NEmbd), float64(c.NHead), float64(c.NInner), float64(c.NLayer)
-	packed := h * (2*float64(c.QKSize) + float64(c.VSize))
-	attention, mlp, head := d*packed+h*float64(c.VSize)*d, 2*d*f, d*float64(c.TargetVocab)
-	if c.Bias {
-		attention, mlp, head = attention+packed+d, mlp+f+d, head+float64(c.TargetVocab)
+// parameters counts what is declared, in float64, which no Config overflows: of all blocks but two, that they are as
+// the second.
+func (c Config) parameters() (n float64, err error) {
+	declared := func(layers int) (n float64) {
+		g, c := graph.Outline(graph.Float32), c
+		c.NLayer = layers
+		c.declare(g, 1)
+		for _, p := range g.Params() {
+			size := 1.0
+			for _, d := range p.Shape() {
+				size *= float64(d)
+			}
+			n += size
+		}
+		err = g.Err()
+		return n
 	}
-	norm, position, own := c.normSize(), c.positionSize, 0.0
-	if kind, _ := find(attentions(), c.Attention); kind.count != nil {
-		own = kind.count(c)
+	one := declared(1)
+	if err != nil || c.NLayer == 1 {
+		return one, err
 	}
-	n := float64(c.SourceVocab)*d + position(c.SourceSize) + layers*(2*norm+attention+own+mlp)
-	n += float64(c.TargetVocab)*d + position(c.TargetSize) + layers*(3*norm+2*attention+mlp) + head
-	if block, _ := find(blocks(), c.Block); block.final {
-		n += 2 * norm
-	}
-	return n
+	return one + float64(c.NLayer-1)*(declared(2)-one), err
 }
 
-func (c Config) normSize() float64 {
-	if norm, _ := find(norms(), c.Norm); norm.Count != nil {
-		return norm.Count(c.side(c.TargetSize))
-	}
-	return 0
-}
-
-func (c Config) positionSize(context int) float64 {
-	if position, _ := find(positions(), c.Position); position.Count != nil {
-		return position.Count(c.side(context))
-	}
-	return 0
-}
-
-// activations estimates the numbers that a pass over one batch keeps, as gpt.Config.Memory does: of every token what the
-// matrices take and give, and a row of weights for every head.
+// activations estimates the numbers that a pass over one batch keeps, as gpt.Config.Memory does: of every token what
+// the matrices take and give, and a row of weights for every head.
 func (c Config) activations() float64 {
-	c = c.Resolved()
 	d, h, s, t := float64(c.NEmbd), float64(c.NHead), float64(c.SourceSize), float64(c.TargetSize)
 	heads := 2*h*float64(c.QKSize) + 2*h*float64(c.VSize)
 	token := 7*d + heads + 2*float64(c.NInner)
@@ -62,10 +45,14 @@ func (c Config) activations() float64 {
 	return float64(c.BatchSize) * (float64(c.NLayer)*layer + 3*d*(s+t) + t*float64(c.TargetVocab))
 }
 
-// checkParameters refuses a network of more than so many bytes, each number of which is kept so many times.
+// checkParameters refuses a network of too many bytes, each number of which is kept so many times.
 func (c Config) checkParameters(times float64) error {
 	c = c.Resolved()
-	bytes := times * float32Size * c.parameters()
+	n, err := c.parameters()
+	if err != nil {
+		return err
+	}
+	bytes := times * float32Size * n
 	if bytes <= gpt.MemoryLimit {
 		return nil
 	}
@@ -80,6 +67,7 @@ func (c Config) checkTraining() error {
 	if err := c.checkParameters(4); err != nil {
 		return err
 	}
+	c = c.Resolved()
 	bytes := 2 * float32Size * c.activations()
 	if bytes <= gpt.MemoryLimit {
 		return nil

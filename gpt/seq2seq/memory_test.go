@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -12,19 +13,20 @@ func TestParametersAreCounted(t *testing.T) {
 	change := []func(*Config){
 		func(*Config) {},
 		func(c *Config) { c.Bias = false },
-		func(c *Config) { c.QKSize, c.VSize, c.NInner = 3, 5, 11 },
+		func(c *Config) { c.QKSize, c.VSize, c.NInner, c.NLayer = 3, 5, 11, 4 },
+		func(c *Config) { c.NLayer = 1 },
 	}
-	for _, v := range norms() {
-		change = append(change, func(c *Config) { c.Norm = v.name })
+	for _, v := range parts.Norms() {
+		change = append(change, func(c *Config) { c.Norm = v.Name })
 	}
 	for _, v := range blocks() {
-		change = append(change, func(c *Config) { c.Block = v.name })
+		change = append(change, func(c *Config) { c.Block = v.Name })
 	}
-	for _, v := range positions() {
-		change = append(change, func(c *Config) { c.Position = v.name })
+	for _, v := range parts.Positions() {
+		change = append(change, func(c *Config) { c.Position = v.Name })
 	}
-	for _, v := range attentions() {
-		change = append(change, func(c *Config) { c.Attention, c.Window = v.name, 3 })
+	for _, v := range attentions(nil) {
+		change = append(change, func(c *Config) { c.Attention = v.Name; c.Options.Set("window", 3) })
 	}
 	for _, change := range change {
 		c := small()
@@ -37,8 +39,8 @@ func TestParametersAreCounted(t *testing.T) {
 		for _, p := range m.Params() {
 			built += p.Tensor().Len()
 		}
-		if counted := c.parameters(); counted != float64(built) {
-			t.Errorf("%+v: counted %v parameters, %d are built", c, counted, built)
+		if counted, err := c.Resolved().parameters(); err != nil || counted != float64(built) {
+			t.Errorf("%+v: counted %v parameters (%v), %d are built", c, counted, err, built)
 		}
 	}
 }

@@ -3,14 +3,15 @@ package seq2seq
 import (
 	"fmt"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
-// Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). The blocks of the decoder all
-// look at the final output of the encoder.
+// Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). The blocks of the decoder
+// all look at the final output of the encoder.
 type Model struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
@@ -24,13 +25,18 @@ type Model struct {
 	memory  *nn.Memory
 }
 
-// New builds the model on an empty Graph for batches of so many pairs. It is an error, naming the field, if the Config is
-// impossible; nothing is allocated then.
+// New builds the model on an empty Graph for batches of that many pairs. It is an error, naming the field, if the
+// Config is impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if err := c.ValidateModel(); err != nil {
 		return nil, err
 	}
-	c = c.Resolved()
+	m := c.Resolved().declare(g, batch)
+	return m, errors.Wrap(g.Err(), "seq2seq")
+}
+
+// declare builds the model; c is resolved.
+func (c Config) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
 	m := &Model{
 		Config:  c,
@@ -46,11 +52,8 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	d := newDecoder(at, c, batch, m.memory, placed(at, batch, c.TargetSize), nil)
 	m.Logits = d.forward(m.Input) // (B·T, V)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
-	return m, errors.Wrap(g.Err(), "seq2seq")
+	return m
 }
-
-// Batch is B, the number of pairs.
-func (m *Model) Batch() int { return len(m.encoder.lengths) }
 
 // Params lists the parameters, those of the encoder first.
 func (m *Model) Params() []graph.Expr { return m.Graph.Params() }
@@ -72,12 +75,11 @@ type embedding struct {
 }
 
 func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
-	position, _ := find(positions(), c.Position)
-	return embedding{
-		wte:   nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd),
-		place: position.New(at, c.side(at.Context)),
-		drop:  nn.NewDropout(at.At("drop")),
-	}
+	e := embedding{wte: nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd)}
+	p := parts.Find(c.known().Positions, c.Position).New(*at, c.Stack)
+	e.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
+	e.drop = nn.NewDropout(at.At("drop"))
+	return e
 }
 
 func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
@@ -88,8 +90,8 @@ func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 	return e.drop.Forward(x)
 }
 
-// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the attention
-// lets it see, but no padding.
+// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the
+// attention lets it see, but no padding.
 type encoder struct {
 	embedding
 	blocks  []nn.Layer
@@ -99,22 +101,23 @@ type encoder struct {
 }
 
 func newEncoder(s graph.Scope, c Config, batch int) encoder {
-	at := c.site(s, batch, c.SourceSize)
+	at := c.Site(c.known(), batch, c.SourceSize)
+	at.Scope = s
 	at.Positions = placed(s, batch, c.SourceSize)
 	e := encoder{embedding: newEmbedding(&at, c, c.SourceVocab), lengths: make([]int, batch)}
 	for b := range e.lengths {
 		e.lengths[b] = c.SourceSize
 	}
-	attention, _ := find(attentions(), c.Attention)
-	e.mask = nn.NewBiasedMask(s, at.Dims, attention.sees(c, e.lengths), at.Scores)
+	kind := c.attention()
+	e.mask = nn.NewBiasedMask(s, at.Dims, kind.sees(c.Stack, e.lengths), at.Scores)
 	at.Mask = e.mask
-	block, _ := find(blocks(), c.Block)
+	block, attention := c.block(), kind.New(at, c.Stack)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
-		e.blocks = append(e.blocks, block.encoder(at, attention.new(c)))
+		e.blocks = append(e.blocks, block.New(at, attention))
 	}
-	if block.final {
+	if block.Final {
 		e.norm = at.Norm(at.At("ln_f"))
 	}
 	return e

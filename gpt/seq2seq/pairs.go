@@ -17,18 +17,19 @@ type Pairs interface {
 	Pair(i int) (Pair, error)
 }
 
-// survey looks at every pair once: it is an error if one does not fit into the model, and the sum is the SHA-256 of all.
+// survey looks at every pair once: it is an error if one does not fit into the model, and the sum is the SHA-256 of
+// all.
 func survey(c Config, pairs Pairs) (sum string, err error) {
 	if pairs.Len() < 1 {
 		return "", errors.New("no pairs")
 	}
-	h, buffer := sha256.New(), []byte(nil)
+	h, buffer, fits := sha256.New(), []byte(nil), c.fits()
 	for i := range pairs.Len() {
 		p, err := pairs.Pair(i)
 		if err != nil {
 			return "", errors.Wrapf(err, "pair %d", i)
 		}
-		if err := c.fits(i, p); err != nil {
+		if err := fits(i, p); err != nil {
 			return "", err
 		}
 		buffer = buffer[:0]
@@ -43,24 +44,28 @@ func survey(c Config, pairs Pairs) (sum string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// fits says what is too long, or too short, of pair i.
-func (c Config) fits(i int, p Pair) error {
-	if got := len(p.Source); got < 1 || got > c.SourceSize {
-		return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", i, got, c.SourceSize)
+// fits returns what says of pair i which side is too long, or too short.
+func (c Config) fits() func(i int, p Pair) error {
+	whole := c.attention().whole
+	return func(i int, p Pair) error {
+		if got := len(p.Source); got < 1 || got > c.SourceSize {
+			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", i, got, c.SourceSize)
+		}
+		if got := len(p.Source); whole && got != c.SourceSize {
+			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d: with attention %s all have as many, without padding",
+				i, got, c.SourceSize, c.Attention)
+		}
+		if got := len(p.Target) + 1; got > c.TargetSize {
+			return errors.Errorf("pair %d: the target has %d tokens with its end, target_size is %d", i, got, c.TargetSize)
+		}
+		return nil
 	}
-	if kind, _ := find(attentions(), c.Resolved().Attention); kind.whole && len(p.Source) != c.SourceSize {
-		return errors.Errorf("pair %d: the source has %d tokens, source_size is %d: with attention %s all have as many, without padding",
-			i, len(p.Source), c.SourceSize, c.Attention)
-	}
-	if got := len(p.Target) + 1; got > c.TargetSize {
-		return errors.Errorf("pair %d: the target has %d tokens with its end, target_size is %d", i, got, c.TargetSize)
-	}
-	return nil
 }
 
 func (c Config) allFit(pairs []Pair) error {
+	fits := c.fits()
 	for i, p := range pairs {
-		if err := c.fits(i, p); err != nil {
+		if err := fits(i, p); err != nil {
 			return err
 		}
 	}

@@ -85,15 +85,15 @@ func TestResumeRefusesOtherPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Restore(cp); err != nil {
+	if _, err := Resume(small(), pairs, v, v, cp); err != nil {
 		t.Error(err)
 	}
-	other, err := NewTrainer(small(), pairs[:1])
+	other, err := survey(small(), pairs[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = other.Restore(cp)
-	for _, want := range []string{"trained on the pairs with sha256 " + tr.SHA256, "these have " + other.SHA256} {
+	_, err = Resume(small(), pairs[:1], v, v, cp)
+	for _, want := range []string{"trained on the pairs with sha256 " + tr.SHA256, "these have " + other} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %s", err, want)
 		}

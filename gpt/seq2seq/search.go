@@ -27,8 +27,9 @@ type Hypothesis struct {
 	Ended   bool    // by End rather than by the limit
 }
 
-// Greedy takes the likeliest token at each step (Conti section 1.1), limit tokens at most with End: the best hypothesis of
-// every text if only one can be kept, not the likeliest of all. Of equals the first is taken. It uses the first beam only.
+// Greedy takes the likeliest token at each step (Conti section 1.1), limit tokens at most with End: the best hypothesis
+// of every text if only one can be kept, not the likeliest of all. Of equals the first is taken. It uses the first beam
+// only.
 func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 	best := make([]Hypothesis, p.Sources())
 	tokens := begin(p)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
@@ -18,8 +20,13 @@ import (
 // small is a model that learns to write a source backwards.
 func small() Config {
 	return Config{
-		SourceSize: 5, TargetSize: 7, SourceVocab: 9, TargetVocab: 10, NLayer: 2, NHead: 2, NEmbd: 16, Bias: true,
-		BatchSize: 12, LearningRate: 5e-3, MaxIters: 60, WarmupIters: 5, Beta1: .9, Beta2: .99, GradClip: 1, Seed: 3, Kernels: true, Threads: 1,
+		Stack:      parts.Stack{NLayer: 2, NHead: 2, NEmbd: 16, Bias: true},
+		SourceSize: 5, TargetSize: 7, SourceVocab: 9, TargetVocab: 10,
+		Training: train.Training{
+			BatchSize: 12, GradientAccumulationSteps: 1, LearningRate: 5e-3, DecayLR: true, WarmupIters: 5, Beta1: .9, Beta2: .99, GradClip: 1,
+			Seed: 3, Kernels: true,
+		},
+		Run: train.Run{MaxIters: 60, EvalInterval: 1, EvalIters: 1, LogInterval: 1, Threads: 1},
 	}
 }
 
@@ -59,8 +66,8 @@ func steps(t *testing.T, tr *Trainer, n int) (losses []float64) {
 	return losses
 }
 
-// Training learns, in every arrangement; a second run with the same seed is the same to the bit, also on more threads and
-// with dropout.
+// Training learns, in every arrangement; a second run with the same seed is the same to the bit, also on more threads
+// and with dropout.
 func TestTraining(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(*Config) {},
@@ -111,8 +118,8 @@ func TestResume(t *testing.T) {
 	if err != nil || s.Step != 3 || s.Source.Size() != 7 {
 		t.Fatalf("state %+v, %v", s, err)
 	}
-	resumed := newTrainer(t, s.Config)
-	if err := resumed.Restore(cp); err != nil {
+	resumed, err := Resume(s.Config, backwards{}, s.Source, s.Target, cp)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(first[3:], steps(t, resumed, 3)); diff != "" {
@@ -120,13 +127,24 @@ func TestResume(t *testing.T) {
 	}
 	other := s.Config
 	other.NEmbd, other.NInner, other.QKSize, other.VSize = 8, 32, 4, 4
-	if err := newTrainer(t, other).Restore(cp); err == nil || !strings.Contains(err.Error(), "encoder.wte.weight has shape [9 16], the model's is [9 8]") {
+	if _, err := Resume(other, backwards{}, v, v, cp); err == nil || !strings.Contains(err.Error(), "n_embd: got 8, want 16 as saved") {
 		t.Errorf("another model: got error %v", err)
+	}
+	m, err := New(graph.New(graph.Float32, 1), other, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.restore(cp); err == nil || !strings.Contains(err.Error(), "encoder.wte.weight has shape [9 16] in the file, [9 8] in the model") {
+		t.Errorf("another model: got error %v", err)
+	}
+	v.Add("d")
+	if _, err := Resume(s.Config, backwards{}, v, s.Target, cp); err == nil || !strings.Contains(err.Error(), "the vocabulary of 8 tokens is not the one of 7") {
+		t.Errorf("another vocabulary: got error %v", err)
 	}
 }
 
-// The Translator's logits, token by token from kept keys and values, are those of the model's full pass, and its beams do
-// not disturb one another.
+// The Translator's logits, token by token from kept keys and values, are those of the model's full pass, and its beams
+// do not disturb one another.
 func TestTranslatorEqualsModel(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(c *Config) { c.Block, c.Position = "pre", "learned" },

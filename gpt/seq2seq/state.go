@@ -4,148 +4,117 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// The files of a checkpoint.
-const (
-	weightsFile   = "model.safetensors"
-	optimizerFile = "optimizer.safetensors"
-	stateFile     = "state.json"
-)
-
-const stateFormat = 1
+// stateFormat is what is written. Format 1 had AdamW only and one micro-batch a step, and of its windows a token saw
+// ⌊w/2⌋ others on either side.
+const stateFormat = 2
 
 // State is what a checkpoint holds besides the numbers of its tensors.
 type State struct {
-	Format int         `json:"format"`
-	Step   int         `json:"step"`
-	Corpus string      `json:"corpus_sha256"` // of the pairs
-	Config Config      `json:"config"`
+	train.State[Config]
 	Source *Vocabulary `json:"source"`
 	Target *Vocabulary `json:"target"`
 }
 
 // Files is the whole state of the run, for checkpoint.Dir.Save. Numbers that are not finite are refused when written.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
-	s := State{stateFormat, t.Done, t.SHA256, t.Model.Config, source, target}
+	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.Model.Config), source, target}
 	return []checkpoint.File{
-		{Name: weightsFile, Write: writeTensors(t.Model.tensors())},
-		{Name: optimizerFile, Write: writeTensors(t.moments())},
-		{Name: stateFile, Write: func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(s)
+		{Name: train.WeightsFile, Write: func(w io.Writer) error {
+			return train.WriteTensors(w, train.Parameters(t.Model.Params()), nil)
 		}},
+		{Name: train.OptimizerFile, Write: t.WriteMoments},
+		{Name: train.StateFile, Write: train.WriteJSON(s)},
 	}
 }
 
-// ReadState is the state of a checkpoint.
-func ReadState(cp *checkpoint.Checkpoint) (s State, err error) {
-	data, err := cp.File(stateFile)
-	if err != nil {
+// ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program that
+// saved it, if it had any.
+func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err error) {
+	s.Config = Config{ // what format 1 has no keys for
+		Training: train.Training{GradientAccumulationSteps: 1, DecayLR: true},
+		Run:      train.Run{EvalInterval: 500, EvalIters: 1, LogInterval: 50},
+	}
+	for _, p := range own {
+		s.Config.Parts = p
+	}
+	if err := train.ReadJSON(cp, train.StateFile, &s); err != nil {
 		return s, err
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, stateFile)
+	if err := s.Check(cp, 1, stateFormat); err != nil {
+		return s, err
 	}
-	if s.Format != stateFormat || s.Source == nil || s.Target == nil {
-		return s, errors.Errorf("checkpoint %s: format %d of an encoder–decoder with two vocabularies is needed, it is %d",
-			cp.Path, stateFormat, s.Format)
+	if s.Source == nil || s.Target == nil {
+		return s, errors.Errorf("checkpoint %s: %s: the two vocabularies of an encoder–decoder are missing", cp.Path, train.StateFile)
+	}
+	if w := s.Config.Options.Get("window"); s.Format == 1 && w > 0 {
+		s.Config.Options.Set("window", w/2+1)
 	}
 	return s, nil
 }
 
-// Restore continues where the checkpoint was saved; the Config of the Trainer is the saved one. Other pairs are an error.
-func (t *Trainer) Restore(cp *checkpoint.Checkpoint) error {
-	s, err := ReadState(cp)
+// Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
+// Config.ResumeDiff allows it; other pairs or vocabularies are an error.
+func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	s, err := ReadState(cp, c.Parts)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if err := c.ResumeDiff(s.Config); err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	for _, v := range []struct{ now, was *Vocabulary }{{source, s.Source}, {target, s.Target}} {
+		now, err1 := json.Marshal(v.now)
+		was, err2 := json.Marshal(v.was)
+		if err1 != nil || err2 != nil || !bytes.Equal(now, was) {
+			return nil, errors.Errorf("checkpoint %s: the vocabulary of %d tokens is not the one of %d that is saved",
+				cp.Path, v.now.Size(), v.was.Size())
+		}
+	}
+	t, err := NewTrainer(c, pairs)
+	if err != nil {
+		return nil, err
 	}
 	if s.Corpus != t.SHA256 {
-		return errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s", cp.Path, s.Corpus, t.SHA256)
+		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s", cp.Path, s.Corpus, t.SHA256)
 	}
-	if err := t.Model.Restore(cp); err != nil {
-		return err
+	if err := t.Model.restore(cp); err != nil {
+		return nil, err
 	}
-	if err := readTensors(cp, optimizerFile, t.moments()); err != nil {
-		return err
+	return t, errors.Wrapf(s.Restore(t.Core, cp), "checkpoint %s", cp.Path)
+}
+
+// LoadModel builds the model of a checkpoint, for translating: in float32, for batches of one.
+func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State, error) {
+	s, err := ReadState(cp, own...)
+	if err != nil {
+		return nil, s, err
 	}
-	t.Done, t.optimizer.Steps = s.Step, s.Step
-	return nil
-}
-
-// Restore sets the parameters to those of the checkpoint.
-func (m *Model) Restore(cp *checkpoint.Checkpoint) error {
-	return readTensors(cp, weightsFile, m.tensors())
-}
-
-// named is a tensor and its name in a file.
-type named struct {
-	name string
-	graph.Tensor
-}
-
-func (m *Model) tensors() (list []named) {
-	for _, p := range m.Params() {
-		list = append(list, named{p.Name(), p.Tensor()})
+	g := graph.New(graph.Float32, s.Config.Seed)
+	g.Kernels = s.Config.Kernels
+	m, err := New(g, s.Config, 1)
+	if err != nil {
+		return nil, s, err
 	}
-	return list
+	return m, s, m.restore(cp)
 }
 
-func (t *Trainer) moments() (list []named) {
-	t.optimizer.Moments(func(name string, m, v graph.Tensor) {
-		list = append(list, named{"m." + name, m}, named{"v." + name, v})
-	})
-	return list
-}
-
-func writeTensors(tensors []named) func(io.Writer) error {
-	return func(w io.Writer) error {
-		list := make([]safetensors.Tensor, len(tensors))
-		for i, t := range tensors {
-			if err := t.Finite(t.name); err != nil {
-				return err
-			}
-			list[i] = safetensors.Tensor{Name: t.name, Shape: t.Shape, F32: t.F32, F64: t.F64}
-		}
-		return safetensors.Write(w, list, nil)
-	}
-}
-
-// readTensors overwrites the tensors by those of a file, which has to hold exactly these.
-func readTensors(cp *checkpoint.Checkpoint, file string, tensors []named) error {
-	data, err := cp.File(file)
+// restore sets the parameters to those of the checkpoint.
+func (m *Model) restore(cp *checkpoint.Checkpoint) error {
+	data, err := cp.File(train.WeightsFile)
 	if err != nil {
 		return err
 	}
-	list, _, err := safetensors.Read(data)
-	if err != nil {
-		return errors.Wrapf(err, "checkpoint %s: %s", cp.Path, file)
+	found, err := train.ReadTensors(data)
+	if err == nil {
+		err = train.Restore(train.Parameters(m.Params()), found)
 	}
-	found := map[string]safetensors.Tensor{}
-	for _, t := range list {
-		found[t.Name] = t
-	}
-	for _, t := range tensors {
-		f := found[t.name]
-		if len(f.F32) != len(t.F32) || len(f.F64) != len(t.F64) || !slices.Equal(f.Shape, t.Shape) {
-			return errors.Errorf("checkpoint %s: %s: %s has shape %v, the model's is %v", cp.Path, file, t.name, f.Shape, t.Shape)
-		}
-	}
-	if len(found) != len(tensors) {
-		return errors.Errorf("checkpoint %s: %s holds %d tensors, the model has %d", cp.Path, file, len(found), len(tensors))
-	}
-	for _, t := range tensors {
-		copy(t.F32, found[t.name].F32)
-		copy(t.F64, found[t.name].F64)
-	}
-	return nil
+	return errors.Wrapf(err, "checkpoint %s: weights", cp.Path)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Translator writes the targets of some sources at once. It has graphs of its own, which share the model's parameters:
-// one reads the sources and projects the keys and values that every block of the decoder will look at; one appends a token
-// to every hypothesis, whose earlier keys and values it has kept. The hypotheses of a source are queries of one memory, so
-// beams share the encoder's work. It is a Predictor once Read has been called.
+// Translator writes the targets of some sources at once. It has separate graphs, which share the model's parameters:
+// one reads the sources and projects the keys and values that every block of the decoder will look at; one appends a
+// token to every hypothesis, whose earlier keys and values it has kept. The hypotheses of a source are queries of one
+// memory, so beams share the encoder's work. It is a Predictor once Read has been called.
 type Translator struct {
 	config         Config
 	sources, beams int
@@ -30,7 +30,7 @@ type Translator struct {
 	failed                error // of a Fork
 }
 
-// NewTranslator makes a Translator of m's parameters, as they are when it runs, for so many sources at once and so many
+// NewTranslator makes a Translator of m's parameters, as they are when it runs, for a number of sources at once and of
 // hypotheses of each.
 func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	if sources < 1 || beams < 1 {
@@ -79,7 +79,7 @@ func (t *Translator) Read(sources [][]int) error {
 	return nil
 }
 
-// copyColumns fills a matrix of so many rows from the columns of a wider one that begin at from.
+// copyColumns fills a matrix of that many rows from the columns of a wider one that begin at from.
 func copyColumns[T any](to, all []T, rows, from int) {
 	width, stride := len(to)/rows, len(all)/rows
 	for i := range rows {

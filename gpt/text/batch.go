@@ -7,72 +7,72 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Ignore is the target of a row that stands for no text: the value that
-// nanoGPT's cross entropy leaves out of its mean.
+// Ignore is the target of a row that stands for no text: the value that nanoGPT's cross entropy leaves out of its mean.
 const Ignore = -1
 
-// Sample fills x and y (B·T each) with B blocks of T = blockSize tokens whose
-// starts are drawn independently and uniformly from [0, len(s)−T), one
-// rng.IntN a row in the order of the rows, as nanoGPT's get_batch does. Blocks
-// may overlap. The generator is the caller's, and its state after the call is
-// all that has to be saved to go on with the same batches. Nothing is allocated.
+// Sample fills x and y (B·T each) with B blocks of T = blockSize tokens of s whose starts are drawn independently and
+// uniformly from [0, Len−T), one rng.IntN a row in the order of the rows, as nanoGPT's get_batch does. Blocks may
+// overlap. The generator is the caller's, and its state after the call is all that has to be saved to continue with the
+// same batches. Nothing is allocated.
 //
-// It is an error if x and y differ in length or are not B ≥ 1 whole rows, or if
-// s has fewer than T+1 tokens.
-func (s Split) Sample(rng *rand.Rand, x, y []int, blockSize int) error {
-	if err := s.fits(x, y, blockSize); err != nil {
+// It is an error if x and y differ in length or are not B ≥ 1 whole rows, or if s has fewer than T+1 tokens.
+func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {
+	if err := fits(s, x, y, blockSize); err != nil {
 		return err
 	}
 	for row := 0; row < len(x); row += blockSize {
-		s.fill(x[row:row+blockSize], y[row:row+blockSize], rng.IntN(len(s)-blockSize))
+		if err := fill(s, x[row:row+blockSize], y[row:row+blockSize], rng.IntN(s.Len()-blockSize)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// Blocks goes once through s in blocks of T = blockSize tokens that do not
-// overlap: block i is x = s[i·T : (i+1)·T] with its targets one further, for
-// every i < ⌊(len(s)−1)/T⌋; what is left at the end, shorter than T, is
-// dropped. Each step of the iterator fills x and y (B·T each) and yields the
-// number of rows that hold a block: B, but fewer in the last batch unless B
-// divides the number of blocks. There the remaining rows are 0 in x and
-// [Ignore] in y, so a loss that is a mean over the targets not ignored, weighted
-// by the rows, adds up to the mean over the split.
+// Blocks goes once through s in blocks of T = blockSize tokens that do not overlap: block i is x = s[i·T : (i+1)·T]
+// with its targets one further, for every i < ⌊(Len−1)/T⌋; what is left at the end, shorter than T, is dropped. Each
+// step of the iterator fills x and y (B·T each) and yields the number of rows that hold a block: B, but fewer in the
+// last batch unless B divides the number of blocks. There the remaining rows are 0 in x and Ignore in y, so a loss that
+// is a mean over the targets not ignored, weighted by the rows, adds up to the mean over the split.
 //
-// The errors are those of [Split.Sample].
-func (s Split) Blocks(x, y []int, blockSize int) (iter.Seq[int], error) {
-	if err := s.fits(x, y, blockSize); err != nil {
-		return nil, err
-	}
-	return func(yield func(rows int) bool) {
-		blocks, batch := (len(s)-1)/blockSize, len(x)/blockSize
+// The errors are those of Sample; after one the iterator ends.
+func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
+	return func(yield func(rows int, err error) bool) {
+		if err := fits(s, x, y, blockSize); err != nil {
+			yield(0, err)
+			return
+		}
+		blocks, batch := (s.Len()-1)/blockSize, len(x)/blockSize
 		for first := 0; first < blocks; first += batch {
 			rows := min(batch, blocks-first)
 			n := rows * blockSize
-			s.fill(x[:n], y[:n], first*blockSize)
+			err := fill(s, x[:n], y[:n], first*blockSize)
 			clear(x[n:])
 			for i := n; i < len(y); i++ {
 				y[i] = Ignore
 			}
-			if !yield(rows) {
+			if !yield(rows, err) || err != nil {
 				return
 			}
 		}
-	}, nil
+	}
 }
 
-// fill copies len(x) inputs from start on, and their targets.
-func (s Split) fill(x, y []int, start int) {
-	copy(x, s[start:])
-	copy(y, s[start+1:])
+// fill copies len(x) inputs from start on, and their targets: y is x moved on by one token.
+func fill(s Split, x, y []int, start int) error {
+	if err := s.Read(x, start); err != nil {
+		return err
+	}
+	last := copy(y, x[1:])
+	return s.Read(y[last:], start+len(x))
 }
 
 // fits checks that x and y are whole rows of blockSize and that s has a block.
-func (s Split) fits(x, y []int, blockSize int) error {
+func fits(s Split, x, y []int, blockSize int) error {
 	if blockSize < 1 {
 		return errors.Errorf("batch: block_size: got %d, want at least 1", blockSize)
 	}
 	if len(x) == 0 || len(x)%blockSize != 0 || len(y) != len(x) {
 		return errors.Errorf("batch: x and y: got %d and %d tokens, want the same multiple of block_size %d", len(x), len(y), blockSize)
 	}
-	return errors.WithMessage(s.holds(blockSize), "batch: split")
+	return errors.WithMessage(holds(s, blockSize), "batch: split")
 }

@@ -3,26 +3,76 @@ package text
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 
 	"github.com/pkg/errors"
 )
 
-// Split is a run of token ids from which blocks are drawn.
-type Split []int
-
-// Corpus is a tokenized text in two parts, the first int(0.9·n) of its n tokens
-// for training and the rest for validation, as in nanoGPT's character-level
-// recipe.
-type Corpus struct {
-	Train, Val Split
-	SHA256     string // of the text, in hexadecimal: a resumed run has to use the same
+// Corpus is what a model is trained on: token ids in two parts.
+type Corpus interface {
+	Train() Split
+	Val() Split
+	SHA256() string // of its content, in hexadecimal: a run that is resumed has to be on the same
 }
 
-// NewCorpus encodes text and splits it. It is an error if a character is not in
-// the vocabulary, if the text is one single character repeated (a loss of 0 at
-// once: nothing to learn, usually a wrong file), or if a split has fewer than
-// blockSize+1 tokens, one block and the target of its last token.
-func NewCorpus(text string, tok *Tokenizer, blockSize int) (*Corpus, error) {
+// Split is one part of a corpus, a sequence of token ids that need not be in memory.
+type Split interface {
+	Len() int
+	// Read fills ids with those from position at on. The caller asks for nothing outside 0 … Len.
+	Read(ids []int, at int) error
+}
+
+// Tokens is a Split in memory.
+type Tokens []int
+
+// Len is the number of tokens.
+func (t Tokens) Len() int { return len(t) }
+
+// Read copies.
+func (t Tokens) Read(ids []int, at int) error {
+	copy(ids, t[at:])
+	return nil
+}
+
+// All yields the tokens of a split one by one, such as for WriteShards.
+func All(s Split) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		ids := make([]int, min(s.Len(), 1<<12))
+		for at := 0; at < s.Len(); at += len(ids) {
+			ids = ids[:min(len(ids), s.Len()-at)]
+			if err := s.Read(ids, at); err != nil {
+				yield(0, err)
+				return
+			}
+			for _, id := range ids {
+				if !yield(id, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Dataset is the Corpus of two Splits that are given.
+type Dataset struct {
+	Training, Validation Split
+	Sum                  string // SHA256
+}
+
+// Train is the part to train on.
+func (d Dataset) Train() Split { return d.Training }
+
+// Val is the part to validate on.
+func (d Dataset) Val() Split { return d.Validation }
+
+// SHA256 is Sum.
+func (d Dataset) SHA256() string { return d.Sum }
+
+// NewCorpus encodes text and splits its n tokens, the first int(0.9·n) for training and the rest for validation, as in
+// nanoGPT's character-level recipe. It is an error if the vocabulary lacks a part of it, if the text is one single
+// token repeated (a loss of 0 at once: nothing to learn, mostly a wrong file), or if a split has fewer than blockSize+1
+// tokens, one block and the target of its last token.
+func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	if blockSize < 1 {
 		return nil, errors.Errorf("corpus: block_size: got %d, want at least 1", blockSize)
 	}
@@ -35,18 +85,18 @@ func NewCorpus(text string, tok *Tokenizer, blockSize int) (*Corpus, error) {
 	}
 	cut := int(0.9 * float64(len(ids)))
 	sum := sha256.Sum256([]byte(text))
-	c := &Corpus{Train: Split(ids[:cut:cut]), Val: Split(ids[cut:]), SHA256: hex.EncodeToString(sum[:])}
-	if err := c.Train.holds(blockSize); err != nil {
+	train, val := Tokens(ids[:cut:cut]), Tokens(ids[cut:])
+	if err := holds(train, blockSize); err != nil {
 		return nil, errors.WithMessage(err, "corpus: training split")
 	}
-	if err := c.Val.holds(blockSize); err != nil {
+	if err := holds(val, blockSize); err != nil {
 		return nil, errors.WithMessage(err, "corpus: validation split")
 	}
-	return c, nil
+	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
 }
 
-// varied refuses a text without at least two distinct characters.
-func varied(ids []int, tok *Tokenizer) error {
+// varied refuses a text without at least two distinct tokens.
+func varied(ids []int, tok Tokenizer) error {
 	if len(ids) == 0 {
 		return errors.New("corpus: the text is empty")
 	}
@@ -55,14 +105,17 @@ func varied(ids []int, tok *Tokenizer) error {
 			return nil
 		}
 	}
-	return errors.Errorf("corpus: the text is %q repeated (%d characters), want at least 2 distinct characters",
-		tok.chars[ids[0]], len(ids))
+	token, err := tok.Decode(ids[:1])
+	if err != nil {
+		return errors.WithMessage(err, "corpus")
+	}
+	return errors.Errorf("corpus: the text is %q repeated (%d tokens), want at least 2 distinct tokens", token, len(ids))
 }
 
 // holds refuses a split that is too short for one block and its targets.
-func (s Split) holds(blockSize int) error {
-	if len(s) <= blockSize {
-		return errors.Errorf("got %d tokens, want at least %d (block_size %d and one target more)", len(s), blockSize+1, blockSize)
+func holds(s Split, blockSize int) error {
+	if n := s.Len(); n <= blockSize {
+		return errors.Errorf("got %d tokens, want at least %d (block_size %d and one target more)", n, blockSize+1, blockSize)
 	}
 	return nil
 }

@@ -20,23 +20,23 @@ func allocated() uint64 {
 
 func TestCorpusSplit(t *testing.T) {
 	s := strings.Repeat("abcdefg", 3) + "hi" // 23 tokens: int(20.7) to train on
-	c, err := NewCorpus(s, mustTokenizer(t, s), 2)
+	c, err := NewCorpus(s, mustCharacters(t, s), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(s))
-	want := &Corpus{
-		Train:  Split{0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5},
-		Val:    Split{6, 7, 8},
-		SHA256: hex.EncodeToString(sum[:]),
+	want := Dataset{
+		Training:   Tokens{0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5},
+		Validation: Tokens{6, 7, 8},
+		Sum:        hex.EncodeToString(sum[:]),
 	}
-	if diff := cmp.Diff(want, c); diff != "" {
+	if diff := cmp.Diff(Corpus(want), c); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestCorpusErrors(t *testing.T) {
-	tok := mustTokenizer(t, "ab")
+	tok := mustCharacters(t, "ab")
 	s := strings.Repeat("ab", 50)
 	_, err := NewCorpus(s, tok, 0)
 	wantError(t, err, "block_size", "got 0")
@@ -53,14 +53,14 @@ func TestCorpusErrors(t *testing.T) {
 	wantError(t, err, "training split", "got 90 tokens")
 }
 
-// checkSample draws many batches and compares each with s; every start from 0
-// to len(s)−T−1 has to come up where s is short.
-func checkSample(t *testing.T, s Split, B, T int) {
+// checkSample draws many batches and compares each with s; every start from 0 to len(s)−T−1 has to come up where s is
+// short.
+func checkSample(t *testing.T, s Tokens, B, T int) {
 	t.Helper()
 	rng, twin := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))
 	x, y := make([]int, B*T), make([]int, B*T)
 	for range 20 {
-		if err := s.Sample(rng, x, y, T); err != nil {
+		if err := Sample(s, rng, x, y, T); err != nil {
 			t.Fatal(err)
 		}
 		for b := range B {
@@ -76,15 +76,14 @@ func checkSample(t *testing.T, s Split, B, T int) {
 }
 
 // checkBlocks goes through s and compares every row with its place in s.
-func checkBlocks(t *testing.T, s Split, B, T int) {
+func checkBlocks(t *testing.T, s Tokens, B, T int) {
 	t.Helper()
 	x, y := make([]int, B*T), make([]int, B*T)
-	blocks, err := s.Blocks(x, y, T)
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := 0
-	for rows := range blocks {
+	for rows, err := range Blocks(s, x, y, T) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if left := (len(s)-1)/T - seen; rows != min(B, left) {
 			t.Fatalf("after %d blocks: got %d rows, want %d", seen, rows, min(B, left))
 		}
@@ -109,8 +108,8 @@ func checkBlocks(t *testing.T, s Split, B, T int) {
 }
 
 // ramp is a split in which every token is different.
-func ramp(n int) Split {
-	s := make(Split, n)
+func ramp(n int) Tokens {
+	s := make(Tokens, n)
 	for i := range s {
 		s[i] = 100 + i
 	}
@@ -125,7 +124,7 @@ func TestSample(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var x, y [4]int
 	for range 500 {
-		if err := ramp(9).Sample(rng, x[:], y[:], 4); err != nil {
+		if err := Sample(ramp(9), rng, x[:], y[:], 4); err != nil {
 			t.Fatal(err)
 		}
 		starts[x[0]-100] = true
@@ -136,9 +135,9 @@ func TestSample(t *testing.T) {
 }
 
 func TestSampleAllocatesNothing(t *testing.T) {
-	s, rng := ramp(50), rand.New(rand.NewPCG(1, 2))
+	s, rng := Split(ramp(50)), rand.New(rand.NewPCG(1, 2))
 	x, y := make([]int, 12), make([]int, 12)
-	if got := testing.AllocsPerRun(20, func() { _ = s.Sample(rng, x, y, 4) }); got != 0 {
+	if got := testing.AllocsPerRun(20, func() { _ = Sample(s, rng, x, y, 4) }); got != 0 {
 		t.Errorf("got %v allocations a batch, want 0", got)
 	}
 }
@@ -148,10 +147,7 @@ func TestBlocks(t *testing.T) {
 		checkBlocks(t, ramp(n), 3, 5)
 	}
 	x, y := make([]int, 10), make([]int, 10)
-	blocks, err := ramp(40).Blocks(x, y, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	blocks := Blocks(ramp(40), x, y, 5)
 	for range 2 { // the iterator starts afresh, and stops when told to
 		for range blocks {
 			break
@@ -176,17 +172,21 @@ func TestBatchErrors(t *testing.T) {
 		{0, 6, 6, 3, "got 0 tokens, want at least 4"},
 	} {
 		x, y := make([]int, c.x), make([]int, c.y)
-		wantError(t, ramp(c.split).Sample(rng, x, y, c.blockSize), c.reason)
-		_, err := ramp(c.split).Blocks(x, y, c.blockSize)
-		wantError(t, err, c.reason)
+		wantError(t, Sample(ramp(c.split), rng, x, y, c.blockSize), c.reason)
+		for rows, err := range Blocks(ramp(c.split), x, y, c.blockSize) {
+			wantError(t, err, c.reason)
+			if rows != 0 {
+				t.Errorf("got %d rows with an error", rows)
+			}
+		}
 	}
 }
 
 func BenchmarkSample(b *testing.B) {
-	s, rng := ramp(1_000_000), rand.New(rand.NewPCG(1, 2))
+	s, rng := Split(ramp(1_000_000)), rand.New(rand.NewPCG(1, 2))
 	x, y := make([]int, 12*64), make([]int, 12*64)
 	for b.Loop() {
-		if err := s.Sample(rng, x, y, 64); err != nil {
+		if err := Sample(s, rng, x, y, 64); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,13 +3,17 @@ package text_test
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-func ExampleTokenizer() {
-	tok, err := text.NewTokenizer("hello world")
+func ExampleCharacters() {
+	tok, err := text.NewCharacters("hello world")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -28,11 +32,11 @@ func ExampleTokenizer() {
 }
 
 // Two rows of three tokens for training: y is x, one token on.
-func ExampleSplit_Sample() {
-	split := text.Split{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+func ExampleSample() {
+	split := text.Tokens{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
 	rng := rand.New(rand.NewPCG(1, 2))
 	x, y := make([]int, 6), make([]int, 6)
-	if err := split.Sample(rng, x, y, 3); err != nil {
+	if err := text.Sample(split, rng, x, y, 3); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -45,15 +49,14 @@ func ExampleSplit_Sample() {
 
 // Three blocks of three tokens in batches of two: the tenth token is only ever
 // a target.
-func ExampleSplit_Blocks() {
-	split := text.Split{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+func ExampleBlocks() {
+	split := text.Tokens{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}
 	x, y := make([]int, 6), make([]int, 6)
-	blocks, err := split.Blocks(x, y, 3)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for rows := range blocks {
+	for rows, err := range text.Blocks(split, x, y, 3) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(rows, x, y)
 	}
 	// Output:
@@ -63,7 +66,7 @@ func ExampleSplit_Blocks() {
 
 func ExampleNewCorpus() {
 	const poem = "A lamp in the window,\nrain upon the roof tonight."
-	tok, err := text.NewTokenizer(poem)
+	tok, err := text.NewCharacters(poem)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -73,10 +76,100 @@ func ExampleNewCorpus() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(corpus.Train), len(corpus.Val))
+	fmt.Println(corpus.Train().Len(), corpus.Val().Len())
 	_, err = text.NewCorpus(poem, tok, 8)
 	fmt.Println(err)
 	// Output:
 	// 44 5
 	// corpus: validation split: got 5 tokens, want at least 9 (block_size 8 and one target more)
+}
+
+// A tokenizer of your own, which knows no vocabulary but two answers, and opens from the tokenizer.json of a checkpoint.
+type answers struct{}
+
+func (answers) Size() int                    { return 2 }
+func (answers) MarshalJSON() ([]byte, error) { return []byte(`{"type":"answers"}`), nil }
+
+func (answers) Encode(s string) (ids []int, err error) {
+	for i, word := range strings.Fields(s) {
+		id := slices.Index([]string{"no", "yes"}, word)
+		if id < 0 {
+			return nil, fmt.Errorf("answer %d is %q, want yes or no", i, word)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (answers) Decode(ids []int) (string, error) {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = []string{"no", "yes"}[id&1]
+	}
+	return strings.Join(words, " "), nil
+}
+
+func ExampleOpen() {
+	own := text.Kind{Name: "answers", Open: func([]byte) (text.Tokenizer, error) { return answers{}, nil }}
+	tok, err := text.Open([]byte(`{"type":"answers"}`), own)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(tok.Encode("yes no yes"))
+	// Output: [1 0 1] <nil>
+}
+
+// A corpus of your own, computed when it is read: the digits of n repeated for ever.
+type countdown struct{ n, tokens int }
+
+func (c countdown) Train() text.Split { return c }
+func (c countdown) Val() text.Split   { return countdown{c.n, c.tokens / 10} }
+func (c countdown) SHA256() string    { return fmt.Sprintf("countdown from %d", c.n) }
+func (c countdown) Len() int          { return c.tokens }
+
+func (c countdown) Read(ids []int, at int) error {
+	for i := range ids {
+		ids[i] = c.n - 1 - (at+i)%c.n
+	}
+	return nil
+}
+
+func ExampleCorpus() {
+	var corpus text.Corpus = countdown{10, 1_000_000}
+	x, y := make([]int, 4), make([]int, 4)
+	if err := text.Sample(corpus.Train(), rand.New(rand.NewPCG(1, 2)), x, y, 4); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(x, y)
+	// Output: [9 8 7 6] [8 7 6 5]
+}
+
+// Tokens that come one by one are written to disk, and trained on from there.
+func ExampleWriteShards() {
+	dir, err := os.MkdirTemp("", "shards")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	squares := func(n int) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			for i := 0; i < n && yield(i*i%256, nil); i++ {
+			}
+		}
+	}
+	if err := text.WriteShards(dir, text.Bytes{}, 100, squares(250), squares(20)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	shards, err := text.OpenShards(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer shards.Close()
+	fmt.Println(shards.Train().Len(), shards.Val().Len(), shards.Tokenizer.Size(), shards.Verify())
+	// Output: 250 20 256 <nil>
 }

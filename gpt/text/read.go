@@ -9,19 +9,29 @@ import (
 	"github.com/pkg/errors"
 )
 
-// MaxBytes is the size of the largest file that ReadCorpus takes, 1 GiB: a
-// corpus is held in memory, eight bytes a token.
+// MaxBytes is the size of the largest text that ReadCorpus takes, 1 GiB: it is held in memory, eight bytes a token.
+// What is larger belongs in Shards.
 const MaxBytes = 1 << 30
 
-// ReadCorpus returns the text of the file at path, without a leading byte order
-// mark and with LF for every CRLF; a CR alone stays.
+// ReadCorpus returns the text of the file at path, without a leading byte order mark and with LF for every CRLF; a CR
+// alone stays. Of a directory it is the texts of all files in it, in the order of their paths, each ended by LF; names
+// that begin with a dot are passed over.
 //
-// A file that is missing, not a regular file (a directory; a FIFO or a device,
-// which are refused unopened, for opening one may block), larger than
-// [MaxBytes] (refused unread), empty, not valid UTF-8 or with a NUL byte is an
-// error that names the path and the reason; offsets count the bytes of the
-// file from 0, lines from 1.
+// A file that is missing, not a regular file (a FIFO or a device, which are refused unopened, for opening one may
+// block), larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a NUL byte is an error that names the
+// path and the reason; offsets count the bytes of the file from 0, lines from 1.
 func ReadCorpus(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", errors.Wrap(err, "corpus")
+	}
+	if info.IsDir() {
+		return readDirectory(path)
+	}
+	return readFile(path)
+}
+
+func readFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", errors.Wrap(err, "corpus")

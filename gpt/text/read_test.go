@@ -12,12 +12,12 @@ import (
 )
 
 // load is what a program does with a corpus file: read, number, split.
-func load(path string, blockSize int) (*Corpus, error) {
+func load(path string, blockSize int) (Corpus, error) {
 	s, err := ReadCorpus(path)
 	if err != nil {
 		return nil, err
 	}
-	tok, err := NewTokenizer(s)
+	tok, err := NewCharacters(s)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +33,8 @@ func TestBadCorpus(t *testing.T) {
 	}{
 		{"empty", "", []string{"is empty"}},
 		{"only a BOM", "\ufeff", []string{"is empty"}},
-		{"one byte", "a", []string{"'a' repeated", "1 character"}},
-		{"single distinct character", strings.Repeat("a", 100), []string{"'a' repeated (100 characters)"}},
+		{"one byte", "a", []string{`"a" repeated`, "1 token"}},
+		{"single distinct character", strings.Repeat("a", 100), []string{`"a" repeated (100 tokens)`}},
 		{"shorter than a block", "abcde", []string{"training split", "got 4 tokens", "at least 8"}},
 		{"validation shorter than a block", strings.Repeat("ab", 35), []string{"validation split", "got 7 tokens", "at least 8"}},
 		{"not UTF-8", "ab\ncd\ne\xe9f", []string{"not valid UTF-8", "0xe9", "offset 7", "line 3"}},
@@ -59,7 +59,7 @@ func TestBadCorpus(t *testing.T) {
 func TestBadCorpusFile(t *testing.T) {
 	dir := t.TempDir()
 	_, err := ReadCorpus(dir)
-	wantError(t, err, dir, "is a directory")
+	wantError(t, err, dir, "a directory without files")
 
 	missing := filepath.Join(dir, "missing.txt")
 	_, err = ReadCorpus(missing)
@@ -117,7 +117,7 @@ func FuzzCorpus(f *testing.F) {
 		if !utf8.ValidString(s) || strings.ContainsAny(s, "\x00") || strings.Contains(s, "\r\n") && !strings.Contains(string(data), "\r\r\n") {
 			t.Fatalf("accepted %q", s)
 		}
-		tok, err := NewTokenizer(s)
+		tok, err := NewCharacters(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,10 +133,11 @@ func FuzzCorpus(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := len(c.Train) + len(c.Val); n != len(ids) || len(c.Train) <= T || len(c.Val) <= T {
-			t.Fatalf("splits of %d and %d tokens, text %d, block %d", len(c.Train), len(c.Val), len(ids), T)
+		train, val := c.Train().Len(), c.Val().(Tokens)
+		if train+len(val) != len(ids) || train <= T || len(val) <= T {
+			t.Fatalf("splits of %d and %d tokens, text %d, block %d", train, len(val), len(ids), T)
 		}
-		checkSample(t, c.Val, 2, T)
-		checkBlocks(t, c.Val, 2, T)
+		checkSample(t, val, 2, T)
+		checkBlocks(t, val, 2, T)
 	})
 }

@@ -1,99 +1,92 @@
 package text
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pkg/errors"
 )
 
-// Tokenizer numbers the characters (Unicode code points) of a text: the id of
-// a character is its rank among the distinct characters in code point order, as
-// in nanoGPT's character-level recipe. A Tokenizer comes from [NewTokenizer] or
-// from JSON and does not change afterwards.
-type Tokenizer struct {
-	chars []rune       // id → character, strictly ascending
-	ids   map[rune]int // character → id
+// Tokenizer turns text into token ids, 0 … Size−1, and back. It does not change once it is made.
+type Tokenizer interface {
+	Encode(text string) ([]int, error) // an error names what the vocabulary lacks, and where it stands
+	Decode(ids []int) (string, error)  // an error names an id outside the vocabulary
+	Size() int                         // V
+	json.Marshaler                     // the object that a checkpoint keeps as tokenizer.json; "type" is its Kind's name
 }
 
-// NewTokenizer returns the tokenizer of the distinct characters of text. The
-// text has to be valid UTF-8 and not empty.
-func NewTokenizer(text string) (*Tokenizer, error) {
-	if text == "" {
-		return nil, errors.New("tokenizer: the text is empty")
-	}
-	if at := invalidUTF8(text); at >= 0 {
-		return nil, errors.Errorf("tokenizer: the text is not valid UTF-8 at byte %d", at)
-	}
-	seen := make(map[rune]bool)
-	for _, c := range text {
-		seen[c] = true
-	}
-	chars := make([]rune, 0, len(seen))
-	for c := range seen {
-		chars = append(chars, c)
-	}
-	slices.Sort(chars)
-	return numbered(chars), nil
+// Kind is a way to tokenize. A program with a Kind of its own hands it to what opens a tokenizer.
+type Kind struct {
+	Name string // "type" in tokenizer.json
+	New  func(text string) (Tokenizer, error)
+	Open func(data []byte) (Tokenizer, error) // the inverse of MarshalJSON
 }
 
-// numbered is the tokenizer whose ids are the positions in chars.
-func numbered(chars []rune) *Tokenizer {
-	ids := make(map[rune]int, len(chars))
-	for id, c := range chars {
-		ids[c] = id
+// Kinds are the library's, the default first.
+func Kinds() []Kind {
+	return []Kind{
+		{"character", func(s string) (Tokenizer, error) { return NewCharacters(s) }, open[Characters]},
+		{"byte", func(string) (Tokenizer, error) { return Bytes{}, nil }, open[Bytes]},
+		{"word", func(s string) (Tokenizer, error) { return NewWords(s) }, open[Words]},
 	}
-	return &Tokenizer{chars: chars, ids: ids}
 }
 
-// Size is the number of distinct characters, V.
-func (t *Tokenizer) Size() int { return len(t.chars) }
+func open[T any, P interface {
+	*T
+	Tokenizer
+	json.Unmarshaler
+}](data []byte) (Tokenizer, error) {
+	t := P(new(T))
+	return t, t.UnmarshalJSON(data)
+}
 
-// Encode returns one id per character of s. A character outside the vocabulary
-// is an error that names it and its position, counted in characters from 0.
-func (t *Tokenizer) Encode(s string) ([]int, error) {
-	if at := invalidUTF8(s); at >= 0 {
-		return nil, errors.Errorf("tokenizer: not valid UTF-8 at byte %d", at)
-	}
-	ids := make([]int, 0, utf8.RuneCountInString(s))
-	for _, c := range s {
-		id, ok := t.ids[c]
-		if !ok {
-			return nil, errors.Errorf("tokenizer: character %q (%U) at position %d is not in the vocabulary of %d characters",
-				c, c, len(ids), len(t.chars))
+// KindOf is the Kind of that name, of your own or the library's, or an error that lists the known.
+func KindOf(name string, own ...Kind) (Kind, error) {
+	all := append(slices.Clone(own), Kinds()...)
+	var names []string
+	for _, k := range all {
+		if k.Name == name {
+			return k, nil
 		}
-		ids = append(ids, id)
+		names = append(names, k.Name)
 	}
-	return ids, nil
+	return Kind{}, errors.Errorf("tokenizer: type: got %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// Decode returns the text that ids stand for, and an error for an id outside
-// [0, Size).
-func (t *Tokenizer) Decode(ids []int) (string, error) {
-	var s strings.Builder
-	for i, id := range ids {
-		if id < 0 || id >= len(t.chars) {
-			return "", errors.Errorf("tokenizer: id %d at position %d is outside the vocabulary of %d characters", id, i, len(t.chars))
-		}
-		s.WriteRune(t.chars[id])
+// Open makes the tokenizer of a tokenizer.json.
+func Open(data []byte, own ...Kind) (Tokenizer, error) {
+	var object struct{ Type string }
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, errors.Wrap(err, "tokenizer")
 	}
-	return s.String(), nil
+	k, err := KindOf(object.Type, own...)
+	if err != nil {
+		return nil, err
+	}
+	return k.Open(data)
 }
 
-// invalidUTF8 is the offset of the first byte of s that belongs to no
-// character, -1 where s is valid.
-func invalidUTF8(s string) int {
-	if utf8.ValidString(s) {
-		return -1
+// Match is an error if data is not the tokenizer.json of tok: of the same kind, with the same vocabulary.
+func Match(tok Tokenizer, data []byte) error {
+	return errors.WithMessagef(canonical(tok, data), "another vocabulary than the given one of %d tokens", tok.Size())
+}
+
+// canonical compares data with the one encoding of the object; encoding/json by itself takes duplicate keys, keys in
+// any case, and lone surrogates as U+FFFD.
+func canonical(object any, data []byte) error {
+	want, err := json.Marshal(object)
+	if err != nil {
+		return errors.Wrap(err, "tokenizer")
 	}
-	for at, c := range s {
-		if c != utf8.RuneError {
-			continue
-		}
-		if _, width := utf8.DecodeRuneInString(s[at:]); width == 1 { // U+FFFD itself is three bytes wide
-			return at
-		}
+	var compact, got bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return errors.Wrap(err, "tokenizer")
 	}
-	return -1
+	json.HTMLEscape(&got, compact.Bytes())
+	if !bytes.Equal(got.Bytes(), want) {
+		return errors.Errorf("tokenizer: not the form %.80s", want)
+	}
+	return nil
 }

@@ -1,181 +1,89 @@
 package text
 
 import (
-	"encoding/json"
-	"strings"
+	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// mustTokenizer is the tokenizer of s.
-func mustTokenizer(t testing.TB, s string) *Tokenizer {
-	t.Helper()
-	tok, err := NewTokenizer(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tok
-}
-
-// wantError fails unless err is there and says every one of words.
-func wantError(t testing.TB, err error, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("got no error, want one with %q", words)
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("got error %q, want it to say %q", err, w)
-		}
-	}
-}
-
-func TestTokenizerRoundTrip(t *testing.T) {
-	const s = "héllo,\nwörld & <世界>\ufffd"
-	tok := mustTokenizer(t, s)
-	ids, err := tok.Encode(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := tok.Size(), 17; got != want {
-		t.Errorf("Size: got %d, want %d", got, want)
-	}
-	if got, want := len(ids), 20; got != want {
-		t.Errorf("Encode: got %d ids, want %d, one a character", got, want)
-	}
-	back, err := tok.Decode(ids)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back != s {
-		t.Errorf("Decode(Encode(s)): got %q, want %q", back, s)
+// Every kind encodes and decodes a text without loss, and opens again from its JSON with the same ids.
+func TestKinds(t *testing.T) {
+	const s = "It's a déjà-vu:\n\tx1 x2, 世界 — it's \U0001F600!"
+	for _, k := range Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			tok, err := k.New(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids, err := tok.Encode(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := tok.Decode(ids); err != nil || back != s {
+				t.Errorf("decoded %q (%v), want %q", back, err, s)
+			}
+			if top := slices.Max(ids); top >= tok.Size() || slices.Min(ids) < 0 {
+				t.Errorf("ids to %d of a vocabulary of %d", top, tok.Size())
+			}
+			for _, id := range []int{-1, tok.Size()} {
+				_, err := tok.Decode([]int{0, id})
+				wantError(t, err, "position 1")
+			}
+			data, err := tok.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, err := Open(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := opened.Encode(s)
+			if err != nil || !slices.Equal(ids, again) || Match(opened, data) != nil {
+				t.Errorf("opened again: ids %v (%v), want %v", again, err, ids)
+			}
+		})
 	}
 }
 
-func TestTokenizerSorted(t *testing.T) {
-	ids, err := mustTokenizer(t, "cab\nz").Encode("\nabcz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]int{0, 1, 2, 3, 4}, ids); diff != "" {
-		t.Errorf("ids are not in code point order (-want +got):\n%s", diff)
-	}
-}
-
-func TestTokenizerErrors(t *testing.T) {
-	_, err := NewTokenizer("")
-	wantError(t, err, "empty")
-	_, err = NewTokenizer("ab\xffc")
-	wantError(t, err, "UTF-8", "byte 2")
-
-	tok := mustTokenizer(t, "abé")
-	_, err = tok.Encode("éaxb")
-	wantError(t, err, `'x'`, "U+0078", "position 2", "3 characters")
-	_, err = tok.Encode("éa\xc3")
-	wantError(t, err, "UTF-8", "byte 3")
-	for _, id := range []int{-1, 3} {
-		_, err = tok.Decode([]int{0, id})
-		wantError(t, err, "position 1", "3 characters")
-	}
-	ids, err := tok.Encode("")
-	if err != nil || len(ids) != 0 {
-		t.Errorf("Encode(\"\"): got %v, %v, want no ids and no error", ids, err)
-	}
-}
-
-func TestTokenizerJSON(t *testing.T) {
-	const s = "a&<>\"\\\u2028\x01\n\té世\ufffd\U0001F600"
-	tok := mustTokenizer(t, s)
-	for name, marshal := range map[string]func(any) ([]byte, error){
-		"Marshal":       json.Marshal,
-		"MarshalIndent": func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") },
-	} {
-		data, err := marshal(tok)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		var got Tokenizer
-		if err := json.Unmarshal(data, &got); err != nil {
-			t.Fatalf("%s: %s: %v", name, data, err)
-		}
-		if diff := cmp.Diff(*tok, got, cmp.AllowUnexported(Tokenizer{})); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	var got Tokenizer // as another program may write it
-	if err := json.Unmarshal([]byte(` { "type" : "character", "vocab" : "&<>" } `), &got); err != nil || got.Size() != 3 {
-		t.Errorf("with & < > not escaped: got %d characters, %v, want 3", got.Size(), err)
-	}
-	if _, err := json.Marshal(new(Tokenizer)); err == nil {
-		t.Error("marshalling an empty vocabulary: got no error")
-	}
-}
-
-func TestTokenizerJSONRefused(t *testing.T) {
+func TestOpenRefuses(t *testing.T) {
 	for data, reason := range map[string]string{
 		``:                                       "unexpected end",
-		`null`:                                   "type",
-		`[]`:                                     "cannot unmarshal",
-		`{"vocab":"ab"}`:                         "type",
-		`{"type":"bpe","vocab":"ab"}`:            `"bpe"`,
-		`{"type":"character","vocab":""}`:        "empty",
-		`{"type":"character"}`:                   "empty",
-		`{"type":"character","vocab":1}`:         "cannot unmarshal",
-		`{"type":"character","vocab":"aab"}`:     `'a' stands at both 0 and 1`,
-		`{"type":"character","vocab":"acb"}`:     `'b' at 2 follows 'c'`,
-		`{"type":"character","vocab":"a\ud800"}`: "not the form",
-		"{\"type\":\"character\",\"vocab\":\"a\xff\"}":   "not the form",
-		`{"type":"character","vocab":"ab","vocab":"cd"}`: "not the form",
-		`{"type":"character","Vocab":"ab"}`:              "not the form",
-		`{"type":"character","vocab":"ab","merges":[]}`:  "not the form",
-		`{"type":"character","vocab":"ab"} {}`:           "invalid character",
+		`{"type":"bpe"}`:                         `got "bpe", want one of character, byte, word`,
+		`{"type":"byte","vocab":"a"}`:            "not the form",
+		`{"type":"character","vocab":"ba"}`:      "not ascending",
+		`{"type":"word","vocab":[]}`:             "empty",
+		`{"type":"word","vocab":["b","a"]}`:      `"a" at 1 follows "b"`,
+		`{"type":"word","vocab":["a","a"]}`:      "not ascending",
+		`{"type":"word","vocab":["a b"]}`:        `"a b" at 0 is 3 words`,
+		`{"type":"word","vocab":[""]}`:           "0 words",
+		`{"type":"word","vocab":["a"],"x":1}`:    "not the form",
+		`{"type":"word","vocab":["a\ud800"]}`:    "2 words",
+		`{"type":"word","Vocab":["a"]}`:          "not the form",
+		`{"type":"word","vocab":"a"}`:            "cannot unmarshal",
+		`{"type":"byte"} {}`:                     "invalid character",
+		`{"type":"word","vocab":["a"],"type":1}`: "cannot unmarshal",
 	} {
-		tok := mustTokenizer(t, "xyz")
-		err := tok.UnmarshalJSON([]byte(data))
+		_, err := Open([]byte(data))
 		if err == nil {
 			t.Errorf("%s: accepted", data)
 			continue
 		}
-		if !strings.Contains(err.Error(), reason) {
-			t.Errorf("%s: got %q, want it to say %q", data, err, reason)
-		}
-		if tok.Size() != 3 {
-			t.Errorf("%s: the tokenizer changed though it was refused", data)
-		}
+		wantError(t, err, reason)
 	}
 }
 
-func FuzzTokenizerJSON(f *testing.F) {
-	for _, s := range []string{
-		`{"type":"character","vocab":"\n !abc"}`, `{"type":"character","vocab":"\u0026<é"}`,
-		`{"type":"character","vocab":"ba"}`, `{"type":"character","vocab":"a\ud800"}`, `{}`, `null`, `[1]`,
-	} {
-		f.Add([]byte(s))
+func TestWords(t *testing.T) {
+	tok, err := NewWords("to be, or not to be")
+	if err != nil {
+		t.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var tok, again Tokenizer
-		if tok.UnmarshalJSON(data) != nil {
-			return
-		}
-		ids, err := tok.Encode(string(tok.chars))
-		if err != nil || len(ids) != tok.Size() {
-			t.Fatalf("encoding the vocabulary: %d ids of %d, %v", len(ids), tok.Size(), err)
-		}
-		for want, id := range ids {
-			if id != want {
-				t.Fatalf("character %d has id %d", want, id)
-			}
-		}
-		out, err := tok.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := again.UnmarshalJSON(out); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tok, again, cmp.AllowUnexported(Tokenizer{})); diff != "" {
-			t.Fatal(diff)
-		}
-	})
+	ids, err := tok.Encode("not, be")
+	if err != nil || !slices.Equal(ids, []int{3, 1, 0, 2}) { // " " "," "be" "not" "or" "to"
+		t.Errorf("got %v (%v), want [3 1 0 2]", ids, err)
+	}
+	_, err = tok.Encode("to bee")
+	wantError(t, err, `"bee" at position 2`, "6 words")
+	_, err = NewWords("")
+	wantError(t, err, "empty")
+	_, err = NewWords("a\xff")
+	wantError(t, err, "UTF-8", "byte 1")
 }

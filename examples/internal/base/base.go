@@ -45,7 +45,7 @@ func Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 
 // New is a trainer on the text, which it has not begun with.
 func New(c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
-	tok, err := text.NewTokenizer(source.Text)
+	tok, err := text.NewCharacters(source.Text)
 	if err != nil {
 		return nil, errors.Wrap(err, source.Name)
 	}

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzRead: the reader never panics, and what it accepts can be written and
-// read again with the same bytes.
+// FuzzRead: the reader never panics, and what it accepts can be written and read again with the same bytes.
 func FuzzRead(f *testing.F) {
 	f.Add(encode(f, sample(), map[string]string{"format": "pt"}))
 	f.Add(encode(f, nil, nil))

@@ -123,8 +123,8 @@ func (p *parser) offsets() (begin, end int) {
 	return begin, end
 }
 
-// checkLayout puts the entries into the order of their values and checks that
-// names differ and that the values fill the n bytes of data, each byte once.
+// checkLayout puts the entries into the order of their values and checks that names differ and that the values fill the
+// n bytes of data, each byte once.
 func checkLayout(entries []entry, n int) error {
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	for i := 1; i < len(entries); i++ {

@@ -169,8 +169,7 @@ func hostile() map[string][]byte {
 	}
 }
 
-// TestHostile promises: an error for each, at most 1 MB of memory beyond the
-// size of the file, at most 50 ms.
+// TestHostile promises: an error for each, at most 1 MB of memory beyond the size of the file, at most 50 ms.
 func TestHostile(t *testing.T) {
 	files := hostile()
 	if len(files) < 50 {
@@ -191,8 +190,8 @@ func TestHostile(t *testing.T) {
 	t.Logf("%d files: worst allocation beyond the file %d bytes, worst time %v", len(files), worstAlloc, worstTime)
 }
 
-// measure reads data, which must fail, up to three times and returns the bytes
-// allocated and the shortest time: a busy machine is not the reader's fault.
+// measure reads data, which must fail, up to three times and returns the bytes allocated and the shortest time: a busy
+// machine is not the reader's fault.
 func measure(t *testing.T, name string, data []byte) (alloc int64, took time.Duration) {
 	t.Helper()
 	for try := range 3 {
@@ -216,9 +215,8 @@ func measure(t *testing.T, name string, data []byte) (alloc int64, took time.Dur
 	return alloc, took
 }
 
-// TestDamage: no truncation is accepted, and no flipped bit of the header
-// makes the reader panic. (The format has no checksum, so some flips give
-// another valid file; package checkpoint's manifest catches those.)
+// TestDamage: no truncation is accepted, and no flipped bit of the header makes the reader panic. (The format has no
+// checksum, so some flips give another valid file; package checkpoint's manifest catches those.)
 func TestDamage(t *testing.T) {
 	data := encode(t, sample(), map[string]string{"format": "pt"})
 	for n := range data {

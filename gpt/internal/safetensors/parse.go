@@ -6,10 +6,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A parser reads the little of JSON that a header may contain: objects,
-// arrays, strings and unsigned integers. It keeps no buffer of its own, so a
-// long run of white space, a long string and a long number cost nothing. The
-// first error sticks, and every method does nothing after it.
+// A parser reads the little of JSON that a header may contain: objects, arrays, strings and unsigned integers. It keeps
+// no buffer of its own, so a long run of white space, a long string and a long number cost nothing. The first error
+// sticks, and every method does nothing after it.
 type parser struct {
 	text []byte
 	pos  int
@@ -62,8 +61,8 @@ func (p *parser) list(open, end byte, item func()) {
 	}
 }
 
-// object reads an object, calling value for each key to read what follows the
-// colon. The key is valid only during the call.
+// object reads an object, calling value for each key to read what follows the colon. The key is valid only during the
+// call.
 func (p *parser) object(value func(key []byte)) {
 	p.list('{', '}', func() {
 		key := p.str()
@@ -74,8 +73,7 @@ func (p *parser) object(value func(key []byte)) {
 	})
 }
 
-// uint reads an unsigned integer that fits an int, without sign, fraction,
-// exponent or leading zeros.
+// uint reads an unsigned integer that fits an int, without sign, fraction, exponent or leading zeros.
 func (p *parser) uint() int {
 	if p.err != nil {
 		return 0

@@ -7,15 +7,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Read reads a whole file and returns its tensors in the order of their
-// values, and the metadata, nil if there is none.
+// Read reads a whole file and returns its tensors in the order of their values, and the metadata, nil if there is none.
 //
-// F32 and F64 are kept, F16 and BF16 become float32, which holds each of their
-// values exactly. Integers and booleans are returned without values (see
-// Tensor); every other type is an error. So is anything that the format does
-// not allow: unknown, missing or repeated keys, repeated or empty names, text
-// that is not valid UTF-8, values that overlap, leave holes or do not fill the
-// file. White space around the JSON is allowed.
+// F32 and F64 are kept, F16 and BF16 become float32, which holds each of their values exactly. Integers and booleans
+// are returned without values (see Tensor); every other type is an error. So is anything that the format does not
+// allow: unknown, missing or repeated keys, repeated or empty names, text that is not valid UTF-8, values that overlap,
+// leave holes or do not fill the file. White space around the JSON is allowed.
 func Read(data []byte) ([]Tensor, map[string]string, error) {
 	if len(data) < 8 {
 		return nil, nil, errors.Errorf("safetensors: got %d bytes, want at least 8", len(data))
@@ -69,8 +66,7 @@ func decode(e entry, raw []byte) (Tensor, error) {
 	return t, err
 }
 
-// float16 is the value of an IEEE 754 binary16: sign, 5 bits of exponent with
-// bias 15, 10 bits of fraction.
+// float16 is the value of an IEEE 754 binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
 func float16(h uint16) float32 {
 	sign := uint32(h>>15) << 31
 	exponent, fraction := uint32(h>>10&31), uint32(h&1023)

@@ -1,16 +1,13 @@
-// Package safetensors reads and writes the file format in which the weights
-// of GPT-2 are published.
+// Package safetensors reads and writes the file format in which the weights of GPT-2 are published.
 //
-// A file is a header length n (8 bytes, little endian), n bytes of JSON, and
-// the tensors' values, little endian and row by row:
+// A file is a header length n (8 bytes, little endian), n bytes of JSON, and the tensors' values, little endian and row
+// by row:
 //
 //	{"__metadata__": {"format": "pt"},
 //	 "wte.weight": {"dtype": "F32", "shape": [65, 48], "data_offsets": [0, 12480]}}
 //
-// Offsets count from the first byte after the header. The format has no
-// checksum, so the reader is strict: whatever the description of the format
-// leaves no room for is an error, and sizes are checked before memory is
-// allocated for them.
+// Offsets count from the first byte after the header. The format has no checksum, so the reader is strict: whatever the
+// description of the format leaves no room for is an error, and sizes are checked before memory is allocated for them.
 package safetensors
 
 import (
@@ -31,11 +28,10 @@ const (
 // metadataKey is the one key of the header that names no tensor.
 const metadataKey = "__metadata__"
 
-// A Tensor is a named array in row-major order. Exactly one of F32 and F64 is
-// not nil; an empty Shape is a scalar.
+// A Tensor is a named array in row-major order. Exactly one of F32 and F64 is not nil; an empty Shape is a scalar.
 //
-// Read also returns the tensors of integers and booleans (GPT-2's files carry
-// the causal mask in some), with both F32 and F64 nil: named, not converted.
+// Read also returns the tensors of integers and booleans (GPT-2's files carry the causal mask in some), with both F32
+// and F64 nil: named, not converted.
 type Tensor struct {
 	Name  string
 	Shape []int
@@ -43,8 +39,8 @@ type Tensor struct {
 	F64   []float64
 }
 
-// size is the number of elements of a shape. Zeros count as ones in the
-// check for overflow, so that the order of the dimensions does not matter.
+// size is the number of elements of a shape. Zeros count as ones in the check for overflow, so that the order of the
+// dimensions does not matter.
 func size(shape []int) (int, error) {
 	if len(shape) > maxRank {
 		return 0, errors.Errorf("rank is %d, the limit %d", len(shape), maxRank)

@@ -39,8 +39,8 @@ func (p *parser) str() []byte {
 	return raw
 }
 
-// unescape replaces the escapes. Half a surrogate pair, such as \ud800 alone,
-// is an error: replaced, as encoding/json does, two names could become one.
+// unescape replaces the escapes. Half a surrogate pair, such as \ud800 alone, is an error: replaced, as encoding/json
+// does, two names could become one.
 func (p *parser) unescape(raw []byte) []byte {
 	// Each escape stands for at least one byte less than it has.
 	escapes := bytes.Count(raw, []byte(`\`)) - bytes.Count(raw, []byte(`\\`))
@@ -70,8 +70,7 @@ func (p *parser) unescape(raw []byte) []byte {
 	return out
 }
 
-// escape reads the escape that raw begins with, and how many bytes it has: 0
-// if there is none.
+// escape reads the escape that raw begins with, and how many bytes it has: 0 if there is none.
 func escape(raw []byte) (r rune, n int) {
 	if len(raw) < 2 || raw[0] != '\\' {
 		return 0, 0

@@ -16,14 +16,12 @@ import (
 // chunk is how many values are encoded at a time.
 const chunk = 8192
 
-// Write writes the tensors and the metadata (nil for none) to w. The same
-// arguments give the same bytes. Tensors stand in the order given, except that
-// those of float64 come first: with the header a multiple of 8 bytes long,
-// every value is then aligned for whoever maps the file into memory.
+// Write writes the tensors and the metadata (nil for none) to w. The same arguments give the same bytes. Tensors stand
+// in the order given, except that those of float64 come first: with the header a multiple of 8 bytes long, every value
+// is then aligned for whoever maps the file into memory.
 //
-// It refuses empty, repeated and reserved names, names with a NUL or invalid
-// UTF-8, shapes that do not agree with the number of values, and whatever
-// exceeds the limits of Read.
+// It refuses empty, repeated and reserved names, names with a NUL or invalid UTF-8, shapes that do not agree with the
+// number of values, and whatever exceeds the limits of Read.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	tensors = slices.Clone(tensors)
 	slices.SortStableFunc(tensors, func(a, b Tensor) int {

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// unit is what a token of the tokenizer is called.
+func unit(tok text.Tokenizer) string {
+	if _, ok := tok.(*text.Characters); ok {
+		return "character"
+	}
+	return "token"
+}
+
+// open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names.
+func (o options) open(ctx context.Context, blockSize int, stderr io.Writer) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
+	if _, missing := os.Stat(filepath.Join(o.data, text.ShardsFile)); o.data != "" && missing == nil {
+		shards, err := text.OpenShards(o.data)
+		if err != nil {
+			return s, nil, nil, err
+		}
+		return corpus.Source{Name: o.data}, shards, shards.Tokenizer, nil
+	}
+	if s, err = base.Open(ctx, o.data, stderr); err != nil {
+		return s, nil, nil, err
+	}
+	kind, err := text.KindOf(o.tokenizer)
+	if err != nil {
+		return s, nil, nil, errors.Wrap(err, "-tokenizer")
+	}
+	if tok, err = kind.New(s.Text); err != nil {
+		return s, nil, nil, err
+	}
+	c, err = text.NewCorpus(s.Text, tok, blockSize)
+	return s, c, tok, errors.Wrap(err, s.Name)
+}

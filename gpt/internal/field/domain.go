@@ -1,0 +1,60 @@
+package field
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// MaxSize bounds every size and count of a configuration, so that four times one still fits in 32 bits and the product of
+// two in 64.
+const MaxSize = 1 << 28
+
+// Domain is the set of values that a field may take: numbers for which has is true, or one of names, or, where both are
+// nil, anything of the field's kind.
+type Domain struct {
+	want  string
+	has   func(float64) bool // false for NaN
+	names []string
+}
+
+// Any is everything of the field's kind.
+func Any() Domain { return Domain{} }
+
+// Size is the whole numbers from lo to MaxSize.
+func Size(lo int) Domain { return between(lo, MaxSize) }
+
+// UpTo is the whole numbers from 0 to hi.
+func UpTo(hi int) Domain { return between(0, hi) }
+
+func between(lo, hi int) Domain {
+	return Domain{
+		want: fmt.Sprintf("a whole number, %d to %d", lo, hi),
+		has:  func(x float64) bool { return float64(lo) <= x && x <= float64(hi) },
+	}
+}
+
+// Fraction is 0 ≤ x < 1.
+func Fraction() Domain {
+	return Domain{want: "a number, 0 ≤ x < 1", has: func(x float64) bool { return 0 <= x && x < 1 }}
+}
+
+// NonNegative is the finite numbers from 0.
+func NonNegative() Domain {
+	return Domain{want: "a finite number, 0 or more", has: func(x float64) bool { return 0 <= x && x <= math.MaxFloat64 }}
+}
+
+// Positive is the finite numbers above 0.
+func Positive() Domain {
+	return Domain{want: "a finite number above 0", has: func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }}
+}
+
+// Uint64 is every number of that kind.
+func Uint64() Domain {
+	return Domain{want: fmt.Sprintf("a whole number, 0 to %d", uint64(math.MaxUint64))}
+}
+
+// OneOf is the given names, and the empty one, which means the default.
+func OneOf(names ...string) Domain {
+	return Domain{want: "one of " + strings.Join(names, ", "), names: names}
+}

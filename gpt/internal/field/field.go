@@ -1,0 +1,93 @@
+// Package field is the table behind a configuration: one row a field, from which come its JSON, its flags and their help,
+// the checks of its range, and what differs from a saved one.
+package field
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// Field is one row of the table.
+type Field struct {
+	Name, Help string
+
+	value    any // *int, *uint64, *float64, *bool, *string or *[]string, into a configuration, or an Int
+	domain   Domain
+	free     bool
+	optional bool
+}
+
+// Int is a whole number that is held elsewhere than in a variable.
+type Int interface {
+	Get() int
+	Set(n int)
+}
+
+// New is a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string or list of
+// strings, or an Int.
+func New(name string, value any, domain Domain, help string) Field {
+	return Field{Name: name, Help: help, value: value, domain: domain}
+}
+
+// Free is New for a field that may differ when a run is resumed, because the steps compute the same bits.
+func Free(name string, value any, domain Domain, help string) Field {
+	return Field{Name: name, Help: help, value: value, domain: domain, free: true}
+}
+
+// Optional is f as a field that the JSON leaves out while it is empty.
+func (f Field) Optional() Field { f.optional = true; return f }
+
+// String returns the field's value as a flag would write it.
+func (f Field) String() string {
+	switch p := f.value.(type) {
+	case *int:
+		return strconv.Itoa(*p)
+	case Int:
+		return strconv.Itoa(p.Get())
+	case *uint64:
+		return strconv.FormatUint(*p, 10)
+	case *float64:
+		return strconv.FormatFloat(*p, 'g', -1, 64)
+	case *bool:
+		return strconv.FormatBool(*p)
+	case *string:
+		return *p
+	case *[]string:
+		return strings.Join(*p, ",")
+	}
+	return ""
+}
+
+// Check is an error that names the field, what it is and what it may be, if its value lies outside its domain.
+func (f Field) Check() error {
+	if f.valid() {
+		return nil
+	}
+	return errors.Errorf("%s: got %s, want %s", f.Name, Clip(f.String()), f.domain.want)
+}
+
+func (f Field) valid() bool {
+	switch p := f.value.(type) {
+	case *int:
+		return f.domain.has == nil || f.domain.has(float64(*p))
+	case Int:
+		return f.domain.has == nil || f.domain.has(float64(p.Get()))
+	case *float64:
+		return f.domain.has == nil || f.domain.has(*p)
+	case *string: // empty means the default
+		return f.domain.names == nil || *p == "" || slices.Contains(f.domain.names, *p)
+	}
+	return true
+}
+
+// Clip shortens what a message quotes from a file.
+func Clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,115 @@
+package field
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+
+	"github.com/pkg/errors"
+)
+
+// maxBytes bounds the text of a configuration.
+const maxBytes = 1 << 20
+
+// Read returns the text of a configuration, at most 1 MiB.
+func Read(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err != nil {
+		return nil, errors.Wrap(err, "config")
+	}
+	if len(data) > maxBytes {
+		return nil, errors.Errorf("config: longer than %d bytes", maxBytes)
+	}
+	return data, nil
+}
+
+// Write writes a configuration as indented JSON.
+func Write(w io.Writer, config json.Marshaler) error {
+	data, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return errors.Wrap(err, "config")
+	}
+	_, err = w.Write(append(data, '\n'))
+	return errors.Wrap(err, "config")
+}
+
+// MarshalJSON returns every field in the order of the list. Its one error is a NaN or an infinity, which JSON cannot write.
+func (l List) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, f := range l {
+		if f.optional && f.String() == "" {
+			continue
+		}
+		value, err := f.marshal()
+		if err != nil {
+			return nil, errors.Wrapf(err, "%s: got %s", f.Name, f)
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"` + f.Name + `":`)
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (f Field) marshal() ([]byte, error) {
+	switch p := f.value.(type) {
+	case Int:
+		return json.Marshal(p.Get())
+	case *[]string:
+		if *p == nil {
+			return []byte("[]"), nil // rather than null
+		}
+	}
+	return json.Marshal(f.value)
+}
+
+// Decode sets the fields that the JSON object data names. It is stricter than encoding/json: a key in another case, an
+// unknown or repeated key, null, a number that does not fit, invalid UTF-8, and anything after the object are errors that
+// name the key. former reads keys that the list lacks, such as those of older programs, and says whether it knows them;
+// nil knows none. After an error some fields may be set.
+func (l List) Decode(data []byte, former func(key string, value json.RawMessage) (known bool, err error)) error {
+	return EachKey(data, func(key string, value json.RawMessage) error {
+		if f, ok := l.Find(key); ok {
+			return f.Decode(value)
+		}
+		if former != nil {
+			if known, err := former(key, value); known {
+				return err
+			}
+		}
+		return l.unknown(key)
+	})
+}
+
+// Decode sets the field from JSON, or says what it wants instead.
+func (f Field) Decode(value json.RawMessage) error {
+	into, want := f.value, f.domain.want
+	switch p := f.value.(type) {
+	case Int:
+		into = new(int)
+	case *bool:
+		want = "true or false"
+	case *string:
+		want = cmp.Or(want, "a string")
+	case *[]string:
+		want = "a list of strings"
+		*p = nil // not to write through a slice shared with another configuration
+	}
+	if string(value) == "null" || json.Unmarshal(value, into) != nil {
+		return errors.Errorf("%s: got %s, want %s", f.Name, Clip(string(value)), want)
+	}
+	switch p := f.value.(type) {
+	case Int:
+		p.Set(*into.(*int))
+	case *[]string:
+		if len(*p) == 0 {
+			*p = nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package field
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pkg/errors"
+)
+
+// EachKey calls visit for each key of the single JSON object in data, and stops at the first error.
+func EachKey(data []byte, visit func(key string, value json.RawMessage) error) error {
+	if !utf8.Valid(data) {
+		return errors.New("config: not valid UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	open, err := d.Token()
+	if err != nil {
+		return errors.Wrap(err, "config: want a JSON object")
+	}
+	if open != json.Delim('{') {
+		return errors.Errorf("config: got %s, want a JSON object", Clip(string(data)))
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return errors.Wrap(err, "config")
+		}
+		key, _ := token.(string) // the decoder lets nothing else stand here
+		if seen[key] {
+			return errors.Errorf("%s: given twice", Clip(key))
+		}
+		seen[key] = true
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return errors.Wrap(err, Clip(key))
+		}
+		if err := visit(key, value); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return errors.Wrap(err, "config")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.Errorf("config: something follows the object's end at byte %d", d.InputOffset())
+	}
+	return nil
+}
+
+// unknown names the key, and the field it is nearest to or all fields.
+func (l List) unknown(key string) error {
+	best, near := 3, "" // fewer than three letters off
+	for _, f := range l {
+		if d := distance(Clip(strings.ToLower(key)), f.Name); d < best {
+			best, near = d, f.Name
+		}
+	}
+	if near != "" {
+		return errors.Errorf("%s: unknown field; did you mean %s?", Clip(key), near)
+	}
+	return errors.Errorf("%s: unknown field; the known are %s", Clip(key), strings.Join(l.Names(), " "))
+}
+
+// distance is the number of bytes to insert, delete or replace to make b of a (Levenshtein 1966).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,64 @@
+package field
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// List is the fields of a configuration in the order of its JSON.
+type List []Field
+
+// Check is the error of the first field that is outside its domain.
+func (l List) Check() error {
+	for _, f := range l {
+		if err := f.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names lists the fields' names.
+func (l List) Names() []string {
+	names := make([]string, len(l))
+	for i, f := range l {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Find is the field of that name.
+func (l List) Find(name string) (f Field, ok bool) {
+	i := slices.IndexFunc(l, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return l[i], true
+}
+
+// Fixed is the fields that have to be the same when a run is resumed.
+func (l List) Fixed() List {
+	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return f.free })
+}
+
+// Without is the fields of other names than the given ones.
+func (l List) Without(names ...string) List {
+	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return slices.Contains(names, f.Name) })
+}
+
+// Diff is an error, prefixed by what is done, that names every field of l whose value is another in saved, which has the
+// same fields. A field that saved lacks is compared with nothing, "".
+func (l List) Diff(what string, saved List) error {
+	var diffs []string
+	for _, f := range l {
+		if was, _ := saved.Find(f.Name); f.String() != was.String() {
+			diffs = append(diffs, f.Name+": got "+Clip(f.String())+", want "+Clip(was.String())+" as saved")
+		}
+	}
+	if diffs == nil {
+		return nil
+	}
+	return errors.New(what + ": " + strings.Join(diffs, "; "))
+}

@@ -1,0 +1,59 @@
+package parts
+
+import (
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+func latentAttentions() []Attention {
+	latent := Option{
+		Name: "latent_size", Help: "mla: size of the latent that keys and values are made of; 0 is n_embd/4",
+		Default: func(s Stack) int { return max(1, s.NEmbd/4) },
+	}
+	queries := Option{
+		Name: "q_latent_size", Help: "mla_rope: size of the latent that queries are made of; 0 is n_embd/2",
+		Default: func(s Stack) int { return max(1, s.NEmbd/2) },
+	}
+	rotary := Option{
+		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of qk_size, made even",
+		Default: func(s Stack) int { return max(2, s.QKSize/4*2) }, Check: checkEven,
+	}
+	options := []Option{latent, queries, rotary}
+	return []Attention{
+		{Name: "mla", Options: options[:1], Check: rejectRoPE, New: mla},
+		{Name: "mla_rope", Options: options, Check: rejectSecondRoPE, New: mlaRoPE},
+		{Name: "mla_latent_rope", Options: options, Check: rejectSecondRoPE, New: mlaLatentRoPE},
+	}
+}
+
+func mla(_ nn.Site, s Stack) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewMLA(at, s.Options.Get("latent_size")) }
+}
+
+func mlaRoPE(_ nn.Site, s Stack) nn.Attention {
+	o := s.Options
+	return func(at nn.Site) nn.Layer {
+		return nn.NewMLARoPE(at, o.Get("latent_size"), o.Get("q_latent_size"), o.Get("rope_size"), s.RopeTheta)
+	}
+}
+
+func mlaLatentRoPE(_ nn.Site, s Stack) nn.Attention {
+	o := s.Options
+	return func(at nn.Site) nn.Layer {
+		return nn.NewMLALatentRoPE(at, o.Get("latent_size"), o.Get("q_latent_size"), o.Get("rope_size"), s.RopeTheta)
+	}
+}
+
+func rejectSecondRoPE(_ nn.Dims, s Stack) error {
+	if s.Position == "rope" {
+		return errors.Errorf("position: got rope, want another with attention %s, which rotates a part of queries and keys by itself", s.Attention)
+	}
+	return nil
+}
+
+func checkEven(got int, _ nn.Dims) error {
+	if got%2 != 0 {
+		return errors.Errorf("rope_size: got %d, want an even number, such as %d, for rotary positions, which rotate pairs", got, got+1)
+	}
+	return nil
+}

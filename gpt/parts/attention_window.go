@@ -1,0 +1,60 @@
+package parts
+
+import (
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+func windowAttentions() []Attention {
+	options := []Option{window()}
+	return []Attention{
+		{Name: "window", Options: options, New: windowed},
+		{Name: "alternating", Options: options, New: alternating},
+	}
+}
+
+func window() Option {
+	return Option{
+		Name: "window", Help: "tokens that a query sees in attention in a window, itself included",
+		Check: func(got int, d nn.Dims) error {
+			if got < 1 || got > d.Context {
+				return errors.Errorf("window: got %d, want 1 to block_size %d", got, d.Context)
+			}
+			return nil
+		},
+	}
+}
+
+func windowed(root nn.Site, s Stack) nn.Attention {
+	return masked(root, nn.Window{Width: s.Options.Get("window")})
+}
+
+// alternating is causal attention in the blocks of even index and attention in a window in the others (Diab, section 2.2).
+func alternating(root nn.Site, s Stack) nn.Attention {
+	even, odd := causal(root, s), windowed(root, s)
+	return func(at nn.Site) nn.Layer {
+		if at.Block%2 == 1 {
+			return odd(at)
+		}
+		return even(at)
+	}
+}
+
+// masked is multi-headed attention under a mask that all blocks share.
+func masked(root nn.Site, see nn.Visibility) nn.Attention {
+	mask := nn.NewBiasedMask(root.Sub("visible"), root.Dims, nn.All{nn.Causal{}, see}, root.Scores)
+	return func(at nn.Site) nn.Layer {
+		at.Mask = mask
+		return nn.NewSelfAttention(at)
+	}
+}
+
+// upToContext is the check of an option that counts tokens of a sequence.
+func upToContext(name string) func(got int, d nn.Dims) error {
+	return func(got int, d nn.Dims) error {
+		if got > d.Context {
+			return errors.Errorf("%s: got %d, want at most block_size %d", name, got, d.Context)
+		}
+		return nil
+	}
+}

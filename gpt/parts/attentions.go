@@ -1,0 +1,64 @@
+package parts
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Attention is a kind of attention layer.
+type Attention struct {
+	Name    string
+	Options []Option                       // what it reads beside the sizes
+	Check   func(d nn.Dims, s Stack) error // what is impossible with it, naming field and numbers; nil is nothing
+	// New is called once for a model, at its root, and the result once for every block: what blocks share is made here. s is
+	// resolved.
+	New func(root nn.Site, s Stack) nn.Attention
+}
+
+// PartName is a's name.
+func (a Attention) PartName() string { return a.Name }
+
+// Attentions lists the library's, the default first. All of them are causal, but linformer, which a decoder refuses for
+// that: it is for encoders.
+func Attentions() []Attention {
+	return slices.Concat([]Attention{{Name: "causal", New: causal}},
+		windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(), latentAttentions())
+}
+
+func causal(nn.Site, Stack) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
+}
+
+func (a Attention) check(d nn.Dims, s Stack) error {
+	if a.Check != nil {
+		if err := a.Check(d, s); err != nil {
+			return err
+		}
+	}
+	for _, o := range a.Options {
+		if o.Check == nil {
+			continue
+		}
+		if err := o.Check(s.Options.Get(o.Name), d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejectRoPE: what is linear in products of features, or absorbed, bears neither a rotation nor a bias of the scores.
+func rejectRoPE(_ nn.Dims, s Stack) error {
+	if s.Position == "rope" {
+		return errors.Errorf("position: got rope, want another with attention %s: rotated keys can be neither summed nor absorbed", s.Attention)
+	}
+	return nil
+}
+
+func rejectBias(_ nn.Dims, s Stack) error {
+	if s.Position == "alibi" {
+		return errors.Errorf("position: got alibi, want another with attention %s, which has no scores to add it to", s.Attention)
+	}
+	return nil
+}

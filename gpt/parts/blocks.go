@@ -1,0 +1,44 @@
+package parts
+
+import (
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Block is the arrangement of a block.
+type Block struct {
+	Name  string
+	Check func(s Stack) error // what is impossible with it; nil is nothing
+	New   func(at nn.Site, attention nn.Attention) nn.Layer
+	Final bool // a stack of them ends with a norm
+}
+
+// PartName is b's name.
+func (b Block) PartName() string { return b.Name }
+
+// Blocks lists the library's, the default first.
+func Blocks() []Block {
+	return []Block{
+		{Name: "pre", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true},
+		{Name: "post", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewPostNormBlock(at, a) }},
+		{Name: "elman", New: func(at nn.Site, _ nn.Attention) nn.Layer { return nn.NewElman(at) }, Check: checkElman},
+	}
+}
+
+// checkElman refuses what a block without attention, norm and MLP would ignore.
+func checkElman(s Stack) error {
+	for _, f := range []struct{ name, got, want string }{
+		{"attention", s.Attention, Attentions()[0].Name},
+		{"norm", s.Norm, Norms()[0].Name},
+		{"activation", s.Activation, Activations()[0].Name},
+		{"mlp", s.MLP, MLPs()[0].Name},
+	} {
+		if f.got != f.want {
+			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none", f.name, f.got, f.want)
+		}
+	}
+	if s.Position == "rope" || s.Position == "alibi" {
+		return errors.Errorf("position: got %s, want learned, sinusoidal or none with block elman, which has no queries and keys", s.Position)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package parts
+
+import (
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// Position is a way to tell a model where its tokens stand.
+type Position struct {
+	Name  string
+	Check func(d nn.Dims) error // what is impossible with it, naming the field and both numbers; nil is nothing
+	New   func(at nn.Site, s Stack) nn.Placement
+}
+
+// PartName is p's name.
+func (p Position) PartName() string { return p.Name }
+
+// Positions lists the library's, the default first.
+func Positions() []Position {
+	return []Position{
+		{Name: "learned", New: learned},
+		{Name: "sinusoidal", New: sinusoidal, Check: checkSinusoidal},
+		{Name: "rope", New: rope, Check: checkRoPE},
+		{Name: "alibi", New: alibi},
+		{Name: "none", New: func(nn.Site, Stack) nn.Placement { return nn.Placement{} }},
+	}
+}
+
+func learned(at nn.Site, _ Stack) nn.Placement {
+	return nn.Placement{Layer: nn.NewLearnedPositions(at.At("wpe"))}
+}
+
+func sinusoidal(at nn.Site, _ Stack) nn.Placement {
+	return nn.Placement{Layer: nn.NewSinusoidal(at.At("wpe"), 10_000)}
+}
+
+func checkSinusoidal(d nn.Dims) error {
+	if d.Embd%2 != 0 {
+		return errors.Errorf("n_embd: got %d, want an even number, such as %d, for sinusoidal positions, which come in pairs", d.Embd, d.Embd+1)
+	}
+	return nil
+}
+
+func rope(at nn.Site, s Stack) nn.Placement {
+	return nn.Placement{Rotary: nn.NewRoPE(at.At("rope"), at.QK, s.RopeTheta)}
+}
+
+func checkRoPE(d nn.Dims) error {
+	if d.QK%2 != 0 {
+		return errors.Errorf("qk_size: got %d, want an even number, such as %d, for rotary positions, which rotate pairs", d.QK, d.QK+1)
+	}
+	return nil
+}
+
+func alibi(at nn.Site, _ Stack) nn.Placement {
+	if at.Graph().Outlined() {
+		return nn.Placement{Scores: nn.ALiBi{}} // the shape of a mask does not depend on slopes
+	}
+	return nn.Placement{Scores: nn.NewALiBi(at.Heads)}
+}

@@ -1,0 +1,64 @@
+package parts
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+)
+
+// Registry lists variants by kind. Its zero value has none: the library's are in Library. Names go into configuration files
+// and checkpoints, the variants themselves do not: a program that reads one back brings its own along.
+type Registry struct {
+	Positions   []Position
+	Attentions  []Attention
+	Norms       []Norm
+	Blocks      []Block
+	MLPs        []MLP
+	Activations []Activation
+	Heads       []Head
+	Optimizers  []train.Optimizer
+}
+
+// Library is every variant of the library, of each kind the default first.
+func Library() Registry {
+	return Registry{
+		Positions: Positions(), Attentions: Attentions(), Norms: Norms(), Blocks: Blocks(), MLPs: MLPs(),
+		Activations: Activations(), Heads: Heads(), Optimizers: train.Optimizers(),
+	}
+}
+
+// WithLibrary is r and the library's behind it: a variant of the library's name takes its place.
+func (r Registry) WithLibrary() Registry {
+	l := Library()
+	return Registry{
+		Positions:   slices.Concat(r.Positions, l.Positions),
+		Attentions:  slices.Concat(r.Attentions, l.Attentions),
+		Norms:       slices.Concat(r.Norms, l.Norms),
+		Blocks:      slices.Concat(r.Blocks, l.Blocks),
+		MLPs:        slices.Concat(r.MLPs, l.MLPs),
+		Activations: slices.Concat(r.Activations, l.Activations),
+		Heads:       slices.Concat(r.Heads, l.Heads),
+		Optimizers:  slices.Concat(r.Optimizers, l.Optimizers),
+	}
+}
+
+// Part is a variant of any kind but an optimizer.
+type Part interface{ PartName() string }
+
+// Names lists the names of variants, each once.
+func Names[P Part](list []P) (names []string) {
+	for _, p := range list {
+		if !slices.Contains(names, p.PartName()) {
+			names = append(names, p.PartName())
+		}
+	}
+	return names
+}
+
+// Find is the first variant of that name, or the zero P: whether the name is known is checked with the configuration.
+func Find[P Part](list []P, name string) (p P) {
+	if i := slices.IndexFunc(list, func(p P) bool { return p.PartName() == name }); i >= 0 {
+		return list[i]
+	}
+	return p
+}

@@ -1,0 +1,140 @@
+package text
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/pkg/errors"
+)
+
+// ShardsFile is the name of the file that describes the shards of a directory.
+const ShardsFile = "shards.json"
+
+// shardsFormat is the number of the format that this program writes and reads.
+const shardsFormat = 1
+
+// shardBuffer is the bytes that are read from a shard at once.
+const shardBuffer = 1 << 16
+
+// Shards is a Corpus of token ids in files, read by position, so that it may be larger than memory: it holds a buffer
+// of 64 KiB for each part and nothing else. A directory of shards has
+//
+//	shards.json   {"format":1, "bytes":2, "vocab_size":V, "tokenizer":{…}, "train":[…], "val":[…]}
+//	*.bin         ids, little-endian, of 2 bytes (uint16) or 4 (uint32) each, without a header
+//
+// where tokenizer is the object of a tokenizer.json, and train and val list the files of each part in their order as
+// {"file":"train-00000.bin", "tokens":n, "sha256":"…"}. WriteShards writes it. A part is for one goroutine at a time.
+type Shards struct {
+	Tokenizer Tokenizer
+
+	dir        string
+	index      shardIndex
+	sum        string
+	train, val *shardSplit
+}
+
+type shardIndex struct {
+	Format    int             `json:"format"`
+	Bytes     int             `json:"bytes"` // of an id
+	VocabSize int             `json:"vocab_size"`
+	Tokenizer json.RawMessage `json:"tokenizer"`
+	Train     []shardEntry    `json:"train"`
+	Val       []shardEntry    `json:"val"`
+}
+
+type shardEntry struct {
+	File   string `json:"file"`
+	Tokens int    `json:"tokens"`
+	SHA256 string `json:"sha256"`
+}
+
+// OpenShards opens the shards in dir; own are the kinds of tokenizer that are not the library's. A file that is missing
+// or of another length than shards.json says is an error. Close gives the files back.
+func OpenShards(dir string, own ...Kind) (*Shards, error) {
+	data, err := os.ReadFile(filepath.Join(dir, ShardsFile))
+	if err != nil {
+		return nil, errors.Wrap(err, "shards")
+	}
+	sum := sha256.Sum256(data)
+	s := &Shards{dir: dir, sum: hex.EncodeToString(sum[:])}
+	if err := s.open(data, own); err != nil {
+		s.Close()
+		return nil, errors.WithMessagef(err, "shards %s", dir)
+	}
+	return s, nil
+}
+
+func (s *Shards) open(data []byte, own []Kind) (err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s.index); err != nil {
+		return errors.Wrap(err, ShardsFile)
+	}
+	switch {
+	case s.index.Format != shardsFormat:
+		return errors.Errorf("format: got %d, want %d", s.index.Format, shardsFormat)
+	case s.index.Bytes != 2 && s.index.Bytes != 4:
+		return errors.Errorf("bytes: got %d, want 2 or 4", s.index.Bytes)
+	}
+	if s.Tokenizer, err = Open(s.index.Tokenizer, own...); err != nil {
+		return err
+	}
+	if got := s.Tokenizer.Size(); got != s.index.VocabSize {
+		return errors.Errorf("vocab_size: got %d, the tokenizer has %d", s.index.VocabSize, got)
+	}
+	if s.train, err = s.split(s.index.Train); err != nil {
+		return errors.WithMessage(err, "train")
+	}
+	s.val, err = s.split(s.index.Val)
+	return errors.WithMessage(err, "val")
+}
+
+// Train is the part to train on.
+func (s *Shards) Train() Split { return s.train }
+
+// Val is the part to validate on.
+func (s *Shards) Val() Split { return s.val }
+
+// SHA256 is that of shards.json, which has those of all files.
+func (s *Shards) SHA256() string { return s.sum }
+
+// Verify reads every file once and compares its SHA-256 with that in shards.json.
+func (s *Shards) Verify() error {
+	for _, e := range append(s.index.Train[:len(s.index.Train):len(s.index.Train)], s.index.Val...) {
+		f, err := os.Open(filepath.Join(s.dir, e.File))
+		if err != nil {
+			return errors.Wrap(err, "shards")
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err != nil {
+			return errors.Wrapf(err, "shards %s", s.dir)
+		}
+		if got := hex.EncodeToString(h.Sum(nil)); got != e.SHA256 {
+			return errors.Errorf("shards %s: %s: got sha256 %s, want %s", s.dir, e.File, got, e.SHA256)
+		}
+	}
+	return nil
+}
+
+// Close closes the files.
+func (s *Shards) Close() error {
+	var first error
+	for _, part := range []*shardSplit{s.train, s.val} {
+		if part == nil {
+			continue
+		}
+		for _, f := range part.shards {
+			if err := f.Close(); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return errors.Wrap(first, "shards")
+}

@@ -1,0 +1,101 @@
+package text
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/pkg/errors"
+)
+
+// WriteShards writes the ids of both parts into files of at most perShard tokens in dir, which holds no shards yet, and
+// the file that describes them last, so that what is left by a failure does not open. The ids are those of the
+// tokenizer, and come one by one: neither part has to fit into memory. An error that comes with an id ends the writing.
+func WriteShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[int, error]) error {
+	return errors.WithMessagef(writeShards(dir, tok, perShard, train, val), "shards %s", dir)
+}
+
+func writeShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[int, error]) error {
+	if perShard < 1 {
+		return errors.Errorf("got %d tokens a shard, want 1 or more", perShard)
+	}
+	object, err := tok.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return errors.WithStack(err)
+	}
+	index := shardIndex{Format: shardsFormat, Bytes: 2, VocabSize: tok.Size(), Tokenizer: object}
+	if tok.Size() > 1<<16 {
+		index.Bytes = 4
+	}
+	for _, part := range []struct {
+		name string
+		ids  iter.Seq2[int, error]
+		to   *[]shardEntry
+	}{{"train", train, &index.Train}, {"val", val, &index.Val}} {
+		next, stop := iter.Pull2(part.ids)
+		defer stop()
+		for {
+			e, err := writeShard(dir, fmt.Sprintf("%s-%05d.bin", part.name, len(*part.to)), index, perShard, next)
+			if err != nil {
+				return err
+			}
+			if e.Tokens > 0 {
+				*part.to = append(*part.to, e)
+			}
+			if e.Tokens < perShard {
+				break
+			}
+		}
+	}
+	data, err := json.MarshalIndent(index, "", "  ")
+	if err != nil {
+		return errors.WithStack(err)
+	}
+	return errors.WithStack(os.WriteFile(filepath.Join(dir, ShardsFile), append(data, '\n'), 0o644))
+}
+
+// writeShard writes the next perShard ids into a new file, or those that are left; if there are none, no file stays.
+func writeShard(dir, name string, index shardIndex, perShard int, next func() (int, error, bool)) (e shardEntry, err error) {
+	path := filepath.Join(dir, name)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return e, errors.WithStack(err)
+	}
+	defer f.Close()
+	sum, buffer := sha256.New(), bufio.NewWriter(f)
+	w, data := io.MultiWriter(sum, buffer), make([]byte, 4)
+	for e.File = name; e.Tokens < perShard; e.Tokens++ {
+		id, err, more := next()
+		if err != nil {
+			return e, err
+		}
+		if !more {
+			break
+		}
+		if id < 0 || id >= index.VocabSize {
+			return e, errors.Errorf("%s: token %d is %d, want 0 … %d", name, e.Tokens, id, index.VocabSize-1)
+		}
+		binary.LittleEndian.PutUint32(data, uint32(id))
+		if _, err := w.Write(data[:index.Bytes]); err != nil {
+			return e, errors.WithStack(err)
+		}
+	}
+	e.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if e.Tokens == 0 {
+		return e, errors.WithStack(os.Remove(path))
+	}
+	if err := buffer.Flush(); err != nil {
+		return e, errors.WithStack(err)
+	}
+	return e, errors.WithStack(f.Close())
+}

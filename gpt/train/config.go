@@ -1,0 +1,89 @@
+// Package train is how models are trained: what a run is configured by, whatever network it trains.
+package train
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
+)
+
+// Training says what the steps of a run compute beside the network: it has to be the same when a run is resumed.
+type Training struct {
+	BatchSize                 int     // sequences in one micro-batch
+	GradientAccumulationSteps int     // micro-batches in one step
+	LearningRate              float64 // the highest
+	Optimizer                 string  // the name of one of Optimizers, or of one's own; empty is the first
+	WeightDecay               float64 // on matrices only
+	Beta1                     float64 // AdamW's decay of the mean, or SGD's momentum
+	Beta2                     float64 // AdamW's decay of the mean square
+	GradClip                  float64 // the largest global norm; 0 is no clipping
+	DecayLR                   bool    // warm-up and cosine; else LearningRate throughout
+	WarmupIters               int     // steps of linear warm-up
+	LRDecayIters              int     // the step at which the cosine reaches MinLR
+	MinLR                     float64 // the lowest after warm-up
+	Seed                      uint64  // of every random choice
+	Kernels                   bool    // kernels; else the reference, stock operations
+}
+
+// Run says how long a run goes on, what it tells and with which means it computes: all of it may change when the run is
+// resumed, and the steps compute the same bits.
+type Run struct {
+	MaxIters     int    // steps
+	EvalInterval int    // steps between evaluations
+	EvalIters    int    // batches of one evaluation
+	LogInterval  int    // steps between log lines
+	OutDir       string // where a run's files go
+	Threads      int    // of the kernels; 0 is one per processor
+	Recompute    bool   // drop a block's activations and compute them again backwards; with kernels
+}
+
+// Fields is the table of both, in the order of the JSON. optimizers are the ones that t may name.
+func Fields(t *Training, r *Run, optimizers []Optimizer) field.List {
+	known := Names(optimizers)
+	return field.List{
+		field.New("batch_size", &t.BatchSize, field.Size(1), "sequences in a micro-batch"),
+		field.New("gradient_accumulation_steps", &t.GradientAccumulationSteps, field.Size(1), "micro-batches in a step"),
+		field.New("learning_rate", &t.LearningRate, field.Positive(), "highest learning rate"),
+		field.Free("max_iters", &r.MaxIters, field.Size(0), "steps to train"),
+		field.New("optimizer", &t.Optimizer, field.OneOf(known...), "optimizer: "+strings.Join(known, ", ")),
+		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
+		field.New("beta1", &t.Beta1, field.Fraction(), "AdamW's decay of the gradient's mean, or SGD's momentum"),
+		field.New("beta2", &t.Beta2, field.Fraction(), "AdamW's decay of the gradient's mean square"),
+		field.New("grad_clip", &t.GradClip, field.NonNegative(), "largest global norm of the gradient; 0 is no clipping"),
+		field.New("decay_lr", &t.DecayLR, field.Any(), "warm up, then decay the learning rate along a cosine"),
+		field.New("warmup_iters", &t.WarmupIters, field.Size(0), "steps of warm-up"),
+		field.New("lr_decay_iters", &t.LRDecayIters, field.Size(0), "step at which the learning rate reaches min_lr"),
+		field.New("min_lr", &t.MinLR, field.NonNegative(), "lowest learning rate after warm-up"),
+		field.Free("eval_interval", &r.EvalInterval, field.Size(1), "steps between evaluations"),
+		field.Free("eval_iters", &r.EvalIters, field.Size(1), "batches of an evaluation"),
+		field.Free("log_interval", &r.LogInterval, field.Size(1), "steps between log lines"),
+		field.New("seed", &t.Seed, field.Uint64(), "seed of every random choice"),
+		field.Free("out_dir", &r.OutDir, field.Any(), "directory of the run's files"),
+		field.Free("threads", &r.Threads, field.UpTo(4096), "threads of the kernels; 0 is one per processor"),
+		field.New("kernels", &t.Kernels, field.Any(), "use kernels; false builds the reference, stock operations"),
+		field.Free("recompute", &r.Recompute, field.Any(),
+			"compute a block's activations again in the backward pass: less memory, more time, the same bits"),
+	}
+}
+
+// Resolved returns t with the default in place of an empty Optimizer.
+func (t Training) Resolved() Training {
+	t.Optimizer = cmp.Or(t.Optimizer, Optimizers()[0].Name)
+	return t
+}
+
+// CheckSchedule is an error if the learning rate cannot go as t says: the cosine needs a stretch to fall along. A warm-up
+// longer than the run is allowed: the run then ends while still warming up.
+func (t Training) CheckSchedule() error {
+	switch {
+	case !t.DecayLR:
+		return nil
+	case t.LRDecayIters <= t.WarmupIters:
+		return errors.Errorf("lr_decay_iters: got %d, want more than warmup_iters %d", t.LRDecayIters, t.WarmupIters)
+	case t.MinLR > t.LearningRate:
+		return errors.Errorf("min_lr: got %v, want at most learning_rate %v", t.MinLR, t.LearningRate)
+	}
+	return nil
+}

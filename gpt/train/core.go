@@ -1,0 +1,98 @@
+package train
+
+import (
+	"context"
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pkg/errors"
+)
+
+// Task is what one run differs from another in: the network, and the batches that it is trained on.
+type Task struct {
+	// Build makes the network on an empty Graph, and returns its loss and the parameters to train. It may be called
+	// again with another Graph.
+	Build func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error)
+	// Fill puts a micro-batch into the network, both numbers counted from 0, and returns its tokens.
+	Fill       func(step, micro int) (tokens int, err error)
+	Blocks     []string    // scopes whose activations are dropped where the Run says Recompute
+	Optimizers []Optimizer // which the Training may name
+	FLOPs      float64     // of a token
+}
+
+// Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
+// rate. What a step does depends on Done, the weights, the moments and what Fill fills in alone, so a run whose state
+// is restored resumes bit-identically.
+type Core struct {
+	Done int     // steps done
+	Best float64 // the lowest validation loss so far, +∞ before the first
+
+	training  Training
+	task      Task
+	graph     *graph.Graph
+	loss      graph.Expr
+	params    []graph.Expr // to train
+	optimizer optim.Optimizer
+	backward  *graph.Program // loss and gradients
+	forward   *graph.Program // loss alone; nil before the first evaluation
+}
+
+// New builds the network and what is needed to train it.
+func New(t Training, r Run, task Task) (*Core, error) {
+	c := &Core{Best: math.Inf(1), training: t, task: task}
+	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
+		c.graph, g.Kernels = g, t.Kernels
+		g.SetThreads(r.Threads)
+		if c.loss, c.params, err = task.Build(g); err != nil {
+			return err
+		}
+		if r.Recompute {
+			g.Recompute(task.Blocks...)
+		}
+		c.backward, err = graph.Compile(c.loss, c.params...)
+		return errors.Wrap(err, "trainer")
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.optimizer, err = t.NewOptimizer(task.Optimizers, c.params, 0)
+	return c, errors.Wrap(err, "trainer")
+}
+
+// Loss is that of the batch which is in the network, without dropout.
+func (c *Core) Loss(ctx context.Context) (loss float64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, errors.Wrap(err, "evaluate")
+	}
+	if c.forward == nil {
+		if c.forward, err = graph.Compile(c.loss); err != nil {
+			return 0, errors.Wrap(err, "evaluate")
+		}
+	}
+	c.graph.SetTraining(false)
+	loss, err = c.run(c.forward)
+	return loss, errors.Wrap(err, "evaluate")
+}
+
+// run is the loss of a program that has to be finite.
+func (c *Core) run(p *graph.Program) (float64, error) {
+	if err := p.Run(); err != nil {
+		return 0, err
+	}
+	loss := p.Loss()
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return 0, c.diagnose(loss)
+	}
+	return loss, nil
+}
+
+// diagnose names what made the loss what it is: a weight, or else the loss itself.
+func (c *Core) diagnose(loss float64) error {
+	for _, p := range c.graph.Params() {
+		if err := p.Tensor().Finite(p.Name()); err != nil {
+			return err
+		}
+	}
+	return errors.Wrapf(graph.ErrNotFinite, "the loss is %v, all weights are finite", loss)
+}

@@ -1,0 +1,123 @@
+package train
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// The files that every checkpoint of a run has.
+const (
+	WeightsFile   = "model.safetensors"
+	OptimizerFile = "optimizer.safetensors"
+	StateFile     = "state.json"
+)
+
+// State is what a run needs to be resumed besides the numbers of its tensors. C is its configuration.
+type State[C any] struct {
+	Format  int      `json:"format"`
+	Step    int      `json:"step"`
+	Best    *float64 `json:"best_val_loss"` // null before the first evaluation
+	Batches []byte   `json:"batches"`       // the generator that draws them; null where the step alone decides
+	Corpus  string   `json:"corpus_sha256"`
+	Config  C        `json:"config"`
+	Build   Build    `json:"build"`
+}
+
+// StateOf is the state of c, of a run on a corpus with that SHA-256.
+func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C) State[C] {
+	s := State[C]{format, c.Done, nil, batches, sha256, config, ThisBuild()}
+	if !math.IsInf(c.Best, 1) {
+		s.Best = &c.Best
+	}
+	return s
+}
+
+// Check is an error if s is not what checkpoint cp is to have, in one of the formats.
+func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
+	switch newest := slices.Max(formats); {
+	case !slices.Contains(formats, s.Format):
+		return errors.Errorf("checkpoint %s: format %d, this program reads %d", cp.Path, s.Format, newest)
+	case s.Step != cp.Step:
+		return errors.Errorf("checkpoint %s: %s says step %d, its directory step %d", cp.Path, StateFile, s.Step, cp.Step)
+	}
+	return nil
+}
+
+// Restore continues c where s was saved: the network's own tensors are to be those of the checkpoint's weights.
+func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
+	data, err := cp.File(OptimizerFile)
+	if err != nil {
+		return err
+	}
+	found, err := ReadTensors(data)
+	if err != nil {
+		return errors.Wrap(err, OptimizerFile)
+	}
+	if c.optimizer, err = c.training.NewOptimizer(c.task.Optimizers, c.params, s.Step); err != nil {
+		return err
+	}
+	if err := Restore(c.Moments(), found); err != nil {
+		return errors.Wrap(err, OptimizerFile)
+	}
+	if s.Best != nil {
+		c.Best = *s.Best
+	}
+	c.Done = s.Step
+	return nil
+}
+
+// Moments are the optimizer's tensors under the names that they have in its file.
+func (c *Core) Moments() (list []Named) {
+	c.optimizer.Moments(func(name string, m, v graph.Tensor) {
+		for _, moment := range []Named{{"m." + name, m}, {"v." + name, v}} {
+			if moment.Len() > 0 {
+				list = append(list, moment)
+			}
+		}
+	})
+	return list
+}
+
+// WriteMoments writes OptimizerFile. Numbers that are not finite are refused.
+func (c *Core) WriteMoments(w io.Writer) error { return WriteTensors(w, c.Moments(), nil) }
+
+// ReadJSON reads a file of a checkpoint into v: an unknown key and something behind the object are errors.
+func ReadJSON(cp *checkpoint.Checkpoint, name string, v any) error {
+	data, err := cp.File(name)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.Errorf("checkpoint %s: %s: something follows the object's end at byte %d", cp.Path, name, d.InputOffset())
+	}
+	return nil
+}
+
+// WriteBytes writes data into a file of a checkpoint.
+func WriteBytes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// WriteJSON writes v, indented, into a file of a checkpoint.
+func WriteJSON(v any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+}

@@ -1,0 +1,60 @@
+package train
+
+import (
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+// Progress is what one step did.
+type Progress struct {
+	Step   int           // its number, from 1
+	Loss   float64       // mean over the micro-batches, in nats per token
+	Norm   float64       // of the gradient before clipping
+	LR     float64       // learning rate
+	Took   time.Duration // wall-clock time
+	Tokens int           // trained on in this step
+	FLOP   float64       // of the matrix products, forward and backward
+}
+
+// Step trains on the next batch. A loss or gradient that is not finite is an error, graph.ErrNotFinite, that names the
+// tensor, and the weights stay as they were.
+func (c *Core) Step() (Progress, error) {
+	start, p := time.Now(), Progress{Step: c.Done + 1, LR: c.training.RateAt(c.Done)}
+	err := c.accumulate(&p)
+	if err == nil {
+		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
+	}
+	if err != nil {
+		return p, errors.Wrapf(err, "step %d", p.Step)
+	}
+	c.Done++
+	p.Took = time.Since(start)
+	p.FLOP = c.task.FLOPs * float64(p.Tokens)
+	return p, nil
+}
+
+// accumulate runs the micro-batches of a step; the optimizer has the gradients of all but the last.
+func (c *Core) accumulate(p *Progress) error {
+	n := c.training.GradientAccumulationSteps
+	c.graph.SetTraining(true)
+	for micro := range n {
+		tokens, err := c.task.Fill(c.Done, micro)
+		if err != nil {
+			return err
+		}
+		p.Tokens += tokens
+		c.graph.SetStep(uint64(c.Done*n + micro))
+		loss, err := c.run(c.backward)
+		if err != nil {
+			return err
+		}
+		p.Loss += loss / float64(n)
+		if micro < n-1 {
+			if err := c.optimizer.Accumulate(c.backward); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
