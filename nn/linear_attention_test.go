@@ -76,7 +76,7 @@ func TestI45StepOutOfOrder(t *testing.T) {
 		at   int
 		want string
 	}{
-		{2, "run: h.0: cached linear attention: token 2, the next one is token 0: tokens out of order"}, {0, ""}, {1, ""}, {1, "run: h.0: linear attention step: token 1, the next one is token 2: tokens out of order"},
+		{2, "run: h.0: cached linear attention: token 2, the next one is token 0: tokens out of order"}, {0, ""}, {1, ""}, {1, "run: h.0: cached linear attention: token 1, the next one is token 2: tokens out of order"},
 		{3, "run: h.0: cached linear attention: token 3, the next one is token 2: tokens out of order"}, {2, ""}, {0, ""}, {1, ""},
 	} {
 		pos.Ints()[0] = c.at
