@@ -82,7 +82,7 @@ func (c Config) HuggingFace() ([]byte, error) {
 	c = c.Resolved()
 	tied := !slices.Contains(declared.linears, "lm_head")
 	h := gpt2()
-	plain := Config{Network: Network{Stack: parts.Stack{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}}}.Resolved()
+	plain := Config{Network: Network{Stack: parts.Stack{NHead: c.NHead, NEmbd: c.NEmbd, Bias: true}}, Parts: c.Parts}.Resolved()
 	h.config, h.context, h.inner = c, c.BlockSize, c.NInner
 	h.residual, h.embd, h.attn = c.Dropout, c.Dropout, c.Dropout
 	h.tied = tied
