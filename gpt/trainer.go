@@ -64,8 +64,7 @@ func NewTrainer(c Config, corpus *text.Corpus, tok *text.Tokenizer) (*Trainer, e
 // build makes the graph, again with other hashes in the rare case that two nodes share one.
 func (t *Trainer) build() (err error) {
 	g := graph.New(graph.Float32, t.config.Seed)
-	g.Kernels = t.config.Kernels
-	g.SetThreads(t.config.Threads)
+	t.config.Configure(g)
 	for {
 		t.Model, err = New(g, t.config, t.config.BatchSize)
 		if errors.Is(err, graph.ErrCollision) {

@@ -77,8 +77,7 @@ func (c *cost) step(size, tokens int) (ns float64, err error) {
 		return 0, err
 	}
 	g := graph.New(graph.Float32, config.Seed)
-	g.Kernels = config.Kernels
-	g.SetThreads(config.Threads)
+	config.Configure(g)
 	var m *gpt.Model
 	var p *graph.Program
 	err = base.Build(g, func(g *graph.Graph) (err error) {
