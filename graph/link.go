@@ -102,7 +102,7 @@ func (l *linker) op(n *G.Node) (*plan.Op, error) {
 			o.Value = plan.Numbers{F64: []float64{size}}
 		}
 	case n.Op() == nil:
-		return nil, errors.Errorf("the input %s has no value", n)
+		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):
 		l.kernel(o, &op{
 			dtype: l.g.dtype, out: &buffer{size: n.Shape().TotalSize()},
