@@ -102,7 +102,7 @@ func (l *linker) op(n *G.Node) (*plan.Op, error) {
 			o.Value = plan.Numbers{F64: []float64{size}}
 		}
 	case n.Op() == nil:
-		return nil, errors.Errorf("the input %s has no value", n)
+		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):
 		l.kernel(o, &op{
 			dtype: l.g.dtype, out: &buffer{size: n.Shape().TotalSize()},
@@ -113,23 +113,4 @@ func (l *linker) op(n *G.Node) (*plan.Op, error) {
 		l.names = append(l.names, o.Name)
 	}
 	return o, nil
-}
-
-func (l *linker) kernel(o *plan.Op, own *op) {
-	o.Out, o.Run = own.out, own.link
-	for _, b := range own.fills {
-		o.Fills = append(o.Fills, b)
-	}
-	for _, b := range own.uses {
-		o.Uses = append(o.Uses, b)
-	}
-}
-
-// isSum recognises Gorgonia's addition of two tensors, such as that of gradients that meet.
-func (g *Graph) isSum(n *G.Node, children G.Nodes) bool {
-	if !g.Kernels || len(children) != 2 || n.IsScalar() || n.Dtype() != g.dtype {
-		return false
-	}
-	a, b := children[0], children[1]
-	return a.Shape().Eq(n.Shape()) && b.Shape().Eq(n.Shape()) && n.Op() == G.NewAddOp(a, b, G.ExecutionContext{}).Op
 }

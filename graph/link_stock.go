@@ -8,9 +8,6 @@ import (
 // sizeOf is what an operation answers that asks for the size of an axis of x, 0 of any other.
 func sizeOf(op G.Op, x *G.Node) int {
 	asks, ok := op.(G.DimSizer)
-	if ok && x.IsScalar() {
-		return 1
-	}
 	for axis := 0; ok && axis < x.Dims(); axis++ {
 		if n, err := asks.DimSize(axis); err == nil {
 			return n
@@ -23,7 +20,7 @@ func sizeOf(op G.Op, x *G.Node) int {
 func (l *linker) stock(o *plan.Op, n *G.Node, children G.Nodes) {
 	planned := n.Dtype() == l.g.dtype
 	if planned {
-		o.Out = &buffer{size: max(1, n.Shape().TotalSize())}
+		o.Out = &buffer{size: n.Shape().TotalSize()}
 	} else {
 		l.kept[n] = new(G.Value)
 	}

@@ -1,7 +1,5 @@
 package graph
 
-import G "gorgonia.org/gorgonia"
-
 // Recompute asks programs compiled from here on to forget what the layers below each of the given places, such as
 // "h.0", compute inside, and to compute it again when the backward pass comes there: the same bits in less memory, for
 // the time of a second forward pass. What leaves a place is kept, and so is what an operation of Gorgonia's gives that
@@ -11,11 +9,3 @@ func (g *Graph) Recompute(scopes ...string) { g.recompute = scopes }
 // Bytes is the memory that the programs of the graph hold for results, gradients and what lies between, without the
 // parameters.
 func (g *Graph) Bytes() int { return g.memory.Bytes() }
-
-// children are the nodes that n is made of.
-func (g *Graph) children(n *G.Node) (list G.Nodes) {
-	for it := g.g.From(n.ID()); it.Next(); {
-		list = append(list, it.Node().(*G.Node))
-	}
-	return list
-}

@@ -28,6 +28,14 @@ func (g *Graph) forward(f func(n *G.Node, at source)) {
 	}
 }
 
+// children are the nodes that n is made of.
+func (g *Graph) children(n *G.Node) (list G.Nodes) {
+	for it := g.g.From(n.ID()); it.Next(); {
+		list = append(list, it.Node().(*G.Node))
+	}
+	return list
+}
+
 // operands are the nodes of the forward pass that n is made of, each once.
 func (g *Graph) operands(n *G.Node) (found []*G.Node) {
 	seen := map[*G.Node]bool{}

@@ -277,3 +277,43 @@ func TestStockResults(t *testing.T) {
 		near(t, name+": x", x.Tensor().Floats(), []float64{1, 2, 3, 4}, 0)
 	}
 }
+
+// adding is an operation that adds to the memory that it is given.
+type adding struct{ counted }
+
+func (adding) CallsExtern() bool { return true }
+func (adding) UsePreallocDo(to G.Value, in ...G.Value) (G.Value, error) {
+	return to.(*tensor.Dense).Add(in[0].(*tensor.Dense), tensor.UseUnsafe())
+}
+
+// What Gorgonia gives new memory finds zeros in every run.
+func TestStockMemoryIsCleared(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(3), 2, 2)
+	p := mustCompile(t, x.Wrap(G.ApplyOp(adding{}, x.node)))
+	for range 2 {
+		near(t, "sum", mustRun(t, p).Value().Floats(), []float64{3, 3, 3, 3}, 0)
+	}
+}
+
+// An input of Gorgonia's own holds what G.Let gives it, and one that holds nothing is an error.
+func TestStockInputs(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(3), 2, 2)
+	raw := G.NewMatrix(g.g, Float64, G.WithShape(2, 2), G.WithName("raw"))
+	y := x.Wrap(G.HadamardProd(x.node, raw))
+	if _, err := Compile(y); err == nil || err.Error() != "the input raw has no value" {
+		t.Errorf("got error %v", err)
+	}
+	let := func(v float64) {
+		t.Helper()
+		if err := G.Let(raw, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{v, v, v, v}))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	let(2)
+	p := mustCompile(t, y)
+	near(t, "product", mustRun(t, p).Value().Floats(), []float64{6, 6, 6, 6}, 0)
+	let(5)
+	near(t, "another product", mustRun(t, p).Value().Floats(), []float64{15, 15, 15, 15}, 0)
+}
