@@ -6,30 +6,9 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
-	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
-
-// AttentionShape is the sizes of attention on packed projections: the rows of qkv are the Batch·Context tokens, its columns
-// the queries of all Heads, QK features each, then the keys, QK features, then the values, V features.
-type AttentionShape struct{ Batch, Context, Heads, QK, V int }
-
-// Width is the number of columns of the packed projections, Heads·(2·QK + V).
-func (h AttentionShape) Width() int { return h.Heads * (2*h.QK + h.V) }
-
-func (h AttentionShape) check(x *G.Node, rows int) error {
-	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() {
-		return errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.Width(), h)
-	}
-	return nil
-}
-
-func (h AttentionShape) cross() CrossShape {
-	return CrossShape{h.Batch, h.Context, h.Context, h.Heads, h.QK, h.V}
-}
-
-func (h AttentionShape) kernel() attention.Shape { return attention.Shape(h.cross()) }
 
 // Attention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v: (B·T, H(2·QK+V)) → (B·T, H·V). The mask is
 // added to the scores, (T, T) for all sequences, (B, T, T), or (1 or B, 1 or H, T, T) where heads differ; dropout acts on

@@ -3,12 +3,7 @@ package graph
 import (
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
-
-// CrossShape is the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to Keys
-// tokens, in Heads heads with QK features of a query or key and V of a value.
-type CrossShape struct{ Batch, Queries, Keys, Heads, QK, V int }
 
 // CrossAttention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v with queries q (B·n, H·QK), and keys and
 // values of m other tokens in one matrix [k | v], kv (B·m, H(QK+V)): → (B·n, H·V). The mask is (n, m) for all pairs of
@@ -23,21 +18,4 @@ func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok
 		}
 		return q.attention(h, mask, dropout, q.node, kv.node)
 	}, kv, mask)
-}
-
-// masks is how many matrices a mask of that shape has for the sequences and for the heads.
-func (h CrossShape) masks(shape tensor.Shape) (batch, heads int, err error) {
-	n := len(shape) - 2
-	batch, heads = 1, 1
-	if n > 0 {
-		batch = shape[0]
-	}
-	if n > 1 {
-		heads = shape[1]
-	}
-	if n < 0 || n > 2 || shape[n] != h.Queries || shape[n+1] != h.Keys || batch != 1 && batch != h.Batch || heads != 1 && heads != h.Heads {
-		return 0, 0, errors.Errorf("a mask %v is none of (%d, %d), (%d, %[2]d, %[3]d) and (1 or %[4]d, 1 or %d, %[2]d, %[3]d)",
-			shape, h.Queries, h.Keys, h.Batch, h.Heads)
-	}
-	return batch, heads, nil
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// spelledCross is cross attention in stock operations.
-func spelledCross(q, kv, mask Expr, h CrossShape, dropout float64) Expr {
+// referenceCross is cross attention in stock operations.
+func referenceCross(q, kv, mask Expr, h CrossShape, dropout float64) Expr {
 	split := func(x Expr, tokens, size int) Expr {
 		return x.Reshape(h.Batch, tokens, h.Heads, size).Transpose(0, 2, 1, 3)
 	}
@@ -41,7 +41,7 @@ func crossCase(t *testing.T, h CrossShape, dtype Dtype, kernels bool, dropout fl
 		t.Fatalf("kernel: %t", ok)
 	}
 	if !ok {
-		y = spelledCross(q, kv, m, h, dropout)
+		y = referenceCross(q, kv, m, h, dropout)
 	}
 	loss := y.Mul(s.Value("delta", Normal(1), y.Shape()...)).SumAll()
 	p, err := Compile(loss, q, kv)

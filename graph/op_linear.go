@@ -14,99 +14,98 @@ func Linear(x, w, b Expr) (y Expr, ok bool) { return linear("linear", x, w, b, f
 // LinearT is the kernel of y = x·wᵀ: (n, k)·(m, k) → (n, m), such as the head that is tied to the token embedding.
 func LinearT(x, w Expr) (y Expr, ok bool) { return linear("linearT", x, w, Expr{}, true) }
 
+// linearOp is what the passes share: x·W with W (in, out) the weight, or its transpose where it is stored as (out, in).
+type linearOp struct {
+	g          *Graph
+	pool       *kernel.Pool
+	in, out    int
+	transposed bool
+}
+
 func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
 	bias := present(b)
 	return x.kernel(name, func() (*G.Node, error) {
-		in, out := w.node.Shape()[0], w.node.Shape()[1]
+		l := linearOp{x.g, x.g.pool, w.node.Shape()[0], w.node.Shape()[1], transposed}
 		if transposed {
-			in, out = out, in
+			l.in, l.out = l.out, l.in
 		}
-		if got := x.node.Shape()[1]; got != in {
-			return nil, errors.Errorf("%d features, the weight takes %d", got, in)
+		if got := x.node.Shape()[1]; got != l.in {
+			return nil, errors.Errorf("%d features, the weight takes %d", got, l.in)
 		}
 		if b.node != nil {
-			if got := b.node.Shape().TotalSize(); got != out {
-				return nil, errors.Errorf("a bias of %d for %d outputs", got, out)
+			if got := b.node.Shape().TotalSize(); got != l.out {
+				return nil, errors.Errorf("a bias of %d for %d outputs", got, l.out)
 			}
 		}
 		return x.g.node(&op{
-			name: name, shape: tensor.Shape{x.node.Shape()[0], out},
-			f32: linearForward[float32](x.g.pool, in, out, transposed), f64: linearForward[float64](x.g.pool, in, out, transposed),
-			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) { return x.g.linearBackward(in, grad, transposed) },
+			name: name, shape: tensor.Shape{x.node.Shape()[0], l.out}, f32: linearForward[float32](l), f64: linearForward[float64](l), diff: l.backward,
 		}, append(G.Nodes{x.node, w.node}, nodes(bias...)...)...)
 	}, append([]Expr{w}, bias...)...)
 }
 
-func linearForward[T kernel.Float](p *kernel.Pool, in, out int, transposed bool) body[T] {
-	return func(y []T, args [][]T) error {
-		w := gemm.Mat(args[1], out)
-		if transposed {
-			w = gemm.Mat(args[1], in).T()
-		}
-		if len(args) == 2 {
-			gemm.Mul(p, len(y)/out, out, in, 1, gemm.Mat(args[0], in), w, 0, gemm.Mat(y, out))
+// linearWeight is W.
+func linearWeight[T kernel.Float](l linearOp, stored []T) gemm.Matrix[T] {
+	if l.transposed {
+		return gemm.Mat(stored, l.in).T()
+	}
+	return gemm.Mat(stored, l.out)
+}
+
+func linearForward[T kernel.Float](l linearOp) body[T] {
+	return func(y []T, in [][]T) error {
+		rows, x, w := len(y)/l.out, gemm.Mat(in[0], l.in), linearWeight(l, in[1])
+		if len(in) == 2 {
+			gemm.Mul(l.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
 			return nil
 		}
-		bias := gemm.Matrix[T]{Data: args[2]} // the same row for every token: a stride of 0
-		gemm.MulAdd(p, len(y)/out, out, in, 1, gemm.Mat(args[0], in), w, bias, gemm.Mat(y, out))
+		bias := gemm.Matrix[T]{Data: in[2]} // the same row for every token: a stride of 0
+		gemm.MulAdd(l.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
 		return nil
 	}
 }
 
-// linearBackward: Δx = Δ·wᵀ, ∂w = xᵀ·Δ, ∂b = the sum of Δ over the tokens; for the transposed weight Δx = Δ·w and
-// ∂w = Δᵀ·x.
-func (g *Graph) linearBackward(in G.Nodes, grad *G.Node, transposed bool) (G.Nodes, error) {
-	x, w := in[0], in[1]
-	dx, err := g.node(&op{
-		name: "linear.dx", shape: x.Shape().Clone(),
-		f32: linearDX[float32](g.pool, w.Shape(), transposed), f64: linearDX[float64](g.pool, w.Shape(), transposed),
-	}, grad, w)
+// backward: Δx = Δ·Wᵀ, ∂W = xᵀ·Δ, or Δᵀ·x as it is stored transposed, ∂b = the sum of Δ over the tokens.
+func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	dx, err := l.g.node(&op{
+		name: "linear.dx", shape: in[0].Shape().Clone(), f32: linearDX[float32](l), f64: linearDX[float64](l),
+	}, grad, in[1])
 	if err != nil {
 		return nil, err
 	}
-	dw, err := g.node(&op{
-		name: "linear.dw", shape: w.Shape().Clone(),
-		f32: linearDW[float32](g.pool, w.Shape(), transposed), f64: linearDW[float64](g.pool, w.Shape(), transposed),
-	}, x, grad)
+	dw, err := l.g.node(&op{
+		name: "linear.dw", shape: in[1].Shape().Clone(), f32: linearDW[float32](l), f64: linearDW[float64](l),
+	}, in[0], grad)
 	if err != nil || len(in) == 2 {
 		return G.Nodes{dx, dw}, err
 	}
-	scratch := &buffer{size: kernel.Parts * in[2].Shape().TotalSize()}
-	db, err := g.node(&op{
-		name: "linear.db", shape: in[2].Shape().Clone(), fills: []*buffer{scratch},
-		f32: linearDB[float32](g.pool, scratch), f64: linearDB[float64](g.pool, scratch),
+	scratch := &buffer{size: kernel.Parts * l.out}
+	db, err := l.g.node(&op{
+		name: "linear.db", shape: in[2].Shape().Clone(), fills: []*buffer{scratch}, f32: linearDB[float32](l, scratch), f64: linearDB[float64](l, scratch),
 	}, grad)
 	return G.Nodes{dx, dw, db}, err
 }
 
-func linearDX[T kernel.Float](p *kernel.Pool, w tensor.Shape, transposed bool) body[T] {
+func linearDX[T kernel.Float](l linearOp) body[T] {
 	return func(dx []T, in [][]T) error {
-		weight := gemm.Mat(in[1], w[1])
-		k, m := w[0], w[1]
-		if transposed {
-			k, m = m, k
-		} else {
-			weight = weight.T()
-		}
-		gemm.Mul(p, len(dx)/k, k, m, 1, gemm.Mat(in[0], m), weight, 0, gemm.Mat(dx, k))
+		gemm.Mul(l.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
 		return nil
 	}
 }
 
-func linearDW[T kernel.Float](p *kernel.Pool, w tensor.Shape, transposed bool) body[T] {
+func linearDW[T kernel.Float](l linearOp) body[T] {
 	return func(dw []T, in [][]T) error {
-		left, right := in[0], in[1]
-		if transposed {
-			left, right = right, left
+		left, right, rows, cols := in[0], in[1], l.in, l.out
+		if l.transposed {
+			left, right, rows, cols = right, left, cols, rows
 		}
-		gemm.Mul(p, w[0], w[1], len(left)/w[0], 1, gemm.Mat(left, w[0]).T(), gemm.Mat(right, w[1]), 0, gemm.Mat(dw, w[1]))
+		gemm.Mul(l.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
 		return nil
 	}
 }
 
-func linearDB[T kernel.Float](p *kernel.Pool, scratch *buffer) body[T] {
-	return func(out []T, in [][]T) error {
-		kernel.SumRows(p, out, in[0], of[T](scratch))
+func linearDB[T kernel.Float](l linearOp, scratch *buffer) body[T] {
+	return func(db []T, in [][]T) error {
+		kernel.SumRows(l.pool, db, in[0], of[T](scratch))
 		return nil
 	}
 }

@@ -67,7 +67,7 @@ func TestLayerNorm(t *testing.T) {
 		close64(t, "dx", dx, wantDX, 1e-8)
 		close64(t, "dw", dw, wantDW, 1e-8)
 		close64(t, "db", db, wantDB, 1e-8)
-		LayerNormBackward(p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float64]{nil, nil, nil, make([]float64, 2*Parts*len(w))}) // nobody asks
+		LayerNormBackward(p, Norm[float64]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float64]{nil, nil, nil, make([]float64, 2*Parts*len(w))}) // of no use to a caller, and no error
 	}
 }
 

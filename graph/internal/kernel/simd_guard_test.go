@@ -12,7 +12,7 @@ import (
 )
 
 // TestKernelsStayInTheirOperands runs every kernel on operands whose last number, then whose first, borders on a page
-// that nobody may read.
+// that must not be read.
 func TestKernelsStayInTheirOperands(t *testing.T) {
 	page := syscall.Getpagesize()
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {

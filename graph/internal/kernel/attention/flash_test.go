@@ -272,7 +272,7 @@ func TestAttentionSkipsHiddenTiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Queries*h.V)
 	width := h.Width()
-	for i := range 256 * width { // keys and values of the first half, which nobody sees
+	for i := range 256 * width { // keys and values of the first half, which no query attends to
 		if i%width >= h.QK {
 			qkv[i] = math.NaN()
 		}

@@ -35,7 +35,7 @@ func quadratic(l Linear[float64], qkv, mask, dy []float64) (y, dqkv []float64) {
 		phiQ, phiK, dphiQ, dphiK := make([]float64, n*f), make([]float64, n*f), make([]float64, n*f), make([]float64, n*f)
 		l.Phi.of(phiQ, columns(qkv, fromQ), l.QK)
 		l.Phi.of(phiK, columns(qkv, fromK), l.QK)
-		sees := func(i, t int) bool {
+		attends := func(i, t int) bool {
 			return (t <= i || !l.Causal) && (mask == nil || mask[(b*n+n-1)*n+t] == 0)
 		}
 		value := func(x []float64, t int) []float64 { return x[(b*n+t)*width+fromV:][:l.V] }
@@ -43,7 +43,7 @@ func quadratic(l Linear[float64], qkv, mask, dy []float64) (y, dqkv []float64) {
 			at := ((b*n+i)*l.Heads + j) * l.V
 			out, delta, total := y[at:][:l.V], dy[at:][:l.V], 0.
 			for t := range n {
-				if !sees(i, t) {
+				if !attends(i, t) {
 					continue
 				}
 				w := dot(phiQ[i*f:][:f], phiK[t*f:][:f])
@@ -56,7 +56,7 @@ func quadratic(l Linear[float64], qkv, mask, dy []float64) (y, dqkv []float64) {
 				out[c] /= total
 			}
 			for t := range n {
-				if !sees(i, t) {
+				if !attends(i, t) {
 					continue
 				}
 				w, dw := dot(phiQ[i*f:][:f], phiK[t*f:][:f])/total, 0.

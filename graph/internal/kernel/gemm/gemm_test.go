@@ -71,7 +71,7 @@ func testGemm[T kernel.Float](t *testing.T) {
 	}
 }
 
-// checkGemm compares with sums in float64, and looks at the gaps between the rows, which are nobody's business.
+// checkGemm compares with sums in float64, and looks at the gaps between the rows, which no product may touch.
 func checkGemm[T kernel.Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T], beta T, before, got Matrix[T]) {
 	t.Helper()
 	for i := range m {

@@ -52,8 +52,7 @@ func exp(f *fn) {
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
 		f.op("VSUBPS", shift, v, v)
-		f.bound(s, v, number(expLeast), number(expMost))
-		f.exp(p, s, t, n, 1, nil)
+		f.expAnywhere(p, v, s, t, n)
 		f.op("VMULPS", scale, p, p)
 		f.store(p, y)
 	})
@@ -152,8 +151,7 @@ func geluTanh(f *fn) {
 		f.load(x, v)
 		f.op("VMAXPS", v, f.inRegister(number(-flat), t), v) // so that −∞ gives 0
 		f.minusTwoU(m, v, t)
-		f.bound(s, m, number(expLeast), number(expMost))
-		f.exp(e, s, t, n, 1, nil)
+		f.expAnywhere(e, m, s, t, n)
 		f.op("VADDPS", number(1), e, e)
 		f.op("VDIVPS", e, v, v)
 		f.store(v, y)
@@ -179,8 +177,7 @@ func geluTanhBackward(f *fn) {
 		f.set(w, number(tanhA))
 		f.op("VFMADD231PS", number(3*tanhB), t, w)
 		f.op("VMULPS", v, w, w) // x·2u'
-		f.bound(s, m, number(expLeast), number(expMost))
-		f.exp(e, s, t, n, 1, nil)
+		f.expAnywhere(e, m, s, t, n)
 		one := f.inRegister(number(1), s)
 		f.op("VADDPS", one, e, t)
 		f.op("VDIVPS", t, one, s)

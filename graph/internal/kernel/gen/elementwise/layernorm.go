@@ -66,8 +66,7 @@ func layerNorm(f *fn) {
 		}
 		f.mark(done)
 		f.next(cols, y, x)
-		f.op("ADDQ", "$4", mean)
-		f.op("ADDQ", "$4", inv)
+		f.advance(mean, inv)
 	})
 }
 
@@ -124,7 +123,6 @@ func layerNormBackward(f *fn) {
 		f.next(cols, dx)
 		f.mark(skip)
 		f.next(cols, x, dy)
-		f.op("ADDQ", "$4", mean)
-		f.op("ADDQ", "$4", inv)
+		f.advance(mean, inv)
 	})
 }

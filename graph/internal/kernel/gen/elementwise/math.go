@@ -86,6 +86,12 @@ func (f *fn) exp(p, s, t, n vec, a float64, rest *vec) {
 	}
 }
 
+// expAnywhere makes p = e^x, 0 and ∞ at the ends. x, s, t and n are lost.
+func (f *fn) expAnywhere(p, x, s, t, n vec) {
+	f.bound(s, x, number(expLeast), number(expMost))
+	f.exp(p, s, t, n, 1, nil)
+}
+
 // fold adds the 16 lanes of v up, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The result
 // is in the lowest lane of v, and in all of them after spread.
 func (f *fn) fold(op string, v, t vec) {

@@ -11,6 +11,13 @@ func (f *fn) next(cols string, pointers ...string) {
 	}
 }
 
+// advance moves pointers one entry on.
+func (f *fn) advance(pointers ...string) {
+	for _, p := range pointers {
+		f.op("ADDQ", "$4", p)
+	}
+}
+
 const minusInf = 0xff800000
 
 // softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's end without any other
@@ -19,8 +26,7 @@ func softmax(f *fn) {
 	x, mask, cols, rows := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("cols"), f.pointer("rows")
 	last, rest, hidden := f.register(), f.register(), f.register()
 	v, s, p, t, n, fill := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
-	total := f.saved()
-	top := f.saved()
+	total, top := f.saved(), f.saved()
 	f.set(fill, pair(minusInf))
 	f.rows(rows, func() {
 		f.visible(mask, cols, last, v, fill)
@@ -35,16 +41,7 @@ func softmax(f *fn) {
 		f.each(func() { f.op("VMOVAPS", fill, top) })
 		f.blocks(last, func() {
 			f.load(x, v)
-			f.load(mask, t)
-			if f.wide() { // −∞ where the mask is, whatever x is there
-				f.op("VCMPPS", notEqual, fill, t, "K2")
-				f.op("VADDPS", t, v, v)
-				f.op("VBLENDMPS", v, fill, "K2", v)
-			} else {
-				f.op("VADDPS", t, v, v)
-				f.op("VCMPPS", equal, fill, t, t)
-				f.op("VBLENDVPS", t, fill, v, v)
-			}
+			f.addMask(mask, v, t, fill)
 			f.store(v, x)
 			f.fillPastEnd(v, fill)
 			f.op("VMAXPS", v, top, top)
@@ -55,8 +52,7 @@ func softmax(f *fn) {
 		f.blocks(last, func() {
 			f.load(x, v)
 			f.op("VSUBPS", vec{top[0], top[0]}, v, v)
-			f.bound(s, v, number(expLeast), number(expMost))
-			f.exp(p, s, t, n, 1, nil)
+			f.expAnywhere(p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
 			f.op("VADDPS", p, total, total)
@@ -131,8 +127,7 @@ func expSum(f *fn) {
 	f.blocks(n, func() {
 		f.load(x, v)
 		f.op("VSUBPS", vec{top[0], top[0]}, v, v)
-		f.bound(s, v, number(expLeast), number(expMost))
-		f.exp(p, s, t, k, 1, nil)
+		f.expAnywhere(p, v, s, t, k)
 		f.clearPastEnd(p)
 		f.widen(total, p, t, func(sum vec) { f.op("VADDPD", t, sum, sum) })
 	})

@@ -70,13 +70,11 @@ func softmaxTile(f *fn) {
 		f.op("VBROADCASTSS", at(top), v)
 		f.op("VMOVSS", low(most), at(top))
 		f.op("VSUBPS", most, v, v)
-		f.bound(s, v, number(expLeast), number(expMost))
-		f.exp(factor, s, t, n, 1, nil)
+		f.expAnywhere(factor, v, s, t, n)
 		f.blocks(cols, func() {
 			f.load(x, v)
 			f.op("VSUBPS", vec{most[0], most[0]}, v, v)
-			f.bound(s, v, number(expLeast), number(expMost))
-			f.exp(p, s, t, n, 1, nil)
+			f.expAnywhere(p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
 			f.op("VADDPS", p, sum, sum)
@@ -95,9 +93,7 @@ func softmaxTile(f *fn) {
 		})
 		f.next(cols, x)
 		f.nextMask(mask, stride)
-		for _, p := range []string{top, total, keep} {
-			f.op("ADDQ", "$4", p)
-		}
+		f.advance(top, total, keep)
 	})
 }
 
@@ -128,8 +124,7 @@ func softmaxTileBackward(f *fn) {
 					f.addMask(mask, v, t, fill)
 				}
 				f.op("VSUBPS", most, v, v)
-				f.bound(s, v, number(expLeast), number(expMost))
-				f.exp(p, s, t, n, 1, nil)
+				f.expAnywhere(p, v, s, t, n)
 				f.op("VMULPS", share, p, p)
 				f.store(p, x)
 				f.load(d, v)
@@ -140,9 +135,7 @@ func softmaxTileBackward(f *fn) {
 		})
 		f.next(cols, d, x)
 		f.nextMask(mask, stride)
-		for _, p := range []string{top, total, dot} {
-			f.op("ADDQ", "$4", p)
-		}
+		f.advance(top, total, dot)
 	})
 }
 
@@ -162,7 +155,7 @@ func dotRows(f *fn) {
 		f.fold("VADD", sum, t)
 		f.op("VMOVSS", f.low("X", sum), fmt.Sprintf("(%s)", dot))
 		f.next(stride, x, y)
-		f.op("ADDQ", "$4", dot)
+		f.advance(dot)
 	})
 }
 
@@ -178,6 +171,6 @@ func scaleRows(f *fn) {
 			f.store(v, x)
 		})
 		f.next(stride, x)
-		f.op("ADDQ", "$4", factor)
+		f.advance(factor)
 	})
 }

@@ -1,0 +1,49 @@
+package graph
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// AttentionShape is the sizes of attention on packed projections: the rows of qkv are the Batch·Context tokens, its columns
+// the queries of all Heads, QK features each, then the keys, QK features, then the values, V features.
+type AttentionShape struct{ Batch, Context, Heads, QK, V int }
+
+// Width is the number of columns of the packed projections, Heads·(2·QK + V).
+func (h AttentionShape) Width() int { return h.Heads * (2*h.QK + h.V) }
+
+func (h AttentionShape) check(x *G.Node, rows int) error {
+	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() {
+		return errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.Width(), h)
+	}
+	return nil
+}
+
+func (h AttentionShape) cross() CrossShape {
+	return CrossShape{h.Batch, h.Context, h.Context, h.Heads, h.QK, h.V}
+}
+
+func (h AttentionShape) kernel() attention.Shape { return attention.Shape(h.cross()) }
+
+// CrossShape is the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to Keys
+// tokens, in Heads heads with QK features of a query or key and V of a value.
+type CrossShape struct{ Batch, Queries, Keys, Heads, QK, V int }
+
+// masks is how many matrices a mask of that shape has for the sequences and for the heads.
+func (h CrossShape) masks(shape tensor.Shape) (batch, heads int, err error) {
+	n := len(shape) - 2
+	batch, heads = 1, 1
+	if n > 0 {
+		batch = shape[0]
+	}
+	if n > 1 {
+		heads = shape[1]
+	}
+	if n < 0 || n > 2 || shape[n] != h.Queries || shape[n+1] != h.Keys || batch != 1 && batch != h.Batch || heads != 1 && heads != h.Heads {
+		return 0, 0, errors.Errorf("a mask %v is none of (%d, %d), (%d, %[2]d, %[3]d) and (1 or %[4]d, 1 or %d, %[2]d, %[3]d)",
+			shape, h.Queries, h.Keys, h.Batch, h.Heads)
+	}
+	return batch, heads, nil
+}

@@ -1,0 +1,71 @@
+package gemm
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// tile computes rows top … bottom and columns left … right of c.
+func (g *product[T]) tile(top, bottom, left, right int) {
+	if top >= bottom || left >= right {
+		return
+	}
+	if g.k == 0 {
+		g.addend(top, bottom, left, right)
+		return
+	}
+	if g, ok := any(g).(*product[float32]); ok && microkernelTile(g, top, bottom, left, right) {
+		return
+	}
+	if g.d.Data != nil && !g.inPlace() {
+		g.addend(top, bottom, left, right)
+	}
+	// gonum splits a product over goroutines of its own from 4 blocks of 64 × 64 on; these sizes stay below, so that the
+	// split is ours.
+	const height, width = 64, 192
+	for i := top; i < bottom; i += height {
+		for j := left; j < right; j += width {
+			gonumTile(min(height, bottom-i), min(width, right-j), g.k, g.alpha, g.a.From(i, 0), g.b.From(0, j), g.beta, g.c.From(i, j))
+		}
+	}
+}
+
+// addend sets c to beta·d, which is all of it that is no product.
+func (g *product[T]) addend(top, bottom, left, right int) {
+	for i := top; i < bottom; i++ {
+		row := g.c.Data[i*g.c.Stride+left : i*g.c.Stride+right]
+		if g.d.Data == nil {
+			clear(row)
+			continue
+		}
+		for j, v := range g.d.Data[i*g.d.Stride+left : i*g.d.Stride+right] {
+			row[j] = g.beta * v
+		}
+	}
+}
+
+// inPlace tells that d is c.
+func (g *product[T]) inPlace() bool {
+	return &g.d.Data[0] == &g.c.Data[0] && g.d.Stride == g.c.Stride
+}
+
+// gonumTile is one call of gonum. A single row goes through it too: gonum v0.17.0's Sgemv with a transposed matrix and
+// beta = 0 clears memory behind the end of its result.
+func gonumTile[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
+	switch c := any(c).(type) {
+	case Matrix[float32]:
+		a, b := any(a).(Matrix[float32]), any(b).(Matrix[float32])
+		gonum.Implementation{}.Sgemm(trans(a.Trans), trans(b.Trans), m, n, k, float32(alpha), a.Data, a.Stride, b.Data, b.Stride, float32(beta), c.Data, c.Stride)
+	case Matrix[float64]:
+		a, b := any(a).(Matrix[float64]), any(b).(Matrix[float64])
+		gonum.Implementation{}.Dgemm(trans(a.Trans), trans(b.Trans), m, n, k, float64(alpha), a.Data, a.Stride, b.Data, b.Stride, float64(beta), c.Data, c.Stride)
+	}
+}
+
+func trans(t bool) blas.Transpose {
+	if t {
+		return blas.Trans
+	}
+	return blas.NoTrans
+}
