@@ -1,9 +1,12 @@
 package gpt
 
-import "github.com/pkg/errors"
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
 
 // MemoryLimit is the most memory in bytes that [Config.Validate] lets a run ask for, by the estimate of [Config.Memory].
-const MemoryLimit = 64 * gib
+const MemoryLimit = train.MemoryLimit
 
 const gib = 1 << 30
 

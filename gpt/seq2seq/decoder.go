@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"fmt"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -23,11 +24,11 @@ func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions grap
 	at.Positions, at.Caches = positions, caches
 	d := decoder{embedding: newEmbedding(&at, c, c.TargetVocab)}
 	at.Mask = nn.NewBiasedMask(s, at.Dims, nn.Causal{}, at.Scores)
-	block := c.block()
+	block, attention := c.block(), parts.Find(parts.Attentions(), "causal").New(at, c.Stack)
 	for i := range c.NLayer {
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
-		b, cross := block.decoder(at, selfAttention, m)
+		b, cross := block.decoder(at, attention, m)
 		d.blocks, d.cross = append(d.blocks, b), append(d.cross, cross)
 	}
 	if block.Final {
@@ -36,8 +37,6 @@ func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions grap
 	d.head = at.Affine(at.Sub("lm_head"), c.NEmbd, []int{c.TargetVocab}, c.Bias, graph.Normal(0.02))
 	return d
 }
-
-func selfAttention(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 
 func (d decoder) forward(tokens graph.Expr) graph.Expr { // (B·T) → (B·T, V)
 	x := d.embedding.forward(tokens)

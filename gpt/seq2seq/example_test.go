@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -134,4 +135,51 @@ func ExampleNew() {
 	// targets [9 10 2 -1 -1 -1 11 12 13 14 15 2]
 	// logits  [12 30]
 	// n_head: 3 heads do not divide n_embd 8; set both qk_size and v_size to do without
+}
+
+// countdowns are sources of one number and targets that count down from it.
+type countdowns struct{}
+
+func (countdowns) Len() int { return 5 }
+
+func (countdowns) Pair(i int) (p seq2seq.Pair, err error) {
+	const zero = seq2seq.Hidden + 1
+	p.Source = []int{zero + i}
+	for n := i - 1; n >= 0; n-- {
+		p.Target = append(p.Target, zero+n)
+	}
+	return p, nil
+}
+
+// A model learns to count down.
+func ExampleTrainer() {
+	c := seq2seq.Config{
+		SourceSize: 1, TargetSize: 5, SourceVocab: 9, TargetVocab: 9,
+		Stack:    parts.Stack{NLayer: 1, NHead: 2, NEmbd: 16},
+		Training: train.Training{BatchSize: 8, GradientAccumulationSteps: 1, LearningRate: 0.01, Beta1: 0.9, Beta2: 0.99, Kernels: true},
+		Run:      train.Run{MaxIters: 150, EvalInterval: 50, EvalIters: 1, LogInterval: 1},
+	}
+	t, err := seq2seq.NewTrainer(c, countdowns{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for t.Done < c.MaxIters {
+		if _, err := t.Step(); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	loss, err := t.Evaluate(context.Background(), countdowns{})
+	fmt.Println(loss < 0.1, err)
+	w, err := seq2seq.NewTranslator(t.Model, 1, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	found, err := w.Greedy(context.Background(), [][]int{{seq2seq.Hidden + 4}})
+	fmt.Println(found[0].Tokens, err)
+	// Output:
+	// true <nil>
+	// [6 5 4] <nil>
 }

@@ -1,14 +1,9 @@
 package seq2seq
 
 import (
-	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
-)
-
-const (
-	float32Size = 4
-	gib         = 1 << 30
 )
 
 // parameters counts what is declared, in float64, which no Config overflows: of all blocks but two, that they are as
@@ -52,13 +47,13 @@ func (c Config) checkParameters(times float64) error {
 	if err != nil {
 		return err
 	}
-	bytes := times * float32Size * n
-	if bytes <= gpt.MemoryLimit {
+	bytes := times * train.Float32Size * n
+	if bytes <= train.MemoryLimit {
 		return nil
 	}
 	return errors.Errorf("memory: got about %.4g GiB for parameters of n_layer %d, n_head %d, n_embd %d, source_vocab %d, "+
-		"target_vocab %d, source_size %d, target_size %d, qk_size %d, v_size %d, n_inner %d; want at most %d GiB", bytes/gib, c.NLayer,
-		c.NHead, c.NEmbd, c.SourceVocab, c.TargetVocab, c.SourceSize, c.TargetSize, c.QKSize, c.VSize, c.NInner, gpt.MemoryLimit/gib)
+		"target_vocab %d, source_size %d, target_size %d, qk_size %d, v_size %d, n_inner %d; want at most %d GiB", bytes/train.GiB, c.NLayer,
+		c.NHead, c.NEmbd, c.SourceVocab, c.TargetVocab, c.SourceSize, c.TargetSize, c.QKSize, c.VSize, c.NInner, train.MemoryLimit/train.GiB)
 }
 
 // checkTraining refuses what training would need too much memory for: the gradient and two moments of every parameter,
@@ -68,11 +63,11 @@ func (c Config) checkTraining() error {
 		return err
 	}
 	c = c.Resolved()
-	bytes := 2 * float32Size * c.activations()
-	if bytes <= gpt.MemoryLimit {
+	bytes := 2 * train.Float32Size * c.activations()
+	if bytes <= train.MemoryLimit {
 		return nil
 	}
 	return errors.Errorf("memory: got about %.4g GiB for activations of batch_size %d sources of source_size %d and targets of target_size %d "+
-		"with n_layer %d, n_head %d, n_embd %d, target_vocab %d; want at most %d GiB", bytes/gib, c.BatchSize, c.SourceSize, c.TargetSize,
-		c.NLayer, c.NHead, c.NEmbd, c.TargetVocab, gpt.MemoryLimit/gib)
+		"with n_layer %d, n_head %d, n_embd %d, target_vocab %d; want at most %d GiB", bytes/train.GiB, c.BatchSize, c.SourceSize, c.TargetSize,
+		c.NLayer, c.NHead, c.NEmbd, c.TargetVocab, train.MemoryLimit/train.GiB)
 }

@@ -1,0 +1,97 @@
+package train
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pkg/errors"
+)
+
+// descent is a Core of the loss (w₀ − x)² + w₁², of which x is filled in.
+func descent(t *testing.T, training Training, x func(step, micro int) float64) (*Core, *graph.Expr) {
+	t.Helper()
+	var w, input graph.Expr
+	core, err := New(training, Run{Threads: 1}, Task{
+		Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+			s := g.Root()
+			w, input = s.Param("w", graph.Const(2), 1, 2), s.Value("x", graph.Const(0), 1, 2)
+			return w.Sub(input).Square().SumAll(), g.Params(), g.Err()
+		},
+		Fill: func(step, micro int) (int, error) {
+			input.Tensor().Set(0, x(step, micro))
+			return 2, nil
+		},
+		Optimizers: Optimizers(), FLOPs: 3,
+	})
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	return core, &w
+}
+
+// A step is the mean of its micro-batches: gradient 2(w − x), here of x = 0 and 2, so w₀ goes as by x = 1.
+func TestStep(t *testing.T) {
+	training := Training{Optimizer: "sgd", LearningRate: 0.25, GradientAccumulationSteps: 2}
+	core, w := descent(t, training, func(_, micro int) float64 { return 2 * float64(micro) })
+	p, err := core.Step()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Progress{Step: 1, Loss: 4 + (4+0)/2, Norm: math.Sqrt(4 + 16), LR: 0.25, Took: p.Took, Tokens: 4, FLOP: 12}
+	if p != want {
+		t.Errorf("got %+v, want %+v", p, want)
+	}
+	if got := w.Tensor().Floats(); got[0] != 1.5 || got[1] != 1 || core.Done != 1 {
+		t.Errorf("w is %v after %d steps, want [1.5 1] after 1", got, core.Done)
+	}
+	if loss, err := core.Loss(t.Context()); err != nil || loss != 0.25+1 { // x is 2 still
+		t.Errorf("got loss %v (%v), want 1.25", loss, err)
+	}
+}
+
+// A step that is refused changes neither weights nor the optimizer, and says which step it was and what is not finite.
+func TestStepRefused(t *testing.T) {
+	x := 0.0
+	core, w := descent(t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, func(int, int) float64 { return x })
+	if _, err := core.Step(); err != nil {
+		t.Fatal(err)
+	}
+	before := w.Tensor().Floats()
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		x = bad
+		_, err := core.Step()
+		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "step 2: the loss is ") {
+			t.Errorf("x = %v: got error %v", bad, err)
+		}
+	}
+	if got := w.Tensor().Floats(); got[0] != before[0] || got[1] != before[1] || core.Done != 1 || core.optimizer.(*optim.AdamW).Steps != 1 {
+		t.Errorf("w was %v and is %v, %d steps are done", before, got, core.Done)
+	}
+	x = 0
+	w.Tensor().Set(1, math.NaN())
+	if _, err := core.Step(); err == nil || !strings.Contains(err.Error(), "step 2: w: entry 1 is NaN") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// What an optimizer of one's own is made with, and when it is asked for.
+func TestOwnOptimizer(t *testing.T) {
+	own := Optimizer{Name: "mine", New: func(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
+		if len(params) != 1 || t.Beta1 != 0.5 || done != 0 {
+			return nil, errors.Errorf("got %d parameters, %+v, %d", len(params), t, done)
+		}
+		return optim.NewSGD(params)
+	}}
+	training := Training{Optimizer: "mine", Beta1: 0.5}
+	g := graph.New(graph.Float32, 1)
+	g.Root().Param("w", graph.Const(1), 2, 2)
+	if _, err := training.NewOptimizer([]Optimizer{own}, g.Params(), 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := training.NewOptimizer(Optimizers(), g.Params(), 0); err == nil || !strings.Contains(err.Error(), `got "mine"`) {
+		t.Errorf("got error %v", err)
+	}
+}
