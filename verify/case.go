@@ -8,14 +8,15 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pkg/errors"
 )
 
-// Case checks one layer, in the generic sizes and with random parameters: Σ y∘Δ for the result y of the layer and a random
-// Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
+// Case checks one layer, in sizes of which no two are alike and with random parameters: Σ y∘Δ for the result y of the layer
+// and a random Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
 //
 // With Forward and Backward the layer is held against these formulas by hand: by autodiff, by the kernels, and by the
-// complex step of Forward. Without, autodiff is held against central differences of the spelled graph and the kernels
+// complex step of Forward. Without, autodiff is held against central differences of the reference graph and the kernels
 // against autodiff; the Report says so.
 type Case struct {
 	ID     string // of the entry that it certifies
@@ -28,8 +29,8 @@ type Case struct {
 
 	// Forward is the layer by hand and Backward its gradients, by the names of the parameters; "x" is the input. Give
 	// both or neither.
-	Forward  func(p Parameters[complex128]) Matrix[complex128]
-	Backward func(p Parameters[float64], delta Matrix[float64]) Parameters[float64]
+	Forward  func(p hand.Parameters[complex128]) hand.Matrix[complex128]
+	Backward func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Parameters[float64]
 
 	Frozen []string  // parameters that nothing is differentiated by
 	Zeros  []Columns // of a gradient that are zero for every value of the parameters; one entry a parameter
@@ -60,7 +61,7 @@ func (c Case) run() (*Report, error) {
 	if (c.Forward == nil) != (c.Backward == nil) {
 		return nil, errors.New("verify: one of Forward and Backward is missing")
 	}
-	var witnesses []*answers
+	var roads []*results
 	var layers []*layerForm
 	for _, f := range forms() {
 		l, err := c.form(f)
@@ -71,72 +72,68 @@ func (c Case) run() (*Report, error) {
 		if err != nil {
 			return nil, errors.Wrap(err, f.name)
 		}
-		layers, witnesses = append(layers, l), append(witnesses, a)
+		layers, roads = append(layers, l), append(roads, a)
 	}
 	if c.Forward == nil {
-		return c.byDifferences(layers[0], witnesses)
+		return c.byDifferences(layers[0], roads)
 	}
-	return c.byHand(layers[0], witnesses)
+	return c.byHand(layers[0], roads)
 }
 
-func (c Case) byHand(l *layerForm, witnesses []*answers) (*Report, error) {
-	f := func(z Parameters[complex128]) (complex128, error) {
+func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
+	f := func(z hand.Parameters[complex128]) (complex128, error) {
 		y := c.Forward(z)
-		s := y.Mul(Lift[complex128](l.delta)).SumTokens().SumFeatures()
 		if y.Err == nil && (y.Rows != l.delta.Rows || y.Cols != l.delta.Cols) {
-			s = failed[complex128]("by hand the result is (%d, %d), the layer's is (%d, %d)", y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
+			return 0, errors.Errorf("verify: by hand the result is (%d, %d), the layer's is (%d, %d)", y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
 		}
-		if s.Err != nil {
-			return 0, s.Err
-		}
-		return s.Data[0], nil
+		return number(y.Mul(hand.Lift[complex128](l.delta)).SumTokens().SumFeatures())
 	}
-	loss, err := f(l.complex())
+	loss, err := f(lifted(l.numbers))
 	if err != nil {
 		return nil, err
 	}
-	hand := c.Backward(l.numbers, l.delta)
+	want := c.Backward(l.numbers, l.delta)
 	for _, name := range c.Frozen {
-		delete(hand, name)
+		delete(want, name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(hand)) {
-		if err := hand[name].Err; err != nil {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if err := want[name].Err; err != nil {
 			return nil, errors.Wrap(err, name)
 		}
 	}
-	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(hand)}
-	if err := r.hear(witnesses, hand); err != nil {
+	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(want)}
+	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}
-	if err := r.complexStep(f, l.numbers, hand, usualSampling(), caseSeed); err != nil {
+	if err := r.complexStep(f, l.numbers, want, defaultSampling(), caseSeed); err != nil {
 		return nil, err
 	}
-	return r.done(hand, witnesses), nil
+	return r.done(want, roads), nil
 }
 
-func (c Case) byDifferences(l *layerForm, witnesses []*answers) (*Report, error) {
-	reference := witnesses[0] // autodiff
+func (c Case) byDifferences(l *layerForm, roads []*results) (*Report, error) {
+	reference := roads[0] // autodiff
 	r := &Report{Loss: reference.loss, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(reference.grads)}
-	if err := r.hear(witnesses, reference.grads); err != nil {
+	if err := r.compare(roads, reference.grads); err != nil {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(caseSeed, 5))
-	if err := r.oneByOne("differences", reference.grads, usualSampling(), rng, l.difference); err != nil {
+	if err := r.oneByOne("differences", reference.grads, defaultSampling(), rng, l.difference); err != nil {
 		return nil, err
 	}
-	return r.done(reference.grads, witnesses), nil
+	return r.done(reference.grads, roads), nil
 }
 
-func (r *Report) done(want Parameters[float64], witnesses []*answers) *Report {
+func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {
 	r.finish()
 	if !r.OK() {
-		r.First = firstGradient(r, want, witnesses)
+		r.First = firstGradient(r, want, roads)
 	}
 	return r
 }
 
 // rows lists the input, then the parameters by name, the columns that are structural zeros apart.
-func (c Case) rows(want Parameters[float64]) (list []Row) {
+func (c Case) rows(want hand.Parameters[float64]) (list []Row) {
 	names := slices.Sorted(maps.Keys(want))
 	if i := slices.Index(names, input); i > 0 {
 		names = append([]string{input}, slices.Delete(names, i, i+1)...)
