@@ -1,26 +1,27 @@
 package verify
 
 import (
-	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 	"github.com/pkg/errors"
 )
 
-// Case checks one layer, in the generic sizes and with random parameters: Σ y∘Δ for the result y of the layer and a random
-// Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
+// Case checks one layer, in sizes of which no two are alike and with random parameters: Σ y∘Δ for the result y of the
+// layer and a random Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
 //
 // With Forward and Backward the layer is held against these formulas by hand: by autodiff, by the kernels, and by the
-// complex step of Forward. Without, autodiff is held against central differences of the spelled graph and the kernels
+// complex step of Forward. Without, autodiff is held against central differences of the reference graph and the kernels
 // against autodiff; the Report says so.
 type Case struct {
 	ID     string // of the entry that it certifies
 	Name   string
 	Types  []string // of nn that it exercises
+	Parts  []string // of a gpt.Config that it certifies, such as norm=layernorm
 	Source string   // paper and equations
 
 	// Build declares the layer at a site and applies it to x (B·T, d). The input has to matter.
@@ -28,26 +29,13 @@ type Case struct {
 
 	// Forward is the layer by hand and Backward its gradients, by the names of the parameters; "x" is the input. Give
 	// both or neither.
-	Forward  func(p Parameters[complex128]) Matrix[complex128]
-	Backward func(p Parameters[float64], delta Matrix[float64]) Parameters[float64]
+	Forward  func(p hand.Parameters[complex128]) hand.Matrix[complex128]
+	Backward func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64]
 
-	Frozen []string  // parameters that nothing is differentiated by
-	Zeros  []Columns // of a gradient that are zero for every value of the parameters; one entry a parameter
-}
-
-// Columns are the columns From … To−1 of a parameter.
-type Columns struct {
-	Parameter string
-	From, To  int
+	Frozen []string // parameters that nothing is differentiated by
 }
 
 const input = "x" // the name of a layer's input
-
-// The dropout of a Case.
-const (
-	caseSeed = 11
-	caseStep = 3
-)
 
 // Run compares. The error is of a layer that cannot be built or evaluated, or wraps ErrCoverage where the gradients do
 // not cover the same parameters with the same shapes; disagreements are in the Report.
@@ -60,7 +48,7 @@ func (c Case) run() (*Report, error) {
 	if (c.Forward == nil) != (c.Backward == nil) {
 		return nil, errors.New("verify: one of Forward and Backward is missing")
 	}
-	var witnesses []*answers
+	var roads []*results
 	var layers []*layerForm
 	for _, f := range forms() {
 		l, err := c.form(f)
@@ -71,92 +59,62 @@ func (c Case) run() (*Report, error) {
 		if err != nil {
 			return nil, errors.Wrap(err, f.name)
 		}
-		layers, witnesses = append(layers, l), append(witnesses, a)
+		layers, roads = append(layers, l), append(roads, a)
 	}
 	if c.Forward == nil {
-		return c.byDifferences(layers[0], witnesses)
+		return c.byDifferences(layers[0], roads)
 	}
-	return c.byHand(layers[0], witnesses)
+	return c.byHand(layers[0], roads)
 }
 
-func (c Case) byHand(l *layerForm, witnesses []*answers) (*Report, error) {
-	f := func(z Parameters[complex128]) (complex128, error) {
+func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
+	f := func(z hand.Parameters[complex128]) (complex128, error) {
 		y := c.Forward(z)
-		s := y.Mul(Lift[complex128](l.delta)).SumTokens().SumFeatures()
 		if y.Err == nil && (y.Rows != l.delta.Rows || y.Cols != l.delta.Cols) {
-			s = failed[complex128]("by hand the result is (%d, %d), the layer's is (%d, %d)", y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
+			return 0, errors.Errorf("verify: by hand the result is (%d, %d), the layer's is (%d, %d)", y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
 		}
-		if s.Err != nil {
-			return 0, s.Err
-		}
-		return s.Data[0], nil
+		return number(y.Mul(hand.Lift[complex128](l.delta)).SumTokens().SumFeatures())
 	}
-	loss, err := f(l.complex())
+	loss, err := f(lifted(l.numbers))
 	if err != nil {
 		return nil, err
 	}
-	hand := c.Backward(l.numbers, l.delta)
-	for _, name := range c.Frozen {
-		delete(hand, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(hand)) {
-		if err := hand[name].Err; err != nil {
-			return nil, errors.Wrap(err, name)
-		}
-	}
-	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(hand)}
-	if err := r.hear(witnesses, hand); err != nil {
+	g := slices.DeleteFunc(c.Backward(l.numbers, l.delta), func(e hand.Gradient[float64]) bool { return slices.Contains(c.Frozen, e.Name) })
+	if err := g.Err(); err != nil {
 		return nil, err
 	}
-	if err := r.complexStep(f, l.numbers, hand, usualSampling(), caseSeed); err != nil {
+	want := g.Parameters()
+	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: caseRows(g)}
+	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}
-	return r.done(hand, witnesses), nil
+	if err := r.complexStep(f, l.numbers, want, defaultSampling(), fixture.Seed); err != nil {
+		return nil, err
+	}
+	return r.done(want, roads), nil
 }
 
-func (c Case) byDifferences(l *layerForm, witnesses []*answers) (*Report, error) {
-	reference := witnesses[0] // autodiff
-	r := &Report{Loss: reference.loss, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(reference.grads)}
-	if err := r.hear(witnesses, reference.grads); err != nil {
+func (c Case) byDifferences(l *layerForm, roads []*results) (*Report, error) {
+	reference := roads[0] // autodiff
+	var g hand.Gradients[float64]
+	for name, value := range reference.grads {
+		g = append(g, hand.Gradient[float64]{Name: name, Value: value})
+	}
+	r := &Report{Loss: reference.loss, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: caseRows(g)}
+	if err := r.compare(roads, reference.grads); err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(caseSeed, 5))
-	if err := r.oneByOne("differences", reference.grads, usualSampling(), rng, l.difference); err != nil {
+	rng := rand.New(rand.NewPCG(fixture.Seed, 5))
+	if err := r.oneByOne("differences", reference.grads, defaultSampling(), rng, l.difference); err != nil {
 		return nil, err
 	}
-	return r.done(reference.grads, witnesses), nil
+	return r.done(reference.grads, roads), nil
 }
 
-func (r *Report) done(want Parameters[float64], witnesses []*answers) *Report {
+func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {
 	r.finish()
 	if !r.OK() {
-		r.First = firstGradient(r, want, witnesses)
+		r.First = firstGradient(r, want, roads)
 	}
 	return r
-}
-
-// rows lists the input, then the parameters by name, the columns that are structural zeros apart.
-func (c Case) rows(want Parameters[float64]) (list []Row) {
-	names := slices.Sorted(maps.Keys(want))
-	if i := slices.Index(names, input); i > 0 {
-		names = append([]string{input}, slices.Delete(names, i, i+1)...)
-	}
-	for _, name := range names {
-		whole := Row{Name: name, parameter: name, to: want[name].Cols}
-		i := slices.IndexFunc(c.Zeros, func(z Columns) bool { return z.Parameter == name })
-		if i < 0 {
-			list = append(list, whole)
-			continue
-		}
-		for _, part := range []Columns{{name, 0, c.Zeros[i].From}, c.Zeros[i], {name, c.Zeros[i].To, whole.to}} {
-			if part.From == part.To {
-				continue
-			}
-			row := whole
-			row.Name, row.from, row.to = fmt.Sprintf("%s[%d:%d]", name, part.From, part.To), part.From, part.To
-			row.Zero = part == c.Zeros[i]
-			list = append(list, row)
-		}
-	}
-	return list
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 	"github.com/pkg/errors"
 )
 
@@ -19,21 +21,13 @@ type layerForm struct {
 	form    form
 	wrt     []graph.Expr
 	program *graph.Program
-	numbers Parameters[float64] // the input and every parameter
-	delta   Matrix[float64]
-}
-
-// generic are the sizes of the generic fixture.
-func generic() nn.Dims {
-	return nn.Dims{
-		Batch: fixtureBatch, Context: fixtureTokens, Embd: fixtureFeatures, Heads: fixtureHeads,
-		QK: fixtureQK, V: fixtureValues, Inner: fixtureHidden, Blocks: fixtureBlocks,
-	}
+	numbers hand.Parameters[float64] // the input and every parameter
+	delta   hand.Matrix[float64]
 }
 
 // form builds the layer and puts random numbers into it: nothing may stay at 0 or 1, where a mistake hides.
 func (c Case) form(f form) (*layerForm, error) {
-	g, d := f.graph(caseSeed, caseStep), generic()
+	g, d := f.graph(fixture.Seed, fixture.Step), fixture.Dims()
 	s := g.Root()
 	at := nn.Site{
 		Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
@@ -41,17 +35,17 @@ func (c Case) form(f form) (*layerForm, error) {
 	}
 	x := s.Value(input, graph.Const(0), d.Batch*d.Context, d.Embd)
 	y := c.Build(at, x)
-	l := &layerForm{form: f, wrt: []graph.Expr{x}, numbers: Parameters[float64]{}, delta: NewMatrix(1, 1, 1.0)}
+	l := &layerForm{form: f, wrt: []graph.Expr{x}, numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0)}
 	loss := y
 	if shape := y.Shape(); len(shape) == 2 {
-		l.delta = Random("delta", shape[0], shape[1])
+		l.delta = fixture.Random("delta", shape[0], shape[1])
 		delta := s.Value("delta", graph.Const(0), shape...)
 		fill(delta, l.delta)
 		loss = y.Mul(delta).SumAll()
 	}
 	for _, p := range append([]graph.Expr{x}, g.Params()...) {
 		rows, cols := matrixShape(p.Tensor().Shape)
-		m := Random(p.Name(), rows, cols)
+		m := fixture.Random(p.Name(), rows, cols)
 		if p.Name() == input {
 			m = m.Scale(4) // ±2: past the bends of the activations
 		}
@@ -67,7 +61,7 @@ func (c Case) form(f form) (*layerForm, error) {
 	if l.program, err = graph.Compile(loss, l.wrt...); err != nil {
 		return nil, err
 	}
-	for _, name := range c.named() {
+	for _, name := range c.Frozen {
 		if _, ok := l.numbers[name]; !ok {
 			return nil, errors.Wrapf(ErrCoverage, "the layer has no %s", name)
 		}
@@ -75,27 +69,18 @@ func (c Case) form(f form) (*layerForm, error) {
 	return l, nil
 }
 
-// named are the parameters that the Case speaks of.
-func (c Case) named() []string {
-	names := slices.Clone(c.Frozen)
-	for _, z := range c.Zeros {
-		names = append(names, z.Parameter)
-	}
-	return names
-}
-
-func fill(p graph.Expr, m Matrix[float64]) {
+func fill(p graph.Expr, m hand.Matrix[float64]) {
 	t := p.Tensor()
 	for i, v := range m.Data {
 		t.Set(i, v)
 	}
 }
 
-func (l *layerForm) run() (*answers, error) {
+func (l *layerForm) run() (*results, error) {
 	if err := l.program.Run(); err != nil {
 		return nil, err
 	}
-	a := &answers{form: l.form, loss: l.program.Loss(), grads: Parameters[float64]{}}
+	a := &results{form: l.form, loss: l.program.Loss(), grads: hand.Parameters[float64]{}}
 	for _, x := range l.wrt {
 		a.grads[x.Name()] = FromTensor(l.program.Grad(x))
 	}
@@ -116,13 +101,4 @@ func (l *layerForm) difference(name string, i int) (float64, error) {
 		sides[j] = l.program.Loss()
 	}
 	return (sides[1] - sides[0]) / (2 * differenceStep), nil
-}
-
-// complex are the numbers as the complex step wants them.
-func (l *layerForm) complex() Parameters[complex128] {
-	z := Parameters[complex128]{}
-	for name, m := range l.numbers {
-		z[name] = Lift[complex128](m)
-	}
-	return z
 }

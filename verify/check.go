@@ -1,9 +1,9 @@
 package verify
 
 import (
-	"fmt"
-	"math"
-
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 	"github.com/pkg/errors"
 )
 
@@ -13,142 +13,115 @@ const (
 	toleranceLayer32 = 2e-5 // for a layer alone
 )
 
-// Check works out every gradient of m by hand and compares it, parameter by parameter, with four witnesses: Gorgonia's
-// differentiation of the spelled graph, the kernels' backward operations in float64 and in float32, and the complex step
-// of the forward by hand, which knows no derivative: entry by entry up to 5,000 parameters, beyond that at the entries of
-// every parameter that are largest, at some random ones, and along one random direction over everything.
+// Subject is what Check can look at: a Model, or Pairs.
+type Subject interface{ subject() subject }
+
+// subject is a model with its numbers, and how the library and the formulas build it.
+type subject struct {
+	parameters hand.Parameters[float64]
+	text       hand.Text
+	seed       uint64
+	build      func(f form) (*built, error)
+	plan       func(g *graph.Graph) (parts.Plan, error)
+	position   func(name string, d Difference) string // where in the named activation a difference is
+}
+
+// Check works out every gradient of a model by hand and compares it, parameter by parameter, with four others:
+// Gorgonia's differentiation of the reference form, the kernels' backward operations in float64 and in float32, and the
+// complex step of the forward by hand, which knows no derivative: entry by entry up to 5,000 parameters, beyond that at
+// the entries of every parameter that are largest, at some random ones, and along one random direction over everything.
 //
-// The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover the
-// same parameters with the same shapes; disagreements are in the Report.
-func Check(m Model) (*Report, error) {
-	h, witnesses, err := ask(m)
+// The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover
+// the same parameters with the same shapes; disagreements are in the Report.
+func Check(m Subject) (*Report, error) {
+	s := m.subject()
+	plan, roads, err := evaluate(s)
 	if err != nil {
 		return nil, err
 	}
-	return certify(m, h, witnesses, usualSampling())
+	return compare(s, plan, roads, defaultSampling())
 }
 
-// ask describes the model to the formulas and computes it in every form of the library.
-func ask(m Model) (h GPT, witnesses []*answers, err error) {
-	if h, err = m.hand(); err != nil {
-		return h, nil, err
-	}
+// evaluate describes the model to the formulas and computes it in every form of the library.
+func evaluate(s subject) (plan parts.Plan, roads []*results, err error) {
 	for _, f := range forms() {
-		b, err := build(m, m.batch(), f)
+		b, err := s.build(f)
 		if err != nil {
-			return h, nil, err
+			return plan, nil, err
 		}
-		a, err := b.run(m)
+		if plan, err = s.plan(b.graph); err != nil {
+			return plan, nil, err
+		}
+		if _, err := parts.Model(plan, s.parameters); err != nil {
+			return plan, nil, err
+		}
+		r, err := b.run(f, s.parameters)
 		if err != nil {
-			return h, nil, errors.Wrap(err, f.name)
+			return plan, nil, errors.Wrap(err, f.name)
 		}
-		a.form = f
-		witnesses = append(witnesses, a)
-		h.Dropout = b.dropout(m)
-		if err := b.draw(m, &h); err != nil {
-			return h, nil, err
-		}
+		roads = append(roads, r)
 	}
-	return h, witnesses, nil
+	return plan, roads, nil
 }
 
-// certify compares the witnesses and the complex step with the gradients by hand.
-func certify(m Model, h GPT, witnesses []*answers, look sampling) (*Report, error) {
-	a, err := GPTForward(h, m.Parameters, m.Tokens, m.Targets)
+// compare compares the roads and the complex step with the gradients by hand.
+func compare(s subject, plan parts.Plan, roads []*results, look sampling) (*Report, error) {
+	model, err := parts.Model(plan, s.parameters)
 	if err != nil {
 		return nil, err
 	}
-	g, err := GPTBackward(h, m.Parameters, m.Tokens, m.Targets, a)
+	loss := model.Forward(s.text)
+	if loss.Err != nil {
+		return nil, loss.Err
+	}
+	g, err := model.Backward(s.text)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{ByHand: true, Loss: a.Loss.Data[0], Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: m.rows(g.Parameters)}
-	if err := r.hear(witnesses, g.Parameters); err != nil {
+	want := g.Parameters()
+	r := &Report{ByHand: true, Loss: loss.Data[0], Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows(g)}
+	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}
-	if err := r.complexStep(h.Objective(m.Tokens, m.Targets), m.Parameters, g.Parameters, look, m.Seed); err != nil {
+	objective := func(p hand.Parameters[complex128]) (complex128, error) {
+		m, err := parts.Model(plan, p)
+		if err != nil {
+			return 0, err
+		}
+		return number(m.Forward(s.text))
+	}
+	if err := r.complexStep(objective, s.parameters, want, look, s.seed); err != nil {
 		return nil, err
 	}
 	r.finish()
 	if !r.OK() {
-		r.First = firstWrong(m, r, g, witnesses)
+		r.First = firstWrong(s, r, g, roads)
 	}
 	return r, nil
 }
 
-// hear compares what the witnesses say with the reference, and looks for holes first.
-func (r *Report) hear(witnesses []*answers, want Parameters[float64]) error {
-	if err := r.partition(want); err != nil {
-		return err
+// number is the entry of a (1, 1) matrix.
+func number(m hand.Matrix[complex128]) (complex128, error) {
+	if m.Err != nil {
+		return 0, m.Err
 	}
-	if math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0) {
-		return errors.Errorf("verify: the loss is %v", r.Loss)
-	}
-	largest := Largest(want)
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		part := row.part(want)
-		row.Shape, row.Count, row.Norm = [2]int{part.Rows, part.Cols}, part.Rows*part.Cols, length(part)
-		if math.IsNaN(row.Norm) || math.IsInf(row.Norm, 0) {
-			return errors.Errorf("verify: %s: the gradient has length %v", row.Name, row.Norm)
-		}
-		r.Parameters += row.Count
-		row.nonzero = row.Zero && !StructuralZero(part, largest)
-	}
-	for _, w := range witnesses {
-		r.loss(w)
-		if _, err := Compare(w.grads, want); err != nil {
-			return errors.Wrap(err, w.form.name)
-		}
-		for i := range r.Rows {
-			row := &r.Rows[i]
-			got := row.part(w.grads)
-			row.put(w.form.name, row.difference(got, row.part(want), largest).Distance)
-			if row.Zero && w.form.wide && !StructuralZero(got, largest) {
-				row.nonzero = true
-			}
-		}
-	}
-	return nil
+	return m.Data[0], nil
 }
 
-// partition makes sure that the rows hold every column of every parameter once.
-func (r *Report) partition(want Parameters[float64]) error {
+// rows lists the gradients in the order of the model, those of a parameter that is used twice as one.
+func rows(g hand.Gradients[float64]) (list []Row) {
 	next := map[string]int{}
-	for _, row := range r.Rows {
-		if row.from != next[row.parameter] || row.to <= row.from {
-			return errors.Wrapf(ErrCoverage, "%s: compares columns %d to %d, want from %d", row.Name, row.from, row.to, next[row.parameter])
+	for _, e := range g {
+		if _, twice := next[e.Name]; e.Delta || twice && e.Part == "" {
+			continue
 		}
-		next[row.parameter] = row.to
-	}
-	for name, g := range want {
-		if next[name] != g.Cols {
-			return errors.Wrapf(ErrCoverage, "%s: compared %d columns, want %d", name, next[name], g.Cols)
+		row := Row{Name: e.Name, Symbol: e.Symbol, Equation: e.Equation, Zero: e.Zero, parameter: e.Name, from: next[e.Name]}
+		if e.Part != "" {
+			row.Name += " " + e.Part
 		}
+		row.to = row.from + e.Value.Cols
+		next[e.Name] = row.to
+		list = append(list, row)
 	}
-	return nil
-}
-
-// loss compares the value of the loss itself.
-func (r *Report) loss(w *answers) {
-	tolerance := Tolerance
-	if !w.form.wide {
-		tolerance = r.ToleranceFloat32
-	}
-	d := math.Abs(w.loss-r.Loss) / max(1, math.Abs(r.Loss))
-	if !(d <= tolerance) {
-		r.Failures = append(r.Failures, fmt.Sprintf("%s: the loss is %v, want %v", w.form.name, w.loss, r.Loss))
-	}
-}
-
-// finish says what failed and what is worst.
-func (r *Report) finish() {
-	for _, row := range r.Rows {
-		r.Failures = append(r.Failures, r.failures(row)...)
-		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex)
-		r.WorstFloat32 = max(r.WorstFloat32, row.Float32)
-		if !(max(row.Autodiff, row.Kernels, row.Complex) <= Suspicion) {
-			r.Suspicious = append(r.Suspicious, row.Name)
-		}
-	}
+	return list
 }

@@ -1,18 +1,19 @@
 package verify
 
-// The complex step (Squire and Trapp, 1998): for an analytic f,
-// Im f(x + ih)/h = f'(x) up to terms in h², and nothing is subtracted, so h can be
-// as small as one likes. It needs the forward only and knows no derivative.
+import "github.com/pedestrian-ml/pedestrian/verify/hand"
+
+// The complex step (Squire and Trapp, 1998): for an analytic f, Im f(x + ih)/h = f'(x) up to terms in h², and nothing
+// is subtracted, so h can be as small as one likes. It needs the forward only and knows no derivative.
 const imaginaryStep = 1e-30
 
 // Objective is a number computed from parameters.
-type Objective func(Parameters[complex128]) (complex128, error)
+type Objective func(hand.Parameters[complex128]) (complex128, error)
 
 // ComplexStep differentiates f by every entry of every parameter.
-func ComplexStep(f Objective, p Parameters[float64]) (Parameters[float64], error) {
-	g := Parameters[float64]{}
+func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float64], error) {
+	g := hand.Parameters[float64]{}
 	for name, m := range p {
-		dm := Zeros[float64](m.Rows, m.Cols)
+		dm := hand.Zeros[float64](m.Rows, m.Cols)
 		for i := range m.Data {
 			d, err := ComplexStepAt(f, p, name, i)
 			if err != nil {
@@ -26,19 +27,17 @@ func ComplexStep(f Objective, p Parameters[float64]) (Parameters[float64], error
 }
 
 // ComplexStepAt differentiates f by entry i (row by row) of one parameter.
-func ComplexStepAt(f Objective, p Parameters[float64], name string, i int) (float64, error) {
-	unit := Zeros[float64](p[name].Rows, p[name].Cols)
+func ComplexStepAt(f Objective, p hand.Parameters[float64], name string, i int) (float64, error) {
+	unit := hand.Zeros[float64](p[name].Rows, p[name].Cols)
 	unit.Data[i] = 1
-	return ComplexStepAlong(f, p, Parameters[float64]{name: unit})
+	return ComplexStepAlong(f, p, hand.Parameters[float64]{name: unit})
 }
 
-// ComplexStepAlong differentiates f along a direction, zero for the parameters
-// that the direction leaves out.
-func ComplexStepAlong(f Objective, p, direction Parameters[float64]) (float64, error) {
-	z := Parameters[complex128]{}
-	for name, m := range p {
-		z[name] = Lift[complex128](m)
-		for i, v := range direction[name].Data {
+// ComplexStepAlong differentiates f along a direction, zero for the parameters that the direction leaves out.
+func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float64, error) {
+	z := lifted(p)
+	for name, d := range direction {
+		for i, v := range d.Data {
 			z[name].Data[i] += complex(0, imaginaryStep*v)
 		}
 	}
@@ -46,13 +45,11 @@ func ComplexStepAlong(f Objective, p, direction Parameters[float64]) (float64, e
 	return imag(y) / imaginaryStep, err
 }
 
-// Objective is the model's loss as a function of its parameters.
-func (c GPT) Objective(tokens, targets []int) Objective {
-	return func(p Parameters[complex128]) (complex128, error) {
-		a, err := GPTForward(c, p, tokens, targets)
-		if err != nil {
-			return 0, err
-		}
-		return a.Loss.Data[0], nil
+// lifted are the numbers as the complex step wants them.
+func lifted(p hand.Parameters[float64]) hand.Parameters[complex128] {
+	z := hand.Parameters[complex128]{}
+	for name, m := range p {
+		z[name] = hand.Lift[complex128](m)
 	}
+	return z
 }

@@ -2,57 +2,66 @@ package verify
 
 import (
 	"fmt"
-	"maps"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+	"github.com/pkg/errors"
 )
 
-// Parameters are matrices by GPT-2's names: wte.weight (V, d), wpe.weight
-// (n_context, d), and for block i
-//
-//	h.i.ln_1.weight, .bias         (1, d)
-//	h.i.attn.c_attn.weight, .bias  (d, H(2dρ+dh)), (1, H(2dρ+dh))
-//	h.i.attn.c_proj.weight, .bias  (H·dh, d), (1, d)
-//	h.i.ln_2.weight, .bias         (1, d)
-//	h.i.mlp.c_fc.weight, .bias     (d, f), (1, f)
-//	h.i.mlp.c_proj.weight, .bias   (f, d), (1, d)
-//
-// then ln_f.weight, ln_f.bias (1, d), lm_head.weight (d, V), lm_head.bias (1, V).
-// Every bias is optional. A linear layer may have an adapter beside it, named
-// after it: h.i.mlp.c_fc.lora_d (d, r) and .lora_u (r, f); c_attn may have one for
-// each of its three blocks of columns: h.i.attn.c_attn.q.lora_d, .k., .v.
-type Parameters[T Number] map[string]Matrix[T]
-
-// need returns a parameter that has to be there.
-func (p Parameters[T]) need(name string) Matrix[T] {
-	if m, ok := p[name]; ok {
-		return m
+// randomParameters asks the library which parameters a model has.
+func randomParameters(g *graph.Graph, seed uint64) (hand.Parameters[float64], error) {
+	out := hand.Parameters[float64]{}
+	for _, p := range g.Params() {
+		name := p.Name()
+		if _, twice := out[name]; twice {
+			return nil, errors.Errorf("verify: %s is declared twice", name)
+		}
+		rows, cols := matrixShape(p.Tensor().Shape)
+		m := fixture.Random(fmt.Sprint(seed, " ", name), rows, cols)
+		if strings.Contains(name, "ln_") && strings.HasSuffix(name, ".weight") {
+			m = m.Scale(0.5).Shift(1)
+		}
+		out[name] = m
 	}
-	return Matrix[T]{Err: fmt.Errorf("verify: no parameter %s", name)}
+	return out, nil
 }
 
-// check looks at what the formulas take for granted.
-func (p Parameters[T]) check(c GPT, tokens []int) error {
-	for name, m := range p {
-		if m.Err != nil {
-			return fmt.Errorf("%s: %w", name, m.Err)
-		}
-		if len(m.Data) != m.Rows*m.Cols {
-			return fmt.Errorf("%s: %w: (%d, %d) from %d values", name, ErrShape, m.Rows, m.Cols, len(m.Data))
-		}
+func set(p graph.Expr, from hand.Parameters[float64]) error {
+	t, m := p.Tensor(), from[p.Name()]
+	if rows, cols := matrixShape(t.Shape); m.Rows != rows || m.Cols != cols {
+		return errors.Wrapf(ErrCoverage, "%s: (%d, %d) in the model, (%d, %d) given", p.Name(), rows, cols, m.Rows, m.Cols)
 	}
-	if len(tokens) != c.Batch*c.Context {
-		return fmt.Errorf("%w: got %d tokens, want %d sequences of %d", ErrShape, len(tokens), c.Batch, c.Context)
+	for i, v := range m.Data {
+		t.Set(i, v)
 	}
 	return nil
 }
 
-// withHead returns p with the head's weight that tying implies.
-func (p Parameters[T]) withHead(tied bool) Parameters[T] {
-	if !tied {
-		return p
+// ParametersOf copies the numbers of a model.
+func ParametersOf(params []graph.Expr) hand.Parameters[float64] {
+	out := hand.Parameters[float64]{}
+	for _, p := range params {
+		out[p.Name()] = FromTensor(p.Tensor())
 	}
-	p = maps.Clone(p)
-	if wte, ok := p["wte.weight"]; ok && len(wte.Data) == wte.Rows*wte.Cols {
-		p["lm_head.weight"] = wte.Transpose()
+	return out
+}
+
+// FromTensor copies a tensor of the library; vectors become rows (1, d).
+func FromTensor(t graph.Tensor) hand.Matrix[float64] {
+	if t.Len() == 0 {
+		return hand.Matrix[float64]{}
 	}
-	return p
+	rows, cols := matrixShape(t.Shape)
+	return hand.NewMatrix(rows, cols, t.Floats()...)
+}
+
+// matrixShape is the shape of a parameter as a matrix: vectors are rows, and leading axes become one.
+func matrixShape(shape []int) (rows, cols int) {
+	rows, cols = 1, 1
+	for _, n := range shape {
+		rows, cols = rows*cols, n
+	}
+	return rows, cols
 }

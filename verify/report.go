@@ -9,13 +9,13 @@ import (
 
 // Report is the paper's Table 3 with measured distances.
 type Report struct {
-	ByHand           bool     `json:"by_hand"`    // else the reference is autodiff, and central differences a witness
+	ByHand           bool     `json:"by_hand"`    // else the reference is autodiff, and central differences are compared
 	Parameters       int      `json:"parameters"` // numbers compared
 	Loss             float64  `json:"loss"`
 	Tolerance        float64  `json:"tolerance"`
 	ToleranceFloat32 float64  `json:"tolerance_float32"`
 	Rows             []Row    `json:"rows"`
-	Worst            Gap      `json:"worst"`         // over the float64 witnesses but central differences
+	Worst            Gap      `json:"worst"`         // over the float64 roads but central differences
 	WorstFloat32     Gap      `json:"worst_float32"` // of the kernels in float32
 	Direction        Gap      `json:"direction"`     // the complex step along a random direction over everything
 	Suspicious       []string `json:"suspicious,omitempty"`
@@ -23,7 +23,7 @@ type Report struct {
 	First            string   `json:"first_wrong,omitempty"`
 }
 
-// OK says whether every witness agrees with every gradient.
+// OK says whether every road agrees on every gradient.
 func (r *Report) OK() bool { return len(r.Failures) == 0 }
 
 // WriteTo prints the table.
@@ -32,7 +32,7 @@ func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	header := []string{"parameter", "symbol", "equation", "shape", "count", "|∂L/∂p|"}
 	for _, c := range r.columns() {
-		header = append(header, c.witness)
+		header = append(header, c.road)
 	}
 	fmt.Fprintln(t, strings.Join(header, "\t"))
 	for _, row := range r.Rows {

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and how far the witnesses are from it.
+// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and how far the other roads are
+// from it.
 type Row struct {
 	Name        string  `json:"name"`
 	Symbol      string  `json:"symbol,omitempty"`   // the paper's
@@ -54,9 +57,9 @@ func (g *Gap) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(g))
 }
 
-func (r *Row) put(witness string, distance float64) {
-	switch g := gap(distance); witness {
-	case spelled.name:
+func (r *Row) put(road string, distance float64) {
+	switch g := gap(distance); road {
+	case reference.name:
 		r.Autodiff = g
 	case kernels64.name:
 		r.Kernels = g
@@ -69,7 +72,7 @@ func (r *Row) put(witness string, distance float64) {
 	}
 }
 
-func length(m Matrix[float64]) float64 {
+func length(m hand.Matrix[float64]) float64 {
 	var sum float64
 	for _, v := range m.Data {
 		sum += v * v
@@ -78,13 +81,13 @@ func length(m Matrix[float64]) float64 {
 }
 
 // part is the row's columns of its parameter.
-func (r *Row) part(p Parameters[float64]) Matrix[float64] {
+func (r *Row) part(p hand.Parameters[float64]) hand.Matrix[float64] {
 	return p[r.parameter].Columns(r.from, r.to)
 }
 
 // difference is Distance, but of a structural zero relative to the largest gradient: there is nothing else to compare
 // rounding with.
-func (r *Row) difference(got, want Matrix[float64], largest float64) Difference {
+func (r *Row) difference(got, want hand.Matrix[float64], largest float64) Difference {
 	if r.Zero {
 		largest /= relativeFloor
 	}
@@ -93,9 +96,9 @@ func (r *Row) difference(got, want Matrix[float64], largest float64) Difference 
 
 func (r *Row) title() string { return strings.TrimSpace(r.Name + " " + r.Equation) }
 
-// column is a witness in the table.
+// column is a road in the table.
 type column struct {
-	witness   string
+	road      string
 	gap       func(Row) Gap
 	tolerance float64
 }
@@ -107,7 +110,7 @@ func (r *Report) columns() []column {
 		return []column{{"differences", func(w Row) Gap { return w.Differences }, toleranceDifferences}, kernels, float}
 	}
 	return []column{
-		{spelled.name, func(w Row) Gap { return w.Autodiff }, r.Tolerance},
+		{reference.name, func(w Row) Gap { return w.Autodiff }, r.Tolerance},
 		kernels,
 		{"complex step", func(w Row) Gap { return w.Complex }, r.Tolerance},
 		float,
@@ -117,7 +120,7 @@ func (r *Report) columns() []column {
 func (r *Report) failures(row Row) (list []string) {
 	for _, c := range r.columns() {
 		if got := c.gap(row); !(float64(got) <= c.tolerance) {
-			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e", row.title(), c.witness, got, c.tolerance))
+			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e", row.title(), c.road, got, c.tolerance))
 		}
 	}
 	if row.nonzero {

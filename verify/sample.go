@@ -6,30 +6,33 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// sampling is where the witnesses that look at one entry at a time look: at every entry up to so many parameters, beyond
+// sampling is where the roads that look at one entry at a time look: at every entry up to so many parameters, beyond
 // that at the few of every row that are largest and as many random ones.
 type sampling struct{ every, few int }
 
-func usualSampling() sampling { return sampling{every: 5_000, few: 8} }
+func defaultSampling() sampling { return sampling{every: 5_000, few: 8} }
 
-// complexStep is the witness that knows no derivative.
-func (r *Report) complexStep(f Objective, p, hand Parameters[float64], look sampling, seed uint64) error {
+// complexStep is the road that knows no derivative.
+func (r *Report) complexStep(f Objective, p, want hand.Parameters[float64], look sampling, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	err := r.oneByOne("complex step", hand, look, rng, func(name string, at int) (float64, error) {
+	err := r.oneByOne("complex step", want, look, rng, func(name string, at int) (float64, error) {
 		return ComplexStepAt(f, p, name, at)
 	})
 	if err != nil {
 		return err
 	}
-	direction := Parameters[float64]{}
+	direction := hand.Parameters[float64]{}
 	var slope, size float64
-	for _, name := range slices.Sorted(maps.Keys(hand)) {
-		direction[name] = Random("direction "+name, hand[name].Rows, hand[name].Cols)
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		direction[name] = fixture.Random("direction "+name, want[name].Rows, want[name].Cols)
 		for i, v := range direction[name].Data {
-			slope += v * hand[name].Data[i]
-			size += math.Abs(v * hand[name].Data[i])
+			slope += v * want[name].Data[i]
+			size += math.Abs(v * want[name].Data[i])
 		}
 	}
 	along, err := ComplexStepAlong(f, p, direction)
@@ -43,8 +46,8 @@ func (r *Report) complexStep(f Objective, p, hand Parameters[float64], look samp
 	return nil
 }
 
-// oneByOne fills the column of a witness that differentiates by one entry at a time.
-func (r *Report) oneByOne(witness string, want Parameters[float64], look sampling, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
+// oneByOne fills the column of a road that differentiates by one entry at a time.
+func (r *Report) oneByOne(road string, want hand.Parameters[float64], look sampling, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
 	largest := Largest(want)
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -54,7 +57,7 @@ func (r *Report) oneByOne(witness string, want Parameters[float64], look samplin
 			few = len(full.Data)
 		}
 		entries := row.entries(full, few, rng)
-		got, expected := Zeros[float64](1, len(entries)), Zeros[float64](1, len(entries))
+		got, expected := hand.Zeros[float64](1, len(entries)), hand.Zeros[float64](1, len(entries))
 		for j, e := range entries {
 			d, err := at(row.parameter, e)
 			if err != nil {
@@ -62,13 +65,13 @@ func (r *Report) oneByOne(witness string, want Parameters[float64], look samplin
 			}
 			got.Data[j], expected.Data[j] = d, full.Data[e]
 		}
-		row.put(witness, row.difference(got, expected, largest).Distance)
+		row.put(road, row.difference(got, expected, largest).Distance)
 	}
 	return nil
 }
 
 // entries picks the few largest entries of the row and as many random ones, as indices into the whole parameter.
-func (r *Row) entries(full Matrix[float64], few int, rng *rand.Rand) (list []int) {
+func (r *Row) entries(full hand.Matrix[float64], few int, rng *rand.Rand) (list []int) {
 	for i := range full.Rows {
 		for j := r.from; j < r.to; j++ {
 			list = append(list, i*full.Cols+j)

@@ -1,0 +1,85 @@
+package verify
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pkg/errors"
+)
+
+// form is one way in which the library computes a model.
+type form struct {
+	name    string
+	double  bool // float64
+	kernels bool
+}
+
+// The forms that are compared with the formulas.
+var (
+	reference = form{"autodiff", true, false}
+	kernels64 = form{"kernels", true, true}
+	kernels32 = form{"float32", false, true}
+)
+
+func forms() []form { return []form{reference, kernels64, kernels32} }
+
+func (f form) graph(seed, step uint64) *graph.Graph {
+	dtype := graph.Float32
+	if f.double {
+		dtype = graph.Float64
+	}
+	g := graph.New(dtype, seed)
+	g.Kernels = f.kernels
+	g.SetStep(step)
+	return g
+}
+
+// built is a model in one form.
+type built struct {
+	graph  *graph.Graph
+	loss   graph.Expr
+	feed   func() error          // writes the text
+	places map[string]graph.Expr // whose gradients are the Δ that both sides know, by their names in the formulas
+}
+
+// results are the loss, the gradients and the Δ that a form computes.
+type results struct {
+	form   form
+	loss   float64
+	grads  hand.Parameters[float64]
+	deltas map[string]hand.Matrix[float64]
+}
+
+// run computes with the given parameters.
+func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, error) {
+	if err := b.feed(); err != nil {
+		return nil, err
+	}
+	params := b.graph.Params()
+	wrt := params[:len(params):len(params)]
+	for _, p := range params {
+		if err := set(p, parameters); err != nil {
+			return nil, err
+		}
+	}
+	if len(params) != len(parameters) {
+		return nil, errors.Wrapf(ErrCoverage, "the model has %d parameters, %d are given", len(params), len(parameters))
+	}
+	for _, x := range b.places {
+		wrt = append(wrt, x)
+	}
+	p, err := graph.Compile(b.loss, wrt...)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	r := &results{form: f, loss: p.Loss(), grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{}}
+	for _, x := range params {
+		r.grads[x.Name()] = FromTensor(p.Grad(x))
+	}
+	for name, x := range b.places {
+		r.deltas[name] = FromTensor(p.Grad(x))
+	}
+	return r, nil
+}

@@ -1,0 +1,123 @@
+package hand
+
+// MatMul returns the matrix product xy.
+func (x Matrix[T]) MatMul(y Matrix[T]) Matrix[T] {
+	switch {
+	case x.Err != nil:
+		return x
+	case y.Err != nil:
+		return y
+	case x.Cols != y.Rows:
+		return failed[T]("matmul (%d, %d), (%d, %d)", x.Rows, x.Cols, y.Rows, y.Cols)
+	}
+	out := Zeros[T](x.Rows, y.Cols)
+	for i := range x.Rows {
+		row := out.Data[i*out.Cols : (i+1)*out.Cols]
+		for k := range x.Cols {
+			a := x.At(i, k)
+			for j, b := range y.Data[k*y.Cols : (k+1)*y.Cols] {
+				row[j] += a * b
+			}
+		}
+	}
+	return out
+}
+
+// Add, Sub, Mul and Div work entry by entry. A row (1, d), a column (n, 1) or a single number (1, 1) is repeated to the
+// shape of the other operand.
+
+// Add returns x + y.
+func (x Matrix[T]) Add(y Matrix[T]) Matrix[T] {
+	return x.combine("add", y, func(a, b T) T { return a + b })
+}
+
+// plus adds a bias or a mask unless it is absent.
+func (x Matrix[T]) plus(y Matrix[T]) Matrix[T] {
+	if y.None() {
+		return x
+	}
+	return x.Add(y)
+}
+
+// Sub returns x − y.
+func (x Matrix[T]) Sub(y Matrix[T]) Matrix[T] {
+	return x.combine("sub", y, func(a, b T) T { return a - b })
+}
+
+// Mul returns x ∘ y.
+func (x Matrix[T]) Mul(y Matrix[T]) Matrix[T] {
+	return x.combine("mul", y, func(a, b T) T { return a * b })
+}
+
+// Div returns x / y.
+func (x Matrix[T]) Div(y Matrix[T]) Matrix[T] {
+	return x.combine("div", y, func(a, b T) T { return a / b })
+}
+
+func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
+	rows, cols := max(x.Rows, y.Rows), max(x.Cols, y.Cols)
+	switch {
+	case x.Err != nil:
+		return x
+	case y.Err != nil:
+		return y
+	case !x.broadcasts(rows, cols) || !y.broadcasts(rows, cols):
+		return failed[T]("%s (%d, %d), (%d, %d)", op, x.Rows, x.Cols, y.Rows, y.Cols)
+	}
+	out := Zeros[T](rows, cols)
+	for i := range rows {
+		for j := range cols { // a size of 1 leaves the remainder 0: repetition
+			out.Data[i*cols+j] = f(x.At(i%x.Rows, j%x.Cols), y.At(i%y.Rows, j%y.Cols))
+		}
+	}
+	return out
+}
+
+func (x Matrix[T]) broadcasts(rows, cols int) bool {
+	return (x.Rows == rows || x.Rows == 1) && (x.Cols == cols || x.Cols == 1)
+}
+
+// Scale returns cx.
+func (x Matrix[T]) Scale(c float64) Matrix[T] {
+	return x.each(func(a T) T { return number[T](c) * a })
+}
+
+// Shift returns x + c.
+func (x Matrix[T]) Shift(c float64) Matrix[T] {
+	return x.each(func(a T) T { return a + number[T](c) })
+}
+
+// Square returns x ∘ x.
+func (x Matrix[T]) Square() Matrix[T] { return x.Mul(x) }
+
+// SumTokens adds the rows up: (n, d) → (1, d).
+func (x Matrix[T]) SumTokens() Matrix[T] {
+	out := Zeros[T](1, x.Cols)
+	for i, a := range x.Data {
+		out.Data[i%x.Cols] += a
+	}
+	out.Err = x.Err
+	return out
+}
+
+// SumFeatures adds the columns up: (n, d) → (n, 1).
+func (x Matrix[T]) SumFeatures() Matrix[T] {
+	out := Zeros[T](x.Rows, 1)
+	for i, a := range x.Data {
+		out.Data[i/x.Cols] += a
+	}
+	out.Err = x.Err
+	return out
+}
+
+// Mean averages over the features of each token: (n, d) → (n, 1).
+func (x Matrix[T]) Mean() Matrix[T] { return x.SumFeatures().Scale(1 / float64(x.Cols)) }
+
+func (x Matrix[T]) each(f func(T) T) Matrix[T] {
+	out := Zeros[T](x.Rows, x.Cols)
+	for i, a := range x.Data {
+		out.Data[i] = f(a)
+	}
+	out.Err = x.Err
+	return out
+}

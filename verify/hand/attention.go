@@ -1,0 +1,46 @@
+package hand
+
+import "math"
+
+// Head lets the tokens of one sequence meet in one head, by their queries (n, dρ), keys (m, dρ) and values (m, dh).
+type Head[T Number] interface {
+	Forward(q, k, v Matrix[T]) Matrix[T] // (n, dh)
+	Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T])
+}
+
+// Attention is a head that mixes the values by the attention weights,
+//
+//	ρ = softmax(q kᵗ/√dρ + M),  a = (ρ ∘ drop) v       (n, dh)              (16), (18)
+//
+// with an additive mask M, if any (erratum B1).
+type Attention[T Number] struct {
+	Mask Matrix[float64] // (n, m)
+	Drop Dropout[T]      // of the weights
+}
+
+// Weights returns how much each query attends to each key.
+func (a Attention[T]) Weights(q, k Matrix[T]) Matrix[T] {
+	raw := q.MatMul(k.Transpose())                      // q kᵗ    (n, m)   (10)
+	scaled := raw.Scale(1 / math.Sqrt(float64(q.Cols))) //         (n, m)   (12)
+	causal := scaled.plus(Lift[T](a.Mask))              //         (n, m)   (13)
+	return causal.Softmax()                             // ρ       (n, m)   (15)
+}
+
+// Forward is (ρ ∘ drop) v.
+func (a Attention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
+	return a.Drop.Forward(a.Weights(q, k)).MatMul(v)
+}
+
+// Backward carries Δ from the output of a head to its queries, keys and values. A masked weight is exactly 0 and so is
+// its Δ_causal: the mask needs no line of its own (27).
+func (a Attention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
+	rho := a.Weights(q, k)
+	dv = a.Drop.Forward(rho).Transpose().MatMul(delta)           // ρᵗ Δ                    (m, dh)
+	drho, _ := a.Drop.Backward(rho, delta.MatMul(v.Transpose())) // Δ vᵗ                    (n, m)
+	rowsum := drho.Mul(rho).SumFeatures()                        // Δvᵗ ⊖ ρ                 (n, 1)
+	dcausal := drho.Sub(rowsum).Mul(rho)                         // Δ_causal                (n, m)   (25)
+	draw := dcausal.Scale(1 / math.Sqrt(float64(q.Cols)))        // Δ_raw = Δ_scaled/√dρ    (n, m)   (28)
+	dq = draw.MatMul(k)                                          // Δ_raw k                 (n, dρ)
+	dk = draw.Transpose().MatMul(q)                              // Δ_rawᵗ q                (m, dρ)
+	return dq, dk, dv
+}

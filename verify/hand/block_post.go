@@ -1,0 +1,39 @@
+package hand
+
+import "slices"
+
+// PostNormBlock is the block of Vaswani et al. (2017): a₅ = LN(a₁ + attention(a₁)), a₁₀ = LN(a₅ + MLP(a₅)).
+type PostNormBlock[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
+
+// Forward has no use for a₂ and a₆.
+func (l PostNormBlock[T]) Forward(a1 Matrix[T]) Matrix[T] {
+	a4 := within("attn", a1, l.Attention.Forward(a1)) // a₄  (B·n, d)
+	s1 := a1.Add(a4)                                  //     (B·n, d)
+	a5 := within("ln_1", s1, l.Norm1.Forward(s1))     // a₅  (B·n, d)
+	a9 := within("mlp", a5, l.MLP.Forward(a5))        // a₉  (B·n, d)
+	s2 := a5.Add(a9)                                  //     (B·n, d)
+	return within("ln_2", s2, l.Norm2.Forward(s2))    // a₁₀ (B·n, d)
+}
+
+// Backward differs from Block's in that what goes around a sublayer has already been through the norm.
+func (l PostNormBlock[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
+	s1 := a1.Add(l.Attention.Forward(a1))
+	a5 := l.Norm1.Forward(s1)
+	s2 := a5.Add(l.MLP.Forward(a5))
+	ds2, norm2 := l.Norm2.Backward(s2, d10) // LNᵇ(Δ₁₀)
+	through, mlp := l.MLP.Backward(a5, ds2) // dispatched → Δ₇ w₆ᵗ
+	d5 := ds2.Add(through)                  // Δ₅
+	ds1, norm1 := l.Norm1.Backward(s1, d5)  // LNᵇ(Δ₅)
+	through, attention := l.Attention.Backward(a1, ds1)
+	d1 = ds1.Add(through) // Δ₁
+	return d1, slices.Concat(
+		deltaAt(inputOf, "LNᵇ(Δ₅) + Σ_h (…) (33), (35)", d1),
+		attention.reading("Δ₅", "LNᵇ(Δ₅)").In("attn", ""),
+		norm1.In("ln_1", "₁"),
+		deltaAt("ln_1", "LNᵇ(Δ₅) (40)", ds1),
+		deltaAt("attn", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ", d5),
+		mlp.reading("Δ₁₀", "LNᵇ(Δ₁₀)").In("mlp", ""),
+		norm2.In("ln_2", "₅"),
+		deltaAt("ln_2", "LNᵇ(Δ₁₀) (40)", ds2),
+	)
+}

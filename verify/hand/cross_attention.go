@@ -1,0 +1,73 @@
+package hand
+
+import "slices"
+
+// CrossAttention is attention of the tokens x (B·n, d) of a target to the tokens z (B·m, d) of a source. R. Xu has K
+// and V "the same thing" (erratum X12), E. Conti no projections at all (erratum C14).
+//
+//	y = heads(x w_q + b_q, z w_kv + b_kv) w_o + b_o    (B·n, d)
+type CrossAttention[T Number] struct {
+	Query  Layer[T]  // (d, H·dρ)
+	KV     Layer[T]  // (d, H(dρ+dh)), its columns [K | V]
+	QK     int       // H·dρ
+	Memory Matrix[T] // z
+	Heads  Heads[T]
+	Proj   Layer[T] // (H·dh, d)
+	Drop   Dropout[T]
+}
+
+func (l CrossAttention[T]) queries(x Matrix[T]) (q, k, v Matrix[T]) {
+	kv := l.KV.Forward(l.Memory)
+	if kv.Err == nil && kv.Cols < l.QK {
+		kv = failed[T]("keys and values (%d, %d) for keys of %d columns", kv.Rows, kv.Cols, l.QK)
+	}
+	return l.Query.Forward(x), kv.Columns(0, l.QK), kv.Columns(l.QK, kv.Cols)
+}
+
+// Forward is attention with n queries and m keys.
+func (l CrossAttention[T]) Forward(x Matrix[T]) Matrix[T] {
+	return l.Drop.Forward(l.Proj.Forward(l.Heads.Forward(l.queries(x))))
+}
+
+// Backward returns Δ at x and the gradients of the parameters, and beside them, as the Δ named MemoryDelta, what it
+// sends back to z.
+//
+//	Δx = Δq w_qᵗ,  Δz = [Δk | Δv] w_kvᵗ = Δk w_kᵗ + Δv w_vᵗ
+func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	q, k, v := l.queries(x)
+	heads := l.Heads.Forward(q, k, v)
+	d, _ := l.Drop.Backward(heads, delta)
+	d, proj := l.Proj.Backward(heads, d)
+	dq, dk, dv := l.Heads.Backward(q, k, v, d)
+	dx, query := l.Query.Backward(x, dq)
+	dz, kv := l.KV.Backward(l.Memory, JoinColumns(dk, dv))
+	return dx, slices.Concat(
+		deltaAt(MemoryDelta, "Δz = Δk w_kᵗ + Δv w_vᵗ", dz),
+		query.In("c_q", "_q"), l.parts(kv).In("c_kv", ""), proj.In("c_proj", "_o"),
+	)
+}
+
+// MemoryDelta is the name of the Δ that cross-attention sends back to the encoder's output.
+const MemoryDelta = "/memory"
+
+// parts are the gradients of keys and values, of which the keys' bias cancels in the softmax.
+func (l CrossAttention[T]) parts(g Gradients[T]) (out Gradients[T]) {
+	for _, e := range g {
+		if e.Name != "weight" && e.Name != "bias" {
+			out = append(out, e)
+			continue
+		}
+		k, v := e, e
+		k.Part, k.Symbol, k.Value, k.Zero = "k", e.Symbol+"_k", e.Value.Columns(0, l.QK), e.Name == "bias"
+		v.Part, v.Symbol, v.Value = "v", e.Symbol+"_v", e.Value.Columns(l.QK, e.Value.Cols)
+		out = append(out, k, v)
+	}
+	return out
+}
+
+// CrossAttention is the layer with at.c_q, at.c_kv and at.c_proj, and queries of qk features for all heads together.
+func (at Site[T]) CrossAttention(heads Heads[T], qk int, z Matrix[T]) Layer[T] {
+	return CrossAttention[T]{
+		at.At("c_q").Linear(), at.At("c_kv").Linear(), qk, z, heads, at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+	}
+}

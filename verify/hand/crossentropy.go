@@ -1,0 +1,76 @@
+package hand
+
+// Reduction says what becomes of the losses of the tokens.
+type Reduction int
+
+// The reductions. The paper's Δ₁₂ = y_pred − y_gt belongs to the sum (erratum B10).
+const (
+	Mean Reduction = iota // over the targets that count
+	Sum
+)
+
+// Ignore is the target of a token that is not scored; it counts neither in the sum nor in the number that the mean
+// divides by.
+const Ignore = -1
+
+// CrossEntropy scores logits (n, V) against the index of the right word.
+//
+//	L = Σ_t (ln Σ_v e^{z_tv} − z_{t,y_t})       / #targets for Mean     (1, 1)
+type CrossEntropy[T Number] struct {
+	Targets   []int
+	Reduction Reduction
+}
+
+// Forward is L.
+func (l CrossEntropy[T]) Forward(logits Matrix[T]) Matrix[T] {
+	gt := oneHot[T](logits, l.Targets)
+	kept := gt.SumFeatures()                       // 1 or 0        (n, 1)
+	right := logits.Mul(gt).SumFeatures()          // z_y           (n, 1)
+	nll := logits.LogSumExp().Mul(kept).Sub(right) //               (n, 1)
+	return nll.SumTokens().Scale(l.weight())       // L             (1, 1)
+}
+
+// Backward returns Δ at the logits; the row of an ignored target is zero.
+//
+//	Δ = y_pred − y_gt                           / #targets for Mean     (n, V)
+func (l CrossEntropy[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	gt := oneHot[T](logits, l.Targets)
+	kept := gt.SumFeatures()                              // 1 or 0        (n, 1)
+	pred := logits.Softmax().Mul(kept)                    // y_pred        (n, V)
+	return pred.Sub(gt).Scale(l.weight()).Mul(delta), nil // Δ₁₂           (n, V)
+}
+
+// oneHot has a row of zeros for an ignored target.
+func oneHot[T Number](logits Matrix[T], targets []int) Matrix[T] {
+	if logits.Err != nil {
+		return logits
+	}
+	if logits.Rows != len(targets) {
+		return failed[T]("%d targets for logits (%d, %d)", len(targets), logits.Rows, logits.Cols)
+	}
+	out := Zeros[T](logits.Rows, logits.Cols)
+	for i, target := range targets {
+		switch {
+		case target == Ignore:
+		case target < 0 || target >= logits.Cols:
+			return failed[T]("target %d at %d, logits (%d, %d)", target, i, logits.Rows, logits.Cols)
+		default:
+			out.Data[i*logits.Cols+target] = 1
+		}
+	}
+	return out
+}
+
+// weight is the factor of each token's loss.
+func (l CrossEntropy[T]) weight() float64 {
+	if l.Reduction == Sum {
+		return 1
+	}
+	count := 0
+	for _, target := range l.Targets {
+		if target != Ignore {
+			count++
+		}
+	}
+	return 1 / float64(count)
+}

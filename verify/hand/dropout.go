@@ -1,0 +1,28 @@
+package hand
+
+// Dropout multiplies with a fixed mask of 0 and 1/(1−p); no mask is the identity, which is dropout outside training.
+type Dropout[T Number] struct{ Mask Matrix[float64] }
+
+// Forward is x ∘ mask.
+func (l Dropout[T]) Forward(x Matrix[T]) Matrix[T] {
+	if l.Mask.None() {
+		return x
+	}
+	return x.Mul(Lift[T](l.Mask))
+}
+
+// Backward returns Δ at the input: it goes where the activation went.
+//
+//	Δx = Δ ∘ mask
+func (l Dropout[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return l.Forward(delta), nil
+}
+
+// Head is the dropout of n queries in head h of sequence b: the rows of the mask go by sequence, head, query.
+func (l Dropout[T]) Head(b, h, heads, n int) Dropout[T] {
+	if l.Mask.None() {
+		return l
+	}
+	from := (b*heads + h) * n
+	return Dropout[T]{l.Mask.Tokens(from, from+n)}
+}

@@ -1,0 +1,66 @@
+package hand
+
+// Embedding looks up the rows of the weight that the tokens name,
+//
+//	a = ohe(tokens) w      (V, d) → (n, d)      (2)
+//
+// as a gather, which is the product with the one-hot matrix.
+type Embedding[T Number] struct{ Weight Matrix[T] }
+
+// Forward is a row of w for every token.
+func (l Embedding[T]) Forward(tokens []int) Matrix[T] {
+	w := l.Weight
+	if w.Err != nil {
+		return w
+	}
+	out := Zeros[T](len(tokens), w.Cols)
+	for i, token := range tokens {
+		if token < 0 || token >= w.Rows {
+			return failed[T]("token %d at %d, embeddings (%d, %d)", token, i, w.Rows, w.Cols)
+		}
+		copy(out.Data[i*w.Cols:(i+1)*w.Cols], w.Data[token*w.Cols:(token+1)*w.Cols])
+	}
+	return out
+}
+
+// Backward adds the Δ of each place to the row that was looked up there; rows that were not stay zero.
+//
+//	∂w = ohe(tokens)ᵗ Δ    (n, d) → (V, d)      (3)
+func (l Embedding[T]) Backward(tokens []int, delta Matrix[T]) Gradients[T] {
+	return gradient(l.Weight, "weight", "w", "(3)", l.scatter(tokens, delta))
+}
+
+func (l Embedding[T]) scatter(tokens []int, delta Matrix[T]) Matrix[T] {
+	w := l.Weight
+	switch {
+	case w.Err != nil:
+		return w
+	case delta.Err != nil:
+		return delta
+	case delta.Rows != len(tokens) || delta.Cols != w.Cols:
+		return failed[T]("delta (%d, %d) for %d tokens of %d features", delta.Rows, delta.Cols, len(tokens), w.Cols)
+	}
+	dw := Zeros[T](w.Rows, w.Cols)
+	for i, token := range tokens {
+		for j := range delta.Cols {
+			dw.Data[token*w.Cols+j] += delta.At(i, j)
+		}
+	}
+	return dw
+}
+
+// Tied is the head that is the token embedding once more: its weight is wte.weight transposed (Boué section 7).
+//
+//	y = x wᵗ               (n, d) → (n, V)
+type Tied[T Number] struct{ Embedding Matrix[T] }
+
+// Forward is x wᵗ.
+func (l Tied[T]) Forward(x Matrix[T]) Matrix[T] { return x.MatMul(l.Embedding.Transpose()) }
+
+// Backward returns Δ at the input, and what the head adds to the gradient of the embedding.
+//
+//	Δx = Δ w,  ∂w = (xᵗ Δ)ᵗ
+func (l Tied[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	dw := x.Transpose().MatMul(delta).Transpose() // (a₁₁ᵗ Δ₁₂)ᵗ
+	return delta.MatMul(l.Embedding), gradient(l.Embedding, "/wte.weight", "w_tok", "(3)", dw)
+}

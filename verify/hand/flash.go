@@ -1,0 +1,93 @@
+package hand
+
+import "math"
+
+// Flash is Attention tile by tile, so that no more than a tile of the weights exists at a time; a query that may not
+// look at any key gets 0.
+type Flash[T Number] struct {
+	Mask          Matrix[float64]
+	Queries, Keys int // of a tile
+}
+
+// Forward is the output (n, dh).
+func (l Flash[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
+	o, _ := l.Attend(q, k, v)
+	return o
+}
+
+// Attend returns with the output the log-sum-exp of every query's scores, (n, 1), from which Backward has the weights
+// back.
+func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
+	if l.Queries < 1 || l.Keys < 1 {
+		err := failed[T]("tiles of %d queries and %d keys", l.Queries, l.Keys)
+		return err, err
+	}
+	var outs, sums []Matrix[T]
+	for i := range tiles(q.Rows, l.Queries) {
+		var a Partial[T]
+		for j := range tiles(k.Rows, l.Keys) {
+			b := NewPartial(l.scores(q, k, i, j), v.rows(j))
+			if j.from > 0 {
+				b = a.Merge(b)
+			}
+			a = b
+		}
+		outs, sums = append(outs, a.Out), append(sums, a.LogSumExp())
+	}
+	return JoinTokens(outs...), JoinTokens(sums...)
+}
+
+// Backward is that of Attention tile by tile. The paper has no backward pass (erratum X14). What has to be known of a
+// whole row of the weights is D, the row sums of ρ∘Δvᵗ, and they are those of Δ∘o.
+//
+//	ρ = e^(x − lse),   D = Σ_features Δ∘o,   Δ_raw = ρ∘(Δvᵗ − D)/√dρ
+func (l Flash[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
+	o, lse := l.Attend(q, k, v)
+	if o.Err != nil {
+		return o, o, o
+	}
+	d := delta.Mul(o).SumFeatures() //                                       D       (n, 1)
+	scale := 1 / math.Sqrt(float64(q.Cols))
+	dq = Zeros[T](q.Rows, q.Cols)
+	var dks, dvs []Matrix[T]
+	for j := range tiles(k.Rows, l.Keys) {
+		dkj, dvj := Zeros[T](j.to-j.from, k.Cols), Zeros[T](j.to-j.from, v.Cols)
+		var dqs []Matrix[T]
+		for i := range tiles(q.Rows, l.Queries) {
+			rho := exponentials(l.scores(q, k, i, j), lse.rows(i)) //  ρ of the tile
+			drho := delta.rows(i).MatMul(v.rows(j).Transpose())    //  Δ vᵗ
+			draw := rho.Mul(drho.Sub(d.rows(i))).Scale(scale)      //  Δ_raw
+			dqs = append(dqs, draw.MatMul(k.rows(j)))              //  Δ_raw k
+			dkj = dkj.Add(draw.Transpose().MatMul(q.rows(i)))      //  Δ_rawᵗ q
+			dvj = dvj.Add(rho.Transpose().MatMul(delta.rows(i)))   //  ρᵗ Δ
+		}
+		dq = dq.Add(JoinTokens(dqs...))
+		dks, dvs = append(dks, dkj), append(dvs, dvj)
+	}
+	return dq, JoinTokens(dks...), JoinTokens(dvs...)
+}
+
+// scores are q kᵗ/√dρ + M for some queries and keys.
+func (l Flash[T]) scores(q, k Matrix[T], i, j span) Matrix[T] {
+	x := q.rows(i).MatMul(k.rows(j).Transpose()).Scale(1 / math.Sqrt(float64(q.Cols)))
+	if l.Mask.None() {
+		return x
+	}
+	return x.Add(Lift[T](l.Mask.rows(i).Columns(j.from, j.to)))
+}
+
+// span are the rows from … to−1.
+type span struct{ from, to int }
+
+func (x Matrix[T]) rows(s span) Matrix[T] { return x.Tokens(s.from, s.to) }
+
+// tiles divides n rows into spans of the given size, the last of which may be shorter.
+func tiles(n, size int) func(yield func(span) bool) {
+	return func(yield func(span) bool) {
+		for from := 0; from < n; from += size {
+			if !yield(span{from, min(n, from+size)}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package hand
+
+import (
+	"math"
+	"math/cmplx"
+)
+
+// The functions below are analytic wherever a formula uses them, so that they carry the infinitesimal imaginary part of
+// the complex step: no absolute value, and every comparison looks at real parts alone.
+
+// Exp returns eˣ, entry by entry.
+func (x Matrix[T]) Exp() Matrix[T] { return x.apply(math.Exp, cmplx.Exp) }
+
+// Log returns ln x, entry by entry.
+func (x Matrix[T]) Log() Matrix[T] { return x.apply(math.Log, cmplx.Log) }
+
+// Sqrt returns √x, entry by entry.
+func (x Matrix[T]) Sqrt() Matrix[T] { return x.apply(math.Sqrt, cmplx.Sqrt) }
+
+// Tanh returns tanh x, entry by entry.
+func (x Matrix[T]) Tanh() Matrix[T] { return x.apply(math.Tanh, cmplx.Tanh) }
+
+// Erf returns erf x, entry by entry; off the real axis by one term of its Taylor series, which is exact for the
+// imaginary parts of a complex step.
+func (x Matrix[T]) Erf() Matrix[T] {
+	return x.apply(math.Erf, func(z complex128) complex128 {
+		a, b := real(z), imag(z)
+		return complex(math.Erf(a), b*2/math.SqrtPi*math.Exp(-a*a))
+	})
+}
+
+// Step returns 1 where x is positive and 0 elsewhere.
+func (x Matrix[T]) Step() Matrix[T] {
+	return x.each(func(a T) T {
+		if realPart(a) > 0 {
+			return 1
+		}
+		return 0
+	})
+}
+
+// RowMax returns the largest real part of each row: (n, d) → (n, 1).
+func (x Matrix[T]) RowMax() Matrix[T] {
+	out := Zeros[T](x.Rows, 1)
+	for i := range x.Rows {
+		largest := math.Inf(-1)
+		for j := range x.Cols {
+			largest = max(largest, realPart(x.At(i, j)))
+		}
+		out.Data[i] = number[T](largest)
+	}
+	out.Err = x.Err
+	return out
+}
+
+// Softmax normalises each row to a probability distribution.
+func (x Matrix[T]) Softmax() Matrix[T] {
+	e := x.Sub(x.RowMax()).Exp()
+	return e.Div(e.SumFeatures())
+}
+
+// LogSumExp returns ln Σ eˣ of each row, without overflow: (n, d) → (n, 1).
+func (x Matrix[T]) LogSumExp() Matrix[T] {
+	largest := x.RowMax()
+	return x.Sub(largest).Exp().SumFeatures().Log().Add(largest)
+}
+
+func (x Matrix[T]) apply(f func(float64) float64, g func(complex128) complex128) Matrix[T] {
+	return x.each(func(a T) T {
+		switch p := any(&a).(type) {
+		case *float64:
+			*p = f(*p)
+		case *complex128:
+			*p = g(*p)
+		}
+		return a
+	})
+}
+
+func number[T Number](x float64) T {
+	var a T
+	switch p := any(&a).(type) {
+	case *float64:
+		*p = x
+	case *complex128:
+		*p = complex(x, 0)
+	}
+	return a
+}
+
+func realPart[T Number](a T) float64 {
+	switch a := any(a).(type) {
+	case float64:
+		return a
+	case complex128:
+		return real(a)
+	}
+	return math.NaN()
+}

@@ -1,0 +1,102 @@
+package hand
+
+// Heads lets every head of every sequence attend on its own and puts their outputs side by side (34).
+type Heads[T Number] struct {
+	Batch, Count int                    // B, H
+	Head         func(b, h int) Head[T] // of sequence b
+}
+
+// Forward takes queries (B·n, H·dρ), keys (B·m, H·dρ) and values (B·m, H·dh), each of them [head 1 | … | head H].
+func (l Heads[T]) Forward(q, k, v Matrix[T]) Matrix[T] { // (B·n, H·dh)
+	return perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
+		return []Matrix[T]{l.Head(b, h).Forward(x[0], x[1], x[2])}
+	}, q, k, v)[0]
+}
+
+// Backward hands each head its columns of Δ and packs the heads' Δ as the forward was packed. The sum over heads of
+// (35) is the linear layer's Δ wᵗ, whose columns are the heads.
+func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
+	d := perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
+		dq, dk, dv := l.Head(b, h).Backward(x[0], x[1], x[2], x[3])
+		return []Matrix[T]{dq, dk, dv}
+	}, q, k, v, delta)
+	return d[0], d[1], d[2]
+}
+
+// softmax says whether what is added to every key of a query cancels.
+func (l Heads[T]) softmax() bool {
+	switch l.Head(0, 0).(type) {
+	case Attention[T], Flash[T]:
+		return true
+	}
+	return false
+}
+
+// perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns
+// together again: heads side by side, sequences below one another.
+func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {
+	for i, x := range xs {
+		if x.Err == nil && (x.Rows%batch != 0 || x.Cols%heads != 0) {
+			xs[i] = failed[T]("(%d, %d) for %d sequences and %d heads", x.Rows, x.Cols, batch, heads)
+		}
+	}
+	var results [][]Matrix[T] // of every result: the sequences
+	for b := range batch {
+		var parts [][]Matrix[T] // of every result: the heads
+		for h := range heads {
+			own := make([]Matrix[T], len(xs))
+			for i, x := range xs {
+				n, width := x.Rows/batch, x.Cols/heads
+				own[i] = x.Tokens(b*n, (b+1)*n).Columns(h*width, (h+1)*width)
+			}
+			for i, y := range f(b, h, own) {
+				if h == 0 {
+					parts = append(parts, nil)
+				}
+				parts[i] = append(parts[i], y)
+			}
+		}
+		for i, p := range parts {
+			if b == 0 {
+				results = append(results, nil)
+			}
+			results[i] = append(results[i], JoinColumns(p...))
+		}
+	}
+	out := make([]Matrix[T], len(results))
+	for i, r := range results {
+		out[i] = JoinTokens(r...)
+	}
+	return out
+}
+
+// splitPacked takes [q | k | v] apart, of which q and k are each qk columns wide.
+func splitPacked[T Number](qkv Matrix[T], qk int) (q, k, v Matrix[T]) {
+	if qkv.Err == nil && qkv.Cols < 2*qk {
+		qkv = failed[T]("(%d, %d) for queries and keys of %d columns each", qkv.Rows, qkv.Cols, qk)
+	}
+	return qkv.Columns(0, qk), qkv.Columns(qk, 2*qk), qkv.Columns(2*qk, qkv.Cols)
+}
+
+// packedGradients are those of a projection to [q | k | v], each part with the paper's name of a head's own parameter.
+// The keys' bias cancels in a softmax over keys that do not rotate: zero is true.
+func packedGradients[T Number](g Gradients[T], qk int, kind string, zero bool) (out Gradients[T]) {
+	equations := map[string][3]string{"weight": {"(31.a)", "(31.b)", "(23)"}, "bias": {"(32.a)", "(29)", "(24)"}}
+	for _, e := range g {
+		equation, ok := equations[e.Name]
+		if !ok { // an adapter's
+			out = append(out, e)
+			continue
+		}
+		q, k, v := splitPacked(e.Value, qk)
+		for i, value := range []Matrix[T]{q, k, v} {
+			part := []string{"q", "k", "v"}[i]
+			own := Gradient[T]{Name: e.Name, Part: part, Symbol: e.Symbol + "_" + part + kind, Value: value, Zero: zero && part == "k" && e.Name == "bias"}
+			if kind == "" {
+				own.Equation = equation[i]
+			}
+			out = append(out, own)
+		}
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package hand
+
+// Linear is the fully connected layer, bias optional, with the adapters that stand beside it.
+//
+//	y = xw + b̃             (n, in) → (n, out)   (4)
+type Linear[T Number] struct {
+	Weight, Bias Matrix[T] // (in, out), (1, out)
+	Adapters     []LoRA[T]
+}
+
+// Forward is xw + b̃, and what the adapters add.
+func (l Linear[T]) Forward(x Matrix[T]) Matrix[T] {
+	y := x.MatMul(l.Weight).plus(l.Bias)
+	for _, a := range l.Adapters {
+		y = y.addColumns(a.From, a.To, a.Forward(x))
+	}
+	return y
+}
+
+// Backward returns Δ at the input and the gradients of w and b.
+//
+//	Δx = Δ wᵗ              (n, in)
+//	∂w = xᵗ Δ              (in, out)
+//	∂b = Σ_tokens Δ        (1, out)
+func (l Linear[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	dx = delta.MatMul(l.Weight.Transpose())
+	dw := x.Transpose().MatMul(delta)
+	db := delta.SumTokens()
+	g = append(gradient(l.Weight, "weight", "w", "aᵗΔ", dw), gradient(l.Bias, "bias", "b", "ΣΔ", db)...)
+	for _, a := range l.Adapters {
+		through, own := a.Backward(x, delta.Columns(a.From, a.To))
+		dx, g = dx.Add(through), append(g, own...)
+	}
+	return dx, g
+}
+
+// Linear is the layer whose parameters are at.weight, at.bias and at.lora_d, at.lora_u.
+func (at Site[T]) Linear() Linear[T] {
+	w := at.Param("weight")
+	return Linear[T]{w, at.Optional("bias"), at.adapters(0, "", w.Cols)}
+}
+
+// Packed is Linear for [q | k | v], which have adapters of their own; q and k are each qk columns wide.
+func (at Site[T]) Packed(qk int) Linear[T] {
+	l := at.Linear()
+	l.Adapters = nil
+	from := 0
+	for _, part := range []struct {
+		name  string
+		width int
+	}{{"q.", qk}, {"k.", qk}, {"v.", l.Weight.Cols - 2*qk}} {
+		l.Adapters = append(l.Adapters, at.adapters(from, part.name, part.width)...)
+		from += part.width
+	}
+	return l
+}

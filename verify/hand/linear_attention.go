@@ -1,0 +1,58 @@
+package hand
+
+// LinearAttention is a head that weighs the values by products of features φ of queries and keys, of the keys that See
+// has a 1 for and not a 0; without See, of all (E. Conti (15), (16)):
+//
+//	o_i = Σ_j φq_i·φk_j v_j / Σ_j φq_i·φk_j       (n, dh)
+type LinearAttention[T Number] struct {
+	Features Layer[T]        // φ, of every token by itself
+	See      Matrix[float64] // (n, m)
+}
+
+func (l LinearAttention[T]) weights(phiQ, phiK Matrix[T]) Matrix[T] {
+	return visible(phiQ.MatMul(phiK.Transpose()), l.See) // φq φkᵗ ∘ see   (n, m)
+}
+
+// Forward is (φq φkᵗ ∘ see) v over its row sums.
+func (l LinearAttention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
+	weights := l.weights(l.Features.Forward(q), l.Features.Forward(k))
+	return weights.MatMul(v).Div(weights.SumFeatures())
+}
+
+// Backward carries Δ to the features and values. A weight counts twice, in what is divided and in what it is divided
+// by: g is Δ at the former, e at the latter.
+func (l LinearAttention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
+	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	weights := l.weights(phiQ, phiK)
+	total := weights.SumFeatures()                              //                     (n, 1)
+	out := weights.MatMul(v).Div(total)                         // o                   (n, dh)
+	g := delta.Div(total)                                       // Δ/Σ                 (n, dh)
+	e := delta.Mul(out).SumFeatures().Div(total)                // Δ ⊖ o/Σ             (n, 1)
+	dw := visible(g.MatMul(v.Transpose()).Sub(e), l.See)        // (g vᵗ − e) ∘ see    (n, m)
+	dq, _ = l.Features.Backward(q, dw.MatMul(phiK))             // Δφq = dw φk         (n, f)
+	dk, _ = l.Features.Backward(k, dw.Transpose().MatMul(phiQ)) // Δφk = dwᵗ φq     (m, f)
+	return dq, dk, weights.Transpose().MatMul(g)                // (φq φkᵗ ∘ see)ᵗ g   (m, dh)
+}
+
+func visible[T Number](weights Matrix[T], see Matrix[float64]) Matrix[T] {
+	if see.None() {
+		return weights
+	}
+	return weights.Mul(Lift[T](see))
+}
+
+// EluPlusOne is φ(x) = elu(x) + 1, entry by entry, never negative: x + 1 where x is positive, else eˣ.
+//
+//	φ(x) = max(x, 0) + e^min(x, 0)
+type EluPlusOne[T Number] struct{}
+
+// Forward is max(x, 0) + e^min(x, 0).
+func (EluPlusOne[T]) Forward(x Matrix[T]) Matrix[T] {
+	positive := x.Mul(x.Step())
+	return positive.Add(x.Sub(positive).Exp())
+}
+
+// Backward returns Δ ∘ φ'(x), with φ' = e^min(x, 0): 1 where x is positive.
+func (EluPlusOne[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return delta.Mul(x.Sub(x.Mul(x.Step())).Exp()), nil
+}

@@ -1,0 +1,52 @@
+package hand
+
+// LinearScan is causal linear attention token by token, without a matrix of weights (E. Conti (17), last display of the
+// section): S (f, dh) and z (1, f) are sums over the tokens so far.
+//
+//	S ← S + φk_iᵗ v_i    z ← z + φk_i    o_i = φq_i S / φq_i zᵗ
+type LinearScan[T Number] struct{ Features Layer[T] }
+
+// Forward keeps the sums.
+func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
+	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
+	rows := make([]Matrix[T], v.Rows)
+	for i := range rows {
+		q, k := phiQ.Tokens(i, i+1), phiK.Tokens(i, i+1)
+		s, z = s.Add(k.Transpose().MatMul(v.Tokens(i, i+1))), z.Add(k)
+		rows[i] = q.MatMul(s).Div(q.MatMul(z.Transpose()))
+	}
+	return JoinTokens(rows...)
+}
+
+// Backward goes forwards once more for Δ at the queries, S and z being sums over the keys before them, and backwards
+// for keys and values, R (f, dh) and u (1, f) being sums over the queries behind them.
+//
+//	Δφq_i = g_i Sᵗ − e_i z             g = Δ_i/Σ, e = Δ_i·o_i/Σ
+//	R ← R + φq_iᵗ g_i    u ← u + e_i φq_i
+//	Δφk_i = v_i Rᵗ − u    Δv_i = φk_i R
+func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
+	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	n := v.Rows
+	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
+	dqs, dks, dvs := make([]Matrix[T], n), make([]Matrix[T], n), make([]Matrix[T], n)
+	gs, es := make([]Matrix[T], n), make([]Matrix[T], n)
+	for i := range n {
+		q, k := phiQ.Tokens(i, i+1), phiK.Tokens(i, i+1)
+		s, z = s.Add(k.Transpose().MatMul(v.Tokens(i, i+1))), z.Add(k)
+		total := q.MatMul(z.Transpose())                          // Σ        (1, 1)
+		gs[i] = delta.Tokens(i, i+1).Div(total)                   // g        (1, dh)
+		es[i] = gs[i].Mul(q.MatMul(s).Div(total)).SumFeatures()   // e        (1, 1)
+		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].MatMul(z)) // Δφq      (1, f)
+	}
+	r, u := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
+	for i := n - 1; i >= 0; i-- {
+		q := phiQ.Tokens(i, i+1)
+		r, u = r.Add(q.Transpose().MatMul(gs[i])), u.Add(es[i].MatMul(q))
+		dks[i] = v.Tokens(i, i+1).MatMul(r.Transpose()).Sub(u) // Δφk      (1, f)
+		dvs[i] = phiK.Tokens(i, i+1).MatMul(r)                 // Δv       (1, dh)
+	}
+	dq, _ = l.Features.Backward(q, JoinTokens(dqs...))
+	dk, _ = l.Features.Backward(k, JoinTokens(dks...))
+	return dq, dk, JoinTokens(dvs...)
+}

@@ -1,0 +1,64 @@
+package hand
+
+import "slices"
+
+// Linformer is multi-headed attention to mixtures of the keys and of the values, by e and f (k', n), without a mask (E.
+// Conti (19)):
+//
+//	softmax(q (e k)ᵗ/√dρ ∘ drop) (f v)       (n, dh)
+type Linformer[T Number] struct {
+	QKV          Layer[T] // (d, H(2dρ+dh))
+	QK           int      // H·dρ
+	E, F         Matrix[T]
+	Batch, Heads int
+	Weights      Dropout[T] // of the weights, (B·H·n, k')
+	Proj         Layer[T]   // (H·dh, d)
+	Drop         Dropout[T]
+}
+
+func (l Linformer[T]) head(b, h, n int) Attention[T] {
+	return Attention[T]{Drop: l.Weights.Head(b, h, l.Heads, n)}
+}
+
+func (l Linformer[T]) heads(q, k, v Matrix[T]) Matrix[T] {
+	return perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
+		return []Matrix[T]{l.head(b, h, x[0].Rows).Forward(x[0], l.E.MatMul(x[1]), l.F.MatMul(x[2]))}
+	}, q, k, v)[0]
+}
+
+// Forward is the heads between their projections.
+func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
+	return l.Drop.Forward(l.Proj.Forward(l.heads(splitPacked(l.QKV.Forward(x), l.QK))))
+}
+
+// Backward carries Δ to the heads' queries, keys and values, and to the mixtures: of those the layer adds up what comes
+// from all heads and sequences.
+//
+//	Δk = eᵗ ΔK',  Δv = fᵗ ΔV',  ∂e = Σ ΔK' kᵗ,  ∂f = Σ ΔV' vᵗ
+func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	q, k, v := splitPacked(l.QKV.Forward(x), l.QK)
+	out := l.heads(q, k, v)
+	d, _ := l.Drop.Backward(out, delta)
+	d, proj := l.Proj.Backward(out, d)
+	de, df := Zeros[T](l.E.Rows, l.E.Cols), Zeros[T](l.F.Rows, l.F.Cols)
+	dqkv := perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
+		q, k, v, d := x[0], x[1], x[2], x[3]
+		dq, dK, dV := l.head(b, h, q.Rows).Backward(q, l.E.MatMul(k), l.F.MatMul(v), d)
+		de, df = de.Add(dK.MatMul(k.Transpose())), df.Add(dV.MatMul(v.Transpose()))    // ΔK' kᵗ, ΔV' vᵗ     (k', n)
+		return []Matrix[T]{dq, l.E.Transpose().MatMul(dK), l.F.Transpose().MatMul(dV)} // eᵗ ΔK', fᵗ ΔV'  (n, dρ), (n, dh)
+	}, q, k, v, d)
+	dx, qkv := l.QKV.Backward(x, JoinColumns(dqkv...))
+	return dx, slices.Concat(
+		packedGradients(qkv, l.QK, "", false).In("c_attn", ""), // mixtures differ in what they make of the keys' bias
+		gradient(l.E, "e.weight", "e", "Conti (19)", de), gradient(l.F, "f.weight", "f", "Conti (19)", df),
+		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
+	)
+}
+
+// Linformer is the layer with at.c_attn, at.e, at.f and at.c_proj.
+func (at Site[T]) Linformer(batch, heads, qk int) Layer[T] {
+	return Linformer[T]{
+		at.At("c_attn").Packed(qk), qk, at.At("e").Param("weight"), at.At("f").Param("weight"), batch, heads,
+		at.Drop("attn_dropout"), at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+	}
+}

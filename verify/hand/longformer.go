@@ -1,0 +1,105 @@
+package hand
+
+import (
+	"math"
+	"slices"
+)
+
+// Longformer lets tokens meet in windows, and global tokens meet everybody by projections of their own; both share one
+// softmax (Beltagy et al. 2020, section 3.1; Conti 2.1.1). A pair of tokens meets by the queries, keys and values of
+// the one or by those of the other, never by both.
+//
+//	[ρ | ρᵍ] = softmax([q kᵗ/√dρ + M | qᵍ kᵍᵗ/√dρ + Mᵍ])      (n, 2n)
+//	y = ρ v + ρᵍ vᵍ                                            (n, dh)
+type Longformer[T Number] struct {
+	Local, Global Layer[T] // to packed queries, keys and values  (d, H(2dρ+dh))
+	QK            int      // H·dρ
+	Rotary        Layer[T] // of queries and keys; nil does not rotate
+	Batch, Heads  int
+	Masks         func(b, h int) LongformerMask
+	Proj          Layer[T] // (H·dh, d)
+	Drop          Dropout[T]
+}
+
+// LongformerMask is the two masks (n, n) of one head.
+type LongformerMask struct {
+	Local, Global Matrix[float64]
+	Drop          Matrix[float64] // dropout of the weights, (n, 2n); none: no dropout
+}
+
+// queries are those of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
+func (l Longformer[T]) queries(x Matrix[T]) []Matrix[T] {
+	q, k, v := splitPacked(l.Local.Forward(x), l.QK)
+	qg, kg, vg := splitPacked(l.Global.Forward(x), l.QK)
+	if l.Rotary != nil {
+		q, k, qg, kg = l.Rotary.Forward(q), l.Rotary.Forward(k), l.Rotary.Forward(qg), l.Rotary.Forward(kg)
+	}
+	return []Matrix[T]{q, k, v, qg, kg, vg}
+}
+
+func (l Longformer[T]) heads(packed []Matrix[T]) Matrix[T] {
+	return perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
+		m := l.Masks(b, h)
+		rho := longformerWeights(x[0], x[1], x[3], x[4], m)
+		return []Matrix[T]{Dropout[T]{m.Drop}.Forward(rho).MatMul(JoinTokens(x[2], x[5]))}
+	}, packed...)[0]
+}
+
+func longformerWeights[T Number](q, k, qg, kg Matrix[T], m LongformerMask) Matrix[T] {
+	raw := JoinColumns(q.MatMul(k.Transpose()), qg.MatMul(kg.Transpose()))
+	scaled := raw.Scale(1 / math.Sqrt(float64(q.Cols)))
+	return scaled.Add(Lift[T](JoinColumns(m.Local, m.Global))).Softmax()
+}
+
+// Forward is the heads between their projections.
+func (l Longformer[T]) Forward(x Matrix[T]) Matrix[T] {
+	return l.Drop.Forward(l.Proj.Forward(l.heads(l.queries(x))))
+}
+
+// headBackward carries Δ to both kinds of queries, keys and values.
+//
+//	[Δ_raw | Δ_rawᵍ] = ρ ∘ (Δρ − rowsum(Δρ ∘ ρ))/√dρ,  Δρ = Δ [v | vᵍ]ᵗ
+func (l Longformer[T]) headBackward(b, h int, x []Matrix[T]) []Matrix[T] {
+	q, k, v, qg, kg, vg, delta := x[0], x[1], x[2], x[3], x[4], x[5], x[6]
+	m, n := l.Masks(b, h), q.Rows
+	drop, rho := Dropout[T]{m.Drop}, longformerWeights(q, k, qg, kg, m)
+	values := drop.Forward(rho).Transpose().MatMul(delta)                                        // [Δv; Δvᵍ]   (2n, dh)
+	drho := drop.Forward(delta.MatMul(JoinTokens(v, vg).Transpose()))                            //             (n, 2n)
+	draw := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho).Scale(1 / math.Sqrt(float64(q.Cols))) //             (n, 2n)
+	local, global := draw.Columns(0, n), draw.Columns(n, 2*n)
+	return []Matrix[T]{
+		local.MatMul(k), local.Transpose().MatMul(q), values.Tokens(0, n),
+		global.MatMul(kg), global.Transpose().MatMul(qg), values.Tokens(n, 2*n),
+	}
+}
+
+// Backward adds up at the input what comes back through both projections.
+func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	packed := l.queries(x)
+	out := l.heads(packed)
+	d4, _ := l.Drop.Backward(out, d5)
+	d3, proj := l.Proj.Backward(out, d4)
+	d := perHead(l.Batch, l.Heads, l.headBackward, append(slices.Clone(packed), d3)...)
+	if l.Rotary != nil {
+		for _, i := range []int{0, 1, 3, 4} {
+			d[i], _ = l.Rotary.Backward(packed[i], d[i])
+		}
+	}
+	near, local := l.Local.Backward(x, JoinColumns(d[:3]...))
+	far, global := l.Global.Backward(x, JoinColumns(d[3:]...))
+	return near.Add(far), slices.Concat(
+		packedGradients(local, l.QK, "", false).In("c_attn", ""),
+		packedGradients(global, l.QK, "ᵍ", false).In("c_attn_global", ""),
+		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
+		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
+		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
+	)
+}
+
+// Longformer is the layer with at.c_attn, at.c_attn_global and at.c_proj.
+func (at Site[T]) Longformer(batch, heads, qk int, rotary Layer[T], masks func(b, h int) LongformerMask) Layer[T] {
+	return Longformer[T]{
+		at.At("c_attn").Packed(qk), at.At("c_attn_global").Packed(qk), qk, rotary, batch, heads, masks,
+		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+	}
+}

@@ -1,0 +1,44 @@
+package hand
+
+import "math"
+
+// A mask is added to the scores before the softmax: 0 where a query (row) may look at a key (column), −∞ where it may
+// not. Masks combine by addition. The paper multiplies the scores with 0 instead, which leaves e⁰ of attention on every
+// forbidden key (erratum B1).
+
+// CausalMask lets a token look at itself and at those before it.
+func CausalMask(n int) Matrix[float64] {
+	return mask(n, func(i, j int) bool { return j <= i })
+}
+
+// WindowMask lets a token look at itself and at the width−1 tokens before it.
+func WindowMask(n, width int) Matrix[float64] {
+	return mask(n, func(i, j int) bool { return j <= i && i-j < width })
+}
+
+// PaddingMask lets nobody look at the keys that are padding. It hides columns; hiding the rows of the padding would
+// leave it visible (S. Diab, erratum D3b).
+func PaddingMask(padding []bool) Matrix[float64] {
+	return mask(len(padding), func(i, j int) bool { return !padding[j] })
+}
+
+func mask(n int, visible func(i, j int) bool) Matrix[float64] {
+	out := Zeros[float64](n, n)
+	for i := range n {
+		for j := range n {
+			if !visible(i, j) {
+				out.Data[i*n+j] = math.Inf(-1)
+			}
+		}
+	}
+	return out
+}
+
+// SourceMask hides from n queries those of m keys that are padding: the columns from length on.
+func SourceMask(n, m, length int) Matrix[float64] {
+	hidden := make([]bool, m)
+	for j := range hidden {
+		hidden[j] = j >= length
+	}
+	return Zeros[float64](n, m).Add(PaddingMask(hidden).Tokens(0, 1))
+}

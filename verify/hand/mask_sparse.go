@@ -1,0 +1,66 @@
+package hand
+
+import (
+	"math"
+	"slices"
+)
+
+// BigBirdMask lets tokens meet that are at most ⌊width/2⌋ apart, or one of which is global; and query i its own random
+// keys. (Zaheer et al. 2020, Conti (13))
+func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
+	return mask(n, func(i, j int) bool {
+		return between(i, j) <= width/2 || slices.Contains(global, i) || slices.Contains(global, j) ||
+			slices.Contains(random[i], j)
+	})
+}
+
+// DilatedMask lets tokens meet that are at most ⌊width/2⌋ steps of the dilation δ apart: (i − j) mod δ = 0 and |i − j|
+// ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
+func DilatedMask(n, width, dilation int) Matrix[float64] {
+	return mask(n, func(i, j int) bool {
+		return between(i, j)%dilation == 0 && between(i, j)/dilation <= width/2
+	})
+}
+
+// GlobalMask lets global tokens meet everybody.
+func GlobalMask(n int, global []int) Matrix[float64] {
+	return mask(n, func(i, j int) bool { return slices.Contains(global, i) || slices.Contains(global, j) })
+}
+
+// Either lets tokens meet that one of two masks lets meet.
+func Either(a, b Matrix[float64]) Matrix[float64] {
+	return a.combine("either", b, func(x, y float64) float64 { return max(x, y) })
+}
+
+// Except hides what another mask shows.
+func Except(a, b Matrix[float64]) Matrix[float64] {
+	return a.combine("except", b, func(x, y float64) float64 {
+		if y == 0 {
+			return math.Inf(-1)
+		}
+		return x
+	})
+}
+
+// ALiBiMask is −m|i − j| with m = 2^(−8h/H) for head h, from 1, of H. Where H is no power of two, heads have the slopes
+// of the power below, then every other one of the next. (Press et al. 2022; CS 224n (13) has neither m nor the right
+// length, erratum S1)
+func ALiBiMask(n, h, heads int) Matrix[float64] {
+	power := 1
+	for 2*power <= heads {
+		power *= 2
+	}
+	exponent := -8 * float64(h) / float64(power)
+	if h > power {
+		exponent = -4 * float64(2*(h-power)-1) / float64(power)
+	}
+	out := Zeros[float64](n, n)
+	for i := range n {
+		for j := range n {
+			out.Data[i*n+j] = -math.Pow(2, exponent) * float64(between(i, j))
+		}
+	}
+	return out
+}
+
+func between(i, j int) int { return max(i-j, j-i) }

@@ -1,0 +1,125 @@
+package hand
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrShape is wrapped by every error about shapes that do not fit.
+var ErrShape = errors.New("hand: shapes do not fit")
+
+// Number is what a formula can be evaluated with: float64 for values, complex128 for the complex step.
+type Number interface{ float64 | complex128 }
+
+// Matrix is a dense row-major matrix. Operations return new matrices and never fail on the spot: the first error
+// travels in Err through everything computed from it. Data holds Rows·Cols entries; NewMatrix checks that.
+type Matrix[T Number] struct {
+	Rows, Cols int
+	Data       []T
+	Err        error
+}
+
+// Zeros returns the (rows, cols) matrix of zeros.
+func Zeros[T Number](rows, cols int) Matrix[T] {
+	return Matrix[T]{Rows: rows, Cols: cols, Data: make([]T, rows*cols)}
+}
+
+// NewMatrix returns the (rows, cols) matrix with the given entries, row by row.
+func NewMatrix[T Number](rows, cols int, data ...T) Matrix[T] {
+	if rows < 0 || cols < 0 || len(data) != rows*cols {
+		return failed[T]("matrix (%d, %d) from %d values", rows, cols, len(data))
+	}
+	return Matrix[T]{Rows: rows, Cols: cols, Data: data}
+}
+
+// Lift returns x as a matrix over T, for the constants of a formula (masks).
+func Lift[T Number](x Matrix[float64]) Matrix[T] {
+	out := Zeros[T](x.Rows, x.Cols)
+	for i, v := range x.Data {
+		out.Data[i] = number[T](v)
+	}
+	out.Err = x.Err
+	return out
+}
+
+// None reports whether x is the zero Matrix, which stands for an absent operand.
+func (x Matrix[T]) None() bool { return x.Rows == 0 && x.Cols == 0 && x.Err == nil }
+
+// At returns the entry in row i and column j.
+func (x Matrix[T]) At(i, j int) T { return x.Data[i*x.Cols+j] }
+
+// Columns returns the features [from, to) of every token.
+func (x Matrix[T]) Columns(from, to int) Matrix[T] {
+	if x.Err != nil {
+		return x
+	}
+	if from < 0 || to < from || to > x.Cols {
+		return failed[T]("columns %d to %d of (%d, %d)", from, to, x.Rows, x.Cols)
+	}
+	out := Zeros[T](x.Rows, to-from)
+	for i := range x.Rows {
+		copy(out.Data[i*out.Cols:], x.Data[i*x.Cols+from:i*x.Cols+to])
+	}
+	return out
+}
+
+// Tokens returns the rows [from, to).
+func (x Matrix[T]) Tokens(from, to int) Matrix[T] {
+	if x.Err != nil {
+		return x
+	}
+	if from < 0 || to < from || to > x.Rows {
+		return failed[T]("tokens %d to %d of (%d, %d)", from, to, x.Rows, x.Cols)
+	}
+	return Matrix[T]{Rows: to - from, Cols: x.Cols, Data: x.Data[from*x.Cols : to*x.Cols]}
+}
+
+// JoinColumns puts matrices of equally many rows side by side.
+func JoinColumns[T Number](parts ...Matrix[T]) Matrix[T] {
+	transposed := make([]Matrix[T], len(parts))
+	for i, part := range parts {
+		transposed[i] = part.Transpose()
+	}
+	return JoinTokens(transposed...).Transpose()
+}
+
+// JoinTokens puts matrices of equally many columns below one another.
+func JoinTokens[T Number](parts ...Matrix[T]) Matrix[T] {
+	var out Matrix[T]
+	for i, part := range parts {
+		switch {
+		case part.Err != nil:
+			return part
+		case i == 0:
+			out.Cols = part.Cols
+		case part.Cols != out.Cols:
+			return failed[T]("join: %d columns below %d", part.Cols, out.Cols)
+		}
+		out.Rows += part.Rows
+		out.Data = append(out.Data, part.Data...)
+	}
+	return out
+}
+
+// Transpose returns xᵗ.
+func (x Matrix[T]) Transpose() Matrix[T] {
+	if x.Err != nil {
+		return x
+	}
+	out := Zeros[T](x.Cols, x.Rows)
+	for i := range x.Rows {
+		for j := range x.Cols {
+			out.Data[j*out.Cols+i] = x.At(i, j)
+		}
+	}
+	return out
+}
+
+func failed[T Number](format string, args ...any) Matrix[T] {
+	return Matrix[T]{Err: fmt.Errorf("%w: "+format, append([]any{ErrShape}, args...)...)}
+}
+
+// addColumns adds y to the features [from, to) of x.
+func (x Matrix[T]) addColumns(from, to int, y Matrix[T]) Matrix[T] {
+	return JoinColumns(x.Columns(0, from), x.Columns(from, to).Add(y), x.Columns(to, x.Cols))
+}

@@ -1,0 +1,70 @@
+package hand
+
+import "slices"
+
+// MLA is multi-head latent attention (R. Xu): keys and values of all heads are made from one narrow latent of the
+// token.
+type MLA[T Number] struct {
+	Query, Down, UpK, UpV Layer[T] // (d, H·dρ), (d, dc), (dc, H·dρ), (dc, H·dh)
+	Heads                 Heads[T]
+	Proj                  Layer[T] // (H·dh, d)
+	Drop                  Dropout[T]
+}
+
+func (l MLA[T]) queries(x Matrix[T]) (latent, q, k, v Matrix[T]) {
+	latent = l.Down.Forward(x) // L = x w↓    (B·n, dc)    Xu (37)
+	q = l.Query.Forward(x)     // x w_q       (B·n, H·dρ)  Xu (38)
+	k = l.UpK.Forward(latent)  // L w↑_k      (B·n, H·dρ)  Xu (38)
+	v = l.UpV.Forward(latent)  // L w↑_v      (B·n, H·dh)  Xu (38)
+	return latent, q, k, v
+}
+
+// Forward makes queries, keys and values, and the rest is any multi-headed attention.
+//
+//	(B·n, d) → (B·n, d)                         Xu (37)–(40), (57)
+func (l MLA[T]) Forward(x Matrix[T]) Matrix[T] {
+	_, q, k, v := l.queries(x)
+	heads := l.Heads.Forward(q, k, v)            // ρ_h v_h side by side  (B·n, H·dh), erratum X7
+	return l.Drop.Forward(l.Proj.Forward(heads)) // Σ_h ρ_h v_h w_o,h + b (B·n, d)
+}
+
+// Backward adds up at the latent what comes back from keys and values, and at the input what comes back from the
+// queries and the latent.
+func (l MLA[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	latent, q, k, v := l.queries(x)
+	heads := l.Heads.Forward(q, k, v)
+	d4, _ := l.Drop.Backward(heads, d5)
+	d3, proj := l.Proj.Backward(heads, d4)
+	dq, dk, dv := l.Heads.Backward(q, k, v, d3)
+	fromV, upV := l.UpV.Backward(latent, dv)            // ∂w↑_v = LᵗΔ_v
+	fromK, upK := l.UpK.Backward(latent, dk)            // ∂w↑_k = LᵗΔ_k
+	fromQ, query := l.Query.Backward(x, dq)             // ∂w_q  = xᵗΔ_q
+	fromL, down := l.Down.Backward(x, fromV.Add(fromK)) // Δ_L = Δ_k w↑_kᵗ + Δ_v w↑_vᵗ
+	return fromQ.Add(fromL), slices.Concat(
+		query.latent("c_q", "w_q", "Xu (38)"),
+		down.latent("c_kv_down", "w↓", "Xu (37)"),
+		upK.latent("c_k_up", "w↑_k", "Xu (38)"),
+		upV.latent("c_v_up", "w↑_v", "Xu (38)"),
+		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
+		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
+		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
+	)
+}
+
+// latent names a matrix of latent attention as Xu does.
+func (g Gradients[T]) latent(name, symbol, equation string) Gradients[T] {
+	for i := range g {
+		if g[i].Name == "weight" {
+			g[i].Symbol, g[i].Equation = symbol, equation
+		}
+	}
+	return g.In(name, "")
+}
+
+// MLA is the layer with at.c_q, at.c_kv_down, at.c_k_up, at.c_v_up and at.c_proj.
+func (at Site[T]) MLA(heads Heads[T]) Layer[T] {
+	return MLA[T]{
+		at.At("c_q").Linear(), at.At("c_kv_down").Linear(), at.At("c_k_up").Linear(), at.At("c_v_up").Linear(),
+		heads, at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+	}
+}

@@ -1,0 +1,136 @@
+package hand
+
+import "slices"
+
+// MLARoPE is latent attention whose positions are rotary in features of their own (R. Xu (60)–(68)): what rotates
+// cannot be absorbed, so queries and keys of a head have a part that does not rotate and one that does, and the
+// rotating part of the key is one for all heads (erratum X5). Queries come from a latent too.
+//
+// The rotating keys are made from the token, k^R = RoPE(x w_k^R), as DeepSeek's published code does, or, FromLatent,
+// from the latent, k^R = RoPE(c w_k^R), as Xu (65) has it.
+type MLARoPE[T Number] struct {
+	DownQ, UpQ, RoPEQ     Layer[T] // (d, dq), (dq, H·dρ), (dq, H·dR)
+	Down, UpK, RoPEK, UpV Layer[T] // (d, dc), (dc, H·dρ), (d or dc, dR), (dc, H·dh)
+	FromLatent            bool
+	Rotary                Layer[T] // of groups of dR features
+	Heads                 Heads[T]
+	Proj                  Layer[T] // (H·dh, d)
+	Drop                  Dropout[T]
+}
+
+// mlaRoPE are the activations of the layer.
+type mlaRoPE[T Number] struct {
+	latentQ, latent, source Matrix[T] // c^Q, c, and what the rotating keys are made from
+	rawQ, rawK              Matrix[T] // before their rotation
+	q, k, v                 Matrix[T]
+	content                 int // H·dρ
+}
+
+func (l MLARoPE[T]) queries(x Matrix[T]) (a mlaRoPE[T]) {
+	a.latentQ, a.latent, a.source = l.DownQ.Forward(x), l.Down.Forward(x), x // c^Q, c (B·n, dq), (B·n, dc)  Xu (60), (37)
+	if l.FromLatent {
+		a.source = a.latent
+	}
+	a.rawQ, a.rawK = l.RoPEQ.Forward(a.latentQ), l.RoPEK.Forward(a.source)
+	qR, kR := l.Rotary.Forward(a.rawQ), l.Rotary.Forward(a.rawK)     // (B·n, H·dR), (B·n, dR)  Xu (63), (65)
+	qC, kC := l.UpQ.Forward(a.latentQ), l.UpK.Forward(a.latent)      // (B·n, H·dρ)             Xu (61), (65)
+	a.q = sideBySide(qC, qR, l.Heads.Count)                          // (B·n, H(dρ+dR))
+	a.k = sideBySide(kC, repeated(kR, l.Heads.Count), l.Heads.Count) // hence the scale 1/√(dρ+dR) of Xu (62)
+	a.v = l.UpV.Forward(a.latent)                                    // (B·n, H·dh)             Xu (66)
+	a.content = qC.Cols
+	return a
+}
+
+// Forward is attention over both parts.
+//
+//	(B·n, d) → (B·n, d)
+func (l MLARoPE[T]) Forward(x Matrix[T]) Matrix[T] {
+	a := l.queries(x)
+	return l.Drop.Forward(l.Proj.Forward(l.Heads.Forward(a.q, a.k, a.v)))
+}
+
+// Backward takes apart what queries has put together; the rotating key gets the sum over the heads.
+func (l MLARoPE[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	a, count := l.queries(x), l.Heads.Count
+	heads := l.Heads.Forward(a.q, a.k, a.v)
+	d4, _ := l.Drop.Backward(heads, d5)
+	d3, proj := l.Proj.Backward(heads, d4)
+	dq, dk, dv := l.Heads.Backward(a.q, a.k, a.v, d3)
+	dqC, dqR := apart(dq, a.content, count)
+	dkC, dkR := apart(dk, a.content, count)
+
+	fromV, upV := l.UpV.Backward(a.latent, dv)
+	fromC, upQ := l.UpQ.Backward(a.latentQ, dqC)
+	dqR, _ = l.Rotary.Backward(a.rawQ, dqR)
+	fromR, ropeQ := l.RoPEQ.Backward(a.latentQ, dqR)
+	dx, downQ := l.DownQ.Backward(x, fromC.Add(fromR))
+	fromK, upK := l.UpK.Backward(a.latent, dkC)
+	dlatent := fromV.Add(fromK)
+	dkR, _ = l.Rotary.Backward(a.rawK, overHeads(dkR, count))
+	dsource, ropeK := l.RoPEK.Backward(a.source, dkR)
+	if l.FromLatent {
+		dlatent = dlatent.Add(dsource)
+	} else {
+		dx = dx.Add(dsource)
+	}
+	fromL, down := l.Down.Backward(x, dlatent)
+	return dx.Add(fromL), slices.Concat(
+		downQ.latent("c_q_down", "w↓_q", "Xu (60)"),
+		ropeQ.latent("c_q_rope", "w_qR", "Xu (63)"),
+		upQ.latent("c_q_up", "w↑_q", "Xu (61)"),
+		down.latent("c_kv_down", "w↓", "Xu (37)"),
+		ropeK.latent("c_k_rope", "w_kR", "Xu (65)"),
+		upK.latent("c_k_up", "w↑_k", "Xu (38)"),
+		upV.latent("c_v_up", "w↑_v", "Xu (38)"),
+		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
+		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
+		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
+	)
+}
+
+// sideBySide puts the two parts of every head side by side, and apart takes them apart.
+func sideBySide[T Number](a, b Matrix[T], heads int) Matrix[T] {
+	var parts []Matrix[T]
+	m, n := a.Cols/heads, b.Cols/heads
+	for h := range heads {
+		parts = append(parts, a.Columns(h*m, (h+1)*m), b.Columns(h*n, (h+1)*n))
+	}
+	return JoinColumns(parts...)
+}
+
+func apart[T Number](x Matrix[T], content, heads int) (a, b Matrix[T]) {
+	var as, bs []Matrix[T]
+	width, m := x.Cols/heads, content/heads
+	for h := range heads {
+		as = append(as, x.Columns(h*width, h*width+m))
+		bs = append(bs, x.Columns(h*width+m, (h+1)*width))
+	}
+	return JoinColumns(as...), JoinColumns(bs...)
+}
+
+func repeated[T Number](x Matrix[T], times int) Matrix[T] {
+	parts := make([]Matrix[T], times)
+	for i := range parts {
+		parts[i] = x
+	}
+	return JoinColumns(parts...)
+}
+
+func overHeads[T Number](x Matrix[T], heads int) Matrix[T] {
+	w := x.Cols / heads
+	sum := x.Columns(0, w)
+	for h := 1; h < heads; h++ {
+		sum = sum.Add(x.Columns(h*w, (h+1)*w))
+	}
+	return sum
+}
+
+// MLARoPE is the layer with at.c_q_down, at.c_q_up, at.c_q_rope, at.c_kv_down, at.c_k_up, at.c_k_rope, at.c_v_up and
+// at.c_proj.
+func (at Site[T]) MLARoPE(heads Heads[T], rotary Layer[T], fromLatent bool) Layer[T] {
+	return MLARoPE[T]{
+		DownQ: at.At("c_q_down").Linear(), UpQ: at.At("c_q_up").Linear(), RoPEQ: at.At("c_q_rope").Linear(),
+		Down: at.At("c_kv_down").Linear(), UpK: at.At("c_k_up").Linear(), RoPEK: at.At("c_k_rope").Linear(), UpV: at.At("c_v_up").Linear(),
+		FromLatent: fromLatent, Rotary: rotary, Heads: heads, Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
+	}
+}

@@ -1,0 +1,141 @@
+package hand
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Stack is one side of a model: the embeddings, the blocks, and the norm at their end.
+type Stack[T Number] struct {
+	Tokens    Embedding[T]
+	Positions Layer[T] // applied to the embedded tokens; nil adds nothing
+	Drop      Dropout[T]
+	Blocks    []Layer[T]
+	Norm      Layer[T] // nil: post-norm blocks do without
+}
+
+// Embed is a₁, tokens + positions.
+func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
+	x := within("wte", Matrix[T]{}, s.Tokens.Forward(tokens))
+	if s.Positions != nil {
+		x = within("wpe", x, s.Positions.Forward(x))
+	}
+	return s.Drop.Forward(x)
+}
+
+// Forward is Table 2 from the tokens to the input of the head.
+func (s Stack[T]) Forward(tokens []int) Matrix[T] {
+	x := s.Embed(tokens)             // a₁       (B·n, d)
+	for i, block := range s.Blocks { // a₂ … a₁₀ (B·n, d)
+		x = within(blockName(i), x, block.Forward(x))
+	}
+	if s.Norm != nil {
+		x = within("ln_f", x, s.Norm.Forward(x)) // a₁₁      (B·n, d)
+	}
+	return x
+}
+
+// Backward is Table 3 from the input of the head, where Δ is Δ₁₁, back to the tokens.
+func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
+	inputs := []Matrix[T]{s.Embed(tokens)} // of every block, and what the last one puts out
+	for i, block := range s.Blocks {
+		inputs = append(inputs, block.Forward(inputs[i]))
+	}
+	d10, last := d11, "Δ₁₂ w₁₁ᵗ"
+	if s.Norm != nil {
+		var norm Gradients[T]
+		d10, norm = s.Norm.Backward(inputs[len(s.Blocks)], d11) // Δ₁₀ = LNᵇ(Δ₁₁)
+		g, last = append(norm.In("ln_f", "₁₀"), deltaAt("ln_f", "Δ₁₁ = Δ₁₂ w₁₁ᵗ", d11)...), "LNᵇ(Δ₁₁) (40)"
+	}
+	equation := "Δ₁₀ = " + last
+	for i, block := range slices.Backward(s.Blocks) {
+		out := deltaAt(blockName(i), equation, d10)
+		var own Gradients[T]
+		d10, own = block.Backward(inputs[i], d10) // Δ₉…Δ₁
+		own, input := own.take(inputOf)
+		equation = "Δ₁₀, which is Δ₁ of the next block, "
+		for _, e := range input {
+			equation += e.Equation
+		}
+		g = slices.Concat(own.In(blockName(i), ""), out, g)
+	}
+	if len(s.Blocks) > 0 {
+		equation = "Δ₁ = " + equation[len("Δ₁₀, which is Δ₁ of the next block, "):]
+	}
+	g = append(deltaAt("drop", equation, d10), g...)
+	d1, _ := s.Drop.Backward(inputs[0], d10)
+	var positions Gradients[T]
+	if s.Positions != nil {
+		d1, positions = s.Positions.Backward(inputs[0], d1) // ohe(1:n)ᵗ Δ₁
+	}
+	tokenGradients := s.Tokens.Backward(tokens, d1).In("wte", "_tok") // ohe(a₀)ᵗ Δ₁
+	return slices.Concat(tokenGradients, positions.In("wpe", "_pos"), g)
+}
+
+func blockName(i int) string { return fmt.Sprintf("h.%d", i) }
+
+// Model is a stack with a head that scores words: a decoder alone, or, with an Encoder, one whose blocks look at the
+// encoder's output z as well (Conti chapter 1, CS 224n section 3.7). Its parameters have GPT-2's names; with an encoder
+// those of either side begin with "encoder." or "decoder.".
+type Model[T Number] struct {
+	Encoder *Stack[T]                    // nil: there is none
+	Decoder func(z Matrix[T]) Stack[T]   // z is empty without an encoder
+	Head    Layer[T]                     // (d, V)
+	Loss    func(targets []int) Layer[T] // of logits (B·n, V)
+}
+
+// Text is what a model reads and has to say.
+type Text struct {
+	Source  []int // of the encoder, (B·m)
+	Tokens  []int // (B·n)
+	Targets []int // (B·n)
+}
+
+func (m Model[T]) memory(t Text) (z Matrix[T]) {
+	if m.Encoder != nil {
+		z = m.Encoder.Forward(t.Source) // (B·m, d)
+	}
+	return z
+}
+
+// Logits is Table 2 read downwards.
+func (m Model[T]) Logits(t Text) Matrix[T] {
+	a11 := m.Decoder(m.memory(t)).Forward(t.Tokens)    // a₁…a₁₁  (B·n, d)
+	return within("lm_head", a11, m.Head.Forward(a11)) // a₁₂      (B·n, V)
+}
+
+// Forward is the loss, (1, 1).
+func (m Model[T]) Forward(t Text) Matrix[T] { return m.Loss(t.Targets).Forward(m.Logits(t)) }
+
+// Backward is Table 3 read upwards: each line takes a Δ one row of Table 2 up and leaves the gradients of that row's
+// parameters behind. Every block of a decoder with an encoder looks at z, so Δ at z is the sum of what they send back.
+func (m Model[T]) Backward(t Text) (g Gradients[T], err error) {
+	decoder := m.Decoder(m.memory(t))
+	a11 := decoder.Forward(t.Tokens)
+	logits := m.Head.Forward(a11)
+	d12, _ := m.Loss(t.Targets).Backward(logits, Zeros[T](1, 1).Shift(1)) // Δ₁₂ = y_pred − y_gt
+	d11, head := m.Head.Backward(a11, d12)                                // Δ₁₁ = Δ₁₂ w₁₁ᵗ
+	g = decoder.Backward(t.Tokens, d11)                                   // Δ₁₀…Δ₁
+	g = slices.Concat(g, head.by("a₁₁ᵗΔ₁₂", "ΣΔ₁₂").In("lm_head", "₁₁"), deltaAt("lm_head", "Δ₁₂ = y_pred − y_gt", d12))
+	if m.Encoder != nil {
+		var back Gradients[T]
+		g, back = g.take(MemoryDelta)
+		dz := Zeros[T](len(t.Source), d11.Cols)
+		for _, e := range slices.Backward(back) {
+			dz = dz.Add(e.Value) // Σ over the blocks
+		}
+		encoder := m.Encoder.Backward(t.Source, dz).In("encoder", "")
+		g = slices.Concat(encoder, deltaAt("z", "Δz = Σ Δz of the blocks", dz), g.In("decoder", ""))
+	}
+	for i := range g {
+		g[i].Name = trimSlash(g[i].Name)
+	}
+	return g, g.Err()
+}
+
+func trimSlash(name string) string {
+	if name != "" && name[0] == '/' {
+		return name[1:]
+	}
+	return name
+}

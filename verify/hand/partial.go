@@ -1,0 +1,67 @@
+package hand
+
+import "math"
+
+// Partial is the attention of queries over some of the keys (R. Xu, "Transformer with PyTorch", 5.2 and 5.3). A row of
+// it says all that the keys seen so far have to say, whatever order they came in; Merge puts two of them together.
+//
+//	m = max x                (n, 1)
+//	d = Σ e^(x−m)            (n, 1)      Xu (74)
+//	o = Σ e^(x−m)/d · v      (n, dh)     Xu (82)
+//
+// A query that has not seen a key has m = −∞, d = 0 and o = 0; read literally, the paper has NaN (erratum X1b).
+type Partial[T Number] struct {
+	Max, Total Matrix[T]
+	Out        Matrix[T] // none where only the softmax is wanted
+}
+
+// NewPartial is that of a tile of scores (n, m) with its values (m, dh), if any.
+func NewPartial[T Number](scores, values Matrix[T]) Partial[T] {
+	top := scores.RowMax()
+	p := exponentials(scores, top)
+	a := Partial[T]{Max: top, Total: p.SumFeatures()}
+	if !values.None() {
+		a.Out = share(p, a.Total).MatMul(values)
+	}
+	return a
+}
+
+// Merge is the attention over the keys of both, which have none in common. With one key in b it is the step of Xu (84),
+// whose factor e^(m_i)/e^(m_(i−1)) is upside down (erratum X1); the two exponentials of the quotient would overflow.
+//
+//	m = max(m_a, m_b)
+//	d = d_a e^(m_a−m) + d_b e^(m_b−m)
+//	o = o_a (d_a/d) e^(m_a−m) + o_b (d_b/d) e^(m_b−m)
+func (a Partial[T]) Merge(b Partial[T]) Partial[T] {
+	top := a.Max.combine("max", b.Max, func(x, y T) T { return number[T](max(realPart(x), realPart(y))) })
+	fromA := a.Total.Mul(exponentials(a.Max, top))
+	fromB := b.Total.Mul(exponentials(b.Max, top))
+	c := Partial[T]{Max: top, Total: fromA.Add(fromB)}
+	if !a.Out.None() {
+		c.Out = a.Out.Mul(share(fromA, c.Total)).Add(b.Out.Mul(share(fromB, c.Total)))
+	}
+	return c
+}
+
+// LogSumExp is ln Σ eˣ = m + ln d, (n, 1); −∞ for a query that has not seen a key.
+func (a Partial[T]) LogSumExp() Matrix[T] { return a.Max.Add(a.Total.Log()) }
+
+// exponentials returns e^(x−m), and 0 where x is −∞ even if m is.
+func exponentials[T Number](x, m Matrix[T]) Matrix[T] {
+	return x.Sub(m).Exp().combine("guard", x, func(e, x T) T {
+		if math.IsInf(realPart(x), -1) {
+			return 0
+		}
+		return e
+	})
+}
+
+// share returns x/total, and 0 where there is nothing to share.
+func share[T Number](x, total Matrix[T]) Matrix[T] {
+	return x.combine("share", total, func(x, total T) T {
+		if total == 0 {
+			return 0
+		}
+		return x / total
+	})
+}

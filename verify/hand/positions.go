@@ -1,0 +1,64 @@
+package hand
+
+import "math"
+
+// LearnedPositions adds to every token the row of its position.
+//
+//	y = x + w[positions]         (n, d), (T, d) → (n, d)      (2)
+type LearnedPositions[T Number] struct {
+	Weight    Matrix[T]
+	Positions []int // of the tokens
+}
+
+// Forward is x + w[positions].
+func (l LearnedPositions[T]) Forward(x Matrix[T]) Matrix[T] {
+	return x.Add(Embedding[T]{l.Weight}.Forward(l.Positions))
+}
+
+// Backward passes Δ on; a row of w gets the sum of Δ over the sequences, and 0 where no token stands (erratum D11).
+func (l LearnedPositions[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return delta, Embedding[T]{l.Weight}.Backward(l.Positions, delta) // ohe(1:n)ᵗ Δ₁  (3)
+}
+
+// Sinusoidal adds waves to the tokens, which are scaled by √d first.
+//
+//	y = √d x + P[positions]      Conti (1), (2)
+type Sinusoidal[T Number] struct {
+	Waves     Matrix[float64] // (T, d)
+	Positions []int
+}
+
+// Forward is √d x + P[positions].
+func (l Sinusoidal[T]) Forward(x Matrix[T]) Matrix[T] {
+	waves := Embedding[float64]{l.Waves}.Forward(l.Positions)
+	return x.Scale(math.Sqrt(float64(x.Cols))).Add(Lift[T](waves))
+}
+
+// Backward is √d Δ.
+func (l Sinusoidal[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return delta.Scale(math.Sqrt(float64(delta.Cols))), nil
+}
+
+// Positions returns 0, 1, …, n−1 for each of batch sequences.
+func Positions(batch, n int) []int {
+	out := make([]int, batch*n)
+	for i := range out {
+		out[i] = i % n
+	}
+	return out
+}
+
+// Sinusoids are n rows of waves, an even number d of columns.
+//
+//	P[t, 2k] = sin ω_k t    P[t, 2k+1] = cos ω_k t    ω_k = N^(−2k/d)      Conti (1)
+func Sinusoids(n, d int, base float64) Matrix[float64] {
+	out := Zeros[float64](n, d)
+	for t := range n {
+		for k := range d / 2 {
+			omega := math.Exp(-math.Log(base) * 2 * float64(k) / float64(d))
+			out.Data[t*d+2*k] = math.Sin(omega * float64(t))
+			out.Data[t*d+2*k+1] = math.Cos(omega * float64(t))
+		}
+	}
+	return out
+}

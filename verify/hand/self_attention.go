@@ -1,0 +1,59 @@
+package hand
+
+import "slices"
+
+// SelfAttention is multi-headed self-attention: one projection to packed queries, keys and values, whose columns are [Q
+// | K | V], each of them [head 1 | … | head H]; the heads; and the projection of what they return.
+//
+//	(B·n, d) → (B·n, H(2dρ+dh)) → (B·n, H·dh) → (B·n, d)
+type SelfAttention[T Number] struct {
+	QKV    Layer[T] // (d, H(2dρ+dh))
+	QK     int      // H·dρ
+	Rotary Layer[T] // of the queries, and of the keys; nil does not rotate
+	Heads  Heads[T]
+	Proj   Layer[T] // (H·dh, d)
+	Drop   Dropout[T]
+}
+
+func (l SelfAttention[T]) packed(x Matrix[T]) (q, k, v Matrix[T]) {
+	q, k, v = splitPacked(within("c_attn", x, l.QKV.Forward(x)), l.QK)
+	if l.Rotary != nil {
+		q, k = l.Rotary.Forward(q), l.Rotary.Forward(k)
+	}
+	return q, k, v
+}
+
+// Forward is rows a₃ and a₄ of Table 2.
+func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
+	q, k, v := l.packed(a2)                        //     (B·n, H·dρ), (B·n, H·dρ), (B·n, H·dh)
+	a3 := l.Heads.Forward(q, k, v)                 // a₃  (B·n, H·dh)
+	a4 := within("c_proj", a3, l.Proj.Forward(a3)) // a₄  (B·n, d)
+	return l.Drop.Forward(a4)
+}
+
+// Backward is rows Δ₄ to Δ₂.
+func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[T]) {
+	q, k, v := l.packed(a2)
+	a3 := l.Heads.Forward(q, k, v)
+	d4, _ := l.Drop.Backward(a3, d5)            // Δ₅ dispatched
+	d3, proj := l.Proj.Backward(a3, d4)         // Δ₃ = Δ₅ w₃ᵗ
+	dq, dk, dv := l.Heads.Backward(q, k, v, d3) // Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃
+	if l.Rotary != nil {
+		dq, _ = l.Rotary.Backward(q, dq)
+		dk, _ = l.Rotary.Backward(k, dk)
+	}
+	dqkv := JoinColumns(dq, dk, dv)
+	d2, qkv := l.QKV.Backward(a2, dqkv) // Δ₂ = Σ_h (…)
+	return d2, slices.Concat(
+		packedGradients(qkv, l.QK, "", l.Rotary == nil && l.Heads.softmax()).In("c_attn", ""),
+		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
+		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
+		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
+		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
+	)
+}
+
+// SelfAttention is the layer with at.c_attn and at.c_proj, and queries and keys of qk features for all heads together.
+func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
+	return SelfAttention[T]{at.At("c_attn").Packed(qk), qk, rotary, heads, at.At("c_proj").Linear(), at.Drop("resid_dropout")}
+}

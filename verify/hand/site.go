@@ -1,0 +1,63 @@
+package hand
+
+import "fmt"
+
+// Parameters are matrices by GPT-2's names, such as h.0.mlp.c_fc.weight (d, f) and h.0.mlp.c_fc.bias (1, f). A linear
+// layer may have an adapter beside it, named after it: h.0.mlp.c_fc.lora_d (d, r) and .lora_u (r, f); c_attn may have
+// one for each of its three blocks of columns: h.0.attn.c_attn.q.lora_d, .k., .v.
+type Parameters[T Number] map[string]Matrix[T]
+
+// Check says whether every parameter is a matrix.
+func (p Parameters[T]) Check() error {
+	for name, m := range p {
+		if m.Err != nil {
+			return fmt.Errorf("%s: %w", name, m.Err)
+		}
+		if len(m.Data) != m.Rows*m.Cols {
+			return fmt.Errorf("%s: %w: (%d, %d) from %d values", name, ErrShape, m.Rows, m.Cols, len(m.Data))
+		}
+	}
+	return nil
+}
+
+// Site says where in a model a layer stands: where it finds its parameters, and what all layers share.
+type Site[T Number] struct {
+	Parameters Parameters[T]
+	Path       string
+	Eps        float64 // ε of the norms
+	LoRAScale  float64 // α/r, or α
+	// Dropout returns the mask (0 or 1/(1−p)) of a place, or the zero Matrix; nil is no dropout.
+	Dropout func(path string) Matrix[float64]
+}
+
+// At is the place inside at with the given name: "h.0" → "h.0.attn".
+func (at Site[T]) At(name string) Site[T] {
+	at.Path = at.name(name)
+	return at
+}
+
+func (at Site[T]) name(name string) string {
+	if at.Path == "" {
+		return name
+	}
+	return at.Path + "." + name
+}
+
+// Param is the parameter of that name, which has to be there.
+func (at Site[T]) Param(name string) Matrix[T] {
+	if m, ok := at.Parameters[at.name(name)]; ok {
+		return m
+	}
+	return Matrix[T]{Err: fmt.Errorf("hand: no parameter %s", at.name(name))}
+}
+
+// Optional is the parameter of that name, or the zero Matrix.
+func (at Site[T]) Optional(name string) Matrix[T] { return at.Parameters[at.name(name)] }
+
+// Drop is the dropout at the place of that name.
+func (at Site[T]) Drop(name string) Dropout[T] {
+	if at.Dropout == nil {
+		return Dropout[T]{}
+	}
+	return Dropout[T]{at.Dropout(at.name(name))}
+}

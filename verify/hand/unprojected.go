@@ -1,0 +1,36 @@
+package hand
+
+// Unprojected is attention of tokens to themselves or to others, Z, with the tokens as they are for queries, and for
+// keys and values.
+//
+//	softmax(x zᵗ/√d + M) z      (n, d), (m, d) → (n, d)      Xu (4)–(6)
+//
+// Conti prints it for z ≠ x under the name of cross-attention (erratum C14).
+type Unprojected[T Number] struct {
+	Z     Matrix[T] // none is x itself
+	Heads Heads[T]
+}
+
+func (l Unprojected[T]) keys(x Matrix[T]) Matrix[T] {
+	if l.Z.None() {
+		return x
+	}
+	return l.Z
+}
+
+// Forward is attention of x to z.
+func (l Unprojected[T]) Forward(x Matrix[T]) Matrix[T] {
+	z := l.keys(x)
+	return l.Heads.Forward(x, z, z)
+}
+
+// Backward is the Δ of the queries; and of z, which is key and value, the sum of both. For z = x all three add up.
+func (l Unprojected[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	z := l.keys(x)
+	dq, dk, dv := l.Heads.Backward(x, z, z, delta)
+	if dz := dk.Add(dv); l.Z.None() {
+		return dq.Add(dz), nil
+	} else {
+		return dq, deltaAt(MemoryDelta, "Δk + Δv", dz)
+	}
+}

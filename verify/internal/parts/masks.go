@@ -1,0 +1,106 @@
+package parts
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+type matrix = hand.Matrix[float64]
+
+// mask is who attends to whom, and what is added to the scores of those who do, in a block, a sequence and a head.
+func (c Plan) mask(s side, block, sequence, head int) (m matrix) {
+	switch {
+	case c.Mask != nil && s.causal:
+		return c.Mask(block, sequence, head)
+	case s.causal:
+		m = c.causal(s, block, head)
+	case s.attention == "window":
+		m = near(s.context, c.option("window"), s.lengths[sequence])
+	default:
+		m = hand.SourceMask(s.context, s.context, s.lengths[sequence])
+	}
+	if c.Position == "alibi" {
+		m = m.Add(hand.ALiBiMask(s.context, head+1, c.Heads))
+	}
+	return m
+}
+
+func (c Plan) causal(s side, block, head int) matrix {
+	n, window := s.context, c.option("window")
+	switch {
+	case s.attention == "window" || s.attention == "alternating" && block%2 == 1:
+		return hand.WindowMask(n, window)
+	case s.attention == "dilated":
+		return hand.CausalMask(n).Add(hand.Either(c.dilated(n, head), c.global(n)))
+	case s.attention == "bigbird":
+		return hand.BigBirdMask(n, 2*window-1, c.first(), c.Random).Add(hand.CausalMask(n))
+	}
+	return hand.CausalMask(n)
+}
+
+// near lets tokens meet that are less than window apart, and no padding. Padding itself attends to the last token.
+func near(n, window, length int) matrix {
+	m := hand.DilatedMask(n, 2*window-1, 1).Add(hand.SourceMask(n, n, length))
+	last := make([]bool, n)
+	for j := range last {
+		last[j] = j != length-1
+	}
+	only := hand.PaddingMask(last)
+	return hand.JoinTokens(m.Tokens(0, length), only.Tokens(length, n))
+}
+
+// dilated is a window of every δth token; δ goes evenly from 1 in the first head to the last.
+func (c Plan) dilated(n, head int) matrix {
+	delta := 1
+	if c.Heads > 1 {
+		delta += head * (c.option("dilation") - 1) / (c.Heads - 1)
+	}
+	return hand.DilatedMask(n, 2*c.option("window")-1, delta)
+}
+
+// global are the pairs with one of the first tokens, to which every token attends.
+func (c Plan) global(n int) matrix { return hand.GlobalMask(n, c.first()) }
+
+func (c Plan) first() (tokens []int) {
+	for i := range c.option("global_tokens") {
+		tokens = append(tokens, i)
+	}
+	return tokens
+}
+
+// windows are the pairs of a dilated window in two masks: the windows, and the pairs with a global token.
+func (c Plan) windows(n, head int) hand.LongformerMask {
+	under, global := hand.CausalMask(n), c.global(n)
+	if c.Position == "alibi" {
+		under = under.Add(hand.ALiBiMask(n, head+1, c.Heads))
+	}
+	return hand.LongformerMask{Local: under.Add(hand.Except(c.dilated(n, head), global)), Global: under.Add(global)}
+}
+
+// Drawn reads which keys chance has drawn from the numbers of a library's mask (n, n), and nothing else: the rest of
+// the mask is the formulas' own. candidates are the keys before a query from which it could draw.
+func (c Plan) Drawn(mask []float64, seen func(x float64) bool) (keys [][]int, candidates []int) {
+	n := c.Context
+	plain, causal := hand.BigBirdMask(n, 2*c.option("window")-1, c.first(), make([][]int, n)), hand.CausalMask(n)
+	keys, candidates = make([][]int, n), make([]int, n)
+	for i, v := range mask[:n*n] {
+		if plain.Data[i] == 0 {
+			continue
+		}
+		if causal.Data[i] == 0 {
+			candidates[i/n]++
+		}
+		if seen(v) && !slices.Contains(keys[i/n], i%n) {
+			keys[i/n] = append(keys[i/n], i%n)
+		}
+	}
+	return keys, candidates
+}
+
+func (c Plan) option(name string) int {
+	if c.Option == nil {
+		return 0
+	}
+	return c.Option(name)
+}

@@ -1,0 +1,89 @@
+package parts
+
+import "github.com/pedestrian-ml/pedestrian/verify/hand"
+
+func norms[T hand.Number]() map[string]func(hand.Site[T]) hand.Layer[T] {
+	return map[string]func(hand.Site[T]) hand.Layer[T]{
+		"layernorm":       hand.Site[T].LayerNorm,
+		"layernorm_sigma": hand.Site[T].LayerNormSigma,
+		"layernorm_plain": hand.Site[T].LayerNormPlain,
+	}
+}
+
+func activations[T hand.Number]() map[string]hand.Layer[T] {
+	return map[string]hand.Layer[T]{"gelu": hand.GELU[T]{}, "gelu_tanh": hand.GELUTanh[T]{}, "relu": hand.ReLU[T]{}}
+}
+
+func heads[T hand.Number]() map[string]func(hand.Site[T]) hand.Layer[T] {
+	return map[string]func(hand.Site[T]) hand.Layer[T]{
+		"linear": func(at hand.Site[T]) hand.Layer[T] { return at.At("lm_head").Linear() },
+		"tied":   func(at hand.Site[T]) hand.Layer[T] { return hand.Tied[T]{Embedding: at.At("wte").Param("weight")} },
+	}
+}
+
+// positions are what is applied to the embedded tokens; others rotate queries and keys, or are part of the mask.
+func positions[T hand.Number]() map[string]func(at hand.Site[T], c Plan, s side) hand.Layer[T] {
+	none := func(hand.Site[T], Plan, side) hand.Layer[T] { return nil }
+	return map[string]func(at hand.Site[T], c Plan, s side) hand.Layer[T]{
+		"learned": func(at hand.Site[T], c Plan, s side) hand.Layer[T] {
+			return hand.LearnedPositions[T]{Weight: at.At("wpe").Param("weight"), Positions: hand.Positions(c.Batch, s.context)}
+		},
+		"sinusoidal": func(at hand.Site[T], c Plan, s side) hand.Layer[T] {
+			waves := hand.Sinusoids(s.context, at.At("wte").Param("weight").Cols, 10000)
+			return hand.Sinusoidal[T]{Waves: waves, Positions: hand.Positions(c.Batch, s.context)}
+		},
+		"rope": none, "alibi": none, "none": none,
+	}
+}
+
+// block is the arrangement of a block.
+type block[T hand.Number] struct {
+	at    func(at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.Layer[T]
+	final bool // a stack of them ends with a norm
+}
+
+func blocks[T hand.Number]() map[string]block[T] {
+	return map[string]block[T]{
+		"pre": {final: true, at: func(at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.Layer[T] {
+			b := sublayers(at, c, s, i)
+			if s.cross {
+				return hand.DecoderBlock[T]{
+					Norm1: b.Norm1, Attention: b.Attention, NormCross: norms[T]()[c.Norm](at.At("ln_cross")), Cross: cross(at, c, z),
+					Norm2: b.Norm2, MLP: b.MLP,
+				}
+			}
+			return b
+		}},
+		"post": {at: func(at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.Layer[T] {
+			b := sublayers(at, c, s, i)
+			if s.cross {
+				return hand.PostNormDecoderBlock[T]{
+					Norm1: b.Norm1, Attention: b.Attention, NormCross: norms[T]()[c.Norm](at.At("ln_cross")), Cross: cross(at, c, z),
+					Norm2: b.Norm2, MLP: b.MLP,
+				}
+			}
+			return hand.PostNormBlock[T](b)
+		}},
+		"elman": {at: func(at hand.Site[T], c Plan, _ side, _ int, _ hand.Matrix[T]) hand.Layer[T] { return at.Elman(c.Batch) }},
+	}
+}
+
+func sublayers[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Block[T] {
+	norm := norms[T]()[c.Norm]
+	return hand.Block[T]{
+		Norm1:     norm(at.At("ln_1")),
+		Attention: attentions[T]()[s.attention](at.At("attn"), c, s, i),
+		Norm2:     norm(at.At("ln_2")),
+		MLP:       at.At("mlp").MLP(activations[T]()[c.Activation]),
+	}
+}
+
+// cross is attention to the encoder's output, of which nobody sees the padding.
+func cross[T hand.Number](at hand.Site[T], c Plan, z hand.Matrix[T]) hand.Layer[T] {
+	at = at.At("cross")
+	drop := at.Drop("attn_dropout")
+	return at.CrossAttention(hand.Heads[T]{Batch: c.Batch, Count: c.Heads, Head: func(b, h int) hand.Head[T] {
+		mask := hand.SourceMask(c.Context, c.Encoder.Context, c.Encoder.Lengths[b])
+		return hand.Attention[T]{Mask: mask, Drop: drop.Head(b, h, c.Heads, c.Context)}
+	}}, c.Heads*c.QK, z)
+}

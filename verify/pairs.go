@@ -1,0 +1,114 @@
+package verify
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// Pairs is an encoder–decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of
+// pairs.
+type Pairs struct {
+	Config     seq2seq.Config
+	Parameters hand.Parameters[float64]
+	Pairs      []seq2seq.Pair
+	Seed, Step uint64 // of the dropout
+}
+
+// NewPairs fills the model that c describes with random numbers, of which nothing is left at 0 or 1. The first pair is
+// as long as it can be, the others are of random lengths.
+func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
+	m := Pairs{Config: c.Resolved(), Pairs: make([]seq2seq.Pair, batch), Seed: seed, Step: 3}
+	b, err := m.build(kernels64)
+	if err != nil {
+		return Pairs{}, err
+	}
+	if m.Parameters, err = randomParameters(b.graph, seed); err != nil {
+		return Pairs{}, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 2))
+	text := func(n, vocabulary int) (ids []int) {
+		first := min(seq2seq.Hidden+1, vocabulary-1) // behind those that stand for no word
+		for range n {
+			ids = append(ids, first+rng.IntN(vocabulary-first))
+		}
+		return ids
+	}
+	for i := range m.Pairs {
+		source, target := c.SourceSize, c.TargetSize-1
+		if i > 0 {
+			target = rng.IntN(target + 1)
+			if m.Config.Attention != "linformer" { // its sources are all of one length
+				source = 1 + rng.IntN(source)
+			}
+		}
+		m.Pairs[i] = seq2seq.Pair{Source: text(source, c.SourceVocab), Target: text(target, c.TargetVocab)}
+	}
+	return m, nil
+}
+
+func (m Pairs) subject() subject {
+	return subject{
+		parameters: m.Parameters, text: m.text(), seed: m.Seed, build: m.build, plan: m.plan, position: m.position,
+	}
+}
+
+// text is what the two sides read and what is to be said, padded behind their ends.
+func (m Pairs) text() (t hand.Text) {
+	for _, p := range m.Pairs {
+		for i := range m.Config.SourceSize {
+			t.Source = append(t.Source, at(p.Source, i, seq2seq.Pad, seq2seq.Pad))
+		}
+		for i := range m.Config.TargetSize {
+			t.Tokens = append(t.Tokens, at(append([]int{seq2seq.Begin}, p.Target...), i, seq2seq.Pad, seq2seq.Pad))
+			t.Targets = append(t.Targets, at(p.Target, i, seq2seq.End, hand.Ignore))
+		}
+	}
+	return t
+}
+
+// at is entry i of ids, end behind the last, and padding behind that.
+func at(ids []int, i, end, padding int) int {
+	switch {
+	case i < len(ids):
+		return ids[i]
+	case i == len(ids):
+		return end
+	}
+	return padding
+}
+
+func (m Pairs) build(f form) (*built, error) {
+	g := f.graph(m.Seed, m.Step)
+	model, err := seq2seq.New(g, m.Config, len(m.Pairs))
+	if err != nil {
+		return nil, err
+	}
+	return &built{graph: g, loss: model.Loss, places: m.places(g), feed: func() error { return model.Fill(m.Pairs) }}, nil
+}
+
+func (m Pairs) places(g *graph.Graph) map[string]graph.Expr {
+	c, p := m.Config, places{g, map[string]graph.Expr{}}
+	const z = "decoder.h.0.cross.c_kv"
+	p.add("decoder.lm_head", "loss")
+	p.add("z", z)
+	for side, end := range map[string]string{"encoder": z, "decoder": "decoder.lm_head"} {
+		if c.Block == "pre" {
+			p.add(side+".ln_f", end)
+			end = side + ".ln_f"
+		}
+		p.add(side+".drop", side+".h.0")
+		for i := range c.NLayer {
+			h, next := fmt.Sprintf("%s.h.%d", side, i), fmt.Sprintf("%s.h.%d", side, i+1)
+			if i == c.NLayer-1 {
+				next = end
+			}
+			p.add(h, next)
+			p.sublayers(h, true)
+		}
+	}
+	return p.found
+}
