@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// bench is where mutants meet tests: a copy of the module and a program of tests for each package.
+type bench struct {
+	dir    string // everything, removed at the end
+	blocks int
+	suites []*suite
+}
+
+func (b *bench) close() error { return os.RemoveAll(b.dir) }
+
+// build weaves the mutants into the packages, drops those that do not compile, and compiles the tests.
+func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{dir: dir}
+	type place struct {
+		file  *file
+		block int
+	}
+	blocks := map[place]int{}
+	for i, mu := range mutants {
+		at := place{mu.file, mu.block}
+		if _, ok := blocks[at]; !ok {
+			blocks[at] = len(blocks)
+		}
+		mu.id, mu.hit = i+1, blocks[at]
+	}
+	b.blocks = len(blocks)
+	overlay := map[string]string{}
+	for _, s := range m.packages {
+		texts, err := weavePackage(m, s, mutants)
+		if err != nil {
+			return nil, err
+		}
+		for name, text := range texts {
+			overlay[name] = filepath.Join(dir, fmt.Sprint(len(overlay), ".go"))
+			if err := os.WriteFile(overlay[name], []byte(text), 0o644); err != nil {
+				return nil, err
+			}
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644); err != nil {
+		return nil, err
+	}
+	if err := copyTree(filepath.Join(dir, "module"), m.root); err != nil {
+		return nil, err
+	}
+	for i, p := range m.suites {
+		fmt.Fprintf(progress, "building the tests of %s\n", p.ImportPath)
+		bin := filepath.Join(dir, fmt.Sprint(i, ".test"))
+		if _, err := command(m.root, "go", "test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.ImportPath); err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(bin); err == nil { // a package without tests has no program
+			rel, _ := filepath.Rel(m.root, p.Dir)
+			b.suites = append(b.suites, &suite{path: p.ImportPath, program: bin, dir: filepath.Join(dir, "module", rel)})
+		}
+	}
+	return b, nil
+}
+
+// weavePackage returns the new texts of a package's files, by name. Mutants with errors are marked and left out.
+func weavePackage(m *module, s *source, mutants []*mutant) (map[string]string, error) {
+	for {
+		texts, copies := map[string]string{}, map[string][]span{}
+		for _, f := range s.files {
+			mine := slices.DeleteFunc(slices.Clone(mutants), func(mu *mutant) bool { return mu.file != f || mu.Status != "" })
+			if w := weave(m.fset, f, mine); len(mine) > 0 {
+				texts[f.name], copies[f.name] = w.text, w.copies
+			}
+		}
+		if len(texts) == 0 {
+			return nil, nil
+		}
+		first := s.files[0]
+		withRuntime := &source{name: s.name, path: s.path, files: append([]*file{{name: filepath.Join(filepath.Dir(first.name), "mutant_runtime.go")}}, s.files...)}
+		texts[withRuntime.files[0].name] = "package " + first.syntax.Name.Name + "\n" + runtimeText
+		_, faults, err := m.check(withRuntime, func(f *file) string {
+			if text, ok := texts[f.name]; ok {
+				return text
+			}
+			return f.text
+		}, false)
+		if err != nil {
+			return nil, err
+		}
+		if len(faults) == 0 {
+			return texts, nil
+		}
+		for _, fault := range faults {
+			at := m.fset.Position(fault.Pos)
+			i := slices.IndexFunc(copies[at.Filename], func(s span) bool { return s.from <= at.Offset && at.Offset < s.to })
+			if i < 0 {
+				return nil, fmt.Errorf("woven source: %w", fault)
+			}
+			copies[at.Filename][i].mutant.Status = notCompiling
+		}
+	}
+}
+
+// runtimeText is what every mutated package has: the mutant of this run, and a note of the blocks entered, in a file
+// that outlives the process.
+const runtimeText = `
+import (
+	"os"
+	"strconv"
+	"syscall"
+)
+
+var mutantID, _ = strconv.Atoi(os.Getenv("MUTANT"))
+
+var mutantHits = func() []byte {
+	n, _ := strconv.Atoi(os.Getenv("MUTANT_BLOCKS"))
+	f, err := os.OpenFile(os.Getenv("MUTANT_HITS"), os.O_RDWR, 0)
+	if err != nil {
+		return make([]byte, n)
+	}
+	defer f.Close()
+	hits, err := syscall.Mmap(int(f.Fd()), 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		panic(err)
+	}
+	return hits
+}()
+`
+
+// copyTree copies a directory but for what begins with a dot.
+func copyTree(to, from string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case strings.HasPrefix(name, "."):
+			continue
+		case e.IsDir():
+			err = os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name)))
+		case e.Type().IsRegular():
+			var text []byte
+			if text, err = os.ReadFile(filepath.Join(from, name)); err == nil {
+				err = os.WriteFile(filepath.Join(to, name), text, 0o644)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

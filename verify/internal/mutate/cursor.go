@@ -1,0 +1,134 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+)
+
+// cursor is a place in the body of a function.
+type cursor struct {
+	*module
+	source *source
+	file   *file
+	decl   *ast.FuncDecl
+	node   ast.Node
+	stack  []ast.Node // the nodes around it, outermost first
+}
+
+// walk asks the operators about n and what is below it. The path counts children.
+func (c cursor) walk(n ast.Node, path []int, out *[]*mutant) {
+	c.node = n
+	if c.silent() {
+		return
+	}
+	for _, operator := range operators() {
+		for _, ch := range operator(c) {
+			*out = append(*out, c.mutant(ch, path))
+		}
+	}
+	c.stack = append(slices.Clip(c.stack), n)
+	for i, child := range children(n) {
+		c.walk(child, append(slices.Clip(path), i), out)
+	}
+}
+
+// silent says that nothing below the node is a site: a type, a constant's or type's declaration, the capacity of a
+// make, which is speed and no meaning, and text for people, which is: the arguments of panic and of a call that takes
+// a format or a list of anything, a string that becomes an error, and the methods String, GoString and Error.
+func (c cursor) silent() bool {
+	switch n := c.node.(type) {
+	case *ast.GenDecl:
+		return n.Tok != token.VAR
+	case *ast.FuncType:
+		return true
+	case ast.Expr:
+		if c.source.info.Types[n].IsType() {
+			return true
+		}
+	}
+	if d := c.decl; d.Recv != nil && (d.Name.Name == "String" || d.Name.Name == "GoString" || d.Name.Name == "Error") {
+		return true
+	}
+	call, ok := c.parent().(*ast.CallExpr)
+	if !ok || c.node == call.Fun {
+		return false
+	}
+	fun := c.source.info.Types[call.Fun]
+	if id, ok := call.Fun.(*ast.Ident); ok && fun.IsBuiltin() {
+		n := slices.IndexFunc(call.Args, func(e ast.Expr) bool { return e == c.node })
+		_, slice := c.typeOf(call).(*types.Slice)
+		return id.Name == "panic" || id.Name == "make" && (n == 2 || n == 1 && !slice)
+	}
+	sig, ok := fun.Type.(*types.Signature)
+	if !ok || sig.Params().Len() == 0 {
+		return false
+	}
+	last := sig.Params().At(sig.Params().Len() - 1).Type()
+	if sig.Variadic() {
+		_, empty := last.(*types.Slice).Elem().Underlying().(*types.Interface)
+		return empty && types.NewMethodSet(last.(*types.Slice).Elem()).Len() == 0 && !isTypeParam(last.(*types.Slice).Elem())
+	}
+	return sig.Params().Len() == 1 && isBasic(last, types.IsString) && sig.Results().Len() == 1 && isError(sig.Results().At(0).Type())
+}
+
+func (c cursor) parent() ast.Node { return c.stack[len(c.stack)-1] }
+
+// typeOf is the type behind the name of e's type, or nil.
+func (c cursor) typeOf(e ast.Expr) types.Type {
+	t := c.source.info.Types[e].Type
+	if t == nil || isTypeParam(t) {
+		return t
+	}
+	return t.Underlying()
+}
+
+func (c cursor) isConstant(e ast.Expr) bool { return c.source.info.Types[e].Value != nil }
+
+func (c cursor) text(n ast.Node) string { return c.between(n.Pos(), n.End()) }
+
+func (c cursor) between(from, to token.Pos) string { return c.file.text[c.offset(from):c.offset(to)] }
+
+func (c cursor) offset(p token.Pos) int { return c.fset.Position(p).Offset }
+
+// list is where the innermost list of statements around the cursor begins, and its statement that holds the cursor.
+func (c cursor) list() (list, statement token.Pos) {
+	statement = c.node.Pos()
+	for _, n := range slices.Backward(c.stack) {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			if len(n.List) == 0 || !isClause(n.List[0]) {
+				return n.Lbrace + 1, statement
+			}
+		case *ast.CaseClause:
+			if slices.ContainsFunc(n.Body, func(s ast.Stmt) bool { return s.Pos() == statement }) {
+				return n.Colon + 1, statement
+			}
+		case *ast.CommClause:
+			if slices.ContainsFunc(n.Body, func(s ast.Stmt) bool { return s.Pos() == statement }) {
+				return n.Colon + 1, statement
+			}
+		}
+		statement = n.Pos()
+	}
+	return c.decl.Body.Lbrace + 1, statement
+}
+
+func isClause(s ast.Stmt) bool {
+	switch s.(type) {
+	case *ast.CaseClause, *ast.CommClause:
+		return true
+	}
+	return false
+}
+
+func children(n ast.Node) (out []ast.Node) {
+	ast.Inspect(n, func(child ast.Node) bool {
+		if child != nil && child != n {
+			out = append(out, child)
+		}
+		return child == n
+	})
+	return out
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// module holds the packages to mutate, parsed and with their types.
+type module struct {
+	root     string // directory of go.mod
+	fset     *token.FileSet
+	packages []*source
+	suites   []listed // packages whose tests run: those to mutate, then the others
+	importer types.Importer
+}
+
+// source is a package to mutate.
+type source struct {
+	name  string // path in the module, as verify/hand
+	path  string // as it is imported
+	files []*file
+	info  *types.Info
+}
+
+type file struct {
+	name   string // absolute
+	text   string
+	syntax *ast.File
+}
+
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// load lists, parses and checks the packages. Their imports come compiled, from the build cache.
+func load(packages, tests []string) (*module, error) {
+	root, err := command("", "go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return nil, err
+	}
+	m := &module{root: strings.TrimSpace(root), fset: token.NewFileSet()}
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}
+	names := slices.Clone(packages)
+	for _, t := range tests {
+		if !slices.Contains(names, t) {
+			names = append(names, t)
+		}
+	}
+	for _, name := range names {
+		args = append(args, "./"+name)
+	}
+	text, err := command(m.root, "go", args...)
+	if err != nil {
+		return nil, err
+	}
+	known, byDir := map[string]listed{}, map[string]listed{}
+	for dec := json.NewDecoder(strings.NewReader(text)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		known[p.ImportPath], byDir[p.Dir] = p, p
+	}
+	m.importer = importer.ForCompiler(m.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(known[path].Export) })
+	for i, name := range names {
+		p := byDir[filepath.Join(m.root, filepath.FromSlash(name))]
+		m.suites = append(m.suites, p)
+		if i >= len(packages) {
+			continue
+		}
+		s := &source{name: name, path: p.ImportPath}
+		for _, f := range p.GoFiles {
+			f = filepath.Join(p.Dir, f)
+			text, err := os.ReadFile(f)
+			if err != nil {
+				return nil, err
+			}
+			s.files = append(s.files, &file{name: f, text: string(text)})
+		}
+		var faults []types.Error
+		if s.info, faults, err = m.check(s, func(f *file) string { return f.text }, true); err != nil {
+			return nil, err
+		} else if len(faults) > 0 {
+			return nil, faults[0]
+		}
+		m.packages = append(m.packages, s)
+	}
+	return m, nil
+}
+
+// check parses a text of every file and finds the types, or the errors that the compiler would find. With keep, the
+// trees become those of the files.
+func (m *module) check(s *source, text func(*file) string, keep bool) (*types.Info, []types.Error, error) {
+	var files []*ast.File
+	for _, f := range s.files {
+		syntax, err := parser.ParseFile(m.fset, f.name, text(f), parser.SkipObjectResolution)
+		if err != nil {
+			return nil, nil, err
+		}
+		if keep {
+			f.syntax = syntax
+		}
+		files = append(files, syntax)
+	}
+	var faults []types.Error
+	config := types.Config{Importer: m.importer, Sizes: types.SizesFor("gc", runtime.GOARCH),
+		Error: func(err error) { faults = append(faults, err.(types.Error)) }}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
+	config.Check(s.path, m.fset, files, info) // the errors are in faults
+	return info, faults, nil
+}
+
+// command returns what a program prints, or an error with what it complains of.
+func command(dir, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, args[0], err, stderr.String())
+	}
+	return string(out), nil
+}

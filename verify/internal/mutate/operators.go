@@ -1,0 +1,182 @@
+package main
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+)
+
+// operators are the mistakes, each a function from a place in the tree to changes of the source there.
+func operators() []func(cursor) []change {
+	return []func(cursor) []change{arithmetic, dropCall, method, sign, compare, offByOne, replaceConstant, negate, dropStatement, dropError}
+}
+
+// swapped are methods of two operands whose order counts.
+func swapped() []string { return []string{"Sub", "Div", "MatMul", "MatMulT"} }
+
+// confused are methods taken for another: sum for mean, along rows for along columns, plus for minus.
+func confused() map[string][]string {
+	return map[string][]string{
+		"Add": {"Sub"}, "Sub": {"Add"}, "Mul": {"Div"}, "Div": {"Mul"}, "Sum": {"Mean"}, "Mean": {"Sum", "SumFeatures"},
+		"SumFeatures": {"Mean", "SumTokens"}, "SumTokens": {"SumFeatures"}, "MatMul": {"MatMulT"}, "MatMulT": {"MatMul"},
+		"Columns": {"Tokens"}, "Tokens": {"Columns"}, "Max": {"Min"}, "Min": {"Max"},
+	}
+}
+
+// instead is a change of a node.
+func (c cursor) instead(operator, text string) []change {
+	return []change{{operator, c.node.Pos(), c.node.End(), text}}
+}
+
+// arithmetic keeps one operand of + − · / % && || alone, and swaps those of a difference.
+func arithmetic(c cursor) (out []change) {
+	e, ok := c.node.(*ast.BinaryExpr)
+	if !ok || c.isConstant(e) {
+		return nil
+	}
+	x, y := c.text(e.X), c.text(e.Y)
+	switch number := isNumber(c.typeOf(e)); {
+	case e.Op == token.LAND, e.Op == token.LOR, number && (e.Op == token.ADD || e.Op == token.MUL):
+		out = append(c.instead("drop-right", x), c.instead("drop-left", y)...)
+	case number && e.Op == token.SUB:
+		out = append(c.instead("drop-right", x), c.instead("swap", "("+y+" - ("+x+"))")...)
+	case number && (e.Op == token.QUO || e.Op == token.REM):
+		out = c.instead("drop-right", x)
+	}
+	return out
+}
+
+// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x.
+func dropCall(c cursor) []change {
+	call, ok := c.node.(*ast.CallExpr)
+	if !ok || c.source.info.Types[call.Fun].IsType() {
+		return nil
+	}
+	result := c.source.info.Types[call].Type
+	if s, ok := call.Fun.(*ast.SelectorExpr); ok && c.same(s.X, result) {
+		return c.instead("drop-call", c.text(s.X))
+	}
+	if len(call.Args) == 1 && c.same(call.Args[0], result) {
+		return c.instead("drop-call", c.text(call.Args[0]))
+	}
+	return nil
+}
+
+// method swaps the operands of x.f(y), transposes one of a product, and takes the method for another.
+func method(c cursor) (out []change) {
+	call, ok := c.node.(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || c.source.info.Types[s.X].Type == nil {
+		return nil
+	}
+	name, x := s.Sel.Name, c.source.info.Types[s.X].Type
+	if len(call.Args) == 1 && c.same(call.Args[0], x) {
+		for _, f := range swapped() {
+			if f == name {
+				out = c.instead("swap", "("+c.text(call.Args[0])+")."+name+"("+c.text(s.X)+")")
+			}
+		}
+		if name == "MatMul" && c.has(x, "Transpose") != nil {
+			out = append(out, change{"transpose-left", s.X.Pos(), s.X.End(), "(" + c.text(s.X) + ").Transpose()"})
+			out = append(out, change{"transpose-right", call.Args[0].Pos(), call.Args[0].End(), "(" + c.text(call.Args[0]) + ").Transpose()"})
+		}
+	}
+	for _, other := range confused()[name] {
+		if f, g := c.has(x, name), c.has(x, other); f != nil && g != nil && types.Identical(f.Type(), g.Type()) {
+			out = append(out, change{"as-" + other, s.Sel.Pos(), s.Sel.End(), other})
+		}
+	}
+	return out
+}
+
+// sign turns plus into minus and back.
+func sign(c cursor) []change {
+	turned := map[token.Token]string{token.ADD: "-", token.SUB: "+", token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+="}
+	switch n := c.node.(type) {
+	case *ast.BinaryExpr:
+		if text, ok := turned[n.Op]; ok && isNumber(c.typeOf(n)) && !c.isConstant(n) {
+			return []change{{"sign", n.OpPos, n.OpPos + 1, text}}
+		}
+	case *ast.AssignStmt:
+		if text, ok := turned[n.Tok]; ok && isNumber(c.typeOf(n.Lhs[0])) {
+			return []change{{"sign", n.TokPos, n.TokPos + 2, text}}
+		}
+	case *ast.UnaryExpr:
+		if n.Op == token.SUB {
+			return c.instead("sign", c.text(n.X))
+		}
+	}
+	return nil
+}
+
+// replaceConstant: 0 → 1, 1 → 0 and 2, another c → c+1 or 2c, true → false; a literal or a name.
+func replaceConstant(c cursor) []change {
+	e, ok := c.node.(ast.Expr)
+	if !ok {
+		return nil
+	}
+	switch n := e.(type) {
+	case *ast.BasicLit:
+	case *ast.Ident:
+		if _, ok := c.source.info.Uses[n].(*types.Const); !ok || n.Name == "iota" {
+			return nil
+		}
+		if s, ok := c.parent().(*ast.SelectorExpr); ok {
+			e = s
+		}
+	default:
+		return nil
+	}
+	v, t := c.source.info.Types[e].Value, c.typeOf(e)
+	if v == nil || t == nil {
+		return nil
+	}
+	put := func(operator, text string) []change { return []change{{operator, e.Pos(), e.End(), text}} }
+	is := func(n int64) bool { return constant.Compare(v, token.EQL, constant.MakeInt64(n)) }
+	switch {
+	case v.Kind() == constant.Bool:
+		return put("not", "!"+c.text(e))
+	case !isNumber(t):
+		return nil
+	case is(0):
+		return put("one", "1")
+	case is(1):
+		return append(put("zero", "0"), put("two", "2")...)
+	case isBasic(t, types.IsInteger):
+		return put("plus-one", "("+c.text(e)+" + 1)")
+	}
+	return put("twice", "(2 * "+c.text(e)+")")
+}
+
+// same says whether e has the type.
+func (c cursor) same(e ast.Expr, t types.Type) bool {
+	x := c.source.info.Types[e].Type
+	return x != nil && t != nil && types.Identical(x, t)
+}
+
+// has is the method of a type, or nil.
+func (c cursor) has(t types.Type, method string) types.Object {
+	f, _, _ := types.LookupFieldOrMethod(t, true, nil, method)
+	if _, ok := f.(*types.Func); !ok {
+		return nil
+	}
+	return f
+}
+
+func isNumber(t types.Type) bool { return isTypeParam(t) || isBasic(t, types.IsNumeric) }
+
+func isBasic(t types.Type, is types.BasicInfo) bool {
+	b, ok := t.(*types.Basic)
+	return ok && b.Info()&is != 0
+}
+
+func isTypeParam(t types.Type) bool {
+	_, ok := t.(*types.TypeParam)
+	return ok
+}
+
+func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
