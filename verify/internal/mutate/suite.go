@@ -72,6 +72,9 @@ func (b *bench) clean(progress io.Writer) error {
 	}
 	for _, s := range b.suites {
 		slices.SortStableFunc(s.tests, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
+		for _, t := range slices.Backward(s.tests) {
+			t.took -= s.tests[0].took // about what the program needs to start
+		}
 	}
 	return errors.Join(errs...)
 }
