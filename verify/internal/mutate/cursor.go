@@ -88,6 +88,15 @@ func (c cursor) isConstant(e ast.Expr) bool { return c.source.info.Types[e].Valu
 
 func (c cursor) text(n ast.Node) string { return c.between(n.Pos(), n.End()) }
 
+// operand is the text of an expression, in parentheses where an operator beside it would tear it apart.
+func (c cursor) operand(e ast.Expr) string {
+	switch e.(type) {
+	case *ast.Ident, *ast.BasicLit, *ast.SelectorExpr, *ast.CallExpr, *ast.IndexExpr, *ast.ParenExpr:
+		return c.text(e)
+	}
+	return "(" + c.text(e) + ")"
+}
+
 func (c cursor) between(from, to token.Pos) string { return c.file.text[c.offset(from):c.offset(to)] }
 
 func (c cursor) offset(p token.Pos) int { return c.fset.Position(p).Offset }

@@ -18,6 +18,7 @@ type mutant struct {
 	Operator string
 	File     string // path in the module
 	Line     int
+	Source   string // the line
 	Before   string
 	After    string
 	Status   string
@@ -84,7 +85,9 @@ func (c cursor) mutant(ch change, path []int) *mutant {
 		step = "."
 	}
 	before := c.between(ch.from, ch.to)
-	m := &mutant{Package: c.source.name, Position: position, Operator: ch.operator, File: filepath.ToSlash(rel), Line: at.Line,
+	begin := strings.LastIndexByte(c.file.text[:at.Offset], '\n') + 1
+	line, _, _ := strings.Cut(c.file.text[begin:], "\n")
+	m := &mutant{Package: c.source.name, Position: position, Operator: ch.operator, File: filepath.ToSlash(rel), Line: at.Line, Source: oneLine(line),
 		Before: oneLine(before), After: oneLine(ch.text), source: c.source, file: c.file, decl: c.decl, change: ch}
 	list, statement := c.list()
 	m.block, m.useAt = c.offset(list), c.offset(statement)

@@ -40,7 +40,7 @@ func arithmetic(c cursor) (out []change) {
 	case e.Op == token.LAND, e.Op == token.LOR, number && (e.Op == token.ADD || e.Op == token.MUL):
 		out = append(c.instead("drop-right", x), c.instead("drop-left", y)...)
 	case number && e.Op == token.SUB:
-		out = append(c.instead("drop-right", x), c.instead("swap", "("+y+" - ("+x+"))")...)
+		out = append(c.instead("drop-right", x), c.instead("swap", "("+c.operand(e.Y)+" - "+c.operand(e.X)+")")...)
 	case number && (e.Op == token.QUO || e.Op == token.REM):
 		out = c.instead("drop-right", x)
 	}
@@ -77,12 +77,12 @@ func method(c cursor) (out []change) {
 	if len(call.Args) == 1 && c.same(call.Args[0], x) {
 		for _, f := range swapped() {
 			if f == name {
-				out = c.instead("swap", "("+c.text(call.Args[0])+")."+name+"("+c.text(s.X)+")")
+				out = c.instead("swap", c.operand(call.Args[0])+"."+name+"("+c.text(s.X)+")")
 			}
 		}
 		if name == "MatMul" && c.has(x, "Transpose") != nil {
-			out = append(out, change{"transpose-left", s.X.Pos(), s.X.End(), "(" + c.text(s.X) + ").Transpose()"})
-			out = append(out, change{"transpose-right", call.Args[0].Pos(), call.Args[0].End(), "(" + c.text(call.Args[0]) + ").Transpose()"})
+			out = append(out, change{"transpose-left", s.X.Pos(), s.X.End(), c.operand(s.X) + ".Transpose()"})
+			out = append(out, change{"transpose-right", call.Args[0].Pos(), call.Args[0].End(), c.operand(call.Args[0]) + ".Transpose()"})
 		}
 	}
 	for _, other := range confused()[name] {

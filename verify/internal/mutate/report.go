@@ -77,7 +77,7 @@ func report(w io.Writer, mutants []*mutant) error {
 			if !m.Reached {
 				unreached = "  (no test enters it)"
 			}
-			fmt.Fprintf(&out, "\n%s:%d: %s → %s%s\n\t%s\n", m.File, m.Line, m.Before, after, unreached, m.key())
+			fmt.Fprintf(&out, "\n%s:%d: %s → %s%s\n\t%s\n\t%s\n", m.File, m.Line, m.Before, after, unreached, m.Source, m.key())
 		}
 	}
 	_, err := io.WriteString(w, out.String())

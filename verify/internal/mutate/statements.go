@@ -10,18 +10,10 @@ import (
 func compare(c cursor) []change {
 	other := map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=", token.NEQ: "=="}
 	e, ok := c.node.(*ast.BinaryExpr)
-	if text, known := other[e0(e, ok)]; known && !c.isConstant(e) {
-		return []change{{"compare", e.OpPos, e.OpPos + token.Pos(len(e.Op.String())), text}}
+	if !ok || other[e.Op] == "" || c.isConstant(e) {
+		return nil
 	}
-	return nil
-}
-
-// e0 is the operator of a binary expression, if it is one.
-func e0(e *ast.BinaryExpr, ok bool) token.Token {
-	if !ok {
-		return token.ILLEGAL
-	}
-	return e.Op
+	return []change{{"compare", e.OpPos, e.OpPos + token.Pos(len(e.Op.String())), other[e.Op]}}
 }
 
 // offByOne: x[i] → x[i+1], x[a:b] → x[a+1:b] and x[a:b-1], and loops that end one step early. Constants are left to
@@ -29,25 +21,25 @@ func e0(e *ast.BinaryExpr, ok bool) token.Token {
 func offByOne(c cursor) (out []change) {
 	shift := func(e ast.Expr, by string) {
 		if e != nil && !c.isConstant(e) && isBasic(c.typeOf(e), types.IsInteger) {
-			out = append(out, change{"off-by-one", e.Pos(), e.End(), "(" + c.text(e) + ")" + by})
+			out = append(out, change{"off-by-one", e.Pos(), e.End(), c.operand(e) + by})
 		}
 	}
 	switch n := c.node.(type) {
 	case *ast.IndexExpr:
 		if _, ok := c.typeOf(n.X).(*types.Map); !ok {
-			shift(n.Index, "+1")
+			shift(n.Index, " + 1")
 		}
 	case *ast.SliceExpr:
-		shift(n.Low, "+1")
-		shift(n.High, "-1")
+		shift(n.Low, " + 1")
+		shift(n.High, " - 1")
 		if len(out) == 2 {
 			out[1].operator = "off-by-one-high"
 		}
 	case *ast.RangeStmt:
-		shift(n.X, "-1")
+		shift(n.X, " - 1")
 	case *ast.ForStmt:
 		if e, ok := n.Cond.(*ast.BinaryExpr); ok && (e.Op == token.LSS || e.Op == token.LEQ) {
-			shift(e.Y, "-1")
+			shift(e.Y, " - 1")
 		}
 	}
 	return out
@@ -72,11 +64,11 @@ func negate(c cursor) []change {
 	if !condition {
 		return nil
 	}
-	return c.instead("negate", "!("+c.text(e)+")")
+	return c.instead("negate", "!"+c.operand(e))
 }
 
 // dropStatement leaves out an assignment to what exists, a call, a jump, or an if without else, of which it also makes
-// the body alone. A panic says that there is a bug, so no test can miss it.
+// the body alone. A panic says that the package has a bug, so no test can miss it.
 func dropStatement(c cursor) []change {
 	s, ok := c.node.(ast.Stmt)
 	if list, at := c.list(); !ok || at != s.Pos() || list > s.Pos() {
@@ -98,13 +90,11 @@ func dropStatement(c cursor) []change {
 			return nil
 		}
 	case *ast.ExprStmt:
-		if call, ok := n.X.(*ast.CallExpr); ok {
-			if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
-				return nil
-			}
+		if panics(n) {
+			return nil
 		}
 	case *ast.IfStmt:
-		if n.Else != nil {
+		if n.Else != nil || len(n.Body.List) == 1 && panics(n.Body.List[0]) {
 			return nil
 		}
 		body := c.text(n.Body)
@@ -117,6 +107,19 @@ func dropStatement(c cursor) []change {
 		return nil
 	}
 	return c.instead("drop-statement", "")
+}
+
+func panics(s ast.Stmt) bool {
+	e, _ := s.(*ast.ExprStmt)
+	if e == nil {
+		return false
+	}
+	call, _ := e.X.(*ast.CallExpr)
+	if call == nil {
+		return false
+	}
+	id, _ := call.Fun.(*ast.Ident)
+	return id != nil && id.Name == "panic"
 }
 
 // dropError returns nil in place of an error.
