@@ -65,12 +65,13 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	for i, p := range m.suites {
 		fmt.Fprintf(progress, "building the tests of %s\n", p.ImportPath)
 		bin := filepath.Join(dir, fmt.Sprint(i, ".test"))
-		if _, err := command(m.root, "go", "test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.ImportPath); err != nil {
+		args := []string{"test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.ImportPath}
+		if _, err := command(m.root, "go", args...); err != nil {
 			return nil, err
 		}
 		if _, err := os.Stat(bin); err == nil { // a package without tests has no program
 			rel, _ := filepath.Rel(m.root, p.Dir)
-			b.suites = append(b.suites, &suite{path: p.ImportPath, program: bin, dir: filepath.Join(dir, "module", rel)})
+			b.suites = append(b.suites, &suite{listed: p, program: bin, home: filepath.Join(dir, "module", rel)})
 		}
 	}
 	return b, nil
@@ -90,9 +91,9 @@ func weavePackage(m *module, s *source, mutants []*mutant) (map[string]string, e
 			return nil, nil
 		}
 		first := s.files[0]
-		withRuntime := &source{name: s.name, path: s.path, files: append([]*file{{name: filepath.Join(filepath.Dir(first.name), "mutant_runtime.go")}}, s.files...)}
-		texts[withRuntime.files[0].name] = "package " + first.syntax.Name.Name + "\n" + runtimeText
-		_, faults, err := m.check(withRuntime, func(f *file) string {
+		runtime := &file{name: filepath.Join(filepath.Dir(first.name), "mutant_runtime.go")}
+		texts[runtime.name] = "package " + first.syntax.Name.Name + "\n" + runtimeText
+		_, faults, err := m.check(&source{path: s.path, files: append([]*file{runtime}, s.files...)}, func(f *file) string {
 			if text, ok := texts[f.name]; ok {
 				return text
 			}

@@ -24,7 +24,7 @@ type module struct {
 	root     string // directory of go.mod
 	fset     *token.FileSet
 	packages []*source
-	suites   []listed // packages whose tests run: those to mutate, then the others
+	suites   []listed // packages whose tests run
 	importer types.Importer
 }
 
@@ -46,6 +46,7 @@ type file struct {
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
+	judges                  map[string]bool // packages whose mutants its tests run on; "" is all of them
 }
 
 // load lists, parses and checks the packages. Their imports come compiled, from the build cache.
@@ -56,11 +57,19 @@ func load(packages, tests []string) (*module, error) {
 	}
 	m := &module{root: strings.TrimSpace(root), fset: token.NewFileSet()}
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}
-	names := slices.Clone(packages)
+	names, judges := slices.Clone(packages), map[string]map[string]bool{}
+	for _, p := range packages {
+		judges[p] = map[string]bool{p: true}
+	}
 	for _, t := range tests {
-		if !slices.Contains(names, t) {
-			names = append(names, t)
+		of, name, one := strings.Cut(t, "=")
+		if !one {
+			of, name = "", t
 		}
+		if judges[name] == nil {
+			names, judges[name] = append(names, name), map[string]bool{}
+		}
+		judges[name][of] = true
 	}
 	for _, name := range names {
 		args = append(args, "./"+name)
@@ -82,6 +91,7 @@ func load(packages, tests []string) (*module, error) {
 	m.importer = importer.ForCompiler(m.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(known[path].Export) })
 	for i, name := range names {
 		p := byDir[filepath.Join(m.root, filepath.FromSlash(name))]
+		p.judges = judges[name]
 		m.suites = append(m.suites, p)
 		if i >= len(packages) {
 			continue

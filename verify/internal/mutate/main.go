@@ -33,11 +33,12 @@ var equivalent string
 
 // options are the flags.
 type options struct {
-	packages, tests []string      // paths in the module, as verify/hand
-	n               int           // mutants to draw; 0 is all of them
-	seed            uint64        // of the draw
-	timeout         time.Duration // processor time that a mutant has beyond a multiple of the clean run's
-	equivalent      string        // the list of mutants that are no mistakes
+	packages   []string      // paths in the module, as verify/hand
+	tests      []string      // packages whose tests run as well: "verify" for all mutants, "nn=verify" for those of nn
+	n          int           // mutants to draw; 0 is all of them
+	seed       uint64        // of the draw
+	timeout    time.Duration // processor time that a mutant has beyond a multiple of the clean run's
+	equivalent string        // the list of mutants that are no mistakes
 }
 
 func main() {
@@ -51,7 +52,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	packages := flags.String("packages", "", "packages to mutate, separated by commas")
-	tests := flags.String("tests", "", "packages whose tests run after those of the mutated package itself")
+	tests := flags.String("tests", "", "packages whose tests run after those of the mutated package itself: verify, or nn=verify for nn alone")
 	n := flags.Int("n", 100, "mutants to draw from all packages together")
 	all := flags.Bool("all", false, "every mutant, whatever -n says")
 	seed := flags.Uint64("seed", 1, "of the draw")

@@ -20,8 +20,10 @@ import (
 
 // suite is the tests of a package.
 type suite struct {
-	path, program, dir string
-	tests              []*test
+	listed
+	program string
+	home    string // directory to run in
+	tests   []*test
 }
 
 type test struct {
@@ -38,7 +40,7 @@ func (b *bench) clean(progress io.Writer) error {
 	}
 	var jobs []job
 	for _, s := range b.suites {
-		names, err := command(s.dir, s.program, "-test.list", "^(Test|Example|Fuzz)")
+		names, err := command(s.home, s.program, "-test.list", "^(Test|Example|Fuzz)")
 		if err != nil {
 			return err
 		}
@@ -67,7 +69,7 @@ func (b *bench) clean(progress io.Writer) error {
 		if j.hits != nil {
 			j.suite.tests = append(j.suite.tests, j.test)
 		} else {
-			fmt.Fprintf(progress, "%s %s fails without a mistake and is left out\n", j.path, j.name)
+			fmt.Fprintf(progress, "%s %s fails without a mistake and is left out\n", j.ImportPath, j.name)
 		}
 	}
 	for _, s := range b.suites {
@@ -91,11 +93,12 @@ func (b *bench) run(s *suite, tests []*test, mutant int, limit time.Duration, en
 	for _, t := range tests {
 		names = append(names, regexp.QuoteMeta(t.name))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*limit+5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*limit+20*time.Second)
 	defer cancel()
 	limits := fmt.Sprintf(`ulimit -c 0 && ulimit -t %d && ulimit -d 4194304 || exit 126; exec "$@"`, int(limit.Seconds()+1))
-	cmd := exec.CommandContext(ctx, "sh", "-c", limits, "sh", s.program, "-test.short", "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
-	cmd.Dir = s.dir
+	pattern := "^(" + strings.Join(names, "|") + ")$"
+	cmd := exec.CommandContext(ctx, "sh", "-c", limits, "sh", s.program, "-test.short", "-test.failfast", "-test.run", pattern)
+	cmd.Dir = s.home
 	cmd.Env = append(append(os.Environ(), env...), fmt.Sprint("MUTANT=", mutant), fmt.Sprint("MUTANT_BLOCKS=", b.blocks), "TMPDIR="+tmp)
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -138,11 +141,16 @@ func (b *bench) judge(mutants []*mutant, timeout time.Duration, progress io.Writ
 
 // kills says whether some test that enters the block of the mutant fails: a few quick ones together, then more.
 func (b *bench) kills(m *mutant, timeout time.Duration) (bool, error) {
-	own := slices.Clone(b.suites)
-	slices.SortStableFunc(own, func(x, y *suite) int { // the mutant's own package first
-		return cmp.Compare(btoi(y.path == m.source.path), btoi(x.path == m.source.path))
-	})
-	for _, s := range own {
+	var own, more []*suite
+	for _, s := range b.suites {
+		switch {
+		case s.ImportPath == m.source.path:
+			own = append(own, s)
+		case s.judges[""] || s.judges[m.Package]:
+			more = append(more, s)
+		}
+	}
+	for _, s := range append(own, more...) {
 		tests := slices.DeleteFunc(slices.Clone(s.tests), func(t *test) bool { return t.hits[m.hit] == 0 })
 		m.Reached = m.Reached || len(tests) > 0
 		for budget := 300 * time.Millisecond; len(tests) > 0; budget *= 4 {
@@ -158,13 +166,6 @@ func (b *bench) kills(m *mutant, timeout time.Duration) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // parallel calls f of 0 … n−1 on as many threads as there are processors.
