@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // bench is where mutants meet tests: a copy of the module and a program of tests for each package.
@@ -59,18 +58,18 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644); err != nil {
 		return nil, err
 	}
-	if err := copyTree(filepath.Join(dir, "module"), m.root); err != nil {
+	if _, err := command(m.root, "sh", "-c", `mkdir "$1" && cp -r * "$1"`, "sh", filepath.Join(dir, "module")); err != nil {
 		return nil, err
 	}
 	for i, p := range m.suites {
-		fmt.Fprintf(progress, "building the tests of %s\n", p.ImportPath)
+		fmt.Fprintf(progress, "building the tests of %s\n", p.path)
 		bin := filepath.Join(dir, fmt.Sprint(i, ".test"))
-		args := []string{"test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.ImportPath}
+		args := []string{"test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.path}
 		if _, err := command(m.root, "go", args...); err != nil {
 			return nil, err
 		}
 		if _, err := os.Stat(bin); err == nil { // a package without tests has no program
-			rel, _ := filepath.Rel(m.root, p.Dir)
+			rel, _ := filepath.Rel(m.root, p.dir)
 			b.suites = append(b.suites, &suite{listed: p, program: bin, home: filepath.Join(dir, "module", rel)})
 		}
 	}
@@ -141,32 +140,3 @@ var mutantHits = func() []byte {
 	return hits
 }()
 `
-
-// copyTree copies a directory but for what begins with a dot.
-func copyTree(to, from string) error {
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := e.Name()
-		switch {
-		case strings.HasPrefix(name, "."):
-			continue
-		case e.IsDir():
-			err = os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(from, name)))
-		case e.Type().IsRegular():
-			var text []byte
-			if text, err = os.ReadFile(filepath.Join(from, name)); err == nil {
-				err = os.WriteFile(filepath.Join(to, name), text, 0o644)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -75,15 +75,6 @@ func (c cursor) silent() bool {
 
 func (c cursor) parent() ast.Node { return c.stack[len(c.stack)-1] }
 
-// typeOf is the type behind the name of e's type, or nil.
-func (c cursor) typeOf(e ast.Expr) types.Type {
-	t := c.source.info.Types[e].Type
-	if t == nil || isTypeParam(t) {
-		return t
-	}
-	return t.Underlying()
-}
-
 func (c cursor) isConstant(e ast.Expr) bool { return c.source.info.Types[e].Value != nil }
 
 func (c cursor) text(n ast.Node) string { return c.between(n.Pos(), n.End()) }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -44,9 +42,9 @@ type file struct {
 
 // listed is what go list says of a package.
 type listed struct {
-	ImportPath, Dir, Export string
-	GoFiles                 []string
-	judges                  map[string]bool // packages whose mutants its tests run on; "" is all of them
+	path, dir string
+	files     []string
+	judges    map[string]bool // packages whose mutants its tests run on; "" is all of them
 }
 
 // load lists, parses and checks the packages. Their imports come compiled, from the build cache.
@@ -56,7 +54,7 @@ func load(packages, tests []string) (*module, error) {
 		return nil, err
 	}
 	m := &module{root: strings.TrimSpace(root), fset: token.NewFileSet()}
-	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}
+	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \"\t\"}}"}
 	names, judges := slices.Clone(packages), map[string]map[string]bool{}
 	for _, p := range packages {
 		judges[p] = map[string]bool{p: true}
@@ -78,17 +76,13 @@ func load(packages, tests []string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, byDir := map[string]listed{}, map[string]listed{}
-	for dec := json.NewDecoder(strings.NewReader(text)); ; {
-		var p listed
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
+	exports, byDir := map[string]string{}, map[string]listed{}
+	for _, line := range strings.Split(text, "\n") {
+		if p := strings.Split(line, "\t"); len(p) > 3 {
+			exports[p[0]], byDir[p[1]] = p[2], listed{path: p[0], dir: p[1], files: p[3:]}
 		}
-		known[p.ImportPath], byDir[p.Dir] = p, p
 	}
-	m.importer = importer.ForCompiler(m.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(known[path].Export) })
+	m.importer = importer.ForCompiler(m.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for i, name := range names {
 		p := byDir[filepath.Join(m.root, filepath.FromSlash(name))]
 		p.judges = judges[name]
@@ -96,9 +90,9 @@ func load(packages, tests []string) (*module, error) {
 		if i >= len(packages) {
 			continue
 		}
-		s := &source{name: name, path: p.ImportPath}
-		for _, f := range p.GoFiles {
-			f = filepath.Join(p.Dir, f)
+		s := &source{name: name, path: p.path}
+		for _, f := range p.files {
+			f = filepath.Join(p.dir, f)
 			text, err := os.ReadFile(f)
 			if err != nil {
 				return nil, err

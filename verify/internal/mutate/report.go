@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 )
 
 // markEquivalent notes the reasons of the list at its mutants. A line is
@@ -82,33 +80,4 @@ func report(w io.Writer, mutants []*mutant) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-// meter prints how far a job is and how long the rest will take, at most once a second.
-type meter struct {
-	mu        sync.Mutex
-	w         io.Writer
-	what      string
-	done, all int
-	start     time.Time
-	last      time.Time
-}
-
-func newMeter(w io.Writer, what string, all int) *meter {
-	return &meter{w: w, what: what, all: all, start: time.Now()}
-}
-
-func (m *meter) step(more string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.done++
-	if now := time.Now(); now.Sub(m.last) >= time.Second || m.done == m.all {
-		m.last = now
-		left := now.Sub(m.start) * time.Duration(m.all-m.done) / time.Duration(m.done)
-		fmt.Fprintf(m.w, "\r%s: %d of %d%s, %s left   ", m.what, m.done, m.all, more, left.Round(time.Second))
-	}
-}
-
-func (m *meter) end() {
-	fmt.Fprintf(m.w, "\n%s: %s\n", m.what, time.Since(m.start).Round(time.Second/10))
 }

@@ -10,11 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -48,9 +45,8 @@ func (b *bench) clean(progress io.Writer) error {
 			jobs = append(jobs, job{s, &test{name: name}})
 		}
 	}
-	line := newMeter(progress, "tests without a mistake", len(jobs))
 	errs := make([]error, len(jobs))
-	parallel(len(jobs), func(i int) {
+	parallel(progress, "tests without a mistake", len(jobs), func(i int) {
 		j := jobs[i]
 		hits := filepath.Join(b.dir, fmt.Sprint("hits", i))
 		if errs[i] = os.WriteFile(hits, make([]byte, b.blocks), 0o644); errs[i] != nil {
@@ -62,14 +58,12 @@ func (b *bench) clean(progress io.Writer) error {
 		if errs[i] = err; err == nil && passed {
 			j.hits, errs[i] = os.ReadFile(hits)
 		}
-		line.step("")
-	})
-	line.end()
+	}, func() string { return "" })
 	for _, j := range jobs {
 		if j.hits != nil {
 			j.suite.tests = append(j.suite.tests, j.test)
 		} else {
-			fmt.Fprintf(progress, "%s %s fails without a mistake and is left out\n", j.ImportPath, j.name)
+			fmt.Fprintf(progress, "%s %s fails without a mistake and is left out\n", j.path, j.name)
 		}
 	}
 	for _, s := range b.suites {
@@ -109,75 +103,4 @@ func (b *bench) run(s *suite, tests []*test, mutant int, limit time.Duration, en
 		return false, nil
 	}
 	return false, fmt.Errorf("%s: %w", s.program, err)
-}
-
-// judge runs the tests on the mutants and sets their status.
-func (b *bench) judge(mutants []*mutant, timeout time.Duration, progress io.Writer) error {
-	var open []*mutant
-	for _, m := range mutants {
-		if m.Status == "" && m.reason != "" {
-			m.Status = harmless
-		} else if m.Status == "" {
-			open = append(open, m)
-		}
-	}
-	line := newMeter(progress, "mutants", len(open))
-	errs := make([]error, len(open))
-	var alive atomic.Int64
-	parallel(len(open), func(i int) {
-		m := open[i]
-		var dead bool
-		if dead, errs[i] = b.kills(m, timeout); dead {
-			m.Status = killed
-		} else {
-			m.Status = survived
-			alive.Add(1)
-		}
-		line.step(fmt.Sprintf(", %d survived", alive.Load()))
-	})
-	line.end()
-	return errors.Join(errs...)
-}
-
-// kills says whether some test that enters the block of the mutant fails: a few quick ones together, then more.
-func (b *bench) kills(m *mutant, timeout time.Duration) (bool, error) {
-	var own, more []*suite
-	for _, s := range b.suites {
-		switch {
-		case s.ImportPath == m.source.path:
-			own = append(own, s)
-		case s.judges[""] || s.judges[m.Package]:
-			more = append(more, s)
-		}
-	}
-	for _, s := range append(own, more...) {
-		tests := slices.DeleteFunc(slices.Clone(s.tests), func(t *test) bool { return t.hits[m.hit] == 0 })
-		m.Reached = m.Reached || len(tests) > 0
-		for budget := 300 * time.Millisecond; len(tests) > 0; budget *= 4 {
-			n, took := 0, time.Duration(0)
-			for n < len(tests) && (n == 0 || took+tests[n].took <= budget) {
-				took += tests[n].took
-				n++
-			}
-			if passed, err := b.run(s, tests[:n], m.id, timeout+8*took); err != nil || !passed {
-				return err == nil, err
-			}
-			tests = tests[n:]
-		}
-	}
-	return false, nil
-}
-
-// parallel calls f of 0 … n−1 on as many threads as there are processors.
-func parallel(n int, f func(int)) {
-	var wait sync.WaitGroup
-	var next atomic.Int64
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	wait.Wait()
 }
