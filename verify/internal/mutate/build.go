@@ -25,13 +25,9 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{dir: dir}
-	type place struct {
-		file  *file
-		block int
-	}
-	blocks := map[place]int{}
+	blocks := map[string]int{}
 	for i, mu := range mutants {
-		at := place{mu.file, mu.block}
+		at := fmt.Sprint(mu.File, mu.block)
 		if _, ok := blocks[at]; !ok {
 			blocks[at] = len(blocks)
 		}
@@ -40,13 +36,15 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	b.blocks = len(blocks)
 	overlay := map[string]string{}
 	for _, s := range m.packages {
-		texts, err := weavePackage(m, s, mutants)
-		if err != nil {
+		if err := weavePackage(m, s, mutants); err != nil {
 			return nil, err
 		}
-		for name, text := range texts {
-			overlay[name] = filepath.Join(dir, fmt.Sprint(len(overlay), ".go"))
-			if err := os.WriteFile(overlay[name], []byte(text), 0o644); err != nil {
+		for _, f := range s.files {
+			if f.woven == f.text {
+				continue
+			}
+			overlay[f.name] = filepath.Join(dir, fmt.Sprint(len(overlay), ".go"))
+			if err := os.WriteFile(overlay[f.name], []byte(f.woven), 0o644); err != nil {
 				return nil, err
 			}
 		}
@@ -76,39 +74,27 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	return b, nil
 }
 
-// weavePackage returns the new texts of a package's files, by name. Mutants with errors are marked and left out.
-func weavePackage(m *module, s *source, mutants []*mutant) (map[string]string, error) {
+// weavePackage writes the mutants into the package's files; those with errors are marked and left out.
+func weavePackage(m *module, s *source, mutants []*mutant) error {
+	first := s.files[0]
+	s.files = append(s.files, &file{name: filepath.Join(filepath.Dir(first.name), "mutant_runtime.go"),
+		woven: "package " + first.syntax.Name.Name + "\n" + runtimeText})
 	for {
-		texts, copies := map[string]string{}, map[string][]span{}
-		for _, f := range s.files {
-			mine := slices.DeleteFunc(slices.Clone(mutants), func(mu *mutant) bool { return mu.file != f || mu.Status != "" })
-			if w := weave(m.fset, f, mine); len(mine) > 0 {
-				texts[f.name], copies[f.name] = w.text, w.copies
-			}
+		copies := map[string][]span{}
+		for _, f := range s.files[:len(s.files)-1] {
+			f.woven, copies[f.name] = weave(m.fset, f, slices.DeleteFunc(slices.Clone(mutants), func(mu *mutant) bool {
+				return mu.file != f || mu.Status != ""
+			}))
 		}
-		if len(texts) == 0 {
-			return nil, nil
-		}
-		first := s.files[0]
-		runtime := &file{name: filepath.Join(filepath.Dir(first.name), "mutant_runtime.go")}
-		texts[runtime.name] = "package " + first.syntax.Name.Name + "\n" + runtimeText
-		_, faults, err := m.check(&source{path: s.path, files: append([]*file{runtime}, s.files...)}, func(f *file) string {
-			if text, ok := texts[f.name]; ok {
-				return text
-			}
-			return f.text
-		}, false)
-		if err != nil {
-			return nil, err
-		}
-		if len(faults) == 0 {
-			return texts, nil
+		_, _, faults, err := m.check(s)
+		if err != nil || len(faults) == 0 {
+			return err
 		}
 		for _, fault := range faults {
 			at := m.fset.Position(fault.Pos)
 			i := slices.IndexFunc(copies[at.Filename], func(s span) bool { return s.from <= at.Offset && at.Offset < s.to })
 			if i < 0 {
-				return nil, fmt.Errorf("woven source: %w", fault)
+				return fmt.Errorf("woven source: %w", fault)
 			}
 			copies[at.Filename][i].mutant.Status = notCompiling
 		}

@@ -37,6 +37,7 @@ type source struct {
 type file struct {
 	name   string // absolute
 	text   string
+	woven  string // text with mutants in it
 	syntax *ast.File
 }
 
@@ -97,39 +98,38 @@ func load(packages, tests []string) (*module, error) {
 			if err != nil {
 				return nil, err
 			}
-			s.files = append(s.files, &file{name: f, text: string(text)})
+			s.files = append(s.files, &file{name: f, text: string(text), woven: string(text)})
 		}
-		var faults []types.Error
-		if s.info, faults, err = m.check(s, func(f *file) string { return f.text }, true); err != nil {
+		trees, info, faults, err := m.check(s)
+		if len(faults) > 0 {
+			err = faults[0]
+		}
+		if err != nil {
 			return nil, err
-		} else if len(faults) > 0 {
-			return nil, faults[0]
 		}
+		for i, f := range s.files {
+			f.syntax = trees[i]
+		}
+		s.info = info
 		m.packages = append(m.packages, s)
 	}
 	return m, nil
 }
 
-// check parses a text of every file and finds the types, or the errors that the compiler would find. With keep, the
-// trees become those of the files.
-func (m *module) check(s *source, text func(*file) string, keep bool) (*types.Info, []types.Error, error) {
-	var files []*ast.File
+// check parses the woven files of a package and finds the types, or the errors that the compiler would find.
+func (m *module) check(s *source) (trees []*ast.File, info *types.Info, faults []types.Error, err error) {
 	for _, f := range s.files {
-		syntax, err := parser.ParseFile(m.fset, f.name, text(f), parser.SkipObjectResolution)
+		tree, err := parser.ParseFile(m.fset, f.name, f.woven, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		if keep {
-			f.syntax = syntax
-		}
-		files = append(files, syntax)
+		trees = append(trees, tree)
 	}
-	var faults []types.Error
 	config := types.Config{Importer: m.importer, Sizes: types.SizesFor("gc", runtime.GOARCH),
 		Error: func(err error) { faults = append(faults, err.(types.Error)) }}
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
-	config.Check(s.path, m.fset, files, info) // the errors are in faults
-	return info, faults, nil
+	info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
+	config.Check(s.path, m.fset, trees, info) // its error is the first of faults
+	return trees, info, faults, nil
 }
 
 // command returns what a program prints, or an error with what it complains of.

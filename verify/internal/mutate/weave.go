@@ -9,12 +9,6 @@ import (
 	"strings"
 )
 
-// woven is a file with mutants in it.
-type woven struct {
-	text   string
-	copies []span
-}
-
 // span is where the copy of a function for a mutant stands in the text.
 type span struct {
 	from, to int
@@ -37,7 +31,7 @@ type edit struct {
 //	func (l Layer) mutant7(x Expr) Expr { … }
 //
 // where the other blocks that hold a change note as well that they are entered. Lines keep their numbers.
-func weave(fset *token.FileSet, f *file, mutants []*mutant) woven {
+func weave(fset *token.FileSet, f *file, mutants []*mutant) (text string, spans []span) {
 	at := func(p token.Pos) int { return fset.Position(p).Offset }
 	var edits []edit
 	var copies []string
@@ -67,12 +61,12 @@ func weave(fset *token.FileSet, f *file, mutants []*mutant) woven {
 		brace := at(d.Body.Lbrace) + 1
 		edits = append(edits, edit{brace, brace, "switch mutantID { " + cases + "}; "})
 	}
-	w := woven{text: replace(f.text, edits)}
+	text = replace(f.text, edits)
 	for i, c := range copies {
-		w.copies = append(w.copies, span{len(w.text), len(w.text) + len(c), mutants[i]})
-		w.text += c
+		spans = append(spans, span{len(text), len(text) + len(c), mutants[i]})
+		text += c
 	}
-	return w
+	return text, spans
 }
 
 // replace makes the edits, which do not overlap.
