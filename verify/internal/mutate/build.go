@@ -86,17 +86,17 @@ func weavePackage(m *module, s *source, mutants []*mutant) error {
 				return mu.file != f || mu.Status != ""
 			}))
 		}
-		_, _, faults, err := m.check(s)
-		if err != nil || len(faults) == 0 {
-			return err
+		_, _, faults := m.check(s)
+		if len(faults) == 0 {
+			return nil
 		}
-		for _, fault := range faults {
-			at := m.fset.Position(fault.Pos)
-			i := slices.IndexFunc(copies[at.Filename], func(s span) bool { return s.from <= at.Offset && at.Offset < s.to })
+		for _, f := range faults {
+			in := func(s span) bool { return s.from <= f.at.Offset && f.at.Offset < s.to }
+			i := slices.IndexFunc(copies[f.at.Filename], in)
 			if i < 0 {
-				return fmt.Errorf("woven source: %w", fault)
+				return fmt.Errorf("woven source: %w", f.err)
 			}
-			copies[at.Filename][i].mutant.Status = notCompiling
+			copies[f.at.Filename][i].mutant.Status = notCompiling
 		}
 	}
 }

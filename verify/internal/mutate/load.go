@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/importer"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"io"
@@ -100,12 +101,9 @@ func load(packages, tests []string) (*module, error) {
 			}
 			s.files = append(s.files, &file{name: f, text: string(text), woven: string(text)})
 		}
-		trees, info, faults, err := m.check(s)
+		trees, info, faults := m.check(s)
 		if len(faults) > 0 {
-			err = faults[0]
-		}
-		if err != nil {
-			return nil, err
+			return nil, faults[0].err
 		}
 		for i, f := range s.files {
 			f.syntax = trees[i]
@@ -116,20 +114,30 @@ func load(packages, tests []string) (*module, error) {
 	return m, nil
 }
 
-// check parses the woven files of a package and finds the types, or the errors that the compiler would find.
-func (m *module) check(s *source) (trees []*ast.File, info *types.Info, faults []types.Error, err error) {
+// fault is an error that the compiler would find.
+type fault struct {
+	at  token.Position
+	err error
+}
+
+// check parses the woven files of a package and finds the types and the faults.
+func (m *module) check(s *source) (trees []*ast.File, info *types.Info, faults []fault) {
 	for _, f := range s.files {
 		tree, err := parser.ParseFile(m.fset, f.name, f.woven, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, nil, nil, err
+		if list, ok := err.(scanner.ErrorList); ok {
+			faults = append(faults, fault{list[0].Pos, list[0]})
 		}
 		trees = append(trees, tree)
 	}
-	config := types.Config{Importer: m.importer, Sizes: types.SizesFor("gc", runtime.GOARCH),
-		Error: func(err error) { faults = append(faults, err.(types.Error)) }}
+	if len(faults) > 0 {
+		return trees, nil, faults
+	}
+	config := types.Config{Importer: m.importer, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
+		faults = append(faults, fault{m.fset.Position(err.(types.Error).Pos), err})
+	}}
 	info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
 	config.Check(s.path, m.fset, trees, info) // its error is the first of faults
-	return trees, info, faults, nil
+	return trees, info, faults
 }
 
 // command returns what a program prints, or an error with what it complains of.

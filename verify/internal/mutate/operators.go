@@ -49,7 +49,7 @@ func arithmetic(c cursor) (out []change) {
 // dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x.
 func dropCall(c cursor) []change {
 	call, ok := c.node.(*ast.CallExpr)
-	if !ok || c.source.info.Types[call.Fun].IsType() {
+	if !ok || c.isStatement() || c.source.info.Types[call.Fun].IsType() {
 		return nil
 	}
 	result := c.source.info.Types[call].Type
@@ -110,4 +110,13 @@ func sign(c cursor) []change {
 		}
 	}
 	return nil
+}
+
+// isStatement says that the node is a statement's call, or of defer and go.
+func (c cursor) isStatement() bool {
+	switch c.parent().(type) {
+	case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt:
+		return true
+	}
+	return false
 }
