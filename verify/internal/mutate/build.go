@@ -1,12 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
 )
 
 // bench is where mutants meet tests: a copy of the module and a program of tests for each package.
@@ -56,7 +57,8 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644); err != nil {
 		return nil, err
 	}
-	if _, err := command(m.root, "sh", "-c", `mkdir "$1" && cp -r * "$1"`, "sh", filepath.Join(dir, "module")); err != nil {
+	copied := filepath.Join(dir, "module")
+	if _, err := command(m.root, "sh", "-c", `mkdir "$1" && cp -r * "$1"`, "sh", copied); err != nil {
 		return nil, err
 	}
 	for i, p := range m.suites {
@@ -68,61 +70,20 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 		}
 		if _, err := os.Stat(bin); err == nil { // a package without tests has no program
 			rel, _ := filepath.Rel(m.root, p.dir)
-			b.suites = append(b.suites, &suite{listed: p, program: bin, home: filepath.Join(dir, "module", rel)})
+			b.suites = append(b.suites, &suite{listed: p, program: bin, home: filepath.Join(copied, rel)})
 		}
 	}
 	return b, nil
 }
 
-// weavePackage writes the mutants into the package's files; those with errors are marked and left out.
-func weavePackage(m *module, s *source, mutants []*mutant) error {
-	first := s.files[0]
-	s.files = append(s.files, &file{name: filepath.Join(filepath.Dir(first.name), "mutant_runtime.go"),
-		woven: "package " + first.syntax.Name.Name + "\n" + runtimeText})
-	for {
-		copies := map[string][]span{}
-		for _, f := range s.files[:len(s.files)-1] {
-			f.woven, copies[f.name] = weave(m.fset, f, slices.DeleteFunc(slices.Clone(mutants), func(mu *mutant) bool {
-				return mu.file != f || mu.Status != ""
-			}))
-		}
-		_, _, faults := m.check(s)
-		if len(faults) == 0 {
-			return nil
-		}
-		for _, f := range faults {
-			in := func(s span) bool { return s.from <= f.at.Offset && f.at.Offset < s.to }
-			i := slices.IndexFunc(copies[f.at.Filename], in)
-			if i < 0 {
-				return fmt.Errorf("woven source: %w", f.err)
-			}
-			copies[f.at.Filename][i].mutant.Status = notCompiling
-		}
+// command returns what a program prints, or an error with what it complains of.
+func command(dir, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, args[0], err, stderr.String())
 	}
+	return string(out), nil
 }
-
-// runtimeText is what every mutated package has: the mutant of this run, and a note of the blocks entered, in a file
-// that outlives the process.
-const runtimeText = `
-import (
-	"os"
-	"strconv"
-	"syscall"
-)
-
-var mutantID, _ = strconv.Atoi(os.Getenv("MUTANT"))
-
-var mutantHits = func() []byte {
-	n, _ := strconv.Atoi(os.Getenv("MUTANT_BLOCKS"))
-	f, err := os.OpenFile(os.Getenv("MUTANT_HITS"), os.O_RDWR, 0)
-	if err != nil {
-		return make([]byte, n)
-	}
-	defer f.Close()
-	hits, err := syscall.Mmap(int(f.Fd()), 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		panic(err)
-	}
-	return hits
-}()
-`

@@ -3,7 +3,6 @@ package main
 import (
 	"go/ast"
 	"go/token"
-	"go/types"
 	"slices"
 )
 
@@ -32,45 +31,6 @@ func (c cursor) walk(n ast.Node, path []int, out *[]*mutant) {
 	for i, child := range children(n) {
 		c.walk(child, append(slices.Clip(path), i), out)
 	}
-}
-
-// silent says that nothing below the node is a site: a type, a constant's or type's declaration, the capacity of a
-// make, which is speed and no meaning, and text for people, which is: the arguments of panic and of a call that takes
-// a format or a list of anything, a string that becomes an error, and the methods String, GoString and Error.
-func (c cursor) silent() bool {
-	switch n := c.node.(type) {
-	case *ast.GenDecl:
-		return n.Tok != token.VAR
-	case *ast.FuncType:
-		return true
-	case ast.Expr:
-		if c.source.info.Types[n].IsType() {
-			return true
-		}
-	}
-	if d := c.decl; d.Recv != nil && (d.Name.Name == "String" || d.Name.Name == "GoString" || d.Name.Name == "Error") {
-		return true
-	}
-	call, ok := c.parent().(*ast.CallExpr)
-	if !ok || c.node == call.Fun {
-		return false
-	}
-	fun := c.source.info.Types[call.Fun]
-	if id, ok := call.Fun.(*ast.Ident); ok && fun.IsBuiltin() {
-		n := slices.IndexFunc(call.Args, func(e ast.Expr) bool { return e == c.node })
-		_, slice := c.typeOf(call).(*types.Slice)
-		return id.Name == "panic" || id.Name == "make" && (n == 2 || n == 1 && !slice)
-	}
-	sig, ok := fun.Type.(*types.Signature)
-	if !ok || sig.Params().Len() == 0 {
-		return false
-	}
-	last := sig.Params().At(sig.Params().Len() - 1).Type()
-	if sig.Variadic() {
-		_, empty := last.(*types.Slice).Elem().Underlying().(*types.Interface)
-		return empty && types.NewMethodSet(last.(*types.Slice).Elem()).Len() == 0 && !isTypeParam(last.(*types.Slice).Elem())
-	}
-	return sig.Params().Len() == 1 && isBasic(last, types.IsString) && sig.Results().Len() == 1 && isError(sig.Results().At(0).Type())
 }
 
 func (c cursor) parent() ast.Node { return c.stack[len(c.stack)-1] }

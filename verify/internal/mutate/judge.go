@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -61,4 +62,18 @@ func (b *bench) kills(m *mutant, timeout time.Duration) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// draw picks n mutants, the same for the same seed, and keeps the order of the source.
+func draw(all []*mutant, n int, seed uint64) []*mutant {
+	if n == 0 || n >= len(all) {
+		return all
+	}
+	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n]
+	slices.Sort(chosen)
+	out := make([]*mutant, n)
+	for i, j := range chosen {
+		out[i] = all[j]
+	}
+	return out
 }

@@ -1,19 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"go/ast"
 	"go/importer"
-	"go/parser"
-	"go/scanner"
 	"go/token"
 	"go/types"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -84,7 +78,9 @@ func load(packages, tests []string) (*module, error) {
 			exports[p[0]], byDir[p[1]] = p[2], listed{path: p[0], dir: p[1], files: p[3:]}
 		}
 	}
-	m.importer = importer.ForCompiler(m.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	m.importer = importer.ForCompiler(m.fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})
 	for i, name := range names {
 		p := byDir[filepath.Join(m.root, filepath.FromSlash(name))]
 		p.judges = judges[name]
@@ -112,42 +108,4 @@ func load(packages, tests []string) (*module, error) {
 		m.packages = append(m.packages, s)
 	}
 	return m, nil
-}
-
-// fault is an error that the compiler would find.
-type fault struct {
-	at  token.Position
-	err error
-}
-
-// check parses the woven files of a package and finds the types and the faults.
-func (m *module) check(s *source) (trees []*ast.File, info *types.Info, faults []fault) {
-	for _, f := range s.files {
-		tree, err := parser.ParseFile(m.fset, f.name, f.woven, parser.SkipObjectResolution)
-		if list, ok := err.(scanner.ErrorList); ok {
-			faults = append(faults, fault{list[0].Pos, list[0]})
-		}
-		trees = append(trees, tree)
-	}
-	if len(faults) > 0 {
-		return trees, nil, faults
-	}
-	config := types.Config{Importer: m.importer, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
-		faults = append(faults, fault{m.fset.Position(err.(types.Error).Pos), err})
-	}}
-	info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
-	config.Check(s.path, m.fset, trees, info) // its error is the first of faults
-	return trees, info, faults
-}
-
-// command returns what a program prints, or an error with what it complains of.
-func command(dir, name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
-	var stderr bytes.Buffer
-	cmd.Dir, cmd.Stderr = dir, &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", name, args[0], err, stderr.String())
-	}
-	return string(out), nil
 }

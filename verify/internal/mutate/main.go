@@ -4,10 +4,10 @@
 //	go run ./verify/internal/mutate -packages nn,graph -tests verify -n 200 -seed 1
 //
 // A mutant is a package with one change of its syntax tree: a term dropped, operands swapped, a comparison flipped
-// (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978; operators.go and statements.go list the changes).
-// All mutants of all packages are woven into one program and chosen by an environment variable when it runs (mutant
-// schemata: Untch, Offutt and Harrold, "Mutation Analysis Using Mutant Schemata", 1993): beside a function stand its
-// mutated copies, and it begins by asking which of them to call, so that one build serves thousands of mutants.
+// (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978; operators.go lists the changes). The mutants drawn
+// are woven into the test programs and chosen by an environment variable when these run (mutant schemata: Untch, Offutt
+// and Harrold, "Mutation Analysis Using Mutant Schemata", 1993): beside a function stand its mutated copies, and it
+// begins by asking which of them to call, so that one build serves thousands of mutants.
 //
 // The tests run once without a mistake, each in a process of its own that records the blocks it enters; a mutant then
 // meets only the tests that enter its block, those of its own package first, the fastest first. A test that fails, a
@@ -52,11 +52,11 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	packages := flags.String("packages", "", "packages to mutate, separated by commas")
-	tests := flags.String("tests", "", "packages whose tests run after those of the mutated package itself: verify, or nn=verify for nn alone")
+	tests := flags.String("tests", "", "packages whose tests run too: verify, or nn=verify for mutants of nn alone")
 	n := flags.Int("n", 100, "mutants to draw from all packages together")
 	all := flags.Bool("all", false, "every mutant, whatever -n says")
 	seed := flags.Uint64("seed", 1, "of the draw")
-	timeout := flags.Duration("timeout", 4*time.Second, "processor time a mutant has beyond eight times that of the clean run")
+	timeout := flags.Duration("timeout", 4*time.Second, "processor time a mutant has beyond eight times the clean run's")
 	asJSON := flags.Bool("json", false, "print every mutant as JSON")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,7 +61,8 @@ func (m *module) mutants() (out []*mutant) {
 			for _, d := range f.syntax.Decls {
 				d, ok := d.(*ast.FuncDecl)
 				c := cursor{module: m, source: s, file: f, decl: d, stack: []ast.Node{d}}
-				if ok && d.Body != nil && d.Name.Name != "init" && d.Name.Name != "main" && d.Name.Name != "_" && !strings.Contains(c.text(d), "recover()") {
+				if ok && d.Body != nil && !slices.Contains([]string{"init", "main", "_"}, d.Name.Name) &&
+					!strings.Contains(c.text(d), "recover()") {
 					c.walk(d.Body, nil, &out)
 				}
 			}
@@ -88,8 +88,9 @@ func (c cursor) mutant(ch change, path []int) *mutant {
 	before := c.between(ch.from, ch.to)
 	begin := strings.LastIndexByte(c.file.text[:at.Offset], '\n') + 1
 	line, _, _ := strings.Cut(c.file.text[begin:], "\n")
-	m := &mutant{Package: c.source.name, Position: position, Operator: ch.operator, File: filepath.ToSlash(rel), Line: at.Line, Source: oneLine(line),
-		Before: oneLine(before), After: oneLine(ch.text), source: c.source, file: c.file, decl: c.decl, change: ch}
+	m := &mutant{Package: c.source.name, Position: position, Operator: ch.operator,
+		File: filepath.ToSlash(rel), Line: at.Line, Source: oneLine(line), Before: oneLine(before),
+		After: oneLine(ch.text), source: c.source, file: c.file, decl: c.decl, change: ch}
 	list, statement := c.list()
 	m.block, m.useAt = c.offset(list), c.offset(statement)
 	var lost []string
@@ -108,20 +109,6 @@ func (c cursor) mutant(ch change, path []int) *mutant {
 		m.use = strings.Repeat("_, ", len(lost)-1) + "_ = " + strings.Join(lost, ", ") + "; "
 	}
 	return m
-}
-
-// draw picks n mutants, the same for the same seed, and keeps the order of the source.
-func draw(all []*mutant, n int, seed uint64) []*mutant {
-	if n == 0 || n >= len(all) {
-		return all
-	}
-	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n]
-	slices.Sort(chosen)
-	out := make([]*mutant, n)
-	for i, j := range chosen {
-		out[i] = all[j]
-	}
-	return out
 }
 
 func oneLine(s string) string {

@@ -50,7 +50,8 @@ func TestStatuses(t *testing.T) {
 	t.Parallel()
 	reason := small + " clamp/0.0 compare -0 is 0"
 	var progress bytes.Buffer
-	mutants, err := mutate(options{packages: []string{small}, timeout: 500 * time.Millisecond, equivalent: reason}, &progress)
+	o := options{packages: []string{small}, timeout: 500 * time.Millisecond, equivalent: reason}
+	mutants, err := mutate(o, &progress)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,9 @@ func TestSample(t *testing.T) {
 		t.Skip("builds a package with mistakes in it and runs its tests dozens of times")
 	}
 	t.Parallel()
-	mutants, err := mutate(options{packages: []string{"gpt/internal/safetensors"}, n: 20, seed: 1, timeout: 4 * time.Second, equivalent: equivalent}, io.Discard)
+	o := options{packages: []string{"gpt/internal/safetensors"}, n: 20, seed: 1, timeout: 4 * time.Second}
+	o.equivalent = equivalent
+	mutants, err := mutate(o, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,9 @@ import (
 
 // operators are the mistakes, each a function from a place in the tree to changes of the source there.
 func operators() []func(cursor) []change {
-	return []func(cursor) []change{arithmetic, dropCall, method, sign, compare, offByOne, replaceConstant, negate, dropStatement, dropError}
+	return []func(cursor) []change{
+		arithmetic, dropCall, method, sign, compare, offByOne, replaceConstant, negate, dropStatement, dropError,
+	}
 }
 
 // swapped are methods of two operands whose order counts.
@@ -46,22 +48,6 @@ func arithmetic(c cursor) (out []change) {
 	return out
 }
 
-// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x.
-func dropCall(c cursor) []change {
-	call, ok := c.node.(*ast.CallExpr)
-	if !ok || c.isStatement() || c.source.info.Types[call.Fun].IsType() {
-		return nil
-	}
-	result := c.source.info.Types[call].Type
-	if s, ok := call.Fun.(*ast.SelectorExpr); ok && c.same(s.X, result) {
-		return c.instead("drop-call", c.text(s.X))
-	}
-	if len(call.Args) == 1 && c.same(call.Args[0], result) {
-		return c.instead("drop-call", c.text(call.Args[0]))
-	}
-	return nil
-}
-
 // method swaps the operands of x.f(y), transposes one of a product, and takes the method for another.
 func method(c cursor) (out []change) {
 	call, ok := c.node.(*ast.CallExpr)
@@ -80,8 +66,9 @@ func method(c cursor) (out []change) {
 			}
 		}
 		if name == "MatMul" && c.has(x, "Transpose") != nil {
-			out = append(out, change{"transpose-left", s.X.Pos(), s.X.End(), c.operand(s.X) + ".Transpose()"})
-			out = append(out, change{"transpose-right", call.Args[0].Pos(), call.Args[0].End(), c.operand(call.Args[0]) + ".Transpose()"})
+			y := call.Args[0]
+			out = append(out, change{"transpose-left", s.X.Pos(), s.X.End(), c.operand(s.X) + ".Transpose()"},
+				change{"transpose-right", y.Pos(), y.End(), c.operand(y) + ".Transpose()"})
 		}
 	}
 	for _, other := range confused()[name] {
@@ -110,13 +97,4 @@ func sign(c cursor) []change {
 		}
 	}
 	return nil
-}
-
-// isStatement says that the node is a statement's call, or of defer and go.
-func (c cursor) isStatement() bool {
-	switch c.parent().(type) {
-	case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt:
-		return true
-	}
-	return false
 }

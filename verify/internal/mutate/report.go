@@ -64,7 +64,8 @@ func report(w io.Writer, mutants []*mutant) error {
 	fmt.Fprintf(&out, "%-28s %8s %8s %10s %13s %8s\n", "package", killed, survived, harmless, notCompiling, "score")
 	for _, name := range append(names, "all") {
 		t := count[name]
-		fmt.Fprintf(&out, "%-28s %8d %8d %10d %13d %7.1f%%\n", name, t[killed], t[survived], t[harmless], t[notCompiling], t.score())
+		fmt.Fprintf(&out, "%-28s %8d %8d %10d %13d %7.1f%%\n",
+			name, t[killed], t[survived], t[harmless], t[notCompiling], t.score())
 	}
 	for _, m := range mutants {
 		if m.Status == survived {
@@ -75,7 +76,8 @@ func report(w io.Writer, mutants []*mutant) error {
 			if !m.Reached {
 				unreached = "  (no test enters it)"
 			}
-			fmt.Fprintf(&out, "\n%s:%d: %s → %s%s\n\t%s\n\t%s\n", m.File, m.Line, m.Before, after, unreached, m.Source, m.key())
+			fmt.Fprintf(&out, "\n%s:%d: %s → %s%s\n\t%s\n\t%s\n",
+				m.File, m.Line, m.Before, after, unreached, m.Source, m.key())
 		}
 	}
 	_, err := io.WriteString(w, out.String())

@@ -75,7 +75,7 @@ func (b *bench) clean(progress io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// run says whether the tests pass with a mutant. A run has as much processor time as is said, three times as much by
+// run says whether the tests pass with a mutant, within the limit of processor time, three times as much and 20 s by
 // the clock, and 4 GiB of memory.
 func (b *bench) run(s *suite, tests []*test, mutant int, limit time.Duration, env ...string) (bool, error) {
 	tmp, err := os.MkdirTemp(b.dir, "run")
@@ -89,11 +89,12 @@ func (b *bench) run(s *suite, tests []*test, mutant int, limit time.Duration, en
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*limit+20*time.Second)
 	defer cancel()
-	limits := fmt.Sprintf(`ulimit -c 0 && ulimit -t %d && ulimit -d 4194304 || exit 126; exec "$@"`, int(limit.Seconds()+1))
-	pattern := "^(" + strings.Join(names, "|") + ")$"
-	cmd := exec.CommandContext(ctx, "sh", "-c", limits, "sh", s.program, "-test.short", "-test.failfast", "-test.run", pattern)
+	limits := fmt.Sprintf("ulimit -c 0 && ulimit -t %d && ulimit -d 4194304 || exit 126", int(limit.Seconds()+1))
+	cmd := exec.CommandContext(ctx, "sh", "-c", limits+`; exec "$@"`, "sh", s.program,
+		"-test.short", "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
 	cmd.Dir = s.home
-	cmd.Env = append(append(os.Environ(), env...), fmt.Sprint("MUTANT=", mutant), fmt.Sprint("MUTANT_BLOCKS=", b.blocks), "TMPDIR="+tmp)
+	cmd.Env = append(append(os.Environ(), env...), "TMPDIR="+tmp,
+		fmt.Sprint("MUTANT=", mutant), fmt.Sprint("MUTANT_BLOCKS=", b.blocks))
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {

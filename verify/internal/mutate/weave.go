@@ -54,8 +54,8 @@ func weave(fset *token.FileSet, f *file, mutants []*mutant) (text string, spans 
 			noted[m.block] = true
 			edits = append(edits, edit{m.block, m.block, fmt.Sprintf(" mutantHits[%d] = 1; ", m.hit)})
 		}
-		body := f.text[at(d.Body.Lbrace):m.useAt] + m.use + f.text[m.useAt:at(m.from)] + m.text + f.text[at(m.to):at(d.Body.End())]
-		copies = append(copies, "\n"+s.head(name)+body)
+		body := replace(f.text[:at(d.Body.End())], []edit{{m.useAt, m.useAt, m.use}, {at(m.from), at(m.to), m.text}})
+		copies = append(copies, "\n"+s.head(name)+body[at(d.Body.Lbrace):])
 	}
 	for d, cases := range calls {
 		brace := at(d.Body.Lbrace) + 1
