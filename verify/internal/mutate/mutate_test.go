@@ -69,6 +69,7 @@ func TestStatuses(t *testing.T) {
 		{"sum/0.3.0.1.0 sign", killed, true},                // a generic function
 		{"sum/0.3.0 drop-statement", killed, true},          // an if
 		{"Vector.zip/1.2.0.1.2.1 off-by-one", killed, true}, // out of range
+		{"Vector.zip/1.2.0 drop-statement", killed, true},   // forgets i
 		{"power/1.1.0 drop-statement", killed, true},        // no end
 		{"difference/0.0.0.0 swap", killed, true},
 		{"sum/0.3.0.0 compare", survived, true},
