@@ -1,0 +1,86 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"strings"
+)
+
+// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x.
+func dropCall(c cursor) []change {
+	call, ok := c.node.(*ast.CallExpr)
+	if !ok || c.isStatement() || c.source.info.Types[call.Fun].IsType() {
+		return nil
+	}
+	result := c.source.info.Types[call].Type
+	if s, ok := call.Fun.(*ast.SelectorExpr); ok && c.same(s.X, result) {
+		return c.instead("drop-call", c.text(s.X))
+	}
+	if len(call.Args) == 1 && c.same(call.Args[0], result) {
+		return c.instead("drop-call", c.text(call.Args[0]))
+	}
+	return nil
+}
+
+// isStatement says that the node is a statement's call, or of defer and go.
+func (c cursor) isStatement() bool {
+	switch c.parent().(type) {
+	case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt:
+		return true
+	}
+	return false
+}
+
+// dropStatement leaves out an assignment to what exists, a call, a jump, or an if without else, of which it also makes
+// the body alone. A panic says that the package has a bug, so no test can miss it.
+func dropStatement(c cursor) []change {
+	s, ok := c.node.(ast.Stmt)
+	if list, at := c.list(); !ok || at != s.Pos() || list > s.Pos() {
+		return nil
+	}
+	switch c.parent().(type) {
+	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+	default:
+		return nil
+	}
+	switch n := s.(type) {
+	case *ast.AssignStmt:
+		blank := true
+		for _, e := range n.Lhs {
+			id, ok := e.(*ast.Ident)
+			blank = blank && ok && id.Name == "_"
+		}
+		if n.Tok == token.DEFINE || blank {
+			return nil
+		}
+	case *ast.ExprStmt:
+		if strings.HasPrefix(c.text(n), "panic(") {
+			return nil
+		}
+	case *ast.IfStmt:
+		if n.Else != nil || len(n.Body.List) == 1 && strings.HasPrefix(c.text(n.Body.List[0]), "panic(") {
+			return nil
+		}
+		body := c.text(n.Body)
+		if n.Init != nil {
+			body = "{ " + c.text(n.Init) + "; " + body + " }"
+		}
+		return append(c.instead("drop-statement", ""), c.instead("always", body)...)
+	case *ast.IncDecStmt, *ast.DeferStmt, *ast.GoStmt, *ast.BranchStmt:
+	default:
+		return nil
+	}
+	return c.instead("drop-statement", "")
+}
+
+// dropError returns nil in place of an error.
+func dropError(c cursor) []change {
+	e, ok := c.node.(ast.Expr)
+	if _, in := c.parent().(*ast.ReturnStmt); !ok || !in || c.source.info.Types[e].IsNil() {
+		return nil
+	}
+	if t := c.source.info.Types[e].Type; t == nil || !isError(t) {
+		return nil
+	}
+	return c.instead("drop-error", "nil")
+}

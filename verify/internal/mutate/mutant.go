@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// mutant is a package with one change.
+type mutant struct {
+	Package  string // path in the module
+	Position string // declaration and child indices in its body, as LayerNorm.Backward/2.0.1
+	Operator string
+	File     string // path in the module
+	Line     int
+	Source   string // the line
+	Before   string
+	After    string
+	Status   string
+	Reached  bool // some test enters the block
+
+	source *source
+	file   *file
+	decl   *ast.FuncDecl
+	change
+	block  int    // offset of the innermost list of statements around the change
+	use    string // statement that mentions the variables the change forgets, which Go wants used
+	useAt  int    // offset of the statement that changes
+	id     int    // by which a run chooses it
+	hit    int    // number of the block
+	reason string // why it is no mistake
+}
+
+// Statuses of a mutant.
+const (
+	killed       = "killed"
+	survived     = "survived"
+	harmless     = "equivalent"
+	notCompiling = "not compiling"
+)
+
+// change puts text in the place of the source between two positions.
+type change struct {
+	operator string
+	from, to token.Pos
+	text     string
+}
+
+// key names a mutant in the list of the equivalent ones.
+func (m *mutant) key() string { return m.Package + " " + m.Position + " " + m.Operator }
+
+// mutants are those of all functions, in the order of the source. A function that calls recover is none of them: in a
+// copy, recover would no longer be called by the deferred function itself. Values of package variables are no sites.
+func (m *module) mutants() (out []*mutant) {
+	for _, s := range m.packages {
+		for _, f := range s.files {
+			for _, d := range f.syntax.Decls {
+				d, ok := d.(*ast.FuncDecl)
+				c := cursor{module: m, source: s, file: f, decl: d, stack: []ast.Node{d}}
+				if ok && d.Body != nil && !slices.Contains([]string{"init", "main", "_"}, d.Name.Name) &&
+					!strings.Contains(c.text(d), "recover()") {
+					c.walk(d.Body, nil, &out)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// mutant describes a change at the cursor.
+func (c cursor) mutant(ch change, path []int) *mutant {
+	at := c.fset.Position(ch.from)
+	rel, _ := filepath.Rel(c.root, at.Filename)
+	position := c.decl.Name.Name
+	if c.decl.Recv != nil {
+		of, _, _ := strings.Cut(strings.TrimLeft(types.ExprString(c.decl.Recv.List[0].Type), "*"), "[")
+		position = of + "." + position
+	}
+	step := "/"
+	for _, i := range path {
+		position += fmt.Sprint(step, i)
+		step = "."
+	}
+	before := c.between(ch.from, ch.to)
+	begin := strings.LastIndexByte(c.file.text[:at.Offset], '\n') + 1
+	line, _, _ := strings.Cut(c.file.text[begin:], "\n")
+	m := &mutant{Package: c.source.name, Position: position, Operator: ch.operator,
+		File: filepath.ToSlash(rel), Line: at.Line, Source: oneLine(line), Before: oneLine(before),
+		After: oneLine(ch.text), source: c.source, file: c.file, decl: c.decl, change: ch}
+	list, statement := c.list()
+	m.block, m.useAt = c.offset(list), c.offset(statement)
+	var lost []string
+	ast.Inspect(c.node, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || id.Pos() < ch.from || id.End() > ch.to || id.Name == "_" || slices.Contains(lost, id.Name) {
+			return true
+		}
+		v, ok := c.source.info.Uses[id].(*types.Var)
+		if ok && !v.IsField() && v.Pos() > c.decl.Body.Pos() && v.Pos() < statement {
+			lost = append(lost, id.Name)
+		}
+		return true
+	})
+	if len(lost) > 0 {
+		m.use = strings.Repeat("_, ", len(lost)-1) + "_ = " + strings.Join(lost, ", ") + "; "
+	}
+	return m
+}
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if runes := []rune(s); len(runes) > 90 {
+		s = string(runes[:89]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write testdata again")
+
+const small = "verify/internal/mutate/testdata/small"
+
+// Each operator makes the mutants that testdata/small.txt lists, and no two have one name.
+func TestOperators(t *testing.T) {
+	m, err := load([]string{small}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	seen := map[string]bool{}
+	for _, mu := range m.mutants() {
+		if seen[mu.key()] {
+			t.Errorf("two mutants are %s", mu.key())
+		}
+		seen[mu.key()] = true
+		fmt.Fprintf(&got, "%s %s: %s → %s\n", mu.Position, mu.Operator, mu.Before, mu.After)
+	}
+	if *update {
+		if err := os.WriteFile("testdata/small.txt", []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/small.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("got these mutants, want those of testdata/small.txt:\n%s", got.String())
+	}
+}
+
+// The tests of the small package kill some, one by running without end; one is listed as equivalent, one compiles in
+// no program, and functions without a test keep theirs.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	reason := small + " clamp/0.0 compare -0 is 0"
+	var progress bytes.Buffer
+	o := options{packages: []string{small}, timeout: 500 * time.Millisecond, equivalent: reason}
+	mutants, err := mutate(o, &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(progress.String(), "TestFails fails without a mistake and is left out") {
+		t.Errorf("no word of the test that fails:\n%s", progress.String())
+	}
+	got := map[string]*mutant{}
+	for _, m := range mutants {
+		got[m.Position+" "+m.Operator] = m
+	}
+	for _, c := range []struct {
+		name, status string
+		reached      bool
+	}{
+		{"sum/0.3.0.1.0 sign", killed, true},                // a generic function
+		{"sum/0.3.0 drop-statement", killed, true},          // an if
+		{"Vector.zip/1.2.0.1.2.1 off-by-one", killed, true}, // out of range
+		{"Vector.zip/1.2.0 drop-statement", killed, true},   // forgets i
+		{"power/1.1.0 drop-statement", killed, true},        // no end
+		{"difference/0.0.0.0 swap", killed, true},
+		{"sum/0.3.0.0 compare", survived, true},
+		{"clamp/0.0 compare", harmless, false},
+		{"check/3.1.0.0 two", notCompiling, false}, // a case twice
+		{"check/0.1 drop-right", survived, false},
+	} {
+		if m := got[c.name]; m == nil {
+			t.Errorf("no mutant %s", c.name)
+		} else if m.Status != c.status || m.Reached != c.reached {
+			t.Errorf("%s: got %s, reached %v, want %s, %v", c.name, m.Status, m.Reached, c.status, c.reached)
+		}
+	}
+	var out strings.Builder
+	if err := report(&out, mutants); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		small + "/small.go:41: < → <=\n\tif xs[i] < limit {\n\t" + small + " sum/0.3.0.0 compare\n",
+		"small.go:66: n / 2 → n  (no test enters it)\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report has no %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestDraw(t *testing.T) {
+	all := make([]*mutant, 50)
+	for i := range all {
+		all[i] = &mutant{id: i}
+	}
+	a, b, c := draw(all, 9, 1), draw(all, 9, 1), draw(all, 9, 2)
+	if len(a) != 9 || fmt.Sprint(a) != fmt.Sprint(b) || fmt.Sprint(a) == fmt.Sprint(c) {
+		t.Errorf("got %d, %v and, with another seed, %v", len(a), b, c)
+	}
+	if got := len(draw(all, 0, 1)); got != 50 {
+		t.Errorf("got %d mutants of all 50", got)
+	}
+}
+
+// An entry that no mutant answers to is an error, and so is one without a reason; the committed ones are neither.
+func TestEquivalent(t *testing.T) {
+	m, err := load([]string{small}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"# nothing\n\nother/package f/0 sign why": "",
+		small + " sum/9 sign why":                 "line 1: no such mutant: " + small + " sum/9 sign",
+		small + " sum/0 off-by-one":               "line 1: want package, position, operator and reason",
+	} {
+		err := markEquivalent(text, m, m.mutants())
+		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: got error %v, want %q", text, err, want)
+		}
+	}
+	var packages []string
+	for _, line := range strings.Split(equivalent, "\n") {
+		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
+			packages = append(packages, words[0])
+		}
+	}
+	if len(packages) == 0 {
+		return
+	}
+	if m, err = load(packages, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := markEquivalent(equivalent, m, m.mutants()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, args := range []string{"", "-packages nn -n 0", "-packages nn more", "-packages no/such -n 1"} {
+		if err := run(strings.Fields(args), io.Discard, io.Discard); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+// A sample of mistakes in the library itself. The score of the whole is a matter of the command, minutes long.
+func TestSample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a package with mistakes in it and runs its tests dozens of times")
+	}
+	t.Parallel()
+	o := options{packages: []string{"gpt/internal/safetensors"}, n: 20, seed: 1, timeout: 4 * time.Second}
+	o.equivalent = equivalent
+	mutants, err := mutate(o, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := report(&out, mutants); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(out.String())
+	count := tally{}
+	for _, m := range mutants {
+		count[m.Status]++
+	}
+	if got := count.score(); !(got >= 70) {
+		t.Errorf("%.0f %% of the mistakes are seen, want 70:\n%s", got, out.String())
+	}
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// parallel calls f of 0 … n−1 on as many threads as there are processors, and prints at most once a second how far it
+// is, what note has to say, and how long the rest will take.
+func parallel(w io.Writer, what string, n int, f func(int), note func() string) {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	var next atomic.Int64
+	start, last, done := time.Now(), time.Time{}, 0
+	step := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		if now := time.Now(); now.Sub(last) >= time.Second || done == n {
+			last = now
+			left := now.Sub(start) * time.Duration(n-done) / time.Duration(done)
+			fmt.Fprintf(w, "\r%s: %d of %d%s, %s left   ", what, done, n, note(), left.Round(time.Second))
+		}
+	}
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+				step()
+			}
+		})
+	}
+	wait.Wait()
+	fmt.Fprintf(w, "\n%s: %s\n", what, time.Since(start).Round(time.Second/10))
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// markEquivalent notes the reasons of the list at its mutants. A line is
+//
+//	package position operator reason
+//
+// as in "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. A line of a package that is
+// mutated and has no such mutant is stale, an error; lines of other packages rest.
+func markEquivalent(text string, m *module, all []*mutant) error {
+	byKey := map[string]*mutant{}
+	for _, mu := range all {
+		byKey[mu.key()] = mu
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		words := strings.Fields(line)
+		if len(words) < 4 {
+			return fmt.Errorf("equivalent mutants, line %d: want package, position, operator and reason: %s", i+1, line)
+		}
+		if !slices.ContainsFunc(m.packages, func(s *source) bool { return s.name == words[0] }) {
+			continue
+		}
+		mu := byKey[strings.Join(words[:3], " ")]
+		if mu == nil {
+			return fmt.Errorf("equivalent mutants, line %d: no such mutant: %s", i+1, strings.Join(words[:3], " "))
+		}
+		mu.reason = strings.Join(words[3:], " ")
+	}
+	return nil
+}
+
+// tally counts mutants by status.
+type tally map[string]int
+
+// score is the part of the mistakes that tests see.
+func (t tally) score() float64 {
+	if n := t[killed] + t[survived]; n > 0 {
+		return 100 * float64(t[killed]) / float64(n)
+	}
+	return 100
+}
+
+// report prints a line for each package and for all, then the survivors.
+func report(w io.Writer, mutants []*mutant) error {
+	var names []string
+	count := map[string]tally{"all": {}}
+	for _, m := range mutants {
+		if count[m.Package] == nil {
+			names, count[m.Package] = append(names, m.Package), tally{}
+		}
+		count[m.Package][m.Status]++
+		count["all"][m.Status]++
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%-28s %8s %8s %10s %13s %8s\n", "package", killed, survived, harmless, notCompiling, "score")
+	for _, name := range append(names, "all") {
+		t := count[name]
+		fmt.Fprintf(&out, "%-28s %8d %8d %10d %13d %7.1f%%\n",
+			name, t[killed], t[survived], t[harmless], t[notCompiling], t.score())
+	}
+	for _, m := range mutants {
+		if m.Status == survived {
+			after, unreached := m.After, ""
+			if after == "" {
+				after = "nothing"
+			}
+			if !m.Reached {
+				unreached = "  (no test enters it)"
+			}
+			fmt.Fprintf(&out, "\n%s:%d: %s → %s%s\n\t%s\n\t%s\n",
+				m.File, m.Line, m.Before, after, unreached, m.Source, m.key())
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
