@@ -7,6 +7,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // Config says which network to build and how to train it. Its JSON keys and its flags are nanoGPT's names, listed with
@@ -37,6 +38,12 @@ type Adapters struct {
 	LoraAlpha   float64  // α; by default r
 	LoraTargets []string // endings of the adapted layers' names; by default all that have a weight
 	LoraScale   string   // "alpha/r", the default (Hu et al. 2021), or "alpha" (the paper, equation 43)
+}
+
+// Configure sets the switches of a graph to build on: whether kernels stand in for equations, and their threads.
+func (c Config) Configure(g *graph.Graph) {
+	g.Kernels = c.Kernels
+	g.SetThreads(c.Threads)
 }
 
 // known is the variants that c may name.

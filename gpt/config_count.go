@@ -60,5 +60,5 @@ func FLOPsPerToken(c Config) float64 {
 	if c.LoraR > 0 {
 		each = 4
 	}
-	return each*(o.base-o.looked) + 6*o.adapters + 6*o.mixing
+	return each*(o.base-o.lookups) + 6*o.adapters + 6*o.mixing
 }

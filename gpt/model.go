@@ -19,8 +19,8 @@ type Model struct {
 	adapters []*nn.LoRA
 }
 
-// New builds the model on an empty Graph for batches of that many sequences. The Graph's switches (Kernels, threads) count,
-// and the model's Config says of Kernels what the Graph does. It is an error, naming the field, if the Config is
+// New builds the model on an empty Graph for batches of that many sequences. The Graph's switches count, which
+// [Config.Configure] sets, and the model's Config says of Kernels what the Graph does. It is an error, naming the field, if the Config is
 // impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	declared, err := c.validated()

@@ -78,8 +78,7 @@ func (c *cost) step(size, tokens int) (ns float64, err error) {
 	var m *gpt.Model
 	var p *graph.Program
 	_, err = graph.Build(graph.Float32, config.Seed, func(g *graph.Graph) (err error) {
-		g.Kernels = config.Kernels
-		g.SetThreads(config.Threads)
+		config.Configure(g)
 		if m, err = gpt.New(g, config, config.BatchSize); err != nil {
 			return err
 		}

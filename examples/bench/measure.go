@@ -101,8 +101,7 @@ type decodingLine struct {
 func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err error) {
 	c.BatchSize = 1
 	g := graph.New(graph.Float32, c.Seed)
-	g.Kernels = c.Kernels
-	g.SetThreads(c.Threads)
+	c.Configure(g)
 	m, err := gpt.New(g, c, 1)
 	if err != nil {
 		return line, err

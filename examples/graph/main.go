@@ -30,7 +30,7 @@ func run() error {
 	dot := flag.String("dot", "", `write a picture instead: "all", or a scope such as "h.0"`)
 	flag.Parse()
 	g := graph.New(graph.Float32, c.Seed)
-	g.Kernels = c.Kernels
+	c.Configure(g)
 	if _, err := gpt.New(g, c, c.BatchSize); err != nil {
 		return err
 	}

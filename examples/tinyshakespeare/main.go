@@ -91,8 +91,7 @@ func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.
 	}
 	warn(saved, stderr)
 	g := graph.New(graph.Float32, c.Seed)
-	g.Kernels = c.Kernels
-	g.SetThreads(c.Threads)
+	c.Configure(g)
 	m, err := gpt.LoadModel(g, saved)
 	if err != nil {
 		return err

@@ -1,0 +1,98 @@
+package parts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// A copy of options does not change with the original, and 0 is the same as nothing.
+func TestOptions(t *testing.T) {
+	var a Options
+	a.Set("window", 3)
+	b := a
+	b.Set("window", 4)
+	b.Set("dilation", 2)
+	if a.Get("window") != 3 || a.Get("dilation") != 0 || b.Get("window") != 4 {
+		t.Errorf("got %v and %v", a, b)
+	}
+	b.Set("dilation", 0)
+	b.Set("window", 3)
+	if !a.Equal(b) || a.Equal(Options{}) {
+		t.Errorf("%v and %v: want equal, and not nothing", a, b)
+	}
+}
+
+// Attentions that share an option agree about it, and only the attention that reads one resolves it.
+func TestSharedOptions(t *testing.T) {
+	helps := map[string]string{}
+	var s Stack
+	for _, a := range Attentions() {
+		for _, o := range a.Options {
+			if help, ok := helps[o.Name]; ok && help != o.Help {
+				t.Errorf("%s: %q and %q", o.Name, help, o.Help)
+			}
+			helps[o.Name] = o.Help
+			s.Options.Set(o.Name, 6)
+		}
+	}
+	if got := s.OptionFields(Library()).Names(); len(got) != len(helps) {
+		t.Errorf("got fields %v for %d options", got, len(helps))
+	}
+	s.NHead, s.NEmbd = 2, 8
+	for _, a := range Attentions() {
+		s.Attention = a.Name
+		got := s.Resolved(Library()).Options
+		for name := range helps {
+			reads := slices.ContainsFunc(a.Options, func(o Option) bool { return o.Name == name })
+			if want := map[bool]int{true: 6}[reads]; got.Get(name) != want {
+				t.Errorf("%s of %s: got %d, want %d", name, a.Name, got.Get(name), want)
+			}
+		}
+	}
+}
+
+// An own attention brings its own option: default, check and flag.
+func TestOwnOption(t *testing.T) {
+	var r Registry
+	r.Attentions = []Attention{{Name: "mine", Options: []Option{{
+		Name: "depth", Help: "how deep", Default: func(s Stack) int { return s.NEmbd / 2 }, Check: upToContext("depth"),
+	}}}}
+	known := r.WithLibrary()
+	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Attention: "mine"}
+	if got := s.Resolved(known).Options.Get("depth"); got != 4 {
+		t.Errorf("default: got %d, want 4", got)
+	}
+	if err := s.Check(known, 4); err != nil {
+		t.Error(err)
+	}
+	s.Options.Set("depth", 5)
+	if err := s.Check(known, 4); err == nil || err.Error() != "depth: got 5, want at most block_size 4" {
+		t.Errorf("got %v", err)
+	}
+	f, ok := s.OptionFields(known).Find("depth")
+	if !ok || f.String() != "5" || f.Help != "how deep" {
+		t.Errorf("got %v %q, want 5", f, f.Help)
+	}
+	s.Attention = "causal"
+	if got := s.Resolved(known).Options; !got.Equal(Options{}) {
+		t.Errorf("causal: got %v, want nothing", got)
+	}
+}
+
+// A variant of the library's name takes its place, and each name is listed once.
+func TestRegistry(t *testing.T) {
+	own := Norm{Name: "layernorm", New: func(at nn.Site) nn.Layer { return nil }}
+	known := Registry{Norms: []Norm{{Name: "mine"}, own}}.WithLibrary()
+	if got := strings.Join(Names(known.Norms), " "); got != "mine layernorm layernorm_sigma layernorm_plain" {
+		t.Errorf("got %s", got)
+	}
+	if Find(known.Norms, "layernorm").New(nn.Site{}) != nil {
+		t.Error("the library's layernorm, want one's own")
+	}
+	if Find(known.Norms, "none").Name != "" || len(known.MLPs) != 1 || len(known.Optimizers) != 2 {
+		t.Error("a norm that is not there was found, or a kind is missing")
+	}
+}
