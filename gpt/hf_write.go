@@ -46,7 +46,7 @@ func (c Config) HuggingFace() ([]byte, error) {
 func (h *huggingFace) differences() (list field.List) {
 	c := &h.config
 	var plain Config
-	plain.NHead, plain.NEmbd, plain.Bias = c.NHead, c.NEmbd, true
+	plain.NHead, plain.NEmbd, plain.Bias, plain.Parts = c.NHead, c.NEmbd, true, c.Parts
 	plain = plain.Resolved()
 	representable := map[string]bool{
 		"activation": fromHF(c.known().Activations, h.activation) == c.Activation,
