@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Stack says what blocks a model is a stack of: their sizes, what applies to all of them, and their parts by name. A zero
-// in the fields of the second and third group means the default, which Resolved fills in.
+// Stack says what blocks a model is a stack of: their sizes, what applies to all of them, and their parts by name. A
+// zero in the fields of the second and third group means the default, which Resolved fills in.
 type Stack struct {
 	NLayer  int     // blocks
 	NHead   int     // H
@@ -46,7 +46,8 @@ func (s *Stack) SizeFields() field.List {
 		field.New("v_size", &s.VSize, field.Size(0), "value size of a head; 0 is n_embd/n_head"),
 		field.New("n_inner", &s.NInner, field.Size(0), "hidden width of the MLP; 0 is 4·n_embd"),
 		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
-		field.New("rope_theta", &s.RopeTheta, field.NonNegative(), "base of the rotary positions' frequencies; 0 is 10000"),
+		field.New("rope_theta", &s.RopeTheta, field.NonNegative(),
+			"base of the rotary positions' frequencies; 0 is 10000"),
 	}
 }
 
@@ -70,8 +71,8 @@ func NameField(name string, value *string, known []string, what string) field.Fi
 // OptionFields is the table of the options of the known attentions.
 func (s *Stack) OptionFields(known Registry) field.List { return s.Options.fields(known.Attentions) }
 
-// Resolved returns s with the default in every field where zero means it, and without the options that the attention does
-// not read. It leaves the sizes of a head at 0 where Check would refuse n_head.
+// Resolved returns s with the default in every field where zero means it, and without the options that the attention
+// does not read. It leaves the sizes of a head at 0 where Check would refuse n_head.
 func (s Stack) Resolved(known Registry) Stack {
 	if s.NHead > 0 {
 		s.QKSize = cmp.Or(s.QKSize, s.NEmbd/s.NHead)
@@ -96,7 +97,8 @@ func (s Stack) Resolved(known Registry) Stack {
 // what it may be. The fields by themselves are in their domains.
 func (s Stack) Check(known Registry, context int) error {
 	if (s.QKSize == 0 || s.VSize == 0) && s.NEmbd%s.NHead != 0 { // the features cannot be dealt to the heads
-		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without", s.NHead, s.NEmbd)
+		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
+			s.NHead, s.NEmbd)
 	}
 	s = s.Resolved(known)
 	d := s.Dims(1, context)
@@ -117,7 +119,8 @@ func (s Stack) Check(known Registry, context int) error {
 // Dims are the sizes for that many sequences of context tokens; s is resolved.
 func (s Stack) Dims(batch, context int) nn.Dims {
 	return nn.Dims{
-		Batch: batch, Context: context, Embd: s.NEmbd, Heads: s.NHead, QK: s.QKSize, V: s.VSize, Inner: s.NInner, Blocks: s.NLayer,
+		Batch: batch, Context: context,
+		Embd: s.NEmbd, Heads: s.NHead, QK: s.QKSize, V: s.VSize, Inner: s.NInner, Blocks: s.NLayer,
 	}
 }
 
@@ -126,6 +129,8 @@ func (s Stack) Dims(batch, context int) nn.Dims {
 func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
-		Act: Find(known.Activations, s.Activation).Layer, Norm: Find(known.Norms, s.Norm).New, MLP: Find(known.MLPs, s.MLP).New,
+		Act:  Find(known.Activations, s.Activation).Layer,
+		Norm: Find(known.Norms, s.Norm).New,
+		MLP:  Find(known.MLPs, s.MLP).New,
 	}
 }
