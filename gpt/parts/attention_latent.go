@@ -15,7 +15,7 @@ func latentAttentions() []Attention {
 		Default: func(s Stack) int { return max(1, s.NEmbd/2) },
 	}
 	rotary := Option{
-		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of "+
+		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of " +
 			"qk_size, made even",
 		Default: func(s Stack) int { return max(2, s.QKSize/4*2) }, Check: checkEven,
 	}
