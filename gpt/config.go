@@ -16,7 +16,7 @@ type Config struct {
 	Network
 	train.Training
 	train.Run
-	Parts parts.Registry // variants of your own; not in files
+	Parts parts.Registry // a program's variants beside the library's; not in files
 }
 
 // Network says what a model computes. A zero means the default where a field says so; [Config.Resolved] fills it in.
@@ -49,7 +49,7 @@ func (c Config) Configure(g *graph.Graph) {
 // known is the variants that c may name.
 func (c Config) known() parts.Registry { return c.Parts.WithLibrary() }
 
-// withDefaults is Resolved but for the targets of adapters, which are asked of the network.
+// withDefaults is Resolved but for the targets of adapters, which depend on its layers.
 func (c Config) withDefaults() Config {
 	c.Stack = c.Stack.Resolved(c.known())
 	c.Head = cmp.Or(c.Head, parts.Heads()[0].Name)

@@ -8,7 +8,8 @@ func (c Config) Resolved() Config {
 	c = c.withDefaults()
 	if c.LoraR > 0 && len(c.LoraTargets) == 0 {
 		plain := c // whatever its sizes: an error is Validate's
-		plain.Adapters, plain.NLayer, plain.BlockSize, plain.VocabSize = Adapters{}, max(1, c.NLayer), max(1, c.BlockSize), max(1, c.VocabSize)
+		plain.Adapters, plain.NLayer = Adapters{}, max(1, c.NLayer)
+		plain.BlockSize, plain.VocabSize = max(1, c.BlockSize), max(1, c.VocabSize)
 		o, _ := plain.outline()
 		c.LoraTargets = o.targets()
 	}
@@ -25,7 +26,7 @@ func (c Config) Adapts(layer string) bool { return c.Resolved().adapts(layer) }
 //	V·d + positions + n_layer·block + norm + head     norm = d, or 2d with biases
 //	block = 2·norm + d·H(2dρ+dh) + H·dh·d + 2·d·f     + H(2dρ+dh) + d + f + d with biases
 //	positions = T·d learned, 0 otherwise
-//	head  = 0 tied, d·V + V of its own with biases, d·V without
+//	head  = 0 tied, d·V + V linear with biases, d·V without
 //	adapter = r·(in + out), three on c_attn
 //
 // A network deeper than 128 blocks is counted as if the others were like these. Counts beyond int64, which
@@ -51,8 +52,8 @@ func toInt64(x float64) int64 {
 }
 
 // FLOPsPerToken is what a token costs in the matrix products of the forward and the backward pass: 6 for every weight
-// that multiplies it, 4 for a frozen one, and 6 for every product of two numbers in which it meets other tokens, counted
-// without regard to the mask: T·H·(dρ+dh) a block, or what the attention says as an nn.Mixing.
+// that multiplies it, 4 for a frozen one, and 6 for every product of two numbers in which it meets other tokens,
+// counted without regard to the mask: T·H·(dρ+dh) a block, or what the attention, as an nn.Mixing, says.
 func FLOPsPerToken(c Config) float64 {
 	c = c.Resolved()
 	o, _ := c.outline()

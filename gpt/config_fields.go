@@ -22,8 +22,9 @@ func (c *Config) networkFields() field.List {
 		field.New("block_size", &c.BlockSize, field.Size(1), "context length in tokens"),
 		field.New("vocab_size", &c.VocabSize, field.Size(1), "vocabulary; 0 takes it from the text"),
 	}
-	head := parts.NameField("head", &c.Head, parts.Names(known.Heads), "what makes logits: a matrix of its own, or the token embedding once more")
-	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), field.List{head}, c.OptionFields(known))
+	head := field.List{parts.NameField("head", &c.Head, parts.Names(known.Heads),
+		"what makes logits: a separate matrix, or the token embedding once more")}
+	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known))
 }
 
 func (a *Adapters) fields() field.List {
@@ -32,6 +33,7 @@ func (a *Adapters) fields() field.List {
 		field.New("lora_alpha", &a.LoraAlpha, field.NonNegative(), "alpha of the LoRA adapters; 0 is lora_r"),
 		field.New("lora_targets", &a.LoraTargets, field.Any(),
 			"comma-separated endings of the adapted layers' names, such as c_attn,lm_head; empty is all"),
-		field.New("lora_scale", &a.LoraScale, field.OneOf("alpha/r", "alpha"), "factor on a LoRA adapter: alpha/r, alpha"),
+		field.New("lora_scale", &a.LoraScale, field.OneOf("alpha/r",
+			"alpha"), "factor on a LoRA adapter: alpha/r, alpha"),
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // ReadConfig reads one JSON object from r and returns base with the object's keys in place of base's values. It is
-// stricter than encoding/json: a key in another case, an unknown or repeated key, null, a number that does not fit, invalid
-// UTF-8, and anything after the object are errors that name the key. The result is not yet validated.
+// stricter than encoding/json: a key in another case, an unknown or repeated key, null, a number that does not fit,
+// invalid UTF-8, and anything after the object are errors that name the key. The result is not yet validated.
 func ReadConfig(r io.Reader, base Config) (Config, error) {
 	data, err := field.Read(r)
 	if err != nil {

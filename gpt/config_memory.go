@@ -5,7 +5,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// MemoryLimit is the most memory in bytes that [Config.Validate] lets a run ask for, by the estimate of [Config.Memory].
+// MemoryLimit is the most memory in bytes that [Config.Validate] lets a run ask for, by the estimate of
+// [Config.Memory].
 const MemoryLimit = train.MemoryLimit
 
 const gib = 1 << 30
@@ -13,8 +14,8 @@ const gib = 1 << 30
 // float32Size is the bytes of one number.
 const float32Size = 4
 
-// Memory estimates the bytes that training in float32 needs: weights; gradient and AdamW's two moments of what is trained;
-// masks and other values that the layers declare; and for one micro-batch every activation with its gradient:
+// Memory estimates the bytes that training in float32 needs: weights; gradient and AdamW's two moments of what is
+// trained; masks and other values that the layers declare; and for one micro-batch every activation with its gradient:
 //
 //	per token and layer  2·(7d + H(2dρ+dh) + H·dh + 2f)
 //	per token            2·(3d + V)
@@ -47,9 +48,9 @@ func (c Config) checkParameters(bytes float64) error {
 	if bytes <= MemoryLimit {
 		return nil
 	}
-	return errors.Errorf("memory: got about %.4g GiB for parameters and masks of n_layer %d, n_head %d, n_embd %d, vocab_size %d, "+
-		"block_size %d, qk_size %d, v_size %d, n_inner %d, lora_r %d; want at most %d GiB", bytes/gib, c.NLayer, c.NHead,
-		c.NEmbd, c.VocabSize, c.BlockSize, c.QKSize, c.VSize, c.NInner, c.LoraR, MemoryLimit/gib)
+	return errors.Errorf("memory: got about %.4g GiB for parameters and masks of n_layer %d, n_head %d, n_embd %d, "+
+		"vocab_size %d, block_size %d, qk_size %d, v_size %d, n_inner %d, lora_r %d; want at most %d GiB", bytes/gib,
+		c.NLayer, c.NHead, c.NEmbd, c.VocabSize, c.BlockSize, c.QKSize, c.VSize, c.NInner, c.LoraR, MemoryLimit/gib)
 }
 
 // checkMemory names the larger part of what training needs.
@@ -61,7 +62,7 @@ func (o outline) checkMemory(c Config) error {
 	if parameters > activations {
 		return c.checkParameters(parameters + activations)
 	}
-	return errors.Errorf("memory: got about %.4g GiB for activations of batch_size %d × block_size %d tokens with n_layer %d, "+
-		"n_head %d, n_embd %d, vocab_size %d; want at most %d GiB", (parameters+activations)/gib, c.BatchSize, c.BlockSize,
-		c.NLayer, c.NHead, c.NEmbd, c.VocabSize, MemoryLimit/gib)
+	return errors.Errorf("memory: got about %.4g GiB for activations of batch_size %d × block_size %d tokens with "+
+		"n_layer %d, n_head %d, n_embd %d, vocab_size %d; want at most %d GiB", (parameters+activations)/gib,
+		c.BatchSize, c.BlockSize, c.NLayer, c.NHead, c.NEmbd, c.VocabSize, MemoryLimit/gib)
 }

@@ -5,9 +5,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Shakespeare is nanoGPT's recipe for character-level Shakespeare on a
-// processor: 804,096 parameters with the text's 65 characters. Its vocab_size
-// is 0, to be set from the text.
+// Shakespeare is nanoGPT's recipe for character-level Shakespeare on a processor: 804,096 parameters with the text's 65
+// characters. Its vocab_size is 0, to be set from the text.
 func Shakespeare() Config {
 	c := Config{
 		Network: Network{
@@ -31,9 +30,8 @@ func Shakespeare() Config {
 	return c
 }
 
-// Baby is nanoGPT's larger recipe for character-level Shakespeare: 10,745,088
-// parameters with the text's 65 characters. Its vocab_size is 0, to be set
-// from the text.
+// Baby is nanoGPT's larger recipe for character-level Shakespeare: 10,745,088 parameters with the text's 65 characters.
+// Its vocab_size is 0, to be set from the text.
 func Baby() Config {
 	c := Shakespeare()
 	c.BlockSize, c.NLayer, c.NHead, c.NEmbd = 256, 6, 6, 384
@@ -45,9 +43,8 @@ func Baby() Config {
 	return c
 }
 
-// GPT2 is the smallest GPT-2 (Radford et al. 2019) as the paper counts it,
-// with a head of its own: 163,087,441 parameters. With the head "tied" it is the
-// published network of 124,439,808. The training half is nanoGPT's.
+// GPT2 is the smallest GPT-2 (Radford et al. 2019) as the paper counts it, with a separate head: 163,087,441
+// parameters. With the head "tied" it is the published network of 124,439,808. The training half is nanoGPT's.
 func GPT2() Config {
 	c := Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 1024, 50257, 12, 12, 768
@@ -61,8 +58,8 @@ func GPT2() Config {
 	return c
 }
 
-// Paper is the network of the paper's Table 2: GPT2's sizes with a single
-// block and the exact GELU, 85,120,849 parameters.
+// Paper is the network of the paper's Table 2: GPT2's sizes with a single block and the exact GELU, 85,120,849
+// parameters.
 func Paper() Config {
 	c := GPT2()
 	c.NLayer = 1

@@ -58,7 +58,8 @@ func (a Adapters) check(o outline) error {
 		case a.LoraAlpha != 0:
 			return errors.Errorf("lora_alpha: got %v, want 0 while lora_r is 0", a.LoraAlpha)
 		case len(a.LoraTargets) > 0:
-			return errors.Errorf("lora_targets: got %s, want none while lora_r is 0", field.Clip(strings.Join(a.LoraTargets, ",")))
+			return errors.Errorf("lora_targets: got %s, want none while lora_r is 0",
+				field.Clip(strings.Join(a.LoraTargets, ",")))
 		}
 		return nil
 	}
@@ -71,13 +72,14 @@ func (a Adapters) check(o outline) error {
 		case one.adapts("lm_head"):
 			return errors.New("lora_targets: got lm_head, which in a tied head has no weight of its own to adapt")
 		default:
-			return errors.Errorf("lora_targets: got %q, want endings of %s", field.Clip(target), strings.Join(o.adaptable(), ", "))
+			return errors.Errorf("lora_targets: got %q, want endings of %s",
+				field.Clip(target), strings.Join(o.adaptable(), ", "))
 		}
 	}
 	return nil
 }
 
-// adaptable is what a target may name; a tied head is refused with a reason of its own.
+// adaptable is what a target may name; a tied head is refused with another reason.
 func (o outline) adaptable() []string {
 	if slices.Contains(o.linears, "lm_head") {
 		return o.linears
@@ -85,9 +87,9 @@ func (o outline) adaptable() []string {
 	return append(slices.Clone(o.linears), "lm_head")
 }
 
-// ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to resume,
-// other than those of a [train.Run], which do not change what a step computes. A zero and the default it stands for are
-// equal.
+// ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to
+// resume, other than those of a [train.Run], which do not change what a step computes. A zero and the default it stands
+// for are equal.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.fields().Fixed().Diff("resume", saved.fields())

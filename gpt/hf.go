@@ -7,7 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// huggingFace is the config.json of Hugging Face's GPT-2: the part of a Config that it can say, and what it says beside.
+// huggingFace is the config.json of Hugging Face's GPT-2: the part of a Config that it can say, and what it says
+// beside.
 type huggingFace struct {
 	config Config
 
@@ -48,10 +49,11 @@ func (h *huggingFace) fields() field.List {
 	}
 }
 
-// extensions are the fields that GPT-2 has no key for. They are written under a Config's names, and only where they differ
-// from what a GPT-2 is.
+// extensions are the fields that GPT-2 has no key for. They are written under a Config's names, and only where they
+// differ from what a GPT-2 is.
 func (c *Config) extensions() field.List {
-	return c.networkFields().Without("block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps")
+	return c.networkFields().Without(
+		"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps")
 }
 
 // gpt2 returns Hugging Face's defaults for keys that are absent.

@@ -9,9 +9,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// FromHuggingFace reads a config.json in Hugging Face's names, as written by [Config.HuggingFace] or published with a GPT-2.
-// Absent keys have Hugging Face's defaults, unknown ones are ignored, and settings that a Config cannot express are errors.
-// The training half is left zero. own are the variants of the program that wrote it, if it had any.
+// FromHuggingFace reads a config.json in Hugging Face's names, as written by [Config.HuggingFace] or published with a
+// GPT-2. Absent keys have Hugging Face's defaults, unknown ones are ignored, and settings that a Config cannot express
+// are errors. The training half is left zero. own are the variants of the program that wrote it, if it had any.
 func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	h := gpt2()
 	for _, p := range own {
@@ -48,7 +48,8 @@ func (h *huggingFace) network() (Config, error) {
 	case h.modelType != "gpt2" && h.modelType != "pedestrian":
 		return Config{}, errors.Errorf("model_type: got %s, want gpt2", field.Clip(h.modelType))
 	case c.Activation == "":
-		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu", field.Clip(h.activation))
+		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu",
+			field.Clip(h.activation))
 	case h.context != 0 && h.context != c.BlockSize:
 		return Config{}, errors.Errorf("n_ctx: got %d, want n_positions %d", h.context, c.BlockSize)
 	case h.embd != h.residual:

@@ -9,9 +9,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// HuggingFace returns the network's part of c as the config.json of Hugging Face's GPT-2, indented. Where GPT-2 computes
-// something else (a post-norm block, heads of another size, adapters, a bias in the head) model_type is "pedestrian", so
-// that no other program takes the weights for a GPT-2's, and the keys of a Config say what differs.
+// HuggingFace returns the network's part of c as the config.json of Hugging Face's GPT-2, indented. Where GPT-2
+// computes something else (a post-norm block, heads of another size, adapters, a bias in the head) model_type is
+// "pedestrian", so that no other program takes the weights for a GPT-2's, and the keys of a Config say what differs.
 func (c Config) HuggingFace() ([]byte, error) {
 	declared, err := c.validated()
 	if err != nil {

@@ -20,8 +20,8 @@ type Model struct {
 }
 
 // New builds the model on an empty Graph for batches of that many sequences. The Graph's switches count, which
-// [Config.Configure] sets, and the model's Config says of Kernels what the Graph does. It is an error, naming the field, if the Config is
-// impossible; nothing is allocated then.
+// [Config.Configure] sets, and the model's Config says of Kernels what the Graph does. It is an error, naming the
+// field, if the Config is impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	declared, err := c.validated()
 	if err != nil {
@@ -47,8 +47,8 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	return m, m.checkCount(declared)
 }
 
-// checkCount compares the parameters with those that were declared to be counted: of a part that declares others the second
-// time, memory and FLOPs would be wrong.
+// checkCount compares the parameters with those that were declared to be counted: of a part that declares others the
+// second time, memory and FLOPs would be wrong.
 func (m *Model) checkCount(declared outline) error {
 	var built float64
 	for _, p := range m.Params() {

@@ -8,11 +8,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// mostDeclared bounds the blocks that are declared to be counted: a deeper network is counted as so many times these.
+// mostDeclared bounds the blocks that are declared to be counted: a deeper network is counted as a multiple of these.
 const mostDeclared = 128
 
-// outline is what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact below
-// 2^53 and never overflowing on a hostile Config.
+// outline is what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact
+// below 2^53 and never overflowing on a hostile Config.
 type outline struct {
 	base, adapters float64  // parameters without adapters, and the adapters'
 	lookups        float64  // those of the base that are looked up and added, not multiplied
@@ -24,11 +24,12 @@ type outline struct {
 	linears        []string // names of the matrices, in their block: "attn.c_attn"
 }
 
-// outline counts c, which has its defaults. It is an error if its sizes or names make no network, or a layer says so; what
-// is counted then is what could be.
+// outline counts c, which has its defaults. It is an error if its sizes or names make no network, or a layer says so;
+// what is counted then is what could be.
 func (c Config) outline() (o outline, err error) {
 	if min(c.NLayer, c.NHead, c.NEmbd, c.BlockSize) < 1 {
-		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed", c.NLayer, c.NHead, c.NEmbd, c.BlockSize)
+		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed",
+			c.NLayer, c.NHead, c.NEmbd, c.BlockSize)
 	}
 	if err := c.PartFields(c.known()).Check(); err != nil {
 		return o, err
@@ -40,7 +41,7 @@ func (c Config) outline() (o outline, err error) {
 	var matrices []matrix
 	at.Affine = recordMatrices(at.Affine, &matrices)
 	net := newStack(at, short)
-	blocks := float64(c.NLayer) / float64(short.NLayer) // each declared block stands for so many
+	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
 	o.countLeaves(g, blocks)
 	o.countMatrices(matrices, c, blocks)
 	for _, l := range net.attentions {

@@ -23,8 +23,8 @@ func recordMatrices(affine nn.Affine, list *[]matrix) nn.Affine {
 	}
 }
 
-// countMatrices notes the names of matrices and what they keep of a token: what they give, what comes out of attention or
-// activation into a projection, and what an adapter has between its two.
+// countMatrices notes the names of matrices and what they keep of a token: what they give, what comes out of attention
+// or activation into a projection, and what an adapter has between its two.
 func (o *outline) countMatrices(list []matrix, c Config, blocks float64) {
 	o.token = 3*float64(c.NEmbd) + float64(c.VocabSize) + 7*float64(c.NEmbd)*float64(c.NLayer)
 	for _, m := range list {

@@ -10,18 +10,27 @@ import (
 )
 
 // Forget is attention of no token to another: what a model can do without it is its baseline.
-type Forget struct{ Proj nn.Layer }
+type Forget struct{ Down, Up nn.Layer }
 
-// Forward is x·w + b, token by token.
-func (l *Forget) Forward(x graph.Expr) graph.Expr { return l.Proj.Forward(x) } // (n, d) → (n, d)
+// Forward is (x·w↓)·w↑, token by token.
+func (l *Forget) Forward(x graph.Expr) graph.Expr { return l.Up.Forward(l.Down.Forward(x)) } // (n, d) → (n, d)
 
-// A new kind of attention is one type and one entry: configurations, flags and checkpoints know it by its name.
+// A new kind of attention is one type and one entry: configurations, flags and checkpoints know it by its name, and its
+// option with it.
 func ExampleConfig_parts() {
 	forget := parts.Attention{
 		Name: "forget",
-		New: func(nn.Site, parts.Stack) nn.Attention {
+		Options: []parts.Option{{
+			Name: "narrow", Help: "forget: features between the two matrices; 0 is n_embd/2",
+			Default: func(s parts.Stack) int { return s.NEmbd / 2 },
+		}},
+		New: func(_ nn.Site, s parts.Stack) nn.Attention {
 			return func(at nn.Site) nn.Layer {
-				return &Forget{nn.NewLinear(at.Sub("c_proj"), at.Embd, []int{at.Embd}, at.Bias, graph.Normal(0.02))}
+				narrow := s.Options.Get("narrow")
+				return &Forget{
+					at.Affine(at.Sub("c_down"), at.Embd, []int{narrow}, at.Bias, graph.Normal(0.02)),
+					at.Affine(at.Sub("c_proj"), narrow, []int{at.Embd}, at.Bias, graph.Normal(0.02)),
+				}
 			}
 		},
 	}
@@ -29,9 +38,14 @@ func ExampleConfig_parts() {
 	c.VocabSize, c.Attention, c.Parts = 65, "forget", parts.Registry{Attentions: []parts.Attention{forget}}
 	m, err := gpt.New(graph.New(graph.Float32, 1), c, 2)
 	fmt.Println(err, m.Logits.Shape())
+	before, _ := c.Count()
+	c.Options.Set("narrow", 65)
+	after, _ := c.Count()
+	fmt.Println(after-before, "parameters more in", c.NLayer, "blocks")
 	c.Attention = "forgot"
-	fmt.Println(c.ValidateModel())
+	fmt.Printf("%.50s …\n", c.ValidateModel().Error())
 	// Output:
 	// <nil> [128 65]
-	// attention: got forgot, want one of forget, causal, window, alternating, dilated, longformer, bigbird, linear, taylor, linformer, mla, mla_rope, mla_latent_rope
+	// 1024 parameters more in 4 blocks
+	// attention: got forgot, want one of forget, causal, …
 }

@@ -3,9 +3,9 @@ package graph
 import "github.com/pkg/errors"
 
 // Outline returns a Graph that is only declared on: it notes the name and shape of every parameter, value and list of
-// integers, and makes neither numbers nor nodes, so that a model of any size can be counted. What is declared has a Name and
-// a Shape, and no Tensor; operations on it give empty expressions; compiling one is an error. Sizes of a shape have to be
-// positive, and their product may be larger than any memory.
+// integers, and makes neither numbers nor nodes, so that a model of any size can be counted. What is declared has a
+// Name and a Shape, and no Tensor; operations on it give empty expressions; compiling one is an error. Sizes of a shape
+// have to be positive, and their product may be larger than any memory.
 func Outline(dtype Dtype) *Graph {
 	g := New(dtype, 0)
 	g.outline = true

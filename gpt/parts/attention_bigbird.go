@@ -7,8 +7,8 @@ func bigBirdAttentions() []Attention {
 	return []Attention{{Name: "bigbird", Options: []Option{window(), globalTokens(), random}, New: bigBird}}
 }
 
-// bigBird draws its random keys the same way for every model of the same sizes: they belong to the network, and the seed
-// of a run does not.
+// bigBird draws its random keys the same way for every model of the same sizes: they belong to the network, and the
+// seed of a run does not.
 func bigBird(root nn.Site, s Stack) nn.Attention {
 	if root.Graph().Outlined() {
 		return masked(root, nn.BigBird{})

@@ -12,14 +12,15 @@ func dilatedAttentions() []Attention {
 
 func dilation() Option {
 	return Option{
-		Name: "dilation", Help: "dilated, longformer: distance of the keys that the last head sees; 0 is 1, none left out",
+		Name:    "dilation",
+		Help:    "dilated, longformer: distance of the keys that the last head attends to; 0 is 1, none left out",
 		Default: func(Stack) int { return 1 }, Check: upToContext("dilation"),
 	}
 }
 
 func globalTokens() Option {
 	return Option{
-		Name: "global_tokens", Help: "bigbird, dilated, longformer: first tokens that everybody sees",
+		Name: "global_tokens", Help: "bigbird, dilated, longformer: first tokens that every query attends to",
 		Check: upToContext("global_tokens"),
 	}
 }

@@ -15,7 +15,8 @@ func latentAttentions() []Attention {
 		Default: func(s Stack) int { return max(1, s.NEmbd/2) },
 	}
 	rotary := Option{
-		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of qk_size, made even",
+		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of " +
+			"qk_size, made even",
 		Default: func(s Stack) int { return max(2, s.QKSize/4*2) }, Check: checkEven,
 	}
 	options := []Option{latent, queries, rotary}
@@ -46,14 +47,18 @@ func mlaLatentRoPE(_ nn.Site, s Stack) nn.Attention {
 
 func rejectSecondRoPE(_ nn.Dims, s Stack) error {
 	if s.Position == "rope" {
-		return errors.Errorf("position: got rope, want another with attention %s, which rotates a part of queries and keys by itself", s.Attention)
+		return errors.Errorf("position: got rope, want another with attention %s, which rotates a part of "+
+			"queries and keys by itself",
+			s.Attention)
 	}
 	return nil
 }
 
 func checkEven(got int, _ nn.Dims) error {
 	if got%2 != 0 {
-		return errors.Errorf("rope_size: got %d, want an even number, such as %d, for rotary positions, which rotate pairs", got, got+1)
+		return errors.Errorf("rope_size: got %d, want an even number, such as %d, for rotary positions, "+
+			"which rotate pairs",
+			got, got+1)
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ type Attention struct {
 	Name    string
 	Options []Option                       // what it reads beside the sizes
 	Check   func(d nn.Dims, s Stack) error // what is impossible with it, naming field and numbers; nil is nothing
-	// New is called once for a model, at its root, and the result once for every block: what blocks share is made here. s is
-	// resolved.
+	// New is called once for a model, at its root, and the result once for every block: what blocks share is made here.
+	// s is resolved.
 	New func(root nn.Site, s Stack) nn.Attention
 }
 
@@ -51,14 +51,17 @@ func (a Attention) check(d nn.Dims, s Stack) error {
 // rejectRoPE: what is linear in products of features, or absorbed, bears neither a rotation nor a bias of the scores.
 func rejectRoPE(_ nn.Dims, s Stack) error {
 	if s.Position == "rope" {
-		return errors.Errorf("position: got rope, want another with attention %s: rotated keys can be neither summed nor absorbed", s.Attention)
+		return errors.Errorf("position: got rope, want another with attention %s: rotated keys can be "+
+			"neither summed nor absorbed",
+			s.Attention)
 	}
 	return nil
 }
 
 func rejectBias(_ nn.Dims, s Stack) error {
 	if s.Position == "alibi" {
-		return errors.Errorf("position: got alibi, want another with attention %s, which has no scores to add it to", s.Attention)
+		return errors.Errorf("position: got alibi, want another with attention %s, which has no scores to add it to",
+			s.Attention)
 	}
 	return nil
 }

@@ -34,11 +34,14 @@ func checkElman(s Stack) error {
 		{"mlp", s.MLP, MLPs()[0].Name},
 	} {
 		if f.got != f.want {
-			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none", f.name, f.got, f.want)
+			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",
+				f.name, f.got, f.want)
 		}
 	}
 	if s.Position == "rope" || s.Position == "alibi" {
-		return errors.Errorf("position: got %s, want learned, sinusoidal or none with block elman, which has no queries and keys", s.Position)
+		return errors.Errorf("position: got %s, want learned, sinusoidal or none with block elman, which "+
+			"has no queries and keys",
+			s.Position)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 // Package parts is what models are put together from, by name: positions, attentions, norms, blocks, MLPs, activations,
-// heads and optimizers. A variant is a value in a list, and an attention brings its own options along: a configuration, its
-// JSON and flags know both by their names. gpt and seq2seq build their models from the same lists, and a program adds
-// variants of its own in a Registry.
+// heads and optimizers. A variant is a value in a list, and an attention brings its own options along: a configuration,
+// its JSON and flags know both by their names. gpt and seq2seq build their models from the same lists, and a program
+// adds its variants in a Registry.
 //
-// What a variant makes it declares when it is constructed: parameters and memory are counted by constructing a model on a
-// graph.Outline, on which tensors have no numbers.
+// What a variant makes it declares when it is constructed: parameters and memory are counted by constructing a model on
+// a graph.Outline, on which tensors have no numbers.
 package parts

@@ -36,7 +36,9 @@ func sinusoidal(at nn.Site, _ Stack) nn.Placement {
 
 func checkSinusoidal(d nn.Dims) error {
 	if d.Embd%2 != 0 {
-		return errors.Errorf("n_embd: got %d, want an even number, such as %d, for sinusoidal positions, which come in pairs", d.Embd, d.Embd+1)
+		return errors.Errorf("n_embd: got %d, want an even number, such as %d, for sinusoidal positions, "+
+			"which come in pairs",
+			d.Embd, d.Embd+1)
 	}
 	return nil
 }
@@ -47,7 +49,9 @@ func rope(at nn.Site, s Stack) nn.Placement {
 
 func checkRoPE(d nn.Dims) error {
 	if d.QK%2 != 0 {
-		return errors.Errorf("qk_size: got %d, want an even number, such as %d, for rotary positions, which rotate pairs", d.QK, d.QK+1)
+		return errors.Errorf("qk_size: got %d, want an even number, such as %d, for rotary positions, "+
+			"which rotate pairs",
+			d.QK, d.QK+1)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Registry lists variants by kind. Its zero value has none: the library's are in Library. Names go into configuration files
-// and checkpoints, the variants themselves do not: a program that reads one back brings its own along.
+// Registry lists variants by kind. Its zero value has none: the library's are in Library. Names go into configuration
+// files and checkpoints, the variants themselves do not: a program that reads one back brings its own along.
 type Registry struct {
 	Positions   []Position
 	Attentions  []Attention

@@ -2,15 +2,14 @@ package parts
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
-// Stack says what blocks a model is a stack of: their sizes, what applies to all of them, and their parts by name. A zero
-// in the fields of the second and third group means the default, which Resolved fills in.
+// Stack says what blocks a model is a stack of: their sizes, what applies to all of them, and their parts by name. A
+// zero in the fields of the second and third group means the default, which Resolved fills in.
 type Stack struct {
 	NLayer  int     // blocks
 	NHead   int     // H
@@ -34,44 +33,8 @@ type Stack struct {
 	Options    Options // what some attentions read beside
 }
 
-// SizeFields is the table of the sizes and of what applies to all blocks.
-func (s *Stack) SizeFields() field.List {
-	return field.List{
-		field.New("n_layer", &s.NLayer, field.Size(1), "transformer blocks"),
-		field.New("n_head", &s.NHead, field.Size(1), "attention heads of a block"),
-		field.New("n_embd", &s.NEmbd, field.Size(1), "width of the embeddings"),
-		field.New("dropout", &s.Dropout, field.Fraction(), "probability of dropping a value while training"),
-		field.New("bias", &s.Bias, field.Any(), "biases in linear layers and layer normalisations"),
-		field.New("qk_size", &s.QKSize, field.Size(0), "query and key size of a head; 0 is n_embd/n_head"),
-		field.New("v_size", &s.VSize, field.Size(0), "value size of a head; 0 is n_embd/n_head"),
-		field.New("n_inner", &s.NInner, field.Size(0), "hidden width of the MLP; 0 is 4·n_embd"),
-		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
-		field.New("rope_theta", &s.RopeTheta, field.NonNegative(), "base of the rotary positions' frequencies; 0 is 10000"),
-	}
-}
-
-// PartFields is the table of the names, which are those of known. The MLP's is left out of the JSON while it is empty.
-func (s *Stack) PartFields(known Registry) field.List {
-	return field.List{
-		NameField("position", &s.Position, Names(known.Positions), "how tokens know where they stand"),
-		NameField("attention", &s.Attention, Names(known.Attentions), "attention of the blocks"),
-		NameField("norm", &s.Norm, Names(known.Norms), "normalisation"),
-		NameField("block", &s.Block, Names(known.Blocks), "arrangement of a block: the place of the normalisation"),
-		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
-		NameField("mlp", &s.MLP, Names(known.MLPs), "layer behind the attention of a block").Optional(),
-	}
-}
-
-// NameField is a field that names one of the known.
-func NameField(name string, value *string, known []string, what string) field.Field {
-	return field.New(name, value, field.OneOf(known...), what+": "+strings.Join(known, ", "))
-}
-
-// OptionFields is the table of the options of the known attentions.
-func (s *Stack) OptionFields(known Registry) field.List { return s.Options.fields(known.Attentions) }
-
-// Resolved returns s with the default in every field where zero means it, and without the options that the attention does
-// not read. It leaves the sizes of a head at 0 where Check would refuse n_head.
+// Resolved returns s with the default in every field where zero means it, and without the options that the attention
+// does not read. It leaves the sizes of a head at 0 where Check would refuse n_head.
 func (s Stack) Resolved(known Registry) Stack {
 	if s.NHead > 0 {
 		s.QKSize = cmp.Or(s.QKSize, s.NEmbd/s.NHead)
@@ -96,7 +59,8 @@ func (s Stack) Resolved(known Registry) Stack {
 // what it may be. The fields by themselves are in their domains.
 func (s Stack) Check(known Registry, context int) error {
 	if (s.QKSize == 0 || s.VSize == 0) && s.NEmbd%s.NHead != 0 { // the features cannot be dealt to the heads
-		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without", s.NHead, s.NEmbd)
+		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
+			s.NHead, s.NEmbd)
 	}
 	s = s.Resolved(known)
 	d := s.Dims(1, context)
@@ -117,7 +81,8 @@ func (s Stack) Check(known Registry, context int) error {
 // Dims are the sizes for that many sequences of context tokens; s is resolved.
 func (s Stack) Dims(batch, context int) nn.Dims {
 	return nn.Dims{
-		Batch: batch, Context: context, Embd: s.NEmbd, Heads: s.NHead, QK: s.QKSize, V: s.VSize, Inner: s.NInner, Blocks: s.NLayer,
+		Batch: batch, Context: context,
+		Embd: s.NEmbd, Heads: s.NHead, QK: s.QKSize, V: s.VSize, Inner: s.NInner, Blocks: s.NLayer,
 	}
 }
 
@@ -126,6 +91,8 @@ func (s Stack) Dims(batch, context int) nn.Dims {
 func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
-		Act: Find(known.Activations, s.Activation).Layer, Norm: Find(known.Norms, s.Norm).New, MLP: Find(known.MLPs, s.MLP).New,
+		Act:  Find(known.Activations, s.Activation).Layer,
+		Norm: Find(known.Norms, s.Norm).New,
+		MLP:  Find(known.MLPs, s.MLP).New,
 	}
 }

@@ -14,7 +14,7 @@ type Training struct {
 	BatchSize                 int     // sequences in one micro-batch
 	GradientAccumulationSteps int     // micro-batches in one step
 	LearningRate              float64 // the highest
-	Optimizer                 string  // the name of one of Optimizers, or of one's own; empty is the first
+	Optimizer                 string  // the name of one of Optimizers, or of a program's; empty is the first
 	WeightDecay               float64 // on matrices only
 	Beta1                     float64 // AdamW's decay of the mean, or SGD's momentum
 	Beta2                     float64 // AdamW's decay of the mean square
@@ -44,14 +44,16 @@ func Fields(t *Training, r *Run, optimizers []Optimizer) field.List {
 	known := Names(optimizers)
 	return field.List{
 		field.New("batch_size", &t.BatchSize, field.Size(1), "sequences in a micro-batch"),
-		field.New("gradient_accumulation_steps", &t.GradientAccumulationSteps, field.Size(1), "micro-batches in a step"),
+		field.New("gradient_accumulation_steps", &t.GradientAccumulationSteps, field.Size(1),
+			"micro-batches in a step"),
 		field.New("learning_rate", &t.LearningRate, field.Positive(), "highest learning rate"),
 		field.Free("max_iters", &r.MaxIters, field.Size(0), "steps to train"),
 		field.New("optimizer", &t.Optimizer, field.OneOf(known...), "optimizer: "+strings.Join(known, ", ")),
 		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
 		field.New("beta1", &t.Beta1, field.Fraction(), "AdamW's decay of the gradient's mean, or SGD's momentum"),
 		field.New("beta2", &t.Beta2, field.Fraction(), "AdamW's decay of the gradient's mean square"),
-		field.New("grad_clip", &t.GradClip, field.NonNegative(), "largest global norm of the gradient; 0 is no clipping"),
+		field.New("grad_clip", &t.GradClip, field.NonNegative(),
+			"largest global norm of the gradient; 0 is no clipping"),
 		field.New("decay_lr", &t.DecayLR, field.Any(), "warm up, then decay the learning rate along a cosine"),
 		field.New("warmup_iters", &t.WarmupIters, field.Size(0), "steps of warm-up"),
 		field.New("lr_decay_iters", &t.LRDecayIters, field.Size(0), "step at which the learning rate reaches min_lr"),
@@ -74,8 +76,8 @@ func (t Training) Resolved() Training {
 	return t
 }
 
-// CheckSchedule is an error if the learning rate cannot go as t says: the cosine needs a stretch to fall along. A warm-up
-// longer than the run is allowed: the run then ends while still warming up.
+// CheckSchedule is an error if the learning rate cannot go as t says: the cosine needs a stretch to fall along. A
+// warm-up longer than the run is allowed: the run then ends while still warming up.
 func (t Training) CheckSchedule() error {
 	switch {
 	case !t.DecayLR:

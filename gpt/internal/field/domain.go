@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MaxSize bounds every size and count of a configuration, so that four times one still fits in 32 bits and the product of
-// two in 64.
+// MaxSize bounds every size and count of a configuration, so that four times one still fits in 32 bits and the product
+// of two in 64.
 const MaxSize = 1 << 28
 
 // Domain is the set of values that a field may take: numbers for which has is true, or one of names, or, where both are

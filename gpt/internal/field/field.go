@@ -1,5 +1,5 @@
-// Package field is the table behind a configuration: one row a field, from which come its JSON, its flags and their help,
-// the checks of its range, and what differs from a saved one.
+// Package field is the table behind a configuration: one row a field, from which come its JSON, its flags and their
+// help, the checks of its range, and what differs from a saved one.
 package field
 
 import (

@@ -34,7 +34,8 @@ func Write(w io.Writer, config json.Marshaler) error {
 	return errors.Wrap(err, "config")
 }
 
-// MarshalJSON returns every field in the order of the list. Its one error is a NaN or an infinity, which JSON cannot write.
+// MarshalJSON returns every field in the order of the list. Its one error is a NaN or an infinity, which JSON cannot
+// write.
 func (l List) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -69,9 +70,9 @@ func (f Field) marshal() ([]byte, error) {
 }
 
 // Decode sets the fields that the JSON object data names. It is stricter than encoding/json: a key in another case, an
-// unknown or repeated key, null, a number that does not fit, invalid UTF-8, and anything after the object are errors that
-// name the key. former reads keys that the list lacks, such as those of older programs, and says whether it knows them;
-// nil knows none. After an error some fields may be set.
+// unknown or repeated key, null, a number that does not fit, invalid UTF-8, and anything after the object are errors
+// that name the key. former reads keys that the list lacks, such as those of older programs, and says whether it knows
+// them; nil knows none. After an error some fields may be set.
 func (l List) Decode(data []byte, former func(key string, value json.RawMessage) (known bool, err error)) error {
 	return EachKey(data, func(key string, value json.RawMessage) error {
 		if f, ok := l.Find(key); ok {

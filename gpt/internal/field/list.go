@@ -48,8 +48,8 @@ func (l List) Without(names ...string) List {
 	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return slices.Contains(names, f.Name) })
 }
 
-// Diff is an error, prefixed by what is done, that names every field of l whose value is another in saved, which has the
-// same fields. A field that saved lacks is compared with nothing, "".
+// Diff is an error, prefixed by what is done, that names every field of l whose value is another in saved, which has
+// the same fields. A field that saved lacks is compared with nothing, "".
 func (l List) Diff(what string, saved List) error {
 	var diffs []string
 	for _, f := range l {

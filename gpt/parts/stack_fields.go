@@ -1,0 +1,44 @@
+package parts
+
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+)
+
+// SizeFields is the table of the sizes and of what applies to all blocks.
+func (s *Stack) SizeFields() field.List {
+	return field.List{
+		field.New("n_layer", &s.NLayer, field.Size(1), "transformer blocks"),
+		field.New("n_head", &s.NHead, field.Size(1), "attention heads of a block"),
+		field.New("n_embd", &s.NEmbd, field.Size(1), "width of the embeddings"),
+		field.New("dropout", &s.Dropout, field.Fraction(), "probability of dropping a value while training"),
+		field.New("bias", &s.Bias, field.Any(), "biases in linear layers and layer normalisations"),
+		field.New("qk_size", &s.QKSize, field.Size(0), "query and key size of a head; 0 is n_embd/n_head"),
+		field.New("v_size", &s.VSize, field.Size(0), "value size of a head; 0 is n_embd/n_head"),
+		field.New("n_inner", &s.NInner, field.Size(0), "hidden width of the MLP; 0 is 4·n_embd"),
+		field.New("eps", &s.Eps, field.Fraction(), "epsilon of the normalisation; 0 is 1e-5"),
+		field.New("rope_theta", &s.RopeTheta, field.NonNegative(),
+			"base of the rotary positions' frequencies; 0 is 10000"),
+	}
+}
+
+// PartFields is the table of the names, which are those of known. The MLP's is left out of the JSON while it is empty.
+func (s *Stack) PartFields(known Registry) field.List {
+	return field.List{
+		NameField("position", &s.Position, Names(known.Positions), "how tokens know where they stand"),
+		NameField("attention", &s.Attention, Names(known.Attentions), "attention of the blocks"),
+		NameField("norm", &s.Norm, Names(known.Norms), "normalisation"),
+		NameField("block", &s.Block, Names(known.Blocks), "arrangement of a block: the place of the normalisation"),
+		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
+		NameField("mlp", &s.MLP, Names(known.MLPs), "layer behind the attention of a block").Optional(),
+	}
+}
+
+// NameField is a field that names one of the known.
+func NameField(name string, value *string, known []string, what string) field.Field {
+	return field.New(name, value, field.OneOf(known...), what+": "+strings.Join(known, ", "))
+}
+
+// OptionFields is the table of the options of the known attentions.
+func (s *Stack) OptionFields(known Registry) field.List { return s.Options.fields(known.Attentions) }
