@@ -101,11 +101,12 @@ func (x Expr) Cube() Expr { return x.unary("cube", G.Cube) }
 // ReLU is max(x, 0), with derivative 0 at 0.
 func (x Expr) ReLU() Expr { return x.unary("relu", G.Rectify) }
 
-// Gather selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids. A single number is
-// not selected by the stock operation, whose backward pass panics on it.
+// Gather selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids. A table or result
+// of a single number is not left to the stock operation: it returns one entry for all rows, or panics in its backward
+// pass.
 func (x Expr) Gather(ids Expr) Expr {
 	return x.apply("gather", func() (*G.Node, error) {
-		if x.node.Shape()[1] == 1 && len(ids.Ints()) == 1 {
+		if x.node.Shape()[1] == 1 && (x.node.Shape()[0] == 1 || len(ids.Ints()) == 1) {
 			return x.gather(ids)
 		}
 		if err := ids.ids.check(x.node.Shape()[0], "rows"); err != nil {

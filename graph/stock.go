@@ -69,16 +69,17 @@ func (s *stockOp) store(v G.Value) error {
 	if v == nil {
 		return errors.New("it returns nothing")
 	}
-	if size := max(1, v.Shape().TotalSize()); size != s.to.Len() {
-		return errors.Errorf("it returns shape %v, %v was announced", v.Shape(), s.shape)
-	}
 	if d, ok := v.(*tensor.Dense); ok && d.RequiresIterator() {
 		v = d.Materialize()
 	}
 	if d, ok := v.(*tensor.Dense); ok && d.DataOrder().IsColMajor() {
 		return errors.Errorf("it returns shape %v in column-major order", d.Shape())
 	}
-	copyNumbers(s.to, numbersOf(v))
+	from := numbersOf(v)
+	if from.Len() != s.to.Len() { // of the shape itself no more is asked: rows of one entry come as ()
+		return errors.Errorf("it returns %d entries, shape %v was announced", from.Len(), s.shape)
+	}
+	copyNumbers(s.to, from)
 	return nil
 }
 
