@@ -16,7 +16,7 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 	if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
 		return nil, err
 	}
-	ids.ids.looked = true
+	ids.ids.isLookup = true
 	d, list := table.node.Shape()[1], ids.Ints()
 	return table.g.node(&op{
 		name: "gather", shape: tensor.Shape{len(list), d}, wrt: []bool{true, false}, f32: gather[float32](list, d), f64: gather[float64](list, d),

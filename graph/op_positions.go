@@ -14,7 +14,7 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 		if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
 			return nil, err
 		}
-		ids.ids.looked = true
+		ids.ids.isLookup = true
 		g, shape, list := x.g, x.node.Shape(), ids.Ints()
 		d := table.node.Shape()[1]
 		if len(shape) != 2 || shape[0] != len(list) || shape[1] != d {

@@ -39,7 +39,7 @@ type reinforceOp struct {
 // logits, actions, returns and weights, then the baseline and the old log-probabilities if there are any.
 func reinforce(name string, logits, actions, returns, weights, baseline, old Expr, f32 rolloutLoss[float32], f64 rolloutLoss[float64]) (Expr, bool) {
 	if actions.ids != nil {
-		actions.ids.looked = true // in the reference too: an action that is ignored has no probability
+		actions.ids.isLookup = true // in the reference too: an action that is ignored has no probability
 	}
 	with := append([]Expr{actions, returns, weights}, present(baseline, old)...)
 	return logits.kernel(name, func() (*G.Node, error) {

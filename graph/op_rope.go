@@ -20,7 +20,7 @@ func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
 		if err := positions.ids.check(table[0], "positions"); err != nil {
 			return nil, err
 		}
-		positions.ids.looked = true
+		positions.ids.isLookup = true
 		if shape := x.node.Shape(); len(shape) != 2 || shape[0] != len(list) || groups < 1 || shape[1] < groups*2*table[1] {
 			return nil, errors.Errorf("%v is not (%d, %d or more): %d positions, %d groups of %d columns",
 				shape, len(list), groups*2*table[1], len(list), groups, 2*table[1])

@@ -112,7 +112,7 @@ func (x Expr) Gather(ids Expr) Expr {
 		if err := ids.ids.check(x.node.Shape()[0], "rows"); err != nil {
 			return nil, err
 		}
-		ids.ids.looked = true
+		ids.ids.isLookup = true
 		return G.ByIndices(x.node, ids.node, 0)
 	}, ids)
 }

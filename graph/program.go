@@ -71,7 +71,7 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 func (p *Program) Run() error {
 	for _, x := range p.ids {
 		for i, id := range x.Ints() {
-			if (id < 0 || id >= x.ids.limit) && (x.ids.looked || id != x.ids.ignore) {
+			if (id < 0 || id >= x.ids.limit) && (x.ids.isLookup || id != x.ids.ignore) {
 				return errors.Errorf("%s[%d] is %d, not in 0 … %d", x.name, i, id, x.ids.limit-1)
 			}
 		}
