@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // shape is a configuration as a fuzzer changes it: sizes and choices of a byte each.
@@ -18,7 +19,7 @@ type shape struct {
 }
 
 // config keeps the sizes small and everything in the range that a configuration allows.
-func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
+func (s shape) config() (c gpt.Config, batch int, reduction hand.Reduction) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
 	c = gpt.Config{
@@ -71,30 +72,31 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 		}
 	}
 	if flag(3) {
-		reduction = Sum
+		reduction = hand.Sum
 	}
 	return c, upTo(s.batch, 3), reduction
 }
 
 // check builds, runs and verifies; the complex step looks along a random direction and at few entries.
-func (s shape) check(t *testing.T) (worst Gap) {
+func (f shape) check(t *testing.T) (worst Gap) {
 	t.Helper()
-	c, batch, reduction := s.config()
-	m, err := NewModel(c, batch, s.seed)
+	c, batch, reduction := f.config()
+	m, err := NewModel(c, batch, f.seed)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
 	m.Reduction = reduction
-	h, witnesses, err := ask(m)
+	s := m.subject()
+	plan, roads, err := evaluate(s)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	r, err := certify(m, h, witnesses, sampling{few: 1})
+	r, err := compare(s, plan, roads, sampling{few: 1})
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
 	if !r.OK() || r.Parameters != m.Count() {
-		t.Errorf("%+v, batch %d, seed %d: %d of %d parameters, %v, %s", c, batch, s.seed, r.Parameters, m.Count(), r.Failures, r.First)
+		t.Errorf("%+v, batch %d, seed %d: %d of %d parameters, %v, %s", c, batch, f.seed, r.Parameters, m.Count(), r.Failures, r.First)
 	}
 	return r.Worst
 }
