@@ -5,10 +5,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 	"github.com/pkg/errors"
 )
 
@@ -22,6 +24,7 @@ type Case struct {
 	ID     string // of the entry that it certifies
 	Name   string
 	Types  []string // of nn that it exercises
+	Parts  []string // of a gpt.Config that it certifies, such as norm=layernorm
 	Source string   // paper and equations
 
 	// Build declares the layer at a site and applies it to x (B·T, d). The input has to matter.
@@ -30,25 +33,25 @@ type Case struct {
 	// Forward is the layer by hand and Backward its gradients, by the names of the parameters; "x" is the input. Give
 	// both or neither.
 	Forward  func(p hand.Parameters[complex128]) hand.Matrix[complex128]
-	Backward func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Parameters[float64]
+	Backward func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64]
 
-	Frozen []string  // parameters that nothing is differentiated by
-	Zeros  []Columns // of a gradient that are zero for every value of the parameters; one entry a parameter
+	Frozen []string // parameters that nothing is differentiated by
 }
 
-// Columns are the columns From … To−1 of a parameter.
-type Columns struct {
-	Parameter string
-	From, To  int
+// Entry is a layer, an algorithm or a claim of the papers. It is certified by its Cases, or, where there is no gradient or
+// more than a layer, by the named tests.
+type Entry struct {
+	ID     string
+	What   string
+	Source string // paper and equations
+	Tests  []string
+	Cases  []Case
 }
+
+// String is one line.
+func (e Entry) String() string { return fmt.Sprintf("%s %s: %s", e.ID, e.What, e.Source) }
 
 const input = "x" // the name of a layer's input
-
-// The dropout of a Case.
-const (
-	caseSeed = 11
-	caseStep = 3
-)
 
 // Run compares. The error is of a layer that cannot be built or evaluated, or wraps ErrCoverage where the gradients do
 // not cover the same parameters with the same shapes; disagreements are in the Report.
@@ -92,20 +95,16 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := c.Backward(l.numbers, l.delta)
-	for _, name := range c.Frozen {
-		delete(want, name)
+	g := slices.DeleteFunc(c.Backward(l.numbers, l.delta), func(e hand.Gradient[float64]) bool { return slices.Contains(c.Frozen, e.Name) })
+	if err := g.Err(); err != nil {
+		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if err := want[name].Err; err != nil {
-			return nil, errors.Wrap(err, name)
-		}
-	}
-	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(want)}
+	want := g.Parameters()
+	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: caseRows(g)}
 	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}
-	if err := r.complexStep(f, l.numbers, want, defaultSampling(), caseSeed); err != nil {
+	if err := r.complexStep(f, l.numbers, want, defaultSampling(), fixture.Seed); err != nil {
 		return nil, err
 	}
 	return r.done(want, roads), nil
@@ -113,11 +112,15 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 
 func (c Case) byDifferences(l *layerForm, roads []*results) (*Report, error) {
 	reference := roads[0] // autodiff
-	r := &Report{Loss: reference.loss, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: c.rows(reference.grads)}
+	var g hand.Gradients[float64]
+	for name, value := range reference.grads {
+		g = append(g, hand.Gradient[float64]{Name: name, Value: value})
+	}
+	r := &Report{Loss: reference.loss, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: caseRows(g)}
 	if err := r.compare(roads, reference.grads); err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(caseSeed, 5))
+	rng := rand.New(rand.NewPCG(fixture.Seed, 5))
 	if err := r.oneByOne("differences", reference.grads, defaultSampling(), rng, l.difference); err != nil {
 		return nil, err
 	}
@@ -132,28 +135,37 @@ func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {
 	return r
 }
 
-// rows lists the input, then the parameters by name, the columns that are structural zeros apart.
-func (c Case) rows(want hand.Parameters[float64]) (list []Row) {
-	names := slices.Sorted(maps.Keys(want))
-	if i := slices.Index(names, input); i > 0 {
-		names = append([]string{input}, slices.Delete(names, i, i+1)...)
-	}
-	for _, name := range names {
-		whole := Row{Name: name, parameter: name, to: want[name].Cols}
-		i := slices.IndexFunc(c.Zeros, func(z Columns) bool { return z.Parameter == name })
-		if i < 0 {
-			list = append(list, whole)
+// caseRows lists the input, then the parameters by name, the columns that are structural zeros apart.
+func caseRows(g hand.Gradients[float64]) (list []Row) {
+	parts := map[string][]Row{}
+	for _, row := range rows(g) {
+		of := parts[row.parameter]
+		if n := len(of); n > 0 && of[n-1].Zero == row.Zero {
+			of[n-1].to = row.to
 			continue
 		}
-		for _, part := range []Columns{{name, 0, c.Zeros[i].From}, c.Zeros[i], {name, c.Zeros[i].To, whole.to}} {
-			if part.From == part.To {
-				continue
+		row.Symbol, row.Equation = "", ""
+		parts[row.parameter] = append(of, row)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(parts), inputFirst) {
+		for _, row := range parts[name] {
+			if row.Name = name; len(parts[name]) > 1 {
+				row.Name = fmt.Sprintf("%s[%d:%d]", name, row.from, row.to)
 			}
-			row := whole
-			row.Name, row.from, row.to = fmt.Sprintf("%s[%d:%d]", name, part.From, part.To), part.From, part.To
-			row.Zero = part == c.Zeros[i]
 			list = append(list, row)
 		}
 	}
 	return list
+}
+
+func inputFirst(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == input:
+		return -1
+	case b == input:
+		return 1
+	}
+	return strings.Compare(a, b)
 }

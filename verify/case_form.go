@@ -25,17 +25,9 @@ type layerForm struct {
 	delta   hand.Matrix[float64]
 }
 
-// generic are the sizes of the generic fixture.
-func generic() nn.Dims {
-	return nn.Dims{
-		Batch: fixture.Batch, Context: fixture.Tokens, Embd: fixture.Features, Heads: fixture.Heads,
-		QK: fixture.QK, V: fixture.Values, Inner: fixture.Hidden, Blocks: fixture.Blocks,
-	}
-}
-
 // form builds the layer and puts random numbers into it: nothing may stay at 0 or 1, where a mistake hides.
 func (c Case) form(f form) (*layerForm, error) {
-	g, d := f.graph(caseSeed, caseStep), generic()
+	g, d := f.graph(fixture.Seed, fixture.Step), fixture.Dims()
 	s := g.Root()
 	at := nn.Site{
 		Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
@@ -69,21 +61,12 @@ func (c Case) form(f form) (*layerForm, error) {
 	if l.program, err = graph.Compile(loss, l.wrt...); err != nil {
 		return nil, err
 	}
-	for _, name := range c.named() {
+	for _, name := range c.Frozen {
 		if _, ok := l.numbers[name]; !ok {
 			return nil, errors.Wrapf(ErrCoverage, "the layer has no %s", name)
 		}
 	}
 	return l, nil
-}
-
-// named are the parameters that the Case speaks of.
-func (c Case) named() []string {
-	names := slices.Clone(c.Frozen)
-	for _, z := range c.Zeros {
-		names = append(names, z.Parameter)
-	}
-	return names
 }
 
 func fill(p graph.Expr, m hand.Matrix[float64]) {

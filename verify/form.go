@@ -95,6 +95,15 @@ func set(p graph.Expr, from hand.Parameters[float64]) error {
 	return nil
 }
 
+// ParametersOf copies the numbers of a model.
+func ParametersOf(params []graph.Expr) hand.Parameters[float64] {
+	out := hand.Parameters[float64]{}
+	for _, p := range params {
+		out[p.Name()] = FromTensor(p.Tensor())
+	}
+	return out
+}
+
 // FromTensor copies a tensor of the library; vectors become rows (1, d).
 func FromTensor(t graph.Tensor) hand.Matrix[float64] {
 	if t.Len() == 0 {

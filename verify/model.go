@@ -18,7 +18,7 @@ import (
 // Model is a decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of text.
 type Model struct {
 	Config          gpt.Config
-	Reduction       hand.Reduction
+	Sum             bool // the loss is the sum over the targets, not their mean
 	Parameters      hand.Parameters[float64]
 	Tokens, Targets []int  // B·T each
 	Seed, Step      uint64 // of the dropout
@@ -93,7 +93,7 @@ func (m Model) build(f form) (*built, error) {
 		return nil, err
 	}
 	b := &built{graph: g, loss: model.Loss, places: m.places(g)}
-	if m.Reduction == hand.Sum {
+	if m.Sum {
 		l := nn.NewCrossEntropy(g.Root().Sub("loss"))
 		l.Sum = true
 		b.loss = l.Forward(model.Logits, model.Targets)
@@ -143,7 +143,10 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 	p := parts.Plan{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head,
-		Options: options(c), Eps: c.Eps, Theta: c.RopeTheta, Reduction: m.Reduction,
+		Options: options(c), Eps: c.Eps, Theta: c.RopeTheta,
+	}
+	if m.Sum {
+		p.Reduction = hand.Sum
 	}
 	if c.LoraR > 0 {
 		if p.LoRAScale = c.LoraAlpha; c.LoraScale == "alpha/r" {

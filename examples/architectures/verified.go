@@ -6,56 +6,12 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
-
-// certificates are the Cases of verify that hold a variant's gradients against formulas by hand: types of nn, or ids
-// where many variants share a type. None is nothing to differentiate.
-func certificates() map[string][]string {
-	return map[string][]string{
-		"position=learned":    {"LearnedPositions"},
-		"position=sinusoidal": {"Sinusoidal"},
-		"position=rope":       {"RoPE"},
-		"position=alibi":      {"I07"},
-		"position=none":       {},
-
-		"attention=causal":          {"I14"},
-		"attention=window":          {"I12"},
-		"attention=alternating":     {"I12", "I14"},
-		"attention=bigbird":         {"I13"},
-		"attention=dilated":         {"I13"},
-		"attention=longformer":      {"Longformer"},
-		"attention=linear":          {"LinearAttention"},
-		"attention=taylor":          {"TaylorAttention"},
-		"attention=linformer":       {"Linformer"},
-		"attention=mla":             {"MLA"},
-		"attention=mla_rope":        {"MLARoPE"},
-		"attention=mla_latent_rope": {"MLALatentRoPE"},
-
-		"norm=layernorm":       {"LayerNorm"},
-		"norm=layernorm_sigma": {"LayerNormSigma"},
-		"norm=layernorm_plain": {"LayerNormPlain"},
-
-		"block=pre":   {"Block", "MLP"},
-		"block=post":  {"PostNormBlock", "MLP"},
-		"block=elman": {"Elman"},
-
-		"activation=gelu":      {"GELU"},
-		"activation=gelu_tanh": {"GELUTanh"},
-		"activation=relu":      {"ReLU"},
-
-		"head=linear": {"Linear"},
-		"head=tied":   {"Tied"},
-	}
-}
-
-// covers says whether the case is one of those meant.
-func covers(c verify.Case, words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return w == c.ID || slices.Contains(c.Types, w) })
-}
 
 // check runs the Cases of every row: those of its own part, and of the baseline all.
 func check(ctx context.Context, rows []*row) error {
-	cases, done := verify.Cases(), map[string]outcome{}
+	cases, done := inventory.Cases(), map[string]outcome{}
 	for _, r := range rows {
 		own := []string{r.Variant}
 		if r.Variant == "baseline" {
@@ -63,15 +19,14 @@ func check(ctx context.Context, rows []*row) error {
 		}
 		var all outcome
 		for _, variant := range own {
-			words, listed := certificates()[variant]
-			if !listed {
+			if !certified(cases, variant) {
 				all.add(outcome{bad: "no case is known"})
 			}
 			for _, c := range cases {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				if !covers(c, words) {
+				if !slices.Contains(c.Parts, variant) {
 					continue
 				}
 				if _, seen := done[c.Name]; !seen {
@@ -83,6 +38,11 @@ func check(ctx context.Context, rows []*row) error {
 		r.Checked = all.String()
 	}
 	return nil
+}
+
+// certified says whether a Case holds the variant against formulas by hand, or there is nothing to differentiate.
+func certified(cases []verify.Case, variant string) bool {
+	return variant == "position=none" || slices.ContainsFunc(cases, func(c verify.Case) bool { return slices.Contains(c.Parts, variant) })
 }
 
 // outcome is what some Cases have shown.

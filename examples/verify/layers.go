@@ -9,9 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// layers prints the inventory: a row for every Case, with the worst distance of every witness, and the tests that certify
-// what no Case can.
-func layers(w io.Writer, entries []verify.Entry, of func(verify.Entry) []verify.Case) (ok bool, err error) {
+// layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests that certify what
+// no Case can.
+func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 	ok = true
 	var failed strings.Builder
 	var cases int
@@ -19,8 +19,7 @@ func layers(w io.Writer, entries []verify.Entry, of func(verify.Entry) []verify.
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "id\tlayer\ttype\tsource\tcount\tautodiff\tkernels\tcomplex step\tfloat32")
 	for _, e := range entries {
-		list := of(e)
-		for _, c := range list {
+		for _, c := range e.Cases {
 			r, err := c.Run()
 			if err != nil {
 				return false, err
@@ -42,7 +41,7 @@ func layers(w io.Writer, entries []verify.Entry, of func(verify.Entry) []verify.
 			cases++
 			worst = max(worst, r.Worst)
 		}
-		if len(list) == 0 {
+		if len(e.Cases) == 0 {
 			fmt.Fprintf(t, "%s\t%s\t\t%s\t%s\n", e.ID, e.What, e.Source, strings.Join(e.Tests, ", "))
 		}
 	}

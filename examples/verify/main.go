@@ -1,4 +1,4 @@
-// Verify works out every gradient of a model by hand, as the paper derives them, and prints how far four witnesses are
+// Verify works out every gradient of a model by hand, as the paper derives them, and prints how far four other ways are
 // from it: Gorgonia's automatic differentiation, the kernels in float64 and float32, and the complex step.
 //
 //	go run ./examples/verify                                          # a small model with everything in it
@@ -25,6 +25,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 	"github.com/pkg/errors"
 )
 
@@ -76,7 +77,7 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 		return false, errors.Errorf("-loss: got %q, want mean or sum", *loss)
 	}
 	if *all {
-		return layers(stdout, verify.Inventory(), verify.Entry.Cases)
+		return layers(stdout, inventory.Entries())
 	}
 	var m verify.Model
 	if *saved != "" {
@@ -87,9 +88,7 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if *loss == "sum" {
-		m.Reduction = verify.Sum
-	}
+	m.Sum = *loss == "sum"
 	r, err := verify.Check(m)
 	if err != nil {
 		return false, err
@@ -145,9 +144,6 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 		return m, errors.Wrap(err, source.Name)
 	}
 	n := batch * model.Config.BlockSize
-	m = verify.Model{Config: model.Config, Parameters: verify.Parameters[float64]{}, Tokens: make([]int, n), Targets: make([]int, n), Seed: seed}
-	for _, p := range model.Params() {
-		m.Parameters[p.Name()] = verify.FromTensor(p.Tensor())
-	}
+	m = verify.Model{Config: model.Config, Parameters: verify.ParametersOf(model.Params()), Tokens: make([]int, n), Targets: make([]int, n), Seed: seed}
 	return m, text.Split(ids).Sample(rand.New(rand.NewPCG(seed, 1)), m.Tokens, m.Targets, model.Config.BlockSize)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
 func do(args ...string) (status int, stdout, stderr string) {
@@ -49,25 +52,26 @@ func TestAll(t *testing.T) {
 		t.Fatalf("status %d: %s\n%s", status, complaint, out)
 	}
 	lines := 0
-	for _, e := range verify.Inventory() {
-		lines += max(1, len(e.Cases()))
+	for _, e := range inventory.Entries() {
+		lines += max(1, len(e.Cases))
 	}
 	if got, want := strings.Count(out, "\n"), 3+lines; got != want || !strings.Contains(out, "SelfAttention") {
 		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
 	}
 }
 
-// A witness that disagrees is status 1, and the message says where.
+// A gradient that disagrees is status 1, and the message says where.
 func TestBroken(t *testing.T) {
-	c := verify.Cases()[0]
+	e := inventory.Entries()[slices.IndexFunc(inventory.Entries(), func(e verify.Entry) bool { return e.ID == "I10" })]
+	c := &e.Cases[0]
 	backward := c.Backward
-	c.Backward = func(p verify.Parameters[float64], delta verify.Matrix[float64]) verify.Parameters[float64] {
+	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
 		g := backward(p, delta)
-		g["weight"].Data[14] += 1e-6
+		g[slices.IndexFunc(g, func(e hand.Gradient[float64]) bool { return e.Name == "weight" })].Value.Data[14] += 1e-6
 		return g
 	}
 	var out bytes.Buffer
-	ok, err := layers(&out, verify.Inventory()[:1], func(verify.Entry) []verify.Case { return []verify.Case{verify.Cases()[1], c} })
+	ok, err := layers(&out, []verify.Entry{e})
 	if ok || err != nil || !strings.Contains(out.String(), "FAIL linear: weight: autodiff") || !strings.Contains(out.String(), "weight, row 1, column 1: autodiff has") {
 		t.Errorf("got ok %t, error %v\n%s", ok, err, out.String())
 	}

@@ -23,6 +23,15 @@ func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	return d[0], d[1], d[2]
 }
 
+// softmax says whether what is added to every key of a query cancels.
+func (l Heads[T]) softmax() bool {
+	switch l.Head(0, 0).(type) {
+	case Attention[T], Flash[T]:
+		return true
+	}
+	return false
+}
+
 // perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns together
 // again: heads side by side, sequences below one another.
 func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {

@@ -49,7 +49,7 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	}, q, k, v, d)
 	dx, qkv := l.QKV.Backward(x, JoinColumns(dqkv...))
 	return dx, slices.Concat(
-		packedGradients(qkv, l.QK, "", true).In("c_attn", ""),
+		packedGradients(qkv, l.QK, "", false).In("c_attn", ""), // mixtures differ in what they make of the keys' bias
 		gradient(l.E, "e.weight", "e", "Conti (19)", de), gradient(l.F, "f.weight", "f", "Conti (19)", df),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 	)

@@ -44,7 +44,7 @@ func (l MLAAbsorbed[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[
 		dq, dk, dv := attend.Backward(q, latent, latent, delta.MatMul(out.Transpose()))
 		dq = dq.Scale(l.overScale())
 		dqueries := x.Transpose().MatMul(dq)
-		dx, dlatent = dx.Add(dq.MatMul(queries.Transpose())), dlatent.Add(dk).Add(dv)
+		dx, dlatent = dx.Add(dq.MatMul(queries.Transpose())), dlatent.Add(dk.Add(dv))
 		wq, upK = append(wq, dqueries.MatMul(own.UpK)), append(upK, dqueries.Transpose().MatMul(own.Wq))
 		upV, wo = append(upV, dout.MatMul(own.Wo.Transpose())), append(wo, own.UpV.Transpose().MatMul(dout))
 	}

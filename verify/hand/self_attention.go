@@ -44,9 +44,8 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	}
 	dqkv := JoinColumns(dq, dk, dv)
 	d2, qkv := l.QKV.Backward(a2, dqkv) // Δ₂ = Σ_h (…)
-	_, softmax := l.Heads.Head(0, 0).(Attention[T])
 	return d2, slices.Concat(
-		packedGradients(qkv, l.QK, "", softmax && l.Rotary == nil).In("c_attn", ""),
+		packedGradients(qkv, l.QK, "", l.Rotary == nil && l.Heads.softmax()).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),

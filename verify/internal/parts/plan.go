@@ -66,8 +66,7 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 
 // check says which name has no formula.
 func (c Plan) check() error {
-	attention := c.Attention
-	sides := []struct {
+	chosen := []struct {
 		field, name string
 		known       []string
 	}{
@@ -76,9 +75,10 @@ func (c Plan) check() error {
 		{"block", c.Block, known(blocks[float64]())},
 		{"activation", c.Activation, known(activations[float64]())},
 		{"head", c.Head, known(heads[float64]())},
-		{"attention", attention, known(attentions[float64]())},
+		{"attention", c.Attention, known(attentions[float64]())},
+		{"attention", c.encoderSide().attention, known(attentions[float64]())},
 	}
-	for _, s := range sides {
+	for _, s := range chosen {
 		if !slices.Contains(s.known, s.name) {
 			return fmt.Errorf("verify: %s: no formula by hand for %q in a whole model, only for %s; its layer alone can be checked by a Case",
 				s.field, s.name, strings.Join(s.known, ", "))
@@ -103,6 +103,9 @@ func (c Plan) decoderSide() side {
 }
 
 func (c Plan) encoderSide() side {
+	if c.Encoder == nil {
+		return c.decoderSide()
+	}
 	return side{context: c.Encoder.Context, attention: c.Encoder.Attention, lengths: c.Encoder.Lengths}
 }
 

@@ -1,0 +1,33 @@
+package graph
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWall: formulas by hand use the standard library alone, so that a mistake in the library cannot hide behind the same
+// mistake there; and nothing is computed with them but what verify compares.
+func TestWall(t *testing.T) {
+	const hand = "verify/hand"
+	files := 0
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		if f.dir == hand {
+			files++
+		}
+		for _, path := range f.imports {
+			first, _, _ := strings.Cut(path, "/")
+			if inTree(f.dir, hand) && strings.Contains(first, ".") {
+				t.Errorf("%s imports %s: formulas by hand may import the standard library alone", f.path, path)
+			}
+			if inTree(path, module+hand) && f.top() != "verify" {
+				t.Errorf("%s imports %s: only verify and tests may", f.path, path)
+			}
+		}
+	}
+	if files < 20 {
+		t.Errorf("%d files of formulas by hand in %s, at least 20 are there", files, hand)
+	}
+}

@@ -1,0 +1,28 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+func biases() []verify.Entry {
+	const source = "CS 224n (13), erratum S1"
+	alibi := func(_, h int) matrix { return hand.ALiBiMask(fixture.Tokens, h+1, fixture.Heads) }
+	under := func(b, h int) matrix { return alibi(b, h).Add(hand.CausalMask(fixture.Tokens)) }
+	return []verify.Entry{{
+		ID: "I07", What: "ALiBi", Source: source,
+		Cases: part("position=alibi",
+			selfAttention{name: "causal attention with linear biases", source: source, sight: sight{linearBiases(nn.Causal{}), under}}.Case(),
+			selfAttention{name: "attention with linear biases", source: source, sight: sight{linearBiases(nn.All{}), alibi}}.Case(),
+		),
+	}}
+}
+
+func linearBiases(see nn.Visibility) func(s graph.Scope, d nn.Dims) *nn.Mask {
+	return func(s graph.Scope, d nn.Dims) *nn.Mask {
+		return nn.NewBiasedMask(s, d, see, nn.NewALiBi(fixture.Heads))
+	}
+}

@@ -1,0 +1,80 @@
+package cases
+
+import (
+	"cmp"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+func attentions() []verify.Entry {
+	return []verify.Entry{{
+		ID: "I14", What: "multi-headed attention", Source: "Boué (34), (35)",
+		Cases: of([]string{"attention=causal", "attention=alternating"},
+			selfAttention{name: "causal attention", source: "Boué (34), (35)", sight: causal()}.Case(),
+			selfAttention{name: "attention without a mask", source: "Boué (34), (35)", sight: unmasked()}.Case(),
+		),
+	}}
+}
+
+// sight says who attends to whom, to the library and to the formulas.
+type sight struct {
+	see  func(s graph.Scope, d nn.Dims) *nn.Mask
+	mask func(b, h int) matrix
+}
+
+// seeing is the sight of which the formulas have one mask for every head, or one for each sequence.
+func seeing(v nn.Visibility, masks ...matrix) sight {
+	return sight{
+		func(s graph.Scope, d nn.Dims) *nn.Mask { return nn.NewMask(s, d, v) },
+		func(b, _ int) matrix { return masks[b%len(masks)] },
+	}
+}
+
+func causal() sight { return seeing(nn.Causal{}, hand.CausalMask(fixture.Tokens)) }
+
+func unmasked() sight { return seeing(nn.All{}, matrix{}) }
+
+// selfAttention is a Case of it.
+type selfAttention struct {
+	name, source string
+	count        int // of heads, where it is not the fixture's
+	sight        sight
+	dropout      float64
+}
+
+func (a selfAttention) heads() int { return cmp.Or(a.count, fixture.Heads) }
+
+// Case builds it.
+func (a selfAttention) Case() verify.Case {
+	return byHand(verify.Case{
+		Name: a.name, Types: []string{"SelfAttention"}, Source: a.source,
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			at.Heads, at.Dropout, at.Mask = a.heads(), a.dropout, a.sight.see(at.Sub("own"), at.Dims)
+			return nn.NewSelfAttention(at.At("attn")).Forward(x)
+		},
+	}, multiHead[float64](a), multiHead[complex128](a))
+}
+
+func multiHead[T hand.Number](a selfAttention) layer[T] {
+	return func(at hand.Site[T]) hand.Layer[T] {
+		at = drawing(at, a.dropout, fixture.Tokens)
+		return attending(at, softmax(at, a.heads(), a.sight.mask))
+	}
+}
+
+// softmax are heads with a mask, and the dropout of the site.
+func softmax[T hand.Number](at hand.Site[T], count int, mask func(b, h int) matrix) hand.Heads[T] {
+	drop := at.At("attn").Drop("attn_dropout")
+	return hand.Heads[T]{Batch: fixture.Batch, Count: count, Head: func(b, h int) hand.Head[T] {
+		return hand.Attention[T]{Mask: mask(b, h), Drop: drop.Head(b, h, count, fixture.Tokens)}
+	}}
+}
+
+// attending is self-attention at attn with the heads.
+func attending[T hand.Number](at hand.Site[T], heads hand.Heads[T]) hand.Layer[T] {
+	return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, heads.Count*fixture.QK, nil)}}
+}

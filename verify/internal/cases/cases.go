@@ -1,0 +1,106 @@
+// Package cases holds the layers of nn against formulas by hand: what the papers describe, entry by entry, and the Cases
+// that certify each, in one file for every family of layers.
+package cases
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// All are the Cases of every entry, each exported type of nn with a Forward in one at least.
+func All() (list []verify.Case) {
+	for _, e := range Entries() {
+		list = append(list, e.Cases...)
+	}
+	return list
+}
+
+// Entries are sorted by ID, which is the order in which a model is built, trained and used.
+func Entries() []verify.Entry {
+	list := slices.Concat(
+		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), unprojected(), masks(),
+		crossAttentions(), norms(), mlps(), activations(), blocks(), adapters(), dropouts(), pairs(), recurrences(), latents(),
+		tiles(), linearAttentions(), linformers(), rewards(), claims(),
+	)
+	slices.SortFunc(list, func(a, b verify.Entry) int { return strings.Compare(a.ID, b.ID) })
+	for _, e := range list {
+		for i := range e.Cases {
+			e.Cases[i].ID = e.ID
+		}
+	}
+	return list
+}
+
+// of says which parts of a gpt.Config the Cases certify, such as norm=layernorm.
+func of(parts []string, list ...verify.Case) []verify.Case {
+	for i := range list {
+		list[i].Parts = append(slices.Clone(list[i].Parts), parts...)
+	}
+	return list
+}
+
+// part is one of the parts.
+func part(name string, list ...verify.Case) []verify.Case { return of([]string{name}, list...) }
+
+type matrix = hand.Matrix[float64]
+
+const input = "x"
+
+// layer builds a layer by hand from the parameters of a Case.
+type layer[T hand.Number] func(at hand.Site[T]) hand.Layer[T]
+
+// byHand adds to a Case its formulas: the same layer for numbers and for the complex step.
+func byHand(c verify.Case, real layer[float64], step layer[complex128]) verify.Case {
+	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
+		return step(site(p)).Forward(p[input])
+	}
+	c.Backward = func(p hand.Parameters[float64], delta matrix) hand.Gradients[float64] {
+		dx, g := real(site(p)).Backward(p[input], delta)
+		for i := range g {
+			if g[i].Name == hand.MemoryDelta { // the encoder's output is a parameter of the Case
+				g[i].Name, g[i].Delta = memory, false
+			}
+			g[i].Name = strings.TrimPrefix(g[i].Name, "/")
+		}
+		return append(g, hand.Gradient[float64]{Name: input, Value: dx})
+	}
+	return c
+}
+
+func site[T hand.Number](p hand.Parameters[T]) hand.Site[T] {
+	return hand.Site[T]{Parameters: p, Eps: 1e-5}
+}
+
+// sequence applies layers one after another.
+type sequence[T hand.Number] []named[T]
+
+// named is a layer whose parameters begin with a name.
+type named[T hand.Number] struct {
+	name  string
+	layer hand.Layer[T]
+}
+
+// Forward is that of every layer.
+func (s sequence[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] {
+	for _, l := range s {
+		x = l.layer.Forward(x)
+	}
+	return x
+}
+
+// Backward goes through them from the last to the first.
+func (s sequence[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
+	inputs := []hand.Matrix[T]{x}
+	for i, l := range s {
+		inputs = append(inputs, l.layer.Forward(inputs[i]))
+	}
+	for i, l := range slices.Backward(s) {
+		var own hand.Gradients[T]
+		delta, own = l.layer.Backward(inputs[i], delta)
+		g = append(own.In(l.name, ""), g...)
+	}
+	return delta, g
+}

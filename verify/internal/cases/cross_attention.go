@@ -1,0 +1,62 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+func crossAttentions() []verify.Entry {
+	return []verify.Entry{{
+		ID: "I16", What: "cross-attention", Source: "Xu section 2.2, CS 224n (33)–(36), erratum C14",
+		Cases: []verify.Case{
+			crossAttention("cross attention", nil, 0),
+			crossAttention("cross attention to padded sources", sourceLengths(), 0),
+			crossAttention("cross attention with dropout", sourceLengths(), probability),
+		},
+	}}
+}
+
+// Sources have fewer tokens than the targets, and the second is padded.
+const sourceTokens = fixture.Tokens - 2
+
+func sourceLengths() []int { return []int{sourceTokens, sourceTokens - 1} }
+
+const memory = "z" // the name of an encoder's output
+
+// remember declares an encoder's output of m tokens as a parameter: its gradient is compared, too.
+func remember(at nn.Site, m int, lengths []int) *nn.Memory {
+	z := at.Param(memory, graph.Const(0), at.Batch*m, at.Embd)
+	return nn.NewMemory(at.Sub("memory"), z, at.Batch, at.Context, m, lengths)
+}
+
+func crossAttention(name string, lengths []int, dropout float64) verify.Case {
+	return byHand(verify.Case{
+		Name: name, Types: []string{"CrossAttention"}, Source: "CS 224n (34)–(36), Conti 1.2.5; errata X12, C14, S9",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			at.Dropout = dropout
+			return nn.NewCrossAttention(at.At("cross"), remember(at, sourceTokens, lengths)).Forward(x)
+		},
+	}, cross[float64](lengths, dropout), cross[complex128](lengths, dropout))
+}
+
+func cross[T hand.Number](lengths []int, dropout float64) layer[T] {
+	return func(at hand.Site[T]) hand.Layer[T] {
+		return sequence[T]{{"cross", toMemory(drawing(at, dropout, sourceTokens).At("cross"), lengths)}}
+	}
+}
+
+// toMemory is attention to the memory; without lengths no source is padded.
+func toMemory[T hand.Number](at hand.Site[T], lengths []int) hand.Layer[T] {
+	drop := at.Drop("attn_dropout")
+	heads := hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {
+		a := hand.Attention[T]{Drop: drop.Head(b, h, fixture.Heads, fixture.Tokens)}
+		if lengths != nil {
+			a.Mask = hand.SourceMask(fixture.Tokens, sourceTokens, lengths[b])
+		}
+		return a
+	}}
+	return at.CrossAttention(heads, fixture.Heads*fixture.QK, at.Parameters[memory])
+}

@@ -1,0 +1,49 @@
+package cases
+
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+func dropouts() []verify.Entry {
+	source := "Diab section 2.5, erratum D4"
+	return []verify.Entry{{
+		ID: "I28", What: "dropout", Source: source,
+		Cases: []verify.Case{
+			byHand(verify.Case{
+				Name: "dropout with its mask fixed", Types: []string{"Dropout"}, Source: source,
+				Build: func(at nn.Site, x graph.Expr) graph.Expr {
+					at.Dropout = probability
+					return nn.NewDropout(at.At("drop")).Forward(x)
+				},
+			}, dropout[float64], dropout[complex128]),
+			selfAttention{name: "attention with dropout", source: source, sight: causal(), dropout: probability}.Case(),
+		},
+	}}
+}
+
+func dropout[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	return drawing(at, probability, 0).Drop("drop")
+}
+
+const probability = 0.3 // of dropping, where a Case has dropout
+
+// drawing is at with the masks that the library draws, those of attention weights for so many keys.
+func drawing[T hand.Number](at hand.Site[T], p float64, keys int) hand.Site[T] {
+	at.Dropout = func(path string) matrix {
+		rows, cols := fixture.Batch*fixture.Tokens, fixture.Features
+		switch {
+		case p == 0:
+			return matrix{}
+		case strings.HasSuffix(path, "attn_dropout"):
+			rows, cols = fixture.Heads*rows, keys
+		}
+		return fixture.DropoutMask(path, p, rows, cols)
+	}
+	return at
+}

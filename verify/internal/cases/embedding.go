@@ -1,0 +1,58 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+func embeddings() []verify.Entry {
+	return []verify.Entry{
+		{ID: "I04", What: "token embedding", Source: "Boué (2), (3)", Cases: []verify.Case{embedding()}},
+		{ID: "I27", What: "head tied to the embedding", Source: "Boué section 7, Diab section 2.4", Cases: part("head=tied", tied())},
+	}
+}
+
+// tokens are ids of which some repeat within and across sequences and some never occur.
+func tokens() []int { return []int{3, 1, 4, 1, 5, 9, 6, 5, 3, 5, 8, 9} }
+
+// declare feeds ids to a layer.
+func declare(at nn.Site, name string, limit, ignore int, ids []int) graph.Expr {
+	x := at.Ints(name, len(ids), limit, ignore)
+	copy(x.Ints(), ids)
+	return x
+}
+
+// embedding adds it to x, as positions are added to tokens.
+func embedding() verify.Case {
+	return byHand(verify.Case{
+		Name: "embedding of ids that repeat", Types: []string{"Embedding"}, Source: "Boué (2), (3)",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			e := nn.NewEmbedding(at.Scope, fixture.Vocabulary, at.Embd)
+			return x.Add(e.Forward(declare(at, "ids", fixture.Vocabulary, -1, tokens())))
+		},
+	}, plusEmbedding[float64], plusEmbedding[complex128])
+}
+
+func plusEmbedding[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: tokens()}
+}
+
+// tied is the head that shares its weight with the embedding of its own input: both terms of the gradient are there.
+func tied() verify.Case {
+	return byHand(verify.Case{
+		Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"}, Source: "Boué section 7, Diab section 2.4, erratum D12",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			e := nn.NewEmbedding(at.Sub("wte"), fixture.Vocabulary, at.Embd)
+			ids := declare(at, "ids", fixture.Vocabulary, -1, tokens())
+			return nn.NewTied(at.Sub("lm_head"), e).Forward(x.Add(e.Forward(ids)))
+		},
+	}, tiedHead[float64], tiedHead[complex128])
+}
+
+func tiedHead[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	at = at.At("wte")
+	return sequence[T]{{"wte", plusEmbedding(at)}, {"lm_head", hand.Tied[T]{Embedding: at.Param("weight")}}}
+}

@@ -1,0 +1,31 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// tiles hold attention against formulas that go over the scores in tiles, as the kernel does.
+func tiles() []verify.Entry {
+	return []verify.Entry{{
+		ID: "I44", What: "attention in tiles", Source: "Xu (79)–(84), errata X1, X14",
+		Cases: []verify.Case{
+			flash("causal attention in tiles", causal(), 4, 2),
+			flash("attention without a mask in tiles", unmasked(), 1, 5),
+		},
+	}}
+}
+
+func flash(name string, s sight, queries, keys int) verify.Case {
+	c := selfAttention{name: name, source: "Xu (69)–(84), errata X1, X1b, X14", sight: s}.Case()
+	return byHand(c, tiled[float64](s, queries, keys), tiled[complex128](s, queries, keys))
+}
+
+func tiled[T hand.Number](s sight, queries, keys int) layer[T] {
+	return func(at hand.Site[T]) hand.Layer[T] {
+		return attending(at, hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {
+			return hand.Flash[T]{Mask: s.mask(b, h), Queries: queries, Keys: keys}
+		}})
+	}
+}

@@ -1,0 +1,35 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+func linformers() []verify.Entry {
+	return []verify.Entry{{
+		ID: "I47", What: "Linformer", Source: "Conti (19)",
+		Cases: part("attention=linformer", linformer("linformer", 0), linformer("linformer with dropout", probability)),
+	}}
+}
+
+const mixedKeys = 4
+
+func linformer(name string, dropout float64) verify.Case {
+	return byHand(verify.Case{
+		Name: name, Types: []string{"Linformer"}, Source: "Conti (19)",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			at.Dropout, at.Mask = dropout, nn.NewMask(at.Sub("own"), at.Dims, nn.All{})
+			return nn.NewLinformer(at.At("attn"), mixedKeys).Forward(x)
+		},
+	}, mixing[float64](dropout), mixing[complex128](dropout))
+}
+
+func mixing[T hand.Number](dropout float64) layer[T] {
+	return func(at hand.Site[T]) hand.Layer[T] {
+		at = drawing(at, dropout, mixedKeys).At("attn")
+		return sequence[T]{{"attn", at.Linformer(fixture.Batch, fixture.Heads, fixture.Heads*fixture.QK)}}
+	}
+}

@@ -1,0 +1,48 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+func adapters() []verify.Entry {
+	const qk, v = fixture.Heads * fixture.QK, fixture.Heads * fixture.Values
+	one := func(name string, frozen ...string) verify.Case {
+		return adapter(name, "mlp.c_fc", []int{fixture.Hidden}, frozen, adapted[float64], adapted[complex128])
+	}
+	return []verify.Entry{{
+		ID: "I26", What: "LoRA", Source: "Boué (43)–(46), errata B3, B4",
+		Cases: []verify.Case{
+			one("adapter"),
+			one("adapter over a frozen base", "mlp.c_fc.weight", "mlp.c_fc.bias"),
+			adapter("an adapter each for queries, keys and values", "attn.c_attn", []int{qk, qk, v}, nil, adaptedParts[float64], adaptedParts[complex128]),
+		},
+	}}
+}
+
+const scale = 0.7 // of the adapters
+
+// adapter adapts a linear layer. That a base is frozen means that nothing is differentiated by it; Δ goes back through it
+// all the same.
+func adapter(name, path string, out []int, frozen []string, real layer[float64], step layer[complex128]) verify.Case {
+	return byHand(verify.Case{
+		Name: name, Types: []string{"LoRA"}, Source: "Boué (43)–(46), erratum B3", Frozen: frozen,
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			affine := nn.NewLoRA(func(string) bool { return true }, fixture.Rank, scale)
+			return affine(at.Sub("%s", path), at.Embd, out, true, graph.Const(0)).Forward(x)
+		},
+	}, real, step)
+}
+
+func adapted[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	at.LoRAScale = scale
+	return sequence[T]{{"mlp.c_fc", at.At("mlp.c_fc").Linear()}}
+}
+
+func adaptedParts[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	at.LoRAScale = scale
+	return sequence[T]{{"attn.c_attn", at.At("attn.c_attn").Packed(fixture.Heads * fixture.QK)}}
+}

@@ -1,0 +1,89 @@
+package cases
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// masks are attention in other graphs, and in others for other heads.
+func masks() []verify.Entry {
+	const n = fixture.Tokens
+	const source = "Boué (13), Diab section 2.2, erratum D3b"
+	bird := nn.BigBird{Width: 1, Global: []int{3}, Random: 1, Seed: 5}
+	birds := hand.BigBirdMask(n, bird.Width, bird.Global, drawn(nn.All{nn.Causal{}, bird})).Add(hand.CausalMask(n))
+	padded := func(b, h int) matrix { return dilated(h).Add(hand.SourceMask(n, n, lengths().Lengths[b])) }
+	graphs := func(_, h int) matrix { return dilated(h).Add(hand.CausalMask(n)) }
+	return []verify.Entry{
+		{
+			ID: "I12", What: "masks: causal, padding, window, per head", Source: "Boué (13), Diab section 2.2, CS 224n (21)",
+			Cases: of([]string{"attention=window", "attention=alternating"},
+				selfAttention{name: "attention in a window", source: source, sight: seeing(nn.Window{Width: 3}, hand.WindowMask(n, 3))}.Case(),
+				selfAttention{name: "attention with padding", source: source, sight: padding()}.Case(),
+				selfAttention{name: "causal attention with padding", source: source, sight: causalPadding()}.Case(),
+				selfAttention{
+					name: "dilated attention per head with padding", source: "Diab section 2.2, erratum D3b; Beltagy et al. 2020",
+					sight: sight{seeing(nn.All{lengths(), dilation()}).see, padded},
+				}.Case(),
+			),
+		},
+		{
+			ID: "I13", What: "BigBird and Longformer", Source: "Conti (13), section 2.1.1",
+			Cases: append(of([]string{"attention=bigbird", "attention=dilated"},
+				selfAttention{name: "causal attention in BigBird's graph", source: "Conti (13), erratum C8", sight: seeing(nn.All{nn.Causal{}, bird}, birds)}.Case(),
+				selfAttention{
+					name: "causal attention in Longformer's graph", source: "Beltagy et al. 2020, 3.1; Conti 2.1.1, erratum C13",
+					sight: sight{seeing(nn.All{nn.Causal{}, dilation()}).see, graphs},
+				}.Case(),
+			), longformers()...),
+		},
+	}
+}
+
+// lengths are of sequences, the second of which is padded.
+func lengths() nn.Padding { return nn.Padding{Lengths: []int{fixture.Tokens, fixture.Tokens - 2}} }
+
+func paddingMask() matrix { return hand.SourceMask(fixture.Tokens, fixture.Tokens, fixture.Tokens-2) }
+
+func padding() sight {
+	return seeing(lengths(), hand.Zeros[float64](fixture.Tokens, fixture.Tokens), paddingMask())
+}
+
+func causalPadding() sight {
+	m := hand.CausalMask(fixture.Tokens)
+	return seeing(nn.All{nn.Causal{}, lengths()}, m, m.Add(paddingMask()))
+}
+
+// dilation is a window that is wider in the second head, and a global token.
+func dilation() nn.Dilated { return nn.Dilated{Width: 2, Dilation: []int{1, 2}, Global: []int{2}} }
+
+func dilated(h int) matrix {
+	d := dilation()
+	return hand.Either(hand.DilatedMask(fixture.Tokens, d.Width, d.Dilation[h]), hand.GlobalMask(fixture.Tokens, d.Global))
+}
+
+// drawn asks the library which keys chance has drawn: those that a query attends to and would not attend to without chance.
+func drawn(see nn.All) [][]int {
+	const n = fixture.Tokens
+	plain := slices.Clone(see)
+	for i, v := range plain {
+		if bird, ok := v.(nn.BigBird); ok {
+			bird.Random = 0
+			plain[i] = bird
+		}
+	}
+	read := func(v nn.Visibility) []float64 {
+		return nn.NewMask(fixture.Graph().Root(), fixture.Dims(), v).Expr().Tensor().Floats()
+	}
+	with, without := read(see), read(plain)
+	keys := make([][]int, n)
+	for i := range with {
+		if with[i] != without[i] {
+			keys[i/n] = append(keys[i/n], i%n)
+		}
+	}
+	return keys
+}

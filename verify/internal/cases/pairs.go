@@ -1,0 +1,78 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// pairs are the two sides of an encoder–decoder.
+func pairs() []verify.Entry {
+	return []verify.Entry{
+		{
+			ID: "I31", What: "encoder with a masked-token head", Source: "Conti (3), CS 224n section 3.5",
+			Tests: []string{"TestI31Masked", "TestI31EncoderIsEquivariant"},
+			Cases: of([]string{"block=post", "norm=layernorm_sigma"}, byHand(verify.Case{
+				Name: "encoder with padding and a head for what is hidden", Types: []string{"PostNormBlock", "LayerNormSigma"},
+				Source: "Conti (3), CS 224n section 3.5; errata C3, D3b", Build: buildEncoder,
+			}, encoder[float64], encoder[complex128])),
+		},
+		{
+			ID: "I32", What: "encoder and decoder", Source: "Conti chapter 1, CS 224n section 3.7",
+			Tests: []string{"TestI32EncoderDecoder", "TestI32PaddingIsInvisible", "TestI32FutureIsInvisible"},
+			Cases: []verify.Case{
+				byHand(verify.Case{
+					Name: "decoder", Types: []string{"DecoderBlock", "CrossAttention"}, Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
+					Build: func(at nn.Site, x graph.Expr) graph.Expr {
+						x = nn.NewDecoderBlock(at.At("decoder.h.0"), libraryAttention, remember(at, sourceTokens, sourceLengths())).Forward(x)
+						return nn.NewLayerNorm(at.At("decoder.ln_f")).Forward(x)
+					},
+				}, decoder[float64], decoder[complex128]),
+				byHand(verify.Case{
+					Name: "post-norm decoder, ε beside σ", Types: []string{"PostNormDecoderBlock", "CrossAttention"}, Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
+					Build: func(at nn.Site, x graph.Expr) graph.Expr {
+						at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
+						return nn.NewPostNormDecoderBlock(at.At("decoder.h.0"), libraryAttention, remember(at, sourceTokens, sourceLengths())).Forward(x)
+					},
+				}, postNormDecoder[float64], postNormDecoder[complex128]),
+			},
+		},
+	}
+}
+
+// buildEncoder is a post-norm block without a causal mask on texts of which the second is padded, and the linear layer that
+// guesses their words.
+func buildEncoder(at nn.Site, x graph.Expr) graph.Expr {
+	at.Mask = nn.NewMask(at.Sub("padding"), at.Dims, lengths())
+	at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
+	x = nn.NewPostNormBlock(at.At("encoder.h.0"), libraryAttention).Forward(x)
+	return nn.NewLinear(at.Sub("lm_head"), at.Embd, []int{fixture.Vocabulary}, true, graph.Const(0)).Forward(x)
+}
+
+func encoder[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	b := sublayers(at.At("encoder.h.0"), hand.Site[T].LayerNormSigma, padding().mask)
+	return sequence[T]{{"encoder.h.0", hand.PostNormBlock[T](b)}, {"lm_head", at.At("lm_head").Linear()}}
+}
+
+func decoder[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	return sequence[T]{
+		{"decoder.h.0", decoderBlock(at.At("decoder.h.0"), hand.Site[T].LayerNorm)},
+		{"decoder.ln_f", at.At("decoder.ln_f").LayerNorm()},
+	}
+}
+
+func postNormDecoder[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	b := decoderBlock(at.At("decoder.h.0"), hand.Site[T].LayerNormSigma)
+	return sequence[T]{{"decoder.h.0", hand.PostNormDecoderBlock[T](b)}}
+}
+
+// decoderBlock looks back, then at a source.
+func decoderBlock[T hand.Number](at hand.Site[T], norm layer[T]) hand.DecoderBlock[T] {
+	b := sublayers(at, norm, causal().mask)
+	return hand.DecoderBlock[T]{
+		Norm1: b.Norm1, Attention: b.Attention, NormCross: norm(at.At("ln_cross")), Cross: toMemory(at.At("cross"), sourceLengths()),
+		Norm2: b.Norm2, MLP: b.MLP,
+	}
+}

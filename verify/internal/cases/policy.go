@@ -1,0 +1,105 @@
+package cases
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+const clip = 0.2 // ε of PPO
+
+func rewards() []verify.Entry {
+	r, returns, baseline := rollout()
+	reinforce := policy{"Reinforce", "Diab §2.6", fixed[float64](hand.Reinforce[float64]{Rollout: r}), fixed[complex128](hand.Reinforce[complex128]{Rollout: r}),
+		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
+			return nn.NewReinforce(at.Scope).Forward(x, r)
+		}}
+	ppo := policy{"PPOClip", "Diab §2.6, Schulman et al. 2017", fixed[float64](hand.PPO[float64]{Rollout: r, Clip: clip}), fixed[complex128](hand.PPO[complex128]{Rollout: r, Clip: clip}),
+		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
+			l := nn.NewPPOClip(at.Scope)
+			l.Clip = clip
+			return l.Forward(x, r)
+		}}
+	return []verify.Entry{
+		{ID: "I55", What: "REINFORCE", Source: "Diab section 2.6", Cases: []verify.Case{
+			reinforce.on("reinforce", r, r.Advantages, matrix{}),
+			reinforce.on("reinforce with a baseline", r, returns, baseline),
+			value(r, returns),
+		}},
+		{ID: "I56", What: "PPO with a clipped ratio", Source: "Schulman et al. 2017; Diab section 2.6 names it", Cases: []verify.Case{
+			ppo.on("ppo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
+			ppo.on("ppo with a baseline", r, returns, baseline),
+		}},
+	}
+}
+
+// rollout is actions drawn from the logits that a Case has for x, with probabilities that have changed since: the ratios
+// are inside 1 ± ε and outside on both sides, under advantages of both signs.
+func rollout() (r hand.Rollout, returns, baseline matrix) {
+	const n = fixture.Batch * fixture.Tokens
+	r.Actions = []int{2, 7, 0, 1, 2, 5, 6, 3, 3, 4, 1, 0}
+	r.Weights = fixture.Random("weights", n, 1).Shift(0.6)
+	r.Weights.Data[3] = 0
+	baseline = fixture.Random("baseline", n, 1)
+	r.Advantages, r.LogProbs = hand.Zeros[float64](n, 1), hand.Zeros[float64](n, 1)
+	logits := fixture.Random(input, n, fixture.Features).Scale(4)
+	total := logits.LogSumExp()
+	for i, action := range r.Actions {
+		ratio := []float64{0.5, 0.9, 1.1, 1.6}[i%4]
+		r.LogProbs.Data[i] = logits.At(i, action) - total.At(i, 0) - math.Log(ratio)
+		r.Advantages.Data[i] = []float64{1.3, -0.7, 0.4}[i%3]
+	}
+	return r, r.Advantages.Add(baseline), baseline
+}
+
+// feed declares the rollout.
+func feed(at nn.Site, r hand.Rollout, returns, baseline matrix) nn.Rollout {
+	out := nn.NewRollout(at.Scope, len(r.Actions), at.Embd)
+	copy(out.Actions.Ints(), r.Actions)
+	for i := range r.Actions {
+		out.Returns.Tensor().Set(i, returns.Data[i])
+		out.Weights.Tensor().Set(i, r.Weights.Data[i])
+		out.LogProbs.Tensor().Set(i, r.LogProbs.Data[i])
+	}
+	if !baseline.None() {
+		out.Baseline = at.Value("baseline", func(i int, _ *rand.Rand) float64 { return baseline.Data[i] }, len(r.Actions), 1)
+	}
+	return out
+}
+
+// policy is an objective.
+type policy struct {
+	kind, source string
+	real         layer[float64]
+	step         layer[complex128]
+	build        func(nn.Site, graph.Expr, nn.Rollout) graph.Expr
+}
+
+// on takes x for logits of as many actions as it has features.
+func (l policy) on(name string, r hand.Rollout, returns, baseline matrix) verify.Case {
+	return byHand(verify.Case{
+		Name: name, Types: []string{l.kind}, Source: l.source,
+		Build: func(at nn.Site, x graph.Expr) graph.Expr { return l.build(at, x, feed(at, r, returns, baseline)) },
+	}, l.real, l.step)
+}
+
+func value(r hand.Rollout, returns matrix) verify.Case {
+	return byHand(verify.Case{
+		Name: "value function and its loss", Types: []string{"ValueHead", "ValueLoss"}, Source: "Diab §2.6",
+		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+			v := nn.NewValueHead(at.At("value")).Forward(x)
+			return nn.NewValueLoss(at.Scope).Forward(v, feed(at, r, returns, matrix{}))
+		},
+	}, valueLoss[float64](r, returns), valueLoss[complex128](r, returns))
+}
+
+func valueLoss[T hand.Number](r hand.Rollout, returns matrix) layer[T] {
+	return func(at hand.Site[T]) hand.Layer[T] {
+		return sequence[T]{{"value", at.At("value").Linear()}, {"loss", hand.ValueLoss[T]{Returns: returns, Weights: r.Weights}}}
+	}
+}

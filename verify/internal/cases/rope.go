@@ -1,0 +1,50 @@
+package cases
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// Rotary positions: two groups make a token of the fixture, and an angle has room to differ.
+const (
+	rotarySize = 4
+	theta      = 100
+)
+
+func rotations() []verify.Entry {
+	source := "Xu (47)–(56)"
+	return []verify.Entry{{
+		ID: "I08", What: "rotary positions", Source: "Xu (47)–(56), errata X2, X3",
+		Cases: part("position=rope",
+			byHand(verify.Case{
+				Name: "rotary positions", Types: []string{"RoPE"}, Source: source,
+				Build: func(at nn.Site, x graph.Expr) graph.Expr {
+					return nn.NewRoPE(placed(at, at.Context).At("rope"), rotarySize, theta).Forward(x)
+				},
+			}, rotary[float64], rotary[complex128]),
+			byHand(verify.Case{
+				Name: "causal attention with rotary positions", Types: []string{"SelfAttention", "RoPE"}, Source: source,
+				Build: func(at nn.Site, x graph.Expr) graph.Expr {
+					at = placed(at, at.Context)
+					at.QK = rotarySize
+					at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)
+					return nn.NewSelfAttention(at.At("attn")).Forward(x)
+				},
+			}, rotaryAttention[float64], rotaryAttention[complex128]),
+		),
+	}}
+}
+
+func rotary[T hand.Number](hand.Site[T]) hand.Layer[T] {
+	return hand.RoPE[T]{Positions: places(), Size: rotarySize, Theta: theta}
+}
+
+// rotaryAttention rotates queries and keys between their projection and the attention. A key's bias rotates too, and no
+// longer cancels in the softmax.
+func rotaryAttention[T hand.Number](at hand.Site[T]) hand.Layer[T] {
+	heads := softmax(at, fixture.Heads, causal().mask)
+	return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, fixture.Heads*rotarySize, rotary(at))}}
+}

@@ -1,0 +1,14 @@
+// Package inventory lists what the five papers describe and the Cases that hold it against formulas by hand: every layer of
+// nn, checked alone.
+package inventory
+
+import (
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/cases"
+)
+
+// Entries are everything that the papers describe, in the order in which a model is built, trained and used.
+func Entries() []verify.Entry { return cases.Entries() }
+
+// Cases are those of all entries.
+func Cases() []verify.Case { return cases.All() }

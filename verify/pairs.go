@@ -1,0 +1,163 @@
+package verify
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+)
+
+// Pairs is an encoder–decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of pairs.
+type Pairs struct {
+	Config     seq2seq.Config
+	Parameters hand.Parameters[float64]
+	Pairs      []seq2seq.Pair
+	Seed, Step uint64 // of the dropout
+}
+
+// NewPairs fills the model that c describes with random numbers, of which nothing is left at 0 or 1. The first pair is as
+// long as it can be, the others are of random lengths.
+func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
+	m := Pairs{Config: c.Resolved(), Pairs: make([]seq2seq.Pair, batch), Seed: seed, Step: 3}
+	b, err := m.build(kernels64)
+	if err != nil {
+		return Pairs{}, err
+	}
+	if m.Parameters, err = randomParameters(b.graph, seed); err != nil {
+		return Pairs{}, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 2))
+	text := func(n, vocabulary int) (ids []int) {
+		first := min(seq2seq.Hidden+1, vocabulary-1) // behind those that stand for no word
+		for range n {
+			ids = append(ids, first+rng.IntN(vocabulary-first))
+		}
+		return ids
+	}
+	for i := range m.Pairs {
+		source, target := c.SourceSize, c.TargetSize-1
+		if i > 0 {
+			target = rng.IntN(target + 1)
+			if m.Config.Attention != "linformer" { // its sources are all of one length
+				source = 1 + rng.IntN(source)
+			}
+		}
+		m.Pairs[i] = seq2seq.Pair{Source: text(source, c.SourceVocab), Target: text(target, c.TargetVocab)}
+	}
+	return m, nil
+}
+
+func (m Pairs) subject() subject {
+	return subject{
+		parameters: m.Parameters, text: m.text(), seed: m.Seed, build: m.build, plan: m.plan, position: m.position,
+	}
+}
+
+// text is what the two sides read and what is to be said, padded behind their ends.
+func (m Pairs) text() (t hand.Text) {
+	for _, p := range m.Pairs {
+		for i := range m.Config.SourceSize {
+			t.Source = append(t.Source, at(p.Source, i, seq2seq.Pad, seq2seq.Pad))
+		}
+		for i := range m.Config.TargetSize {
+			t.Tokens = append(t.Tokens, at(append([]int{seq2seq.Begin}, p.Target...), i, seq2seq.Pad, seq2seq.Pad))
+			t.Targets = append(t.Targets, at(p.Target, i, seq2seq.End, hand.Ignore))
+		}
+	}
+	return t
+}
+
+// at is entry i of ids, end behind the last, and padding behind that.
+func at(ids []int, i, end, padding int) int {
+	switch {
+	case i < len(ids):
+		return ids[i]
+	case i == len(ids):
+		return end
+	}
+	return padding
+}
+
+func (m Pairs) build(f form) (*built, error) {
+	g := f.graph(m.Seed, m.Step)
+	model, err := seq2seq.New(g, m.Config, len(m.Pairs))
+	if err != nil {
+		return nil, err
+	}
+	return &built{graph: g, loss: model.Loss, places: m.places(g), feed: func() error { return model.Fill(m.Pairs) }}, nil
+}
+
+func (m Pairs) places(g *graph.Graph) map[string]graph.Expr {
+	c, p := m.Config, places{g, map[string]graph.Expr{}}
+	const z = "decoder.h.0.cross.c_kv"
+	p.add("decoder.lm_head", "loss")
+	p.add("z", z)
+	for side, end := range map[string]string{"encoder": z, "decoder": "decoder.lm_head"} {
+		if c.Block == "pre" {
+			p.add(side+".ln_f", end)
+			end = side + ".ln_f"
+		}
+		p.add(side+".drop", side+".h.0")
+		for i := range c.NLayer {
+			h, next := fmt.Sprintf("%s.h.%d", side, i), fmt.Sprintf("%s.h.%d", side, i+1)
+			if i == c.NLayer-1 {
+				next = end
+			}
+			p.add(h, next)
+			p.sublayers(h, true)
+		}
+	}
+	return p.found
+}
+
+// plan describes the model to the formulas, with the masks of dropout that the library will draw.
+func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
+	c, batch := m.Config, len(m.Pairs)
+	e := parts.Encoder{Context: c.SourceSize, Attention: c.Attention}
+	for _, p := range m.Pairs {
+		e.Lengths = append(e.Lengths, len(p.Source))
+	}
+	p := parts.Plan{
+		Batch: batch, Context: c.TargetSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
+		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: "linear",
+		Options: map[string]int{"window": c.Window}, Eps: c.Eps, Theta: 10_000, Encoder: &e,
+	}
+	if c.Dropout > 0 {
+		p.Dropout = func(path string) hand.Matrix[float64] {
+			rows, cols := m.shape(path)
+			return hand.NewMatrix(rows, cols, g.DropoutMask(path, c.Dropout, rows*cols)...)
+		}
+	}
+	return p, nil
+}
+
+// shape is that of what is dropped at a place.
+func (m Pairs) shape(path string) (rows, cols int) {
+	c := m.Config
+	size, keys := c.TargetSize, c.TargetSize
+	if strings.HasPrefix(path, "encoder.") {
+		if size, keys = c.SourceSize, c.SourceSize; c.Attention == "linformer" {
+			keys = c.MixedKeys
+		}
+	}
+	switch {
+	case strings.HasSuffix(path, "cross.attn_dropout"):
+		return len(m.Pairs) * c.NHead * size, c.SourceSize
+	case strings.HasSuffix(path, "attn_dropout"):
+		return len(m.Pairs) * c.NHead * size, keys
+	}
+	return len(m.Pairs) * size, c.NEmbd
+}
+
+// position says where in an activation a difference is: pair, token, feature.
+func (m Pairs) position(name string, d Difference) string {
+	size := m.Config.TargetSize
+	if name == "z" || strings.HasPrefix(name, "encoder.") {
+		size = m.Config.SourceSize
+	}
+	return fmt.Sprintf("pair %d, token %d, feature %d", d.Row/size, d.Row%size, d.Col)
+}

@@ -1,0 +1,58 @@
+package verify
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+)
+
+// What is wrong between encoder and decoder, or in the description of either side, is found, and the report says where.
+func TestCheckPairsFindsMistakes(t *testing.T) {
+	c := seq2seq.Config{SourceSize: 4, TargetSize: 3, SourceVocab: 7, TargetVocab: 6, NLayer: 2, NHead: 2, NEmbd: 4, NInner: 5}
+	m, err := NewPairs(c, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Pairs[1].Source = m.Pairs[1].Source[:1]
+	s := m.subject()
+	few := sampling{every: 0, few: 1}
+	report := func() *Report {
+		t.Helper()
+		plan, roads, err := evaluate(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roads[0].deltas["z"].Data[4*4+2*4+3] += 1e-6 // the second pair's third token
+		roads[0].grads["encoder.h.0.mlp.c_fc.weight"].Data[7] += 1e-6
+		r, err := compare(s, plan, roads, few)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := report(); r.OK() || !strings.Contains(r.First, "Δz = Σ Δz of the blocks, at the output of z, pair 1, token 2, feature 3: autodiff has") {
+		t.Errorf("a Δ that differs at z: got %q", r.First)
+	}
+	plan, roads, err := evaluate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(){
+		"padding that is visible":   func() { plan.Encoder.Lengths = []int{4, 2} },
+		"an encoder with causality": func() { plan.Encoder.Attention, plan.Options = "window", map[string]int{"window": 1} },
+		"another norm":              func() { plan.Norm = "layernorm_sigma" },
+	} {
+		before, encoder := plan, *plan.Encoder
+		change()
+		r, err := compare(s, plan, roads, few)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.OK() || r.First == "" {
+			t.Errorf("%s: not found", name)
+		}
+		plan = before
+		plan.Encoder = &encoder
+	}
+}
