@@ -34,13 +34,13 @@ func ExampleCase() {
 	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
 		return p["x"].Mul(p["x"].Mul(p["weight"]).Tanh())
 	}
-	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Parameters[float64] {
+	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
 		x, w := p["x"], p["weight"]
 		t := x.Mul(w).Tanh()
-		slope := x.Mul(t.Square().Scale(-1).Shift(1)) // x(1 − t²)
-		return hand.Parameters[float64]{
-			"x":      delta.Mul(t.Add(slope.Mul(w))),
-			"weight": delta.Mul(slope).Mul(x).SumTokens(),
+		dtanh := x.Mul(t.Square().Scale(-1).Shift(1)) // x(1 − t²)
+		return hand.Gradients[float64]{
+			{Name: "x", Value: delta.Mul(t.Add(dtanh.Mul(w)))},
+			{Name: "weight", Value: delta.Mul(dtanh).Mul(x).SumTokens()},
 		}
 	}
 	r, err = c.Run()

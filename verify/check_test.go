@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 			}
 			m := newModel(t, small(change))
 			if strings.Contains(name, "b") {
-				m.Reduction = hand.Sum
+				m.Sum = true
 			}
 			r, err := Check(m)
 			if err != nil {

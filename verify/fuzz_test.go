@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // shape is a configuration as a fuzzer changes it: sizes and choices of a byte each.
@@ -19,7 +18,7 @@ type shape struct {
 }
 
 // config keeps the sizes small and everything in the range that a configuration allows.
-func (s shape) config() (c gpt.Config, batch int, reduction hand.Reduction) {
+func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
 	c = gpt.Config{
@@ -71,21 +70,18 @@ func (s shape) config() (c gpt.Config, batch int, reduction hand.Reduction) {
 			}
 		}
 	}
-	if flag(3) {
-		reduction = hand.Sum
-	}
-	return c, upTo(s.batch, 3), reduction
+	return c, upTo(s.batch, 3), flag(3)
 }
 
 // check builds, runs and verifies; the complex step looks along a random direction and at few entries.
 func (f shape) check(t *testing.T) (worst Gap) {
 	t.Helper()
-	c, batch, reduction := f.config()
+	c, batch, sum := f.config()
 	m, err := NewModel(c, batch, f.seed)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	m.Reduction = reduction
+	m.Sum = sum
 	s := m.subject()
 	plan, roads, err := evaluate(s)
 	if err != nil {

@@ -56,7 +56,7 @@ type coderModel struct {
 
 func newCoder(t *testing.T, f form, c seq2seq.Config) coderModel {
 	t.Helper()
-	m, err := seq2seq.New(f.graph(seed, step), c, 2)
+	m, err := seq2seq.New(f.graph(fixture.Seed, fixture.Step), c, 2)
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}

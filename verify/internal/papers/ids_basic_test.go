@@ -21,7 +21,7 @@ type leaves map[string]graph.Expr
 // single number, by every one of them.
 func computed(t *testing.T, f form, numbers parameters, delta matrix, build func(s graph.Scope, x leaves) graph.Expr) (matrix, parameters) {
 	t.Helper()
-	g := f.graph(seed, step)
+	g := f.graph(fixture.Seed, fixture.Step)
 	s, x := g.Root(), leaves{}
 	var wrt []graph.Expr
 	for name, m := range numbers {

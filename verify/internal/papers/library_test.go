@@ -38,12 +38,6 @@ func (f form) graph(seed, step uint64) *graph.Graph {
 
 const input = "x" // the name of a layer's input
 
-// The seed and step of graphs that draw nothing which a test looks at.
-const (
-	seed = 11
-	step = 3
-)
-
 // fill writes numbers into a leaf.
 func fill(p graph.Expr, m matrix) {
 	t := p.Tensor()
@@ -88,7 +82,7 @@ func planOf(m verify.Model) parts.Plan {
 	p := parts.Plan{
 		Batch: len(m.Tokens) / c.BlockSize, Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
 		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head,
-		Eps: c.Eps, Theta: c.RopeTheta, Reduction: m.Reduction,
+		Eps: c.Eps, Theta: c.RopeTheta,
 	}
 	if c.LoraR > 0 {
 		p.LoRAScale = c.LoraAlpha / float64(c.LoraR)

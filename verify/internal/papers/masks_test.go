@@ -14,7 +14,7 @@ import (
 // alone builds attention of one head without biases, in a graph of its own, on x (n, d).
 func alone(t *testing.T, n, d int, see nn.Visibility, build func(at nn.Site, x graph.Expr) graph.Expr, numbers parameters) matrix {
 	t.Helper()
-	g := reference.graph(seed, step)
+	g := reference.graph(fixture.Seed, fixture.Step)
 	at := nn.Site{
 		Scope: g.Root(), Affine: nn.NewLinear, Eps: 1e-5,
 		Dims: nn.Dims{Batch: 1, Context: n, Embd: d, Heads: 1, QK: 3, V: d, Inner: d, Blocks: 1},

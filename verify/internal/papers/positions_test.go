@@ -17,7 +17,7 @@ func TestI05LearnedPositions(t *testing.T) {
 	const batch, n, context, d, words = 3, 5, 8, 4, 7
 	tokens := []int{1, 0, 6, 1, 1, 2, 2, 5, 0, 6, 4, 4, 1, 6, 3}
 	for _, f := range forms() {
-		g := f.graph(seed, step)
+		g := f.graph(fixture.Seed, fixture.Step)
 		at := nn.Site{Scope: g.Root(), Dims: nn.Dims{Batch: batch, Context: context, Embd: d}}
 		at.Positions = at.Ints("positions", batch*n, context, -1)
 		copy(at.Positions.Ints(), hand.Positions(batch, n))
