@@ -168,8 +168,8 @@ func TestCaseHoles(t *testing.T) {
 	}
 }
 
-// A layer whose derivative is wrong is found by central differences too: here a RowMax, of which autodiff sees nothing, beside
-// ln(1 + eˣ).
+// A layer whose derivative is wrong is found by central differences too: here a RowMax, of which autodiff sees nothing,
+// beside ln(1 + eˣ).
 func TestCaseWithoutFormulas(t *testing.T) {
 	c := Case{Name: "half hidden", Build: func(at nn.Site, x graph.Expr) graph.Expr {
 		return x.Exp().Shift(1).Log().Add(x.RowMax()) // RowMax takes no part in differentiation

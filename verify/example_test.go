@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// A gradient derived on paper, against the complex step of its forward: the layer y = x ∘ x with Δx = 2x ∘ Δ, and the same
-// with the 2 forgotten.
+// A gradient derived on paper, against the complex step of its forward: the layer y = x ∘ x with Δx = 2x ∘ Δ, and the
+// same with the 2 forgotten.
 func ExampleComplexStep() {
 	p := hand.Parameters[float64]{"x": hand.NewMatrix(1, 3, 0.5, -1, 2)}
 	delta := hand.NewMatrix(1, 3, 1.0, 2, 3)

@@ -13,8 +13,8 @@ import (
 
 const tolerance32 = 2e-5 // of the kernels in float32
 
-// Every layer's gradients by hand are those of the other roads, and so are those of autodiff and central differences if the
-// formulas are taken away.
+// Every layer's gradients by hand are those of the other roads, and so are those of autodiff and central differences if
+// the formulas are taken away.
 func TestCases(t *testing.T) {
 	for i, c := range All() {
 		t.Run(c.Name, func(t *testing.T) {

@@ -22,8 +22,7 @@ func stepOf(c hand.AdamW) update {
 	return func(t int, w, g, m, v matrix) (w1, m1, v1 matrix) { return hand.AdamWUpdate(c, t, w, g, m, v) }
 }
 
-// path takes five steps from w with the gradient g(t) in step t and returns how far
-// from w each of them ends.
+// path takes five steps from w with the gradient g(t) in step t and returns how far from w each of them ends.
 func (f update) path(w matrix, g func(t int) matrix) matrix {
 	at, m, v := w, hand.Zeros[float64](w.Rows, w.Cols), hand.Zeros[float64](w.Rows, w.Cols)
 	var out []matrix
@@ -43,8 +42,8 @@ func constant(g matrix) func(t int) matrix {
 	return func(int) matrix { return g }
 }
 
-// Five steps, entry by entry, with the moments not carried along but summed up from all
-// gradients so far: m̂ is their average with weights β₁^(t−i), and v̂ that of their squares.
+// Five steps, entry by entry, with the moments not carried along but summed up from all gradients so far: m̂ is their
+// average with weights β₁^(t−i), and v̂ that of their squares.
 func TestAdamWTrajectory(t *testing.T) {
 	c, start, g := adamw(), fixture.Random("w", 3, 4), differing(1)
 	want := hand.Zeros[float64](5*3, 4)
@@ -63,8 +62,8 @@ func TestAdamWTrajectory(t *testing.T) {
 	near(t, "w", stepOf(c).path(start, g), want)
 }
 
-// Every step of a constant gradient is one of size η against its sign, besides the decay;
-// without a gradient the decay alone is left.
+// Every step of a constant gradient is one of size η against its sign, besides the decay; without a gradient the decay
+// alone is left.
 func TestAdamWConstantGradient(t *testing.T) {
 	c, w, g := adamw(), fixture.Random("w", 3, 4), fixture.Random("g", 3, 4)
 	signs := each(g, func(x float64) float64 { return x / (math.Abs(x) + c.Eps) })
@@ -77,10 +76,9 @@ func TestAdamWConstantGradient(t *testing.T) {
 	near(t, "w without a gradient", nothing.Tokens(12, 15), w.Scale(math.Pow(1-c.Rate*c.Decay, 5)-1))
 }
 
-// Section 2.5 of S. Diab leaves m̂ and v̂ to the reader (erratum D10). What one may take
-// them and the rest for: the moments without their corrections, with which the first step is
-// (1−β₁)/√(1−β₂) = 3.16 times as long; an ε inside the root, which shows for gradients
-// about √ε; a decay as part of the gradient (the L2 penalty), which 1/√v̂ then blows up
+// Section 2.5 of S. Diab leaves m̂ and v̂ to the reader (erratum D10). What one may take them and the rest for: the
+// moments without their corrections, with which the first step is (1−β₁)/√(1−β₂) = 3.16 times as long; an ε inside the
+// root, which shows for gradients about √ε; a decay as part of the gradient (the L2 penalty), which 1/√v̂ then blows up
 // where gradients are small.
 func TestDiabAdamW(t *testing.T) {
 	c := adamw()
@@ -114,8 +112,7 @@ func TestDiabAdamW(t *testing.T) {
 	wrongBy(t, "decay in the gradient", update(coupled).path(w, g), stepOf(c).path(w, g), 1.39)
 }
 
-// A step 0 would divide by zero, and moments of another parameter do not fit: errors
-// that travel on.
+// A step 0 would divide by zero, and moments of another parameter do not fit: errors that travel on.
 func TestAdamWErrors(t *testing.T) {
 	x, c := hand.Zeros[float64](3, 4), adamw()
 	for want, step := range map[string]func() (w, m, v matrix){

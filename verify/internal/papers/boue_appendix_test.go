@@ -21,8 +21,8 @@ func TestBoueEq47(t *testing.T) {
 	}
 }
 
-// (48) With weights on and below the diagonal only, (47) is the staircase of (5):
-// the first token keeps itself, the second mixes two, and so on.
+// (48) With weights on and below the diagonal only, (47) is the staircase of (5): the first token keeps itself, the
+// second mixes two, and so on.
 func TestBoueEq48(t *testing.T) {
 	rho, a := fixture.Random("rho", 5, 5).Add(hand.CausalMask(5)).Softmax(), fixture.Random("a", 5, 3)
 	mixed := rho.MatMul(a)
@@ -32,8 +32,8 @@ func TestBoueEq48(t *testing.T) {
 	}
 }
 
-// (49) The Frobenius product does not mind a transpose on both sides, A·Bᵗ = Aᵗ·B,
-// nor a factor taken around: A·(BCD) = (BᵗADᵗ)·C = (A(CD)ᵗ)·B = ((BC)ᵗA)·D.
+// (49) The Frobenius product does not mind a transpose on both sides, A·Bᵗ = Aᵗ·B, nor a factor taken around: A·(BCD) =
+// (BᵗADᵗ)·C = (A(CD)ᵗ)·B = ((BC)ᵗA)·D.
 func TestBoueEq49(t *testing.T) {
 	a, b := fixture.Random("a", 3, 5), fixture.Random("b", 5, 3)
 	equal := func(what string, got, want float64) {
@@ -49,9 +49,8 @@ func TestBoueEq49(t *testing.T) {
 	equal("((BC)ᵗA)·D", dot(p.MatMul(c).Transpose().MatMul(a), q), whole)
 }
 
-// (50) The row-wise product A⊖B, repeated along each row, is (A∘B)J with J all ones:
-// a_i·b_i in every column of row i. Writing a_i·b_j in column j, which is ABᵗ,
-// is something else (erratum B6).
+// (50) The row-wise product A⊖B, repeated along each row, is (A∘B)J with J all ones: a_i·b_i in every column of row i.
+// Writing a_i·b_j in column j, which is ABᵗ, is something else (erratum B6).
 func TestBoueEq50(t *testing.T) {
 	a, b := fixture.Random("a", 5, 5), fixture.Random("b", 5, 5)
 	repeated := a.Mul(b).SumFeatures().Add(hand.Zeros[float64](5, 5))
@@ -62,8 +61,7 @@ func TestBoueEq50(t *testing.T) {
 	wrongBy(t, "ABᵗ", a.MatMul(b.Transpose()), repeated, 2.69)
 }
 
-// (51) (A∘B)·(B⊖C repeated) = ((A⊖B repeated)∘B)·C, the step that brings (25) into
-// its form.
+// (51) (A∘B)·(B⊖C repeated) = ((A⊖B repeated)∘B)·C, the step that brings (25) into its form.
 func TestBoueEq51(t *testing.T) {
 	a, b, c := fixture.Random("a", 5, 5), fixture.Random("b", 5, 5), fixture.Random("c", 5, 5)
 	left := dot(a.Mul(b), b.Mul(c).MatMul(ones(5, 5)))
@@ -79,8 +77,7 @@ func TestBoueEq52(t *testing.T) {
 	near(t, "Σ AB", a.MatMul(b).SumTokens(), a.SumTokens().MatMul(b))
 }
 
-// (53) The scores are G + H b̃ᵗ: G holds the parameters but for the keys' bias b, and
-// H are the queries.
+// (53) The scores are G + H b̃ᵗ: G holds the parameters but for the keys' bias b, and H are the queries.
 func TestBoueEq53(t *testing.T) {
 	a := newAttention()
 	g := a.q.MatMul(a.x.MatMul(a.p.Wk).Transpose())

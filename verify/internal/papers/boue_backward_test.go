@@ -9,8 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (21) The gradient of the values' bias: Σ_tokens of ρᵗΔ is Σ_tokens of Δ, because
-// the rows of ρ sum to 1.
+// (21) The gradient of the values' bias: Σ_tokens of ρᵗΔ is Σ_tokens of Δ, because the rows of ρ sum to 1.
 func TestBoueEq21(t *testing.T) {
 	a := newAttention()
 	near(t, "Σ ρᵗΔ", a.rho.Transpose().MatMul(a.delta).SumTokens(), a.delta.SumTokens())
@@ -34,8 +33,8 @@ func TestBoueEq23(t *testing.T) {
 	near(t, "∂w_v of HeadBackward", g.Wv, a.truth(t)["wv"])
 }
 
-// (24) ∂b_v = Σ_tokens Δ whatever the attention weights are: queries and keys of
-// other parameters leave it alone, while they change everything else.
+// (24) ∂b_v = Σ_tokens Δ whatever the attention weights are: queries and keys of other parameters leave it alone, while
+// they change everything else.
 func TestBoueEq24(t *testing.T) {
 	a := newAttention()
 	other := a.p
@@ -62,14 +61,13 @@ func TestBoueEq26(t *testing.T) {
 	vanishes(t, "Σ_t' Δ_causal", a.dcausal.SumFeatures())
 }
 
-// (27) The mask lets Δ through unchanged, Δ_scaled = Δ_causal: true of the additive
-// mask, under which Δ_causal is zero wherever ρ is. With the mask multiplied as
-// printed ρ is zero nowhere and a factor m is missing (erratum B2).
+// (27) The mask lets Δ through unchanged, Δ_scaled = Δ_causal: true of the additive mask, under which Δ_causal is zero
+// wherever ρ is. With the mask multiplied as printed ρ is zero nowhere and a factor m is missing (erratum B2).
 func TestBoueEq27(t *testing.T) {
 	a := newAttention()
 	near(t, "m ∘ Δ_causal", a.dcausal.Mul(a.binary), a.dcausal)
 
-	truth := witness(t, a.literal, a.parameters(), a.delta)
+	truth := complexStep(t, a.literal, a.parameters(), a.delta)
 	rho := a.scaled.Mul(a.binary).Softmax()
 	dcausal := a.drho.Sub(a.drho.Mul(rho).SumFeatures()).Mul(rho)
 	dwq := func(dscaled matrix) matrix {
@@ -88,9 +86,8 @@ func TestBoueEq28(t *testing.T) {
 	near(t, "Δ_raw", a.draw, want)
 }
 
-// (29) The gradient of the keys' bias is zero for every value of the parameters;
-// that of the queries' bias is not. With the mask multiplied as printed the keys'
-// bias does matter (erratum B2).
+// (29) The gradient of the keys' bias is zero for every value of the parameters; that of the queries' bias is not. With
+// the mask multiplied as printed the keys' bias does matter (erratum B2).
 func TestBoueEq29(t *testing.T) {
 	a := newAttention()
 	_, g := headBackward(a.x, a.p, a.mask, matrix{}, a.delta)
@@ -99,14 +96,13 @@ func TestBoueEq29(t *testing.T) {
 	if !(frobenius(g.Bq) > 0.1) {
 		t.Errorf("‖∂b_q‖: got %v, want a number of size one", frobenius(g.Bq))
 	}
-	printed := witness(t, a.literal, a.parameters(), a.delta)
+	printed := complexStep(t, a.literal, a.parameters(), a.delta)
 	if got := frobenius(printed["bk"]); !(math.Abs(got-0.445) <= 0.001) {
 		t.Errorf("‖∂b_k‖ for the printed mask: got %.3f, want 0.445", got)
 	}
 }
 
-// through differentiates the head by its input along one of its three branches,
-// the other two held still.
+// through differentiates the head by its input along one of its three branches, the other two held still.
 func (a attention) through(t *testing.T, q, k bool) matrix {
 	t.Helper()
 	return a.by(t, a.x, func(x complexMatrix) complexMatrix {
@@ -165,8 +161,7 @@ func headsOf(w, b matrix, heads, qk, values int) []headParameters[float64] {
 	return out
 }
 
-// (34) Heads side by side: the packed layer is the concatenation of heads with
-// parameters of their own.
+// (34) Heads side by side: the packed layer is the concatenation of heads with parameters of their own.
 func TestBoueEq34(t *testing.T) {
 	x, w, b := fixture.Random("x", 6, 8), fixture.Random("w", 8, 22), fixture.Random("b", 1, 22)
 	m := multiHead{Batch: 1, Heads: 2, QK: 3, Masks: []matrix{hand.CausalMask(6)}}
@@ -193,8 +188,7 @@ func TestBoueEq35(t *testing.T) {
 	near(t, "Σ_h Δ^h", got, sum)
 }
 
-// Section 3.2: without a mask a head maps shuffled tokens to outputs shuffled alike;
-// the causal mask ends that.
+// Section 3.2: without a mask a head maps shuffled tokens to outputs shuffled alike; the causal mask ends that.
 func TestBouePermutationEquivariance(t *testing.T) {
 	a := newAttention()
 	p := permutation(3, 1, 5, 0, 2, 4)
@@ -203,9 +197,8 @@ func TestBouePermutationEquivariance(t *testing.T) {
 	wrongBy(t, "causal mask", headForward(p.MatMul(a.x), a.p, a.mask, none), p.MatMul(headForward(a.x, a.p, a.mask, none)), 0.954)
 }
 
-// Section 3.2: the output for a new token needs its own query and all keys and
-// values, of which the earlier ones can be kept. The printed weights lack 1/√dρ
-// and the output is one row, not n+1 (erratum B7).
+// Section 3.2: the output for a new token needs its own query and all keys and values, of which the earlier ones can be
+// kept. The printed weights lack 1/√dρ and the output is one row, not n+1 (erratum B7).
 func TestBoueKVCache(t *testing.T) {
 	a := newAttention()
 	full := headForward(a.x, a.p, a.mask, matrix{})

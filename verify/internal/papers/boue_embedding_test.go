@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (1) The embeddings are a matrix with a row for each word of the vocabulary, or
-// for each position of the context, and a column for each feature.
+// (1) The embeddings are a matrix with a row for each word of the vocabulary, or for each position of the context, and
+// a column for each feature.
 func TestBoueEq01(t *testing.T) {
 	f := fixture.Generic()
 	for name, rows := range map[string]int{"wte.weight": fixture.Vocabulary, "wpe.weight": fixture.Positions} {
@@ -33,8 +33,8 @@ func TestBoueEq02(t *testing.T) {
 	}
 }
 
-// (3) The gradient of the embeddings is ohe(tokens)ᵗΔ: Δ is added up over the
-// places where a word occurs, and a word that does not occur gets zero.
+// (3) The gradient of the embeddings is ohe(tokens)ᵗΔ: Δ is added up over the places where a word occurs, and a word
+// that does not occur gets zero.
 func TestBoueEq03(t *testing.T) {
 	w, tokens, delta := fixture.Random("w", 7, 4), []int{3, 0, 3, 6, 2}, fixture.Random("delta", 5, 4)
 	got := embeddingBackward(w, tokens, delta)
@@ -47,10 +47,9 @@ func TestBoueEq03(t *testing.T) {
 	}
 }
 
-// Section 1: Δ₁₂ = y_pred − y_gt. That is the gradient of the sum of the tokens'
-// losses; their mean is smaller by exactly n (erratum B10: L_seq is never said to be
-// one or the other). The targets are the tokens shifted by one place, not their
-// indices increased by one, and the last token has none.
+// Section 1: Δ₁₂ = y_pred − y_gt. That is the gradient of the sum of the tokens' losses; their mean is smaller by
+// exactly n (erratum B10: L_seq is never said to be one or the other). The targets are the tokens shifted by one place,
+// not their indices increased by one, and the last token has none.
 func TestBoueLoss(t *testing.T) {
 	tokens, targets := fixture.Shift([]int{4, 0, 2, 2, 6})
 	if !slices.Equal(tokens, []int{4, 0, 2, 2}) || !slices.Equal(targets, []int{0, 2, 2, 6}) {

@@ -10,8 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (4) The values are a linear layer of the input, token by token: no token sees
-// another one.
+// (4) The values are a linear layer of the input, token by token: no token sees another one.
 func TestBoueEq04(t *testing.T) {
 	a := newAttention()
 	near(t, "v", a.v, a.x.MatMul(a.p.Wv).Add(ones(6, 1).MatMul(a.p.Bv)))
@@ -20,8 +19,8 @@ func TestBoueEq04(t *testing.T) {
 	}
 }
 
-// (5.a–d) The output of token t is an average of the values of tokens 1 to t: the
-// first one's is its own value, ρ₁₁ = 1.
+// (5.a–d) The output of token t is an average of the values of tokens 1 to t: the first one's is its own value, ρ₁₁ =
+// 1.
 func TestBoueEq05(t *testing.T) {
 	a := newAttention()
 	out := attentionForward(a.q, a.k, a.v, a.mask, matrix{})
@@ -42,8 +41,8 @@ func TestBoueEq06(t *testing.T) {
 	}
 }
 
-// (7) The raw weight of a pair is the query of one token times the key of the
-// other, and is not symmetric; it is if queries and keys share their parameters.
+// (7) The raw weight of a pair is the query of one token times the key of the other, and is not symmetric; it is if
+// queries and keys share their parameters.
 func TestBoueEq07(t *testing.T) {
 	a := newAttention()
 	if got, want := a.raw.At(4, 1), dot(a.q.Tokens(4, 5), a.k.Tokens(1, 2)); !(math.Abs(got-want) <= 1e-14) {
@@ -53,8 +52,7 @@ func TestBoueEq07(t *testing.T) {
 	near(t, "ρ of queries with themselves", a.q.MatMul(a.q.Transpose()), a.q.MatMul(a.q.Transpose()).Transpose())
 }
 
-// (8) Queries and keys are each a row of dρ features per token, made from that
-// token alone.
+// (8) Queries and keys are each a row of dρ features per token, made from that token alone.
 func TestBoueEq08(t *testing.T) {
 	a := newAttention()
 	p := permutation(3, 1, 5, 0, 2, 4)
@@ -85,8 +83,8 @@ func TestBoueEq10(t *testing.T) {
 	near(t, "q kᵗ", a.raw, want)
 }
 
-// (11) Row t of the weights belongs to the query of token t: change another query
-// and it stays, change this one and no other row does.
+// (11) Row t of the weights belongs to the query of token t: change another query and it stays, change this one and no
+// other row does.
 func TestBoueEq11(t *testing.T) {
 	a := newAttention()
 	moved := a.q.Add(oneHotRows([]int{hand.Ignore, hand.Ignore, 1, hand.Ignore, hand.Ignore, hand.Ignore}, 3)).MatMul(a.k.Transpose())
@@ -98,8 +96,8 @@ func TestBoueEq11(t *testing.T) {
 	}
 }
 
-// (12) Dividing by √dρ takes the variance of q·k from dρ to 1 when the features of
-// queries and keys are standard normal.
+// (12) Dividing by √dρ takes the variance of q·k from dρ to 1 when the features of queries and keys are standard
+// normal.
 func TestBoueEq12(t *testing.T) {
 	const n, features = 400, 64
 	random := rand.New(rand.NewPCG(12, 0))
@@ -119,9 +117,8 @@ func TestBoueEq12(t *testing.T) {
 	near(t, "ρ", attentionWeights(a.q, a.k, matrix{}), a.raw.Scale(1/math.Sqrt(3)).Softmax())
 }
 
-// (13) The mask takes the future out of the scores. As printed it multiplies them by
-// 0, which the softmax turns into e⁰, not into nothing: erratum B1. The additive mask
-// is what (5) and Table 1 describe.
+// (13) The mask takes the future out of the scores. As printed it multiplies them by 0, which the softmax turns into
+// e⁰, not into nothing: erratum B1. The additive mask is what (5) and Table 1 describe.
 func TestBoueEq13(t *testing.T) {
 	a := newAttention()
 	near(t, "ρ", attentionWeights(a.q, a.k, a.mask), a.causal.Softmax())
@@ -136,17 +133,15 @@ func TestBoueEq13(t *testing.T) {
 	wrongBy(t, "ρ as printed", printed, a.rho, 0.726)
 }
 
-// (14) The weights of one token sum to 1 over the others. The sum is over the
-// entries of row t*; a sum of the rows ρ(t'), as the first expression can be
-// read, is not 1 (erratum B12).
+// (14) The weights of one token sum to 1 over the others. The sum is over the entries of row t*; a sum of the rows
+// ρ(t'), as the first expression can be read, is not 1 (erratum B12).
 func TestBoueEq14(t *testing.T) {
 	a := newAttention()
 	near(t, "Σ_t' ρ_t*t'", a.rho.SumFeatures(), ones(6, 1))
 	wrongBy(t, "Σ_t' ρ(t')", a.rho.SumTokens(), ones(1, 6), 0.667)
 }
 
-// (15) Each row of ρ is the softmax of that token's visible scores; what is hidden
-// weighs exactly nothing.
+// (15) Each row of ρ is the softmax of that token's visible scores; what is hidden weighs exactly nothing.
 func TestBoueEq15(t *testing.T) {
 	a := newAttention()
 	for i := range 6 {
@@ -162,9 +157,8 @@ func TestBoueEq16(t *testing.T) {
 	near(t, "a for ρ = 1", headForward(a.x, a.p, hand.WindowMask(6, 1), matrix{}), a.v)
 }
 
-// (17) A head takes (n, d) to (n, dh) with weights (d, dρ), (d, dρ) and (d, dh): the
-// printed shape dh of the last lacks its d (erratum B9). The keys' bias is not among
-// its parameters because it changes nothing.
+// (17) A head takes (n, d) to (n, dh) with weights (d, dρ), (d, dρ) and (d, dh): the printed shape dh of the last lacks
+// its d (erratum B9). The keys' bias is not among its parameters because it changes nothing.
 func TestBoueEq17(t *testing.T) {
 	a := newAttention()
 	out := headForward(a.x, a.p, a.mask, matrix{})
@@ -180,9 +174,8 @@ func TestBoueEq17(t *testing.T) {
 	}
 }
 
-// (18) The whole head, softmax(q kᵗ/√dρ + M) v. A token's output does not change by
-// one bit when a later token does. With the mask multiplied, as printed, it does
-// (erratum B1).
+// (18) The whole head, softmax(q kᵗ/√dρ + M) v. A token's output does not change by one bit when a later token does.
+// With the mask multiplied, as printed, it does (erratum B1).
 func TestBoueEq18(t *testing.T) {
 	a := newAttention()
 	out := headForward(a.x, a.p, a.mask, matrix{})
@@ -210,8 +203,8 @@ func TestBoueEq18(t *testing.T) {
 	wrongBy(t, "a(1) as printed after the last token changed", printed(changed).Tokens(0, 1), printed(a.x).Tokens(0, 1), 0.633)
 }
 
-// (19) The biases of the keys add the same number to all scores of a query and so
-// drop out. If the roles of queries and keys are swapped it is the queries' bias.
+// (19) The biases of the keys add the same number to all scores of a query and so drop out. If the roles of queries and
+// keys are swapped it is the queries' bias.
 func TestBoueEq19(t *testing.T) {
 	a := newAttention()
 	without := func(w matrix) matrix { return a.x.MatMul(w) }
@@ -221,9 +214,8 @@ func TestBoueEq19(t *testing.T) {
 	near(t, "softmax(k qᵗ) without b_q", attentionWeights(a.k, without(a.p.Wq), a.mask), swapped)
 }
 
-// (20) Two heads in sequence, without biases and with d = dh, are one with the
-// product of their weights: a″ = ρ₂ρ₁ a w w. The square of w is a matrix product
-// (erratum B11), and both layers use the same w there.
+// (20) Two heads in sequence, without biases and with d = dh, are one with the product of their weights: a″ = ρ₂ρ₁ a w
+// w. The square of w is a matrix product (erratum B11), and both layers use the same w there.
 func TestBoueEq20(t *testing.T) {
 	x := fixture.Random("x", 6, 5)
 	p := headParameters[float64]{Wq: fixture.Random("wq", 5, 3).Scale(3), Wk: fixture.Random("wk", 5, 3).Scale(3), Wv: fixture.Random("wv", 5, 5)}

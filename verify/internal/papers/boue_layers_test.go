@@ -18,14 +18,13 @@ func newNormed(eps float64) normed {
 
 func (n normed) truth(t *testing.T, eps float64) parameters {
 	t.Helper()
-	return witness(t, func(z complexParameters) complexMatrix {
+	return complexStep(t, func(z complexParameters) complexMatrix {
 		return layerNormForward(z["x"], z["w"], z["b"], eps)
 	}, parameters{"x": n.x, "w": n.w, "b": n.b}, n.delta)
 }
 
-// (36) Each token less its mean and over its standard deviation, written as a
-// product with diag(1/σ) from the left. Its mean is then 0 and its mean square 1,
-// or σ²/(σ²+ε) where ε keeps the divisor away from 0 (the paper has ε = 0).
+// (36) Each token less its mean and over its standard deviation, written as a product with diag(1/σ) from the left. Its
+// mean is then 0 and its mean square 1, or σ²/(σ²+ε) where ε keeps the divisor away from 0 (the paper has ε = 0).
 func TestBoueEq36(t *testing.T) {
 	n := newNormed(0)
 	inverse := ones(1, 4).Div(n.sigma.Transpose())
@@ -38,8 +37,7 @@ func TestBoueEq36(t *testing.T) {
 	near(t, "mean square of ā with ε", withEps.Square().Mean(), sigma.Square().Shift(-eps).Div(sigma.Square()))
 }
 
-// (37) A gain and a bias per feature: the product with diag(w) from the right is
-// the product with w along every row.
+// (37) A gain and a bias per feature: the product with diag(w) from the right is the product with w along every row.
 func TestBoueEq37(t *testing.T) {
 	n := newNormed(0)
 	near(t, "ā diag(w) + b̃", n.norm.MatMul(lifted(n.w)).Add(ones(4, 1).MatMul(n.b)), n.norm.Mul(n.w).Add(n.b))
@@ -64,10 +62,9 @@ func TestBoueEq39(t *testing.T) {
 	near(t, "BN(aᵗ)ᵗ", batchNorm(n.x.Transpose()).Transpose(), n.norm)
 }
 
-// (40) Δ back through the layer, as the paper lays it out: features down, d the
-// width, sums over the rows of the transposed matrix, the first sum under Σ binding
-// ā∘w̃Δ, the division per token outside the transpose (erratum B5): inside it σ would
-// not even fit. Other readings of the line are wrong by the amounts below.
+// (40) Δ back through the layer, as the paper lays it out: features down, d the width, sums over the rows of the
+// transposed matrix, the first sum under Σ binding ā∘w̃Δ, the division per token outside the transpose (erratum B5):
+// inside it σ would not even fit. Other readings of the line are wrong by the amounts below.
 func TestBoueEq40(t *testing.T) {
 	n := newNormed(0)
 	want := n.truth(t, 0)["x"]
@@ -92,9 +89,8 @@ func TestBoueEq40(t *testing.T) {
 	vanishes(t, "Σ_f Δ∘ā", dx.Mul(n.norm).SumFeatures())
 }
 
-// (40) with ε. The second orthogonality is then off by what ε takes from ā, and the
-// formula without ε is wrong against a forward with it: little at unit variance, much
-// at the size of GPT-2's embeddings (erratum B5b).
+// (40) with ε. The second orthogonality is then off by what ε takes from ā, and the formula without ε is wrong against
+// a forward with it: little at unit variance, much at the size of GPT-2's embeddings (erratum B5b).
 func TestBoueEq40Epsilon(t *testing.T) {
 	const eps = 1e-5
 	for std, amount := range map[float64]float64{1: 6.71e-6, 0.02: 0.0165} {
@@ -125,8 +121,7 @@ func TestBoueEq42(t *testing.T) {
 	near(t, "∂b", n.delta.SumTokens(), n.truth(t, 1e-5)["b"])
 }
 
-// adapted is the running example of section 6: a frozen layer (5, 7) with an adapter
-// of rank r = 2 beside it.
+// adapted is the running example of section 6: a frozen layer (5, 7) with an adapter of rank r = 2 beside it.
 type adapted struct{ x, w, d, u, delta matrix }
 
 const loraScale = 1.5
@@ -137,13 +132,13 @@ func newAdapted() adapted {
 
 func (a adapted) truth(t *testing.T) parameters {
 	t.Helper()
-	return witness(t, func(z complexParameters) complexMatrix {
+	return complexStep(t, func(z complexParameters) complexMatrix {
 		return z["x"].MatMul(z["w"]).Add(loraForward(z["x"], z["d"], z["u"], loraScale))
 	}, parameters{"x": a.x, "w": a.w, "d": a.d, "u": a.u}, a.delta)
 }
 
-// (43) An adapter adds α a d u. The same as adding α d u to the weight. With the
-// suggested α = r it counts r times what it does under the usual α/r (erratum B4).
+// (43) An adapter adds α a d u. The same as adding α d u to the weight. With the suggested α = r it counts r times what
+// it does under the usual α/r (erratum B4).
 func TestBoueEq43(t *testing.T) {
 	a := newAdapted()
 	base := a.x.MatMul(a.w)
@@ -153,10 +148,9 @@ func TestBoueEq43(t *testing.T) {
 	wrongBy(t, "α = r against α/r = 1", loraForward(a.x, a.d, a.u, r), loraForward(a.x, a.d, a.u, 1), r-1)
 }
 
-// (44) Δ through the adapter is αΔ(du)ᵗ. It is a part of Δ₁₁ only: the frozen layer
-// learns nothing but hands Δ on, which the paper's Δ₁₁ for LoRA leaves out
-// (erratum B3). At the usual start, u = 0, the printed Δ₁₁ is zero and nothing
-// upstream would learn.
+// (44) Δ through the adapter is αΔ(du)ᵗ. It is a part of Δ₁₁ only: the frozen layer learns nothing but hands Δ on,
+// which the paper's Δ₁₁ for LoRA leaves out (erratum B3). At the usual start, u = 0, the printed Δ₁₁ is zero and
+// nothing upstream would learn.
 func TestBoueEq44(t *testing.T) {
 	a := newAdapted()
 	want := a.truth(t)["x"]

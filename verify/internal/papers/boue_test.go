@@ -14,9 +14,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// TestBoueEqNN tests equation (NN) of L. Boué, "Deep learning for pedestrians:
-// backpropagation in Transformers". Where the printed form is wrong or can be
-// misread, the test shows by how much, ‖printed − right‖/‖right‖ for its data, and
+// TestBoueEqNN tests equation (NN) of L. Boué, "Deep learning for pedestrians: backpropagation in Transformers". Where
+// the printed form is wrong or can be misread, the test shows by how much, ‖printed − right‖/‖right‖ for its data, and
 // names the erratum.
 
 // near requires two matrices to agree to rounding.
@@ -118,8 +117,8 @@ func diagonal(square matrix) matrix {
 
 func natural(n int) []int { return hand.Positions(1, n) }
 
-// attention is the running example of the paper's section 3: one causal head with
-// n = 6, d = 8, dρ = 3, dh = 5 and everything on the way to its output.
+// attention is the running example of the paper's section 3: one causal head with n = 6, d = 8, dρ = 3, dh = 5 and
+// everything on the way to its output.
 type attention struct {
 	x, delta                 matrix
 	p                        headParameters[float64]
@@ -160,7 +159,7 @@ func (a attention) parameters() parameters {
 // truth is the complex step of the head by its input and its parameters.
 func (a attention) truth(t *testing.T) parameters {
 	t.Helper()
-	return witness(t, func(z complexParameters) complexMatrix {
+	return complexStep(t, func(z complexParameters) complexMatrix {
 		return headForward(z["x"], headOf(z), a.mask, matrix{})
 	}, a.parameters(), a.delta)
 }
@@ -168,7 +167,7 @@ func (a attention) truth(t *testing.T) parameters {
 // by differentiates Σ y∘Δ for a y computed from one matrix.
 func (a attention) by(t *testing.T, x matrix, forward func(complexMatrix) complexMatrix) matrix {
 	t.Helper()
-	return witness(t, func(z complexParameters) complexMatrix { return forward(z["x"]) }, parameters{"x": x}, a.delta)["x"]
+	return complexStep(t, func(z complexParameters) complexMatrix { return forward(z["x"]) }, parameters{"x": x}, a.delta)["x"]
 }
 
 // literal is the head with the mask multiplied as (13) and (18) print it.

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (5) The matrices of the heads are neighbouring columns of W_q, W_k and W_v, and side by side these again; each is
-// (d, k), where the text has (n, k) (erratum C15).
+// (5) The matrices of the heads are neighbouring columns of W_q, W_k and W_v, and side by side these again; each is (d,
+// k), where the text has (n, k) (erratum C15).
 func TestContiEq05(t *testing.T) {
 	e := newContiBlock()
 	packed := e.x.MatMul(e.p["h.0.attn.c_attn.weight"])
@@ -87,7 +87,7 @@ func softmaxJacobian(s matrix) matrix {
 func TestContiEq10(t *testing.T) {
 	z, truth := fixture.Random("z", 1, 7).Scale(4), hand.Zeros[float64](7, 7)
 	for i := range 7 {
-		row := witness(t, func(p complexParameters) complexMatrix { return p["z"].Softmax() },
+		row := complexStep(t, func(p complexParameters) complexMatrix { return p["z"].Softmax() },
 			parameters{"z": z}, oneHotRows([]int{i}, 7))["z"]
 		copy(truth.Data[i*7:], row.Data)
 	}

@@ -27,7 +27,7 @@ func TestContiEq03(t *testing.T) {
 	for name, m := range e.p {
 		all[name] = m
 	}
-	truth := witness(t, func(z complexParameters) complexMatrix { return e.block(z["x"], z) }, all, e.delta)
+	truth := complexStep(t, func(z complexParameters) complexMatrix { return e.block(z["x"], z) }, all, e.delta)
 	near(t, "Δx", dx, truth["x"])
 	for name := range e.p {
 		near(t, "∂"+name, g[name], truth[name])
@@ -83,7 +83,7 @@ func normaliseBy(z, mu matrix, eps float64) matrix {
 func TestContiLayerNormGradient(t *testing.T) {
 	const eps = 0.1
 	x, gain, delta := fixture.Random("x", 6, 8), fixture.Random("gain", 1, 8).Shift(1), fixture.Random("delta", 6, 8)
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		return contiLayerNorm(z["x"], z["gain"], z["shift"], eps)
 	}, parameters{"x": x, "gain": gain, "shift": hand.Zeros[float64](1, 8)}, delta)
 	dx, dw, db := layerNormSigmaBackward(x, gain, delta, eps)
@@ -101,8 +101,8 @@ func TestContiLayerNormGradient(t *testing.T) {
 	near(t, "Δx with ε in the root", dx, delta.Mul(gain).Sub(delta.Mul(gain).Mean()).Scale(1/math.Sqrt(eps)))
 }
 
-// The loss of section 1.1 is −log p of the right word; the first of its two expressions lacks the sign, and would
-// have the model avoid the right word (erratum C16).
+// The loss of section 1.1 is −log p of the right word; the first of its two expressions lacks the sign, and would have
+// the model avoid the right word (erratum C16).
 func TestContiLoss(t *testing.T) {
 	logits, targets := fixture.Random("logits", 6, 11), []int{3, 1, 4, 1, 5, 9}
 	p := logits.Softmax().Mul(oneHotRows(targets, 11)).SumFeatures().Log().SumTokens()
@@ -111,8 +111,8 @@ func TestContiLoss(t *testing.T) {
 	wrongBy(t, "log p", p, right, 2)
 }
 
-// Cross-attention as printed has no parameters, softmax(X Zᵗ/√k) Z: no W_q, W_k, W_v and W_c, one head, and a width
-// of √d to divide by. With them the queries come from the decoder, keys and values from the encoder (erratum C14).
+// Cross-attention as printed has no parameters, softmax(X Zᵗ/√k) Z: no W_q, W_k, W_v and W_c, one head, and a width of
+// √d to divide by. With them the queries come from the decoder, keys and values from the encoder (erratum C14).
 func TestContiCrossAttention(t *testing.T) {
 	e := newContiBlock()
 	target, source := fixture.Random("decoder", 4, 8).Scale(4), fixture.Random("encoder", 6, 8).Scale(4)

@@ -57,9 +57,9 @@ func contiPhi(x matrix) matrix {
 // contiUnit divides each row by its length.
 func contiUnit(x matrix) matrix { return x.Div(x.Square().SumFeatures().Sqrt()) }
 
-// (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order
-// 1 + x·y that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|²,
-// which is no kernel, is.
+// (16) A kernel is the product of feature maps: (1 + x·y)² is that of 1, √2 x and all products xᵢxⱼ, the first-order 1
+// + x·y that of 1 and x. The quadratic form of such a kernel is a square and never negative; that of −|x − y|², which
+// is no kernel, is.
 func TestContiEq16(t *testing.T) {
 	x := fixture.Random("points", 7, 3).Scale(3)
 	products := make([]matrix, 3)
@@ -105,8 +105,8 @@ func TestContiEq17(t *testing.T) {
 }
 
 // The first-order form of section 2.1.2 has the weights 1 + q̂·k̂ⱼ. Its first display sums k̂ⱼ within the sum over j
-// and adds 1 to a vector; the second leaves a j free, here j = i, unless its sum covers both terms (erratum C5).
-// Either way it is not the attention that it starts from: the lengths of queries and keys and 1/√k are gone.
+// and adds 1 to a vector; the second leaves a j free, here j = i, unless its sum covers both terms (erratum C5). Either
+// way it is not the attention that it starts from: the lengths of queries and keys and 1/√k are gone.
 func TestContiTaylor(t *testing.T) {
 	a := newAttention()
 	q, k, n := contiUnit(a.q), contiUnit(a.k), 6.

@@ -57,8 +57,8 @@ func TestContiEq18(t *testing.T) {
 	}
 }
 
-// (19) Keys and values are mixed from n rows to k' before the softmax; with E = F = 1 it is attention. F V is (k',
-// k), not the printed (k', d), and no mask makes it causal: every mixed key knows the last token (erratum C7).
+// (19) Keys and values are mixed from n rows to k' before the softmax; with E = F = 1 it is attention. F V is (k', k),
+// not the printed (k', d), and no mask makes it causal: every mixed key knows the last token (erratum C7).
 func TestContiEq19(t *testing.T) {
 	a, none := newAttention(), matrix{}
 	e, f := fixture.Random("E", 4, 6), fixture.Random("F", 4, 6)

@@ -12,24 +12,24 @@ import (
 // contiFrequency is ω_k = N^(−2k/d) with N = 10000.
 func contiFrequency(k, d int) float64 { return math.Pow(10000, -2*float64(k)/float64(d)) }
 
-// (1) Position t is d/2 pairs of sine and cosine at falling frequencies: a shift by s turns each pair by a fixed
-// angle, all positions have the length √(d/2), and the product of two depends on their distance alone. The complex
-// form has ω_k on the wrong side of the fraction, and the vector that the text lists uses each frequency for one
-// entry (erratum C4).
+// (1) Position t is d/2 pairs of sine and cosine at falling frequencies: a shift by s rotates each pair by a fixed
+// angle, all positions have the length √(d/2), and the product of two depends on their distance alone. The complex form
+// has ω_k on the wrong side of the fraction, and the vector that the text lists uses each frequency for one entry
+// (erratum C4).
 func TestContiEq01(t *testing.T) {
 	const n, d, shift = 9, 8, 3
 	p := hand.Sinusoids(n, d, 10000)
-	turn, gram := hand.Zeros[float64](d, d), hand.Zeros[float64](n, n)
+	shiftBy, gram := hand.Zeros[float64](d, d), hand.Zeros[float64](n, n)
 	for k := range d / 2 {
 		sin, cos := math.Sincos(contiFrequency(k, d) * shift)
-		turn.Data[2*k*d+2*k], turn.Data[2*k*d+2*k+1] = cos, -sin
-		turn.Data[(2*k+1)*d+2*k], turn.Data[(2*k+1)*d+2*k+1] = sin, cos
+		shiftBy.Data[2*k*d+2*k], shiftBy.Data[2*k*d+2*k+1] = cos, -sin
+		shiftBy.Data[(2*k+1)*d+2*k], shiftBy.Data[(2*k+1)*d+2*k+1] = sin, cos
 		for i := range gram.Data {
 			gram.Data[i] += math.Cos(contiFrequency(k, d) * float64(i/n-i%n))
 		}
 	}
-	near(t, "R(s)", rotation(shift, d, 10000), turn)
-	near(t, "P[t+s] = P[t] R(s)", p.Tokens(0, n-shift).MatMul(turn), p.Tokens(shift, n))
+	near(t, "R(s)", rotation(shift, d, 10000), shiftBy)
+	near(t, "P[t+s] = P[t] R(s)", p.Tokens(0, n-shift).MatMul(shiftBy), p.Tokens(shift, n))
 	near(t, "P Pᵗ", p.MatMul(p.Transpose()), gram)
 	near(t, "‖P[t]‖²", p.Square().SumFeatures(), ones(n, 1).Scale(d/2))
 

@@ -21,9 +21,8 @@ func contiNeighbours(n int) [][]int {
 	return list
 }
 
-// (13) A token attends to the tokens of a set N(i), which is what a mask with −∞ elsewhere does. As printed the
-// scores lack 1/√k, xᵢ is added and the values are as wide as the tokens, so with full sets it is not (7) (erratum
-// C8).
+// (13) A token attends to the tokens of a set N(i), which is what a mask with −∞ elsewhere does. As printed the scores
+// lack 1/√k, xᵢ is added and the values are as wide as the tokens, so with full sets it is not (7) (erratum C8).
 func TestContiEq13(t *testing.T) {
 	a, sets := newAttention(), contiNeighbours(6)
 	mask := visible(6, func(i, j int) bool { return slices.Contains(sets[i], j) })

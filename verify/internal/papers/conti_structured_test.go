@@ -78,9 +78,8 @@ func TestContiEq21(t *testing.T) {
 	}
 }
 
-// (22) Σ|m| is a norm, and A on the band is the nearest band matrix, at the distance of what A has outside. It
-// belongs to no inner product: the parallelogram law fails, 8 against 4, and with it the theorem that is invoked
-// (erratum C11).
+// (22) Σ|m| is a norm, and A on the band is the nearest band matrix, at the distance of what A has outside. It belongs
+// to no inner product: the parallelogram law fails, 8 against 4, and with it the theorem that is invoked (erratum C11).
 func TestContiEq22(t *testing.T) {
 	a, zero := newAttention(), nested(hand.Zeros[float64](6, 6))
 	x, y := a.raw, a.scaled.Softmax()
@@ -104,9 +103,9 @@ func TestContiEq22(t *testing.T) {
 	}
 }
 
-// (23) The errors have size ε at most, and so have their limits: at most, not less than ε
-// (erratum C11). Two such matrices are up to (1 + 2ε)n₁ + 2εn₂ apart; the printed n₁ + εn₂ has no errors on the band
-// and one sign for those beside it (erratum C10).
+// (23) The errors have size ε at most, and so have their limits: at most, not less than ε (erratum C11). Two such
+// matrices are up to (1 + 2ε)n₁ + 2εn₂ apart; the printed n₁ + εn₂ has no errors on the band and one sign for those
+// beside it (erratum C10).
 func TestContiEq23(t *testing.T) {
 	const n, w, epsilon = 4, 1, 0.1
 	rng := rand.New(rand.NewPCG(23, 0))

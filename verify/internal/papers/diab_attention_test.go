@@ -9,9 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (26) ∇Xattn and ∇ around the attention are both ∇Xadd1. What the paper calls X⁽⁰⁾
-// here is the input X⁽ˡ⁻¹⁾ of the block (erratum D2): in the second block the ∇ arrives
-// at X⁽¹⁾.
+// (26) ∇Xattn and ∇ around the attention are both ∇Xadd1. What the paper calls X⁽⁰⁾ here is the input X⁽ˡ⁻¹⁾ of the
+// block (erratum D2): in the second block the ∇ arrives at X⁽¹⁾.
 func TestDiabEq26(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -39,8 +38,8 @@ func TestDiabEq28(t *testing.T) {
 	})
 }
 
-// eachHead calls f for the heads j = 0 … h−1 of all blocks with the names of what a block
-// and what a head has of its own.
+// eachHead calls f for the heads j = 0 … h−1 of all blocks with the names of what a block and what a head has of its
+// own.
 func (s study) eachHead(f func(l, j int, in func(string) string, own func(string) string)) {
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
 		for j := range s.Heads {
@@ -89,8 +88,7 @@ func TestDiabEq30(t *testing.T) {
 	})
 }
 
-// (31) Through the scores: ∇Q = ∇S K/√d_head, ∇K = ∇Sᵗ Q/√d_head. The mask needs no line:
-// ∇S is zero where A is.
+// (31) Through the scores: ∇Q = ∇S K/√d_head, ∇K = ∇Sᵗ Q/√d_head. The mask needs no line: ∇S is zero where A is.
 func TestDiabEq31(t *testing.T) {
 	s := newStudy(t)
 	s.eachHead(func(l, j int, in func(string) string, own func(string) string) {
@@ -128,8 +126,7 @@ func TestDiabEq32(t *testing.T) {
 	})
 }
 
-// (33) The biases have the sums of the rows. For the keys that is zero (Boué (29)), which
-// the paper does not say.
+// (33) The biases have the sums of the rows. For the keys that is zero (Boué (29)), which the paper does not say.
 func TestDiabEq33(t *testing.T) {
 	s := newStudy(t)
 	s.projections(func(l, from, to int, in func(string) string, layer, name string) {
@@ -163,9 +160,8 @@ func TestDiabEq34(t *testing.T) {
 	}
 }
 
-// (35) Gain and shift of the first LayerNorm, as (18), with x̂ of the block's input
-// X⁽ˡ⁻¹⁾. With X⁽⁰⁾ as printed the gain of the second block is wrong (erratum D2); with one
-// block nobody would see it.
+// (35) Gain and shift of the first LayerNorm, as (18), with x̂ of the block's input X⁽ˡ⁻¹⁾. With X⁽⁰⁾ as printed the
+// gain of the second block is wrong (erratum D2); with one block it could not be seen.
 func TestDiabEq35(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -175,8 +171,7 @@ func TestDiabEq35(t *testing.T) {
 	wrongBy(t, "∇γ₁ of block 2 with X(0)", printed, s.nabla(t, "h.1.ln_1.weight"), 0.571)
 }
 
-// (36) ∇ through the first LayerNorm, row by row, again at X⁽ˡ⁻¹⁾ and not at X⁽⁰⁾ (erratum
-// D2).
+// (36) ∇ through the first LayerNorm, row by row, again at X⁽ˡ⁻¹⁾ and not at X⁽⁰⁾ (erratum D2).
 func TestDiabEq36(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -186,9 +181,8 @@ func TestDiabEq36(t *testing.T) {
 	wrongBy(t, "∇x of block 2 with X(0)", printed, s.nabla(t, "2 in.ln"), 3.71)
 }
 
-// (37) The input of the block collects ∇ around the attention and ∇ through the first
-// LayerNorm. It is X⁽ˡ⁻¹⁾, the output of the block before: only for l = 1 is it X⁽⁰⁾ (erratum
-// D2).
+// (37) The input of the block collects ∇ around the attention and ∇ through the first LayerNorm. It is X⁽ˡ⁻¹⁾, the
+// output of the block before: only for l = 1 is it X⁽⁰⁾ (erratum D2).
 func TestDiabEq37(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {

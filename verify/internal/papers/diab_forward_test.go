@@ -9,8 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (1) The input is a row of the token embeddings plus a row of the position
-// embeddings, for each place of the text.
+// (1) The input is a row of the token embeddings plus a row of the position embeddings, for each place of the text.
 func TestDiabEq01(t *testing.T) {
 	s := newStudy(t)
 	want := hand.Zeros[float64](s.Context, fixture.Features)
@@ -23,9 +22,9 @@ func TestDiabEq01(t *testing.T) {
 	near(t, "X(0) of section 3", s.a["X(0)"], want)
 }
 
-// (2) The first LayerNorm stands inside each block, has gain and shift of its own
-// there, takes the output of the block before, and its ε inside the root. The running
-// text has one LayerNorm in front of all blocks instead (erratum D9, TestDiabFirstLayerNorm).
+// (2) The first LayerNorm stands inside each block, has gain and shift of its own there, takes the output of the block
+// before, and its ε inside the root. The running text has one LayerNorm in front of all blocks instead (erratum D9,
+// TestDiabFirstLayerNorm).
 func TestDiabEq02(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -42,8 +41,7 @@ func TestDiabEq02(t *testing.T) {
 	})
 }
 
-// moments are the mean and the variance of a token's features, the latter of the
-// population: divided by d.
+// moments are the mean and the variance of a token's features, the latter of the population: divided by d.
 func moments(x []float64) (mu, variance float64) {
 	for _, v := range x {
 		mu += v / float64(len(x))
@@ -54,9 +52,8 @@ func moments(x []float64) (mu, variance float64) {
 	return mu, variance
 }
 
-// Sections 2.1 and 2.2 normalise the embeddings once and send the result through the
-// blocks; by (2) and (7) every block has a LayerNorm of its own, and what goes
-// around it is X itself, not the normalised X (erratum D9).
+// Sections 2.1 and 2.2 normalise the embeddings once and send the result through the blocks; by (2) and (7) every block
+// has a LayerNorm of its own, and what goes around it is X itself, not the normalised X (erratum D9).
 func TestDiabFirstLayerNorm(t *testing.T) {
 	s := newStudy(t)
 	right, err := blockForward(s.Plan, s.Parameters, 0, s.hand.A1)
@@ -69,8 +66,8 @@ func TestDiabFirstLayerNorm(t *testing.T) {
 	wrongBy(t, "Xln1 of block 2 with the parameters of block 1", shared, s.a["2 Xln1"], 0.299)
 }
 
-// (3) Queries, keys and values are linear layers of the normalised input. One packed
-// layer [Q | K | V] is the three of them.
+// (3) Queries, keys and values are linear layers of the normalised input. One packed layer [Q | K | V] is the three of
+// them.
 func TestDiabEq03(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -90,8 +87,8 @@ func columnsOf(i int) (from, to int) {
 	return ends[i], ends[i+1]
 }
 
-// (4) A head averages its values with the weights softmax(Q Kᵗ/√d_head + M). d_head is
-// the width of a query; a value may have another one.
+// (4) A head averages its values with the weights softmax(Q Kᵗ/√d_head + M). d_head is the width of a query; a value
+// may have another one.
 func TestDiabEq04(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -166,8 +163,8 @@ func TestDiabEq08(t *testing.T) {
 	})
 }
 
-// (9) Two linear layers with a GELU between them; which GELU is left open (erratum
-// D7). Here it is xΦ(x), the definition in 2.3.
+// (9) Two linear layers with a GELU between them; which GELU is left open (erratum D7). Here it is xΦ(x), the
+// definition in 2.3.
 func TestDiabEq09(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {

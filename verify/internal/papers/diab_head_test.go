@@ -18,13 +18,13 @@ func TestDiabEq15(t *testing.T) {
 	vanishes(t, "rows of ∇L", want.SumFeatures())
 }
 
-// (15) refers to (13) for P but is right for T = 1 only: with the temperature inside
-// the loss there is a factor 1/T (erratum D5).
+// (15) refers to (13) for P but is right for T = 1 only: with the temperature inside the loss there is a factor 1/T
+// (erratum D5).
 func TestDiabTemperature(t *testing.T) {
 	s := newStudy(t)
 	const T = 0.7
 	logits := s.a["L"]
-	want := witness(t, func(z complexParameters) complexMatrix {
+	want := complexStep(t, func(z complexParameters) complexMatrix {
 		return crossEntropyForward(z["L"].Scale(1/T), s.Targets, hand.Mean)
 	}, parameters{"L": logits}, ones(1, 1))["L"]
 	printed := logits.Scale(1 / T).Softmax().Sub(oneHotRows(s.Targets, fixture.Vocabulary)).Scale(1 / float64(s.Context))
@@ -33,9 +33,8 @@ func TestDiabTemperature(t *testing.T) {
 	near(t, "∇L by hand", crossEntropyBackward(logits.Scale(1/T), s.Targets, hand.Mean).Scale(1/T), want)
 }
 
-// The loss of 2.5 divides by n, and 2.1 pads the input to the length n. Padding has
-// no right answer: it is to be left out of the sum and of the number that the sum
-// is divided by (erratum D6).
+// The loss of 2.5 divides by n, and 2.1 pads the input to the length n. Padding has no right answer: it is to be left
+// out of the sum and of the number that the sum is divided by (erratum D6).
 func TestDiabLossOverPadding(t *testing.T) {
 	s := newStudy(t)
 	logits, targets := s.a["L"], append(append([]int{}, s.Targets[:3]...), hand.Ignore, hand.Ignore, hand.Ignore)
@@ -47,7 +46,7 @@ func TestDiabLossOverPadding(t *testing.T) {
 	near(t, "loss", crossEntropyForward(logits, targets, hand.Mean), right)
 	wrongBy(t, "loss, divided by n", hand.NewMatrix(1, 1, nll/6), right, 0.5)
 
-	want := witness(t, func(z complexParameters) complexMatrix {
+	want := complexStep(t, func(z complexParameters) complexMatrix {
 		return z["L"].Tokens(0, 3).Softmax().Mul(hand.Lift[complex128](oneHotRows(targets[:3], fixture.Vocabulary))).SumFeatures().Log()
 	}, parameters{"L": logits}, ones(3, 1).Scale(-1./3))["L"]
 	near(t, "∇L", crossEntropyBackward(logits, targets, hand.Mean), want)
@@ -68,16 +67,14 @@ func TestDiabEq16(t *testing.T) {
 	near(t, "∇Xfinal_ln by hand", dx, wantX)
 }
 
-// (17) The bias of the head, which is added to every row, has the sum of the rows of
-// ∇L.
+// (17) The bias of the head, which is added to every row, has the sum of the rows of ∇L.
 func TestDiabEq17(t *testing.T) {
 	s := newStudy(t)
 	near(t, "∇β_lm", sumRows(s.nabla(t, "L")), s.nabla(t, "lm_head.bias"))
 	near(t, "∇β_lm by hand", s.g.Parameters["lm_head.bias"], s.nabla(t, "lm_head.bias"))
 }
 
-// (18) Gain and shift of the last LayerNorm: the rows of ∇ at its output, with and
-// without the factor x̂, added up.
+// (18) Gain and shift of the last LayerNorm: the rows of ∇ at its output, with and without the factor x̂, added up.
 func TestDiabEq18(t *testing.T) {
 	s := newStudy(t)
 	s.gainAndShift(t, "ln_f", "X(2)", s.nabla(t, "Xfinal_ln"))
@@ -89,8 +86,7 @@ func TestDiabEq19(t *testing.T) {
 	s.throughNorm(t, "ln_f", "X(2)", s.nabla(t, "Xfinal_ln"), s.nabla(t, "X(2)"))
 }
 
-// gainAndShift checks (18), (24) and (35) for the LayerNorm of that name and input, given
-// ∇ at its output.
+// gainAndShift checks (18), (24) and (35) for the LayerNorm of that name and input, given ∇ at its output.
 func (s study) gainAndShift(t *testing.T, name, input string, incoming matrix) {
 	t.Helper()
 	gain, shift := printedGain(s.a[input], incoming, s.Eps), sumRows(incoming)
@@ -122,8 +118,7 @@ func printedGain(x, incoming matrix, eps float64) matrix {
 	return out
 }
 
-// printedNorm is, for each row and with g = ∇x̃ ⊙ γ,
-// 1/√(σ²+ε) · [g − (1/d Σ g_j) 1 − x̂ ⊙ (1/d Σ g_j x̂_j) 1].
+// printedNorm is, for each row and with g = ∇x̃ ⊙ γ, 1/√(σ²+ε) · [g − (1/d Σ g_j) 1 − x̂ ⊙ (1/d Σ g_j x̂_j) 1].
 func printedNorm(x, gain, incoming matrix, eps float64) matrix {
 	out := hand.Zeros[float64](x.Rows, x.Cols)
 	d := float64(x.Cols)

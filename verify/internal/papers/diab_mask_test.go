@@ -9,9 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Section 2.2: the causal mask is −∞ where i < j, the sparse one everywhere but for
-// j from i−w+1 to i, and masks are added. The text around the causal mask allows a
-// token either those before it or those after it (erratum D8); the formula is the former.
+// Section 2.2: the causal mask is −∞ where i < j, the sparse one everywhere but for j from i−w+1 to i, and masks are
+// added. The text around the causal mask allows a token either those before it or those after it (erratum D8); the
+// formula is the former.
 func TestDiabMasks(t *testing.T) {
 	const n = 6
 	for w := 1; w <= n+2; w++ {
@@ -50,10 +50,9 @@ func TestDiabMasks(t *testing.T) {
 	near(t, "weights on the past and the present", a.rho.Mul(a.binary).SumFeatures(), ones(n, 1))
 }
 
-// Section 2.2 sets "the padding tokens" to −10⁹ and takes the softmax over rows. It has
-// to be the columns of the padding, the keys: rows of the padding, the queries, are
-// left as they are by a number that is the same in all of the row, and everybody goes
-// on attending to the padding (erratum D3b).
+// Section 2.2 sets "the padding tokens" to −10⁹ and takes the softmax over rows. It has to be the columns of the
+// padding, the keys: rows of the padding, the queries, are left as they are by a number that is the same in all of the
+// row, and everybody goes on attending to the padding (erratum D3b).
 func TestDiabPaddingHidesKeys(t *testing.T) {
 	a, padding := newAttention(), []bool{false, false, false, true, true, true}
 	const n = 6
@@ -87,11 +86,10 @@ func TestDiabPaddingHidesKeys(t *testing.T) {
 	wrongBy(t, "head with masked rows", literal.Tokens(0, 3), right.Tokens(0, 3), 0.438)
 }
 
-// Section 2.2 takes −10⁹ for −∞ to avoid NaN. Where a query sees a key the two are the
-// same to the bit. A query that sees none, such as the first of a text padded on its
-// left, would silently attend where it must not: in float64 as if there were no mask, in
-// float32 to everything alike. −∞ says so with a NaN (erratum D3): such masks are an
-// error, unless the query is padding itself and may see itself.
+// Section 2.2 takes −10⁹ for −∞ to avoid NaN. Where a query sees a key the two are the same to the bit. A query that
+// sees none, such as the first of a text padded on its left, would silently attend where it must not: in float64 as if
+// there were no mask, in float32 to everything alike. −∞ says so with a NaN (erratum D3): such masks are an error,
+// unless the query is padding itself and may see itself.
 func TestDiabFullyMaskedRow(t *testing.T) {
 	scores := hand.NewMatrix(1, 3, 1.0, 2, 3)
 	hidden := ones(1, 3)
@@ -132,9 +130,8 @@ func TestDiabFullyMaskedRow(t *testing.T) {
 	}
 }
 
-// Section 2.5 zeroes a share p and leaves the rest as it is. What the next layer gets
-// in training is then smaller by 1−p than without dropout; the kept ones have to be
-// divided by 1−p (erratum D4).
+// Section 2.5 zeroes a share p and leaves the rest as it is. What the next layer gets in training is then smaller by
+// 1−p than without dropout; the kept ones have to be divided by 1−p (erratum D4).
 func TestDiabDropout(t *testing.T) {
 	const p = 0.1
 	x := ones(10, 10)
@@ -146,7 +143,7 @@ func TestDiabDropout(t *testing.T) {
 	wrongBy(t, "as printed", printed.Mean(), x.Mean(), 0.1)
 
 	y, delta := fixture.Random("x", 10, 10), fixture.Random("delta", 10, 10)
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		return dropoutForward(z["x"], mask.Scale(1/(1-p)))
 	}, parameters{"x": y}, delta)
 	near(t, "Δ", dropoutBackward(mask.Scale(1/(1-p)), delta), truth["x"])

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (20) A sum hands ∇ on to both of its terms as it is. The section names ∇X⁽ˡ⁺¹⁾ as
-// what comes in; it is ∇X⁽ˡ⁾, ∇ at the output of the block (erratum D2b).
+// (20) A sum hands ∇ on to both of its terms as it is. The section names ∇X⁽ˡ⁺¹⁾ as what comes in; it is ∇X⁽ˡ⁾, ∇ at
+// the output of the block (erratum D2b).
 func TestDiabEq20(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -21,8 +21,7 @@ func TestDiabEq20(t *testing.T) {
 	wrongBy(t, "∇X(2) for ∇X(1)", s.nabla(t, "X(2)"), s.nabla(t, "1 Xffn"), 0.341)
 }
 
-// (21) Through the second linear layer of the feed-forward network: ∇W₂ = Hᵗ∇,
-// ∇β₂ = Σᵢ∇ᵢ, ∇H = ∇W₂ᵗ.
+// (21) Through the second linear layer of the feed-forward network: ∇W₂ = Hᵗ∇, ∇β₂ = Σᵢ∇ᵢ, ∇H = ∇W₂ᵗ.
 func TestDiabEq21(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -30,8 +29,7 @@ func TestDiabEq21(t *testing.T) {
 	})
 }
 
-// affine checks the three gradients of a linear layer and of its input, as printed and
-// by hand, given ∇ at the output.
+// affine checks the three gradients of a linear layer and of its input, as printed and by hand, given ∇ at the output.
 func (s study) affine(t *testing.T, layer, input string, incoming matrix) {
 	t.Helper()
 	x, w := s.a[input], s.Parameters[layer+".weight"]
@@ -45,8 +43,8 @@ func (s study) affine(t *testing.T, layer, input string, incoming matrix) {
 	near(t, layer+" ∇x by hand", dx, wantX)
 }
 
-// (22) Through the GELU: ∇A = ∇H ⊙ GELU'(A). The derivative is left out, as there are
-// several GELUs (erratum D7); for xΦ(x) it is Φ(x) + xφ(x).
+// (22) Through the GELU: ∇A = ∇H ⊙ GELU'(A). The derivative is left out, as there are several GELUs (erratum D7); for
+// xΦ(x) it is Φ(x) + xφ(x).
 func TestDiabEq22(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -59,9 +57,9 @@ func TestDiabEq22(t *testing.T) {
 	})
 }
 
-// The GELUs of 2.3, exact and approximated, and the derivatives that the paper leaves
-// out (erratum D7). They differ by 4.7e-4 at ±2.70, the derivatives by 8.7e-4 at ±2.02:
-// the derivative of one with the values of the other is wrong by more than any rounding.
+// The GELUs of 2.3, exact and approximated, and the derivatives that the paper leaves out (erratum D7). They differ by
+// 4.7e-4 at ±2.70, the derivatives by 8.7e-4 at ±2.02: the derivative of one with the values of the other is wrong by
+// more than any rounding.
 func TestDiabGELU(t *testing.T) {
 	const points = 12001
 	x := hand.Zeros[float64](1, points)
@@ -111,8 +109,7 @@ func TestDiabEq23(t *testing.T) {
 	})
 }
 
-// (24) Gain and shift of the second LayerNorm, as (18), with the input that it has in
-// this block.
+// (24) Gain and shift of the second LayerNorm, as (18), with the input that it has in this block.
 func TestDiabEq24(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {
@@ -120,9 +117,8 @@ func TestDiabEq24(t *testing.T) {
 	})
 }
 
-// Section 5.3.2 derives ∂x̂_j/∂x_i = (δ_ij − 1/d − x̂_i x̂_j/d)/√(σ²+ε) and sums over j. Its
-// first display has a product of derivatives for the same j and no sum, as if the
-// features of a token did not meet in μ and σ (erratum D1).
+// Section 5.3.2 derives ∂x̂_j/∂x_i = (δ_ij − 1/d − x̂_i x̂_j/d)/√(σ²+ε) and sums over j. Its first display has a
+// product of derivatives for the same j and no sum, as if the features of a token did not meet in μ and σ (erratum D1).
 func TestDiabLayerNormJacobian(t *testing.T) {
 	const d, eps = 5, 1e-5
 	x, gain, delta := fixture.Random("x", 1, d).Scale(4), fixture.Random("w", 1, d).Shift(1), fixture.Random("delta", 1, d)
@@ -136,14 +132,14 @@ func TestDiabLayerNormJacobian(t *testing.T) {
 			}
 		}
 		unit := permutation(natural(d)...).Tokens(j, j+1)
-		row := witness(t, func(z complexParameters) complexMatrix {
+		row := complexStep(t, func(z complexParameters) complexMatrix {
 			return layerNormForward(z["x"], lift(ones(1, d)), complexMatrix{}, eps)
 		}, parameters{"x": x}, unit)["x"]
 		copy(want.Data[j*d:], row.Data)
 	}
 	near(t, "∂x̂_j/∂x_i", printed, want)
 
-	right := witness(t, func(z complexParameters) complexMatrix {
+	right := complexStep(t, func(z complexParameters) complexMatrix {
 		return layerNormForward(z["x"], lift(gain), complexMatrix{}, eps)
 	}, parameters{"x": x}, delta)["x"]
 	g := delta.Mul(gain)
@@ -151,8 +147,8 @@ func TestDiabLayerNormJacobian(t *testing.T) {
 	wrongBy(t, "g_j ∂x̂_j/∂x_j alone", g.Mul(diagonal(printed)), right, 0.468)
 }
 
-// (25) What goes around the LayerNorm and the network and what goes through them adds
-// up. The part through them is the unnumbered last line of 5.3.2.
+// (25) What goes around the LayerNorm and the network and what goes through them adds up. The part through them is the
+// unnumbered last line of 5.3.2.
 func TestDiabEq25(t *testing.T) {
 	s := newStudy(t)
 	s.blocks(func(l int, in func(string) string, layer string, formula blockActivations) {

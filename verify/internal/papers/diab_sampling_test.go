@@ -9,9 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (13) The probabilities of a row are softmax(Lᵢ/T). A higher T flattens them, T → 0
-// leaves the likeliest word. The loss has T = 1; its gradient (15) otherwise lacks a
-// factor (erratum D5, TestDiabTemperature).
+// (13) The probabilities of a row are softmax(Lᵢ/T). A higher T flattens them, T → 0 leaves the likeliest word. The
+// loss has T = 1; its gradient (15) otherwise lacks a factor (erratum D5, TestDiabTemperature).
 func TestDiabEq13(t *testing.T) {
 	s := newStudy(t)
 	const T = 0.7
@@ -43,10 +42,9 @@ func TestDiabEq13(t *testing.T) {
 	near(t, "P at T → 0", s.a["L"].Scale(1e5).Softmax(), likeliest)
 }
 
-// (14) The next word is drawn from the smallest set of words whose probabilities reach
-// p together, renormalised. That set is the beginning of the words in the order of
-// their probabilities, and holds one word at least. Pₙ is the row of the last word:
-// behind it a padded input has rows that predict nothing.
+// (14) The next word is drawn from the smallest set of words whose probabilities reach p together, renormalised. That
+// set is the beginning of the words in the order of their probabilities, and holds one word at least. Pₙ is the row of
+// the last word: behind it a padded input has rows that predict nothing.
 func TestDiabEq14(t *testing.T) {
 	for p, size := range map[float64]int{0.9: 3, 0.5: 1, 1: 4, 0: 1} {
 		kept := topP([]float64{0.3, 0.05, 0.5, 0.15}, p)

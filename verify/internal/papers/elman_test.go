@@ -48,8 +48,8 @@ func TestI33WithoutMemory(t *testing.T) {
 	}
 }
 
-// Δ at the last token comes to a token k before it through k factors diag(1 − h²)Wᵗ: written out as that product, and with
-// W the smaller the faster it vanishes, at most ‖W‖ᵏ.
+// Δ at the last token comes to a token k before it through k factors diag(1 − h²)Wᵗ: written out as that product, and
+// with W the smaller the faster it vanishes, at most ‖W‖ᵏ.
 func TestI33ProductThroughTime(t *testing.T) {
 	x, u, w, b := recurrent()
 	for _, scale := range []float64{1, 0.2} {

@@ -157,7 +157,8 @@ func coderComplexStep(t *testing.T, f verify.Objective, p, formula parameters) {
 	}
 }
 
-// Each block of the decoder sends a Δ to Z, and no two are alike: leaving one out is a mistake of the size of the gradient.
+// Each block of the decoder sends a Δ to Z, and no two are alike: leaving one out is a mistake of the size of the
+// gradient.
 func TestI32MemoryGradientIsASum(t *testing.T) {
 	c := newCoder(t, reference, coderConfig("pre", ""))
 	_, want := c.gradients(t)
@@ -262,8 +263,8 @@ func TestI32FutureIsInvisible(t *testing.T) {
 	}
 }
 
-// Without positions an encoder cannot tell in which order the words stand: shuffled words come out shuffled, and the loss of
-// hidden words is the same.
+// Without positions an encoder cannot tell in which order the words stand: shuffled words come out shuffled, and the
+// loss of hidden words is the same.
 func TestI31EncoderIsEquivariant(t *testing.T) {
 	for _, position := range []string{"none", "learned"} {
 		c := coderConfig("post", "layernorm_sigma")

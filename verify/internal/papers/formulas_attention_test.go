@@ -43,8 +43,8 @@ func headBackward[T hand.Number](x hand.Matrix[T], p headParameters[T], mask, dr
 	return fromV.Add(fromQ).Add(fromK), g           // (n, d)   (33)
 }
 
-// multiHead says how a packed (B·n, H(2dρ+dh)) matrix of queries, keys and values is divided: its columns are [Q | K | V],
-// each of them [head 1 | … | head H].
+// multiHead says how a packed (B·n, H(2dρ+dh)) matrix of queries, keys and values is divided: its columns are [Q | K |
+// V], each of them [head 1 | … | head H].
 type multiHead struct {
 	Batch, Heads, QK int      // B, H, dρ
 	Masks            []matrix // additive (n, n), one per sequence, or per sequence and head; none: no mask

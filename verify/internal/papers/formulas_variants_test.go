@@ -81,8 +81,8 @@ func flashHeadsBackward(qkv matrix, m multiHead, mask matrix, size tile, delta m
 	return packed(flashHeads(m, mask, size).Backward(q, k, v, delta))
 }
 
-// onlineSoftmax is the softmax of each row by Xu (77) and (78): one pass for the maximum and the sum together, one column at
-// a time, and one for the weights. A row of −∞ alone has the weights 0.
+// onlineSoftmax is the softmax of each row by Xu (77) and (78): one pass for the maximum and the sum together, one
+// column at a time, and one for the weights. A row of −∞ alone has the weights 0.
 func onlineSoftmax[T hand.Number](x hand.Matrix[T]) hand.Matrix[T] {
 	a := hand.NewPartial(x.Columns(0, 1), hand.Matrix[T]{})
 	for i := 1; i < x.Cols; i++ {
@@ -126,8 +126,8 @@ func ropeBackward(r rotary, delta matrix) matrix {
 	return hand.JoinColumns(dx, passing)
 }
 
-// mlaParameters are those of latent attention: Wq (d, H·dρ), Down (d, dc), UpK (dc, H·dρ), UpV (dc, H·dh), Wo (H·dh, d), Bo
-// (1, d).
+// mlaParameters are those of latent attention: Wq (d, H·dρ), Down (d, dc), UpK (dc, H·dρ), UpV (dc, H·dh), Wo (H·dh,
+// d), Bo (1, d).
 type mlaParameters struct{ Wq, Down, UpK, UpV, Wo, Bo matrix }
 
 func linearOf(w matrix) hand.Linear[float64] { return hand.Linear[float64]{Weight: w} }

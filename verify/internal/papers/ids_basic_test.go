@@ -102,7 +102,7 @@ func TestI01ShiftByOne(t *testing.T) {
 	}
 }
 
-// The probabilities of a token sum to 1, so that its Δ at the logits sums to 0, and is 0 where nothing is asked for.
+// The probabilities of a token sum to 1, so that its Δ at the logits sums to 0, and is 0 where a target is ignored.
 func TestI02RowsSumToZero(t *testing.T) {
 	z, targets := fixture.Random("z", 7, 11).Scale(9), []int{3, 0, hand.Ignore, 10, 3, hand.Ignore, 5}
 	for _, reduction := range []hand.Reduction{hand.Mean, hand.Sum} {
@@ -144,10 +144,11 @@ func TestI02SumIsMeanTimesKept(t *testing.T) {
 	}
 }
 
-// The loss is ln Σ e^z − z_y, never the logarithm of a probability: that of e⁻¹¹⁰ is 110 nats, but in float32 e⁻¹¹⁰ is 0.
+// The loss is ln Σ e^z − z_y, never the logarithm of a probability: that of e⁻¹¹⁰ is 110 nats, but in float32 e⁻¹¹⁰ is
+// 0.
 func TestI02FiniteAt110Nats(t *testing.T) {
 	z := hand.NewMatrix[float64](2, 3, 110, 0, -5, 0, 0, 0)
-	for _, f := range []form{{"float32, spelled", false, false}, kernels32, reference, kernels64} {
+	for _, f := range []form{{"float32, reference", false, false}, kernels32, reference, kernels64} {
 		loss, dz := scored(t, f, z, []int{1, 2}, hand.Sum, 1)
 		if want := 110 + math.Log(3); !(math.Abs(loss-want) <= 1e-5) {
 			t.Errorf("%s: got %v nats, want %v", f.name, loss, want)
@@ -176,7 +177,7 @@ func TestI02TemperatureDividesDelta(t *testing.T) {
 	z, targets := fixture.Random("z", 7, 11).Scale(9), []int{3, 0, hand.Ignore, 10, 3, hand.Ignore, 5}
 	for _, temperature := range []float64{0.5, 1, 3} {
 		without := crossEntropyBackward(z.Scale(1/temperature), targets, hand.Mean)
-		want := witness(t, func(p complexParameters) complexMatrix {
+		want := complexStep(t, func(p complexParameters) complexMatrix {
 			return crossEntropyForward(p["z"].Scale(1/temperature), targets, hand.Mean)
 		}, parameters{"z": z}, ones(1, 1))["z"]
 		near(t, "by hand", without.Scale(1/temperature), want)
@@ -233,7 +234,7 @@ func TestI03Jacobian(t *testing.T) {
 		p := x.Softmax()
 		want := softmaxJacobian(p)
 		stacked := hand.JoinTokens(slices.Repeat([]matrix{x}, n)...) // row i is asked for the derivative of output i
-		near(t, name+": by complex step", witness(t, func(z complexParameters) complexMatrix { return z["x"].Softmax() },
+		near(t, name+": by complex step", complexStep(t, func(z complexParameters) complexMatrix { return z["x"].Softmax() },
 			parameters{"x": stacked}, unit)["x"], want)
 		for _, f := range wide() {
 			_, g := computed(t, f, parameters{"x": stacked}, unit, softmax)
@@ -262,8 +263,8 @@ func TestI03RowsSumToZero(t *testing.T) {
 	}
 }
 
-// Rows that are looked up are the product with the one-hot matrix, to the bit. A row gets the sum of Δ over the places where
-// it was looked up, and a row that was not gets 0.
+// Rows that are looked up are the product with the one-hot matrix, to the bit. A row gets the sum of Δ over the places
+// where it was looked up, and a row that was not gets 0.
 func TestI04GatherIsOneHotProduct(t *testing.T) {
 	const vocabulary, d = 11, 5
 	tokens := []int{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5} // 5 three times, 1 and 3 twice; never 0, 7, 8, 10
@@ -306,7 +307,8 @@ func TestI04GatherIsOneHotProduct(t *testing.T) {
 	}
 }
 
-// The affine layer in sizes that divide nothing: y = xw + b, Δx = Δwᵗ, ∂w = xᵗΔ and ∂b = Σ_tokens Δ, each entry written out.
+// The affine layer in sizes that divide nothing: y = xw + b, Δx = Δwᵗ, ∂w = xᵗΔ and ∂b = Σ_tokens Δ, each entry written
+// out.
 func TestI10Affine(t *testing.T) {
 	for _, size := range [][3]int{{1, 1, 1}, {1, 5, 3}, {7, 1, 2}, {3, 17, 1}, {13, 19, 33}, {65, 130, 67}} {
 		n, in, out := size[0], size[1], size[2]
@@ -356,8 +358,8 @@ func TestI10Affine(t *testing.T) {
 	}
 }
 
-// Products of queries and keys whose features have variance 1 have the variance dρ: exactly, over the rows of a matrix of ±1
-// that are orthogonal to one another, and 64 for 64 within 1 % when they are drawn.
+// Products of queries and keys whose features have variance 1 have the variance dρ: exactly, over the rows of a matrix
+// of ±1 that are orthogonal to one another, and 64 for 64 within 1 % when they are drawn.
 func TestI11VarianceOfProducts(t *testing.T) {
 	const width = 64
 	random := rand.New(rand.NewPCG(64, 0))

@@ -25,8 +25,9 @@ func blocksOf(x matrix, from, size int, order []int) matrix {
 	return hand.JoinColumns(pieces...)
 }
 
-// Heads have no order: if the columns of the queries, keys and values of each change places together, and the rows of w_proj
-// with them, the output is the same, and the gradients change places, too. With w_proj left alone it is another function.
+// Heads have no order: if the columns of the queries, keys and values of each change places together, and the rows of
+// w_proj with them, the output is the same, and the gradients change places, too. With w_proj left alone it is another
+// function.
 func TestI14HeadsHaveNoOrder(t *testing.T) {
 	const batch, n, d, heads, qk, v = 2, 5, 7, 3, 2, 4
 	order := []int{1, 0, 2}
@@ -39,8 +40,8 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 	}
 	half := maps.Clone(numbers)
 	half["attn.c_attn.weight"], half["attn.c_attn.bias"] = packed(numbers["attn.c_attn.weight"]), packed(numbers["attn.c_attn.bias"])
-	turned := maps.Clone(half)
-	turned["attn.c_proj.weight"] = blocksOf(numbers["attn.c_proj.weight"].Transpose(), 0, v, order).Transpose()
+	reordered := maps.Clone(half)
+	reordered["attn.c_proj.weight"] = blocksOf(numbers["attn.c_proj.weight"].Transpose(), 0, v, order).Transpose()
 
 	causal := hand.CausalMask(n)
 	formula := func(p parameters) matrix {
@@ -49,7 +50,7 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 		return linearForward(out, p["attn.c_proj.weight"], p["attn.c_proj.bias"])
 	}
 	want, delta := formula(numbers), fixture.Random("delta", batch*n, d)
-	near(t, "by hand", formula(turned), want)
+	near(t, "by hand", formula(reordered), want)
 	if e := apart(formula(half), want); !(e > 0.1) {
 		t.Errorf("by hand: w_proj left alone is off by %.2g", e)
 	}
@@ -65,7 +66,7 @@ func TestI14HeadsHaveNoOrder(t *testing.T) {
 			})
 		}
 		y, g := library(numbers)
-		got, moved := library(turned)
+		got, moved := library(reordered)
 		near(t, f.name, y, want)
 		near(t, f.name+", permuted", got, want)
 		near(t, f.name+": Δx", moved["x"], g["x"])
@@ -111,8 +112,8 @@ func adaptersOf(p parameters) (list []thinPair) {
 	return list
 }
 
-// In every adapter of a model the gradients of the thin matrices follow from the gradient that the frozen weight would get,
-// ∂d = α ∂w uᵗ and ∂u = α dᵗ∂w. At u = 0 the model is the base, ∂d is 0 and ∂u is not.
+// In every adapter of a model the gradients of the thin matrices follow from the gradient that the frozen weight would
+// get, ∂d = α ∂w uᵗ and ∂u = α dᵗ∂w. At u = 0 the model is the base, ∂d is 0 and ∂u is not.
 func TestI26AdaptersInAModel(t *testing.T) {
 	m := newModel(t, small(func(c *gpt.Config) { c.LoraR, c.LoraAlpha = 2, 3 }))
 	h := planOf(m)
@@ -169,8 +170,8 @@ func TestI26MergedIsTheSame(t *testing.T) {
 	}
 }
 
-// The Δ of a whole model from the loss to the embeddings, a line for each, and the library has the same at every place that
-// it can be asked about.
+// The Δ of a whole model from the loss to the embeddings, a line for each, and the library has the same at every place
+// that it can be asked about.
 func TestI30ChainOfDeltas(t *testing.T) {
 	m := newModel(t, small())
 	h := planOf(m)
@@ -255,7 +256,8 @@ func followers() map[string]string {
 	return out
 }
 
-// overTheHeads sends Δ₃ back to what the heads have read, head by head and sequence by sequence, by (25), (28) and (33).
+// overTheHeads sends Δ₃ back to what the heads have read, head by head and sequence by sequence, by (25), (28) and
+// (33).
 func overTheHeads(p parameters, layer string, a2, d3 matrix) matrix {
 	w, b := p[layer+"c_attn.weight"], p[layer+"c_attn.bias"]
 	var sequences []matrix

@@ -21,7 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-var rewrite = flag.Bool("update", false, "write INDEX.md anew, together with -run 'Eq|TestIndex'")
+var rewrite = flag.Bool("update", false, "write INDEX.md again, together with -run 'Eq|TestIndex'")
 
 // measured is the worst distance that each test of an equation has recorded.
 var measured = struct {
@@ -50,8 +50,8 @@ compares no matrices). An equation that states nothing to check has the reason i
 
 const indexFile = "../../INDEX.md"
 
-// paper is one of the five, with the number of its equations, the start of its tests' names, and the equations that have
-// no test, with the reason.
+// paper is one of the five, with the number of its equations, the start of its tests' names, and the equations that
+// have no test, with the reason.
 type paper struct {
 	title, test, files string
 	equations          int
@@ -181,8 +181,8 @@ func distances(t *testing.T, index string) map[string]float64 {
 // blanked is the index without the measured distances.
 func blanked(index string) string { return lastCell.ReplaceAllString(index, "| $1 | |") }
 
-// declarations calls f for everything that the files declare, with the lines of comment in it and above it; of a method the
-// name has its type.
+// declarations calls f for everything that the files declare, with the lines of comment in it and above it; of a method
+// the name has its type.
 func declarations(t *testing.T, files []string, f func(name, comment string, decl ast.Node)) {
 	t.Helper()
 	for _, path := range files {
@@ -269,8 +269,8 @@ func citing(comments map[string]string, equation int) (list []string) {
 	return list
 }
 
-// using are the formulas by hand that a test names, itself or through its helpers; what prepares the data of every test, a
-// new…, does not count.
+// using are the formulas by hand that a test names, itself or through its helpers; what prepares the data of every
+// test, a new…, does not count.
 func (c code) using(name string, formulas map[string]bool) (list []string) {
 	seen := map[string]bool{}
 	var visit func(name string)

@@ -141,8 +141,8 @@ func block(variants ...fixture.Variant) layer {
 		}}
 }
 
-// witness differentiates Σ y∘Δ by the complex step.
-func witness(t testing.TB, forward func(complexParameters) complexMatrix, p parameters, delta matrix) parameters {
+// complexStep differentiates Σ y∘Δ by the complex step.
+func complexStep(t testing.TB, forward func(complexParameters) complexMatrix, p parameters, delta matrix) parameters {
 	t.Helper()
 	g, err := verify.ComplexStep(func(z complexParameters) (complex128, error) {
 		y := forward(z).Mul(hand.Lift[complex128](delta)).SumTokens().SumFeatures()
@@ -157,8 +157,7 @@ func witness(t testing.TB, forward func(complexParameters) complexMatrix, p para
 	return g
 }
 
-// Every layer's gradients by hand for a random Δ are those of the complex step of
-// Σ y∘Δ, entry by entry.
+// Every layer's gradients by hand for a random Δ are those of the complex step of Σ y∘Δ, entry by entry.
 func TestLayers(t *testing.T) {
 	for name, l := range layers() {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +171,7 @@ func TestLayers(t *testing.T) {
 				t.Fatal(y.Err)
 			}
 			delta := fixture.Random("delta", y.Rows, y.Cols)
-			d := worst(t, l.backward(p, delta), witness(t, l.forward, p, delta))
+			d := worst(t, l.backward(p, delta), complexStep(t, l.forward, p, delta))
 			if !(d.Distance <= verify.Suspicion) {
 				t.Errorf("%s (%d, %d): got %v by hand, want %v", d.Name, d.Row, d.Col, d.Got, d.Want)
 			}
@@ -180,8 +179,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// The complex forms agree with the real ones on the real axis and carry the
-// known derivatives.
+// The complex forms agree with the real ones on the real axis and carry the known derivatives.
 func TestFunctions(t *testing.T) {
 	x := hand.NewMatrix(1, 5, -2.5, -0.3, 0.1, 0.9, 3)
 	tests := map[string]struct {

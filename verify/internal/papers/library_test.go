@@ -112,7 +112,8 @@ type results struct {
 	deltas map[string]matrix
 }
 
-// computedModel asks the library for the gradients of a model, and for those of what enters the parts that follow a place.
+// computedModel asks the library for the gradients of a model, and for those of what enters the parts that follow a
+// place.
 func computedModel(t *testing.T, m verify.Model, f form, following map[string]string) results {
 	t.Helper()
 	model := built(t, m, f, len(m.Tokens)/m.Config.BlockSize)

@@ -47,8 +47,8 @@ func TestI45SumsFirst(t *testing.T) {
 	near(t, "φ of negative numbers", eluPlusOneForward(q.Square().Scale(-1)), q.Square().Scale(-1).Exp())
 }
 
-// Conti's sums, put right, are the quadratic form with the weights 1 + q̂·k̂, which are not negative and sum to 1; with a
-// causal mask i stands in place of n.
+// Conti's sums, put right, are the quadratic form with the weights 1 + q̂·k̂, which are not negative and sum to 1; with
+// a causal mask i stands in place of n.
 func TestI46LinearEqualsQuadratic(t *testing.T) {
 	q, k, v, _ := linearExample()
 	for _, eps := range []float64{0, 1e-5} {

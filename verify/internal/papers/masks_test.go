@@ -62,13 +62,13 @@ func TestI17PermutationEquivariance(t *testing.T) {
 		"projected": {nn.All{}, layer, true}, "unprojected": {nn.All{}, plain, true},
 		"causal": {nn.Causal{}, layer, false}, "causal, unprojected": {nn.Causal{}, plain, false},
 	} {
-		turned := parameters{}
+		reordered := parameters{}
 		for name, m := range numbers {
-			turned[name] = m
+			reordered[name] = m
 		}
-		turned[input] = permuted(numbers[input], order)
+		reordered[input] = permuted(numbers[input], order)
 		want := permuted(alone(t, n, d, c.see, c.build, numbers), order)
-		got := alone(t, n, d, c.see, c.build, turned)
+		got := alone(t, n, d, c.see, c.build, reordered)
 		if e := apart(got, want); c.holds && !(e <= 1e-15) || !c.holds && !(e > 0.1) {
 			t.Errorf("%s: Att(Πx) is %.2g off Π Att(x), equal %t wanted", name, e, c.holds)
 		}
@@ -88,7 +88,8 @@ func apart(a, b matrix) float64 {
 	return math.Sqrt(above / below)
 }
 
-// Two heads one over the other are one product of matrices, a” = P₂P₁ a w_v1 w_v2 (20), each P with what its own head sees.
+// Two heads one over the other are one product of matrices, a” = P₂P₁ a w_v1 w_v2 (20), each P with what its own head
+// sees.
 func TestI18TwoStackedHeads(t *testing.T) {
 	const n, d = 5, 4
 	identity := permutation(natural(d)...)
@@ -128,8 +129,8 @@ func TestI11UnprojectedIsIdentityProjections(t *testing.T) {
 	}
 }
 
-// The weights of a query sum to 1, so that a bias of the values comes out as it is, and is one more bias b_v·W_o of the output;
-// and its gradient is that of the output's bias times W_oᵗ.
+// The weights of a query sum to 1, so that a bias of the values comes out as it is, and is one more bias b_v·W_o of the
+// output; and its gradient is that of the output's bias times W_oᵗ.
 func TestI11ValueBiasIsAnOutputBias(t *testing.T) {
 	const d = fixture.Features
 	qk, v := 2*fixture.Heads*fixture.QK, fixture.Heads*fixture.Values

@@ -45,8 +45,8 @@ func TestI41AbsorptionGivesTheSameGradients(t *testing.T) {
 	near(t, "∂b_o", got.Bo, want.Bo)
 }
 
-// TestI41IsMultiHeadAttention with keys and values of rank dc: the products w↓w↑ are the matrices of the usual layer, and
-// their gradients lead to those of the factors (39).
+// TestI41IsMultiHeadAttention with keys and values of rank dc: the products w↓w↑ are the matrices of the usual layer,
+// and their gradients lead to those of the factors (39).
 func TestI41IsMultiHeadAttention(t *testing.T) {
 	x, p, m, delta := latentFixture()
 	wk, wv := p.Down.MatMul(p.UpK), p.Down.MatMul(p.UpV)
@@ -62,7 +62,7 @@ func TestI41IsMultiHeadAttention(t *testing.T) {
 	near(t, "∂w↓", g.Down, dwk.MatMul(p.UpK.Transpose()).Add(dwv.MatMul(p.UpV.Transpose())))
 }
 
-// rotaryFixture is the same with turning parts; the turning key takes so many features.
+// rotaryFixture is the same with rotating parts; the rotating key is made of that many features.
 func rotaryFixture(from int) (x matrix, p mlaRoPEParameters, m multiHead, r rotary, delta matrix) {
 	x, plain, m, delta := latentFixture()
 	p = mlaRoPEParameters{
@@ -73,8 +73,8 @@ func rotaryFixture(from int) (x matrix, p mlaRoPEParameters, m multiHead, r rota
 	return x, p, m, rotary{Positions: hand.Positions(fixture.Batch, fixture.Tokens), Size: rotatedSize, Theta: 10}, delta
 }
 
-// TestI42ReadingsAgreeOnTheRankOfTheLatent: a turning key of the latent is one of the token whose matrix is w↓w_kr, value
-// and gradients; the other way round it would need rank dc, which is where the readings differ (erratum X5).
+// TestI42ReadingsAgreeOnTheRankOfTheLatent: a rotating key of the latent is one of the token whose matrix is w↓w_kr,
+// value and gradients; the other way round it would need rank dc, which is where the readings differ (erratum X5).
 func TestI42ReadingsAgreeOnTheRankOfTheLatent(t *testing.T) {
 	x, ofLatent, m, r, delta := rotaryFixture(latentSize)
 	ofToken := ofLatent

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// mutation is a mistake that people make with these formulas, or, if equivalent, a change that looks like one and is none:
-// a wrong fixture, a model with wrong layers, or wrong gradients made of the right ones.
+// mutation is a mistake that people make with these formulas, or, if equivalent, a change that looks like one and is
+// none: a wrong fixture, a model with wrong layers, or wrong gradients made of the right ones.
 type mutation struct {
 	name, variant string
 	equivalent    bool
@@ -21,13 +21,13 @@ type mutation struct {
 	gradients     func(g hand.Gradients[float64], p parameters)
 }
 
-// Each wrong version of a formula or of the set-up is caught by the complex step of the right one, each equivalent passes.
-// Mistakes in one factor, term, sign, index, comparison or constant are not here: verify/internal/mutate makes them all,
-// among them gelu_no_deriv, scale_forget_bwd, mask_offby1_strict and _future, softmax_drop_rowsum and _colsum,
-// p_not_transposed, ln_forget_gamma, ln_drop_mean, ln_drop_proj, ln_no_invsigma, ce_sum_vs_mean, ce_sign, ce_no_onehot,
-// ce_pad_not_ignored, lora_forget_lora_path, rope_not_rotated_back, linear_drop_e, taylor_keep_length, elman_drop_carried,
-// elman_no_dtanh, sigma_no_eps_bwd, plain_drop_mean, sinusoids_no_scale_bwd, longformer_values_swapped and the equivalent
-// relu_ge0.
+// Each wrong version of a formula or of the set-up is caught by the complex step of the right one, each equivalent
+// passes. Mistakes in one factor, term, sign, index, comparison or constant are not here: verify/internal/mutate makes
+// them all, among them gelu_no_deriv, scale_forget_bwd, mask_offby1_strict and _future, softmax_drop_rowsum and
+// _colsum, p_not_transposed, ln_forget_gamma, ln_drop_mean, ln_drop_proj, ln_no_invsigma, ce_sum_vs_mean, ce_sign,
+// ce_no_onehot, ce_pad_not_ignored, lora_forget_lora_path, rope_not_rotated_back, linear_drop_e, taylor_keep_length,
+// elman_drop_carried, elman_no_dtanh, sigma_no_eps_bwd, plain_drop_mean, sinusoids_no_scale_bwd,
+// longformer_values_swapped and the equivalent relu_ge0.
 func TestMutations(t *testing.T) {
 	t.Parallel()
 	truth := map[string]parameters{}

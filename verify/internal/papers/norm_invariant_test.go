@@ -26,8 +26,8 @@ func newNormSubject() normSubject {
 // spread is the variance of every token.
 func (s normSubject) variance() matrix { return s.x.Sub(s.x.Mean()).Square().Mean() }
 
-// LayerNorm takes the mean away and almost all of the size: mean ā = 0, mean ā² = σ²/(σ²+ε). So Δ at its input has no part
-// along 1, and of the part along ā only the share that ε leaves: Σ_j Δx_j ā_j = (1/ŝ)(Σ_j g_j ā_j) ε/(σ²+ε).
+// LayerNorm takes the mean away and almost all of the size: mean ā = 0, mean ā² = σ²/(σ²+ε). So Δ at its input has no
+// part along 1, and of the part along ā only the share that ε leaves: Σ_j Δx_j ā_j = (1/ŝ)(Σ_j g_j ā_j) ε/(σ²+ε).
 func TestI20NormalisedDirections(t *testing.T) {
 	s := newNormSubject()
 	one, zero := ones(1, 8), hand.Zeros[float64](1, 8)
@@ -45,7 +45,8 @@ func TestI20NormalisedDirections(t *testing.T) {
 	vanishes(t, "Σ Δx ā without ε", exact.Mul(layerNormForward(s.x, one, zero, 0)).SumFeatures().Mul(s.variance().Sqrt()))
 }
 
-// Shift and scale of a token are lost, if there is no ε: LN(ax + b) = LN(x) for a > 0, and Δ comes back a times smaller.
+// Shift and scale of a token are lost, if there is no ε: LN(ax + b) = LN(x) for a > 0, and Δ comes back a times
+// smaller.
 func TestI20ShiftAndScale(t *testing.T) {
 	s := newNormSubject()
 	moved := s.x.Scale(5).Shift(-7)
@@ -59,7 +60,8 @@ func TestI20ShiftAndScale(t *testing.T) {
 	}
 }
 
-// With ε beside σ it is mean x̂² = (σ/(σ+ε))², and what is left along u = (x−μ)/σ is Σ_j Δx_j u_j = (Σ_j g_j u_j) ε/(σ+ε)².
+// With ε beside σ it is mean x̂² = (σ/(σ+ε))², and what is left along u = (x−μ)/σ is Σ_j Δx_j u_j = (Σ_j g_j u_j)
+// ε/(σ+ε)².
 func TestI21NormalisedDirections(t *testing.T) {
 	s := newNormSubject()
 	sigma := s.variance().Sqrt()
@@ -88,8 +90,8 @@ func TestI21I22WithoutEpsilon(t *testing.T) {
 	near(t, "I22 Δx", layerNormPlainBackward(s.x, s.g, 0), wantX)
 }
 
-// A token of equal features is 0/0 without ε: its row is NaN and no other (erratum S7). With ε beside σ its value is there
-// and its gradient NaN (erratum C3); with ε in the root both are there, and the gradient is g − mean g over √ε.
+// A token of equal features is 0/0 without ε: its row is NaN and no other (erratum S7). With ε beside σ its value is
+// there and its gradient NaN (erratum C3); with ε in the root both are there, and the gradient is g − mean g over √ε.
 func TestI22ConstantRow(t *testing.T) {
 	s := newNormSubject()
 	for j := range 8 {
@@ -118,8 +120,8 @@ func TestI22ConstantRow(t *testing.T) {
 	vanishes(t, "y with ε in the root", layerNormPlainForward(s.x, visibleEps).Tokens(1, 2))
 }
 
-// With ReLU and no biases the layer is homogeneous: f(cx) = c·f(x) for c > 0, and of degree 1 in each of its weights too.
-// So by Euler ⟨Δx, x⟩ = ⟨∂w₁, w₁⟩ = ⟨∂w₂, w₂⟩ = ⟨Δ, y⟩, for 4d hidden features as for the 5d of CS 224n.
+// With ReLU and no biases the layer is homogeneous: f(cx) = c·f(x) for c > 0, and of degree 1 in each of its weights
+// too. So by Euler ⟨Δx, x⟩ = ⟨∂w₁, w₁⟩ = ⟨∂w₂, w₂⟩ = ⟨Δ, y⟩, for 4d hidden features as for the 5d of CS 224n.
 func TestI23Homogeneous(t *testing.T) {
 	for _, hidden := range []int{4 * 8, 5 * 8} {
 		p := mlpParameters[float64]{W1: fixture.Random("w1", 8, hidden), W2: fixture.Random("w2", hidden, 8)}
@@ -177,8 +179,9 @@ func grid(step, end float64) (x matrix) {
 	return x
 }
 
-// Of a number added to all features of a token a block knows nothing either: that number comes out as it went in, through
-// pre-norm; after post-norm nothing of it is left. So Δ at the input of a pre-norm block sums to what Δ at its output does.
+// Of a number added to all features of a token a block knows nothing either: that number comes out as it went in,
+// through pre-norm; after post-norm nothing of it is left. So Δ at the input of a pre-norm block sums to what Δ at its
+// output does.
 func TestI25CommonShift(t *testing.T) {
 	for name, variant := range map[string]fixture.Variant{"pre": func(*fixture.Fixture) {}, "post": fixture.WithPostNorm} {
 		f := fixture.Generic(variant)

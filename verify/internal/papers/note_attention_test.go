@@ -26,8 +26,8 @@ func TestNoteEq07(t *testing.T) {
 	near(t, "h", unscaled(s.qs, s.ks, s.vs, matrix{}), s.h)
 }
 
-// (8) The weights are the softmax of the products of the query with the keys, here without a scale. q = Q x has
-// tokens for columns; with the same Q for tokens as rows, as in section 3, another matrix results (erratum S6).
+// (8) The weights are the softmax of the products of the query with the keys, here without a scale. q = Q x has tokens
+// for columns; with the same Q for tokens as rows, as in section 3, another matrix results (erratum S6).
 func TestNoteEq08(t *testing.T) {
 	s := newNote()
 	want := hand.Zeros[float64](6, 6)
@@ -109,8 +109,8 @@ func TestNoteEq12(t *testing.T) {
 }
 
 // (13) The bias makes far tokens count less, −|i − j|. The printed vector, −i … −1, 0, −1 … −(n−i), has n + 1 entries
-// for n scores: one too many on the left (erratum S1). Each head has a slope m of its own, and under a causal mask
-// −m(i − j) is the same as +mj.
+// for n scores: one too many on the left (erratum S1). Each head has a slope m of its own, and under a causal mask −m(i
+// − j) is the same as +mj.
 func TestNoteEq13(t *testing.T) {
 	s := newNote()
 	const n = 6

@@ -25,8 +25,8 @@ func TestNoteEq27(t *testing.T) {
 	near(t, "Σ (h − μ̂)²/d", centred.Square().Mean(), sigma.Square())
 }
 
-// (28) The LayerNorm without gain and shift: mean 0 and deviation 1. Without an ε a token of equal features is NaN,
-// and so is its gradient (erratum S7).
+// (28) The LayerNorm without gain and shift: mean 0 and deviation 1. Without an ε a token of equal features is NaN, and
+// so is its gradient (erratum S7).
 func TestNoteEq28(t *testing.T) {
 	s := newNote()
 	out := layerNormPlainForward(s.h, 0)
@@ -66,7 +66,7 @@ func noteNormBackward(x, delta matrix) matrix {
 // noteGradient is the complex step of Σ y∘Δ.
 func noteGradient(t *testing.T, x, delta matrix, f func(complexMatrix) complexMatrix) matrix {
 	t.Helper()
-	return witness(t, func(z complexParameters) complexMatrix { return f(z["x"]) }, parameters{"x": x}, delta)["x"]
+	return complexStep(t, func(z complexParameters) complexMatrix { return f(z["x"]) }, parameters{"x": x}, delta)["x"]
 }
 
 // (29) A layer's input is added to its output, and so Δ goes around the layer as it is, and through it besides.

@@ -20,8 +20,8 @@ func noteEncoder(t *testing.T, x matrix) matrix {
 	return block.A10
 }
 
-// (33) The encoder has no mask: every output depends on every token, those after it included. Without positions,
-// tokens in another order give the same outputs in that order.
+// (33) The encoder has no mask: every output depends on every token, those after it included. Without positions, tokens
+// in another order give the same outputs in that order.
 func TestNoteEq33(t *testing.T) {
 	x := newNote().x
 	h := noteEncoder(t, x)
@@ -90,7 +90,7 @@ func TestNoteEq36(t *testing.T) {
 		near(t, "v", s.v.MatMul(tokenColumn(h, j)), tokenColumn(v, j))
 	}
 	delta, none := fixture.Random("delta", 4, 8), matrix{}
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		q, k, v := z["y"].MatMul(lift(s.q).Transpose()), z["h"].MatMul(lift(s.k).Transpose()), z["h"].MatMul(lift(s.v).Transpose())
 		return attentionForward(q, k, v, none, none)
 	}, parameters{"y": y, "h": h}, delta)

@@ -36,8 +36,8 @@ func TestNoteEq22(t *testing.T) {
 	}
 }
 
-// (23) The weights of a head are a softmax of its own scores. They lack the scale of 3.4, and that is √(d/k), the
-// width of a query, not √d as in (32) (erratum S5).
+// (23) The weights of a head are a softmax of its own scores. They lack the scale of 3.4, and that is √(d/k), the width
+// of a query, not √d as in (32) (erratum S5).
 func TestNoteEq23(t *testing.T) {
 	_, packed, m, _ := noteHeads()
 	for h := range m.Heads {
@@ -49,8 +49,8 @@ func TestNoteEq23(t *testing.T) {
 	}
 }
 
-// (24) The outputs of the heads side by side go through O. Printed it is their values, v, that do: no attention at
-// all (erratum S4). Side by side they have d features; d × d/k and d × d are not the shapes of one token.
+// (24) The outputs of the heads side by side go through O. Printed it is their values, v, that do: no attention at all
+// (erratum S4). Side by side they have d features; d × d/k and d × d are not the shapes of one token.
 func TestNoteEq24(t *testing.T) {
 	_, packed, m, o := noteHeads()
 	heads := multiHeadForward(packed, m)
@@ -83,8 +83,8 @@ func TestNoteEq26(t *testing.T) {
 	near(t, "h", unscaled(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v), matrix{}), raw.Softmax().MatMul(s.x).MatMul(s.v))
 }
 
-// (32) The product of two vectors of d standard normal numbers has the deviation √d; divided by √d the scores keep
-// the deviation 1 at any width. For heads of d/k features that is √(d/k) (erratum S5).
+// (32) The product of two vectors of d standard normal numbers has the deviation √d; divided by √d the scores keep the
+// deviation 1 at any width. For heads of d/k features that is √(d/k) (erratum S5).
 func TestNoteEq32(t *testing.T) {
 	for _, d := range []int{16, 64} {
 		const n = 200

@@ -36,7 +36,7 @@ func (e noteRNN) fromZero() matrix {
 // Uᵗ of Δ ∘ (1 − h²), from the last token back to the first.
 func TestNoteEq04(t *testing.T) {
 	e, delta := newNoteRNN(), fixture.Random("delta", 6, 8)
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		return noteStates(z["w"], z["u"], z["x"], z["start"])
 	}, parameters{"w": e.w, "u": e.u, "x": e.x, "start": e.start}, delta)
 	carried, dx := hand.Zeros[float64](8, 1), make([]matrix, 6)
@@ -56,7 +56,7 @@ func TestNoteEq04(t *testing.T) {
 	near(t, "∂U", du, truth["u"])
 
 	zero := e.fromZero()
-	truth = witness(t, func(z complexParameters) complexMatrix {
+	truth = complexStep(t, func(z complexParameters) complexMatrix {
 		return noteStates(z["w"], z["u"], z["x"], hand.Zeros[complex128](8, 1))
 	}, parameters{"w": e.w, "u": e.u, "x": e.x}, delta)
 	near(t, "h by hand, h₀ = 0", zero, noteStates(e.w, e.u, e.x, hand.Zeros[float64](8, 1)))
@@ -90,8 +90,8 @@ func TestNoteEq06(t *testing.T) {
 	near(t, "h₂ by hand", tokenColumn(e.fromZero(), 1), nested(hand.Zeros[float64](8, 1)))
 }
 
-// (18) A word is predicted from the words before it: row t−1 of the logits does not change by a bit with word t or
-// any later one, and does with each one before.
+// (18) A word is predicted from the words before it: row t−1 of the logits does not change by a bit with word t or any
+// later one, and does with each one before.
 func TestNoteEq18(t *testing.T) {
 	s := newStudy(t)
 	for changed := range s.Context {
@@ -110,8 +110,8 @@ func TestNoteEq18(t *testing.T) {
 	}
 }
 
-// (19) The logits of a word are the state before it times the embeddings as columns, E of the shape (d, |V|), which
-// is the head that shares its weights with them.
+// (19) The logits of a word are the state before it times the embeddings as columns, E of the shape (d, |V|), which is
+// the head that shares its weights with them.
 func TestNoteEq19(t *testing.T) {
 	e, embedding := newNoteRNN(), fixture.Random("E", 8, 11)
 	logits := linearForward(e.h, embedding, matrix{})
@@ -126,14 +126,14 @@ func TestNoteEq19(t *testing.T) {
 	near(t, "E wᵢ", embeddingForward(embedding.Transpose(), []int{3}).Transpose(), embedding.Columns(3, 4))
 }
 
-// (20) The state that predicts word t has seen the words up to t−1 and no other: its derivatives by the later ones
-// are exactly 0.
+// (20) The state that predicts word t has seen the words up to t−1 and no other: its derivatives by the later ones are
+// exactly 0.
 func TestNoteEq20(t *testing.T) {
 	e := newNoteRNN()
 	for i := 1; i < 6; i++ {
 		delta := hand.Zeros[float64](6, 8)
 		copy(delta.Data[(i-1)*8:i*8], fixture.Random("delta", 1, 8).Data)
-		dx := witness(t, func(z complexParameters) complexMatrix {
+		dx := complexStep(t, func(z complexParameters) complexMatrix {
 			return noteStates(lift(e.w), lift(e.u), z["x"], lift(e.start))
 		}, parameters{"x": e.x}, delta)["x"]
 		for j := range 6 {

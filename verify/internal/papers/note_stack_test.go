@@ -50,8 +50,8 @@ func TestNoteEq15(t *testing.T) {
 	wrongBy(t, "α_jk before the sum", first.Mul(second.SumFeatures()).MatMul(both), o, 0.256)
 }
 
-// (16) Both layers together are one, with the weights α*_ik, the product of the two matrices of weights, and the
-// values V₂V₁x. The rows of α* sum to 1. Printed as α*_ij it has no k, and weighs all tokens alike (erratum S2).
+// (16) Both layers together are one, with the weights α*_ik, the product of the two matrices of weights, and the values
+// V₂V₁x. The rows of α* sum to 1. Printed as α*_ij it has no k, and weighs all tokens alike (erratum S2).
 func TestNoteEq16(t *testing.T) {
 	s, first, second, v1, v2 := noteTwoLayers()
 	star := second.MatMul(first)
@@ -77,8 +77,8 @@ func TestNoteEq17(t *testing.T) {
 }
 
 // (21) What stands above the diagonal of the weights is 0. It has to be taken out of the scores: weights that are set
-// to 0 behind the softmax do not sum to 1, and the scores of the future are still in what divides them.
-// "Equivalently" holds only if the rows are normalised again (erratum S3).
+// to 0 behind the softmax do not sum to 1, and the scores of the future are still in what divides them. "Equivalently"
+// holds only if the rows are normalised again (erratum S3).
 func TestNoteEq21(t *testing.T) {
 	s := newNote()
 	visible := hand.CausalMask(6).Exp()

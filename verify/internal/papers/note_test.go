@@ -5,10 +5,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// TestNoteEqNN tests equation (NN) of the CS 224n Note 10, "Self-Attention & Transformers" (Winter 2023). Its section
-// 2 has tokens as columns, q = Q x, its section 3 as rows, x Q, which with one and the same Q is the transposed
-// matrix (erratum S6). Where the printed form is wrong or can be misread, a test shows by how much and names the
-// erratum.
+// TestNoteEqNN tests equation (NN) of the CS 224n Note 10, "Self-Attention & Transformers" (Winter 2023). Its section 2
+// has tokens as columns, q = Q x, its section 3 as rows, x Q, which with one and the same Q is the transposed matrix
+// (erratum S6). Where the printed form is wrong or can be misread, a test shows by how much and names the erratum.
 
 // note is the head of section 2, with n = 6, d = 8: square matrices without biases, no scale, no mask.
 type note struct {

@@ -42,8 +42,8 @@ func TestI55EqualsCrossEntropy(t *testing.T) {
 	near(t, "Δ, some ignored", reinforceBackward(logits, r), crossEntropyBackward(logits, targets, hand.Mean))
 }
 
-// E[∇ ln π(a)] = 0 over the actions that π draws, summed up over all of them. So a baseline changes nothing in the mean:
-// E[(R(a) − v)∇ ln π(a)] is the same for every v. What it changes is the variance, least of all for v near E[R].
+// E[∇ ln π(a)] = 0 over the actions that π draws, summed up over all of them. So a baseline changes nothing in the
+// mean: E[(R(a) − v)∇ ln π(a)] is the same for every v. What it changes is the variance, least of all for v near E[R].
 func TestI55BaselineChangesNothingInTheMean(t *testing.T) {
 	logits := fixture.Random("logits", 1, 8).Scale(4)
 	pi, worth := logits.Softmax(), fixture.Random("worth", 1, 8).Shift(5)
@@ -70,7 +70,7 @@ func TestI55BaselineChangesNothingInTheMean(t *testing.T) {
 		t.Errorf("variance with E[R] as the baseline: got %v, without %v", less, noise)
 	}
 	// and the expectation is the gradient of −E[R] = −Σ π(a)R(a) itself
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		return z["z"].Softmax().Mul(lift(worth)).SumFeatures().Scale(-1)
 	}, parameters{"z": logits}, ones(1, 1))
 	near(t, "∇E[R]", want, truth["z"])
@@ -85,8 +85,8 @@ func TestI56EqualsReinforceAtRatioOne(t *testing.T) {
 	near(t, "L", ppoForward(logits, r, clip), r.Advantages.Mul(r.Weights.Div(r.Weights.SumTokens())).SumTokens().Scale(-1))
 }
 
-// Δ is exactly 0 where A has pushed r out of 1 ± ε already, and only there (and where the weight is 0): where r has gone
-// too far to the other side it is pulled back.
+// Δ is exactly 0 where A has pushed r out of 1 ± ε already, and only there (and where the weight is 0): where r has
+// gone too far to the other side it is pulled back.
 func TestI56ZeroOutsideTheClip(t *testing.T) {
 	for _, c := range []struct {
 		ratio, advantage float64

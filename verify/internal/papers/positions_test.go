@@ -60,7 +60,8 @@ func TestI05LearnedPositions(t *testing.T) {
 	}
 }
 
-// A shift of the waves is a rotation, their length is the same everywhere, and the product of two depends on the distance.
+// A shift of the waves is a rotation, their length is the same everywhere, and the product of two depends on the
+// distance.
 func TestI06Sinusoids(t *testing.T) {
 	const n, d, base = 40, 10, 10000
 	p := hand.Sinusoids(n, d, base)
@@ -73,8 +74,8 @@ func TestI06Sinusoids(t *testing.T) {
 		t.Errorf("the library's waves are %.2g off", e)
 	}
 	for s := range 15 {
-		turned := p.Tokens(0, n-s).MatMul(rotation(s, d, base))
-		if e := apart(turned, p.Tokens(s, n)); !(e <= 1e-13) {
+		shifted := p.Tokens(0, n-s).MatMul(rotation(s, d, base))
+		if e := apart(shifted, p.Tokens(s, n)); !(e <= 1e-13) {
 			t.Errorf("P[t]·R(%d) is %.2g off P[t+%[1]d]", s, e)
 		}
 		want := 0.0

@@ -31,8 +31,8 @@ func draws(t *testing.T, temperature, topP float64, n int, probabilities ...floa
 	return counts
 }
 
-// Diab (13): draws come from softmax(L/T), of an entropy that increases with T; at T = 0, which the formula does not have,
-// the sampler takes the likeliest word.
+// Diab (13): draws come from softmax(L/T), of an entropy that increases with T; at T = 0, which the formula does not
+// have, the sampler takes the likeliest word.
 func TestI51Temperature(t *testing.T) {
 	p := hand.NewMatrix(1, 4, 0.5, 0.3, 0.15, 0.05)
 	const n = 20_000
@@ -58,8 +58,8 @@ func TestI51Temperature(t *testing.T) {
 	}
 }
 
-// The next word is drawn from the logits at the last word that is not padding: those of a whole window do not depend on what
-// fills it up behind, and the library's decoder, which is not given any padding, has the same.
+// The next word is drawn from the logits at the last word that is not padding: those of a whole window do not depend on
+// what fills it up behind, and the library's decoder, which is not given any padding, has the same.
 func TestI51LastPosition(t *testing.T) {
 	m := newModel(t, small())
 	h := planOf(m)
@@ -91,9 +91,9 @@ func TestI51LastPosition(t *testing.T) {
 	near(t, "logits of the decoder", hand.NewMatrix(1, logits.Len(), logits.Floats()...), one.Tokens(last, last+1))
 }
 
-// Diab (14): of the probabilities .5, .3, .15, .05 p = .9 keeps 3 words, .5 keeps 1, 1 keeps all 4, and p → 0 keeps 1. The
-// sampler takes TopP = 0 for a field that was not set, and keeps all; temperature comes first, so that a higher one keeps
-// more.
+// Diab (14): of the probabilities .5, .3, .15, .05 p = .9 keeps 3 words, .5 keeps 1, 1 keeps all 4, and p → 0 keeps 1.
+// The sampler takes TopP = 0 for a field that was not set, and keeps all; temperature comes first, so that a higher one
+// keeps more.
 func TestI52TopP(t *testing.T) {
 	for _, c := range []struct {
 		temperature, p float64

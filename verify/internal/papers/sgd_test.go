@@ -34,8 +34,8 @@ func TestI50SGDTrajectory(t *testing.T) {
 	}
 }
 
-// Without a gradient both optimizers leave θ(1 − ηλ). AdamW's first step is η against the sign of the gradient, whatever
-// its size, beside the decay; SGD's is η times the gradient.
+// Without a gradient both optimizers leave θ(1 − ηλ). AdamW's first step is η against the sign of the gradient,
+// whatever its size, beside the decay; SGD's is η times the gradient.
 func TestI50FirstStep(t *testing.T) {
 	w, g, zero := fixture.Random("w", 3, 4), fixture.Random("g", 3, 4).Scale(1e3), hand.Zeros[float64](3, 4)
 	c, s := adamw(), hand.SGD{Rate: 0.01, Momentum: 0.9, Decay: 0.1}
@@ -52,8 +52,8 @@ func TestI50FirstStep(t *testing.T) {
 	near(t, "SGD, first step", first, decayed.Sub(g.Scale(s.Rate)))
 }
 
-// The library's optimizers on two micro-batches a step, clipped, are those by hand on the clipped mean: for five steps, in
-// float64, on a matrix, which decays, and a vector, which does not.
+// The library's optimizers on two micro-batches a step, clipped, are those by hand on the clipped mean: for five steps,
+// in float64, on a matrix, which decays, and a vector, which does not.
 func TestI50LibraryFollows(t *testing.T) {
 	const rate, clip = 0.05, 0.4
 	c := adamw()

@@ -13,9 +13,9 @@ import (
 // The hidden thoughts below are made of one token and end with another; no visible token is one of them.
 const thought, answer = 10, 0
 
-// Section 2.6 of S. Diab: only what the user sees is graded. The targets of thoughts are ignored, and Δ at their logits is
-// exactly 0. All the same their embedding learns, and through the attention of later tokens alone: nothing is graded at the
-// places of thoughts.
+// Section 2.6 of S. Diab: only what the user sees is graded. The targets of thoughts are ignored, and Δ at their logits
+// is exactly 0. All the same their embedding learns, and through the attention of later tokens alone: nothing is graded
+// at the places of thoughts.
 func TestI54ThoughtsAreNotGraded(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Head = 6, 11, 2, 2, 8, "linear"

@@ -61,8 +61,8 @@ func integers(x matrix) (list []int) {
 
 func torchPath(name string) string { return filepath.Join("testdata", "torch_"+name+".safetensors") }
 
-// torchFile reads a safetensors file: the length of the header, the header, the numbers, each byte once. A reader of its
-// own, so that the judge depends on nothing that is judged.
+// torchFile reads a safetensors file: the length of the header, the header, the numbers, each byte once. A reader of
+// its own, so that the judge depends on nothing that is judged.
 func torchFile(t *testing.T, name string) (metadata map[string]string, tensors map[string]matrix) {
 	t.Helper()
 	path := torchPath(name)

@@ -13,12 +13,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// How far a model may be from PyTorch. A float32 model is held against PyTorch's float32 losses and its float64 everything
-// else.
+// How far a model may be from PyTorch. A float32 model is held against PyTorch's float32 losses and its float64
+// everything else.
 const (
 	torchFloat64 = 1e-12
 	torchFloat32 = 1e-4
-	torchCommand = "apt-get install python3-torch; /usr/bin/python3 verify/testdata/torch_golden.py"
+	torchCommand = "apt-get install python3-torch; /usr/bin/python3 verify/internal/papers/testdata/torch_golden.py"
 )
 
 func torchModels() []string { return []string{"nobias", "tied", "untied"} }
@@ -30,8 +30,8 @@ type judged struct {
 	losses, norms []float64 // before the first and after each AdamW step; in each step, before clipping
 }
 
-// PyTorch agrees on the logits, the loss, every gradient, and ten steps of AdamW with decay and clipping: with the spelled
-// graph, with the kernels in both precisions and, but for the training, with the formulas by hand.
+// PyTorch agrees on the logits, the loss, every gradient, and ten steps of AdamW with decay and clipping: with the
+// reference graph, with the kernels in both precisions and, but for the training, with the formulas by hand.
 func TestTorchGolden(t *testing.T) {
 	for _, name := range torchModels() {
 		m, want, losses32 := torchModel(t, name)
@@ -40,7 +40,7 @@ func TestTorchGolden(t *testing.T) {
 			before.losses, before.norms = want.losses[:1], nil
 			judge(t, m, judgedByHand(t, m), before, torchFloat64)
 		})
-		t.Run(name+"/spelled", func(t *testing.T) { judge(t, m, judgedForm(t, m, reference, len(want.norms)), want, torchFloat64) })
+		t.Run(name+"/reference", func(t *testing.T) { judge(t, m, judgedForm(t, m, reference, len(want.norms)), want, torchFloat64) })
 		t.Run(name+"/kernels", func(t *testing.T) { judge(t, m, judgedForm(t, m, kernels64, len(want.norms)), want, torchFloat64) })
 		t.Run(name+"/float32", func(t *testing.T) {
 			want := want
@@ -136,7 +136,7 @@ func judgedByHand(t *testing.T, m verify.Model) judged {
 	return judged{logits: a.Logits, gradients: g.Parameters, losses: a.Loss.Data}
 }
 
-// judgedForm computes the logits and the gradients, then trains for so many steps on the one batch.
+// judgedForm computes the logits and the gradients, then trains for the given number of steps on the one batch.
 func judgedForm(t *testing.T, m verify.Model, f form, steps int) judged {
 	t.Helper()
 	check := func(err error) {

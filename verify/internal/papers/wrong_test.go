@@ -27,8 +27,8 @@ func (l wrongLayer) Backward(x, delta matrix) (matrix, hand.Gradients[float64]) 
 	return l.Layer.Backward(x, delta)
 }
 
-// wrongHead is attention with its steps as values: the width under the root of the scale, how the scores become weights,
-// what happens to Δ_causal, and to what it returns. nil is right.
+// wrongHead is attention with its steps as values: the width under the root of the scale, how the scores become
+// weights, what happens to Δ_causal, and to what it returns. nil is right.
 type wrongHead struct {
 	right   hand.Attention[float64]
 	width   int

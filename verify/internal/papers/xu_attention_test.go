@@ -27,16 +27,16 @@ func TestXuEq02(t *testing.T) {
 	near(t, "A(q, K, V)", x.Softmax().MatMul(v), weightedRows(sharesOf(x.Data), v))
 }
 
-// (3) The derivative of the cross entropy −Σ y_k log p_k by the logits is p − y if y sums to 1. What the paper concludes, that
-// a peaky p makes it zero, is wrong where p peaks at the wrong word: what vanishes is the softmax's own derivative
-// (erratum X15).
+// (3) The derivative of the cross entropy −Σ y_k log p_k by the logits is p − y if y sums to 1. What the paper
+// concludes, that a peaky p makes it zero, is wrong where p peaks at the wrong word: what vanishes is the softmax's own
+// derivative (erratum X15).
 func TestXuEq03(t *testing.T) {
 	z, y := fixture.Random("z", 1, 5).Scale(4), hand.NewMatrix(1, 5, 0.1, 0.2, 0.4, 0.3, 0)
 	entropy := func(y matrix) func(complexParameters) complexMatrix {
 		return func(p complexParameters) complexMatrix { return p["z"].Softmax().Log().Mul(lift(y)).Scale(-1) }
 	}
 	by := func(z, y matrix) matrix {
-		return witness(t, entropy(y), parameters{"z": z}, ones(1, 5))["z"]
+		return complexStep(t, entropy(y), parameters{"z": z}, ones(1, 5))["z"]
 	}
 	near(t, "∂C/∂z", z.Softmax().Sub(y), by(z, y))
 	near(t, "∂C/∂z of one word", crossEntropyBackward(z, []int{2}, hand.Sum), by(z, permutation(natural(5)...).Tokens(2, 3)))
@@ -63,8 +63,9 @@ func TestXuEq04(t *testing.T) {
 	wrongBy(t, "without the scale", q.MatMul(k.Transpose()).Softmax().MatMul(v), right, 0.416)
 }
 
-// The figure of section 1.2 has the mask in training only. Without it a prompt is read with every token seeing all of it. The
-// last token sees everything anyway, so that a model of one block does not notice; the blocks above the first do (erratum X0).
+// The figure of section 1.2 has the mask in training only. Without it a prompt is read with every token seeing all of
+// it. The last token sees everything anyway, so that a model of one block does not notice; the blocks above the first
+// do (erratum X0).
 func TestXuMaskAtInference(t *testing.T) {
 	for _, c := range []struct {
 		blocks int
@@ -135,8 +136,8 @@ func TestXuEq09(t *testing.T) {
 	}
 }
 
-// (10) A row of weights times V is the sum of the rows of V by these weights: over j, not over the printed i, which would sum
-// a column of the weights (erratum X8).
+// (10) A row of weights times V is the sum of the rows of V by these weights: over j, not over the printed i, which
+// would sum a column of the weights (erratum X8).
 func TestXuEq10(t *testing.T) {
 	s := newSelfAttention()
 	a, v := s.weights(0), s.of(s.v, 0)
@@ -146,7 +147,8 @@ func TestXuEq10(t *testing.T) {
 	wrongBy(t, "Σ_i a_ij v_i", a.Transpose().MatMul(v), a.MatMul(v), 0.306)
 }
 
-// (11) In self-attention queries, keys and values are products of one and the same X with weights of their own, token by token.
+// (11) In self-attention queries, keys and values are products of one and the same X with weights of their own, token
+// by token.
 func TestXuEq11(t *testing.T) {
 	s, p := newSelfAttention(), permutation(3, 1, 5, 0, 2, 4)
 	for name, w := range map[string]matrix{"Q": s.wq, "K": s.wk, "V": s.wv} {

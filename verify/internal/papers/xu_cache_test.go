@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// (33) The scores of T tokens among themselves are square. As everywhere in section 3 they are printed without the 1/√d_k of
-// (4), which is no matter of caching (erratum X11).
+// (33) The scores of T tokens among themselves are square. As everywhere in section 3 they are printed without the
+// 1/√d_k of (4), which is no matter of caching (erratum X11).
 func TestXuEq33(t *testing.T) {
 	s := newSelfAttention()
 	q, k := s.of(s.q, 0), s.of(s.k, 0)
@@ -30,8 +30,8 @@ func TestXuEq34(t *testing.T) {
 	near(t, "scores", hand.JoinTokens(above, below), s.scores(0))
 }
 
-// (35) Under the causal mask it adds a row only: the rows above stay as they are, to the bit, so that the keys have to be
-// kept and the queries have not.
+// (35) Under the causal mask it adds a row only: the rows above stay as they are, to the bit, so that the keys have to
+// be kept and the queries have not.
 func TestXuEq35(t *testing.T) {
 	s := newSelfAttention()
 	for n := 1; n < xuTokens; n++ {
@@ -45,7 +45,8 @@ func TestXuEq35(t *testing.T) {
 	}
 }
 
-// (36) Row t of the output is made of the values of tokens 1 to t with the softmax of t scores: all values have to be kept.
+// (36) Row t of the output is made of the values of tokens 1 to t with the softmax of t scores: all values have to be
+// kept.
 func TestXuEq36(t *testing.T) {
 	s := newSelfAttention()
 	x, v := s.scores(0), s.of(s.v, 0)
@@ -83,9 +84,9 @@ func TestI40CacheEqualsForward(t *testing.T) {
 	}
 }
 
-// Section 3 says nothing of what generate does when the window is full: it drops the first token and counts the others from
-// 0 again. With learned positions the kept keys and values are then those of other positions (erratum X9). With rotary ones
-// no position is stale: only differences of positions count.
+// Section 3 says nothing of what generate does when the window is full: it drops the first token and counts the others
+// from 0 again. With learned positions the kept keys and values are then those of other positions (erratum X9). With
+// rotary ones no position is stale: only differences of positions count.
 func TestXuStaleCache(t *testing.T) {
 	s, e, p := newSelfAttention(), fixture.Random("tokens", 7, xuWidth).Scale(4), fixture.Random("positions", 6, xuWidth).Scale(4)
 	at := func(token, position int) matrix { return rowOf(e, token).Add(rowOf(p, position)) }
@@ -106,14 +107,15 @@ func TestXuStaleCache(t *testing.T) {
 	positions := []int{1, 2, 3, 4, 5, 6}
 	moved := []int{0, 1, 2, 3, 4, 5}
 	q, k := s.q, s.k
-	turned := func(at []int) matrix {
+	scoresAt := func(at []int) matrix {
 		return rotated(q, at, xuTheta).MatMul(rotated(k, at, xuTheta).Transpose())
 	}
-	near(t, "scores of rotary positions", turned(positions), turned(moved))
+	near(t, "scores of rotary positions", scoresAt(positions), scoresAt(moved))
 }
 
-// With rotary positions a key that is kept, not yet turned, is that of its token in the first block. In the second it is made of
-// what the first has made of all tokens before it: it still knows a token that has since been dropped (erratum X9).
+// With rotary positions a key that is kept, not yet rotated, is that of its token in the first block. In the second it
+// is made of what the first has made of all tokens before it: it still knows a token that has since been dropped
+// (erratum X9).
 func TestXuRotaryCache(t *testing.T) {
 	m := newModel(t, small(func(c *gpt.Config) { c.Position, c.QKSize, c.NLayer = "rope", 4, 2 }))
 	h := planOf(m)

@@ -19,7 +19,7 @@ func TestI43OnlineSoftmax(t *testing.T) {
 	near(t, "shuffled", onlineSoftmax(x.MatMul(p)), x.Softmax().MatMul(p))
 	near(t, "log-sum-exp", hand.NewPartial(x, matrix{}).LogSumExp(), x.LogSumExp())
 	delta := fixture.Random("delta", 4, 7)
-	truth := witness(t, func(z complexParameters) complexMatrix { return onlineSoftmax(z["x"]) }, parameters{"x": x}, delta)
+	truth := complexStep(t, func(z complexParameters) complexMatrix { return onlineSoftmax(z["x"]) }, parameters{"x": x}, delta)
 	rho := x.Softmax()
 	near(t, "Δ", delta.Sub(delta.Mul(rho).SumFeatures()).Mul(rho), truth["x"])
 }
@@ -51,7 +51,8 @@ func TestI43MergeIsAssociative(t *testing.T) {
 	near(t, "hidden keys first", onlineSoftmax(hidden), hand.JoinColumns(hand.Zeros[float64](4, 2), x.Softmax()))
 }
 
-// climbing are queries, keys and values of n tokens whose scores increase from key to key, so that every tile has a new maximum.
+// climbing are queries, keys and values of n tokens whose scores increase from key to key, so that every tile has a new
+// maximum.
 func climbing(n int) (q, k, v matrix) {
 	q, k, v = fixture.Random("q", n, 3).Shift(1), fixture.Random("k", n, 3), fixture.Random("v", n, 5)
 	for j := range n {
@@ -62,8 +63,8 @@ func climbing(n int) (q, k, v matrix) {
 	return q, k, v
 }
 
-// I44: attention in tiles is attention, forth and back, for every tiling, with and without a mask, and D is the row sums of
-// ρ∘Δρ.
+// I44: attention in tiles is attention, forth and back, for every tiling, with and without a mask, and D is the row
+// sums of ρ∘Δρ.
 func TestI44TilesEqualDense(t *testing.T) {
 	const n = 7
 	q, k, v := climbing(n)
@@ -101,7 +102,7 @@ func TestI44FlashBackward(t *testing.T) {
 	delta, tile, none := fixture.Random("delta", 4, 5), tile{Queries: 3, Keys: 2}, matrix{}
 	o, lse := flashForward(q, k, v, none, tile)
 	dq, dk, dv := flashBackward(q, k, v, none, delta, tile)
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		o, _ := flashForward(z["q"], z["k"], z["v"], none, tile)
 		return o
 	}, parameters{"q": q, "k": k, "v": v}, delta)

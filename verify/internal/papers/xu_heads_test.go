@@ -16,8 +16,8 @@ func TestXuEq15(t *testing.T) {
 	}
 }
 
-// (17) The mask is 1 on and below the diagonal and 0 above it, for all batches and heads alike. Nothing is said of how the
-// 0 gets into the softmax until (26).
+// (17) The mask is 1 on and below the diagonal and 0 above it, for all batches and heads alike. Nothing is said of how
+// the 0 gets into the softmax until (26).
 func TestXuEq17(t *testing.T) {
 	printed := hand.NewMatrix[float64](5, 5,
 		1, 0, 0, 0, 0,
@@ -41,8 +41,8 @@ func TestXuEq18(t *testing.T) {
 	}
 }
 
-// (19) Queries, keys and values are three products, or one with W_Q, W_K and W_V side by side. The code beside it has biases
-// that the equation has not (erratum X10).
+// (19) Queries, keys and values are three products, or one with W_Q, W_K and W_V side by side. The code beside it has
+// biases that the equation has not (erratum X10).
 func TestXuEq19(t *testing.T) {
 	s, b := newSelfAttention(), fixture.Random("b", 1, 3*xuWidth)
 	w := hand.JoinColumns(s.wq, s.wk, s.wv)
@@ -75,8 +75,8 @@ func TestXuEq21(t *testing.T) {
 	}
 }
 
-// (22) Each of the three is divided into heads by columns: (T, d) as (T, h, d_k), with the heads then in front. To take it as
-// (h, T, d_k) right away would divide it by rows.
+// (22) Each of the three is divided into heads by columns: (T, d) as (T, h, d_k), with the heads then in front. To take
+// it as (h, T, d_k) right away would divide it by rows.
 func TestXuEq22(t *testing.T) {
 	s := newSelfAttention()
 	viewed := func(h int) matrix { // t.view(B, T, n_heads, head_dim).transpose(1, 2)
@@ -90,7 +90,8 @@ func TestXuEq22(t *testing.T) {
 	wrongBy(t, "without the transposition", direct(0), s.of(s.q, 0), 1.35)
 }
 
-// (24) Each head has scores of its own; the product of the joined queries and keys would be the sum of all heads' scores.
+// (24) Each head has scores of its own; the product of the joined queries and keys would be the sum of all heads'
+// scores.
 func TestXuEq24(t *testing.T) {
 	s := newSelfAttention()
 	near(t, "QKᵗ of all heads", s.q.MatMul(s.k.Transpose()), s.scores(0).Add(s.scores(1)))
@@ -129,8 +130,8 @@ func TestXuEq26(t *testing.T) {
 	}
 }
 
-// (27) The softmax is taken along the rows, over the keys: each row sums to 1, and hidden keys weigh exactly nothing. The
-// expression below the brace leaves the mask out, as (28), (44) and (57) do (erratum X16).
+// (27) The softmax is taken along the rows, over the keys: each row sums to 1, and hidden keys weigh exactly nothing.
+// The expression below the brace leaves the mask out, as (28), (44) and (57) do (erratum X16).
 func TestXuEq27(t *testing.T) {
 	s := newSelfAttention()
 	for i := range xuHeads {
@@ -178,8 +179,8 @@ func TestXuEq30(t *testing.T) {
 	near(t, "positions of two sequences", embeddingForward(table, hand.Positions(2, 5)), hand.JoinTokens(once, once))
 }
 
-// (31) Text to image: the queries are made of the image, keys and values of the text. The weights are (n image, n text). Keys
-// and values come of the same text, and yet are not the same thing: each has its projection (erratum X12).
+// (31) Text to image: the queries are made of the image, keys and values of the text. The weights are (n image, n
+// text). Keys and values come of the same text, and yet are not the same thing: each has its projection (erratum X12).
 func TestXuEq31(t *testing.T) {
 	image, text := fixture.Random("image", 4, xuWidth).Scale(4), fixture.Random("text", 5, xuWidth).Scale(4)
 	s, none := newSelfAttention(), matrix{}
@@ -211,7 +212,7 @@ func TestXuEq32(t *testing.T) {
 	// Δ arrives at both: at the image through keys and values, at the text through queries.
 	p := parameters{"image": image, "text": text}
 	delta := fixture.Random("delta", 5, xuWidth)
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		return attentionForward(z["text"].MatMul(lift(s.wq)), z["image"].MatMul(lift(s.wk)), z["image"].MatMul(lift(s.wv)), none, none)
 	}, p, delta)
 	dq, dk, dv := attentionBackward(text.MatMul(s.wq), image.MatMul(s.wk), image.MatMul(s.wv), none, none, delta)
@@ -224,8 +225,8 @@ func TestXuEq32(t *testing.T) {
 	near(t, "Δ of the image", dk.MatMul(s.wk.Transpose()).Add(dv.MatMul(s.wv.Transpose())), truth["image"])
 }
 
-// I15: one projection with the weights of queries, keys and values of all heads side by side is the same as a projection for
-// each, forth and back.
+// I15: one projection with the weights of queries, keys and values of all heads side by side is the same as a
+// projection for each, forth and back.
 func TestI15FusedEqualsSliced(t *testing.T) {
 	s, b, delta := newSelfAttention(), fixture.Random("b", 1, 3*xuWidth), fixture.Random("delta", xuTokens, xuWidth)
 	fused := hand.JoinColumns(s.wq, s.wk, s.wv)

@@ -10,9 +10,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// I44: over 300 tokens, which is more than one tile of queries and of keys in either pass, the kernel gives the output and the
-// gradients of the formulas by hand in tiles of another size. A feature of the tokens climbs, so that the scores drift from tile
-// to tile.
+// I44: over 300 tokens, which is more than one tile of queries and of keys in either pass, the kernel gives the output
+// and the gradients of the formulas by hand in tiles of another size. A feature of the tokens climbs, so that the
+// scores drift from tile to tile.
 func TestI44KernelOfManyTiles(t *testing.T) {
 	d := nn.Dims{Batch: 2, Context: 300, Embd: fixture.Features, Heads: fixture.Heads, QK: fixture.QK, V: fixture.Values, Inner: 1, Blocks: 1}
 	n, tile := d.Batch*d.Context, tile{Queries: 70, Keys: 90}

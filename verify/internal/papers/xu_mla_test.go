@@ -36,8 +36,8 @@ func (m latent) hand() mlaParameters {
 // outRows are the rows of W_O that belong to a head.
 func (m latent) outRows(i int) matrix { return m.wo.Tokens(i*xuHead, (i+1)*xuHead) }
 
-// (37) The latent is a projection of each token alone, common to the keys and values of all heads. Its width 576 is that of
-// 512 latent features with the 64 rotary ones of (64), which are another projection (errata X6b, X5).
+// (37) The latent is a projection of each token alone, common to the keys and values of all heads. Its width 576 is
+// that of 512 latent features with the 64 rotary ones of (64), which are another projection (errata X6b, X5).
 func TestXuEq37(t *testing.T) {
 	m := newLatent()
 	for i := range xuTokens {
@@ -56,8 +56,8 @@ func TestXuEq38(t *testing.T) {
 	near(t, "Y by hand", mlaForward(m.x, m.hand(), heads), y)
 }
 
-// (39) W_K becomes W↓W↑K, of rank d_c at most. "K = W_K" is XW_K: without X it has as many rows as the model has features
-// (erratum X8).
+// (39) W_K becomes W↓W↑K, of rank d_c at most. "K = W_K" is XW_K: without X it has as many rows as the model has
+// features (erratum X8).
 func TestXuEq39(t *testing.T) {
 	m := newLatent()
 	wk := m.down.MatMul(m.upK)
@@ -77,16 +77,17 @@ func TestXuEq40(t *testing.T) {
 	}
 }
 
-// (41) The same again; the gradients do not notice either. The text has W_Q W↑Kᵗ stored instead of its factors. With the paper's
-// sizes it is 4.17 times as large as they are, and the W_Q W↑K of the text, without transposition, has no shape (erratum X6).
+// (41) The same again; the gradients do not notice either. The text has W_Q W↑Kᵗ stored instead of its factors. With
+// the paper's sizes it is 4.17 times as large as they are, and the W_Q W↑K of the text, without transposition, has no
+// shape (erratum X6).
 func TestXuEq41(t *testing.T) {
 	m := newLatent()
 	p := parameters{"x": m.x, "wq": m.of(m.wq, 0), "up": m.of(m.upK, 0), "down": m.down}
 	delta := fixture.Random("delta", xuTokens, xuTokens)
-	plain := witness(t, func(z complexParameters) complexMatrix {
+	plain := complexStep(t, func(z complexParameters) complexMatrix {
 		return z["x"].MatMul(z["wq"]).MatMul(z["x"].MatMul(z["down"]).MatMul(z["up"]).Transpose())
 	}, p, delta)
-	absorbed := witness(t, func(z complexParameters) complexMatrix {
+	absorbed := complexStep(t, func(z complexParameters) complexMatrix {
 		return z["x"].MatMul(z["wq"].MatMul(z["up"].Transpose())).MatMul(z["x"].MatMul(z["down"]).Transpose())
 	}, p, delta)
 	for name := range p {
@@ -110,8 +111,8 @@ func TestXuEq41(t *testing.T) {
 	}
 }
 
-// (42) One more token adds a row to X(W_Q W↑Kᵗ). That these rows be kept is superfluous: they are queries, and attention of
-// the new token asks for its own only (erratum X6).
+// (42) One more token adds a row to X(W_Q W↑Kᵗ). That these rows be kept is superfluous: they are queries, and
+// attention of the new token asks for its own only (erratum X6).
 func TestXuEq42(t *testing.T) {
 	m := newLatent()
 	absorbed := m.of(m.wq, 0).MatMul(m.of(m.upK, 0).Transpose())
@@ -140,8 +141,8 @@ func TestXuEq43(t *testing.T) {
 	near(t, "cache", hand.JoinTokens(kept...), m.l)
 }
 
-// (44) Y is the row of the heads' weights times the block diagonal of the values times W_O: the O_(i) of its lines 3 to 5 are
-// weights, (T, T), and not the outputs of (29), and the blocks are (T, d_v) (erratum X7).
+// (44) Y is the row of the heads' weights times the block diagonal of the values times W_O: the O_(i) of its lines 3 to
+// 5 are weights, (T, T), and not the outputs of (29), and the blocks are (T, d_v) (erratum X7).
 func TestXuEq44(t *testing.T) {
 	s := newSelfAttention()
 	y := hand.JoinColumns(s.output(0), s.output(1)).MatMul(s.wo)
@@ -166,8 +167,8 @@ func TestXuEq45(t *testing.T) {
 	}
 }
 
-// (46) The values' second projection can be absorbed by W_O: V W_O⁽¹⁾ = L (W↑V W_O⁽¹⁾). Here it is the rows of W_O that belong
-// to the head.
+// (46) The values' second projection can be absorbed by W_O: V W_O⁽¹⁾ = L (W↑V W_O⁽¹⁾). Here it is the rows of W_O that
+// belong to the head.
 func TestXuEq46(t *testing.T) {
 	m := newLatent()
 	for i := range xuHeads {

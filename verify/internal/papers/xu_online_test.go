@@ -45,7 +45,8 @@ func TestXuEq81(t *testing.T) {
 	near(t, "o_N", o, s.out[6])
 }
 
-// (82) o'_i, with the maximum and the sum so far, is the attention over the first i keys, and o'_N = o_N; o_i is a part of it.
+// (82) o'_i, with the maximum and the sum so far, is the attention over the first i keys, and o'_N = o_N; o_i is a part
+// of it.
 func TestXuEq82(t *testing.T) {
 	s := newStream()
 	for i := range 7 {
@@ -72,9 +73,9 @@ func (s stream) rescaled(factor func(before, now float64) float64) matrix {
 
 func upsideDown(before, now float64) float64 { return math.Exp(now) / math.Exp(before) }
 
-// (83) o'_i = o'_(i−1) (d'_(i−1)/d'_i) e^(m_(i−1)−m_i) + e^(x_i−m_i)/d'_i v_i. Printed is e^(m_i)/e^(m_(i−1)), which is the
-// inverse (erratum X1). On falling logits both are 1, and no test on such can tell. Its third line has d'_(i−1)/d'_i beside
-// a sum that is divided by d'_i already.
+// (83) o'_i = o'_(i−1) (d'_(i−1)/d'_i) e^(m_(i−1)−m_i) + e^(x_i−m_i)/d'_i v_i. Printed is e^(m_i)/e^(m_(i−1)), which is
+// the inverse (erratum X1). On falling logits both are 1, and no test on such can tell. Its third line has
+// d'_(i−1)/d'_i beside a sum that is divided by d'_i already.
 func TestXuEq83(t *testing.T) {
 	s := newStream()
 	near(t, "o_N", s.rescaled(func(before, now float64) float64 { return math.Exp(before - now) }), s.out[6])
@@ -110,8 +111,8 @@ func printedAttention(x []float64, v matrix, factor func(before, now float64) fl
 	return o
 }
 
-// (84) One loop for all of it. As printed its first step is 0·e^(m₁)/e^(−∞), NaN, before the inverted factor has a chance to be
-// wrong; and e^(m_i) by itself overflows above 709 (errata X1, X1b).
+// (84) One loop for all of it. As printed its first step is 0·e^(m₁)/e^(−∞), NaN, before the inverted factor has a
+// chance to be wrong; and e^(m_i) by itself overflows above 709 (errata X1, X1b).
 func TestXuEq84(t *testing.T) {
 	s := newStream()
 	right := func(before, now float64) float64 { return math.Exp(before - now) }

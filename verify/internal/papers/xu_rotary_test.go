@@ -44,8 +44,8 @@ func frequencies(d int, theta float64) matrix {
 	return entriesOf(1, d/2, func(_, i int) float64 { return math.Pow(theta, -float64(2*i)/float64(d)) })
 }
 
-// rotated turns pair i of the token at position t by tθ^(−2i/d): as complex numbers, so that no matrix and no sign of a
-// rotation can be wrong here.
+// rotated rotates pair i of the token at position t by tθ^(−2i/d): as complex numbers, so that no matrix and no sign of
+// a rotation can be wrong here.
 func rotated(x matrix, positions []int, theta float64) matrix {
 	f := frequencies(x.Cols, theta)
 	return entriesOf(x.Rows, x.Cols, func(t, j int) float64 {
@@ -54,16 +54,16 @@ func rotated(x matrix, positions []int, theta float64) matrix {
 	})
 }
 
-// turn is the rotation matrix R(φ) of columns.
-func turn(angle float64) matrix {
+// rotationBy is the rotation matrix R(φ) of columns.
+func rotationBy(angle float64) matrix {
 	return hand.NewMatrix(2, 2, math.Cos(angle), -math.Sin(angle), math.Sin(angle), math.Cos(angle))
 }
 
 // pair is feature block i of a token, (1, 2).
 func pair(x matrix, t, i int) matrix { return rowOf(x, t).Columns(2*i, 2*i+2) }
 
-// (47) The frequencies are θ^(−i/d) for i = 0, 2, … d−2: from 1 downwards, each the same fraction of the one before. The code
-// beside it has θ = 100000, ten times what is usual (erratum X3).
+// (47) The frequencies are θ^(−i/d) for i = 0, 2, … d−2: from 1 downwards, each the same fraction of the one before.
+// The code beside it has θ = 100000, ten times what is usual (erratum X3).
 func TestXuEq47(t *testing.T) {
 	f := newRotary().frequencies
 	ratio := math.Pow(xuTheta, -2./xuWidth)
@@ -101,7 +101,8 @@ func TestXuEq50(t *testing.T) {
 	near(t, "at 5 = 2 + 3", rowOf(cos, 2).Mul(rowOf(cos, 3)).Sub(rowOf(sin, 2).Mul(rowOf(sin, 3))), rowOf(cos, 5))
 }
 
-// (51) The sines are those of the same angles, 0 at position 0: sin(s+t) = sin s cos t + cos s sin t, and cos² + sin² = 1.
+// (51) The sines are those of the same angles, 0 at position 0: sin(s+t) = sin s cos t + cos s sin t, and cos² + sin² =
+// 1.
 func TestXuEq51(t *testing.T) {
 	r := newRotary()
 	cos, sin := each(r.angles, math.Cos), each(r.angles, math.Sin)
@@ -123,8 +124,8 @@ func interleaved(even, odd matrix) matrix {
 	})
 }
 
-// (53) The new even features are even·cos − odd·sin, the real part of the pair turned. The print ends with a row T, and with
-// row 0 that is T + 1 of them (erratum X4).
+// (53) The new even features are even·cos − odd·sin, the real part of the pair rotated. The print ends with a row T,
+// and with row 0 that is T + 1 of them (erratum X4).
 func TestXuEq53(t *testing.T) {
 	r := newRotary()
 	whole := rotated(r.q, r.positions, xuTheta)
@@ -146,21 +147,21 @@ func TestXuEq54(t *testing.T) {
 	near(t, "lengths", whole.Square().SumFeatures(), r.q.Square().SumFeatures())
 }
 
-// (55) Each pair is turned, as a column, by R(φ) = [cos −sin; sin cos], an orthogonal matrix; in the example by 1/θ².
+// (55) Each pair is rotated, as a column, by R(φ) = [cos −sin; sin cos], an orthogonal matrix; in the example by 1/θ².
 func TestXuEq55(t *testing.T) {
 	r := newRotary()
 	whole := rotated(r.q, r.positions, xuTheta)
 	for at := range xuTokens {
 		for i := range xuWidth / 2 {
-			numbers := turn(r.angles.At(at, i))
+			numbers := rotationBy(r.angles.At(at, i))
 			near(t, "q′", numbers.MatMul(pair(r.q, at, i).Transpose()), pair(whole, at, i).Transpose())
 			near(t, "R Rᵗ", numbers.MatMul(numbers.Transpose()), permutation(0, 1))
 		}
 	}
 }
 
-// (56) In general token t turns its pair i by t/θ^(2i/d). Printed is R, which turns a row backwards: a row wants Rᵗ. And
-// printed is t/θ² for all pairs (erratum X2). What it is all for: scores depend on the difference of positions.
+// (56) In general token t rotates its pair i by t/θ^(2i/d). Printed is R, which rotates a row backwards: a row wants
+// Rᵗ. And printed is t/θ² for all pairs (erratum X2). What it is all for: scores depend on the difference of positions.
 func TestXuEq56(t *testing.T) {
 	r := newRotary()
 	right := rotated(r.q, r.positions, xuTheta)
@@ -170,9 +171,9 @@ func TestXuEq56(t *testing.T) {
 		})
 	}
 	near(t, "qRᵗ by hand", ropeForward(r.q, r.rotary()), right)
-	near(t, "qRᵗ", each(func(t, i int) matrix { return turn(r.angles.At(t, i)).Transpose() }), right)
-	wrongBy(t, "qR", each(func(t, i int) matrix { return turn(r.angles.At(t, i)) }), right, 0.66)
-	constant := each(func(t, i int) matrix { return turn(r.angles.At(t, 1)).Transpose() })
+	near(t, "qRᵗ", each(func(t, i int) matrix { return rotationBy(r.angles.At(t, i)).Transpose() }), right)
+	wrongBy(t, "qR", each(func(t, i int) matrix { return rotationBy(r.angles.At(t, i)) }), right, 0.66)
+	constant := each(func(t, i int) matrix { return rotationBy(r.angles.At(t, 1)).Transpose() })
 	wrongBy(t, "qRᵗ with t/θ² for all pairs", constant, right, 0.884)
 
 	later := []int{40, 41, 42, 43, 44, 45}
@@ -180,23 +181,23 @@ func TestXuEq56(t *testing.T) {
 		right.MatMul(rotated(r.k, r.positions, xuTheta).Transpose()))
 	delta := fixture.Random("delta", xuTokens, xuWidth)
 	back := entriesOf(xuTokens, xuWidth, func(t, j int) float64 {
-		return pair(delta, t, j/2).MatMul(turn(r.angles.At(t, j/2))).Data[j%2]
+		return pair(delta, t, j/2).MatMul(rotationBy(r.angles.At(t, j/2))).Data[j%2]
 	})
-	truth := witness(t, func(z complexParameters) complexMatrix {
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
 		y := hand.Zeros[complex128](xuTokens, xuWidth)
 		for i := range y.Data {
 			row, j := i/xuWidth, i%xuWidth
 			x := z["q"].Tokens(row, row+1).Columns(j/2*2, j/2*2+2)
-			y.Data[i] = x.MatMul(lift(turn(r.angles.At(row, j/2)).Transpose())).Data[j%2]
+			y.Data[i] = x.MatMul(lift(rotationBy(r.angles.At(row, j/2)).Transpose())).Data[j%2]
 		}
 		return y
 	}, parameters{"q": r.q}, delta)
-	near(t, "Δ, turned back", back, truth["q"])
+	near(t, "Δ, rotated back", back, truth["q"])
 	near(t, "Δ by hand", ropeBackward(r.rotary(), delta), truth["q"])
 }
 
-// (57) Y is the sum over the heads of softmax(X W_Q W↑Kᵗ Lᵗ/√d_k) L W↑V W_O, with the rows of W_O of each: nothing but L is
-// needed of the other tokens. (Printed without the mask.)
+// (57) Y is the sum over the heads of softmax(X W_Q W↑Kᵗ Lᵗ/√d_k) L W↑V W_O, with the rows of W_O of each: nothing but
+// L is needed of the other tokens. (Printed without the mask.)
 func TestXuEq57(t *testing.T) {
 	m := newLatent()
 	sum := hand.Zeros[float64](xuTokens, xuWidth)
@@ -220,21 +221,21 @@ func TestXuEq58(t *testing.T) {
 	}
 }
 
-// (59) There is no one rotation for all tokens: R Rᵗ would be 1 and do nothing. With one for each, R_t R_jᵗ stands between W_Q
-// and W↑Kᵗ and depends on t − j, so that the two can no longer be multiplied beforehand.
+// (59) There is no one rotation for all tokens: R Rᵗ would be 1 and do nothing. With one for each, R_t R_jᵗ stands
+// between W_Q and W↑Kᵗ and depends on t − j, so that the two can no longer be multiplied beforehand.
 func TestXuEq59(t *testing.T) {
 	m := newLatent()
 	q, k, at := m.of(m.q, 0), m.of(m.k, 0), natural(xuTokens)
 	same := []int{3, 3, 3, 3, 3, 3}
 	near(t, "scores with one rotation for all", rotated(q, same, xuTheta).MatMul(rotated(k, same, xuTheta).Transpose()), m.scores(0))
-	turned := rotated(q, at, xuTheta).MatMul(rotated(k, at, xuTheta).Transpose())
-	wrongBy(t, "scores without rotation", m.scores(0), turned, 0.809)
+	withRotation := rotated(q, at, xuTheta).MatMul(rotated(k, at, xuTheta).Transpose())
+	wrongBy(t, "scores without rotation", m.scores(0), withRotation, 0.809)
 	unit := permutation(0, 1, 2, 3)
 	for i := range xuTokens {
 		for j := range xuTokens {
 			between := rotated(unit, []int{i - j, i - j, i - j, i - j}, xuTheta)
 			near(t, "score by R_t R_jᵗ", rowOf(q, i).MatMul(between).MatMul(rowOf(k, j).Transpose()),
-				entriesOf(1, 1, func(_, _ int) float64 { return turned.At(i, j) }))
+				entriesOf(1, 1, func(_, _ int) float64 { return withRotation.At(i, j) }))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// stream is section 5: N = 7 logits that, but for one, increase, so that nearly every step has a new maximum, with values of
-// 3 features, and the m_i, d_i, d'_i and o'_i of the paper as sums over j = 1 … i.
+// stream is section 5: N = 7 logits that, but for one, increase, so that nearly every step has a new maximum, with
+// values of 3 features, and the m_i, d_i, d'_i and o'_i of the paper as sums over j = 1 … i.
 type stream struct {
 	x                       []float64
 	v                       matrix
@@ -136,8 +136,8 @@ func printedSum(x []float64) (m, d float64) {
 	return m, d
 }
 
-// (77) One loop gives m_N and d_N together. From m₀ = −∞ it starts as it should, but logits of −∞ at the front, hidden keys,
-// are −∞ − (−∞) in the exponents: NaN from then on (erratum X1b).
+// (77) One loop gives m_N and d_N together. From m₀ = −∞ it starts as it should, but logits of −∞ at the front, hidden
+// keys, are −∞ − (−∞) in the exponents: NaN from then on (erratum X1b).
 func TestXuEq77(t *testing.T) {
 	s := newStream()
 	m, d := printedSum(s.x)

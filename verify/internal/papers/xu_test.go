@@ -8,8 +8,8 @@ import (
 )
 
 // TestXuEqNN tests equation (NN) of R. Xu, "Transformer with PyTorch" (2025); those that state nothing to check are in
-// xuUnchecked. Where the printed form is wrong or can be misread, a test shows by how much, ‖printed − right‖/‖right‖ for
-// its data, and names the erratum.
+// xuUnchecked. Where the printed form is wrong or can be misread, a test shows by how much, ‖printed − right‖/‖right‖
+// for its data, and names the erratum.
 
 // selfAttention is the paper's section 2: T = 6 tokens of d = 8 features, h = 2 heads of d_k = d_v = 4, causal.
 type selfAttention struct {

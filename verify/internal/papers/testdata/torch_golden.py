@@ -1,7 +1,7 @@
 """Writes what PyTorch makes of three small GPT-2s, for TestTorchGolden to hold our numbers against.
 
     apt-get install python3-torch
-    /usr/bin/python3 verify/testdata/torch_golden.py
+    /usr/bin/python3 verify/internal/papers/testdata/torch_golden.py
 
 Run it again after every change to it: each file carries a hash of this script, and the test compares the two. The
 committed files are from Debian 12's package 1.13.1, which calls itself 1.13.0a0; another version or processor may
