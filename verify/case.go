@@ -1,11 +1,8 @@
 package verify
 
 import (
-	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -14,8 +11,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Case checks one layer, in sizes of which no two are alike and with random parameters: Σ y∘Δ for the result y of the layer
-// and a random Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
+// Case checks one layer, in sizes of which no two are alike and with random parameters: Σ y∘Δ for the result y of the
+// layer and a random Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
 //
 // With Forward and Backward the layer is held against these formulas by hand: by autodiff, by the kernels, and by the
 // complex step of Forward. Without, autodiff is held against central differences of the reference graph and the kernels
@@ -37,19 +34,6 @@ type Case struct {
 
 	Frozen []string // parameters that nothing is differentiated by
 }
-
-// Entry is a layer, an algorithm or a claim of the papers. It is certified by its Cases, or, where there is no gradient or
-// more than a layer, by the named tests.
-type Entry struct {
-	ID     string
-	What   string
-	Source string // paper and equations
-	Tests  []string
-	Cases  []Case
-}
-
-// String is one line.
-func (e Entry) String() string { return fmt.Sprintf("%s %s: %s", e.ID, e.What, e.Source) }
 
 const input = "x" // the name of a layer's input
 
@@ -133,39 +117,4 @@ func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {
 		r.First = firstGradient(r, want, roads)
 	}
 	return r
-}
-
-// caseRows lists the input, then the parameters by name, the columns that are structural zeros apart.
-func caseRows(g hand.Gradients[float64]) (list []Row) {
-	parts := map[string][]Row{}
-	for _, row := range rows(g) {
-		of := parts[row.parameter]
-		if n := len(of); n > 0 && of[n-1].Zero == row.Zero {
-			of[n-1].to = row.to
-			continue
-		}
-		row.Symbol, row.Equation = "", ""
-		parts[row.parameter] = append(of, row)
-	}
-	for _, name := range slices.SortedFunc(maps.Keys(parts), inputFirst) {
-		for _, row := range parts[name] {
-			if row.Name = name; len(parts[name]) > 1 {
-				row.Name = fmt.Sprintf("%s[%d:%d]", name, row.from, row.to)
-			}
-			list = append(list, row)
-		}
-	}
-	return list
-}
-
-func inputFirst(a, b string) int {
-	switch {
-	case a == b:
-		return 0
-	case a == input:
-		return -1
-	case b == input:
-		return 1
-	}
-	return strings.Compare(a, b)
 }

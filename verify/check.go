@@ -1,9 +1,6 @@
 package verify
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
@@ -19,7 +16,7 @@ const (
 // Subject is what Check can look at: a Model, or Pairs.
 type Subject interface{ subject() subject }
 
-// subject is a model with its numbers, and how the library and the hand build it.
+// subject is a model with its numbers, and how the library and the formulas build it.
 type subject struct {
 	parameters hand.Parameters[float64]
 	text       hand.Text
@@ -29,13 +26,13 @@ type subject struct {
 	position   func(name string, d Difference) string // where in the named activation a difference is
 }
 
-// Check works out every gradient of a model by hand and compares it, parameter by parameter, with four others: Gorgonia's
-// differentiation of the reference form, the kernels' backward operations in float64 and in float32, and the complex step of
-// the forward by hand, which knows no derivative: entry by entry up to 5,000 parameters, beyond that at the entries of every
-// parameter that are largest, at some random ones, and along one random direction over everything.
+// Check works out every gradient of a model by hand and compares it, parameter by parameter, with four others:
+// Gorgonia's differentiation of the reference form, the kernels' backward operations in float64 and in float32, and the
+// complex step of the forward by hand, which knows no derivative: entry by entry up to 5,000 parameters, beyond that at
+// the entries of every parameter that are largest, at some random ones, and along one random direction over everything.
 //
-// The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover the
-// same parameters with the same shapes; disagreements are in the Report.
+// The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover
+// the same parameters with the same shapes; disagreements are in the Report.
 func Check(m Subject) (*Report, error) {
 	s := m.subject()
 	plan, roads, err := evaluate(s)
@@ -127,81 +124,4 @@ func rows(g hand.Gradients[float64]) (list []Row) {
 		list = append(list, row)
 	}
 	return list
-}
-
-// compare compares what the roads say with what is wanted, and looks for holes first.
-func (r *Report) compare(roads []*results, want hand.Parameters[float64]) error {
-	if err := r.partition(want); err != nil {
-		return err
-	}
-	if math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0) {
-		return errors.Errorf("verify: the loss is %v", r.Loss)
-	}
-	largest := Largest(want)
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		part := row.part(want)
-		row.Shape, row.Count, row.Norm = [2]int{part.Rows, part.Cols}, part.Rows*part.Cols, length(part)
-		if math.IsNaN(row.Norm) || math.IsInf(row.Norm, 0) {
-			return errors.Errorf("verify: %s: the gradient has length %v", row.Name, row.Norm)
-		}
-		r.Parameters += row.Count
-		row.nonzero = row.Zero && !StructuralZero(part, largest)
-	}
-	for _, road := range roads {
-		r.loss(road)
-		if _, err := Compare(road.grads, want); err != nil {
-			return errors.Wrap(err, road.form.name)
-		}
-		for i := range r.Rows {
-			row := &r.Rows[i]
-			got := row.part(road.grads)
-			row.put(road.form.name, row.difference(got, row.part(want), largest).Distance)
-			if row.Zero && road.form.double && !StructuralZero(got, largest) {
-				row.nonzero = true
-			}
-		}
-	}
-	return nil
-}
-
-// partition makes sure that the rows hold every column of every parameter once.
-func (r *Report) partition(want hand.Parameters[float64]) error {
-	next := map[string]int{}
-	for _, row := range r.Rows {
-		if row.from != next[row.parameter] || row.to <= row.from {
-			return errors.Wrapf(ErrCoverage, "%s: compares columns %d to %d, want from %d", row.Name, row.from, row.to, next[row.parameter])
-		}
-		next[row.parameter] = row.to
-	}
-	for name, g := range want {
-		if next[name] != g.Cols {
-			return errors.Wrapf(ErrCoverage, "%s: compared %d columns, want %d", name, next[name], g.Cols)
-		}
-	}
-	return nil
-}
-
-// loss compares the value of the loss itself.
-func (r *Report) loss(road *results) {
-	tolerance := Tolerance
-	if !road.form.double {
-		tolerance = r.ToleranceFloat32
-	}
-	d := math.Abs(road.loss-r.Loss) / max(1, math.Abs(r.Loss))
-	if !(d <= tolerance) {
-		r.Failures = append(r.Failures, fmt.Sprintf("%s: the loss is %v, want %v", road.form.name, road.loss, r.Loss))
-	}
-}
-
-// finish says what failed and what is worst.
-func (r *Report) finish() {
-	for _, row := range r.Rows {
-		r.Failures = append(r.Failures, r.failures(row)...)
-		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex)
-		r.WorstFloat32 = max(r.WorstFloat32, row.Float32)
-		if !(max(row.Autodiff, row.Kernels, row.Complex) <= Suspicion) {
-			r.Suspicious = append(r.Suspicious, row.Name)
-		}
-	}
 }

@@ -2,8 +2,8 @@ package verify
 
 import "github.com/pedestrian-ml/pedestrian/verify/hand"
 
-// The complex step (Squire and Trapp, 1998): for an analytic f, Im f(x + ih)/h = f'(x) up to terms in h², and nothing is
-// subtracted, so h can be as small as one likes. It needs the forward only and knows no derivative.
+// The complex step (Squire and Trapp, 1998): for an analytic f, Im f(x + ih)/h = f'(x) up to terms in h², and nothing
+// is subtracted, so h can be as small as one likes. It needs the forward only and knows no derivative.
 const imaginaryStep = 1e-30
 
 // Objective is a number computed from parameters.

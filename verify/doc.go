@@ -1,9 +1,9 @@
 // Package verify holds what a program computed against gradients that were worked out by hand, in verify/hand: the
 // equations, the legend of their symbols and where to begin reading are there.
 //
-// Check holds every gradient of a whole model, of text or of pairs, against four other roads to it; Case.Run those of one
-// layer; both answer with a Report. verify/inventory lists the layers of nn, and ExampleCase checks a new one. INDEX.md leads
-// from the number of an equation to its test, ERRATA.md says what the papers print wrong.
+// Check holds every gradient of a whole model, of text or of pairs, against four other roads to it; Case.Run those of
+// one layer; both answer with a Report. verify/inventory lists the layers of nn, and ExampleCase checks a new one.
+// INDEX.md leads from the number of an equation to its test, ERRATA.md says what the papers print wrong.
 //
 // complexstep.go differentiates any forward without knowing a derivative, and metric.go says what "equal" means.
 package verify

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// What "equal" means for float64 gradients. Two correct programs differ by less than 1e-12; the weakest mistake we could
-// think of makes 7e-5.
+// What "equal" means for float64 gradients. Two correct programs differ by less than 1e-12; the weakest mistake we
+// could think of makes 7e-5.
 const (
 	Tolerance      = 1e-10 // above it a gradient is wrong
 	Suspicion      = 1e-12 // above it is worth a look
@@ -19,8 +19,7 @@ const (
 	structuralZero = 1e-12 // of the largest gradient: what a structural zero may be
 )
 
-// ErrCoverage is wrapped when two sets of gradients do not cover the same
-// parameters with the same shapes.
+// ErrCoverage is wrapped when two sets of gradients do not cover the same parameters with the same shapes.
 var ErrCoverage = errors.New("verify: parameters not covered")
 
 // Difference says how far two gradients of a parameter are apart, and where.
@@ -35,9 +34,8 @@ type Difference struct {
 // OK reports whether the gradients agree. A NaN does not.
 func (d Difference) OK() bool { return d.Distance <= Tolerance }
 
-// Compare holds got against want, parameter by parameter, in the order of names.
-// G is the largest entry of want, φ = 1e-3. The error wraps ErrCoverage when
-// a parameter is missing from either side or has another shape.
+// Compare holds got against want, parameter by parameter, in the order of names. G is the largest entry of want, φ =
+// 1e-3. The error wraps ErrCoverage when a parameter is missing from either side or has another shape.
 func Compare(got, want hand.Parameters[float64]) ([]Difference, error) {
 	var holes []error
 	for name := range got {
@@ -60,8 +58,7 @@ func Compare(got, want hand.Parameters[float64]) ([]Difference, error) {
 	return out, errors.Join(holes...)
 }
 
-// Distance compares two matrices of the same shape in a model whose largest
-// gradient is g.
+// Distance compares two matrices of the same shape in a model whose largest gradient is g.
 func Distance(a, b hand.Matrix[float64], g float64) Difference {
 	d := Difference{}
 	scale, worst := relativeFloor*g, -1.0
@@ -81,8 +78,7 @@ func Distance(a, b hand.Matrix[float64], g float64) Difference {
 	return d
 }
 
-// Worst returns the parameter whose gradients are farthest apart; a NaN is
-// farther than anything.
+// Worst returns the parameter whose gradients are farthest apart; a NaN is farther than anything.
 func Worst(ds []Difference) Difference {
 	return slices.MaxFunc(ds, func(a, b Difference) int {
 		switch {
@@ -106,9 +102,8 @@ func Largest(g hand.Parameters[float64]) float64 {
 	return largest
 }
 
-// StructuralZero reports whether a gradient that is zero for every value of the
-// parameters (the biases of the keys) is zero beside the largest gradient g.
-// A relative error means nothing there.
+// StructuralZero reports whether a gradient that is zero for every value of the parameters (the biases of the keys) is
+// zero beside the largest gradient g. A relative error means nothing there.
 func StructuralZero(gradient hand.Matrix[float64], g float64) bool {
 	for _, v := range gradient.Data {
 		if !(math.Abs(v) <= structuralZero*g) {

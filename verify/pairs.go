@@ -3,15 +3,14 @@ package verify
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
-	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// Pairs is an encoder–decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of pairs.
+// Pairs is an encoder–decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of
+// pairs.
 type Pairs struct {
 	Config     seq2seq.Config
 	Parameters hand.Parameters[float64]
@@ -19,8 +18,8 @@ type Pairs struct {
 	Seed, Step uint64 // of the dropout
 }
 
-// NewPairs fills the model that c describes with random numbers, of which nothing is left at 0 or 1. The first pair is as
-// long as it can be, the others are of random lengths.
+// NewPairs fills the model that c describes with random numbers, of which nothing is left at 0 or 1. The first pair is
+// as long as it can be, the others are of random lengths.
 func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
 	m := Pairs{Config: c.Resolved(), Pairs: make([]seq2seq.Pair, batch), Seed: seed, Step: 3}
 	b, err := m.build(kernels64)
@@ -112,52 +111,4 @@ func (m Pairs) places(g *graph.Graph) map[string]graph.Expr {
 		}
 	}
 	return p.found
-}
-
-// plan describes the model to the formulas, with the masks of dropout that the library will draw.
-func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
-	c, batch := m.Config, len(m.Pairs)
-	e := parts.Encoder{Context: c.SourceSize, Attention: c.Attention}
-	for _, p := range m.Pairs {
-		e.Lengths = append(e.Lengths, len(p.Source))
-	}
-	p := parts.Plan{
-		Batch: batch, Context: c.TargetSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: "linear",
-		Options: map[string]int{"window": c.Window}, Eps: c.Eps, Theta: 10_000, Encoder: &e,
-	}
-	if c.Dropout > 0 {
-		p.Dropout = func(path string) hand.Matrix[float64] {
-			rows, cols := m.shape(path)
-			return hand.NewMatrix(rows, cols, g.DropoutMask(path, c.Dropout, rows*cols)...)
-		}
-	}
-	return p, nil
-}
-
-// shape is that of what is dropped at a place.
-func (m Pairs) shape(path string) (rows, cols int) {
-	c := m.Config
-	size, keys := c.TargetSize, c.TargetSize
-	if strings.HasPrefix(path, "encoder.") {
-		if size, keys = c.SourceSize, c.SourceSize; c.Attention == "linformer" {
-			keys = c.MixedKeys
-		}
-	}
-	switch {
-	case strings.HasSuffix(path, "cross.attn_dropout"):
-		return len(m.Pairs) * c.NHead * size, c.SourceSize
-	case strings.HasSuffix(path, "attn_dropout"):
-		return len(m.Pairs) * c.NHead * size, keys
-	}
-	return len(m.Pairs) * size, c.NEmbd
-}
-
-// position says where in an activation a difference is: pair, token, feature.
-func (m Pairs) position(name string, d Difference) string {
-	size := m.Config.TargetSize
-	if name == "z" || strings.HasPrefix(name, "encoder.") {
-		size = m.Config.SourceSize
-	}
-	return fmt.Sprintf("pair %d, token %d, feature %d", d.Row/size, d.Row%size, d.Col)
 }

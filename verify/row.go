@@ -9,7 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and how far the other roads are from it.
+// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and how far the other roads are
+// from it.
 type Row struct {
 	Name        string  `json:"name"`
 	Symbol      string  `json:"symbol,omitempty"`   // the paper's

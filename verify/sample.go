@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// sampling is where the roades that look at one entry at a time look: at every entry up to so many parameters, beyond
+// sampling is where the roads that look at one entry at a time look: at every entry up to so many parameters, beyond
 // that at the few of every row that are largest and as many random ones.
 type sampling struct{ every, few int }
 

@@ -23,8 +23,8 @@ func (x Matrix[T]) MatMul(y Matrix[T]) Matrix[T] {
 	return out
 }
 
-// Add, Sub, Mul and Div work entry by entry. A row (1, d), a column (n, 1) or a
-// single number (1, 1) is repeated to the shape of the other operand.
+// Add, Sub, Mul and Div work entry by entry. A row (1, d), a column (n, 1) or a single number (1, 1) is repeated to the
+// shape of the other operand.
 
 // Add returns x + y.
 func (x Matrix[T]) Add(y Matrix[T]) Matrix[T] {

@@ -31,8 +31,8 @@ func (a Attention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return a.Drop.Forward(a.Weights(q, k)).MatMul(v)
 }
 
-// Backward carries Δ from the output of a head to its queries, keys and values. A masked weight is exactly 0 and so is its
-// Δ_causal: the mask needs no line of its own (27).
+// Backward carries Δ from the output of a head to its queries, keys and values. A masked weight is exactly 0 and so is
+// its Δ_causal: the mask needs no line of its own (27).
 func (a Attention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	rho := a.Weights(q, k)
 	dv = a.Drop.Forward(rho).Transpose().MatMul(delta)           // ρᵗ Δ                    (m, dh)

@@ -9,8 +9,8 @@ const (
 	Sum
 )
 
-// Ignore is the target of a token that is not scored; it counts neither in the sum nor in the number that the mean divides
-// by.
+// Ignore is the target of a token that is not scored; it counts neither in the sum nor in the number that the mean
+// divides by.
 const Ignore = -1
 
 // CrossEntropy scores logits (n, V) against the index of the right word.

@@ -2,8 +2,8 @@ package hand
 
 import "slices"
 
-// DecoderBlock is the block of an encoder–decoder's decoder, with the norm before each sublayer (Conti chapter 1, CS 224n
-// section 3.7):
+// DecoderBlock is the block of an encoder–decoder's decoder, with the norm before each sublayer (Conti chapter 1, CS
+// 224n section 3.7):
 //
 //	u = x + attention(norm₁(x)),  v = u + cross(norm_c(u)),  y = v + mlp(norm₂(v))
 type DecoderBlock[T Number] struct{ Norm1, Attention, NormCross, Cross, Norm2, MLP Layer[T] }

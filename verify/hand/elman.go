@@ -32,8 +32,8 @@ func (l Elman[T]) recur(a Matrix[T]) Matrix[T] {
 	return JoinTokens(rows...)
 }
 
-// Backward goes back through time and returns Δ at the input and the gradients of U, W and b. What comes into step t is Δ_t
-// from above and c from the step after it:
+// Backward goes back through time and returns Δ at the input and the gradients of U, W and b. What comes into step t is
+// Δ_t from above and c from the step after it:
 //
 //	a_t = (Δ_t + c) ∘ (1 − h_t²)
 //	∂W += h_{t−1}ᵗ a_t,  c = a_t Wᵗ

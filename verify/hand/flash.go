@@ -2,8 +2,8 @@ package hand
 
 import "math"
 
-// Flash is Attention tile by tile, so that no more than a tile of the weights exists at a time; a query that may not look
-// at any key gets 0.
+// Flash is Attention tile by tile, so that no more than a tile of the weights exists at a time; a query that may not
+// look at any key gets 0.
 type Flash[T Number] struct {
 	Mask          Matrix[float64]
 	Queries, Keys int // of a tile
@@ -15,7 +15,8 @@ func (l Flash[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return o
 }
 
-// Attend returns with the output the log-sum-exp of every query's scores, (n, 1), from which Backward has the weights back.
+// Attend returns with the output the log-sum-exp of every query's scores, (n, 1), from which Backward has the weights
+// back.
 func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 	if l.Queries < 1 || l.Keys < 1 {
 		err := failed[T]("tiles of %d queries and %d keys", l.Queries, l.Keys)
@@ -36,8 +37,8 @@ func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 	return JoinTokens(outs...), JoinTokens(sums...)
 }
 
-// Backward is that of Attention tile by tile. The paper has no backward pass (erratum X14). What has to be known of a whole
-// row of the weights is D, the row sums of ρ∘Δvᵗ, and they are those of Δ∘o.
+// Backward is that of Attention tile by tile. The paper has no backward pass (erratum X14). What has to be known of a
+// whole row of the weights is D, the row sums of ρ∘Δvᵗ, and they are those of Δ∘o.
 //
 //	ρ = e^(x − lse),   D = Σ_features Δ∘o,   Δ_raw = ρ∘(Δvᵗ − D)/√dρ
 func (l Flash[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {

@@ -5,9 +5,8 @@ import (
 	"math/cmplx"
 )
 
-// The functions below are analytic wherever a formula uses them, so that they
-// carry the infinitesimal imaginary part of the complex step: no absolute
-// value, and every comparison looks at real parts alone.
+// The functions below are analytic wherever a formula uses them, so that they carry the infinitesimal imaginary part of
+// the complex step: no absolute value, and every comparison looks at real parts alone.
 
 // Exp returns eˣ, entry by entry.
 func (x Matrix[T]) Exp() Matrix[T] { return x.apply(math.Exp, cmplx.Exp) }
@@ -21,8 +20,8 @@ func (x Matrix[T]) Sqrt() Matrix[T] { return x.apply(math.Sqrt, cmplx.Sqrt) }
 // Tanh returns tanh x, entry by entry.
 func (x Matrix[T]) Tanh() Matrix[T] { return x.apply(math.Tanh, cmplx.Tanh) }
 
-// Erf returns erf x, entry by entry; off the real axis by one term of its
-// Taylor series, which is exact for the imaginary parts of a complex step.
+// Erf returns erf x, entry by entry; off the real axis by one term of its Taylor series, which is exact for the
+// imaginary parts of a complex step.
 func (x Matrix[T]) Erf() Matrix[T] {
 	return x.apply(math.Erf, func(z complex128) complex128 {
 		a, b := real(z), imag(z)

@@ -13,8 +13,8 @@ func (l Heads[T]) Forward(q, k, v Matrix[T]) Matrix[T] { // (B·n, H·dh)
 	}, q, k, v)[0]
 }
 
-// Backward hands each head its columns of Δ and packs the heads' Δ as the forward was packed. The sum over heads of (35) is
-// the linear layer's Δ wᵗ, whose columns are the heads.
+// Backward hands each head its columns of Δ and packs the heads' Δ as the forward was packed. The sum over heads of
+// (35) is the linear layer's Δ wᵗ, whose columns are the heads.
 func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	d := perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		dq, dk, dv := l.Head(b, h).Backward(x[0], x[1], x[2], x[3])
@@ -32,8 +32,8 @@ func (l Heads[T]) softmax() bool {
 	return false
 }
 
-// perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns together
-// again: heads side by side, sequences below one another.
+// perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns
+// together again: heads side by side, sequences below one another.
 func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {
 	for i, x := range xs {
 		if x.Err == nil && (x.Rows%batch != 0 || x.Cols%heads != 0) {
@@ -78,8 +78,8 @@ func splitPacked[T Number](qkv Matrix[T], qk int) (q, k, v Matrix[T]) {
 	return qkv.Columns(0, qk), qkv.Columns(qk, 2*qk), qkv.Columns(2*qk, qkv.Cols)
 }
 
-// packedGradients are those of a projection to [q | k | v], each part with the paper's name of a head's own parameter. The
-// keys' bias cancels in a softmax over keys that do not rotate: zero is true.
+// packedGradients are those of a projection to [q | k | v], each part with the paper's name of a head's own parameter.
+// The keys' bias cancels in a softmax over keys that do not rotate: zero is true.
 func packedGradients[T Number](g Gradients[T], qk int, kind string, zero bool) (out Gradients[T]) {
 	equations := map[string][3]string{"weight": {"(31.a)", "(31.b)", "(23)"}, "bias": {"(32.a)", "(29)", "(24)"}}
 	for _, e := range g {

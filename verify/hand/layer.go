@@ -9,12 +9,13 @@ import (
 type Layer[T Number] interface {
 	// Forward turns activations (n, in) into activations (n, out).
 	Forward(x Matrix[T]) Matrix[T]
-	// Backward takes the input x of Forward and Δ at its output, and returns Δ at x and the gradients of the parameters.
+	// Backward takes the input x of Forward and Δ at its output, and returns Δ at x and the gradients of the
+	// parameters.
 	Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T])
 }
 
-// Gradient is ∂L/∂p of a parameter, or of those columns of a packed one that are a Part of their own; or it is a Δ, ∂L/∂a
-// at the output of a part of the model. The formula that computes it says where the paper has it.
+// Gradient is ∂L/∂p of a parameter, or of those columns of a packed one that are a Part of their own; or it is a Δ,
+// ∂L/∂a at the output of a part of the model. The formula that computes it says where the paper has it.
 type Gradient[T Number] struct {
 	Name     string // of the parameter, such as h.0.ln_1.weight, or of the part, such as h.0.ln_1
 	Part     string // "q", "k" or "v", whose columns stand in this order; usually empty
@@ -41,8 +42,8 @@ func deltaAt[T Number](name, equation string, value Matrix[T]) Gradients[T] {
 	return Gradients[T]{{Name: name, Equation: equation, Value: value, Delta: true}}
 }
 
-// In says that g belongs to the layer of that name, whose number in Table 2 is index, such as "₁": w and b become w₁ and
-// b₁. Names that begin with a slash are the model's, and stay.
+// In says that g belongs to the layer of that name, whose number in Table 2 is index, such as "₁": w and b become w₁
+// and b₁. Names that begin with a slash are the model's, and stay.
 func (g Gradients[T]) In(name, index string) Gradients[T] {
 	for i := range g {
 		if !strings.HasPrefix(g[i].Name, "/") {
@@ -90,8 +91,8 @@ func (g Gradients[T]) take(name string) (rest, taken Gradients[T]) {
 	return rest, taken
 }
 
-// Parameters are the gradients by name. The parts of one parameter stand side by side; of a parameter that the model uses
-// twice it is the sum.
+// Parameters are the gradients by name. The parts of one parameter stand side by side; of a parameter that the model
+// uses twice it is the sum.
 func (g Gradients[T]) Parameters() Parameters[T] {
 	out := Parameters[T]{}
 	for _, e := range g {

@@ -4,8 +4,8 @@ package hand
 //
 //	y = ā ∘ w̃ + b̃,  ā = (x − μ̃)/σ̃,  σ² = variance over the features + ε
 //
-// The paper has ε = 0, for which a token of equal features is a division by zero (erratum B5b); the variance is that of the
-// population (÷ d).
+// The paper has ε = 0, for which a token of equal features is a division by zero (erratum B5b); the variance is that of
+// the population (÷ d).
 type LayerNorm[T Number] struct {
 	Weight, Bias Matrix[T] // w̃, b̃  (1, d)
 	Eps          float64
@@ -17,8 +17,8 @@ func (l LayerNorm[T]) Forward(x Matrix[T]) Matrix[T] {
 	return norm.Mul(l.Weight).plus(l.Bias) // ā ∘ w̃ + b̃  (n, d)   (38)
 }
 
-// Backward returns Δ at the input and the gradients of w and b. The paper's (40) writes g as w̃Δᵗ, features down, and 1/(dσ̃)
-// outside the transpose: one division per token (erratum B5).
+// Backward returns Δ at the input and the gradients of w and b. The paper's (40) writes g as w̃Δᵗ, features down, and
+// 1/(dσ̃) outside the transpose: one division per token (erratum B5).
 func (l LayerNorm[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	norm, sigma := normalise(x, l.Eps)
 	dnorm := delta.Mul(l.Weight)                                                  // w̃ Δ        (n, d)

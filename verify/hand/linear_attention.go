@@ -1,7 +1,7 @@
 package hand
 
-// LinearAttention is a head that weighs the values by products of features φ of queries and keys, of the keys that See has
-// a 1 for and not a 0; without See, of all (E. Conti (15), (16)):
+// LinearAttention is a head that weighs the values by products of features φ of queries and keys, of the keys that See
+// has a 1 for and not a 0; without See, of all (E. Conti (15), (16)):
 //
 //	o_i = Σ_j φq_i·φk_j v_j / Σ_j φq_i·φk_j       (n, dh)
 type LinearAttention[T Number] struct {
@@ -19,8 +19,8 @@ func (l LinearAttention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return weights.MatMul(v).Div(weights.SumFeatures())
 }
 
-// Backward carries Δ to the features and values. A weight counts twice, in what is divided and in what it is divided by:
-// g is Δ at the former, e at the latter.
+// Backward carries Δ to the features and values. A weight counts twice, in what is divided and in what it is divided
+// by: g is Δ at the former, e at the latter.
 func (l LinearAttention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
 	weights := l.weights(phiQ, phiK)

@@ -19,8 +19,8 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return JoinTokens(rows...)
 }
 
-// Backward goes forwards once more for Δ at the queries, S and z being sums over the keys before them, and backwards for
-// keys and values, R (f, dh) and u (1, f) being sums over the queries behind them.
+// Backward goes forwards once more for Δ at the queries, S and z being sums over the keys before them, and backwards
+// for keys and values, R (f, dh) and u (1, f) being sums over the queries behind them.
 //
 //	Δφq_i = g_i Sᵗ − e_i z             g = Δ_i/Σ, e = Δ_i·o_i/Σ
 //	R ← R + φq_iᵗ g_i    u ← u + e_i φq_i

@@ -6,8 +6,8 @@ import (
 )
 
 // Longformer lets tokens meet in windows, and global tokens meet everybody by projections of their own; both share one
-// softmax (Beltagy et al. 2020, section 3.1; Conti 2.1.1). A pair of tokens meets by the queries, keys and values of the
-// one or by those of the other, never by both.
+// softmax (Beltagy et al. 2020, section 3.1; Conti 2.1.1). A pair of tokens meets by the queries, keys and values of
+// the one or by those of the other, never by both.
 //
 //	[ρ | ρᵍ] = softmax([q kᵗ/√dρ + M | qᵍ kᵍᵗ/√dρ + Mᵍ])      (n, 2n)
 //	y = ρ v + ρᵍ vᵍ                                            (n, dh)

@@ -2,10 +2,9 @@ package hand
 
 import "math"
 
-// A mask is added to the scores before the softmax: 0 where a query (row) may
-// look at a key (column), −∞ where it may not. Masks combine by addition. The
-// paper multiplies the scores with 0 instead, which leaves e⁰ of attention on
-// every forbidden key (erratum B1).
+// A mask is added to the scores before the softmax: 0 where a query (row) may look at a key (column), −∞ where it may
+// not. Masks combine by addition. The paper multiplies the scores with 0 instead, which leaves e⁰ of attention on every
+// forbidden key (erratum B1).
 
 // CausalMask lets a token look at itself and at those before it.
 func CausalMask(n int) Matrix[float64] {
@@ -17,8 +16,8 @@ func WindowMask(n, width int) Matrix[float64] {
 	return mask(n, func(i, j int) bool { return j <= i && i-j < width })
 }
 
-// PaddingMask lets nobody look at the keys that are padding. It hides columns;
-// hiding the rows of the padding would leave it visible (S. Diab, erratum D3b).
+// PaddingMask lets nobody look at the keys that are padding. It hides columns; hiding the rows of the padding would
+// leave it visible (S. Diab, erratum D3b).
 func PaddingMask(padding []bool) Matrix[float64] {
 	return mask(len(padding), func(i, j int) bool { return !padding[j] })
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// BigBirdMask lets tokens meet that are at most ⌊width/2⌋ apart, or one of which is
-// global; and query i its own random keys. (Zaheer et al. 2020, Conti (13))
+// BigBirdMask lets tokens meet that are at most ⌊width/2⌋ apart, or one of which is global; and query i its own random
+// keys. (Zaheer et al. 2020, Conti (13))
 func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
 	return mask(n, func(i, j int) bool {
 		return between(i, j) <= width/2 || slices.Contains(global, i) || slices.Contains(global, j) ||
@@ -14,8 +14,8 @@ func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
 	})
 }
 
-// DilatedMask lets tokens meet that are at most ⌊width/2⌋ steps of the dilation δ
-// apart: (i − j) mod δ = 0 and |i − j| ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
+// DilatedMask lets tokens meet that are at most ⌊width/2⌋ steps of the dilation δ apart: (i − j) mod δ = 0 and |i − j|
+// ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
 func DilatedMask(n, width, dilation int) Matrix[float64] {
 	return mask(n, func(i, j int) bool {
 		return between(i, j)%dilation == 0 && between(i, j)/dilation <= width/2
@@ -42,9 +42,9 @@ func Except(a, b Matrix[float64]) Matrix[float64] {
 	})
 }
 
-// ALiBiMask is −m|i − j| with m = 2^(−8h/H) for head h, from 1, of H. Where H is no power
-// of two, heads have the slopes of the power below, then every other one of the next. (Press
-// et al. 2022; CS 224n (13) has neither m nor the right length, erratum S1)
+// ALiBiMask is −m|i − j| with m = 2^(−8h/H) for head h, from 1, of H. Where H is no power of two, heads have the slopes
+// of the power below, then every other one of the next. (Press et al. 2022; CS 224n (13) has neither m nor the right
+// length, erratum S1)
 func ALiBiMask(n, h, heads int) Matrix[float64] {
 	power := 1
 	for 2*power <= heads {

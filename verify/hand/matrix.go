@@ -8,13 +8,11 @@ import (
 // ErrShape is wrapped by every error about shapes that do not fit.
 var ErrShape = errors.New("hand: shapes do not fit")
 
-// Number is what a formula can be evaluated with: float64 for values,
-// complex128 for the complex step.
+// Number is what a formula can be evaluated with: float64 for values, complex128 for the complex step.
 type Number interface{ float64 | complex128 }
 
-// Matrix is a dense row-major matrix. Operations return new matrices and never
-// fail on the spot: the first error travels in Err through everything computed
-// from it. Data holds Rows·Cols entries; NewMatrix checks that.
+// Matrix is a dense row-major matrix. Operations return new matrices and never fail on the spot: the first error
+// travels in Err through everything computed from it. Data holds Rows·Cols entries; NewMatrix checks that.
 type Matrix[T Number] struct {
 	Rows, Cols int
 	Data       []T

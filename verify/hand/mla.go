@@ -2,7 +2,8 @@ package hand
 
 import "slices"
 
-// MLA is multi-head latent attention (R. Xu): keys and values of all heads are made from one narrow latent of the token.
+// MLA is multi-head latent attention (R. Xu): keys and values of all heads are made from one narrow latent of the
+// token.
 type MLA[T Number] struct {
 	Query, Down, UpK, UpV Layer[T] // (d, H·dρ), (d, dc), (dc, H·dρ), (dc, H·dh)
 	Heads                 Heads[T]
@@ -27,8 +28,8 @@ func (l MLA[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(l.Proj.Forward(heads)) // Σ_h ρ_h v_h w_o,h + b (B·n, d)
 }
 
-// Backward adds up at the latent what comes back from keys and values, and at the input what comes back from the queries
-// and the latent.
+// Backward adds up at the latent what comes back from keys and values, and at the input what comes back from the
+// queries and the latent.
 func (l MLA[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	latent, q, k, v := l.queries(x)
 	heads := l.Heads.Forward(q, k, v)

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// MLAAbsorbed is MLA without ever making a key or a value: the way up to the keys is absorbed into the queries, the way up
-// to the values into the output, and every head attends to the latents themselves.
+// MLAAbsorbed is MLA without ever making a key or a value: the way up to the keys is absorbed into the queries, the way
+// up to the values into the output, and every head attends to the latents themselves.
 //
 //	ρ_h = softmax(x (w_q,h w↑_k,hᵗ) Lᵗ/√dρ + M)                    Xu (41)
 //	y   = Σ_h ρ_h L (w↑_v,h w_o,h) + b                             Xu (46), (57)
 //
-// It is for decoding: the absorbed matrices (d, dc) and (dc, d) are larger than their factors wherever d and dc exceed 2dρ,
-// that of the output wherever they exceed 2dh (erratum X6).
+// It is for decoding: the absorbed matrices (d, dc) and (dc, d) are larger than their factors wherever d and dc exceed
+// 2dρ, that of the output wherever they exceed 2dh (erratum X6).
 type MLAAbsorbed[T Number] struct {
 	Wq, Down, UpK, UpV, Wo, Bo Matrix[T] // (d, H·dρ), (d, dc), (dc, H·dρ), (dc, H·dh), (H·dh, d), (1, d)
 	Batch, Heads               int

@@ -2,12 +2,12 @@ package hand
 
 import "slices"
 
-// MLARoPE is latent attention whose positions are rotary in features of their own (R. Xu (60)–(68)): what rotates cannot be
-// absorbed, so queries and keys of a head have a part that does not rotate and one that does, and the rotating part of the
-// key is one for all heads (erratum X5). Queries come from a latent too.
+// MLARoPE is latent attention whose positions are rotary in features of their own (R. Xu (60)–(68)): what rotates
+// cannot be absorbed, so queries and keys of a head have a part that does not rotate and one that does, and the
+// rotating part of the key is one for all heads (erratum X5). Queries come from a latent too.
 //
-// The rotating keys are made from the token, k^R = RoPE(x w_k^R), as DeepSeek's published code does, or, FromLatent, from
-// the latent, k^R = RoPE(c w_k^R), as Xu (65) has it.
+// The rotating keys are made from the token, k^R = RoPE(x w_k^R), as DeepSeek's published code does, or, FromLatent,
+// from the latent, k^R = RoPE(c w_k^R), as Xu (65) has it.
 type MLARoPE[T Number] struct {
 	DownQ, UpQ, RoPEQ     Layer[T] // (d, dq), (dq, H·dρ), (dq, H·dR)
 	Down, UpK, RoPEK, UpV Layer[T] // (d, dc), (dc, H·dρ), (d or dc, dR), (dc, H·dh)

@@ -2,7 +2,8 @@ package hand
 
 import "slices"
 
-// MLP is the feed-forward layer of a block: it expands the features of each token, applies the activation and contracts.
+// MLP is the feed-forward layer of a block: it expands the features of each token, applies the activation and
+// contracts.
 //
 //	y = g(x w₁ + b₁) w₂ + b₂    (n, d)          rows a₇ to a₉ of Table 2
 type MLP[T Number] struct {

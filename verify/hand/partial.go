@@ -2,8 +2,8 @@ package hand
 
 import "math"
 
-// Partial is the attention of queries over some of the keys (R. Xu, "Transformer with PyTorch", 5.2 and 5.3). A row of it
-// says all that the keys seen so far have to say, whatever order they came in; Merge puts two of them together.
+// Partial is the attention of queries over some of the keys (R. Xu, "Transformer with PyTorch", 5.2 and 5.3). A row of
+// it says all that the keys seen so far have to say, whatever order they came in; Merge puts two of them together.
 //
 //	m = max x                (n, 1)
 //	d = Σ e^(x−m)            (n, 1)      Xu (74)
@@ -45,16 +45,6 @@ func (a Partial[T]) Merge(b Partial[T]) Partial[T] {
 
 // LogSumExp is ln Σ eˣ = m + ln d, (n, 1); −∞ for a query that has not seen a key.
 func (a Partial[T]) LogSumExp() Matrix[T] { return a.Max.Add(a.Total.Log()) }
-
-// OnlineSoftmax is the softmax of each row by Xu (77) and (78): one pass for the maximum and the sum together, one column
-// at a time, and one for the weights. A row of −∞ alone has the weights 0.
-func OnlineSoftmax[T Number](x Matrix[T]) Matrix[T] {
-	a := NewPartial(x.Columns(0, 1), Matrix[T]{})
-	for i := 1; i < x.Cols; i++ {
-		a = a.Merge(NewPartial(x.Columns(i, i+1), Matrix[T]{}))
-	}
-	return share(exponentials(x, a.Max), a.Total)
-}
 
 // exponentials returns e^(x−m), and 0 where x is −∞ even if m is.
 func exponentials[T Number](x, m Matrix[T]) Matrix[T] {

@@ -1,8 +1,8 @@
 package hand
 
-// Rollout is what a policy did and what came of it, row by row: actions a, their advantages
-// A = R − v, weights w, and the logarithms of the probabilities that they were drawn with
-// (for PPO), each but the first (n, 1). All of it is constant: no Δ goes to a baseline.
+// Rollout is what a policy did and what came of it, row by row: actions a, their advantages A = R − v, weights w, and
+// the logarithms of the probabilities that they were drawn with (for PPO), each but the first (n, 1). All of it is
+// constant: no Δ goes to a baseline.
 type Rollout struct {
 	Actions                       []int
 	Advantages, Weights, LogProbs Matrix[float64]
@@ -66,8 +66,8 @@ func (l PPO[T]) Forward(logits Matrix[T]) Matrix[T] {
 	return out.Mul(Lift[T](l.Rollout.share())).SumTokens().Scale(-1)
 }
 
-// Backward returns Δ at the logits: Reinforce's times r where the objective follows the ratio, 0 where it is clipped, which
-// is where A has pushed r beyond 1 ± ε already.
+// Backward returns Δ at the logits: Reinforce's times r where the objective follows the ratio, 0 where it is clipped,
+// which is where A has pushed r beyond 1 ± ε already.
 //
 //	Δ_t = w_t A_t r_t active_t (π − onehot(a_t))/Σw
 //	active_t = 0 iff A_t > 0 and r_t > 1 + ε, or A_t < 0 and r_t < 1 − ε

@@ -2,8 +2,8 @@ package hand
 
 import "slices"
 
-// SelfAttention is multi-headed self-attention: one projection to packed queries, keys and values, whose columns are
-// [Q | K | V], each of them [head 1 | … | head H]; the heads; and the projection of what they return.
+// SelfAttention is multi-headed self-attention: one projection to packed queries, keys and values, whose columns are [Q
+// | K | V], each of them [head 1 | … | head H]; the heads; and the projection of what they return.
 //
 //	(B·n, d) → (B·n, H(2dρ+dh)) → (B·n, H·dh) → (B·n, d)
 type SelfAttention[T Number] struct {

@@ -1,13 +1,11 @@
 package hand
 
-// SGD holds the numbers of stochastic gradient descent: the rate η, the momentum μ and the
-// decay λ.
+// SGD holds the numbers of stochastic gradient descent: the rate η, the momentum μ and the decay λ.
 type SGD struct {
 	Rate, Momentum, Decay float64
 }
 
-// SGDUpdate is the update of a parameter w by its gradient g. m is what the step before
-// returned, zeros for the first.
+// SGDUpdate is the update of a parameter w by its gradient g. m is what the step before returned, zeros for the first.
 //
 //	m ← μm + g
 //	w ← w − η(m + λw)

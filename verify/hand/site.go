@@ -2,9 +2,9 @@ package hand
 
 import "fmt"
 
-// Parameters are matrices by GPT-2's names, such as h.0.mlp.c_fc.weight (d, f) and h.0.mlp.c_fc.bias (1, f). A linear layer
-// may have an adapter beside it, named after it: h.0.mlp.c_fc.lora_d (d, r) and .lora_u (r, f); c_attn may have one for each
-// of its three blocks of columns: h.0.attn.c_attn.q.lora_d, .k., .v.
+// Parameters are matrices by GPT-2's names, such as h.0.mlp.c_fc.weight (d, f) and h.0.mlp.c_fc.bias (1, f). A linear
+// layer may have an adapter beside it, named after it: h.0.mlp.c_fc.lora_d (d, r) and .lora_u (r, f); c_attn may have
+// one for each of its three blocks of columns: h.0.attn.c_attn.q.lora_d, .k., .v.
 type Parameters[T Number] map[string]Matrix[T]
 
 // Check says whether every parameter is a matrix.

@@ -1,7 +1,7 @@
 package hand
 
-// TaylorFeatures is φ(x) = [1, x̂], x̂ = x/√(‖x‖² + ε), so that φ(q)·φ(k) = 1 + q̂·k̂, the first two terms of e^(q̂·k̂), is not
-// negative (E. Conti, section 2.1.2; erratum C5).
+// TaylorFeatures is φ(x) = [1, x̂], x̂ = x/√(‖x‖² + ε), so that φ(q)·φ(k) = 1 + q̂·k̂, the first two terms of
+// e^(q̂·k̂), is not negative (E. Conti, section 2.1.2; erratum C5).
 //
 //	(n, dρ) → (n, 1+dρ)
 type TaylorFeatures[T Number] struct{ Eps float64 }

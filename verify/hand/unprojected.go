@@ -1,7 +1,7 @@
 package hand
 
-// Unprojected is attention of tokens to themselves or to others, Z, with the tokens as they are for queries, and for keys
-// and values.
+// Unprojected is attention of tokens to themselves or to others, Z, with the tokens as they are for queries, and for
+// keys and values.
 //
 //	softmax(x zᵗ/√d + M) z      (n, d), (m, d) → (n, d)      Xu (4)–(6)
 //

@@ -1,5 +1,5 @@
-// Package cases holds the layers of nn against formulas by hand: what the papers describe, entry by entry, and the Cases
-// that certify each, in one file for every family of layers.
+// Package cases holds the layers of nn against formulas by hand: what the papers describe, entry by entry, and the
+// Cases that certify each, in one file for every family of layers.
 package cases
 
 import (

@@ -25,8 +25,8 @@ func adapters() []verify.Entry {
 
 const scale = 0.7 // of the adapters
 
-// adapter adapts a linear layer. That a base is frozen means that nothing is differentiated by it; Δ goes back through it
-// all the same.
+// adapter adapts a linear layer. That a base is frozen means that nothing is differentiated by it; Δ goes back through
+// it all the same.
 func adapter(name, path string, out []int, frozen []string, real layer[float64], step layer[complex128]) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{"LoRA"}, Source: "Boué (43)–(46), erratum B3", Frozen: frozen,

@@ -65,7 +65,8 @@ func dilated(h int) matrix {
 	return hand.Either(hand.DilatedMask(fixture.Tokens, d.Width, d.Dilation[h]), hand.GlobalMask(fixture.Tokens, d.Global))
 }
 
-// drawn asks the library which keys chance has drawn: those that a query attends to and would not attend to without chance.
+// drawn asks the library which keys chance has drawn: those that a query attends to and would not attend to without
+// chance.
 func drawn(see nn.All) [][]int {
 	const n = fixture.Tokens
 	plain := slices.Clone(see)

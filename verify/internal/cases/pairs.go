@@ -42,8 +42,8 @@ func pairs() []verify.Entry {
 	}
 }
 
-// buildEncoder is a post-norm block without a causal mask on texts of which the second is padded, and the linear layer that
-// guesses their words.
+// buildEncoder is a post-norm block without a causal mask on texts of which the second is padded, and the linear layer
+// that guesses their words.
 func buildEncoder(at nn.Site, x graph.Expr) graph.Expr {
 	at.Mask = nn.NewMask(at.Sub("padding"), at.Dims, lengths())
 	at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }

@@ -38,8 +38,8 @@ func rewards() []verify.Entry {
 	}
 }
 
-// rollout is actions drawn from the logits that a Case has for x, with probabilities that have changed since: the ratios
-// are inside 1 ± ε and outside on both sides, under advantages of both signs.
+// rollout is actions drawn from the logits that a Case has for x, with probabilities that have changed since: the
+// ratios are inside 1 ± ε and outside on both sides, under advantages of both signs.
 func rollout() (r hand.Rollout, returns, baseline matrix) {
 	const n = fixture.Batch * fixture.Tokens
 	r.Actions = []int{2, 7, 0, 1, 2, 5, 6, 3, 3, 4, 1, 0}

@@ -27,8 +27,8 @@ type Plan struct {
 
 	// Mask returns the additive mask of a head, for a sequence in a block; nil is the attention's own.
 	Mask func(block, sequence, head int) hand.Matrix[float64]
-	// Dropout returns the mask (0 or 1/(1−p)) of a place, or the zero Matrix; nil is no dropout. Places and shapes: drop
-	// (B·n, d), h.i.attn.attn_dropout (B·H·n, n), h.i.attn.resid_dropout (B·n, d), h.i.mlp.dropout (B·n, d).
+	// Dropout returns the mask (0 or 1/(1−p)) of a place, or the zero Matrix; nil is no dropout. Places and shapes:
+	// drop (B·n, d), h.i.attn.attn_dropout (B·H·n, n), h.i.attn.resid_dropout (B·n, d), h.i.mlp.dropout (B·n, d).
 	Dropout func(path string) hand.Matrix[float64]
 
 	Encoder *Encoder // of pairs; nil is a decoder alone

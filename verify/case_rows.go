@@ -1,0 +1,45 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// caseRows lists the input, then the parameters by name, the columns that are structural zeros apart.
+func caseRows(g hand.Gradients[float64]) (list []Row) {
+	parts := map[string][]Row{}
+	for _, row := range rows(g) {
+		of := parts[row.parameter]
+		if n := len(of); n > 0 && of[n-1].Zero == row.Zero {
+			of[n-1].to = row.to
+			continue
+		}
+		row.Symbol, row.Equation = "", ""
+		parts[row.parameter] = append(of, row)
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(parts), inputFirst) {
+		for _, row := range parts[name] {
+			if row.Name = name; len(parts[name]) > 1 {
+				row.Name = fmt.Sprintf("%s[%d:%d]", name, row.from, row.to)
+			}
+			list = append(list, row)
+		}
+	}
+	return list
+}
+
+func inputFirst(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == input:
+		return -1
+	case b == input:
+		return 1
+	}
+	return strings.Compare(a, b)
+}

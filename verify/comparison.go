@@ -1,0 +1,86 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pkg/errors"
+)
+
+// compare compares what the roads say with what is wanted, and looks for holes first.
+func (r *Report) compare(roads []*results, want hand.Parameters[float64]) error {
+	if err := r.partition(want); err != nil {
+		return err
+	}
+	if math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0) {
+		return errors.Errorf("verify: the loss is %v", r.Loss)
+	}
+	largest := Largest(want)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		part := row.part(want)
+		row.Shape, row.Count, row.Norm = [2]int{part.Rows, part.Cols}, part.Rows*part.Cols, length(part)
+		if math.IsNaN(row.Norm) || math.IsInf(row.Norm, 0) {
+			return errors.Errorf("verify: %s: the gradient has length %v", row.Name, row.Norm)
+		}
+		r.Parameters += row.Count
+		row.nonzero = row.Zero && !StructuralZero(part, largest)
+	}
+	for _, road := range roads {
+		r.loss(road)
+		if _, err := Compare(road.grads, want); err != nil {
+			return errors.Wrap(err, road.form.name)
+		}
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			got := row.part(road.grads)
+			row.put(road.form.name, row.difference(got, row.part(want), largest).Distance)
+			if row.Zero && road.form.double && !StructuralZero(got, largest) {
+				row.nonzero = true
+			}
+		}
+	}
+	return nil
+}
+
+// partition makes sure that the rows hold every column of every parameter once.
+func (r *Report) partition(want hand.Parameters[float64]) error {
+	next := map[string]int{}
+	for _, row := range r.Rows {
+		if row.from != next[row.parameter] || row.to <= row.from {
+			return errors.Wrapf(ErrCoverage, "%s: compares columns %d to %d, want from %d", row.Name, row.from, row.to, next[row.parameter])
+		}
+		next[row.parameter] = row.to
+	}
+	for name, g := range want {
+		if next[name] != g.Cols {
+			return errors.Wrapf(ErrCoverage, "%s: compared %d columns, want %d", name, next[name], g.Cols)
+		}
+	}
+	return nil
+}
+
+// loss compares the value of the loss itself.
+func (r *Report) loss(road *results) {
+	tolerance := Tolerance
+	if !road.form.double {
+		tolerance = r.ToleranceFloat32
+	}
+	d := math.Abs(road.loss-r.Loss) / max(1, math.Abs(r.Loss))
+	if !(d <= tolerance) {
+		r.Failures = append(r.Failures, fmt.Sprintf("%s: the loss is %v, want %v", road.form.name, road.loss, r.Loss))
+	}
+}
+
+// finish says what failed and what is worst.
+func (r *Report) finish() {
+	for _, row := range r.Rows {
+		r.Failures = append(r.Failures, r.failures(row)...)
+		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex)
+		r.WorstFloat32 = max(r.WorstFloat32, row.Float32)
+		if !(max(row.Autodiff, row.Kernels, row.Complex) <= Suspicion) {
+			r.Suspicious = append(r.Suspicious, row.Name)
+		}
+	}
+}

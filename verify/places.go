@@ -1,0 +1,27 @@
+package verify
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// places are the activations whose Δ both sides know: what the formulas call the Δ at the output of one part is the
+// gradient of what enters the next.
+type places struct {
+	graph *graph.Graph
+	found map[string]graph.Expr
+}
+
+func (p places) add(name, next string) {
+	if x, ok := p.graph.Entering(next); ok {
+		p.found[name] = x
+	}
+}
+
+// sublayers adds what is inside the block of that name. Where queries, keys and values come each by a way of its own,
+// packed is false.
+func (p places) sublayers(h string, packed bool) {
+	p.add(h+".mlp.act", h+".mlp.c_proj")
+	p.add(h+".mlp.c_fc", h+".mlp")
+	p.add(h+".attn.heads", h+".attn.c_proj")
+	if packed {
+		p.add(h+".attn.c_attn", h+".attn")
+	}
+}
