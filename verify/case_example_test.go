@@ -6,6 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // Gate is a layer of one's own: y = x ∘ tanh(x ∘ w).
@@ -30,16 +31,16 @@ func ExampleCase() {
 	}
 	fmt.Println(r.OK(), r.ByHand, len(r.Rows))
 
-	c.Forward = func(p verify.Parameters[complex128]) verify.Matrix[complex128] {
+	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
 		return p["x"].Mul(p["x"].Mul(p["weight"]).Tanh())
 	}
-	c.Backward = func(p verify.Parameters[float64], delta verify.Matrix[float64]) verify.Parameters[float64] {
+	c.Backward = func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64] {
 		x, w := p["x"], p["weight"]
 		t := x.Mul(w).Tanh()
-		slope := x.Mul(t.Square().Scale(-1).Shift(1)) // x(1 − t²)
-		return verify.Parameters[float64]{
-			"x":      delta.Mul(t.Add(slope.Mul(w))),
-			"weight": delta.Mul(slope).Mul(x).SumTokens(),
+		dtanh := x.Mul(t.Square().Scale(-1).Shift(1)) // x(1 − t²)
+		return hand.Gradients[float64]{
+			{Name: "x", Value: delta.Mul(t.Add(dtanh.Mul(w)))},
+			{Name: "weight", Value: delta.Mul(dtanh).Mul(x).SumTokens()},
 		}
 	}
 	r, err = c.Run()

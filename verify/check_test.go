@@ -11,13 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
 // small is a configuration in the generic sizes, without training fields.
 func small(change ...func(*gpt.Config)) gpt.Config {
 	var c gpt.Config
-	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = fixtureTokens, fixtureVocabulary, fixtureBlocks, fixtureHeads, fixtureFeatures
-	c.QKSize, c.VSize, c.NInner, c.Bias = fixtureQK, fixtureValues, fixtureHidden, true
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = fixture.Tokens, fixture.Vocabulary, fixture.Blocks, fixture.Heads, fixture.Features
+	c.QKSize, c.VSize, c.NInner, c.Bias = fixture.QK, fixture.Values, fixture.Hidden, true
 	for _, f := range change {
 		f(&c)
 	}
@@ -26,7 +29,7 @@ func small(change ...func(*gpt.Config)) gpt.Config {
 
 func newModel(t testing.TB, c gpt.Config) Model {
 	t.Helper()
-	m, err := NewModel(c, fixtureBatch, 1)
+	m, err := NewModel(c, fixture.Batch, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,7 @@ func everything(c *gpt.Config) {
 	c.Block, c.Activation, c.Dropout, c.LoraR, c.LoraAlpha, c.LoraScale = "post", "gelu_tanh", 0.2, 3, 2, "alpha"
 }
 
-// Every gradient of a model is that of four witnesses, for each property alone and for many at once.
+// Every gradient of a model is that of four others, for each property alone and for many at once.
 func TestCheck(t *testing.T) {
 	tests := map[string]func(*gpt.Config){
 		"generic":      func(*gpt.Config) {},
@@ -63,7 +66,7 @@ func TestCheck(t *testing.T) {
 			}
 			m := newModel(t, small(change))
 			if strings.Contains(name, "b") {
-				m.Reduction = Sum
+				m.Sum = true
 			}
 			r, err := Check(m)
 			if err != nil {
@@ -86,33 +89,47 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// asked is what Check compares for a model, for a test to spoil.
-func asked(t testing.TB, c gpt.Config) (Model, GPT, []*answers) {
+// byHand are the gradients of a model as derived on paper.
+func byHand(t testing.TB, s subject, plan parts.Plan) hand.Gradients[float64] {
 	t.Helper()
-	m := newModel(t, c)
-	h, witnesses, err := ask(m)
+	m, err := parts.Model(plan, s.parameters)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, h, witnesses
+	g, err := m.Backward(s.text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
-// A witness that answers otherwise in one entry fails, and the report says where it left the right path: at the first
+// asked is what Check compares for a model, for a test to spoil.
+func asked(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
+	t.Helper()
+	s := newModel(t, c).subject()
+	plan, roads, err := evaluate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, plan, roads
+}
+
+// A road that answers otherwise in one entry fails, and the report says where it left the right path: at the first
 // wrong Δ from the loss downwards, or, when every Δ is right, at a gradient.
 func TestCheckNamesTheFirstWrong(t *testing.T) {
-	delta := func(witness int, name string, row, col int) func([]*answers) {
-		return func(w []*answers) {
-			d := w[witness].deltas[name]
+	delta := func(road int, name string, row, col int) func([]*results) {
+		return func(r []*results) {
+			d := r[road].deltas[name]
 			d.Data[row*d.Cols+col] += 0.01
 		}
 	}
-	gradient := func(witness int, name string, i int, by float64) func([]*answers) {
-		return func(w []*answers) { w[witness].grads[name].Data[i] += by }
+	gradient := func(road int, name string, i int, by float64) func([]*results) {
+		return func(r []*results) { r[road].grads[name].Data[i] += by }
 	}
 	const anyway = true // a wrong gradient beside it makes a wrong Δ fail
 	tests := map[string]struct {
 		fails bool
-		spoil func([]*answers)
+		spoil func([]*results)
 		wants []string
 	}{
 		"queries": {anyway, delta(0, "h.1.attn.c_attn", 8, 4), []string{"first wrong Δ", "Δ_q", "h.1.attn.c_attn", "sequence 1, token 2", "queries, head 1, feature 1", "autodiff has"}},
@@ -123,23 +140,23 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 		"norm":    {anyway, delta(0, "h.0.ln_2", 2, 5), []string{"Δ₆ = Δ₇ w₆ᵗ", "h.0.ln_2"}},
 		"logits":  {anyway, delta(0, "lm_head", 5, 10), []string{"Δ₁₂ = y_pred − y_gt", "row 5, column 10"}},
 		"block":   {anyway, delta(2, "h.0", 5, 3), []string{"Δ₁₀, which is Δ₁ of the next block, Δ₅ + LNᵇ(Δ₂) (40)", "at the output of h.0,", "float32 has"}},
-		"two": {anyway, func(w []*answers) { delta(0, "h.0.ln_1", 1, 1)(w); delta(1, "h.1.attn", 4, 2)(w) },
+		"two": {anyway, func(r []*results) { delta(0, "h.0.ln_1", 1, 1)(r); delta(1, "h.1.attn", 4, 2)(r) },
 			[]string{"Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)", "h.1.attn,", "token 4, feature 2"}},
-		"parameter":  {anyway, func([]*answers) {}, []string{"first wrong gradient", "h.0.ln_1.weight (41), row 0, column 3", "autodiff has"}},
+		"parameter":  {anyway, func([]*results) {}, []string{"first wrong gradient", "h.0.ln_1.weight (41), row 0, column 3", "autodiff has"}},
 		"adapter":    {false, gradient(1, "h.1.mlp.c_proj.lora_u", 9, 1e-3), []string{"h.1.mlp.c_proj.lora_u (46), row 1, column 1", "kernels has"}},
 		"float32":    {false, gradient(2, "lm_head.bias", 10, 0.1), []string{"lm_head.bias ΣΔ₁₂, row 0, column 10", "float32 has"}},
 		"values' w":  {false, gradient(0, "h.0.attn.c_attn.weight", 22+13, 1e-3), []string{"h.0.attn.c_attn.weight v (23), row 1, column 1"}},
 		"key bias":   {false, gradient(0, "h.0.attn.c_attn.bias", 8, 1e-11), nil},
 		"not number": {false, gradient(1, "wpe.weight", 3, math.NaN()), []string{"wpe.weight (3), row 0, column 3", "kernels has NaN"}},
 	}
-	m, h, clean := asked(t, small(func(c *gpt.Config) { c.LoraR = 2 }))
+	s, plan, clean := asked(t, small(func(c *gpt.Config) { c.LoraR = 2 }))
 	for name, test := range tests {
-		witnesses := clone(clean)
+		roads := clone(clean)
 		if test.fails {
-			gradient(0, "h.0.ln_1.weight", 3, 1e-3)(witnesses)
+			gradient(0, "h.0.ln_1.weight", 3, 1e-3)(roads)
 		}
-		test.spoil(witnesses)
-		r, err := certify(m, h, witnesses, sampling{few: 1})
+		test.spoil(roads)
+		r, err := compare(s, plan, roads, sampling{few: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,17 +182,24 @@ func TestEquationOfDelta(t *testing.T) {
 		{"post", "h.1.attn", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ"}, {"post", "h.0.ln_1", "LNᵇ(Δ₅) (40)"}, {"post", "h.0.mlp.c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)"},
 		{"elman", "h.1", "Δ₁₀ = Δ₁₂ w₁₁ᵗ"}, {"elman", "drop", "Δ₁ = a Uᵗ, a = (Δ + c) ∘ (1 − h²), CS 224n (4)"},
 	} {
-		var m Model
-		m.Config.Block, m.Config.NLayer = c.block, 2
-		if got := m.equationOfDelta(c.name); got != c.want {
+		f := fixture.Generic(map[string]fixture.Variant{
+			"pre": func(*fixture.Fixture) {}, "post": fixture.WithPostNorm, "elman": fixture.WithElman,
+		}[c.block])
+		got := ""
+		for _, e := range byHand(t, subject{parameters: f.Parameters, text: f.Text()}, f.Plan) {
+			if e.Delta && e.Name == c.name {
+				got = e.Equation
+			}
+		}
+		if got != c.want {
 			t.Errorf("%s, %s: got %q, want %q", c.block, c.name, got, c.want)
 		}
 	}
 }
 
-func clone(witnesses []*answers) (list []*answers) {
-	for _, w := range witnesses {
-		c := &answers{form: w.form, loss: w.loss, grads: Parameters[float64]{}, deltas: map[string]Matrix[float64]{}}
+func clone(roads []*results) (list []*results) {
+	for _, w := range roads {
+		c := &results{form: w.form, loss: w.loss, grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{}}
 		for name, m := range w.grads {
 			c.grads[name] = m.Scale(1)
 		}
@@ -190,19 +214,11 @@ func clone(witnesses []*answers) (list []*answers) {
 // Every Δ that the hand notes is compared with the library's, in both kinds of block.
 func TestCheckSeesEveryDelta(t *testing.T) {
 	for _, block := range []string{"pre", "post"} {
-		m, h, witnesses := asked(t, small(func(c *gpt.Config) { c.Block = block }))
-		a, err := GPTForward(h, m.Parameters, m.Tokens, m.Targets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := GPTBackward(h, m.Parameters, m.Tokens, m.Targets, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, plan, roads := asked(t, small(func(c *gpt.Config) { c.Block = block }))
 		compared := 0
-		for _, d := range g.Deltas {
-			got, ok := witnesses[0].deltas[d.Name]
-			if !ok {
+		for _, d := range byHand(t, s, plan) {
+			got, ok := roads[0].deltas[d.Name]
+			if !ok || !d.Delta {
 				continue
 			}
 			compared++
@@ -210,7 +226,7 @@ func TestCheckSeesEveryDelta(t *testing.T) {
 				t.Errorf("%s-norm, %s: got %v (%d, %d), want %v (%d, %d)", block, d.Name, e.Got, got.Rows, got.Cols, e.Want, d.Value.Rows, d.Value.Cols)
 			}
 		}
-		if want := len(witnesses[0].deltas); compared != want || want < 13 {
+		if want := len(roads[0].deltas); compared != want || want < 13 {
 			t.Errorf("%s-norm: compared %d of %d Δ", block, compared, want)
 		}
 	}
@@ -219,37 +235,38 @@ func TestCheckSeesEveryDelta(t *testing.T) {
 // A hole is an error, before anything is compared.
 func TestCheckHoles(t *testing.T) {
 	tests := map[string]struct {
-		break_ func([]*answers)
+		break_ func([]*results)
 		want   string
 	}{
-		"missing": {func(w []*answers) { delete(w[0].grads, "ln_f.bias") }, "autodiff: verify: parameters not covered: ln_f.bias: got (0, 0), want (1, 8)"},
-		"extra":   {func(w []*answers) { w[1].grads["h.2.ln_1.bias"] = Random("b", 1, 8) }, "kernels: verify: parameters not covered: h.2.ln_1.bias: got a gradient, want none"},
-		"shape": {func(w []*answers) { w[2].grads["wte.weight"] = w[2].grads["wte.weight"].Transpose() },
+		"missing": {func(r []*results) { delete(r[0].grads, "ln_f.bias") }, "autodiff: verify: parameters not covered: ln_f.bias: got (0, 0), want (1, 8)"},
+		"extra":   {func(r []*results) { r[1].grads["h.2.ln_1.bias"] = fixture.Random("b", 1, 8) }, "kernels: verify: parameters not covered: h.2.ln_1.bias: got a gradient, want none"},
+		"shape": {func(r []*results) { r[2].grads["wte.weight"] = r[2].grads["wte.weight"].Transpose() },
 			"float32: verify: parameters not covered: wte.weight: got (8, 11), want (11, 8)"},
 	}
-	m, h, clean := asked(t, small())
+	s, plan, clean := asked(t, small())
 	for name, test := range tests {
-		witnesses := clone(clean)
-		test.break_(witnesses)
-		_, err := certify(m, h, witnesses, sampling{few: 1})
+		roads := clone(clean)
+		test.break_(roads)
+		_, err := compare(s, plan, roads, sampling{few: 1})
 		if !errors.Is(err, ErrCoverage) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got error %v, want %s", name, err, test.want)
 		}
 	}
-	twice := &Report{Rows: m.rows(clean[0].grads)}
+	m, g := newModel(t, small()), byHand(t, s, plan)
+	twice := &Report{Rows: rows(g)}
 	twice.Rows = append(twice.Rows, twice.Rows[4])
-	if err := twice.hear(clean, clean[0].grads); !errors.Is(err, ErrCoverage) {
+	if err := twice.compare(clean, g.Parameters()); !errors.Is(err, ErrCoverage) {
 		t.Errorf("compared twice: got error %v, want %v", err, ErrCoverage)
 	}
-	once := &Report{Rows: m.rows(clean[0].grads)[1:]}
-	if err := once.hear(clean, clean[0].grads); !errors.Is(err, ErrCoverage) {
+	once := &Report{Rows: rows(g)[1:]}
+	if err := once.compare(clean, g.Parameters()); !errors.Is(err, ErrCoverage) {
 		t.Errorf("not compared: got error %v, want %v", err, ErrCoverage)
 	}
 	if _, err := Check(without(m, "ln_f.bias")); !errors.Is(err, ErrCoverage) {
 		t.Errorf("model without ln_f.bias: got error %v, want %v", err, ErrCoverage)
 	}
 	more := without(m)
-	more.Parameters["ln_g.bias"] = Random("b", 1, 8)
+	more.Parameters["ln_g.bias"] = fixture.Random("b", 1, 8)
 	if _, err := Check(more); !errors.Is(err, ErrCoverage) {
 		t.Errorf("model with ln_g.bias: got error %v, want %v", err, ErrCoverage)
 	}
@@ -263,7 +280,7 @@ func TestCheckHoles(t *testing.T) {
 // without is a copy of the model that lacks some parameters.
 func without(m Model, names ...string) Model {
 	c := m
-	c.Parameters = Parameters[float64]{}
+	c.Parameters = hand.Parameters[float64]{}
 	for name, p := range m.Parameters {
 		c.Parameters[name] = p.Scale(1)
 	}
@@ -275,9 +292,9 @@ func without(m Model, names ...string) Model {
 
 // A Report survives JSON, also with a distance that is no number.
 func TestReportJSON(t *testing.T) {
-	m, h, witnesses := asked(t, small())
-	witnesses[0].grads["ln_f.bias"].Data[2] = math.NaN()
-	want, err := certify(m, h, witnesses, sampling{few: 1})
+	s, plan, roads := asked(t, small())
+	roads[0].grads["ln_f.bias"].Data[2] = math.NaN()
+	want, err := compare(s, plan, roads, sampling{few: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type shape struct {
 }
 
 // config keeps the sizes small and everything in the range that a configuration allows.
-func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
+func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
 	c.BlockSize, c.VocabSize, c.Head = upTo(s.context, 9), 1+upTo(s.vocabulary, 16), []string{"linear", "tied"}[s.flags>>1&1]
@@ -76,31 +76,29 @@ func (s shape) config() (c gpt.Config, batch int, reduction Reduction) {
 			}
 		}
 	}
-	if flag(3) {
-		reduction = Sum
-	}
-	return c, upTo(s.batch, 3), reduction
+	return c, upTo(s.batch, 3), flag(3)
 }
 
 // check builds, runs and verifies; the complex step looks along a random direction and at few entries.
-func (s shape) check(t *testing.T) (worst Gap) {
+func (f shape) check(t *testing.T) (worst Gap) {
 	t.Helper()
-	c, batch, reduction := s.config()
-	m, err := NewModel(c, batch, s.seed)
+	c, batch, sum := f.config()
+	m, err := NewModel(c, batch, f.seed)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	m.Reduction = reduction
-	h, witnesses, err := ask(m)
+	m.Sum = sum
+	s := m.subject()
+	plan, roads, err := evaluate(s)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	r, err := certify(m, h, witnesses, sampling{few: 1})
+	r, err := compare(s, plan, roads, sampling{few: 1})
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
 	if !r.OK() || r.Parameters != m.Count() {
-		t.Errorf("%+v, batch %d, seed %d: %d of %d parameters, %v, %s", c, batch, s.seed, r.Parameters, m.Count(), r.Failures, r.First)
+		t.Errorf("%+v, batch %d, seed %d: %d of %d parameters, %v, %s", c, batch, f.seed, r.Parameters, m.Count(), r.Failures, r.First)
 	}
 	return r.Worst
 }

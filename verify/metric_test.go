@@ -4,18 +4,21 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
 // Every hole in a comparison is an error.
 func TestCompareCoverage(t *testing.T) {
-	full := func() Parameters[float64] {
-		return Parameters[float64]{"w": Random("w", 2, 3), "b": Random("b", 1, 3)}
+	full := func() hand.Parameters[float64] {
+		return hand.Parameters[float64]{"w": fixture.Random("w", 2, 3), "b": fixture.Random("b", 1, 3)}
 	}
-	tests := map[string]func(got, want Parameters[float64]){
-		"missing": func(got, want Parameters[float64]) { delete(got, "b") },
-		"extra":   func(got, want Parameters[float64]) { delete(want, "b") },
-		"shape":   func(got, want Parameters[float64]) { got["w"] = got["w"].Transpose() },
-		"failed":  func(got, want Parameters[float64]) { got["w"] = got["w"].MatMul(got["w"]) },
+	tests := map[string]func(got, want hand.Parameters[float64]){
+		"missing": func(got, want hand.Parameters[float64]) { delete(got, "b") },
+		"extra":   func(got, want hand.Parameters[float64]) { delete(want, "b") },
+		"shape":   func(got, want hand.Parameters[float64]) { got["w"] = got["w"].Transpose() },
+		"failed":  func(got, want hand.Parameters[float64]) { got["w"] = got["w"].MatMul(got["w"]) },
 	}
 	for name, break_ := range tests {
 		got, want := full(), full()
@@ -42,8 +45,8 @@ func TestCompareTolerance(t *testing.T) {
 		"Inf":          {math.Inf(1), false},
 	}
 	for name, test := range tests {
-		want := Parameters[float64]{"w": NewMatrix(1, 2, 1, -0.5), "b": NewMatrix(1, 3, 1e-9, 1e-9, 1e-9)}
-		got := Parameters[float64]{"w": want["w"], "b": NewMatrix(1, 3, 1e-9, 1e-9+test.by, 1e-9)}
+		want := hand.Parameters[float64]{"w": hand.NewMatrix(1, 2, 1, -0.5), "b": hand.NewMatrix(1, 3, 1e-9, 1e-9, 1e-9)}
+		got := hand.Parameters[float64]{"w": want["w"], "b": hand.NewMatrix(1, 3, 1e-9, 1e-9+test.by, 1e-9)}
 		ds, err := Compare(got, want)
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +61,7 @@ func TestCompareTolerance(t *testing.T) {
 
 func TestStructuralZero(t *testing.T) {
 	for v, want := range map[float64]bool{1e-16: true, -1e-10: false, math.NaN(): false} {
-		if got := StructuralZero(NewMatrix(1, 2, 0, v), 1); got != want {
+		if got := StructuralZero(hand.NewMatrix(1, 2, 0, v), 1); got != want {
 			t.Errorf("%v: got %v, want %v", v, got, want)
 		}
 	}

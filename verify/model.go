@@ -87,7 +87,9 @@ func (m Model) build(f form) (*built, error) {
 func (m Model) places(g *graph.Graph) map[string]graph.Expr {
 	c, p := m.Config, places{g, map[string]graph.Expr{}}
 	p.add("lm_head", "loss")
-	p.add("ln_f", "lm_head")
+	if c.Block == "pre" {
+		p.add("ln_f", "lm_head")
+	}
 	for i := range c.NLayer {
 		h, next := fmt.Sprintf("h.%d", i), fmt.Sprintf("h.%d", i+1)
 		if i == c.NLayer-1 {

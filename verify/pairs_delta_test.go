@@ -9,7 +9,8 @@ import (
 
 // What is wrong between encoder and decoder, or in the description of either side, is found, and the report says where.
 func TestCheckPairsFindsMistakes(t *testing.T) {
-	c := seq2seq.Config{SourceSize: 4, TargetSize: 3, SourceVocab: 7, TargetVocab: 6, NLayer: 2, NHead: 2, NEmbd: 4, NInner: 5}
+	c := seq2seq.Config{SourceSize: 4, TargetSize: 3, SourceVocab: 7, TargetVocab: 6}
+	c.NLayer, c.NHead, c.NEmbd, c.NInner = 2, 2, 4, 5
 	m, err := NewPairs(c, 2, 1)
 	if err != nil {
 		t.Fatal(err)

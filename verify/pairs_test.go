@@ -26,7 +26,11 @@ func translator(change ...func(*seq2seq.Config)) seq2seq.Config {
 func TestCheckPairs(t *testing.T) {
 	type change = func(*seq2seq.Config)
 	attention := func(name string) change {
-		return func(c *seq2seq.Config) { c.Attention, c.Window, c.MixedKeys = name, 2, 3 }
+		return func(c *seq2seq.Config) {
+			c.Attention = name
+			c.Options.Set("window", 3)
+			c.Options.Set("mixed_keys", 3)
+		}
 	}
 	position := func(name string) change { return func(c *seq2seq.Config) { c.Position = name } }
 	norm := func(name string) change { return func(c *seq2seq.Config) { c.Norm = name } }
@@ -122,7 +126,9 @@ func TestCheckPairsRefuses(t *testing.T) {
 
 // A model of pairs is checked as one of text is.
 func ExampleCheck_pairs() {
-	c := seq2seq.Config{SourceSize: 5, TargetSize: 6, SourceVocab: 9, TargetVocab: 11, NLayer: 1, NHead: 2, NEmbd: 4, Position: "rope"}
+	c := seq2seq.Config{SourceSize: 5, TargetSize: 6, SourceVocab: 9, TargetVocab: 11}
+	c.NLayer, c.NHead, c.NEmbd = 1, 2, 4
+	c.Position = "rope"
 	m, err := verify.NewPairs(c, 3, 1)
 	if err != nil {
 		fmt.Println(err)

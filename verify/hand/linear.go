@@ -2,7 +2,7 @@ package hand
 
 // Linear is the fully connected layer, bias optional, with the adapters that stand beside it.
 //
-//	y = xw + b̃             (n, in) → (n, out)   (4)
+//	y = xw + b̃             (n, in) → (n, out)   (4), (9)
 type Linear[T Number] struct {
 	Weight, Bias Matrix[T] // (in, out), (1, out)
 	Adapters     []LoRA[T]

@@ -93,14 +93,21 @@ type Text struct {
 
 func (m Model[T]) memory(t Text) (z Matrix[T]) {
 	if m.Encoder != nil {
-		z = m.Encoder.Forward(t.Source) // (B·m, d)
+		z = within("encoder", z, m.Encoder.Forward(t.Source)) // (B·m, d)
 	}
 	return z
 }
 
 // Logits is Table 2 read downwards.
 func (m Model[T]) Logits(t Text) Matrix[T] {
-	a11 := m.Decoder(m.memory(t)).Forward(t.Tokens)    // a₁…a₁₁  (B·n, d)
+	z := m.memory(t)
+	if z.Err != nil {
+		return z
+	}
+	a11 := m.Decoder(z).Forward(t.Tokens) // a₁…a₁₁  (B·n, d)
+	if m.Encoder != nil {
+		a11 = within("decoder", z, a11)
+	}
 	return within("lm_head", a11, m.Head.Forward(a11)) // a₁₂      (B·n, V)
 }
 

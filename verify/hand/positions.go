@@ -12,7 +12,7 @@ type LearnedPositions[T Number] struct {
 
 // Forward is x + w[positions].
 func (l LearnedPositions[T]) Forward(x Matrix[T]) Matrix[T] {
-	return x.Add(Embedding[T]{l.Weight}.Forward(l.Positions))
+	return placed(x, l.Positions).Add(Embedding[T]{l.Weight}.Forward(l.Positions))
 }
 
 // Backward passes Δ on; a row of w gets the sum of Δ over the sequences, and 0 where no token stands (erratum D11).
@@ -31,12 +31,20 @@ type Sinusoidal[T Number] struct {
 // Forward is √d x + P[positions].
 func (l Sinusoidal[T]) Forward(x Matrix[T]) Matrix[T] {
 	waves := Embedding[float64]{l.Waves}.Forward(l.Positions)
-	return x.Scale(math.Sqrt(float64(x.Cols))).Add(Lift[T](waves))
+	return placed(x, l.Positions).Scale(math.Sqrt(float64(x.Cols))).Add(Lift[T](waves))
 }
 
 // Backward is √d Δ.
 func (l Sinusoidal[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return delta.Scale(math.Sqrt(float64(delta.Cols))), nil
+}
+
+// placed is x if it has a token for every position.
+func placed[T Number](x Matrix[T], positions []int) Matrix[T] {
+	if x.Err == nil && x.Rows != len(positions) {
+		return failed[T]("%d tokens at %d positions", x.Rows, len(positions))
+	}
+	return x
 }
 
 // Positions returns 0, 1, …, n−1 for each of batch sequences.

@@ -1,0 +1,108 @@
+package cases
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify"
+)
+
+const tolerance32 = 2e-5 // of the kernels in float32
+
+// Every layer's gradients by hand are those of the other roads, and so are those of autodiff and central differences if
+// the formulas are taken away.
+func TestCases(t *testing.T) {
+	for i, c := range All() {
+		t.Run(c.Name, func(t *testing.T) {
+			r := tried(t, c)
+			if !(r.Worst <= verify.Suspicion) || len(r.Suspicious) > 0 || !(r.WorstFloat32 <= tolerance32) || !r.ByHand {
+				t.Errorf("got %.1e in float64 and %.1e in float32, want ≤ %.0e and %.0e; suspicious %v", r.Worst, r.WorstFloat32, verify.Suspicion, tolerance32, r.Suspicious)
+			}
+			if testing.Short() && i%6 != 0 {
+				return // differences are the slow road
+			}
+			worst, float32 := r.Worst, r.WorstFloat32
+			c.Forward, c.Backward = nil, nil
+			r = tried(t, c)
+			var differences verify.Gap
+			for _, row := range r.Rows {
+				differences = max(differences, row.Differences)
+			}
+			if !(differences > 0) || r.ByHand {
+				t.Errorf("got %.1e by central differences, by hand %t, want a distance and none by hand", differences, r.ByHand)
+			}
+			t.Logf("%.1e; float32 %.1e; differences %.1e", worst, float32, differences)
+		})
+	}
+}
+
+func tried(t *testing.T, c verify.Case) *verify.Report {
+	t.Helper()
+	r, err := c.Run()
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	for _, f := range append(r.Failures, r.First) {
+		if f != "" {
+			t.Error(f)
+		}
+	}
+	return r
+}
+
+// Every exported type of nn with a Forward has a Case by hand, and no Case names another.
+func TestEveryLayerHasACase(t *testing.T) {
+	covered := map[string]bool{}
+	for _, c := range All() {
+		for _, kind := range c.Types {
+			covered[kind] = true
+		}
+		if c.Backward == nil || c.Source == "" || len(c.Types) == 0 {
+			t.Errorf("%s: no formulas, source or types", c.Name)
+		}
+	}
+	layers := map[string]bool{}
+	files, err := filepath.Glob("../../../nn/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "Forward" {
+				continue
+			}
+			kind := f.Recv.List[0].Type
+			if star, ok := kind.(*ast.StarExpr); ok {
+				kind = star.X
+			}
+			if name := kind.(*ast.Ident).Name; ast.IsExported(name) {
+				layers[name] = true
+			}
+		}
+	}
+	if len(layers) < 13 {
+		t.Errorf("found %d layers in nn, want at least 13", len(layers))
+	}
+	for name := range layers {
+		if !covered[name] {
+			t.Errorf("nn.%s has a Forward and no Case", name)
+		}
+	}
+	for name := range covered {
+		if !layers[name] {
+			t.Errorf("a Case for nn.%s, which has no Forward", name)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package cases
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every entry of the inventory is certified: by a Case, or by tests that exist.
+func TestInventory(t *testing.T) {
+	tests := namesOfTests(t)
+	var ids []string
+	for _, e := range Entries() {
+		if slices.Contains(ids, e.ID) {
+			t.Errorf("%s twice", e.ID)
+		}
+		ids = append(ids, e.ID)
+		if e.What == "" || e.Source == "" {
+			t.Errorf("%s says nothing", e.ID)
+		}
+		if len(e.Cases) == 0 && len(e.Tests) == 0 {
+			t.Errorf("%s: neither a Case nor a test", e)
+		}
+		for _, name := range e.Tests {
+			if !tests[name] {
+				t.Errorf("%s: there is no %s", e, name)
+			}
+		}
+		by := regexp.MustCompile("^Test" + e.ID + "[A-Z]")
+		found := false
+		for name := range tests {
+			found = found || by.MatchString(name)
+		}
+		if !found {
+			t.Errorf("%s: no test of its invariants is named after it", e)
+		}
+	}
+	var want []string
+	for _, r := range [][2]int{{1, 8}, {10, 18}, {20, 28}, {30, 33}, {40, 48}, {50, 56}} {
+		for i := r[0]; i <= r[1]; i++ {
+			want = append(want, fmt.Sprintf("I%02d", i))
+		}
+	}
+	if !slices.Equal(ids, want) {
+		t.Errorf("got the entries %v, want %v", ids, want)
+	}
+}
+
+// namesOfTests are those of the whole module.
+func namesOfTests(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+				names[f.Name.Name] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

@@ -1,0 +1,148 @@
+package papers
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// (5) The matrices of the heads are neighbouring columns of W_q, W_k and W_v, and side by side these again; each is (d,
+// k), where the text has (n, k) (erratum C15).
+func TestContiEq05(t *testing.T) {
+	e := newContiBlock()
+	packed := e.x.MatMul(e.p["h.0.attn.c_attn.weight"])
+	for h := range e.Heads {
+		q, k, v := split(multiHead{Batch: 1, Heads: 2, QK: 4}, packed, 0, h)
+		for what, m := range map[string]struct{ got, w matrix }{"q": {q, e.queries()}, "k": {k, e.keys()}, "v": {v, e.values()}} {
+			own := m.w.Columns(h*4, (h+1)*4)
+			near(t, what+" of a head", m.got, e.x.MatMul(own))
+			if own.Rows != 8 || own.Cols != 4 {
+				t.Errorf("%s: got (%d, %d), want (d, k)", what, own.Rows, own.Cols)
+			}
+		}
+	}
+}
+
+// (6) Queries, keys and values are Wᵗ times a token as a column, which is a linear layer without a bias of the tokens
+// as rows.
+func TestContiEq06(t *testing.T) {
+	e := newContiBlock()
+	for _, w := range []matrix{e.queries(), e.keys(), e.values()} {
+		rows := linearForward(e.x, w, matrix{})
+		for i := range e.x.Rows {
+			near(t, "Wᵗ(xᵢ)", w.Transpose().MatMul(e.x.Tokens(i, i+1).Transpose()), rows.Tokens(i, i+1).Transpose())
+		}
+	}
+}
+
+// (7) The attention values are averages of the values with weights in proportion to e^(q·k/√k).
+func TestContiEq07(t *testing.T) {
+	a := newAttention()
+	want := hand.Zeros[float64](6, 5)
+	for i := range 6 {
+		row, norm := hand.Zeros[float64](1, 5), 0.0
+		for j := range 6 {
+			weight := math.Exp(dot(a.q.Tokens(i, i+1), a.k.Tokens(j, j+1)) / math.Sqrt(3))
+			row, norm = row.Add(a.v.Tokens(j, j+1).Scale(weight)), norm+weight
+		}
+		copy(want.Data[i*5:], row.Scale(1/norm).Data)
+	}
+	near(t, "Attention", attentionForward(a.q, a.k, a.v, matrix{}, matrix{}), want)
+}
+
+// (8) The attention weights of a token are positive and sum to 1, whatever is added to all its scores.
+func TestContiEq08(t *testing.T) {
+	a := newAttention()
+	rho := attentionWeights(a.q, a.k, matrix{})
+	near(t, "Σ_j α", rho.SumFeatures(), ones(6, 1))
+	if smallest := rho.Scale(-1).RowMax().Scale(-1); smallest.Step().SumTokens().Data[0] != 6 {
+		t.Errorf("smallest weights: got %v, want them above 0", smallest.Data)
+	}
+	near(t, "weights of shifted scores", a.scaled.Add(fixture.Random("shift", 6, 1)).Softmax(), rho)
+}
+
+// (9) The heads side by side times W_c are the sum of the heads times their own rows of W_c.
+func TestContiEq09(t *testing.T) {
+	e := newContiBlock()
+	packed, wc := e.x.MatMul(e.p["h.0.attn.c_attn.weight"]), e.p["h.0.attn.c_proj.weight"]
+	m := multiHead{Batch: 1, Heads: 2, QK: 4}
+	sum := hand.Zeros[float64](6, 8)
+	for h := range e.Heads {
+		q, k, v := split(m, packed, 0, h)
+		sum = sum.Add(attentionForward(q, k, v, matrix{}, matrix{}).MatMul(wc.Tokens(h*4, (h+1)*4)))
+	}
+	near(t, "MultiHead", multiHeadForward(packed, m).MatMul(wc), sum)
+}
+
+// softmaxJacobian is diag(s) − sᵗs of a row s.
+func softmaxJacobian(s matrix) matrix {
+	return lifted(s).Sub(s.Transpose().MatMul(s))
+}
+
+// (10) The softmax has the derivatives ∂sᵢ/∂zᵢ = sᵢ(1 − sᵢ) and ∂sᵢ/∂z_k = −sᵢs_k. From its second row on, the matrix
+// that collects them has a minus too many on its diagonal (erratum C1).
+func TestContiEq10(t *testing.T) {
+	z, truth := fixture.Random("z", 1, 7).Scale(4), hand.Zeros[float64](7, 7)
+	for i := range 7 {
+		row := complexStep(t, func(p complexParameters) complexMatrix { return p["z"].Softmax() },
+			parameters{"z": z}, oneHotRows([]int{i}, 7))["z"]
+		copy(truth.Data[i*7:], row.Data)
+	}
+	s := z.Softmax()
+	near(t, "J", softmaxJacobian(s), truth)
+	printed := softmaxJacobian(s)
+	for i := 1; i < 7; i++ {
+		printed.Data[i*7+i] *= -1
+	}
+	wrongBy(t, "J as printed", printed, truth, 1.47)
+}
+
+// (11) The Jacobian of the softmax vanishes where it is one-hot, and nowhere else: its trace is 1 − Σ s². Doubled
+// scores move it there, as in the example.
+func TestContiEq11(t *testing.T) {
+	for i := range 4 {
+		vanishes(t, "J at one-hot", softmaxJacobian(oneHotRows([]int{i}, 4)))
+	}
+	z := hand.NewMatrix(1, 4, 1, 2, 0.5, -1)
+	trace := func(s matrix) float64 {
+		return softmaxJacobian(s).Mul(permutation(natural(4)...)).SumTokens().SumFeatures().Data[0]
+	}
+	for _, scale := range []float64{0, 1, 2} {
+		s := z.Scale(scale).Softmax()
+		near(t, "trace J = 1 − Σ s²", hand.NewMatrix(1, 1, trace(s)), hand.NewMatrix(1, 1, 1-dot(s, s)))
+		if !(trace(s) > 0) {
+			t.Errorf("scale %v: got trace %v, want it above 0", scale, trace(s))
+		}
+	}
+	for i, want := range []float64{0.2242, 0.6095, 0.1360, 0.0303} {
+		if got := z.Softmax().Data[i]; !(math.Abs(got-want) <= 5e-5) {
+			t.Errorf("softmax(z): got %v, want %v", got, want)
+		}
+	}
+	for i, want := range []float64{0.11396, 0.84203, 0.04192, 0.00209} {
+		if got := z.Scale(2).Softmax().Data[i]; !(math.Abs(got-want) <= 5e-6) {
+			t.Errorf("softmax(2z): got %v, want %v", got, want)
+		}
+	}
+}
+
+// (12) With −∞ added above the diagonal row j of the weights ends in exact zeros, and its output is an average of the
+// first j values: later tokens do not change it by a bit.
+func TestContiEq12(t *testing.T) {
+	a := newAttention()
+	out := attentionForward(a.q, a.k, a.v, hand.CausalMask(6), matrix{})
+	for j := range 6 {
+		weights := a.scaled.Tokens(j, j+1).Columns(0, j+1).Softmax()
+		near(t, "(a'₁, …, a'ⱼ) V", out.Tokens(j, j+1), weights.MatMul(a.v.Tokens(0, j+1)))
+		later := func(x matrix) matrix {
+			return hand.JoinTokens(x.Tokens(0, j+1), x.Tokens(j+1, 6).Scale(-3))
+		}
+		moved := attentionForward(later(a.q), later(a.k), later(a.v), hand.CausalMask(6), matrix{})
+		if !slices.Equal(moved.Tokens(0, j+1).Data, out.Tokens(0, j+1).Data) {
+			t.Errorf("row %d changes with the tokens after it", j)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package papers
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// (3) The block is attention, a network with ReLU, and a LayerNorm after each of the two sums. Read token by token it
+// is the block of the matrices, and so are its gradients. Q·Kᵗ of two columns is a (k, k) matrix where a number is
+// meant, and b₁, b₂ are vectors of m and d numbers (erratum C15).
+func TestContiEq03(t *testing.T) {
+	e := newContiBlock()
+	block, err := blockForward(e.Plan, e.p, 0, e.x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "Z", block.A10, realParts(e.block(lift(e.x), liftAll(e.p))))
+
+	dx, g, err := blockBackward(e.Plan, e.p, 0, e.x, e.delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := parameters{"x": e.x}
+	for name, m := range e.p {
+		all[name] = m
+	}
+	truth := complexStep(t, func(z complexParameters) complexMatrix { return e.block(z["x"], z) }, all, e.delta)
+	near(t, "Δx", dx, truth["x"])
+	for name := range e.p {
+		near(t, "∂"+name, g[name], truth[name])
+	}
+
+	q := e.queries().Columns(0, 4).Transpose().MatMul(e.x.Tokens(0, 1).Transpose())
+	if score := q.MatMul(q.Transpose()); score.Rows != 4 || score.Cols != 4 {
+		t.Errorf("Q(x)·K(x)ᵗ of columns: got (%d, %d), want (4, 4)", score.Rows, score.Cols)
+	}
+	numbers := liftAll(e.p)
+	for _, name := range []string{"h.0.mlp.c_fc.bias", "h.0.mlp.c_proj.bias"} {
+		numbers[name] = numbers[name].Columns(0, 1)
+	}
+	wrongBy(t, "Z with numbers for b₁ and b₂", realParts(e.block(lift(e.x), numbers)), block.A10, 0.142)
+}
+
+// (4) Each token loses the mean of its features and is divided by their standard deviation plus ε. The displays for μ
+// and σ average over k, which is the width of a head; a token has d features (erratum C2). ε beside σ makes another
+// function than ε in the root, and its chain rule has 0/0 for a token of equal features (erratum C3).
+func TestContiEq04(t *testing.T) {
+	const d, k, eps = 512, 64, 1e-6
+	z, gain, shift := fixture.Random("z", 6, d).Scale(math.Sqrt(12)), fixture.Random("gain", 1, d).Shift(1), fixture.Random("shift", 1, d)
+	near(t, "LayerNorm at ε = 0", contiLayerNorm(z, gain, shift, 0), layerNormForward(z, gain, shift, 0))
+
+	head := z.Columns(0, k)
+	plain := normaliseBy(z, z.Mean(), eps)
+	near(t, "LayerNorm, by hand", layerNormSigmaForward(z, gain, shift, eps), plain.Mul(gain).Add(shift))
+	printed := z.Sub(head.Mean()).Div(head.Sub(head.Mean()).Square().Mean().Sqrt().Shift(eps))
+	wrongBy(t, "with μ and σ of the first 64 of 512", printed, plain, 0.101)
+	mean, deviation := 0.0, 0.0
+	for i := range z.Rows {
+		mu, variance := moments(printed.Tokens(i, i+1).Data)
+		mean, deviation = max(mean, math.Abs(mu)), max(deviation, math.Abs(math.Sqrt(variance)-1))
+	}
+	stated(t, "mean that is left", mean, 0.155)
+	stated(t, "deviation from 1 that is left", deviation, 0.0615)
+
+	for _, c := range []struct{ size, amount float64 }{{1, 5.0e-7}, {1e-2, 0.00495}, {1e-4, 9.01}} {
+		small := z.Scale(c.size)
+		inside, _ := normalise(small, eps)
+		wrongBy(t, "ε outside of the root", normaliseBy(small, small.Mean(), eps), inside, c.amount)
+	}
+}
+
+// normaliseBy subtracts mu and divides by the deviation from it plus ε.
+func normaliseBy(z, mu matrix, eps float64) matrix {
+	centred := z.Sub(mu)
+	return centred.Div(centred.Square().Mean().Sqrt().Shift(eps))
+}
+
+// The gradient of (4) is that of the LayerNorm, with one σ in the normalised features and σ + ε beneath it all. For a
+// token of equal features it is NaN, where the usual one, with ε in the root, is finite (erratum C3).
+func TestContiLayerNormGradient(t *testing.T) {
+	const eps = 0.1
+	x, gain, delta := fixture.Random("x", 6, 8), fixture.Random("gain", 1, 8).Shift(1), fixture.Random("delta", 6, 8)
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
+		return contiLayerNorm(z["x"], z["gain"], z["shift"], eps)
+	}, parameters{"x": x, "gain": gain, "shift": hand.Zeros[float64](1, 8)}, delta)
+	dx, dw, db := layerNormSigmaBackward(x, gain, delta, eps)
+	near(t, "Δx", dx, truth["x"])
+	near(t, "∂w", dw, truth["gain"])
+	near(t, "∂b", db, truth["shift"])
+
+	equal, _, _ := layerNormSigmaBackward(ones(6, 8), gain, delta, eps)
+	for i, v := range equal.Data {
+		if !math.IsNaN(v) {
+			t.Fatalf("equal features: got %v at %d, want NaN", v, i)
+		}
+	}
+	dx, _, _ = layerNormBackward(ones(6, 8), gain, delta, eps)
+	near(t, "Δx with ε in the root", dx, delta.Mul(gain).Sub(delta.Mul(gain).Mean()).Scale(1/math.Sqrt(eps)))
+}
+
+// The loss of section 1.1 is −log p of the right word; the first of its two expressions lacks the sign, and would have
+// the model avoid the right word (erratum C16).
+func TestContiLoss(t *testing.T) {
+	logits, targets := fixture.Random("logits", 6, 11), []int{3, 1, 4, 1, 5, 9}
+	p := logits.Softmax().Mul(oneHotRows(targets, 11)).SumFeatures().Log().SumTokens()
+	right := crossEntropyForward(logits, targets, hand.Sum)
+	near(t, "−log p", p.Scale(-1), right)
+	wrongBy(t, "log p", p, right, 2)
+}
+
+// Cross-attention as printed has no parameters, softmax(X Zᵗ/√k) Z: no W_q, W_k, W_v and W_c, one head, and a width of
+// √d to divide by. With them the queries come from the decoder, keys and values from the encoder (erratum C14).
+func TestContiCrossAttention(t *testing.T) {
+	e := newContiBlock()
+	target, source := fixture.Random("decoder", 4, 8).Scale(4), fixture.Random("encoder", 6, 8).Scale(4)
+	q, k, v := target.MatMul(e.queries()), source.MatMul(e.keys()), source.MatMul(e.values())
+	var heads []matrix
+	for h := range e.Heads {
+		part := func(x matrix) matrix { return x.Columns(h*4, (h+1)*4) }
+		heads = append(heads, attentionForward(part(q), part(k), part(v), matrix{}, matrix{}))
+	}
+	right := hand.JoinColumns(heads...).MatMul(e.p["h.0.attn.c_proj.weight"])
+	if right.Rows != 4 || right.Cols != 8 {
+		t.Fatalf("got (%d, %d), want a row for each token of the decoder, (4, 8)", right.Rows, right.Cols)
+	}
+	weights := crossParameters[float64]{Wq: e.queries(), Wkv: hand.JoinColumns(e.keys(), e.values()), Wo: e.p["h.0.attn.c_proj.weight"]}
+	near(t, "by hand", crossAttentionForward(target, source, weights, multiHead{Batch: 1, Heads: 2, QK: 4}), right)
+	printed := target.MatMul(source.Transpose()).Scale(1. / 2).Softmax().MatMul(source)
+	near(t, "as printed, with W = 1", unprojectedForward(target.Scale(math.Sqrt(2)), source, matrix{}), printed)
+	wrongBy(t, "without parameters", printed, right, 2.8)
+}

@@ -1,0 +1,109 @@
+package papers
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+)
+
+// TestContiEqNN tests equation (NN) of E. Conti, "The Math behind transformers" (2023/2024). Its tokens are rows of X
+// but columns where one is looked at alone: Wᵗ(xᵢ) there is xᵢW here. Where the printed form is wrong or can be
+// misread, a test shows by how much and names the erratum.
+
+// contiBlock is the paper's block, of small sizes: n = 6, d = 8, H = 2 heads of k = 4, m = 13, post-norm with a ReLU,
+// no mask, no biases in the attention, and ε = 0, with which (4) is the LayerNorm of everybody else.
+type contiBlock struct {
+	parts.Plan
+	x, delta matrix
+	p        parameters
+}
+
+func newContiBlock() contiBlock {
+	return contiBlock{
+		Plan: parts.Plan{
+			Batch: 1, Context: 6, Layers: 1, Heads: 2, QK: 4, Position: "none", Attention: "causal", Norm: "layernorm",
+			Block: "post", Activation: "relu", Head: "linear",
+			Mask: func(block, sequence, head int) matrix { return matrix{} },
+		},
+		x: fixture.Random("x", 6, 8).Scale(4), delta: fixture.Random("delta", 6, 8),
+		p: parameters{
+			"h.0.attn.c_attn.weight": fixture.Random("wqkv", 8, 24), "h.0.attn.c_proj.weight": fixture.Random("wc", 8, 8),
+			"h.0.ln_1.weight": fixture.Random("gain 1", 1, 8).Shift(1), "h.0.ln_1.bias": fixture.Random("shift 1", 1, 8),
+			"h.0.mlp.c_fc.weight": fixture.Random("w1", 8, 13), "h.0.mlp.c_fc.bias": fixture.Random("b1", 1, 13),
+			"h.0.mlp.c_proj.weight": fixture.Random("w2", 13, 8), "h.0.mlp.c_proj.bias": fixture.Random("b2", 1, 8),
+			"h.0.ln_2.weight": fixture.Random("gain 2", 1, 8).Shift(1), "h.0.ln_2.bias": fixture.Random("shift 2", 1, 8),
+		},
+	}
+}
+
+// queries, keys and values are W_q, W_k and W_v of (5), each (d, d).
+func (e contiBlock) queries() matrix { return e.p["h.0.attn.c_attn.weight"].Columns(0, 8) }
+func (e contiBlock) keys() matrix    { return e.p["h.0.attn.c_attn.weight"].Columns(8, 16) }
+func (e contiBlock) values() matrix  { return e.p["h.0.attn.c_attn.weight"].Columns(16, 24) }
+
+// block is (3) word by word: for each token, columns and sums over heads and keys.
+func (e contiBlock) block(x complexMatrix, p complexParameters) complexMatrix {
+	const heads, k = 2, 4
+	part := func(from, h int) complexMatrix {
+		return p["h.0.attn.c_attn.weight"].Columns(from+h*k, from+(h+1)*k).Transpose()
+	}
+	tokens := make([]complexMatrix, x.Rows)
+	column := func(i int) complexMatrix { return x.Tokens(i, i+1).Transpose() } // xᵢ (d, 1)
+	for i := range tokens {
+		attended := hand.Zeros[complex128](8, 1) // u'ᵢ
+		for h := range heads {
+			scores := make([]complexMatrix, x.Rows)
+			for j := range scores {
+				q, key := part(0, h).MatMul(column(i)), part(8, h).MatMul(column(j))
+				scores[j] = q.Transpose().MatMul(key).Scale(1 / math.Sqrt(k))
+			}
+			alpha, sum := hand.JoinColumns(scores...).Softmax(), hand.Zeros[complex128](k, 1)
+			for j := range scores {
+				sum = sum.Add(part(16, h).MatMul(column(j)).Mul(alpha.Columns(j, j+1)))
+			}
+			attended = attended.Add(p["h.0.attn.c_proj.weight"].Tokens(h*k, (h+1)*k).Transpose().MatMul(sum))
+		}
+		u := contiLayerNorm(column(i).Add(attended).Transpose(), p["h.0.ln_1.weight"], p["h.0.ln_1.bias"], e.Eps)
+		hidden := reluForward(u.MatMul(p["h.0.mlp.c_fc.weight"]).Add(p["h.0.mlp.c_fc.bias"]))
+		z := hidden.MatMul(p["h.0.mlp.c_proj.weight"]).Add(p["h.0.mlp.c_proj.bias"])
+		tokens[i] = contiLayerNorm(u.Add(z), p["h.0.ln_2.weight"], p["h.0.ln_2.bias"], e.Eps)
+	}
+	return hand.JoinTokens(tokens...)
+}
+
+// contiLayerNorm is the LayerNorm (4), whose ε is added to σ and not to the variance.
+func contiLayerNorm[T hand.Number](z, gain, shift hand.Matrix[T], eps float64) hand.Matrix[T] {
+	centred := z.Sub(z.Mean())
+	sigma := centred.Square().Mean().Sqrt()
+	return centred.Div(sigma.Shift(eps)).Mul(gain).Add(shift)
+}
+
+// stated requires a number to be what the errata say that it is.
+func stated(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 0.02*math.Abs(want)) {
+		t.Errorf("%s: got %.3g, want %.3g", what, got, want)
+	}
+}
+
+// realParts are those of a result of complex arithmetic without a complex step.
+func realParts(z complexMatrix) matrix {
+	x := hand.Zeros[float64](z.Rows, z.Cols)
+	for i, v := range z.Data {
+		x.Data[i] = real(v)
+	}
+	x.Err = z.Err
+	return x
+}
+
+// liftAll are parameters to compute with in complex arithmetic.
+func liftAll(p parameters) complexParameters {
+	z := complexParameters{}
+	for name, m := range p {
+		z[name] = lift(m)
+	}
+	return z
+}

@@ -1,0 +1,313 @@
+package papers
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify"
+)
+
+var rewrite = flag.Bool("update", false, "write INDEX.md again, together with -run 'Eq|TestIndex'")
+
+// measured is the worst distance that each test of an equation has recorded.
+var measured = struct {
+	sync.Mutex
+	by map[string]float64
+}{by: map[string]float64{}}
+
+// record notes how far a test found two sides of its equation apart.
+func record(t *testing.T, distance float64) {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	measured.Lock()
+	defer measured.Unlock()
+	if before, ok := measured.by[name]; !ok || !(distance <= before) {
+		measured.by[name] = distance
+	}
+}
+
+const indexHead = `# Index
+
+Where the equations of the five papers are: what each states, the functions by hand that embody it, the test that is named
+after it, and the worst distance that the test has measured between the two sides (1e-12 fails; none where the test
+compares no matrices). An equation that states nothing to check has the reason instead. Written by
+
+	go test ./verify/internal/papers -run 'Eq|TestIndex' -update
+`
+
+const indexFile = "../../INDEX.md"
+
+// paper is one of the five, with the number of its equations, the start of its tests' names, and the equations that
+// have no test, with the reason.
+type paper struct {
+	title, test, files string
+	equations          int
+	unchecked          map[int]string
+}
+
+func papers() []paper {
+	return []paper{
+		{"L. Boué, Deep learning for pedestrians: backpropagation in Transformers", "TestBoueEq", "boue_*_test.go", 55, nil},
+		{"R. Xu, Transformer with PyTorch", "TestXuEq", "xu_*_test.go", 84, xuUnchecked()},
+		{"E. Conti, The Math behind transformers", "TestContiEq", "conti_*_test.go", 23, contiUnchecked()},
+		{"S. Diab, The GPT Transformer: A Complete Mathematical and Architectural Analysis", "TestDiabEq", "diab_*_test.go", 39, nil},
+		{"CS 224n, Note 10: Self-Attention & Transformers", "TestNoteEq", "note_*_test.go", 36, noteUnchecked()},
+	}
+}
+
+// INDEX.md is current, apart from the measured distances, and none of these is too large.
+func TestIndex(t *testing.T) {
+	t.Parallel() // to be run when the tests of the equations have been
+	old, err := os.ReadFile(indexFile)
+	if err != nil && !*rewrite {
+		t.Fatal(err)
+	}
+	before := distances(t, string(old))
+	var b strings.Builder
+	b.WriteString(indexHead)
+	files := formulas(t)
+	formula, every := citations(t, files), names(t, files)
+	rows := 0
+	for _, p := range papers() {
+		fmt.Fprintf(&b, "\n## %s\n\n| | states | by hand | test | distance |\n|---|---|---|---|---|\n", p.title)
+		files, err := filepath.Glob(p.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests := parsed(t, append(files, "formulas_test.go", "formulas_attention_test.go", "formulas_variants_test.go", "model_helpers_test.go")...)
+		for i := 1; i <= p.equations; i++ {
+			rows++
+			name := fmt.Sprintf("%s%02d", p.test, i)
+			f, ok := tests[name]
+			reason, unchecked := p.unchecked[i]
+			switch {
+			case ok == unchecked:
+				t.Errorf("%s: is there: %t, and listed as without a test: %t", name, ok, unchecked)
+				continue
+			case unchecked:
+				fmt.Fprintf(&b, "| (%d) | %s | – | – | |\n", i, reason)
+				continue
+			case states(f) == "":
+				t.Errorf("%s: no comment that says what (%d) states", name, i)
+			}
+			by := citing(formula, i)
+			if p.test != "TestBoueEq" {
+				by = tests.using(name, every)
+			} else if len(by) == 0 {
+				by = tests.using(name, every)
+			}
+			distance, ok := measured.by[name]
+			if !ok {
+				distance, ok = before[name]
+			}
+			cell := ""
+			if ok {
+				cell = strings.TrimSuffix(fmt.Sprintf("%.0e", distance), "e+00")
+			}
+			if ok && !(distance <= verify.Suspicion) {
+				t.Errorf("%s: got distance %.1e, want ≤ %.0e", name, distance, verify.Suspicion)
+			}
+			fmt.Fprintf(&b, "| (%d) | %s | %s | %s | %s |\n", i, states(f), cmp.Or(strings.Join(by, ", "), "–"), name, cell)
+		}
+	}
+	if rows != 55+84+23+39+36 {
+		t.Errorf("got %d rows, want 237", rows)
+	}
+	if *rewrite {
+		if err := os.WriteFile(indexFile, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got, want := blanked(string(old)), blanked(b.String()); got != want {
+		got, want := strings.Split(got, "\n"), strings.Split(want, "\n")
+		for i := range min(len(got), len(want)) {
+			if got[i] != want[i] {
+				t.Fatalf("INDEX.md, line %d, is not current:\ngot  %s\nwant %s", i+1, got[i], want[i])
+			}
+		}
+		t.Fatalf("INDEX.md: got %d lines, want %d", len(got), len(want))
+	}
+	if len(before) < 180 {
+		t.Errorf("INDEX.md has %d distances, want at least 180", len(before))
+	}
+}
+
+// formulas are the sources of verify/hand, but for what all of them compute with.
+func formulas(t *testing.T) (list []string) {
+	t.Helper()
+	sources, err := filepath.Glob("../../hand/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := []string{"arithmetic.go", "function.go", "layer.go", "matrix.go", "site.go"}
+	return slices.DeleteFunc(sources, func(path string) bool {
+		return strings.HasSuffix(path, "_test.go") || slices.Contains(common, filepath.Base(path))
+	})
+}
+
+var lastCell = regexp.MustCompile(`(?m)\| (Test\w+) \| ([^|]*) \|$`)
+
+// distances reads those of an index.
+func distances(t *testing.T, index string) map[string]float64 {
+	t.Helper()
+	out := map[string]float64{}
+	for _, row := range lastCell.FindAllStringSubmatch(index, -1) {
+		if row[2] == "" {
+			continue
+		}
+		d, err := strconv.ParseFloat(row[2], 64)
+		if err != nil || math.IsNaN(d) {
+			t.Errorf("INDEX.md: %s: got distance %q", row[1], row[2])
+		}
+		out[row[1]] = d
+	}
+	return out
+}
+
+// blanked is the index without the measured distances.
+func blanked(index string) string { return lastCell.ReplaceAllString(index, "| $1 | |") }
+
+// declarations calls f for everything that the files declare, with the lines of comment in it and above it; of a method
+// the name has its type.
+func declarations(t *testing.T, files []string, f func(name, comment string, decl ast.Node)) {
+	t.Helper()
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			switch d := decl.(type) {
+			case *ast.FuncDecl:
+				name, comment := d.Name.Name, d.Doc.Text()
+				if d.Recv != nil {
+					name = receiver(d.Recv.List[0].Type) + "." + name
+				}
+				for _, g := range file.Comments {
+					for _, line := range g.List {
+						if d.Body.Pos() <= line.Pos() && line.Pos() < d.Body.End() {
+							comment += "\n" + line.Text
+						}
+					}
+				}
+				f(name, comment, d)
+			case *ast.GenDecl:
+				if d.Tok == token.TYPE {
+					f(d.Specs[0].(*ast.TypeSpec).Name.Name, d.Doc.Text(), d)
+				}
+			}
+		}
+	}
+}
+
+func receiver(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.StarExpr:
+		return receiver(x.X)
+	case *ast.IndexExpr:
+		return receiver(x.X)
+	}
+	return ""
+}
+
+// citations are the comments of what the files declare.
+func citations(t *testing.T, files []string) map[string]string {
+	out := map[string]string{}
+	declarations(t, files, func(name, comment string, _ ast.Node) { out[name] = comment })
+	return out
+}
+
+// names are the exported types and functions of the files.
+func names(t *testing.T, files []string) map[string]bool {
+	out := map[string]bool{}
+	declarations(t, files, func(name, _ string, _ ast.Node) { out[name] = ast.IsExported(name) && !strings.Contains(name, ".") })
+	return out
+}
+
+// code are the functions and methods of some files by name, nil where two share one.
+type code map[string]*ast.FuncDecl
+
+func parsed(t *testing.T, files ...string) code {
+	c := code{}
+	declarations(t, files, func(name, _ string, decl ast.Node) {
+		if f, ok := decl.(*ast.FuncDecl); ok {
+			name = name[strings.LastIndex(name, ".")+1:]
+			if _, twice := c[name]; twice { // methods of two types
+				f = nil
+			}
+			c[name] = f
+		}
+	})
+	return c
+}
+
+// citing are those whose comments have the number of an equation and name no author, which means Boué's.
+func citing(comments map[string]string, equation int) (list []string) {
+	number := regexp.MustCompile(fmt.Sprintf(`\(%d(\.[a-z])?\)`, equation))
+	others := regexp.MustCompile(`\b(Xu|Conti|Diab|CS 224n)\b`)
+	for _, name := range slices.Sorted(maps.Keys(comments)) {
+		if number.MatchString(comments[name]) && !others.MatchString(comments[name]) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// using are the formulas by hand that a test names, itself or through its helpers; what prepares the data of every
+// test, a new…, does not count.
+func (c code) using(name string, formulas map[string]bool) (list []string) {
+	seen := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		f, ok := c[name]
+		if seen[name] || !ok || f == nil || strings.HasPrefix(name, "new") {
+			return
+		}
+		seen[name] = true
+		ast.Inspect(f.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "hand" && formulas[n.Sel.Name] && !slices.Contains(list, n.Sel.Name) {
+					list = append(list, n.Sel.Name)
+				}
+			case *ast.Ident:
+				visit(n.Name)
+			}
+			return true
+		})
+	}
+	visit(name)
+	slices.Sort(list)
+	return list
+}
+
+var leadingNumber = regexp.MustCompile(`^\(\d+[^)]*\)[.:]?\s*`)
+
+// states is the first sentence of a test's comment, without the number that it begins with.
+func states(f *ast.FuncDecl) string {
+	text := strings.Join(strings.Fields(f.Doc.Text()), " ")
+	text = leadingNumber.ReplaceAllString(text, "")
+	for i := range text {
+		if rest := text[i:]; strings.HasPrefix(rest, ". ") || rest == "." {
+			text = text[:i]
+			break
+		}
+	}
+	return strings.ReplaceAll(text, "|", `\|`)
+}

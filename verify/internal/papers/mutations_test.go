@@ -1,0 +1,146 @@
+package papers
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
+)
+
+// mutation is a mistake that people make with these formulas, or, if equivalent, a change that looks like one and is
+// none: a wrong fixture, a model with wrong layers, or wrong gradients made of the right ones.
+type mutation struct {
+	name, variant string
+	equivalent    bool
+	fixture       func(f *fixture.Fixture)
+	model         func(m *wrongModel, f fixture.Fixture)
+	gradients     func(g hand.Gradients[float64], p parameters)
+}
+
+// Each wrong version of a formula or of the set-up is caught by the complex step of the right one, each equivalent
+// passes. Mistakes in one factor, term, sign, index, comparison or constant are not here: verify/internal/mutate makes
+// them all, among them gelu_no_deriv, scale_forget_bwd, mask_offby1_strict and _future, softmax_drop_rowsum and
+// _colsum, p_not_transposed, ln_forget_gamma, ln_drop_mean, ln_drop_proj, ln_no_invsigma, ce_sum_vs_mean, ce_sign,
+// ce_no_onehot, ce_pad_not_ignored, lora_forget_lora_path, rope_not_rotated_back, linear_drop_e, taylor_keep_length,
+// elman_drop_carried, elman_no_dtanh, sigma_no_eps_bwd, plain_drop_mean, sinusoids_no_scale_bwd,
+// longformer_values_swapped and the equivalent relu_ge0.
+func TestMutations(t *testing.T) {
+	t.Parallel()
+	truth := map[string]parameters{}
+	for name, variant := range mutationVariants() {
+		truth[name] = byComplexStep(t, fixture.Generic(variant))
+	}
+	caught, passed, weakest, noise := 0, 0, math.Inf(1), 0.0
+	for _, m := range mutations() {
+		d := worst(t, m.gradientsOf(t), truth[m.variant])
+		t.Logf("%-32s %-10s %8.1e  %s", m.name, m.variant, d.Distance, d.Name)
+		switch {
+		case m.equivalent && d.OK():
+			passed, noise = passed+1, max(noise, d.Distance)
+		case m.equivalent:
+			t.Errorf("%s is no mistake: got distance %.1e at %s, want at most %.0e", m.name, d.Distance, d.Name, verify.Tolerance)
+		default:
+			caught++
+			if d.Distance < weakest { // never for a NaN
+				weakest = d.Distance
+			}
+			if d.Distance <= 1e-5 {
+				t.Errorf("%s is a mistake: got distance %.1e, want more than 1e-5", m.name, d.Distance)
+			}
+		}
+	}
+	t.Logf("caught %d, weakest %.1e; passed %d, noisiest %.1e", caught, weakest, passed, noise)
+}
+
+func mutationVariants() map[string]fixture.Variant {
+	return map[string]fixture.Variant{
+		"generic": func(*fixture.Fixture) {}, "tied": fixture.WithTying, "lora": fixture.WithLoRA, "padding": fixture.WithPadding,
+		"latents": fixture.WithLatents, "sigma": fixture.WithSigma, "longformer": fixture.WithLongformer, "linear": fixture.WithLinear,
+		"taylor": fixture.WithTaylor, "elman": fixture.WithElman, "plain": fixture.WithPlain, "sinusoids": fixture.WithSinusoids,
+	}
+}
+
+// gradientsOf are those of the wrong model.
+func (m mutation) gradientsOf(t *testing.T) parameters {
+	t.Helper()
+	f := fixture.Generic(mutationVariants()[m.variant])
+	if m.fixture != nil {
+		m.fixture(&f)
+	}
+	model, err := parts.Model(f.Plan, f.Parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wrongModel{Model: model}
+	if m.model != nil {
+		s := model.Decoder(matrix{})
+		x := s.Embed(f.Tokens)
+		for _, block := range s.Blocks {
+			w.inputs = append(w.inputs, x)
+			x = block.Forward(x)
+		}
+		m.model(w, f)
+	}
+	g, err := w.Backward(f.Text())
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	p := g.Parameters()
+	if m.gradients != nil {
+		m.gradients(g, p)
+	}
+	return p
+}
+
+func TestMutationNames(t *testing.T) {
+	var names []string
+	variants := mutationVariants()
+	for _, m := range mutations() {
+		names = append(names, m.name)
+		if variants[m.variant] == nil {
+			t.Errorf("%s: no fixture %s", m.name, m.variant)
+		}
+	}
+	count := len(names)
+	if slices.Sort(names); len(slices.Compact(names)) != count || count != 45+12+4 {
+		t.Errorf("got %d mutations, want 61 different ones", count)
+	}
+}
+
+func mutations() []mutation {
+	return slices.Concat(setupMutations(), attentionMutations(), layerMutations(), gradientMutations())
+}
+
+// setupMutations are mistakes before the model is there.
+func setupMutations() (list []mutation) {
+	for name := range mutationVariants() {
+		list = append(list, mutation{name: "original_" + name, variant: name, equivalent: true})
+	}
+	slices.SortFunc(list, func(a, b mutation) int { return len(a.name) - len(b.name) })
+	mask := func(f func(n int) matrix) func(*fixture.Fixture) {
+		return func(x *fixture.Fixture) { x.Mask = func(_, _, _ int) matrix { return f(fixture.Tokens) } }
+	}
+	hidden := func(by float64) func(n int) matrix {
+		return func(n int) matrix {
+			return each(hand.CausalMask(n), func(v float64) float64 {
+				if math.IsInf(v, -1) {
+					return by
+				}
+				return v
+			})
+		}
+	}
+	return append(list,
+		mutation{name: "eps_1e-6", variant: "generic", fixture: func(f *fixture.Fixture) { f.Eps = 1e-6 }},
+		mutation{name: "eps_0", variant: "generic", fixture: func(f *fixture.Fixture) { f.Eps = 0 }},
+		mutation{name: "targets_unshifted", variant: "generic", fixture: func(f *fixture.Fixture) { f.Targets = f.Tokens }},
+		mutation{name: "pad_mask_missing", variant: "padding", fixture: mask(hand.CausalMask)},
+		mutation{name: "mask_none", variant: "generic", fixture: mask(func(n int) matrix { return hand.Zeros[float64](n, n) })},
+		mutation{name: "mask_-10", variant: "generic", fixture: mask(hidden(-10))},
+		mutation{name: "mask_-1e4", variant: "generic", equivalent: true, fixture: mask(hidden(-1e4))},
+	)
+}

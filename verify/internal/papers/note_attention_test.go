@@ -1,0 +1,150 @@
+package papers
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// unscaled is attention without the 1/√d that AttentionForward has.
+func unscaled(q, k, v, mask matrix) matrix {
+	return attentionForward(q.Scale(math.Sqrt(float64(q.Cols))), k, v, mask, matrix{})
+}
+
+// (7) The representation of a token is a sum of all values, weighted by α, which sums to 1.
+func TestNoteEq07(t *testing.T) {
+	s := newNote()
+	for i := range 6 {
+		sum := hand.Zeros[float64](8, 1)
+		for j := range 6 {
+			sum = sum.Add(s.v.MatMul(tokenColumn(s.x, j)).Scale(s.alpha.At(i, j)))
+		}
+		near(t, "Σ α v", sum, tokenColumn(s.h, i))
+	}
+	near(t, "h", unscaled(s.qs, s.ks, s.vs, matrix{}), s.h)
+}
+
+// (8) The weights are the softmax of the products of the query with the keys, here without a scale. q = Q x has tokens
+// for columns; with the same Q for tokens as rows, as in section 3, another matrix results (erratum S6).
+func TestNoteEq08(t *testing.T) {
+	s := newNote()
+	want := hand.Zeros[float64](6, 6)
+	for i := range 6 {
+		q, sum := s.q.MatMul(tokenColumn(s.x, i)), 0.0
+		for j := range 6 {
+			want.Data[i*6+j] = math.Exp(dot(q, s.k.MatMul(tokenColumn(s.x, j))))
+			sum += want.Data[i*6+j]
+		}
+		for j := range 6 {
+			want.Data[i*6+j] /= sum
+		}
+	}
+	near(t, "α", attentionWeights(s.qs.Scale(math.Sqrt(8)), s.ks, matrix{}), want)
+	rows := unscaled(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v), matrix{})
+	wrongBy(t, "h with x Q for Q x", rows, s.h, 1.26)
+}
+
+// The sentences of 2.2, the same words in two orders, by number: the 0, oven 1, cooked 2, bread 3, so 4.
+func noteSentences() (first, second []int) { return []int{0, 1, 2, 0, 3, 4}, []int{0, 3, 2, 0, 1, 4} }
+
+// (9) The example has six words and so six rows, where the print has five; the two "the" have the same row (erratum
+// S8).
+func TestNoteEq09(t *testing.T) {
+	first, _ := noteSentences()
+	embedding := fixture.Random("E", 5, 8).Scale(4)
+	x := embeddingForward(embedding, first)
+	if x.Rows != 6 {
+		t.Errorf("got %d rows, want 6", x.Rows)
+	}
+	near(t, "the, and the", x.Tokens(0, 1), x.Tokens(3, 4))
+	near(t, "x", x, oneHotRows(first, 5).MatMul(embedding))
+}
+
+// (10) The weights of "so" are a softmax of six scores, equal for equal words. In the other order they are the same
+// numbers in that order, and what becomes of "so" is the same: attention does not know positions.
+func TestNoteEq10(t *testing.T) {
+	s := newNote()
+	first, second := noteSentences()
+	embedding := fixture.Random("E", 5, 8).Scale(4)
+	attend := func(words []int) (weights, h matrix) {
+		x := embeddingForward(embedding, words)
+		q, k, v := x.MatMul(s.q.Transpose()), x.MatMul(s.k.Transpose()), x.MatMul(s.v.Transpose())
+		return q.Tokens(5, 6).MatMul(k.Transpose()).Softmax(), unscaled(q, k, v, matrix{}).Tokens(5, 6)
+	}
+	weights, h := attend(first)
+	swapped, other := attend(second)
+	near(t, "α of the two the", weights.Columns(0, 1), weights.Columns(3, 4))
+	near(t, "α in the other order", swapped, embeddingForward(weights.Transpose(), []int{0, 4, 2, 3, 1, 5}).Transpose())
+	near(t, "h of so", other, h)
+}
+
+// (11) The weight of the first word has all six exponentials below it. Printed, the sum ends with "bread" and lacks
+// "so" (erratum S8).
+func TestNoteEq11(t *testing.T) {
+	s := newNote()
+	first, _ := noteSentences()
+	x := embeddingForward(fixture.Random("note11", 5, 8).Scale(4), first)
+	scores := x.Tokens(5, 6).MatMul(s.q.Transpose()).MatMul(x.MatMul(s.k.Transpose()).Transpose())
+	e := scores.Exp()
+	right := e.Div(e.SumFeatures())
+	near(t, "α", scores.Softmax(), right)
+	wrongBy(t, "α without so below", e.Div(e.Columns(0, 5).SumFeatures()), right, 0.064)
+}
+
+// (12) A row of P is added to each token. What becomes of a word then depends on where it and the others stand.
+func TestNoteEq12(t *testing.T) {
+	s := newNote()
+	first, second := noteSentences()
+	embedding, p := fixture.Random("E", 5, 8).Scale(4), fixture.Random("P", 9, 8)
+	attend := func(words []int) matrix {
+		x := embeddingForward(embedding, words).Add(embeddingForward(p, hand.Positions(1, 6)))
+		for i, word := range words {
+			near(t, "x̃", x.Tokens(i, i+1), p.Tokens(i, i+1).Add(embedding.Tokens(word, word+1)))
+		}
+		return unscaled(x.MatMul(s.q.Transpose()), x.MatMul(s.k.Transpose()), x.MatMul(s.v.Transpose()), matrix{})
+	}
+	wrongBy(t, "h of so in the other order", attend(second).Tokens(5, 6), attend(first).Tokens(5, 6), 0.158)
+}
+
+// (13) The bias makes far tokens count less, −|i − j|. The printed vector, −i … −1, 0, −1 … −(n−i), has n + 1 entries
+// for n scores: one too many on the left (erratum S1). Each head has a slope m of its own, and under a causal mask −m(i
+// − j) is the same as +mj.
+func TestNoteEq13(t *testing.T) {
+	s := newNote()
+	const n = 6
+	right := hand.Zeros[float64](n, n)
+	for i := range n {
+		for j := range n {
+			right.Data[i*n+j] = -math.Abs(float64(i - j))
+		}
+	}
+	late := make([]matrix, n)
+	for i := 1; i <= n; i++ {
+		var printed []float64
+		for b := -i; b <= n-i; b++ {
+			printed = append(printed, -math.Abs(float64(b)))
+		}
+		bias := hand.NewMatrix(1, len(printed), printed...)
+		if sum := s.scores.Tokens(i-1, i).Add(bias); sum.Err == nil || bias.Cols != n+1 {
+			t.Errorf("token %d: got %d biases for %d scores", i, bias.Cols, n)
+		}
+		near(t, "without the first", bias.Columns(1, n+1), right.Tokens(i-1, i))
+		late[i-1] = bias.Columns(0, n)
+	}
+	wrongBy(t, "α without the last", s.scores.Add(hand.JoinTokens(late...)).Softmax(), s.scores.Add(right).Softmax(), 0.454)
+
+	const heads = 2
+	ramp := hand.Zeros[float64](1, n)
+	for j := range n {
+		ramp.Data[j] = float64(j)
+	}
+	for h := 1; h <= heads; h++ {
+		m := math.Pow(2, -8*float64(h)/heads)
+		near(t, "biases by hand", hand.ALiBiMask(n, h, heads), right.Scale(m))
+		causal := s.scores.Add(hand.CausalMask(n))
+		near(t, "α with a slope", causal.Add(right.Scale(m)).Softmax(), causal.Add(ramp.Scale(m)).Softmax())
+		wrongBy(t, "α with a slope of 1", causal.Add(right).Softmax(), causal.Add(right.Scale(m)).Softmax(), [heads]float64{0.31, 0.335}[h-1])
+	}
+}

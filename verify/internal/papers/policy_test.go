@@ -1,0 +1,112 @@
+package papers
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+const clip = 0.2
+
+// exampleRollout has ratios inside 1 ± ε and outside on both sides, under advantages of both signs.
+func exampleRollout() (r hand.Rollout, returns, baseline matrix) {
+	const n = fixture.Batch * fixture.Tokens
+	r.Actions = []int{2, 7, 0, 1, 2, 5, 6, 3, 3, 4, 1, 0}
+	r.Weights = fixture.Random("weights", n, 1).Shift(0.6)
+	r.Weights.Data[3] = 0
+	baseline = fixture.Random("baseline", n, 1)
+	r.Advantages, r.LogProbs = hand.Zeros[float64](n, 1), hand.Zeros[float64](n, 1)
+	now := logProbs(fixture.Random(input, n, fixture.Features).Scale(4), r.Actions)
+	for i := range n {
+		ratio := []float64{0.5, 0.9, 1.1, 1.6}[i%4]
+		r.LogProbs.Data[i] = now.Data[i] - math.Log(ratio)
+		r.Advantages.Data[i] = []float64{1.3, -0.7, 0.4}[i%3]
+	}
+	return r, r.Advantages.Add(baseline), baseline
+}
+
+// If all actions were worth 1 their objective is the cross entropy of the actions as targets, in value and Δ.
+func TestI55EqualsCrossEntropy(t *testing.T) {
+	logits := fixture.Random("logits", 12, 8).Scale(4)
+	r, _, _ := exampleRollout()
+	r.Advantages, r.Weights = ones(12, 1), ones(12, 1)
+	near(t, "L", reinforceForward(logits, r), crossEntropyForward(logits, r.Actions, hand.Mean))
+	near(t, "Δ", reinforceBackward(logits, r), crossEntropyBackward(logits, r.Actions, hand.Mean))
+	targets := append([]int{}, r.Actions...)
+	for i := range 4 { // weights of 0 are targets that are ignored
+		targets[3*i], r.Weights.Data[3*i] = hand.Ignore, 0
+	}
+	near(t, "L, some ignored", reinforceForward(logits, r), crossEntropyForward(logits, targets, hand.Mean))
+	near(t, "Δ, some ignored", reinforceBackward(logits, r), crossEntropyBackward(logits, targets, hand.Mean))
+}
+
+// E[∇ ln π(a)] = 0 over the actions that π draws, summed up over all of them. So a baseline changes nothing in the
+// mean: E[(R(a) − v)∇ ln π(a)] is the same for every v. What it changes is the variance, least of all for v near E[R].
+func TestI55BaselineChangesNothingInTheMean(t *testing.T) {
+	logits := fixture.Random("logits", 1, 8).Scale(4)
+	pi, worth := logits.Softmax(), fixture.Random("worth", 1, 8).Shift(5)
+	mean := func(v float64, value func(a int) float64) (expected matrix, variance float64) {
+		expected = hand.Zeros[float64](1, 8)
+		squares := 0.0
+		for a := range 8 {
+			r := hand.Rollout{Actions: []int{a}, Advantages: hand.NewMatrix(1, 1, value(a)-v), Weights: ones(1, 1)}
+			g := reinforceBackward(logits, r)
+			expected = expected.Add(g.Scale(pi.Data[a]))
+			squares += pi.Data[a] * dot(g, g)
+		}
+		return expected, squares - dot(expected, expected)
+	}
+	nothing, _ := mean(0, func(int) float64 { return 1 })
+	vanishes(t, "E[∇ ln π]", nothing)
+	reward := func(a int) float64 { return worth.Data[a] }
+	want, noise := mean(0, reward)
+	for _, v := range []float64{-3, 1, dot(pi, worth)} {
+		got, _ := mean(v, reward)
+		near(t, "E[A ∇ ln π]", got, want)
+	}
+	if _, less := mean(dot(pi, worth), reward); !(less < noise/10) {
+		t.Errorf("variance with E[R] as the baseline: got %v, without %v", less, noise)
+	}
+	// and the expectation is the gradient of −E[R] = −Σ π(a)R(a) itself
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
+		return z["z"].Softmax().Mul(lift(worth)).SumFeatures().Scale(-1)
+	}, parameters{"z": logits}, ones(1, 1))
+	near(t, "∇E[R]", want, truth["z"])
+}
+
+// Before the policy has moved, r = 1, PPO's Δ is Reinforce's; its value is −ΣwA/Σw.
+func TestI56EqualsReinforceAtRatioOne(t *testing.T) {
+	logits := fixture.Random("logits", 12, 8).Scale(4)
+	r, _, _ := exampleRollout()
+	r.LogProbs = logProbs(logits, r.Actions)
+	near(t, "Δ", ppoBackward(logits, r, clip), reinforceBackward(logits, r))
+	near(t, "L", ppoForward(logits, r, clip), r.Advantages.Mul(r.Weights.Div(r.Weights.SumTokens())).SumTokens().Scale(-1))
+}
+
+// Δ is exactly 0 where A has pushed r out of 1 ± ε already, and only there (and where the weight is 0): where r has
+// gone too far to the other side it is pulled back.
+func TestI56ZeroOutsideTheClip(t *testing.T) {
+	for _, c := range []struct {
+		ratio, advantage float64
+		active           bool
+	}{
+		{1.5, 1, false}, {1.5, -1, true}, {0.5, 1, true}, {0.5, -1, false}, {1.1, 1, true}, {1.1, -1, true}, {0.9, 1, true}, {0.9, -1, true},
+	} {
+		logits := fixture.Random("logits", 1, 8).Scale(4)
+		r := hand.Rollout{Actions: []int{2}, Advantages: hand.NewMatrix(1, 1, c.advantage), Weights: ones(1, 1)}
+		r.LogProbs = logProbs(logits, r.Actions).Shift(-math.Log(c.ratio))
+		got := ppoBackward(logits, r, clip)
+		want := hand.Zeros[float64](1, 8)
+		if c.active {
+			want = reinforceBackward(logits, r).Scale(c.ratio)
+		}
+		if !c.active && frobenius(got) != 0 {
+			t.Errorf("%+v: Δ = %v, want 0", c, got.Data)
+		}
+		near(t, "Δ", got, want)
+		limit := min(c.ratio*c.advantage, min(max(c.ratio, 1-clip), 1+clip)*c.advantage)
+		near(t, "L", ppoForward(logits, r, clip), hand.NewMatrix(1, 1, -limit))
+	}
+}

@@ -1,0 +1,177 @@
+package papers
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// wrongLayer is a layer with a forward or a backward of another's; nil is its own.
+type wrongLayer struct {
+	hand.Layer[float64]
+	forward  func(x matrix) matrix
+	backward func(x, delta matrix) (matrix, hand.Gradients[float64])
+}
+
+func (l wrongLayer) Forward(x matrix) matrix {
+	if l.forward != nil {
+		return l.forward(x)
+	}
+	return l.Layer.Forward(x)
+}
+
+func (l wrongLayer) Backward(x, delta matrix) (matrix, hand.Gradients[float64]) {
+	if l.backward != nil {
+		return l.backward(x, delta)
+	}
+	return l.Layer.Backward(x, delta)
+}
+
+// wrongHead is attention with its steps as values: the width under the root of the scale, how the scores become
+// weights, what happens to Δ_causal, and to what it returns. nil is right.
+type wrongHead struct {
+	right   hand.Attention[float64]
+	width   int
+	weights func(scaled, mask matrix) matrix
+	causal  func(dcausal, mask matrix) matrix
+	back    func(draw, q, k matrix) (dq, dk matrix)
+	out     func(dq, dk, dv matrix) (matrix, matrix, matrix)
+}
+
+func (l wrongHead) scale(q matrix) float64 {
+	if l.width > 0 {
+		return 1 / math.Sqrt(float64(l.width))
+	}
+	return 1 / math.Sqrt(float64(q.Cols))
+}
+
+func (l wrongHead) rho(q, k matrix) matrix {
+	scaled := q.MatMul(k.Transpose()).Scale(l.scale(q))
+	if l.weights != nil {
+		return l.weights(scaled, l.right.Mask)
+	}
+	return scaled.Add(l.right.Mask).Softmax()
+}
+
+func (l wrongHead) Forward(q, k, v matrix) matrix { return l.rho(q, k).MatMul(v) }
+
+func (l wrongHead) Backward(q, k, v, delta matrix) (dq, dk, dv matrix) {
+	rho := l.rho(q, k)
+	drho := delta.MatMul(v.Transpose())
+	dcausal := drho.Sub(drho.Mul(rho).SumFeatures()).Mul(rho)
+	if l.causal != nil {
+		dcausal = l.causal(dcausal, l.right.Mask)
+	}
+	draw := dcausal.Scale(l.scale(q))
+	dq, dk, dv = draw.MatMul(k), draw.Transpose().MatMul(q), rho.Transpose().MatMul(delta)
+	if l.back != nil {
+		dq, dk = l.back(draw, q, k)
+	}
+	if l.out != nil {
+		return l.out(dq, dk, dv)
+	}
+	return dq, dk, dv
+}
+
+// wrongModel changes a model's parts by what they are. It may look at the text, and at a₁ of the blocks.
+type wrongModel struct {
+	hand.Model[float64]
+	inputs []matrix // of the blocks
+}
+
+// blocks replaces every block.
+func (m *wrongModel) blocks(change func(i int, b hand.Block[float64]) hand.Layer[float64]) {
+	whole := m.Decoder
+	m.Decoder = func(z matrix) hand.Stack[float64] {
+		s := whole(z)
+		for i := range s.Blocks {
+			s.Blocks[i] = change(i, s.Blocks[i].(hand.Block[float64]))
+		}
+		return s
+	}
+}
+
+// norms replaces every norm.
+func (m *wrongModel) norms(change func(l hand.Layer[float64]) hand.Layer[float64]) {
+	m.blocks(func(_ int, b hand.Block[float64]) hand.Layer[float64] {
+		b.Norm1, b.Norm2 = change(b.Norm1), change(b.Norm2)
+		return b
+	})
+	whole := m.Decoder
+	m.Decoder = func(z matrix) hand.Stack[float64] {
+		s := whole(z)
+		s.Norm = change(s.Norm)
+		return s
+	}
+}
+
+// attentions replaces attention in every block, by what stands there.
+func attentions[L hand.Layer[float64]](m *wrongModel, change func(i int, l L) hand.Layer[float64]) {
+	m.blocks(func(i int, b hand.Block[float64]) hand.Layer[float64] {
+		b.Attention = change(i, b.Attention.(L))
+		return b
+	})
+}
+
+// heads replaces every head.
+func (m *wrongModel) heads(change func(l hand.Attention[float64]) hand.Head[float64]) {
+	attentions(m, func(_ int, l hand.SelfAttention[float64]) hand.Layer[float64] {
+		right := l.Heads.Head
+		l.Heads.Head = func(b, h int) hand.Head[float64] { return change(right(b, h).(hand.Attention[float64])) }
+		return l
+	})
+}
+
+// activations replaces that of every MLP.
+func (m *wrongModel) activations(wrong hand.Layer[float64]) {
+	m.blocks(func(_ int, b hand.Block[float64]) hand.Layer[float64] {
+		mlp := b.MLP.(hand.MLP[float64])
+		mlp.Act = wrong
+		b.MLP = mlp
+		return b
+	})
+}
+
+// positions replaces the positions' layer.
+func (m *wrongModel) positions(change func(l hand.LearnedPositions[float64]) hand.Layer[float64]) {
+	whole := m.Decoder
+	m.Decoder = func(z matrix) hand.Stack[float64] {
+		s := whole(z)
+		s.Positions = change(s.Positions.(hand.LearnedPositions[float64]))
+		return s
+	}
+}
+
+// linears replaces every linear layer.
+func (m *wrongModel) linears(change func(l hand.Linear[float64]) hand.Layer[float64]) {
+	of := func(l hand.Layer[float64]) hand.Layer[float64] { return change(l.(hand.Linear[float64])) }
+	m.blocks(func(_ int, b hand.Block[float64]) hand.Layer[float64] {
+		attention, mlp := b.Attention.(hand.SelfAttention[float64]), b.MLP.(hand.MLP[float64])
+		attention.QKV, attention.Proj, mlp.Fc, mlp.Proj = of(attention.QKV), of(attention.Proj), of(mlp.Fc), of(mlp.Proj)
+		b.Attention, b.MLP = attention, mlp
+		return b
+	})
+	m.Head = of(m.Head)
+}
+
+// normBackward is a LayerNorm whose Δx is f of w̃Δ, ā and σ.
+func normBackward(f func(g, norm, sigma matrix) matrix) func(hand.Layer[float64]) hand.Layer[float64] {
+	return func(l hand.Layer[float64]) hand.Layer[float64] {
+		right := l.(hand.LayerNorm[float64])
+		return wrongLayer{Layer: l, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {
+			_, g := right.Backward(x, delta)
+			norm, sigma := normalise(x, right.Eps)
+			return f(delta.Mul(right.Weight), norm, sigma), g
+		}}
+	}
+}
+
+// interleaved lets consecutive features belong to different heads.
+func interleavedHeads(x matrix, heads int) matrix {
+	var columns []matrix
+	for j := range x.Cols {
+		from := j%heads*(x.Cols/heads) + j/heads
+		columns = append(columns, x.Columns(from, from+1))
+	}
+	return hand.JoinColumns(columns...)
+}

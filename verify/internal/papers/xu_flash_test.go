@@ -1,0 +1,149 @@
+package papers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// I43: the softmax in one pass is the softmax, in whatever order the scores come, and e⁸⁰⁰ is no matter.
+func TestI43OnlineSoftmax(t *testing.T) {
+	x := fixture.Random("x", 4, 7).Scale(6).Add(hand.NewMatrix(1, 7, 0, 1, 2, 3, 4, 5, 6.0)) // increasing on the whole
+	near(t, "softmax", onlineSoftmax(x), x.Softmax())
+	near(t, "softmax further up", onlineSoftmax(x.Shift(800)), x.Softmax())
+	p := permutation(3, 0, 6, 1, 5, 2, 4)
+	near(t, "shuffled", onlineSoftmax(x.MatMul(p)), x.Softmax().MatMul(p))
+	near(t, "log-sum-exp", hand.NewPartial(x, matrix{}).LogSumExp(), x.LogSumExp())
+	delta := fixture.Random("delta", 4, 7)
+	truth := complexStep(t, func(z complexParameters) complexMatrix { return onlineSoftmax(z["x"]) }, parameters{"x": x}, delta)
+	rho := x.Softmax()
+	near(t, "Δ", delta.Sub(delta.Mul(rho).SumFeatures()).Mul(rho), truth["x"])
+}
+
+// I43: partial results may be merged in any order and grouping, and those that have seen nothing change nothing.
+func TestI43MergeIsAssociative(t *testing.T) {
+	x, v := fixture.Random("x", 4, 7).Scale(6).Add(hand.NewMatrix(1, 7, 0, 1, 2, 3, 4, 5, 6.0)), fixture.Random("v", 7, 3)
+	part := func(from, to int) hand.Partial[float64] {
+		return hand.NewPartial(x.Columns(from, to), v.Tokens(from, to))
+	}
+	same := func(what string, a, b hand.Partial[float64]) {
+		near(t, what+": m", a.Max, b.Max)
+		near(t, what+": d", a.Total, b.Total)
+		near(t, what+": o", a.Out, b.Out)
+	}
+	a, b, c, whole := part(0, 2), part(2, 3), part(3, 7), part(0, 7)
+	same("(ab)c", a.Merge(b).Merge(c), whole)
+	same("a(bc)", a.Merge(b.Merge(c)), whole)
+	same("c(ba)", c.Merge(b.Merge(a)), whole)
+	near(t, "o", whole.Out, x.Softmax().MatMul(v))
+
+	nothing := hand.NewPartial(hand.Zeros[float64](4, 2).Shift(math.Inf(-1)), v.Tokens(0, 2))
+	same("nothing first", nothing.Merge(whole), whole)
+	same("nothing last", whole.Merge(nothing), whole)
+	if both := nothing.Merge(nothing); both.Total.Data[0] != 0 || both.Out.Data[0] != 0 || !math.IsInf(both.LogSumExp().Data[0], -1) {
+		t.Errorf("nothing twice: got d = %v, o = %v, lse = %v, want 0, 0, −∞", both.Total.Data[0], both.Out.Data[0], both.LogSumExp().Data[0])
+	}
+	hidden := hand.JoinColumns(hand.Zeros[float64](4, 2).Shift(math.Inf(-1)), x)
+	near(t, "hidden keys first", onlineSoftmax(hidden), hand.JoinColumns(hand.Zeros[float64](4, 2), x.Softmax()))
+}
+
+// climbing are queries, keys and values of n tokens whose scores increase from key to key, so that every tile has a new
+// maximum.
+func climbing(n int) (q, k, v matrix) {
+	q, k, v = fixture.Random("q", n, 3).Shift(1), fixture.Random("k", n, 3), fixture.Random("v", n, 5)
+	for j := range n {
+		for f := range 3 {
+			k.Data[3*j+f] += 0.8 * float64(j)
+		}
+	}
+	return q, k, v
+}
+
+// I44: attention in tiles is attention, forth and back, for every tiling, with and without a mask, and D is the row
+// sums of ρ∘Δρ.
+func TestI44TilesEqualDense(t *testing.T) {
+	const n = 7
+	q, k, v := climbing(n)
+	delta, none := fixture.Random("delta", n, 5), matrix{}
+	scores := q.MatMul(k.Transpose())
+	for i := range n {
+		if row := rowOf(scores, i).Data; !slices.IsSorted(row) {
+			t.Fatalf("scores of query %d: got %v, want increasing ones", i, row)
+		}
+	}
+	for name, mask := range map[string]matrix{"no mask": none, "causal": hand.CausalMask(n), "window": hand.WindowMask(n, 3), "the future": hand.CausalMask(n).Transpose()} {
+		want := attentionForward(q, k, v, mask, none)
+		wantQ, wantK, wantV := attentionBackward(q, k, v, mask, none, delta)
+		rho := attentionWeights(q, k, mask)
+		for _, queries := range []int{1, 2, 3, 5, n} {
+			for _, keys := range []int{1, 2, 3, 5, n} {
+				what, tile := fmt.Sprintf("%s, tiles of %d and %d", name, queries, keys), tile{queries, keys}
+				o, lse := flashForward(q, k, v, mask, tile)
+				near(t, what+": o", o, want)
+				near(t, what+": lse", lse, plus(scores.Scale(1/math.Sqrt(3)), mask).LogSumExp())
+				dq, dk, dv := flashBackward(q, k, v, mask, delta, tile)
+				near(t, what+": Δq", dq, wantQ)
+				near(t, what+": Δk", dk, wantK)
+				near(t, what+": Δv", dv, wantV)
+				near(t, what+": D", delta.Mul(o).SumFeatures(), rho.Mul(delta.MatMul(v.Transpose())).SumFeatures())
+			}
+		}
+	}
+}
+
+// I44: the complex step of the tiled forward is the tiled backward, with more keys than queries, too.
+func TestI44FlashBackward(t *testing.T) {
+	q, k, v := climbing(7)
+	q = q.Tokens(0, 4)
+	delta, tile, none := fixture.Random("delta", 4, 5), tile{Queries: 3, Keys: 2}, matrix{}
+	o, lse := flashForward(q, k, v, none, tile)
+	dq, dk, dv := flashBackward(q, k, v, none, delta, tile)
+	truth := complexStep(t, func(z complexParameters) complexMatrix {
+		o, _ := flashForward(z["q"], z["k"], z["v"], none, tile)
+		return o
+	}, parameters{"q": q, "k": k, "v": v}, delta)
+	near(t, "Δq", dq, truth["q"])
+	near(t, "Δk", dk, truth["k"])
+	near(t, "Δv", dv, truth["v"])
+	d := lse.Sub(lse) // left out
+	for i := range d.Data {
+		d.Data[i] = dot(rowOf(delta, i), rowOf(o, i))
+	}
+	rho := attentionWeights(q, k, none)
+	without := rho.Mul(delta.MatMul(v.Transpose())).Scale(1 / math.Sqrt(3)).MatMul(k)
+	near(t, "Δq", without.Sub(rho.Mul(d).Scale(1/math.Sqrt(3)).MatMul(k)), dq)
+	wrongBy(t, "Δq without D", without, dq, 13.3)
+}
+
+// I44: a query that may not look at any key gets 0 and gives nothing back, whichever tile it is in.
+func TestI44BlindQuery(t *testing.T) {
+	const n = 5
+	q, k, v := climbing(n)
+	padding, delta := []bool{true, true, false, false, false}, fixture.Random("delta", n, 5)
+	mask := hand.CausalMask(n).Add(hand.PaddingMask(padding)) // queries 0 and 1 see nothing
+	for _, size := range []int{1, 2, n} {
+		tile := tile{size, size}
+		o, _ := flashForward(q, k, v, mask, tile)
+		dq, dk, dv := flashBackward(q, k, v, mask, delta, tile)
+		vanishes(t, "o of the blind", o.Tokens(0, 2))
+		vanishes(t, "Δq of the blind", dq.Tokens(0, 2))
+		want := attentionForward(q, k, v, mask, matrix{})
+		near(t, "o of the others", o.Tokens(2, n), want.Tokens(2, n))
+		wantQ, wantK, wantV := attentionBackward(q.Tokens(2, n), k.Tokens(2, n), v.Tokens(2, n), hand.CausalMask(3), matrix{}, delta.Tokens(2, n))
+		near(t, "Δq of the others", dq.Tokens(2, n), wantQ)
+		near(t, "Δk", dk, hand.JoinTokens(hand.Zeros[float64](2, 3), wantK))
+		near(t, "Δv", dv, hand.JoinTokens(hand.Zeros[float64](2, 5), wantV))
+	}
+	for _, tile := range []tile{{0, 1}, {1, 0}, {-1, 2}} {
+		if o, _ := flashForward(q, k, v, mask, tile); o.Err == nil {
+			t.Errorf("forward in tiles %v: got no error", tile)
+		}
+		if dq, _, _ := flashBackward(q, k, v, mask, delta, tile); dq.Err == nil {
+			t.Errorf("backward in tiles %v: got no error", tile)
+		}
+	}
+}
