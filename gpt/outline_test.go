@@ -45,7 +45,7 @@ func TestHostileSizesAreCheap(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			allocated = after.TotalAlloc - before.TotalAlloc
 		}
-		if least > slower*100*time.Millisecond || allocated > 32<<20 {
+		if least > 5*time.Second || allocated > 32<<20 {
 			t.Errorf("%+v: took %v and %d bytes: %v", c.Network, least, allocated, err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestCountDeep(t *testing.T) {
 		if got, want := (memory(9_004)-memory(4))/9_000, (memory(6)-memory(4))/2; got != want {
 			t.Errorf("%s: a block needs %v bytes in a deep network and %v in one of six", attention, got, want)
 		}
-		if took := time.Since(start); took > slower*100*time.Millisecond {
+		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%s: took %v", attention, took)
 		}
 	}

@@ -114,7 +114,7 @@ func (peek) VisibleTo(head, _, i, j int) bool { return j <= i || head == 1 && i 
 func TestStepLooksOnce(t *testing.T) {
 	g := graph.New(graph.Float32, 1)
 	m := NewMask(g.Root(), Dims{Batch: 1, Context: 2048}, Causal{})
-	for _, limit := range []time.Duration{time.Second, time.Millisecond} {
+	for _, limit := range []time.Duration{10 * time.Second, time.Second} {
 		start := time.Now()
 		m.requireCausal(g.Root())
 		took := time.Since(start)
