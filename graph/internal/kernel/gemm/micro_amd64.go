@@ -43,6 +43,14 @@ func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
 	return true
 }
 
+// peakLoop does a number of multiplications and additions n times, counted as operations.
+func peakLoop() (loop func(n int), operations float64) {
+	if gemmBest == nil {
+		return plainPeak, plainPeakOps
+	}
+	return gemmBest.peak, float64(2 * 24 * gemmBest.lanes)
+}
+
 // depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:
 // neither the instruction set nor how c was split shows in a bit of the result.
 func depth(k int) int {
