@@ -21,7 +21,7 @@ func addKernel(x, y Expr) (z Expr, ok bool) {
 }
 
 func add[T kernel.Float](p *kernel.Pool) body[T] {
-	return func(out []T, in [][]T) error { kernel.Add(p, out, in[0], in[1]); return nil }
+	return func(out []T, in [][]T) { kernel.Add(p, out, in[0], in[1]) }
 }
 
 // Scale is the kernel of Expr.Scale, c·x.
@@ -40,5 +40,5 @@ func (g *Graph) scale(n *G.Node, c float64) (*G.Node, error) {
 }
 
 func scale[T kernel.Float](c float64) body[T] {
-	return func(y []T, in [][]T) error { kernel.Scale(y, in[0], T(c)); return nil }
+	return func(y []T, in [][]T) { kernel.Scale(y, in[0], T(c)) }
 }

@@ -46,16 +46,14 @@ func checkElman(a, w *G.Node, batch int) error {
 }
 
 func elman[T kernel.Float](p *kernel.Pool, batch, d int) body[T] {
-	return func(h []T, in [][]T) error {
+	return func(h []T, in [][]T) {
 		recurrent.Elman(p, h, in[0], in[1], nil, batch, d)
-		return nil
 	}
 }
 
 func elmanBackward[T kernel.Float](p *kernel.Pool, batch, d int, dw *buffer) body[T] {
-	return func(da []T, in [][]T) error {
+	return func(da []T, in [][]T) {
 		recurrent.ElmanBackward(p, da, of[T](dw), in[0], in[1], in[2], batch, d)
-		return nil
 	}
 }
 
@@ -87,24 +85,22 @@ func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 		if err := checkPosition(at); err != nil {
 			return nil, err
 		}
+		list := at.Ints()
 		return a.g.node(&op{
 			name: "cachedelman", shape: a.node.Shape().Clone(), wrt: []bool{false, false, false},
-			f32: cachedElman[float32](a.g.pool, cache, at.Ints()), f64: cachedElman[float64](a.g.pool, cache, at.Ints()),
+			before: func() error { return cache.advance(list[0], a.node.Shape()[0]/cache.batch) },
+			f32:    cachedElman[float32](a.g.pool, cache), f64: cachedElman[float64](a.g.pool, cache),
 		}, a.node, w.node, at.node)
 	}, w, at)
 }
 
-func cachedElman[T kernel.Float](p *kernel.Pool, c *ElmanCache, at []int) body[T] {
-	return func(h []T, in [][]T) error {
+func cachedElman[T kernel.Float](p *kernel.Pool, c *ElmanCache) body[T] {
+	return func(h []T, in [][]T) {
 		d, n := c.width, len(h)/(c.batch*c.width)
-		last, err := stateAt[T](&c.cachedState, at[0], n, c.batch*d)
-		if err != nil {
-			return err
-		}
+		last := stateOf[T](&c.cachedState, c.batch*d)
 		recurrent.Elman(p, h, in[0], in[1], last, c.batch, d)
 		for b := range c.batch {
 			copy(last[b*d:(b+1)*d], h[(b*n+n-1)*d:])
 		}
-		return nil
 	}
 }

@@ -33,11 +33,11 @@ func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids []int
 }
 
 func gather[T kernel.Float](ids []int, d int) body[T] {
-	return func(y []T, in [][]T) error { kernel.Gather(y, in[0], ids, d); return nil }
+	return func(y []T, in [][]T) { kernel.Gather(y, in[0], ids, d) }
 }
 
 func scatter[T kernel.Float](ids []int, d int) body[T] {
-	return func(dtable []T, in [][]T) error { kernel.ScatterAdd(dtable, in[0], ids, d); return nil }
+	return func(dtable []T, in [][]T) { kernel.ScatterAdd(dtable, in[0], ids, d) }
 }
 
 // GatherCols is the kernel of many Cols joined: column c of y is column order[c] of x (n, d), or 0 where that is −1. A
@@ -68,9 +68,9 @@ func GatherCols(x Expr, order []int) (y Expr, ok bool) {
 }
 
 func gatherCols[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
-	return func(y []T, in [][]T) error { kernel.GatherCols(p, y, in[0], order, d); return nil }
+	return func(y []T, in [][]T) { kernel.GatherCols(p, y, in[0], order, d) }
 }
 
 func gatherColsBackward[T kernel.Float](p *kernel.Pool, order []int, d int) body[T] {
-	return func(dx []T, in [][]T) error { kernel.GatherColsBackward(p, dx, in[0], order, d); return nil }
+	return func(dx []T, in [][]T) { kernel.GatherColsBackward(p, dx, in[0], order, d) }
 }

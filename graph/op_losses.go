@@ -45,20 +45,18 @@ type crossEntropyOp struct {
 }
 
 func crossEntropy[T kernel.Float](l *crossEntropyOp) body[T] {
-	return func(out []T, in [][]T) error {
+	return func(out []T, in [][]T) {
 		sum, kept := kernel.CrossEntropy(l.pool, in[0], of[T](l.lse), l.targets, l.ignore)
 		if l.weight = 1; l.mean {
 			l.weight = 1 / float64(kept)
 		}
 		out[0] = T(sum * l.weight)
-		return nil
 	}
 }
 
 func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
-	return func(dz []T, in [][]T) error {
+	return func(dz []T, in [][]T) {
 		kernel.CrossEntropyBackward(l.pool, dz, in[0], of[T](l.lse), l.targets, l.ignore, T(l.weight)*in[1][0])
-		return nil
 	}
 }
 
@@ -82,12 +80,10 @@ func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
 	}, y, weights)
 }
 
-func squaredError[T kernel.Float](out []T, in [][]T) error {
+func squaredError[T kernel.Float](out []T, in [][]T) {
 	out[0] = T(kernel.SquaredError(in[0], in[1], in[2]))
-	return nil
 }
 
-func squaredErrorBackward[T kernel.Float](dx []T, in [][]T) error {
+func squaredErrorBackward[T kernel.Float](dx []T, in [][]T) {
 	kernel.SquaredErrorBackward(dx, in[0], in[1], in[2], in[3][0])
-	return nil
 }

@@ -36,7 +36,7 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 }
 
 func addPositions[T kernel.Float](ids []int, d int, c float64) body[T] {
-	return func(y []T, in [][]T) error { kernel.AddPositions(y, in[0], in[1], ids, d, T(c)); return nil }
+	return func(y []T, in [][]T) { kernel.AddPositions(y, in[0], in[1], ids, d, T(c)) }
 }
 
 // Rotate is the kernel of rotary positions: in the first groups·size columns of x (n, ≥ groups·size) each group is rotated
@@ -74,5 +74,5 @@ func (g *Graph) rotate(x, cos, sin, positions *G.Node, list []int, groups int, b
 }
 
 func rotate[T kernel.Float](p *kernel.Pool, r *kernel.Rotation[T]) body[T] {
-	return func(y []T, in [][]T) error { r.Run(p, y, in[0], in[1], in[2]); return nil }
+	return func(y []T, in [][]T) { r.Run(p, y, in[0], in[1], in[2]) }
 }

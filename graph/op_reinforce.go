@@ -70,7 +70,7 @@ func reinforce(name string, logits, actions, returns, weights, baseline, old Exp
 }
 
 func reinforceForward[T kernel.Float](l *reinforceOp, loss rolloutLoss[T]) body[T] {
-	return func(out []T, in [][]T) error {
+	return func(out []T, in [][]T) {
 		r := rollout[T]{logits: in[0], lse: of[T](l.lse), factor: of[T](l.factor)}
 		r.Actions, r.Returns, r.Weights = l.actions, in[2], in[3]
 		rest := in[4:]
@@ -81,14 +81,12 @@ func reinforceForward[T kernel.Float](l *reinforceOp, loss rolloutLoss[T]) body[
 			r.old = rest[0]
 		}
 		out[0] = T(loss(l.pool, r))
-		return nil
 	}
 }
 
 func reinforceBackward[T kernel.Float](l *reinforceOp) body[T] {
-	return func(dz []T, in [][]T) error {
+	return func(dz []T, in [][]T) {
 		kernel.ReinforceBackward(l.pool, dz, in[0], of[T](l.lse), of[T](l.factor), l.actions, in[1][0])
-		return nil
 	}
 }
 

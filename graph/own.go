@@ -29,7 +29,7 @@ func (g *Graph) reshape(n *G.Node, shape tensor.Shape) (*G.Node, error) {
 	}, n)
 }
 
-func copyAll[T kernel.Float](out []T, in [][]T) error { copy(out, in[0]); return nil }
+func copyAll[T kernel.Float](out []T, in [][]T) { copy(out, in[0]) }
 
 func one(n *G.Node, err error) (G.Nodes, error) { return G.Nodes{n}, err }
 
@@ -69,11 +69,10 @@ func (x Expr) erfSlope(at, grad *G.Node) (n *G.Node, err error) {
 	return G.HadamardProd(n, grad)
 }
 
-func erf[T kernel.Float](out []T, in [][]T) error {
+func erf[T kernel.Float](out []T, in [][]T) {
 	for i, v := range in[0] {
 		out[i] = T(math.Erf(float64(v)))
 	}
-	return nil
 }
 
 // OneHot is the matrix whose row i is 1 in column ids[i] and 0 elsewhere; a row whose id is the ignored one is all 0:
@@ -92,13 +91,12 @@ func (ids Expr) OneHot(classes int) Expr {
 }
 
 func oneHot[T kernel.Float](ids []int, classes, ignore int) body[T] {
-	return func(out []T, _ [][]T) error {
+	return func(out []T, _ [][]T) {
 		clear(out)
 		for i, id := range ids {
 			if id != ignore {
 				out[i*classes+id] = 1
 			}
 		}
-		return nil
 	}
 }

@@ -29,7 +29,7 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 		return nil, g.err
 	}
 	if g.outline {
-		return nil, errOutline
+		return nil, errors.New("an outline: there are no numbers to compute with")
 	}
 	if out.node == nil {
 		return nil, errors.New("nothing to compile: the expression is empty")

@@ -69,7 +69,7 @@ func (x Expr) RowMax() Expr {
 }
 
 func rowMax[T kernel.Float](d int) body[T] {
-	return func(out []T, in [][]T) error {
+	return func(out []T, in [][]T) {
 		for i := range out {
 			row := in[0][i*d : (i+1)*d]
 			out[i] = row[0]
@@ -77,6 +77,5 @@ func rowMax[T kernel.Float](d int) body[T] {
 				out[i] = max(out[i], v)
 			}
 		}
-		return nil
 	}
 }
