@@ -4,8 +4,6 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go run ../gen/gemm
-
 // microkernels are the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go.
 type microkernels struct {
 	lanes          int // numbers in a vector
