@@ -31,7 +31,7 @@ func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
 		if cache == nil {
 			return nil, errors.New("no cache to keep keys and values in")
 		}
-		h, rows := cache.shape, qkv.node.Shape()[0]
+		h, rows, list := cache.shape, qkv.node.Shape()[0], at.Ints()
 		if err := h.check(qkv.node, rows); err != nil {
 			return nil, err
 		}
@@ -41,19 +41,15 @@ func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
 		}
 		return qkv.g.node(&op{
 			name: fmt.Sprintf("cachedattention(%v)", h), shape: tensor.Shape{rows, h.Heads * h.V}, wrt: []bool{false, false, false},
-			f32: cachedAttention[float32](qkv.g.pool, cache, masks, at.Ints()), f64: cachedAttention[float64](qkv.g.pool, cache, masks, at.Ints()),
+			before: func() error { return cache.advance(list[0], rows/h.Batch) },
+			f32:    cachedAttention[float32](qkv.g.pool, cache, masks, list), f64: cachedAttention[float64](qkv.g.pool, cache, masks, list),
 		}, qkv.node, mask.node, at.node)
 	}, mask, at)
 }
 
 func cachedAttention[T kernel.Float](p *kernel.Pool, cache *KVCache, masks int, at []int) body[T] {
-	return func(y []T, in [][]T) error {
-		h := cache.shape
-		if err := cache.advance(at[0], len(y)/(h.Batch*h.Heads*h.V)); err != nil {
-			return err
-		}
-		c := held(&cache.cachedTokens, func() *attention.KVCache[T] { return attention.NewKVCache[T](h.kernel()) })
+	return func(y []T, in [][]T) {
+		c := held(&cache.cachedTokens, func() *attention.KVCache[T] { return attention.NewKVCache[T](cache.shape.kernel()) })
 		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: masks}, at[0])
-		return nil
 	}
 }

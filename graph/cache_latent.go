@@ -43,7 +43,7 @@ func CachedLatentAttention(q, latent, upK, upV, mask, at Expr, cache *LatentCach
 		if cache == nil {
 			return nil, errors.New("no cache to keep latents in")
 		}
-		h, g, rows := cache.shape, q.g, q.node.Shape()[0]
+		h, g, rows, list := cache.shape, q.g, q.node.Shape()[0], at.Ints()
 		masks, err := cache.checkRows(rows, h.Heads, mask, at)
 		if err != nil {
 			return nil, err
@@ -62,21 +62,17 @@ func CachedLatentAttention(q, latent, upK, upV, mask, at Expr, cache *LatentCach
 		}
 		return g.node(&op{
 			name: fmt.Sprintf("cachedlatentattention(%v)", h), shape: tensor.Shape{rows, h.Heads * h.V}, wrt: make([]bool, 6),
-			f32: cachedLatentAttention[float32](g.pool, cache, masks, at.Ints()), f64: cachedLatentAttention[float64](g.pool, cache, masks, at.Ints()),
+			before: func() error { return cache.advance(list[0], rows/h.Batch) },
+			f32:    cachedLatentAttention[float32](g.pool, cache, masks, list), f64: cachedLatentAttention[float64](g.pool, cache, masks, list),
 		}, q.node, latent.node, upK.node, upV.node, mask.node, at.node)
 	}, latent, upK, upV, mask, at)
 }
 
 func cachedLatentAttention[T kernel.Float](p *kernel.Pool, cache *LatentCache, masks int, at []int) body[T] {
-	return func(y []T, in [][]T) error {
-		h := cache.shape
-		if err := cache.advance(at[0], len(y)/(h.Batch*h.Heads*h.V)); err != nil {
-			return err
-		}
+	return func(y []T, in [][]T) {
 		c := held(&cache.cachedTokens, func() *attention.LatentCache[T] {
-			return attention.NewLatentCache[T](attention.LatentShape(h))
+			return attention.NewLatentCache[T](attention.LatentShape(cache.shape))
 		})
 		c.Attend(p, y, in[0], in[1], in[2], in[3], attention.Mask[T]{Data: in[4], Batch: 1, Heads: masks}, at[0])
-		return nil
 	}
 }

@@ -31,7 +31,7 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 		if cache == nil {
 			return nil, errors.New("no cache to keep sums in")
 		}
-		h, g, s := cache.shape, qkv.g, qkv.node.Shape()
+		h, g, s, list := cache.shape, qkv.g, qkv.node.Shape(), at.Ints()
 		if len(s) != 2 || s[1] != h.Width() || s[0]%h.Batch != 0 {
 			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v", s, h.Batch, h.Width(), h.AttentionShape)
 		}
@@ -43,18 +43,15 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 		return g.node(&op{
 			name:  fmt.Sprintf("cachedlinearattention(%v,%s)", h.AttentionShape, h.Map.name),
 			shape: tensor.Shape{s[0], h.Heads * h.V}, wrt: []bool{false, false}, fills: []*buffer{total, scratch},
-			f32: cachedLinearAttention(g.pool, linearKernel(h, h.Map.f32), cache, at.Ints(), total, scratch),
-			f64: cachedLinearAttention(g.pool, linearKernel(h, h.Map.f64), cache, at.Ints(), total, scratch),
+			before: func() error { return cache.advance(list[0], h.Context) },
+			f32:    cachedLinearAttention(g.pool, linearKernel(h, h.Map.f32), cache, total, scratch),
+			f64:    cachedLinearAttention(g.pool, linearKernel(h, h.Map.f64), cache, total, scratch),
 		}, qkv.node, at.node)
 	}, at)
 }
 
-func cachedLinearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], cache *LinearCache, at []int, total, scratch *buffer) body[T] {
-	return func(y []T, in [][]T) error {
-		state, err := stateAt[T](&cache.cachedState, at[0], l.Tokens, l.StateLen())
-		if err == nil {
-			l.Forward(p, y, of[T](total), in[0], nil, state, of[T](scratch))
-		}
-		return err
+func cachedLinearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], cache *LinearCache, total, scratch *buffer) body[T] {
+	return func(y []T, in [][]T) {
+		l.Forward(p, y, of[T](total), in[0], nil, stateOf[T](&cache.cachedState, l.StateLen()), of[T](scratch))
 	}
 }

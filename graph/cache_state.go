@@ -39,15 +39,20 @@ func copySequence[T kernel.Float](x []T, batch, from, to int) {
 // Bytes is the memory of the state; 0 before the first run.
 func (c *cachedState) Bytes() int { return kernel.Bytes(c.f32) + kernel.Bytes(c.f64) }
 
-// stateAt is the state of size numbers before n tokens from position at on, which it notes.
-func stateAt[T kernel.Float](c *cachedState, at, n, size int) ([]T, error) {
+// advance notes n new tokens from position at on.
+func (c *cachedState) advance(at, n int) error {
 	if at == 0 {
 		c.Reset()
 	}
 	if at != c.tokens {
-		return nil, errors.Wrapf(ErrOrder, "token %d, the next one is token %d", at, c.tokens)
+		return errors.Wrapf(ErrOrder, "token %d, the next one is token %d", at, c.tokens)
 	}
 	c.tokens += n
+	return nil
+}
+
+// stateOf is the state of size numbers.
+func stateOf[T kernel.Float](c *cachedState, size int) []T {
 	x, ok := any(&c.f32).(*[]T)
 	if !ok {
 		x = any(&c.f64).(*[]T)
@@ -55,5 +60,5 @@ func stateAt[T kernel.Float](c *cachedState, at, n, size int) ([]T, error) {
 	if *x == nil {
 		*x = kernel.Make[T](size)
 	}
-	return *x, nil
+	return *x
 }

@@ -5,14 +5,27 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// Outline returns a Graph that is only declared on: it notes the name and shape of every parameter, value and list of
+// integers, and makes neither numbers nor nodes, so that a model of any size can be counted. What is declared has a
+// Name and a Shape, and no Tensor; operations on it give empty expressions; compiling one is an error. Sizes of a shape
+// have to be positive, and their product may be larger than any memory.
+func Outline(dtype Dtype) *Graph {
+	g := New(dtype, 0)
+	g.outline = true
+	return g
+}
+
+// Outlined says whether g is an Outline.
+func (g *Graph) Outlined() bool { return g.outline }
+
+// Leaves lists what has been declared, parameters and inputs, in the order of declaration.
+func (g *Graph) Leaves() []Expr { return g.leaves }
+
 // Param declares a trainable tensor under the scope's name. A vector of d entries is held as (1, d), and its Tensor has
 // shape (d).
 func (s Scope) Param(name string, init Init, shape ...int) Expr {
-	if s.g.outline {
-		return s.note(s.full(name), shape, true)
-	}
 	x := s.declare(name, init, s.g.store, shape)
-	if x.node != nil {
+	if x.name != "" {
 		s.g.params = append(s.g.params, x)
 	}
 	return x
@@ -20,20 +33,25 @@ func (s Scope) Param(name string, init Init, shape ...int) Expr {
 
 // Value declares a tensor that is fed through Tensor, not trained.
 func (s Scope) Value(name string, init Init, shape ...int) Expr {
-	if s.g.outline {
-		return s.note(s.full(name), shape, false)
-	}
 	return s.declare(name, init, nil, shape)
 }
 
 func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) Expr {
 	full := s.full(name)
-	failed := Expr{g: s.g, scope: s.path}
-	if _, ok := entries(shape); !ok {
-		s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", tensor.Shape(shape))
+	size := int64(1)
+	for _, n := range shape {
+		if n < 1 || !s.g.outline && size > 1<<40/int64(n) {
+			s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", tensor.Shape(shape))
+			break
+		}
+		size *= int64(n)
 	}
-	if s.g.err != nil || !s.reserve(full) {
+	failed := Expr{g: s.g, scope: s.path}
+	switch {
+	case s.g.err != nil || !s.reserve(full):
 		return failed
+	case s.g.outline:
+		return s.g.addLeaf(Expr{g: s.g, scope: s.path, name: full, shape: shape})
 	}
 	held := shape
 	if len(shape) == 1 {
@@ -54,30 +72,18 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	return s.g.addLeaf(s.leaf(full, dense, shape))
 }
 
-// entries is the product of the sizes, if each is positive and the product at most 2^40.
-func entries(shape []int) (size int, ok bool) {
-	size = 1
-	for _, n := range shape {
-		if n < 1 || int64(size) > 1<<40/int64(n) {
-			return 0, false
-		}
-		size *= n
-	}
-	return size, true
-}
-
 // Ints declares n integers, such as token ids, that are fed through Ints. limit is the number of values that they may
 // take: a run refuses an id outside 0 … limit−1, except one that equals ignore.
 func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	full := s.full(name)
-	if s.g.outline {
-		return s.note(full, []int{n}, false)
-	}
-	if _, ok := entries([]int{n}); !ok {
+	if n < 1 || int64(n) > 1<<40 {
 		s.g.fail(full, "%d integers: at least 1 and at most 2^40 are needed", n)
 	}
-	if s.g.err != nil || !s.reserve(full) {
+	switch {
+	case s.g.err != nil || !s.reserve(full):
 		return Expr{g: s.g, scope: s.path}
+	case s.g.outline:
+		return s.g.addLeaf(Expr{g: s.g, scope: s.path, name: full, shape: []int{n}})
 	}
 	x := s.leaf(full, tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int)), []int{n})
 	x.ids = &idRange{limit: limit, ignore: ignore}

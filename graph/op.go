@@ -14,7 +14,7 @@ import (
 )
 
 // body computes an operation: out from in, row-major. The entry of an integer input is nil.
-type body[T kernel.Float] func(out []T, in [][]T) error
+type body[T kernel.Float] func(out []T, in [][]T)
 
 // op is the base of our own Gorgonia operations. Its result lies in a buffer that Compile plans, so no result is
 // allocated when it runs; what threads share, and the backward pass, may allocate closures. A panic in it
@@ -22,11 +22,12 @@ type body[T kernel.Float] func(out []T, in [][]T) error
 type op struct {
 	name   string // with every attribute: equal names on equal inputs mean equal results
 	shape  tensor.Shape
-	scalar bool      // the result is one number, not a tensor
-	wrt    []bool    // which inputs it can be differentiated by
-	out    *buffer   // the result
-	fills  []*buffer // what it writes besides: further results, state for the backward pass, scratch
-	uses   []*buffer // what it reads besides its inputs
+	scalar bool         // the result is one number, not a tensor
+	wrt    []bool       // which inputs it can be differentiated by
+	out    *buffer      // the result
+	fills  []*buffer    // what it writes besides: further results, state for the backward pass, scratch
+	uses   []*buffer    // what it reads besides its inputs
+	before func() error // may refuse a run; nil if nothing does
 	f32    body[float32]
 	f64    body[float64]
 	diff   func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
@@ -63,8 +64,7 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 // from primary's result it comes after it, and that is all its input is for.
 func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape) (*G.Node, error) {
 	o := &op{name: name, shape: shape.Clone(), wrt: []bool{false}, out: b}
-	o.f32 = func([]float32, [][]float32) error { return nil }
-	o.f64 = func([]float64, [][]float64) error { return nil }
+	o.f32, o.f64 = func([]float32, [][]float32) {}, func([]float64, [][]float64) {}
 	return g.node(o, primary)
 }
 
@@ -93,18 +93,23 @@ func (o *op) Do(...G.Value) (G.Value, error) {
 
 // link makes the turn of a program that computes the operation from in to out.
 func (o *op) link(out plan.Numbers, in []plan.Numbers) func() error {
-	if o.dtype == Float32 {
-		args := make([][]float32, len(in))
-		for i := range in {
-			args[i] = in[i].F32
+	f32, f64 := make([][]float32, len(in)), make([][]float64, len(in))
+	for i, n := range in {
+		f32[i], f64[i] = n.F32, n.F64
+	}
+	return func() error {
+		if o.before != nil {
+			if err := o.before(); err != nil {
+				return err
+			}
 		}
-		return func() error { return o.f32(out.F32, args) }
+		if o.dtype == Float32 {
+			o.f32(out.F32, f32)
+		} else {
+			o.f64(out.F64, f64)
+		}
+		return nil
 	}
-	args := make([][]float64, len(in))
-	for i := range in {
-		args[i] = in[i].F64
-	}
-	return func() error { return o.f64(out.F64, args) }
 }
 
 func (o *op) ReturnsPtr() bool     { return false }

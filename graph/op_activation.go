@@ -45,9 +45,9 @@ func activation(x Expr, name string, f32 entrywise[float32], f64 entrywise[float
 }
 
 func (e entrywise[T]) forward(p *kernel.Pool) body[T] {
-	return func(y []T, in [][]T) error { e.f(p, y, in[0]); return nil }
+	return func(y []T, in [][]T) { e.f(p, y, in[0]) }
 }
 
 func (e entrywise[T]) backward(p *kernel.Pool) body[T] {
-	return func(dx []T, in [][]T) error { e.back(p, dx, in[0], in[1]); return nil }
+	return func(dx []T, in [][]T) { e.back(p, dx, in[0], in[1]) }
 }

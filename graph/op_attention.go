@@ -82,18 +82,17 @@ func (a *attentionOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 
 func attentionForward[T kernel.Float](a *attentionOp, scratch *buffer) body[T] {
 	f := &attention.Flash[T]{Shape: a.shape, Spans: a.spans}
-	return func(y []T, in [][]T) error {
+	return func(y []T, in [][]T) {
 		a.spans.Run = a.g.run.serial
 		last := len(in) - 1
 		bindFlash(a, f, in[:last], in[last], scratch)
 		f.Forward(a.pool, y)
-		return nil
 	}
 }
 
 func attentionBackward[T kernel.Float](a *attentionOp, second, scratch *buffer) body[T] {
 	f := &attention.Flash[T]{Shape: a.shape, Spans: a.spans}
-	return func(dx []T, in [][]T) error {
+	return func(dx []T, in [][]T) {
 		mask := len(in) - 3 // behind it, y and its gradient
 		grads := attention.Packed(a.shape, dx)
 		if second != nil {
@@ -101,7 +100,6 @@ func attentionBackward[T kernel.Float](a *attentionOp, second, scratch *buffer) 
 		}
 		bindFlash(a, f, in[:mask], in[mask], scratch)
 		f.Backward(a.pool, grads, in[mask+1], in[mask+2])
-		return nil
 	}
 }
 

@@ -41,14 +41,13 @@ func (g *Graph) place(n *G.Node, from, d int) (*G.Node, error) {
 }
 
 func moveCols[T kernel.Float](rows, w, outStride, outAt, inStride, inAt int, zero bool) body[T] {
-	return func(out []T, in [][]T) error {
+	return func(out []T, in [][]T) {
 		if zero {
 			clear(out)
 		}
 		for i := range rows {
 			copy(out[i*outStride+outAt:][:w], in[0][i*inStride+inAt:])
 		}
-		return nil
 	}
 }
 
@@ -90,7 +89,7 @@ func (g *Graph) join(children G.Nodes, d int) (*G.Node, error) {
 }
 
 func joinCols[T kernel.Float](rows, d int) body[T] {
-	return func(out []T, in [][]T) error {
+	return func(out []T, in [][]T) {
 		at := 0
 		for _, x := range in {
 			w := len(x) / rows
@@ -99,6 +98,5 @@ func joinCols[T kernel.Float](rows, d int) body[T] {
 			}
 			at += w
 		}
-		return nil
 	}
 }

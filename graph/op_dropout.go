@@ -74,5 +74,5 @@ func (g *Graph) dropMask(p float64, key uint64) func() kernel.DropMask {
 }
 
 func drop[T kernel.Float](p *kernel.Pool, d func() kernel.DropMask) body[T] {
-	return func(out []T, in [][]T) error { kernel.Dropout(p, out, in[0], d()); return nil }
+	return func(out []T, in [][]T) { kernel.Dropout(p, out, in[0], d()) }
 }

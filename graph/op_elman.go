@@ -46,15 +46,61 @@ func checkElman(a, w *G.Node, batch int) error {
 }
 
 func elman[T kernel.Float](p *kernel.Pool, batch, d int) body[T] {
-	return func(h []T, in [][]T) error {
+	return func(h []T, in [][]T) {
 		recurrent.Elman(p, h, in[0], in[1], nil, batch, d)
-		return nil
 	}
 }
 
 func elmanBackward[T kernel.Float](p *kernel.Pool, batch, d int, dw *buffer) body[T] {
-	return func(da []T, in [][]T) error {
+	return func(da []T, in [][]T) {
 		recurrent.ElmanBackward(p, da, of[T](dw), in[0], in[1], in[2], batch, d)
-		return nil
+	}
+}
+
+// ElmanCache holds h of the last token, (B, d), of one recurrent layer.
+type ElmanCache struct {
+	width int
+	cachedState
+}
+
+// NewElmanCache is the cache before the first token, for batch sequences and width features.
+func NewElmanCache(batch, width int) *ElmanCache {
+	return &ElmanCache{width, cachedState{batch: batch}}
+}
+
+// CachedElman is Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache. at is one
+// integer, the number of tokens before them: at 0 the cache is reset, any other number has to be that of the tokens so far,
+// or the run fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of Elman.
+func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
+	return a.apply("cached elman", func() (*G.Node, error) {
+		if cache == nil {
+			return nil, errors.New("no cache to continue from")
+		}
+		if err := checkElman(a.node, w.node, cache.batch); err != nil {
+			return nil, err
+		}
+		if d := a.node.Shape()[1]; d != cache.width {
+			return nil, errors.Errorf("%d features, the cache has %d", d, cache.width)
+		}
+		if err := checkPosition(at); err != nil {
+			return nil, err
+		}
+		list := at.Ints()
+		return a.g.node(&op{
+			name: "cachedelman", shape: a.node.Shape().Clone(), wrt: []bool{false, false, false},
+			before: func() error { return cache.advance(list[0], a.node.Shape()[0]/cache.batch) },
+			f32:    cachedElman[float32](a.g.pool, cache), f64: cachedElman[float64](a.g.pool, cache),
+		}, a.node, w.node, at.node)
+	}, w, at)
+}
+
+func cachedElman[T kernel.Float](p *kernel.Pool, c *ElmanCache) body[T] {
+	return func(h []T, in [][]T) {
+		d, n := c.width, len(h)/(c.batch*c.width)
+		last := stateOf[T](&c.cachedState, c.batch*d)
+		recurrent.Elman(p, h, in[0], in[1], last, c.batch, d)
+		for b := range c.batch {
+			copy(last[b*d:(b+1)*d], h[(b*n+n-1)*d:])
+		}
 	}
 }

@@ -52,15 +52,14 @@ func linearWeight[T kernel.Float](l linearOp, stored []T) gemm.Matrix[T] {
 }
 
 func linearForward[T kernel.Float](l linearOp) body[T] {
-	return func(y []T, in [][]T) error {
+	return func(y []T, in [][]T) {
 		rows, x, w := len(y)/l.out, gemm.Mat(in[0], l.in), linearWeight(l, in[1])
 		if len(in) == 2 {
 			gemm.Mul(l.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
-			return nil
+			return
 		}
 		bias := gemm.Matrix[T]{Data: in[2]} // the same row for every token: a stride of 0
 		gemm.MulAdd(l.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
-		return nil
 	}
 }
 
@@ -86,26 +85,23 @@ func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 }
 
 func linearDX[T kernel.Float](l linearOp) body[T] {
-	return func(dx []T, in [][]T) error {
+	return func(dx []T, in [][]T) {
 		gemm.Mul(l.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
-		return nil
 	}
 }
 
 func linearDW[T kernel.Float](l linearOp) body[T] {
-	return func(dw []T, in [][]T) error {
+	return func(dw []T, in [][]T) {
 		left, right, rows, cols := in[0], in[1], l.in, l.out
 		if l.transposed {
 			left, right, rows, cols = right, left, cols, rows
 		}
 		gemm.Mul(l.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
-		return nil
 	}
 }
 
 func linearDB[T kernel.Float](l linearOp, scratch *buffer) body[T] {
-	return func(db []T, in [][]T) error {
+	return func(db []T, in [][]T) {
 		kernel.SumRows(l.pool, db, in[0], of[T](scratch))
-		return nil
 	}
 }

@@ -80,17 +80,15 @@ func linearKernel[T kernel.Float](h LinearShape, phi attention.FeatureMap[T]) at
 func (h LinearShape) scratch(p *kernel.Pool) int { return linearKernel(h, h.Map.f64).ScratchLen(p) }
 
 func linearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], total, scratch *buffer) body[T] {
-	return func(y []T, in [][]T) error {
+	return func(y []T, in [][]T) {
 		l.Forward(p, y, of[T](total), in[0], maskAmong(in), nil, of[T](scratch))
-		return nil
 	}
 }
 
 func linearAttentionBackward[T kernel.Float](p *kernel.Pool, l attention.Linear[T], total, scratch *buffer) body[T] {
-	return func(dqkv []T, in [][]T) error {
+	return func(dqkv []T, in [][]T) {
 		y, dy := in[len(in)-2], in[len(in)-1]
 		l.Backward(p, dqkv, in[0], maskAmong(in[:len(in)-2]), y, dy, of[T](total), of[T](scratch))
-		return nil
 	}
 }
 

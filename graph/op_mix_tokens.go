@@ -37,33 +37,30 @@ type mixTokensOp struct {
 
 // mixTokens is y = w·x of every sequence.
 func mixTokens[T kernel.Float](m mixTokensOp) body[T] {
-	return func(y []T, in [][]T) error {
+	return func(y []T, in [][]T) {
 		for b := range m.batch {
 			w, x, y := gemm.Mat(in[0], m.tokens), in[1][b*m.tokens*m.cols:], y[b*m.mixed*m.cols:]
 			gemm.Mul(m.pool, m.mixed, m.cols, m.tokens, 1, w, gemm.Mat(x, m.cols), 0, gemm.Mat(y, m.cols))
 		}
-		return nil
 	}
 }
 
 // mixTokensDW is ∂w = Σ Δ·xᵀ over the sequences.
 func mixTokensDW[T kernel.Float](m mixTokensOp) body[T] {
-	return func(dw []T, in [][]T) error {
+	return func(dw []T, in [][]T) {
 		for b := range m.batch {
 			x, dy := in[0][b*m.tokens*m.cols:], in[1][b*m.mixed*m.cols:]
 			gemm.Mul(m.pool, m.mixed, m.tokens, m.cols, 1, gemm.Mat(dy, m.cols), gemm.Mat(x, m.cols).T(), T(min(b, 1)), gemm.Mat(dw, m.tokens))
 		}
-		return nil
 	}
 }
 
 // mixTokensDX is Δx = wᵀ·Δ of every sequence.
 func mixTokensDX[T kernel.Float](m mixTokensOp) body[T] {
-	return func(dx []T, in [][]T) error {
+	return func(dx []T, in [][]T) {
 		for b := range m.batch {
 			w, dy, dx := gemm.Mat(in[0], m.tokens), in[1][b*m.mixed*m.cols:], dx[b*m.tokens*m.cols:]
 			gemm.Mul(m.pool, m.tokens, m.cols, m.mixed, 1, w.T(), gemm.Mat(dy, m.cols), 0, gemm.Mat(dx, m.cols))
 		}
-		return nil
 	}
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pkg/errors"
@@ -16,15 +17,13 @@ type normKernels[T kernel.Float] struct {
 
 // normOp is what the passes of a norm share.
 type normOp struct {
-	name          string
-	g             *Graph
-	pool          *kernel.Pool
-	d             int
-	eps           float64
-	gains, shifts bool    // there is a w, there is a b
-	mean, spread  *buffer // of every row, as kernel.Norm has them
-	f32           normKernels[float32]
-	f64           normKernels[float64]
+	name         string
+	g            *Graph
+	d            int
+	eps          float64
+	mean, spread *buffer // of every row, as kernel.Norm has them
+	f32          normKernels[float32]
+	f64          normKernels[float64]
 }
 
 // norm is the operation on the rows of x (n, d) with gains w (1, d) and shifts b (1, d), each empty for none.
@@ -40,7 +39,7 @@ func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 
 				return nil, errors.Errorf("%d %s for %d features", got, []string{"gains", "shifts"}[i], d)
 			}
 		}
-		l := &normOp{name, x.g, x.g.pool, d, eps, w.g != nil, b.g != nil, &buffer{size: n}, &buffer{size: n}, f32, f64}
+		l := &normOp{name, x.g, d, eps, &buffer{size: n}, &buffer{size: n}, f32, f64}
 		return x.g.node(&op{
 			name: fmt.Sprintf("%s(%g)", name, eps), shape: x.node.Shape().Clone(), fills: []*buffer{l.mean, l.spread},
 			f32: normForward(l, f32), f64: normForward(l, f64), diff: l.backward,
@@ -48,71 +47,68 @@ func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 
 	}, params...)
 }
 
-// operands are x and, as far as they are there, w and b, which follow it; without gains w is ones.
+// operands are x and, as far as they are there, w and b; without gains w is ones.
 func operands[T kernel.Float](l *normOp, x []T, params [][]T, ones []T) kernel.Norm[T] {
 	n := kernel.Norm[T]{X: x, W: ones, Mean: of[T](l.mean), Spread: of[T](l.spread), Eps: l.eps}
-	if l.gains {
-		n.W, params = params[0], params[1:]
+	if len(params) > 0 {
+		n.W = params[0]
 	}
-	if l.shifts && len(params) > 0 {
-		n.B = params[0]
+	if len(params) > 1 {
+		n.B = params[1]
 	}
 	return n
 }
 
-func ones[T kernel.Float](n int) []T {
-	x := make([]T, n)
-	for i := range x {
-		x[i] = 1
-	}
-	return x
-}
-
 func normForward[T kernel.Float](l *normOp, k normKernels[T]) body[T] {
-	plain := ones[T](l.d)
-	return func(y []T, in [][]T) error {
-		k.forward(l.pool, y, operands(l, in[0], in[1:], plain))
-		return nil
+	pool, plain := l.g.pool, slices.Repeat([]T{1}, l.d)
+	return func(y []T, in [][]T) {
+		k.forward(pool, y, operands(l, in[0], in[1:], plain))
 	}
 }
 
 // backward has the forward result among its inputs so that it runs after it, when μ and the spread are there.
 func (l *normOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	var dw, db *buffer
-	params, scratch := []*buffer{}, &buffer{size: 2 * kernel.Parts * l.d}
-	children := G.Nodes{in[0], grad, out}
-	if l.gains {
-		dw = &buffer{part: true, size: l.d}
-		params, children = append(params, dw), append(children, in[1])
+	var params [2]*buffer // as far as there are gains and shifts
+	var fills []*buffer
+	for i := range in[1:] {
+		params[i] = &buffer{part: true, size: l.d}
+		fills = append(fills, params[i])
 	}
-	if l.shifts {
-		db = &buffer{part: true, size: l.d}
-		params = append(params, db)
-	}
+	scratch := &buffer{size: 2 * kernel.Parts * l.d}
 	dx, err := l.g.node(&op{
 		name: l.name + ".dx", shape: in[0].Shape().Clone(), uses: []*buffer{l.mean, l.spread},
-		fills: append(params[:len(params):len(params)], scratch),
-		f32:   normBackward(l, l.f32, dw, db, scratch), f64: normBackward(l, l.f64, dw, db, scratch),
-	}, children...)
-	if err != nil {
-		return nil, err
-	}
+		fills: append(fills, scratch), f32: normBackward(l, l.f32, params, scratch), f64: normBackward(l, l.f64, params, scratch),
+	}, append(G.Nodes{in[0], grad, out}, in[1:min(2, len(in))]...)...)
 	grads := G.Nodes{dx}
-	for i, b := range params {
-		n, err := l.g.part(l.name+[]string{".dw", ".db"}[i], dx, b, in[i+1].Shape())
-		if err != nil {
-			return nil, err
-		}
+	for i := 0; err == nil && i < len(in)-1; i++ {
+		var n *G.Node
+		n, err = l.g.part(l.name+[]string{".dw", ".db"}[i], dx, params[i], in[i+1].Shape())
 		grads = append(grads, n)
 	}
-	return grads, nil
+	return grads, err
 }
 
-func normBackward[T kernel.Float](l *normOp, k normKernels[T], dw, db, scratch *buffer) body[T] {
-	plain := ones[T](l.d)
-	return func(dx []T, in [][]T) error {
+func normBackward[T kernel.Float](l *normOp, k normKernels[T], params [2]*buffer, scratch *buffer) body[T] {
+	pool, plain := l.g.pool, slices.Repeat([]T{1}, l.d)
+	return func(dx []T, in [][]T) {
 		x, dy, gains := in[0], in[1], in[3:] // in[2] is the forward result
-		k.backward(l.pool, operands(l, x, gains, plain), dy, kernel.NormGrads[T]{X: dx, W: of[T](dw), B: of[T](db), Scratch: of[T](scratch)})
-		return nil
+		grads := kernel.NormGrads[T]{X: dx, W: of[T](params[0]), B: of[T](params[1]), Scratch: of[T](scratch)}
+		k.backward(pool, operands(l, x, gains, plain), dy, grads)
 	}
+}
+
+// LayerNorm is the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with w (1, d) and b (1, d), each
+// empty for none; b without w is an error.
+func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
+	return norm("layernorm", x, w, b, eps,
+		normKernels[float32]{kernel.LayerNorm[float32], kernel.LayerNormBackward[float32]},
+		normKernels[float64]{kernel.LayerNorm[float64], kernel.LayerNormBackward[float64]})
+}
+
+// LayerNormSigma is the kernel of y = (x − μ)/(σ + eps)∘w + b, with eps beside the root instead of inside; the rest is as in
+// LayerNorm.
+func LayerNormSigma(x, w, b Expr, eps float64) (y Expr, ok bool) {
+	return norm("layernorm_sigma", x, w, b, eps,
+		normKernels[float32]{kernel.LayerNormSigma[float32], kernel.LayerNormSigmaBackward[float32]},
+		normKernels[float64]{kernel.LayerNormSigma[float64], kernel.LayerNormSigmaBackward[float64]})
 }

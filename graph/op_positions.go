@@ -36,5 +36,43 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 }
 
 func addPositions[T kernel.Float](ids []int, d int, c float64) body[T] {
-	return func(y []T, in [][]T) error { kernel.AddPositions(y, in[0], in[1], ids, d, T(c)); return nil }
+	return func(y []T, in [][]T) { kernel.AddPositions(y, in[0], in[1], ids, d, T(c)) }
+}
+
+// Rotate is the kernel of rotary positions: in the first groups·size columns of x (n, ≥ groups·size) each group is rotated
+// separately, its columns 2i and 2i+1 by the angle φ of row positions[row] and column i of the tables cos and sin (T, size/2):
+//
+//	(a, b) → (a·cos φ − b·sin φ, a·sin φ + b·cos φ)
+//
+// The other columns pass. The backward pass rotates Δ by −φ.
+func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
+	return x.kernel("rotate", func() (*G.Node, error) {
+		table, list := cos.node.Shape(), positions.Ints()
+		if err := positions.ids.check(table[0], "positions"); err != nil {
+			return nil, err
+		}
+		positions.ids.isLookup = true
+		if shape := x.node.Shape(); len(shape) != 2 || shape[0] != len(list) || groups < 1 || shape[1] < groups*2*table[1] {
+			return nil, errors.Errorf("%v is not (%d, %d or more): %d positions, %d groups of %d columns",
+				shape, len(list), groups*2*table[1], len(list), groups, 2*table[1])
+		}
+		return x.g.rotate(x.node, cos.node, sin.node, positions.node, list, groups, false)
+	}, cos, sin, positions)
+}
+
+func (g *Graph) rotate(x, cos, sin, positions *G.Node, list []int, groups int, back bool) (*G.Node, error) {
+	size := 2 * cos.Shape()[1]
+	return g.node(&op{
+		name: fmt.Sprintf("rotate(%d,%d,%t)", groups, size, back), shape: x.Shape().Clone(),
+		wrt: []bool{true, false, false, false},
+		f32: rotate(g.pool, &kernel.Rotation[float32]{Positions: list, Groups: groups, Size: size, Back: back}),
+		f64: rotate(g.pool, &kernel.Rotation[float64]{Positions: list, Groups: groups, Size: size, Back: back}),
+		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+			return one(g.rotate(grad, in[1], in[2], in[3], list, groups, !back))
+		},
+	}, x, cos, sin, positions)
+}
+
+func rotate[T kernel.Float](p *kernel.Pool, r *kernel.Rotation[T]) body[T] {
+	return func(y []T, in [][]T) { r.Run(p, y, in[0], in[1], in[2]) }
 }

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"fmt"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
@@ -68,7 +70,7 @@ func reinforce(name string, logits, actions, returns, weights, baseline, old Exp
 }
 
 func reinforceForward[T kernel.Float](l *reinforceOp, loss rolloutLoss[T]) body[T] {
-	return func(out []T, in [][]T) error {
+	return func(out []T, in [][]T) {
 		r := rollout[T]{logits: in[0], lse: of[T](l.lse), factor: of[T](l.factor)}
 		r.Actions, r.Returns, r.Weights = l.actions, in[2], in[3]
 		rest := in[4:]
@@ -79,13 +81,23 @@ func reinforceForward[T kernel.Float](l *reinforceOp, loss rolloutLoss[T]) body[
 			r.old = rest[0]
 		}
 		out[0] = T(loss(l.pool, r))
-		return nil
 	}
 }
 
 func reinforceBackward[T kernel.Float](l *reinforceOp) body[T] {
-	return func(dz []T, in [][]T) error {
+	return func(dz []T, in [][]T) {
 		kernel.ReinforceBackward(l.pool, dz, in[0], of[T](l.lse), of[T](l.factor), l.actions, in[1][0])
-		return nil
+	}
+}
+
+// PPOClip is the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old and old (n, 1) the
+// logarithms of the probabilities that the actions were drawn with; the rest is as in Reinforce.
+func PPOClip(logits, actions, returns, baseline, weights, old Expr, clip float64) (loss Expr, ok bool) {
+	return reinforce(fmt.Sprintf("ppo(%g)", clip), logits, actions, returns, weights, baseline, old, ppoClipLoss[float32](clip), ppoClipLoss[float64](clip))
+}
+
+func ppoClipLoss[T kernel.Float](clip float64) rolloutLoss[T] {
+	return func(p *kernel.Pool, r rollout[T]) float64 {
+		return kernel.PPOClip(p, r.logits, r.lse, r.factor, r.Rollout, r.old, clip)
 	}
 }

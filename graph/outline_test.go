@@ -37,7 +37,7 @@ func TestOutline(t *testing.T) {
 		t.Errorf("got %v, want declared twice", g.Err())
 	}
 	g = Outline(Float32)
-	if g.Root().Value("none", Const(0), 3, 0); g.Err() == nil || !strings.Contains(g.Err().Error(), "none: shape [3 0]") {
+	if g.Root().Value("none", Const(0), 3, 0); g.Err() == nil || !strings.Contains(g.Err().Error(), "none: shape (3, 0)") {
 		t.Errorf("got %v, want an error of the shape", g.Err())
 	}
 }

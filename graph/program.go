@@ -29,7 +29,7 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 		return nil, g.err
 	}
 	if g.outline {
-		return nil, errOutline
+		return nil, errors.New("an outline: there are no numbers to compute with")
 	}
 	if out.node == nil {
 		return nil, errors.New("nothing to compile: the expression is empty")
@@ -93,3 +93,13 @@ func (p *Program) Loss() float64 { return p.Value().At(0) }
 // Grad is the gradient with respect to x in the last run; empty if the Program was not compiled with x. It is
 // overwritten by the next run of any program of the graph.
 func (p *Program) Grad(x Expr) Tensor { return p.grads[x.node] }
+
+// Recompute asks programs compiled from here on to forget what the layers below each of the given places, such as
+// "h.0", compute inside, and to compute it again when the backward pass comes there: the same bits in less memory, for
+// the time of a second forward pass. What leaves a place is kept, and so is what an operation of Gorgonia's gives that
+// may draw random numbers or have a state: it runs once.
+func (g *Graph) Recompute(scopes ...string) { g.recompute = scopes }
+
+// Bytes is the memory that the programs of the graph hold for results, gradients and what lies between, without the
+// parameters.
+func (g *Graph) Bytes() int { return g.memory.Bytes() }

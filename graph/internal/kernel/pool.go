@@ -13,6 +13,8 @@ import (
 	"unsafe"
 )
 
+//go:generate go run ./gen
+
 // Float is the type of the numbers: every kernel exists for both.
 type Float interface{ float32 | float64 }
 

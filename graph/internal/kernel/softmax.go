@@ -37,3 +37,58 @@ func Softmax[T Float](x, mask []T) {
 		x[j] /= sum
 	}
 }
+
+// CrossEntropy returns Σ (lse(z) − z[target]) over the rows of logits (n, v) whose target is not ignore, and how
+// many those are. It leaves the row's log-sum-exp in lse (n), which is all that the backward pass needs.
+func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) (sum float64, kept int) {
+	v := len(logits) / len(lse)
+	p.Rows(len(lse), v, func(from, to int) {
+		for i := from; i < to; i++ {
+			z := logits[i*v : (i+1)*v]
+			if fast := simd.Of[T](); fast != nil {
+				top, total := fast.ExpSum(simd.Float32s(z))
+				lse[i] = T(top) + T(math.Log(total))
+				continue
+			}
+			top := z[0]
+			for _, x := range z[1:] {
+				top = max(top, x)
+			}
+			var total float64
+			for _, x := range z {
+				total += float64(Exp(x - top))
+			}
+			lse[i] = top + T(math.Log(total))
+		}
+	})
+	for i, y := range targets {
+		if y != ignore {
+			sum += float64(lse[i]) - float64(logits[i*v+y])
+			kept++
+		}
+	}
+	return sum, kept
+}
+
+// CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)) for the rows that count, 0 for the others.
+func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
+	v := len(logits) / len(lse)
+	p.Rows(len(lse), v, func(from, to int) {
+		for i := from; i < to; i++ {
+			z, dz := logits[i*v:(i+1)*v], dz[i*v:(i+1)*v]
+			if targets[i] == ignore {
+				clear(dz)
+				continue
+			}
+			if fast := simd.Of[T](); fast != nil {
+				fast.Exp(simd.Float32s(dz), simd.Float32s(z), float32(lse[i]), float32(scale))
+				dz[targets[i]] -= scale
+				continue
+			}
+			for j, x := range z {
+				dz[j] = Exp(x-lse[i]) * scale
+			}
+			dz[targets[i]] -= scale
+		}
+	})
+}

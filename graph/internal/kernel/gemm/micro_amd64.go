@@ -4,8 +4,6 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-//go:generate go run ../gen/gemm
-
 // microkernels are the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go.
 type microkernels struct {
 	lanes          int // numbers in a vector
@@ -41,6 +39,14 @@ func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
 	}
 	gemmBest.tile(g, top, bottom, left, right)
 	return true
+}
+
+// peakLoop does a number of multiplications and additions n times, counted as operations.
+func peakLoop() (loop func(n int), operations float64) {
+	if gemmBest == nil {
+		return plainPeak, plainPeakOps
+	}
+	return gemmBest.peak, float64(2 * 24 * gemmBest.lanes)
 }
 
 // depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:

@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -11,16 +12,19 @@ import (
 func Peak(p *kernel.Pool) float64 {
 	const runs, rounds = 8, 1 << 15
 	peak := 0.
+	loop, operations := peakLoop()
 	for range runs {
 		start := time.Now()
-		p.For(p.Threads(), func(int) { peakLoop(rounds) })
-		flops := float64(p.Threads()) * rounds * peakOps()
+		p.For(p.Threads(), func(int) { loop(rounds) })
+		flops := float64(p.Threads()) * rounds * operations
 		peak = max(peak, flops/float64(time.Since(start).Nanoseconds()))
 	}
 	return peak
 }
 
 const plainPeakOps = 16
+
+func plainPeak(n int) { runtime.KeepAlive(plainPeakLoop(n)) }
 
 // plainPeakLoop is what the compiler makes of 8 independent multiplications and additions, n times.
 func plainPeakLoop(n int) (sum float32) {

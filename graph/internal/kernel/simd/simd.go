@@ -2,8 +2,6 @@
 // FMA. Its callers have the same in plain Go for other processors and for float64.
 package simd
 
-//go:generate go run ../gen/elementwise
-
 // Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever the instruction
 // set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector has 16 partial
 // sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴ being half

@@ -59,3 +59,23 @@ func (l *linker) argument(s *stockOp, i int, c *G.Node, numbers plan.Numbers) {
 		s.before = append(s.before, func() { *v = G.F64(numbers.F64[0]) })
 	}
 }
+
+// kernel makes a turn of an operation of ours.
+func (l *linker) kernel(o *plan.Op, own *op) {
+	o.Out, o.Run = own.out, own.link
+	for _, b := range own.fills {
+		o.Fills = append(o.Fills, b)
+	}
+	for _, b := range own.uses {
+		o.Uses = append(o.Uses, b)
+	}
+}
+
+// isSum recognises Gorgonia's addition of two tensors, such as that of gradients that meet.
+func (g *Graph) isSum(n *G.Node, children G.Nodes) bool {
+	if !g.Kernels || len(children) != 2 || n.IsScalar() || n.Dtype() != g.dtype {
+		return false
+	}
+	a, b := children[0], children[1]
+	return a.Shape().Eq(n.Shape()) && b.Shape().Eq(n.Shape()) && n.Op() == G.NewAddOp(a, b, G.ExecutionContext{}).Op
+}

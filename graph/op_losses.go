@@ -45,19 +45,45 @@ type crossEntropyOp struct {
 }
 
 func crossEntropy[T kernel.Float](l *crossEntropyOp) body[T] {
-	return func(out []T, in [][]T) error {
+	return func(out []T, in [][]T) {
 		sum, kept := kernel.CrossEntropy(l.pool, in[0], of[T](l.lse), l.targets, l.ignore)
 		if l.weight = 1; l.mean {
 			l.weight = 1 / float64(kept)
 		}
 		out[0] = T(sum * l.weight)
-		return nil
 	}
 }
 
 func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
-	return func(dz []T, in [][]T) error {
+	return func(dz []T, in [][]T) {
 		kernel.CrossEntropyBackward(l.pool, dz, in[0], of[T](l.lse), l.targets, l.ignore, T(l.weight)*in[1][0])
-		return nil
 	}
+}
+
+// SquaredError is the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w (n, 1). It is differentiated by x alone.
+func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
+	return x.kernel("squared error", func() (*G.Node, error) {
+		n, g := x.node.Shape().TotalSize(), x.g
+		for _, e := range []Expr{y, weights} {
+			if got := e.node.Shape().TotalSize(); got != n {
+				return nil, errors.Errorf("%d numbers beside %d", got, n)
+			}
+		}
+		return g.node(&op{
+			name: "squarederror", scalar: true, wrt: []bool{true, false, false}, f32: squaredError[float32], f64: squaredError[float64],
+			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+				return one(g.node(&op{
+					name: "squarederror.dx", shape: in[0].Shape().Clone(), f32: squaredErrorBackward[float32], f64: squaredErrorBackward[float64],
+				}, in[0], in[1], in[2], grad))
+			},
+		}, x.node, y.node, weights.node)
+	}, y, weights)
+}
+
+func squaredError[T kernel.Float](out []T, in [][]T) {
+	out[0] = T(kernel.SquaredError(in[0], in[1], in[2]))
+}
+
+func squaredErrorBackward[T kernel.Float](dx []T, in [][]T) {
+	kernel.SquaredErrorBackward(dx, in[0], in[1], in[2], in[3][0])
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"math"
+	"testing"
 )
 
 // fit returns the coefficients c of Σ c[k]·basis(k, x), k < n, that come closest to f in the largest weighted error on
@@ -87,9 +87,44 @@ func solve(m [][]float64) []float64 {
 	return x
 }
 
-// within stops the program if a fit is worse than its documentation says.
-func within(worst, stated float64) {
-	if !(worst <= stated) {
-		panic(fmt.Sprintf("a fit is off by %.2g, stated are %.2g", worst, stated))
+// TestExpPolynomial: the constants of e^r are the best ones, and as near as stated.
+func TestExpPolynomial(t *testing.T) {
+	const reach = 0.5 * math.Ln2 * 1.0001
+	series := func(r float64) (q float64) { // (e^r − 1 − r)/r² without cancellation
+		for k, term := 2., 0.5; k < 20; k++ {
+			q += term
+			term *= r / (k + 1)
+		}
+		return q
+	}
+	q, worst := fit(len(expPolynomial)-2, -reach, reach, series,
+		func(r float64) float64 { return r * r * math.Exp(-r) },
+		func(k int, r float64) float64 { return math.Pow(r, float64(k)) })
+	if !(worst <= 3.3e-9) {
+		t.Errorf("off by %.2g, stated are 3.3e-9", worst)
+	}
+	for k, want := range q {
+		if number(expPolynomial[k+2]) != number(want) {
+			t.Errorf("coefficient %d is %v, want %v", k+2, expPolynomial[k+2], want)
+		}
+	}
+}
+
+// TestMills: so are those of R(t).
+func TestMills(t *testing.T) {
+	ratio := func(u float64) float64 {
+		t := millsBend/u - millsBend
+		return math.Exp(t*t/2) * math.Erfc(t/math.Sqrt2) / 2
+	}
+	c, worst := fit(len(mills), millsBend/(millsBend+tailEnd), 1, ratio,
+		func(u float64) float64 { return 1 / ratio(u) },
+		func(k int, u float64) float64 { return math.Pow(u, float64(k)) })
+	if !(worst <= 2.6e-8) {
+		t.Errorf("off by %.2g, stated are 2.6e-8", worst)
+	}
+	for k, want := range c {
+		if mills[k] != number(want) {
+			t.Errorf("coefficient %d is not %v", k, want)
+		}
 	}
 }

@@ -8,14 +8,17 @@ import (
 
 // isa is an instruction set. A block of 16 numbers is one register with AVX-512 and two, its halves, with AVX2.
 type isa struct {
-	name   string
-	letter string // of a vector register
-	lanes  int
+	name    string
+	letter  string // of a vector register
+	lanes   int    // numbers in one
+	count   int    // how many there are
+	heights []int  // of a product's tiles, the largest first; the last is 1
+	mask    string // of the last column vector of a product: a mask register, or none
 }
 
 var (
-	avx512 = isa{"AVX512", "Z", 16}
-	avx2   = isa{"AVX2", "Y", 8}
+	avx512 = isa{"AVX512", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
+	avx2   = isa{"AVX2", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
 )
 
 const (

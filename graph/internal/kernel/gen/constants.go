@@ -11,9 +11,7 @@ type constants struct {
 	width  int // of a constant, in bytes
 	list   []constant
 	masked bool
-
-	exponentials map[float64][]constant // the coefficients of e^(a·r), by a
-	ramp         uint64                 // the lanes' multiples of this are wanted too
+	ramp   uint64 // the lanes' multiples of this are wanted too
 }
 
 // address is where a constant lies.
