@@ -52,8 +52,8 @@ func (c Config) known() parts.Registry { return c.Parts.WithLibrary() }
 // withDefaults is Resolved but for the targets of adapters, which depend on its layers.
 func (c Config) withDefaults() Config {
 	c.Stack = c.Stack.Resolved(c.known())
-	c.Head = cmp.Or(c.Head, parts.Heads()[0].Name)
-	c.Training = c.Training.Resolved()
+	c.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
+	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
 	c.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
 		c.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))

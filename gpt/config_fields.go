@@ -12,7 +12,7 @@ import (
 func (c *Config) fields() field.List { return append(c.networkFields(), c.trainingFields()...) }
 
 func (c *Config) trainingFields() field.List {
-	return train.Fields(&c.Training, &c.Run, c.known().Optimizers)
+	return train.Fields(&c.Training, &c.Run, parts.Names(c.known().Optimizers))
 }
 
 // networkFields say what the network computes.

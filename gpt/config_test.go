@@ -251,7 +251,7 @@ func TestConfigOptions(t *testing.T) {
 	for _, attention := range parts.Attentions() {
 		for _, option := range attention.Options {
 			a, b := fresh, fresh
-			a.Attention, b.Attention = attention.Name, attention.Name
+			a.Attention, b.Attention = attention.String(), attention.String()
 			b.Options.Set(option.Name, 6)
 			if err := a.ResumeDiff(b); err == nil || !strings.Contains(err.Error(), option.Name+": got ") {
 				t.Errorf("%s: got %v, want a difference", option.Name, err)

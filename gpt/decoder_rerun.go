@@ -1,6 +1,9 @@
 package gpt
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
 
 // rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. What stands behind
 // the newest token does not matter, for the model is causal.
@@ -12,18 +15,13 @@ type rerun struct {
 
 func newRerun(m *Model, batch int) (r *rerun, err error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
-		r, err = buildRerun(g, m.Config, batch)
+		g.SetTraining(false)
+		c, s := m.Config, g.Root()
+		r = &rerun{tokens: s.Ints("tokens", batch*c.BlockSize, c.VocabSize, 0)}
+		net := newStack(site(s, c, batch, parts.Places(s, batch, c.BlockSize)), c)
+		r.program, err = graph.Compile(net.predict(net.Forward(r.tokens)))
 		return err
 	})
-	return r, err
-}
-
-func buildRerun(g *graph.Graph, c Config, batch int) (r *rerun, err error) {
-	g.SetTraining(false)
-	s := g.Root()
-	r = &rerun{tokens: s.Ints("tokens", batch*c.BlockSize, c.VocabSize, 0)}
-	logits := newStack(site(s, c, batch, positions(s, c, batch)), c).forward(r.tokens)
-	r.program, err = graph.Compile(logits)
 	return r, err
 }
 

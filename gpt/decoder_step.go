@@ -16,32 +16,28 @@ type stepProgram struct {
 // newStepProgram is nil for a model with a layer that cannot take the newest tokens alone.
 func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, err error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
-		s, err = buildStepProgram(g, m.Config, batch, n, caches)
+		g.SetTraining(false)
+		c, root := m.Config, g.Root()
+		s = &stepProgram{
+			n:         n,
+			tokens:    root.Ints("tokens", batch*n, c.VocabSize, 0),
+			positions: root.Ints("positions", batch*n, c.BlockSize, 0),
+			at:        root.Ints("at", 1, c.BlockSize, 0),
+		}
+		at := site(root, c, batch, s.positions)
+		at.Caches = caches
+		net := newStack(at, c)
+		if err := g.Err(); err != nil || !net.cached() {
+			s = nil
+			return err
+		}
+		hidden := net.Step(s.tokens, s.at)
+		logits := net.predict(hidden)
+		if s.hidden, err = graph.Compile(hidden); err != nil || n > 1 {
+			return err
+		}
+		s.logits, err = graph.Compile(logits)
 		return err
 	})
-	return s, err
-}
-
-func buildStepProgram(g *graph.Graph, c Config, batch, n int, caches nn.Caches) (*stepProgram, error) {
-	g.SetTraining(false)
-	root := g.Root()
-	s := &stepProgram{
-		n:         n,
-		tokens:    root.Ints("tokens", batch*n, c.VocabSize, 0),
-		positions: root.Ints("positions", batch*n, c.BlockSize, 0),
-		at:        root.Ints("at", 1, c.BlockSize, 0),
-	}
-	at := site(root, c, batch, s.positions)
-	at.Caches = caches
-	net := newStack(at, c)
-	if err := g.Err(); err != nil || !net.cached() {
-		return nil, err
-	}
-	hidden, logits := net.step(s.tokens, s.at)
-	var err error
-	if s.hidden, err = graph.Compile(hidden); err != nil || n > 1 {
-		return s, err
-	}
-	s.logits, err = graph.Compile(logits)
 	return s, err
 }

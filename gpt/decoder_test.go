@@ -48,20 +48,20 @@ func variants() map[string]Config {
 	vary("window of 1", func(c *Config) { c.BlockSize = 1 })
 	vary("dropout", func(c *Config) { c.Dropout = 0.3 })
 	for _, p := range parts.Positions() {
-		vary("position "+p.Name, func(c *Config) { c.Position, c.QKSize = p.Name, 4 })
+		vary("position "+p.String(), func(c *Config) { c.Position, c.QKSize = p.String(), 4 })
 	}
 	for _, a := range parts.Attentions() {
 		if a.Name == "linformer" {
 			continue // refused: TestImpossibleParts
 		}
-		vary("attention "+a.Name, func(c *Config) { c.Attention = a.Name; c.suit() })
-		vary("adapters, attention "+a.Name, func(c *Config) { c.Attention, c.LoraR = a.Name, 2; c.suit() })
+		vary("attention "+a.String(), func(c *Config) { c.Attention = a.String(); c.suit() })
+		vary("adapters, attention "+a.String(), func(c *Config) { c.Attention, c.LoraR = a.String(), 2; c.suit() })
 	}
 	for _, n := range parts.Norms() {
-		vary("norm "+n.Name, func(c *Config) { c.Norm = n.Name })
+		vary("norm "+n.String(), func(c *Config) { c.Norm = n.String() })
 	}
 	for _, b := range parts.Blocks() {
-		vary("block "+b.Name, func(c *Config) { c.Block = b.Name })
+		vary("block "+b.String(), func(c *Config) { c.Block = b.String() })
 	}
 	list["parts of our own"] = ours()
 	vary("dropout, post-norm, adapters", func(c *Config) { c.Dropout, c.Block, c.LoraR = 0.3, "post", 2 })

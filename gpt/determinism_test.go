@@ -30,16 +30,16 @@ func everyPart(c Config) (list []Config) {
 		}
 	}
 	for _, p := range parts.Positions() {
-		vary(func(c *Config) { c.Position = p.Name })
+		vary(func(c *Config) { c.Position = p.String() })
 	}
 	for _, a := range parts.Attentions() {
-		vary(func(c *Config) { c.Attention = a.Name })
+		vary(func(c *Config) { c.Attention = a.String() })
 	}
 	for _, n := range parts.Norms() {
-		vary(func(c *Config) { c.Norm = n.Name })
+		vary(func(c *Config) { c.Norm = n.String() })
 	}
 	for _, b := range parts.Blocks() {
-		vary(func(c *Config) { c.Block = b.Name })
+		vary(func(c *Config) { c.Block = b.String() })
 	}
 	return list
 }

@@ -72,7 +72,7 @@ func fromHF(list []parts.Activation, name string) string {
 	if i < 0 {
 		return ""
 	}
-	return list[i].Name
+	return list[i].String()
 }
 
 // headOf is the name of the head that "tie_word_embeddings" stands for.

@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -37,9 +38,10 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		Tokens:  s.Ints("tokens", n, c.VocabSize, 0),
 		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
 	}
-	at := site(s, c, batch, positions(s, c, batch))
+	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
 	at.Affine = m.recordAdapters(at.Affine)
-	m.Logits = newStack(at, c).forward(m.Tokens)
+	net := newStack(at, c)
+	m.Logits = net.predict(net.Forward(m.Tokens))
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
 	if err := g.Err(); err != nil {
 		return nil, errors.Wrap(err, "gpt")
@@ -86,13 +88,4 @@ func (m *Model) Trainable() []graph.Expr {
 		}
 	}
 	return list
-}
-
-// positions are 0 … T−1 for every sequence.
-func positions(s graph.Scope, c Config, batch int) graph.Expr {
-	at := s.Ints("positions", batch*c.BlockSize, c.BlockSize, 0)
-	for i := range at.Ints() {
-		at.Ints()[i] = i % c.BlockSize
-	}
-	return at
 }

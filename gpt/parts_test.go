@@ -32,7 +32,7 @@ func ours() Config {
 		MLPs:        []parts.MLP{{Name: "ours", New: func(at nn.Site) nn.Layer { return newGated(at) }}},
 		Activations: []parts.Activation{{Name: "ours", Layer: nn.ReLU{}}},
 		Heads:       []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return scaled{nn.NewTied(at.Scope, wte)} }}},
-		Optimizers:  []train.Optimizer{{Name: "ours", New: momentumless}},
+		Optimizers:  []parts.Optimizer{{Name: "ours", New: momentumless}},
 	}
 	return c
 }

@@ -1,7 +1,7 @@
 package gpt
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -10,38 +10,24 @@ import (
 
 // stack is the layers, in the order of Table 2.
 type stack struct {
-	wte        *nn.Embedding
-	place      nn.Layer // what positions add to the embeddings; nil is nothing
-	drop       *nn.Dropout
-	blocks     []nn.Layer
+	*parts.Body
 	attentions []nn.Layer // inside the blocks
-	norm       nn.Layer   // nil after post-norm blocks, whose result is normalised
 	head       nn.Layer
 }
 
 func newStack(at nn.Site, c Config) *stack {
-	known := c.known()
-	net := &stack{wte: nn.NewEmbedding(at.Sub("wte"), c.VocabSize, c.NEmbd)}
-	p := parts.Find(known.Positions, c.Position).New(at, c.Stack)
-	net.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
-	net.drop = nn.NewDropout(at.At("drop"))
-	at.Mask = nn.NewBiasedMask(at.Scope, at.Dims, nn.Causal{}, at.Scores)
-	attention := parts.Find(known.Attentions, c.Attention).New(at, c.Stack)
-	collected := func(at nn.Site) nn.Layer {
-		l := attention(at)
-		net.attentions = append(net.attentions, l)
-		return l
-	}
-	block := parts.Find(known.Blocks, c.Block)
-	for i := range c.NLayer {
-		at := at.At(fmt.Sprintf("h.%d", i))
-		at.Block = i
-		net.blocks = append(net.blocks, block.New(at, collected))
-	}
-	if block.Final {
-		net.norm = at.Norm(at.At("ln_f"))
-	}
-	net.head = parts.Find(known.Heads, c.Head).New(at.At("lm_head"), c.VocabSize, net.wte)
+	known, net := c.known(), &stack{}
+	net.Body = c.Stack.Body(known, at, c.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
+		root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
+		attention, block := parts.Find(known.Attentions, c.Attention).New(root, c.Stack), parts.Find(known.Blocks, c.Block)
+		collected := func(at nn.Site) nn.Layer {
+			l := attention(at)
+			net.attentions = append(net.attentions, l)
+			return l
+		}
+		return root.Mask, func(at nn.Site) nn.Layer { return block.New(at, collected) }
+	})
+	net.head = parts.Find(known.Heads, c.Head).New(at.At("lm_head"), c.VocabSize, net.Embedding)
 	return net
 }
 
@@ -66,45 +52,13 @@ func (a Adapters) affine() nn.Affine {
 
 // cached says whether every block can take the newest tokens alone.
 func (n *stack) cached() bool {
-	for _, layers := range [][]nn.Layer{n.blocks, n.attentions} {
-		for _, l := range layers {
-			if _, ok := l.(nn.Cached); !ok {
-				return false
-			}
+	for _, l := range slices.Concat(n.attentions, n.Blocks) {
+		if _, ok := l.(nn.Cached); !ok {
+			return false
 		}
 	}
 	return true
 }
 
-// forward is Table 2 from top to bottom; the numbers of its activations stand on the right.
-func (n *stack) forward(tokens graph.Expr) graph.Expr { // (B·T) → (B·T, V)
-	x := n.embed(tokens) // a₁       (B·T, d)
-	for _, block := range n.blocks {
-		x = block.Forward(x) // a₂ … a₁₀ (B·T, d)
-	}
-	return n.predict(x) // a₁₁, a₁₂ (B·T, V)
-}
-
-// step is forward for the newest tokens of every sequence, the first of them at position at. All blocks are cached.
-func (n *stack) step(tokens, at graph.Expr) (hidden, logits graph.Expr) { // (B·n) → (B·n, d), (B·n, V)
-	x := n.embed(tokens)
-	for _, block := range n.blocks {
-		x = block.(nn.Cached).Step(x, at)
-	}
-	return x, n.predict(x)
-}
-
-func (n *stack) embed(tokens graph.Expr) graph.Expr {
-	x := n.wte.Forward(tokens)
-	if n.place != nil {
-		x = n.place.Forward(x)
-	}
-	return n.drop.Forward(x)
-}
-
-func (n *stack) predict(x graph.Expr) graph.Expr {
-	if n.norm != nil {
-		x = n.norm.Forward(x)
-	}
-	return n.head.Forward(x)
-}
+// predict is a₁₂, the logits.
+func (n *stack) predict(x graph.Expr) graph.Expr { return n.head.Forward(n.Normed(x)) } // (B·T, d) → (B·T, V)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -35,7 +36,8 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (t *Trainer, e
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
-	task := train.Task{Build: t.build, Fill: t.fill, Optimizers: c.known().Optimizers, FLOPs: FLOPsPerToken(c)}
+	task := train.Task{Build: t.build, Fill: t.fill, FLOPs: FLOPsPerToken(c)}
+	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	for i := range c.NLayer {
 		task.Blocks = append(task.Blocks, fmt.Sprintf("h.%d", i))
 	}

@@ -90,7 +90,7 @@ func TestWeights(t *testing.T) {
 	seen := 0
 	for _, a := range parts.Attentions() {
 		c := gpt.Shakespeare()
-		c.Attention, c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = a.Name, 2, 2, 8, 6, 7
+		c.Attention, c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = a.String(), 2, 2, 8, 6, 7
 		c.Options.Set("window", 2)
 		m, err := gpt.New(graph.New(graph.Float32, 1), c, 3)
 		if err != nil {
@@ -99,7 +99,7 @@ func TestWeights(t *testing.T) {
 		}
 		layers, err := weights(m, []int{3, 1, 4, 1, 5})
 		if err != nil {
-			if want := `attention "` + a.Name + `" in a block "pre" has no weights`; !strings.Contains(err.Error(), want) {
+			if want := `attention "` + a.String() + `" in a block "pre" has no weights`; !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: got %v, want %q", a.Name, err, want)
 			}
 			continue

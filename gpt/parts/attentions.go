@@ -9,16 +9,13 @@ import (
 
 // Attention is a kind of attention layer.
 type Attention struct {
-	Name    string
+	Name
 	Options []Option                       // what it reads beside the sizes
 	Check   func(d nn.Dims, s Stack) error // what is impossible with it, naming field and numbers; nil is nothing
 	// New is called once for a model, at its root, and the result once for every block: what blocks share is made here.
 	// s is resolved.
 	New func(root nn.Site, s Stack) nn.Attention
 }
-
-// PartName is a's name.
-func (a Attention) PartName() string { return a.Name }
 
 // Attentions lists the library's, the default first. All of them are causal, but linformer, which a decoder refuses for
 // that: it is for encoders.

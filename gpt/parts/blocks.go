@@ -7,14 +7,11 @@ import (
 
 // Block is the arrangement of a block.
 type Block struct {
-	Name  string
+	Name
 	Check func(s Stack) error // what is impossible with it; nil is nothing
 	New   func(at nn.Site, attention nn.Attention) nn.Layer
 	Final bool // a stack of them ends with a norm
 }
-
-// PartName is b's name.
-func (b Block) PartName() string { return b.Name }
 
 // Blocks lists the library's, the default first.
 func Blocks() []Block {
@@ -28,10 +25,10 @@ func Blocks() []Block {
 // checkElman refuses what a block without attention, norm and MLP would ignore.
 func checkElman(s Stack) error {
 	for _, f := range []struct{ name, got, want string }{
-		{"attention", s.Attention, Attentions()[0].Name},
-		{"norm", s.Norm, Norms()[0].Name},
-		{"activation", s.Activation, Activations()[0].Name},
-		{"mlp", s.MLP, MLPs()[0].Name},
+		{"attention", s.Attention, Names(Attentions())[0]},
+		{"norm", s.Norm, Names(Norms())[0]},
+		{"activation", s.Activation, Names(Activations())[0]},
+		{"mlp", s.MLP, Names(MLPs())[0]},
 	} {
 		if f.got != f.want {
 			return errors.Errorf("%s: got %s, want the default, %s, with block elman, which has none",

@@ -43,7 +43,7 @@ func TestSharedOptions(t *testing.T) {
 	}
 	s.NHead, s.NEmbd = 2, 8
 	for _, a := range Attentions() {
-		s.Attention = a.Name
+		s.Attention = a.String()
 		got := s.Resolved(Library()).Options
 		for name := range helps {
 			reads := slices.ContainsFunc(a.Options, func(o Option) bool { return o.Name == name })

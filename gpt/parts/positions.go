@@ -7,13 +7,10 @@ import (
 
 // Position is a way to tell a model where its tokens stand.
 type Position struct {
-	Name  string
+	Name
 	Check func(d nn.Dims) error // what is impossible with it, naming the field and both numbers; nil is nothing
 	New   func(at nn.Site, s Stack) nn.Placement
 }
-
-// PartName is p's name.
-func (p Position) PartName() string { return p.Name }
 
 // Positions lists the library's, the default first.
 func Positions() []Position {

@@ -1,9 +1,8 @@
 package parts
 
 import (
+	"fmt"
 	"slices"
-
-	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
 // Registry lists variants by kind. Its zero value has none: the library's are in Library. Names go into configuration
@@ -16,14 +15,14 @@ type Registry struct {
 	MLPs        []MLP
 	Activations []Activation
 	Heads       []Head
-	Optimizers  []train.Optimizer
+	Optimizers  []Optimizer
 }
 
 // Library is every variant of the library, of each kind the default first.
 func Library() Registry {
 	return Registry{
 		Positions: Positions(), Attentions: Attentions(), Norms: Norms(), Blocks: Blocks(), MLPs: MLPs(),
-		Activations: Activations(), Heads: Heads(), Optimizers: train.Optimizers(),
+		Activations: Activations(), Heads: Heads(), Optimizers: Optimizers(),
 	}
 }
 
@@ -42,22 +41,25 @@ func (r Registry) WithLibrary() Registry {
 	}
 }
 
-// Part is a variant of any kind but an optimizer.
-type Part interface{ PartName() string }
+// Name is what configurations call a variant of any kind, which embeds it.
+type Name string
+
+// String is n.
+func (n Name) String() string { return string(n) }
 
 // Names lists the names of variants, each once.
-func Names[P Part](list []P) (names []string) {
+func Names[P fmt.Stringer](list []P) (names []string) {
 	for _, p := range list {
-		if !slices.Contains(names, p.PartName()) {
-			names = append(names, p.PartName())
+		if !slices.Contains(names, p.String()) {
+			names = append(names, p.String())
 		}
 	}
 	return names
 }
 
 // Find is the first variant of that name, or the zero P: whether the name is known is checked with the configuration.
-func Find[P Part](list []P, name string) (p P) {
-	if i := slices.IndexFunc(list, func(p P) bool { return p.PartName() == name }); i >= 0 {
+func Find[P fmt.Stringer](list []P, name string) (p P) {
+	if i := slices.IndexFunc(list, func(p P) bool { return p.String() == name }); i >= 0 {
 		return list[i]
 	}
 	return p

@@ -45,12 +45,12 @@ func (s Stack) Resolved(known Registry) Stack {
 	}
 	s.Eps = cmp.Or(s.Eps, 1e-5)
 	s.RopeTheta = cmp.Or(s.RopeTheta, 10_000)
-	s.Position = cmp.Or(s.Position, Positions()[0].Name)
-	s.Attention = cmp.Or(s.Attention, Attentions()[0].Name)
-	s.Norm = cmp.Or(s.Norm, Norms()[0].Name)
-	s.Block = cmp.Or(s.Block, Blocks()[0].Name)
-	s.Activation = cmp.Or(s.Activation, Activations()[0].Name)
-	s.MLP = cmp.Or(s.MLP, MLPs()[0].Name)
+	s.Position = cmp.Or(s.Position, Names(Positions())[0])
+	s.Attention = cmp.Or(s.Attention, Names(Attentions())[0])
+	s.Norm = cmp.Or(s.Norm, Names(Norms())[0])
+	s.Block = cmp.Or(s.Block, Names(Blocks())[0])
+	s.Activation = cmp.Or(s.Activation, Names(Activations())[0])
+	s.MLP = cmp.Or(s.MLP, Names(MLPs())[0])
 	s.Options = s.Options.resolved(Find(known.Attentions, s.Attention).Options, s)
 	return s
 }

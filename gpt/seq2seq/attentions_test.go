@@ -36,7 +36,7 @@ func shake(m *Model) {
 // Every attention of the encoder is the same spelled and in kernels: the loss and all gradients.
 func TestEncoderAttentionKernels(t *testing.T) {
 	for _, v := range attentions(nil) {
-		c, pairs := withAttention(v.Name)
+		c, pairs := withAttention(v.String())
 		var loss [2]float64
 		var gradients [2]map[string]graph.Tensor
 		for i, kernels := range []bool{false, true} {
@@ -88,7 +88,7 @@ func TestEncoderAttentionKernels(t *testing.T) {
 // The Translator writes what the full pass does, and training learns.
 func TestEncoderAttention(t *testing.T) {
 	for _, v := range attentions(nil) {
-		c, pairs := withAttention(v.Name)
+		c, pairs := withAttention(v.String())
 		g := graph.New(graph.Float64, 5)
 		m, err := New(g, c, 2)
 		if err != nil {

@@ -30,7 +30,7 @@ func (c Config) Resolved() Config {
 	if c.Attention == "linformer" && c.Options.Get("mixed_keys") == 0 {
 		c.Options.Set("mixed_keys", (c.SourceSize+1)/2)
 	}
-	c.Training = c.Training.Resolved()
+	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
 	return c
 }
 
@@ -42,7 +42,7 @@ func (c Config) scheduled() train.Training {
 
 // fields is the table of c, in the order of the JSON.
 func (c *Config) fields() field.List {
-	return append(c.networkFields(), train.Fields(&c.Training, &c.Run, c.known().Optimizers)...)
+	return append(c.networkFields(), train.Fields(&c.Training, &c.Run, parts.Names(c.known().Optimizers))...)
 }
 
 func (c *Config) networkFields() field.List {

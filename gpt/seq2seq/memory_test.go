@@ -17,16 +17,16 @@ func TestParametersAreCounted(t *testing.T) {
 		func(c *Config) { c.NLayer = 1 },
 	}
 	for _, v := range parts.Norms() {
-		change = append(change, func(c *Config) { c.Norm = v.Name })
+		change = append(change, func(c *Config) { c.Norm = v.String() })
 	}
 	for _, v := range blocks() {
-		change = append(change, func(c *Config) { c.Block = v.Name })
+		change = append(change, func(c *Config) { c.Block = v.String() })
 	}
 	for _, v := range parts.Positions() {
-		change = append(change, func(c *Config) { c.Position = v.Name })
+		change = append(change, func(c *Config) { c.Position = v.String() })
 	}
 	for _, v := range attentions(nil) {
-		change = append(change, func(c *Config) { c.Attention = v.Name; c.Options.Set("window", 3) })
+		change = append(change, func(c *Config) { c.Attention = v.String(); c.Options.Set("window", 3) })
 	}
 	for _, change := range change {
 		c := small()

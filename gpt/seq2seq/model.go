@@ -1,7 +1,7 @@
 package seq2seq
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -49,8 +49,8 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	z := m.encoder.forward(m.Source) // (B·S, d)
 	at := s.Sub("decoder")
 	m.memory = nn.NewMemory(at.Sub("memory"), z, batch, c.TargetSize, c.SourceSize, m.encoder.lengths)
-	d := newDecoder(at, c, batch, m.memory, placed(at, batch, c.TargetSize), nil)
-	m.Logits = d.forward(m.Input) // (B·T, V)
+	d := newDecoder(at, c, batch, m.memory, parts.Places(at, batch, c.TargetSize), nil)
+	m.Logits = d.predict(d.Forward(m.Input)) // (B·T, V)
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
 	return m
 }
@@ -58,78 +58,26 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 // Params lists the parameters, those of the encoder first.
 func (m *Model) Params() []graph.Expr { return m.Graph.Params() }
 
-// placed is the positions 0 … size−1 of every sequence.
-func placed(s graph.Scope, batch, size int) graph.Expr {
-	p := s.Ints("positions", batch*size, size, 0)
-	for i := range p.Ints() {
-		p.Ints()[i] = i % size
-	}
-	return p
-}
-
-// embedding is how either side begins.
-type embedding struct {
-	wte   *nn.Embedding
-	place nn.Layer // nil where positions are not added
-	drop  *nn.Dropout
-}
-
-func newEmbedding(at *nn.Site, c Config, vocabulary int) embedding {
-	e := embedding{wte: nn.NewEmbedding(at.Sub("wte"), vocabulary, c.NEmbd)}
-	p := parts.Find(c.known().Positions, c.Position).New(*at, c.Stack)
-	e.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
-	e.drop = nn.NewDropout(at.At("drop"))
-	return e
-}
-
-func (e embedding) forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
-	x := e.wte.Forward(tokens)
-	if e.place != nil {
-		x = e.place.Forward(x)
-	}
-	return e.drop.Forward(x)
-}
-
 // encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the
 // attention lets it see, but no padding.
 type encoder struct {
-	embedding
-	blocks  []nn.Layer
-	norm    nn.Layer // nil after post-norm blocks, whose result is normalised
-	lengths []int    // of the sources
+	*parts.Body
+	lengths []int // of the sources
 	mask    *nn.Mask
 }
 
 func newEncoder(s graph.Scope, c Config, batch int) encoder {
 	at := c.Site(c.known(), batch, c.SourceSize)
-	at.Scope = s
-	at.Positions = placed(s, batch, c.SourceSize)
-	e := encoder{embedding: newEmbedding(&at, c, c.SourceVocab), lengths: make([]int, batch)}
-	for b := range e.lengths {
-		e.lengths[b] = c.SourceSize
-	}
-	kind := c.attention()
-	e.mask = nn.NewBiasedMask(s, at.Dims, kind.sees(c.Stack, e.lengths), at.Scores)
-	at.Mask = e.mask
-	block, attention := c.block(), kind.New(at, c.Stack)
-	for i := range c.NLayer {
-		at := at.At(fmt.Sprintf("h.%d", i))
-		at.Block = i
-		e.blocks = append(e.blocks, block.New(at, attention))
-	}
-	if block.Final {
-		e.norm = at.Norm(at.At("ln_f"))
-	}
+	at.Scope, at.Positions = s, parts.Places(s, batch, c.SourceSize)
+	e := encoder{lengths: slices.Repeat([]int{c.SourceSize}, batch)}
+	e.Body = c.Body(c.known(), at, c.SourceVocab, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
+		kind, block := c.attention(), c.block()
+		e.mask = nn.NewBiasedMask(s, root.Dims, kind.sees(c.Stack, e.lengths), root.Scores)
+		root.Mask = e.mask
+		attention := kind.New(root, c.Stack)
+		return e.mask, func(at nn.Site) nn.Layer { return block.New(at, attention) }
+	})
 	return e
 }
 
-func (e encoder) forward(tokens graph.Expr) graph.Expr { // (B·S) → (B·S, d)
-	x := e.embedding.forward(tokens)
-	for _, b := range e.blocks {
-		x = b.Forward(x)
-	}
-	if e.norm != nil {
-		x = e.norm.Forward(x)
-	}
-	return x
-}
+func (e encoder) forward(tokens graph.Expr) graph.Expr { return e.Normed(e.Forward(tokens)) } // (B·S) → (B·S, d)

@@ -197,7 +197,7 @@ func TestOwnParts(t *testing.T) {
 	c.Parts = parts.Registry{
 		Norms:      []parts.Norm{{Name: "scaled", New: func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }}},
 		Attentions: []parts.Attention{attention},
-		Optimizers: []train.Optimizer{{Name: "slow", New: func(p []graph.Expr, t train.Training, _ int) (optim.Optimizer, error) {
+		Optimizers: []parts.Optimizer{{Name: "slow", New: func(p []graph.Expr, t train.Training, _ int) (optim.Optimizer, error) {
 			return optim.NewSGD(p)
 		}}},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -36,7 +37,7 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
-	task := train.Task{Build: t.build, Fill: t.fill, Optimizers: c.known().Optimizers}
+	task := train.Task{Build: t.build, Fill: t.fill, Optimizer: parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New}
 	for i := range c.NLayer {
 		task.Blocks = append(task.Blocks, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))
 	}

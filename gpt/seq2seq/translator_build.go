@@ -1,6 +1,7 @@
 package seq2seq
 
 import (
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -13,7 +14,7 @@ func (t *Translator) buildReader(g *graph.Graph) (err error) {
 	z := t.encoder.forward(t.source)
 	at := s.Sub("decoder")
 	memory := nn.NewMemory(at.Sub("memory"), z, t.sources, c.TargetSize, c.SourceSize, nil)
-	d := newDecoder(at, c, t.sources, memory, placed(at, t.sources, c.TargetSize), nil)
+	d := newDecoder(at, c, t.sources, memory, parts.Places(at, t.sources, c.TargetSize), nil)
 	kv := make([]graph.Expr, len(d.cross))
 	for i, layer := range d.cross {
 		kv[i] = layer.Projected()
@@ -36,7 +37,7 @@ func (t *Translator) buildWriter(g *graph.Graph) (err error) {
 	t.memory = nn.NewMemory(s.Sub("memory"), graph.Expr{}, t.sources, t.beams, c.SourceSize, t.encoder.lengths)
 	t.caches = nn.Caches{}
 	d := newDecoder(s, c, n, t.memory, t.positions, t.caches)
-	logits := d.step(t.tokens, t.at)
+	logits := d.predict(d.Step(t.tokens, t.at))
 	t.kept = nil
 	for _, layer := range d.cross {
 		t.kept = append(t.kept, layer.Kept())

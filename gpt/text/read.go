@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pkg/errors"
 )
@@ -89,4 +90,17 @@ func clean(s string) (string, error) {
 		return "", errors.New("is empty")
 	}
 	return s, nil
+}
+
+// invalidUTF8 is the offset of the first byte of s that belongs to no character, −1 where s is valid.
+func invalidUTF8(s string) int {
+	if utf8.ValidString(s) {
+		return -1
+	}
+	for at, c := range s {
+		if _, width := utf8.DecodeRuneInString(s[at:]); c == utf8.RuneError && width == 1 { // U+FFFD itself is three bytes wide
+			return at
+		}
+	}
+	return -1
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// vocabulary is a tokenizer of so many tokens that encodes nothing.
-type vocabulary struct {
+// sized is a tokenizer of so many tokens that encodes nothing.
+type sized struct {
 	Bytes
 	V int `json:"v"`
 }
 
-func (v vocabulary) Size() int { return v.V }
+func (v sized) Size() int { return v.V }
 
-func (v vocabulary) MarshalJSON() ([]byte, error) {
+func (v sized) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"type": "vocabulary", "v": v.V})
 }
 
@@ -29,7 +29,7 @@ func vocabularyKind() Kind {
 	return Kind{Name: "vocabulary", Open: func(data []byte) (Tokenizer, error) {
 		var v struct{ V int }
 		err := json.Unmarshal(data, &v)
-		return vocabulary{V: v.V}, err
+		return sized{V: v.V}, err
 	}}
 }
 
@@ -54,7 +54,7 @@ func shards(t testing.TB, vocab, train, val, perShard int) (dir string, s *Shard
 		want[i][0] = vocab - 1
 	}
 	dir = t.TempDir()
-	if err := WriteShards(dir, vocabulary{V: vocab}, perShard, each(want[0]), each(want[1])); err != nil {
+	if err := WriteShards(dir, sized{V: vocab}, perShard, each(want[0]), each(want[1])); err != nil {
 		t.Fatal(err)
 	}
 	s, err := OpenShards(dir, vocabularyKind())
@@ -166,12 +166,12 @@ func TestShardsDamage(t *testing.T) {
 
 func TestWriteShardsErrors(t *testing.T) {
 	none, dir := each(nil), t.TempDir()
-	wantError(t, WriteShards(dir, vocabulary{V: 3}, 0, none, none), "got 0 tokens a shard")
-	wantError(t, WriteShards(t.TempDir(), vocabulary{V: 3}, 2, each([]int{1, 2, 3}), none), "train-00001.bin: token 0 is 3, want 0 … 2")
+	wantError(t, WriteShards(dir, sized{V: 3}, 0, none, none), "got 0 tokens a shard")
+	wantError(t, WriteShards(t.TempDir(), sized{V: 3}, 2, each([]int{1, 2, 3}), none), "train-00001.bin: token 0 is 3, want 0 … 2")
 	broken := func(yield func(int, error) bool) { yield(0, errors.New("the source ended")) }
-	wantError(t, WriteShards(dir, vocabulary{V: 3}, 2, each([]int{1}), broken), "the source ended")
+	wantError(t, WriteShards(dir, sized{V: 3}, 2, each([]int{1}), broken), "the source ended")
 	if _, err := OpenShards(dir, vocabularyKind()); err == nil {
 		t.Error("shards that were not written to the end open")
 	}
-	wantError(t, WriteShards(dir, vocabulary{V: 3}, 2, each([]int{1}), none), "exists")
+	wantError(t, WriteShards(dir, sized{V: 3}, 2, each([]int{1}), none), "exists")
 }

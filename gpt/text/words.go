@@ -1,9 +1,7 @@
 package text
 
 import (
-	"encoding/json"
-	"slices"
-	"strings"
+	"iter"
 	"unicode"
 
 	"github.com/pkg/errors"
@@ -12,115 +10,58 @@ import (
 // Words numbers the words of a text: each run of letters, marks and digits is a token, and so is every character
 // between such runs. Nothing is dropped, so the tokens joined are the text again. The id of a token is its rank in byte
 // order.
-type Words struct {
-	tokens []string       // id → token, strictly ascending
-	ids    map[string]int // token → id
-}
+type Words struct{ vocabulary }
 
 // NewWords makes the tokenizer of the distinct tokens of text, which has to be valid UTF-8 and not empty.
 func NewWords(text string) (*Words, error) {
-	if text == "" {
-		return nil, errors.New("tokenizer: the text is empty")
-	}
-	if at := invalidUTF8(text); at >= 0 {
-		return nil, errors.Errorf("tokenizer: the text is not valid UTF-8 at byte %d", at)
-	}
-	tokens := split(text)
-	slices.Sort(tokens)
-	return ranked(slices.Clip(slices.Compact(tokens))), nil
+	v, err := newVocabulary(text, words(text))
+	return &Words{v}, err
 }
 
-func ranked(tokens []string) *Words {
-	ids := make(map[string]int, len(tokens))
-	for id, token := range tokens {
-		ids[token] = id
-	}
-	return &Words{tokens: tokens, ids: ids}
-}
-
-// split cuts s into its tokens.
-func split(s string) (tokens []string) {
-	start, inWord := 0, false
-	for i, c := range s {
-		word := unicode.In(c, unicode.Letter, unicode.Mark, unicode.Digit)
-		if i > 0 && !(word && inWord) {
-			tokens, start = append(tokens, s[start:i]), i
+// words yields the tokens of s.
+func words(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start, inWord := 0, false
+		for i, c := range s {
+			word := unicode.In(c, unicode.Letter, unicode.Mark, unicode.Digit)
+			if i > 0 && !(word && inWord) {
+				if !yield(s[start:i]) {
+					return
+				}
+				start = i
+			}
+			inWord = word
 		}
-		inWord = word
+		if s != "" {
+			yield(s[start:])
+		}
 	}
-	if s != "" {
-		tokens = append(tokens, s[start:])
-	}
-	return tokens
 }
-
-// Size is the number of distinct tokens, V.
-func (t *Words) Size() int { return len(t.tokens) }
 
 // Encode returns one id for each token of s. A token outside the vocabulary is an error that names it and its position,
 // counted in tokens from 0.
-func (t *Words) Encode(s string) ([]int, error) {
-	tokens := split(s)
-	ids := make([]int, len(tokens))
-	for i, token := range tokens {
-		id, ok := t.ids[token]
-		if !ok {
-			return nil, errors.Errorf("tokenizer: %.64q at position %d is not in the vocabulary of %d words", token, i, len(t.tokens))
-		}
-		ids[i] = id
-	}
-	return ids, nil
-}
+func (t *Words) Encode(s string) ([]int, error) { return t.encode(words(s), 0, "words") }
 
 // Decode returns the text that ids stand for; an id outside [0, Size) is an error.
-func (t *Words) Decode(ids []int) (string, error) {
-	var s strings.Builder
-	for i, id := range ids {
-		if id < 0 || id >= len(t.tokens) {
-			return "", errors.Errorf("tokenizer: id %d at position %d is outside the vocabulary of %d words", id, i, len(t.tokens))
-		}
-		s.WriteString(t.tokens[id])
-	}
-	return s.String(), nil
-}
-
-type wordsJSON struct {
-	Type  string   `json:"type"`
-	Vocab []string `json:"vocab"`
-}
+func (t *Words) Decode(ids []int) (string, error) { return t.decode(ids, "words") }
 
 // MarshalJSON writes {"type":"word","vocab":["…",…]}, the tokens in the order of their ids. A vocabulary without tokens
 // is an error.
-func (t *Words) MarshalJSON() ([]byte, error) {
-	if len(t.tokens) == 0 {
-		return nil, errors.New("tokenizer: the vocabulary is empty")
-	}
-	return json.Marshal(wordsJSON{"word", t.tokens})
-}
+func (t *Words) MarshalJSON() ([]byte, error) { return t.marshal("word", t.tokens) }
 
 // UnmarshalJSON reads what MarshalJSON writes and nothing else. After an error t is as it was.
 func (t *Words) UnmarshalJSON(data []byte) error {
-	var f wordsJSON
-	if err := json.Unmarshal(data, &f); err != nil {
-		return errors.Wrap(err, "tokenizer")
-	}
-	if f.Type != "word" {
-		return errors.Errorf("tokenizer: type: got %q, want %q", f.Type, "word")
-	}
-	if len(f.Vocab) == 0 {
-		return errors.New("tokenizer: vocab is empty")
-	}
-	for i, token := range f.Vocab {
-		switch parts := split(token); {
-		case len(parts) != 1:
-			return errors.Errorf("tokenizer: vocab: %.64q at %d is %d words, want 1", token, i, len(parts))
-		case i > 0 && token <= f.Vocab[i-1]:
-			return errors.Errorf("tokenizer: vocab: not ascending, %.64q at %d follows %.64q", token, i, f.Vocab[i-1])
+	var vocab []string
+	return t.unmarshal(data, "word", &vocab, func() ([]string, error) {
+		for i, token := range vocab {
+			n := 0
+			for range words(token) {
+				n++
+			}
+			if n != 1 {
+				return nil, errors.Errorf("tokenizer: vocab: %.64q at %d is %d words, want 1", token, i, n)
+			}
 		}
-	}
-	if err := canonical(f, data); err != nil {
-		return err
-	}
-	*t = *ranked(f.Vocab)
-	return nil
+		return vocab, nil
+	})
 }

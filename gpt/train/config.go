@@ -2,11 +2,18 @@
 package train
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pkg/errors"
+)
+
+// MemoryLimit is the most memory in bytes that a run may ask for, by the estimate of its configuration.
+const MemoryLimit = 64 * GiB
+
+// Sizes in bytes.
+const (
+	GiB         = 1 << 30
+	Float32Size = 4
 )
 
 // Training says what the steps of a run compute beside the network: it has to be the same when a run is resumed.
@@ -14,7 +21,7 @@ type Training struct {
 	BatchSize                 int     // sequences in one micro-batch
 	GradientAccumulationSteps int     // micro-batches in one step
 	LearningRate              float64 // the highest
-	Optimizer                 string  // the name of one of Optimizers, or of a program's; empty is the first
+	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
 	Beta1                     float64 // AdamW's decay of the mean, or SGD's momentum
 	Beta2                     float64 // AdamW's decay of the mean square
@@ -39,16 +46,15 @@ type Run struct {
 	Recompute    bool   // drop a block's activations and compute them again backwards; with kernels
 }
 
-// Fields is the table of both, in the order of the JSON. optimizers are the ones that t may name.
-func Fields(t *Training, r *Run, optimizers []Optimizer) field.List {
-	known := Names(optimizers)
+// Fields is the table of both, in the order of the JSON. optimizers are the names that t may have.
+func Fields(t *Training, r *Run, optimizers []string) field.List {
 	return field.List{
 		field.New("batch_size", &t.BatchSize, field.Size(1), "sequences in a micro-batch"),
 		field.New("gradient_accumulation_steps", &t.GradientAccumulationSteps, field.Size(1),
 			"micro-batches in a step"),
 		field.New("learning_rate", &t.LearningRate, field.Positive(), "highest learning rate"),
 		field.Free("max_iters", &r.MaxIters, field.Size(0), "steps to train"),
-		field.New("optimizer", &t.Optimizer, field.OneOf(known...), "optimizer: "+strings.Join(known, ", ")),
+		field.New("optimizer", &t.Optimizer, field.OneOf(optimizers...), "optimizer: "+strings.Join(optimizers, ", ")),
 		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
 		field.New("beta1", &t.Beta1, field.Fraction(), "AdamW's decay of the gradient's mean, or SGD's momentum"),
 		field.New("beta2", &t.Beta2, field.Fraction(), "AdamW's decay of the gradient's mean square"),
@@ -68,24 +74,4 @@ func Fields(t *Training, r *Run, optimizers []Optimizer) field.List {
 		field.Free("recompute", &r.Recompute, field.Any(),
 			"compute a block's activations again in the backward pass: less memory, more time, the same bits"),
 	}
-}
-
-// Resolved returns t with the default in place of an empty Optimizer.
-func (t Training) Resolved() Training {
-	t.Optimizer = cmp.Or(t.Optimizer, Optimizers()[0].Name)
-	return t
-}
-
-// CheckSchedule is an error if the learning rate cannot go as t says: the cosine needs a stretch to fall along. A
-// warm-up longer than the run is allowed: the run then ends while still warming up.
-func (t Training) CheckSchedule() error {
-	switch {
-	case !t.DecayLR:
-		return nil
-	case t.LRDecayIters <= t.WarmupIters:
-		return errors.Errorf("lr_decay_iters: got %d, want more than warmup_iters %d", t.LRDecayIters, t.WarmupIters)
-	case t.MinLR > t.LearningRate:
-		return errors.Errorf("min_lr: got %v, want at most learning_rate %v", t.MinLR, t.LearningRate)
-	}
-	return nil
 }

@@ -15,10 +15,10 @@ type Task struct {
 	// again with another Graph.
 	Build func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error)
 	// Fill puts a micro-batch into the network, both numbers counted from 0, and returns its tokens.
-	Fill       func(step, micro int) (tokens int, err error)
-	Blocks     []string    // scopes whose activations are dropped where the Run says Recompute
-	Optimizers []Optimizer // which the Training may name
-	FLOPs      float64     // of a token
+	Fill      func(step, micro int) (tokens int, err error)
+	Optimizer Optimizer
+	Blocks    []string // scopes whose activations are dropped where the Run says Recompute
+	FLOPs     float64  // of a token
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -56,7 +56,7 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.optimizer, err = t.NewOptimizer(task.Optimizers, c.params, 0)
+	c.optimizer, err = task.Optimizer(c.params, t, 0)
 	return c, errors.Wrap(err, "trainer")
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // descent is a Core of the loss (w₀ − x)² + w₁², of which x is filled in.
-func descent(t *testing.T, training Training, x func(step, micro int) float64) (*Core, *graph.Expr) {
+func descent(t *testing.T, training Training, o Optimizer, x func(step, micro int) float64) (*Core, *graph.Expr) {
 	t.Helper()
 	var w, input graph.Expr
 	core, err := New(training, Run{Threads: 1}, Task{
@@ -24,7 +24,7 @@ func descent(t *testing.T, training Training, x func(step, micro int) float64) (
 			input.Tensor().Set(0, x(step, micro))
 			return 2, nil
 		},
-		Optimizers: Optimizers(), FLOPs: 3,
+		Optimizer: o, FLOPs: 3,
 	})
 	if err != nil {
 		t.Fatalf("%+v", err)
@@ -34,8 +34,8 @@ func descent(t *testing.T, training Training, x func(step, micro int) float64) (
 
 // A step is the mean of its micro-batches: gradient 2(w − x), here of x = 0 and 2, so w₀ goes as by x = 1.
 func TestStep(t *testing.T) {
-	training := Training{Optimizer: "sgd", LearningRate: 0.25, GradientAccumulationSteps: 2}
-	core, w := descent(t, training, func(_, micro int) float64 { return 2 * float64(micro) })
+	training := Training{LearningRate: 0.25, GradientAccumulationSteps: 2}
+	core, w := descent(t, training, SGD, func(_, micro int) float64 { return 2 * float64(micro) })
 	p, err := core.Step()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestStep(t *testing.T) {
 // A step that is refused changes neither weights nor the optimizer, and says which step it was and what is not finite.
 func TestStepRefused(t *testing.T) {
 	x := 0.0
-	core, w := descent(t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, func(int, int) float64 { return x })
+	core, w := descent(t, Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}, AdamW, func(int, int) float64 { return x })
 	if _, err := core.Step(); err != nil {
 		t.Fatal(err)
 	}
@@ -79,19 +79,21 @@ func TestStepRefused(t *testing.T) {
 
 // What an optimizer of one's own is made with, and when it is asked for.
 func TestOwnOptimizer(t *testing.T) {
-	own := Optimizer{Name: "mine", New: func(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
-		if len(params) != 1 || t.Beta1 != 0.5 || done != 0 {
+	made := 0
+	own := func(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
+		if made++; len(params) != 1 || t.Beta1 != 0.5 || done != 0 {
 			return nil, errors.Errorf("got %d parameters, %+v, %d", len(params), t, done)
 		}
 		return optim.NewSGD(params)
-	}}
-	training := Training{Optimizer: "mine", Beta1: 0.5}
-	g := graph.New(graph.Float32, 1)
-	g.Root().Param("w", graph.Const(1), 2, 2)
-	if _, err := training.NewOptimizer([]Optimizer{own}, g.Params(), 0); err != nil {
-		t.Error(err)
 	}
-	if _, err := training.NewOptimizer(Optimizers(), g.Params(), 0); err == nil || !strings.Contains(err.Error(), `got "mine"`) {
-		t.Errorf("got error %v", err)
+	build := func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+		w := g.Root().Param("w", graph.Const(1), 2, 2)
+		return w.SumAll(), g.Params(), g.Err()
+	}
+	if _, err := New(Training{Beta1: 0.5}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err != nil || made != 1 {
+		t.Errorf("got error %v, made %d times", err, made)
+	}
+	if _, err := New(Training{Beta1: 0.6}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err == nil {
+		t.Error("the optimizer's error is lost")
 	}
 }

@@ -28,9 +28,9 @@ func ExampleNew() {
 			}
 			return 8, nil
 		},
-		Optimizers: train.Optimizers(),
+		Optimizer: train.SGD,
 	}
-	training := train.Training{Optimizer: "sgd", LearningRate: 0.5, GradientAccumulationSteps: 1}
+	training := train.Training{LearningRate: 0.5, GradientAccumulationSteps: 1}
 	core, err := train.New(training, train.Run{Threads: 1}, task)
 	if err != nil {
 		fmt.Println(err)

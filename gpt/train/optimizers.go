@@ -1,46 +1,15 @@
 package train
 
 import (
-	"slices"
-
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
-	"github.com/pkg/errors"
 )
 
-// Optimizer is a kind of optimizer that a Training can name.
-type Optimizer struct {
-	Name string
-	// New makes it for the parameters to train, at the given number of steps done.
-	New func(params []graph.Expr, t Training, done int) (optim.Optimizer, error)
-}
+// Optimizer makes the optimizer of the parameters to train, at the given number of steps done.
+type Optimizer func(params []graph.Expr, t Training, done int) (optim.Optimizer, error)
 
-// Optimizers lists the library's, the default first.
-func Optimizers() []Optimizer {
-	return []Optimizer{{"adamw", newAdamW}, {"sgd", newSGD}}
-}
-
-// Names lists the optimizers' names, each once.
-func Names(optimizers []Optimizer) (names []string) {
-	for _, o := range optimizers {
-		if !slices.Contains(names, o.Name) {
-			names = append(names, o.Name)
-		}
-	}
-	return names
-}
-
-// NewOptimizer makes the one of the list that t names, the first of that name.
-func (t Training) NewOptimizer(list []Optimizer, params []graph.Expr, done int) (optim.Optimizer, error) {
-	name := t.Resolved().Optimizer
-	i := slices.IndexFunc(list, func(o Optimizer) bool { return o.Name == name })
-	if i < 0 {
-		return nil, errors.Errorf("optimizer: got %q, want one of %q", name, Names(list))
-	}
-	return list[i].New(params, t, done)
-}
-
-func newAdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
+// AdamW is the Optimizer that reads both betas.
+func AdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	o, err := optim.NewAdamW(params)
 	if err != nil {
 		return nil, err
@@ -49,7 +18,8 @@ func newAdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error
 	return o, nil
 }
 
-func newSGD(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
+// SGD is the Optimizer whose momentum is Beta1.
+func SGD(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	o, err := optim.NewSGD(params)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	if err != nil {
 		return errors.Wrap(err, OptimizerFile)
 	}
-	if c.optimizer, err = c.training.NewOptimizer(c.task.Optimizers, c.params, s.Step); err != nil {
+	if c.optimizer, err = c.task.Optimizer(c.params, c.training, s.Step); err != nil {
 		return err
 	}
 	if err := Restore(c.Moments(), found); err != nil {

@@ -1,0 +1,81 @@
+package parts
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// Body is what a model has between its ids and its head: embeddings, blocks, and a norm behind them.
+type Body struct {
+	Embedding *nn.Embedding
+	Blocks    []nn.Layer
+
+	place nn.Layer // what positions add to the embeddings; nil is nothing
+	drop  *nn.Dropout
+	norm  nn.Layer // nil after post-norm blocks, whose result is normalised
+}
+
+// Body builds the layers of s, which is resolved, at a site of Stack.Site. inner is told what the positions give, and
+// makes what the blocks share: their mask, and what builds each of them.
+func (s Stack) Body(known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer)) *Body {
+	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd)}
+	p := Find(known.Positions, s.Position).New(at, s)
+	b.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
+	b.drop = nn.NewDropout(at.At("drop"))
+	mask, block := inner(at)
+	at.Mask = mask
+	for i := range s.NLayer {
+		at := at.At(fmt.Sprintf("h.%d", i))
+		at.Block = i
+		b.Blocks = append(b.Blocks, block(at))
+	}
+	if Find(known.Blocks, s.Block).Final {
+		b.norm = at.Norm(at.At("ln_f"))
+	}
+	return b
+}
+
+// Forward goes through the blocks.
+func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
+	x := b.embed(tokens) // a₁
+	for _, block := range b.Blocks {
+		x = block.Forward(x) // a₂ … a₁₀
+	}
+	return x
+}
+
+// Step is Forward for the newest tokens of every sequence, the first of them at position at. All blocks are cached.
+func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
+	x := b.embed(tokens)
+	for _, block := range b.Blocks {
+		x = block.(nn.Cached).Step(x, at)
+	}
+	return x
+}
+
+func (b *Body) embed(tokens graph.Expr) graph.Expr {
+	x := b.Embedding.Forward(tokens)
+	if b.place != nil {
+		x = b.place.Forward(x)
+	}
+	return b.drop.Forward(x)
+}
+
+// Normed is the result of Forward or Step behind the last norm, a₁₁.
+func (b *Body) Normed(x graph.Expr) graph.Expr {
+	if b.norm == nil {
+		return x
+	}
+	return b.norm.Forward(x)
+}
+
+// Places are the positions 0 … size−1 of every sequence.
+func Places(s graph.Scope, batch, size int) graph.Expr {
+	p := s.Ints("positions", batch*size, size, 0)
+	for i := range p.Ints() {
+		p.Ints()[i] = i % size
+	}
+	return p
+}

@@ -1,0 +1,73 @@
+package parts
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// Norm is a kind of normalisation.
+type Norm struct {
+	Name
+	New func(at nn.Site) nn.Layer
+}
+
+// Norms lists the library's, the default first.
+func Norms() []Norm {
+	return []Norm{
+		{"layernorm", func(at nn.Site) nn.Layer { return nn.NewLayerNorm(at) }},
+		{"layernorm_sigma", func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }},
+		{"layernorm_plain", func(at nn.Site) nn.Layer { return nn.NewLayerNormPlain(at) }},
+	}
+}
+
+// MLP is a kind of layer behind the attention of a block, in which every token is by itself.
+type MLP struct {
+	Name
+	New func(at nn.Site) nn.Layer
+}
+
+// MLPs lists the library's, the default first.
+func MLPs() []MLP {
+	return []MLP{{"mlp", func(at nn.Site) nn.Layer { return nn.NewMLP(at) }}}
+}
+
+// Activation is the activation of an MLP.
+type Activation struct {
+	Name
+	Layer nn.Layer
+	HF    []string // Hugging Face's names of it, first the one to write
+}
+
+// Activations lists the library's, the default first.
+func Activations() []Activation {
+	return []Activation{
+		{"gelu", nn.GELU{}, []string{"gelu"}},
+		{"gelu_tanh", nn.GELUTanh{}, []string{"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}},
+		{"relu", nn.ReLU{}, []string{"relu"}},
+	}
+}
+
+// Head makes logits of the last activations: (n, d) → (n, V).
+type Head struct {
+	Name
+	New func(at nn.Site, vocabulary int, wte *nn.Embedding) nn.Layer // wte is the token embedding
+}
+
+// Heads lists the library's, the default first.
+func Heads() []Head { return []Head{{"linear", linearHead}, {"tied", tiedHead}} }
+
+func linearHead(at nn.Site, vocabulary int, _ *nn.Embedding) nn.Layer {
+	return at.Affine(at.Scope, at.Embd, []int{vocabulary}, at.Bias, graph.Normal(0.02))
+}
+
+func tiedHead(at nn.Site, _ int, wte *nn.Embedding) nn.Layer { return nn.NewTied(at.Scope, wte) }
+
+// Optimizer is a kind of optimizer.
+type Optimizer struct {
+	Name
+	New train.Optimizer
+}
+
+// Optimizers lists the library's, the default first.
+func Optimizers() []Optimizer { return []Optimizer{{"adamw", train.AdamW}, {"sgd", train.SGD}} }
