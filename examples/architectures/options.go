@@ -9,6 +9,7 @@ import (
 
 	"github.com/pkg/errors"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
 
@@ -27,8 +28,7 @@ const headline = "baseline,position=rope,attention=linear,attention=mla,block=po
 func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error) {
 	c = gpt.Shakespeare()
 	c.MaxIters = 1000
-	fs := flag.NewFlagSet("architectures", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("architectures", stderr)
 	c.Flags(fs)
 	fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
 	only := fs.String("only", "", `rows: "rope", "head=linear", or a part such as "attention"; empty is all. The baseline is always there`)
@@ -38,14 +38,14 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	contexts := fs.String("contexts", "64,256,1024,2048", "context lengths of the second table; empty leaves it out")
 	fs.BoolVar(&o.asJSON, "json", false, "print data instead of tables")
 	quick := fs.Bool("quick", false, "a tiny model for a few steps")
-	if err = fs.Parse(args); err != nil {
+	if err = program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
 	if *quick {
 		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.MaxIters = 2, 2, 16, 16, 4, 6
 		c.Options.Set("window", 4)
 		o.seeds, o.rounds, *contexts = 2, 2, "16,64"
-		if err = fs.Parse(args); err != nil {
+		if err = program.Parse(fs, args); err != nil {
 			return c, o, err
 		}
 	}
@@ -59,8 +59,6 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	}
 	o.only, o.headline = words(*only), words(*heads)
 	switch {
-	case fs.NArg() > 0:
-		return c, o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	case o.seeds < 1:
 		return c, o, errors.Errorf("seeds: got %d, want 1 or more", o.seeds)
 	case o.rounds < 1:

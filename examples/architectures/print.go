@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/digits"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
 // write prints the first table in Markdown.
@@ -21,8 +21,8 @@ func (r results) write(w io.Writer) error {
 			fmt.Fprintf(&notes, "\n%s. %s\n", row.title(), row.Error)
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), digits.Thousands(row.Parameters), row.loss(), row.Ms, row.MiB,
-			row.Checked, digits.Thousands(int64(math.Round(row.DecodeTokS))))
+		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), program.Thousands(row.Parameters), row.loss(), row.Ms, row.MiB,
+			row.Checked, program.Thousands(int64(math.Round(row.DecodeTokS))))
 	}
 	_, err := io.WriteString(w, b.String()+notes.String())
 	return err
@@ -73,7 +73,7 @@ func (r results) writeCosts(w io.Writer) error {
 			continue
 		}
 		for _, ns := range c.Ns {
-			fmt.Fprintf(&b, " %s |", digits.Thousands(int64(math.Round(ns))))
+			fmt.Fprintf(&b, " %s |", program.Thousands(int64(math.Round(ns))))
 		}
 		fmt.Fprintf(&b, " %.2f× |\n", c.Growth)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pkg/errors"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 )
@@ -39,7 +40,7 @@ func (t *tuned) writeAdapters() error {
 	if err := os.MkdirAll(filepath.Dir(adapter), 0o755); err != nil {
 		return err
 	}
-	return base.WriteWhole(adapter, t.Model.WriteAdapters)
+	return program.WriteWhole(adapter, t.Model.WriteAdapters)
 }
 
 // keep saves the adapters when a signal is what ended their training, and says so.
@@ -74,7 +75,7 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := save(merged, t.Done, files); err != nil {
+	if err := base.Save(merged, t.Done, files); err != nil {
 		return err
 	}
 	loss, err := t.reloaded(ctx, merged)

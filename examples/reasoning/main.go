@@ -12,11 +12,10 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
-func main() { base.Main("reasoning", run) }
+func main() { program.Main("reasoning", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
@@ -27,7 +26,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	rows := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(stdout, "Is the number of ones among %d bits odd? Guessing is right half of the time.\n\n", o.bits)
 	for _, l := range o.lessons() {
-		if taught, err = teach(ctx, o, l, progress.New(stderr, l.name, o.steps)); err != nil {
+		if taught, err = teach(ctx, o, l, program.NewBar(stderr, l.name, 0, o.steps)); err != nil {
 			return err
 		}
 		own, err := taught.accuracy(ctx, o, false)
@@ -55,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintln(rows, "after")
 	for _, name := range o.objectives() {
-		r, err := reward(ctx, o, taught, name, progress.New(stderr, name, o.rounds))
+		r, err := reward(ctx, o, taught, name, program.NewBar(stderr, name, 0, o.rounds))
 		if err != nil {
 			return err
 		}

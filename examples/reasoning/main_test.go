@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -66,11 +66,11 @@ func TestRewardsOfUnequalQuarters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taught, err := teach(t.Context(), o, o.lessons()[0], progress.New(io.Discard, "", o.steps))
+	taught, err := teach(t.Context(), o, o.lessons()[0], program.NewBar(io.Discard, "", 0, o.steps))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := reward(t.Context(), o, taught, "reinforce", progress.New(io.Discard, "", o.rounds))
+	r, err := reward(t.Context(), o, taught, "reinforce", program.NewBar(io.Discard, "", 0, o.rounds))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"flag"
 	"io"
+	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pkg/errors"
 )
@@ -17,8 +18,7 @@ type options struct {
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
-	fs := flag.NewFlagSet("reasoning", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("reasoning", stderr)
 	fs.StringVar(&o.objective, "objective", "all", "what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
 	fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
 	fs.Float64Var(&o.slip, "slip", 0.5, "probability that the teacher forgets a one that stands right behind another")
@@ -35,11 +35,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
 	fs.IntVar(&o.threads, "threads", 0, "of the kernels; 0 is one per processor")
 	fs.Uint64Var(&o.seed, "seed", 1, "of every random choice")
-	if err := fs.Parse(args); err != nil {
+	if err := program.Parse(fs, args); err != nil {
 		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	}
 	return o, o.validate()
 }
@@ -70,12 +67,7 @@ func (o options) validate() error {
 	if !(o.clip > 0 && o.clip < 1) {
 		return errors.Errorf("-clip: got %v, want a number in (0, 1)", o.clip)
 	}
-	if o.objective != "all" {
-		for _, name := range objectives() {
-			if name == o.objective {
-				return nil
-			}
-		}
+	if o.objective != "all" && !slices.Contains(objectives(), o.objective) {
 		return errors.Errorf("-objective: got %q, want all or one of %v", o.objective, objectives())
 	}
 	return nil
@@ -90,7 +82,7 @@ func (o options) objectives() []string {
 	return []string{o.objective}
 }
 
-// config is the network for texts of so many tokens.
+// config is the network for texts of that many tokens.
 func (o options) config(tokens int) gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Seed = tokens, vocabulary, o.layers, o.heads, o.width, o.seed

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
@@ -38,7 +38,7 @@ func newPupil(o options, l lesson, compile func(*pupil) error) (*pupil, error) {
 }
 
 // teach trains on the lesson: stage 1.
-func teach(ctx context.Context, o options, l lesson, bar *progress.Bar) (*pupil, error) {
+func teach(ctx context.Context, o options, l lesson, bar *program.Bar) (*pupil, error) {
 	defer bar.Close()
 	var program *graph.Program
 	p, err := newPupil(o, l, func(p *pupil) (err error) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -19,7 +19,7 @@ type result struct {
 }
 
 // reward lets a copy of the taught pupil answer questions, and makes what led to right answers likelier: stage 2.
-func reward(ctx context.Context, o options, taught *pupil, objective string, bar *progress.Bar) (r result, err error) {
+func reward(ctx context.Context, o options, taught *pupil, objective string, bar *program.Bar) (r result, err error) {
 	defer bar.Close()
 	var rollout nn.Rollout
 	var program *graph.Program

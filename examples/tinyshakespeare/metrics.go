@@ -10,7 +10,7 @@ import (
 
 	"github.com/pkg/errors"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
 // The three kinds of line in metrics.jsonl.
@@ -42,7 +42,7 @@ type metrics struct {
 	evals []evalLine
 }
 
-// openMetrics cuts the file back to what had happened at the step from which the run goes on; at step 0 it begins anew.
+// openMetrics cuts the file back to what had happened at the step from which the run goes on; at step 0 it is empty.
 func openMetrics(path string, step int) (*metrics, error) {
 	m := &metrics{}
 	old, err := os.ReadFile(path)
@@ -55,7 +55,7 @@ func openMetrics(path string, step int) (*metrics, error) {
 			kept.Write(append(lines.Bytes(), '\n'))
 		}
 	}
-	if err := base.WriteWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
+	if err := program.WriteWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
 		return nil, err
 	}
 	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -91,6 +91,3 @@ func (m *metrics) add(line any) error {
 	_, err = m.file.Write(append(data, '\n'))
 	return errors.Wrap(err, "metrics")
 }
-
-// Close closes the file.
-func (m *metrics) Close() error { return m.file.Close() }

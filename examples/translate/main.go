@@ -4,7 +4,7 @@
 //
 //	go run ./examples/translate                                            # train, compare, save to out/translate/
 //	go run ./examples/translate -translate "forty-two thousand and seven"  # quarantaduemilasette
-//	go run ./examples/translate -resume                                    # go on after Ctrl-C
+//	go run ./examples/translate -resume                                    # resume after Ctrl-C
 //	go run ./examples/translate -data FILE.tsv                             # any text: a source, a tab, its translation
 package main
 
@@ -12,13 +12,13 @@ import (
 	"context"
 	"io"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pkg/errors"
 )
 
-func main() { base.Main("translate", run) }
+func main() { program.Main("translate", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, o, err := parse(recipe(), args, stderr)
@@ -67,7 +67,7 @@ func open(o options) (c *corpus, err error) {
 	return c, c.prepare(o)
 }
 
-// trainer starts anew, or where the checkpoint stopped.
+// trainer begins a run, or resumes where the checkpoint stopped.
 func trainer(c seq2seq.Config, o options, texts *corpus, saved *checkpoint.Checkpoint, args []string) (*seq2seq.Trainer, error) {
 	if saved == nil {
 		c, err := texts.fit(c)
