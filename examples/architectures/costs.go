@@ -24,7 +24,7 @@ type cost struct {
 }
 
 // costs measures the baseline, every attention and what has none, with equally many tokens in a step at every context. A
-// program is built anew in every turn, so that all of them need not be held at once.
+// program is built again in every turn, so that all of them need not be held at once.
 func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list []*cost, err error) {
 	for _, r := range rows {
 		if r.config.Validate() != nil {

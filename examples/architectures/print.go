@@ -32,7 +32,7 @@ func (r results) write(w io.Writer) error {
 func (r *row) title() string {
 	switch {
 	case r.Variant == "baseline":
-		return "baseline: " + strings.Join(r.kinds(), ", ")
+		return "baseline: " + strings.Join(r.parts(), ", ")
 	case r.With != "":
 		return r.Variant + " with " + r.With
 	}

@@ -19,7 +19,7 @@ type layer struct {
 	Heads []matrix
 }
 
-// weights runs the model, spelled out in stock operations, and reads what enters the dropout of the attention weights.
+// weights runs the reference model, of stock operations, and reads what enters the dropout of the attention weights.
 func weights(m *gpt.Model, ids []int) ([]layer, error) {
 	var layers []layer
 	_, err := m.Graph.BuildSibling(func(g *graph.Graph) (err error) {

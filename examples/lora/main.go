@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	c = b.tuning()
-	if _, err := parse(&c, args, stderr); err != nil { // flags count more than what the checkpoint says
+	if _, err := parse(&c, args, stderr); err != nil { // flags override the checkpoint
 		return err
 	}
 	t, err := b.fineTune(ctx, c, o, stdout)

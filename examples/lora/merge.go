@@ -27,7 +27,7 @@ func unused(dir string) error {
 	adapter, merged := outputs(dir)
 	for _, path := range []string{adapter, merged} {
 		if _, err := os.Stat(path); err == nil {
-			return errors.Errorf("out_dir: %s holds the %s of an earlier run; another -out_dir tunes anew", dir, filepath.Base(path))
+			return errors.Errorf("out_dir: %s holds the %s of an earlier run; another -out_dir begins a new one", dir, filepath.Base(path))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return errors.Wrap(err, "out_dir")
 		}
@@ -43,7 +43,7 @@ func (t *tuned) writeAdapters() error {
 	return program.WriteWhole(adapter, t.Model.WriteAdapters)
 }
 
-// keep saves the adapters when a signal is what ended their training, and says so.
+// keep saves the adapters when a signal ended their training, and adds that to the error.
 func (t *tuned) keep(ctx context.Context, err error) error {
 	if ctx.Err() == nil || t.Done == 0 {
 		return err

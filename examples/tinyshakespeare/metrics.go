@@ -42,7 +42,7 @@ type metrics struct {
 	evals []evalLine
 }
 
-// openMetrics cuts the file back to what had happened at the step from which the run goes on; at step 0 it is empty.
+// openMetrics cuts the file back to the step at which the run resumes; at step 0 it is empty.
 func openMetrics(path string, step int) (*metrics, error) {
 	m := &metrics{}
 	old, err := os.ReadFile(path)
@@ -62,7 +62,7 @@ func openMetrics(path string, step int) (*metrics, error) {
 	return m, err
 }
 
-// keep says whether a line is of a step not after the given one. A line that a killed process left half written is not.
+// keep is whether a line is of a step not after the given one. A line that a killed process left half written is not.
 func (m *metrics) keep(line []byte, step int) bool {
 	var e evalLine
 	var s stepLine

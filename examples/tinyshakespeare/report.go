@@ -21,7 +21,7 @@ type report struct {
 	config  gpt.Config
 	metrics *metrics
 	unit    string  // a token
-	floor   float64 // nats per character of a text that knows
+	floor   float64 // nats per character, 0 where unknown
 	peak    float64 // GFLOP/s of this processor
 }
 
@@ -34,7 +34,7 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, metrics: m, unit: unit(t.Tokenizer), floor: source.Floor, peak: graph.Peak(c.Threads)}
 	total, trainable := c.Count()
 	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total), program.Thousands(trainable),
-		train.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "spelled"}[c.Kernels])
+		train.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "reference"}[c.Kernels])
 	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.Print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
 		program.Thousands(tokens+held), t.Tokenizer.Size(), program.Thousands(tokens), program.Thousands(held))
@@ -66,7 +66,7 @@ func (r *report) evaluation(step int, e gpt.Evaluation) error {
 	return r.plot()
 }
 
-// evaluated says whether the evaluation at that step is on file: a run that was interrupted before it has it to do.
+// evaluated is whether the evaluation at that step is on file: a run that was interrupted before it still has to do it.
 func (r *report) evaluated(step int) bool {
 	n := len(r.metrics.evals)
 	return n > 0 && r.metrics.evals[n-1].Step == step

@@ -28,7 +28,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	saved, missing := checkpoint.Load(c.OutDir)
 	switch {
 	case missing == nil && !o.resume && o.translate == "":
-		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume goes on from it, another -out_dir starts anew", c.OutDir, saved.Step)
+		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume continues it, another -out_dir begins a new run", c.OutDir, saved.Step)
 	case missing != nil && (o.resume || o.translate != "" || !errors.Is(missing, checkpoint.ErrNone)):
 		return missing
 	case o.translate != "":

@@ -44,7 +44,7 @@ func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, o
 	fs.IntVar(&o.tests, "tests", 5000, "number of held-out texts to translate at the end")
 	fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
 	fs.Float64Var(&o.penalty, "length_penalty", 0, "α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
-	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
+	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
 	fs.StringVar(&o.translate, "translate", "", "translate this by the newest checkpoint in out_dir, and do nothing else")
 	fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 is max_iters alone")
 	if err := program.Parse(fs, args); err != nil {

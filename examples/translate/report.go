@@ -68,7 +68,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 			if err := save(); err != nil {
 				return err
 			}
-			if err := r.glance(ctx); err != nil {
+			if err := r.spotCheck(ctx); err != nil {
 				return err
 			}
 		}
@@ -77,7 +77,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 	return save()
 }
 
-// glance translates a few of the texts held out.
+// spotCheck translates a few of the texts held out.
 func (r report) glance(ctx context.Context) error {
 	w, err := seq2seq.NewTranslator(r.trainer.Model, atOnce, 1)
 	if err != nil {

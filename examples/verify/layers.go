@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests that certify what
+// layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests for what
 // no Case can.
 func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 	ok = true

@@ -18,7 +18,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Load is the newest checkpoint in dir, or checkpoint.ErrNone; it says which it had to pass over.
+// Load is the newest checkpoint in dir, or checkpoint.ErrNone; those passed over are listed on stderr.
 func Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 	cp, err := checkpoint.Load(dir)
 	if err != nil {

@@ -44,7 +44,7 @@ func (r remote) download(ctx context.Context, stderr io.Writer) (string, error) 
 
 	s, err := r.get(ctx, timer, stderr)
 	if err != nil && ctx.Err() != nil {
-		return "", errors.WithStack(context.Cause(ctx)) // says which of the two limits it was
+		return "", errors.WithStack(context.Cause(ctx)) // which of the two limits it was
 	}
 	return s, err
 }
