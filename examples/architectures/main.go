@@ -15,11 +15,10 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
 )
 
 func main() { program.Main("architectures", run) }

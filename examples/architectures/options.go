@@ -1,16 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pkg/errors"
 )
 
 // options are the flags that are not the Config's.
@@ -58,14 +58,6 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 		c.WarmupIters = min(c.WarmupIters, c.LRDecayIters/10)
 	}
 	o.only, o.headline = words(*only), words(*heads)
-	switch {
-	case o.seeds < 1:
-		return c, o, errors.Errorf("seeds: got %d, want 1 or more", o.seeds)
-	case o.rounds < 1:
-		return c, o, errors.Errorf("rounds: got %d, want 1 or more", o.rounds)
-	case c.MaxIters < 2:
-		return c, o, errors.Errorf("max_iters: got %d, want 2 or more: the first step is not timed", c.MaxIters)
-	}
 	for _, w := range words(*contexts) {
 		n, err := strconv.Atoi(w)
 		if err != nil || n < 1 {
@@ -74,7 +66,11 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 		o.contexts = append(o.contexts, n)
 	}
 	slices.Sort(o.contexts)
-	return c, o, nil
+	return c, o, cmp.Or(
+		program.Want(o.seeds >= 1, "seeds", o.seeds, "1 or more"),
+		program.Want(o.rounds >= 1, "rounds", o.rounds, "1 or more"),
+		program.Want(c.MaxIters >= 2, "max_iters", c.MaxIters, "2 or more: the first step is not timed"),
+	)
 }
 
 func words(list string) []string {

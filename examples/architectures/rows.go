@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pkg/errors"
 )
 
 // row is the baseline, or the baseline with one part changed.

@@ -15,11 +15,10 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pkg/errors"
 )
 
 func main() { program.Main("attention", run) }

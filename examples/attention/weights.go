@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // matrix is the weights of a head: row i is what query i takes of every key.

@@ -12,9 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pkg/errors"
 )
 
 //go:embed torch_step.py

@@ -12,8 +12,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
@@ -47,10 +45,7 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
-	if c.LoraR < 1 {
-		return o, errors.Errorf("lora_r: got %d, want 1 or more", c.LoraR)
-	}
-	return o, nil
+	return o, program.Want(c.LoraR >= 1, "lora_r", c.LoraR, "1 or more")
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pkg/errors"
 )
 
 // outputs are what a run leaves in out_dir.
@@ -95,8 +94,8 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "forgotten of the old text: %+.4f nats per character\n\n", t.after[1]-t.before[1])
-	_, err = fmt.Fprintf(stdout,
-		"%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n", adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
+	_, err = fmt.Fprintf(stdout, "%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n",
+		adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
 	return err
 }
 

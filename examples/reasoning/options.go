@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pkg/errors"
 )
 
 type options struct {
@@ -42,35 +44,21 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 }
 
 func (o options) validate() error {
-	for _, f := range []struct {
-		name    string
-		got, lo int
-	}{
-		{"-bits", o.bits, 1}, {"-steps", o.steps, 1}, {"-rounds", o.rounds, quarters}, {"-epochs", o.epochs, 1},
-		{"-batch_size", o.batch, 1}, {"-tests", o.tests, 1}, {"-threads", o.threads, 0},
-	} {
-		if f.got < f.lo {
-			return errors.Errorf("%s: got %d, want %d or more", f.name, f.got, f.lo)
-		}
-	}
-	for _, f := range []struct {
-		name string
-		got  float64
-	}{{"-learning_rate", o.learningRate}, {"-reward_rate", o.rewardRate}} {
-		if !(f.got > 0 && f.got <= 1) {
-			return errors.Errorf("%s: got %v, want a number in (0, 1]", f.name, f.got)
-		}
-	}
-	if !(o.slip >= 0 && o.slip <= 1) {
-		return errors.Errorf("-slip: got %v, want a probability", o.slip)
-	}
-	if !(o.clip > 0 && o.clip < 1) {
-		return errors.Errorf("-clip: got %v, want a number in (0, 1)", o.clip)
-	}
-	if o.objective != "all" && !slices.Contains(objectives(), o.objective) {
-		return errors.Errorf("-objective: got %q, want all or one of %v", o.objective, objectives())
-	}
-	return nil
+	return cmp.Or(
+		program.Want(o.bits >= 1, "-bits", o.bits, "1 or more"),
+		program.Want(o.steps >= 1, "-steps", o.steps, "1 or more"),
+		program.Want(o.rounds >= quarters, "-rounds", o.rounds, fmt.Sprint(quarters, " or more")),
+		program.Want(o.epochs >= 1, "-epochs", o.epochs, "1 or more"),
+		program.Want(o.batch >= 1, "-batch_size", o.batch, "1 or more"),
+		program.Want(o.tests >= 1, "-tests", o.tests, "1 or more"),
+		program.Want(o.threads >= 0, "-threads", o.threads, "0 or more"),
+		program.Want(o.learningRate > 0 && o.learningRate <= 1, "-learning_rate", o.learningRate, "a number in (0, 1]"),
+		program.Want(o.rewardRate > 0 && o.rewardRate <= 1, "-reward_rate", o.rewardRate, "a number in (0, 1]"),
+		program.Want(o.slip >= 0 && o.slip <= 1, "-slip", o.slip, "a probability"),
+		program.Want(o.clip > 0 && o.clip < 1, "-clip", o.clip, "a number in (0, 1)"),
+		program.Want(o.objective == "all" || slices.Contains(objectives(), o.objective),
+			"-objective", strconv.Quote(o.objective), fmt.Sprint("all or one of ", objectives())),
+	)
 }
 
 func objectives() []string { return []string{"reinforce", "reinforce_baseline", "ppo"} }

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pkg/errors"
 )
 
 // The three kinds of line in metrics.jsonl.
@@ -62,7 +62,8 @@ func openMetrics(path string, step int) (*metrics, error) {
 	return m, err
 }
 
-// keep is whether a line is of a step not after the given one. A line that a killed process left half written is not.
+// keep adds a line to those for the plot and returns true if its step is not after the given one. A line that a killed
+// process left half written is dropped.
 func (m *metrics) keep(line []byte, step int) bool {
 	var e evalLine
 	var s stepLine
@@ -78,16 +79,11 @@ func (m *metrics) keep(line []byte, step int) bool {
 }
 
 func (m *metrics) add(line any) error {
-	switch line := line.(type) {
-	case stepLine:
-		m.steps = append(m.steps, line)
-	case evalLine:
-		m.evals = append(m.evals, line)
-	}
 	data, err := json.Marshal(line)
 	if err != nil {
 		return errors.Wrap(err, "metrics")
 	}
+	m.keep(data, math.MaxInt)
 	_, err = m.file.Write(append(data, '\n'))
 	return errors.Wrap(err, "metrics")
 }

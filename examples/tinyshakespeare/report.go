@@ -6,13 +6,12 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // report tells what happens: a progress bar on a terminal, a line a step elsewhere, and the files of out_dir.
@@ -31,17 +30,15 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, metrics: m, unit: unit(t.Tokenizer), floor: source.Floor, peak: graph.Peak(c.Threads)}
+	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, metrics: m, unit: unit(t.Tokenizer), peak: graph.Peak(c.Threads)}
 	total, trainable := c.Count()
 	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total), program.Thousands(trainable),
 		train.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "reference"}[c.Kernels])
 	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.Print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
 		program.Thousands(tokens+held), t.Tokenizer.Size(), program.Thousands(tokens), program.Thousands(held))
-	if r.unit != "character" {
-		r.floor = 0
-	}
-	if r.floor > 0 {
+	if r.unit == "character" && source.Floor > 0 {
+		r.floor = source.Floor
 		r.Print("this text has %.4f nats per character: no model gets below it for long", r.floor)
 	}
 	return r, program.WriteWhole(filepath.Join(c.OutDir, "config.json"), func(w io.Writer) error { return gpt.WriteConfig(w, c) })
@@ -55,7 +52,8 @@ func (r *report) step(p train.Progress) error {
 	if !r.Draw(p.Step, line) && p.Step%r.config.LogInterval == 0 {
 		r.Print("step %d/%d | %s", p.Step, r.config.MaxIters, line)
 	}
-	return r.metrics.add(stepLine{p.Step, p.Loss, p.LR, p.Norm, program.Round(seconds*1e3, 2), program.Round(speed, 2), program.Round(gflops, 2)})
+	round := func(x float64) float64 { return program.Round(x, 2) }
+	return r.metrics.add(stepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)})
 }
 
 func (r *report) evaluation(step int, e gpt.Evaluation) error {

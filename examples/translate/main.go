@@ -28,7 +28,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	saved, missing := checkpoint.Load(c.OutDir)
 	switch {
 	case missing == nil && !o.resume && o.translate == "":
-		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume continues it, another -out_dir begins a new run", c.OutDir, saved.Step)
+		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume continues it, another -out_dir begins a new run",
+			c.OutDir, saved.Step)
 	case missing != nil && (o.resume || o.translate != "" || !errors.Is(missing, checkpoint.ErrNone)):
 		return missing
 	case o.translate != "":
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer dir.Close()
-	r := report{out: stdout, trainer: t, texts: texts, options: o}
+	r := report{Bar: program.NewBar(stdout, "", t.Done, t.Model.Config.MaxIters), trainer: t, texts: texts, options: o}
 	r.begin()
 	if err := r.train(ctx, dir); err != nil {
 		return err

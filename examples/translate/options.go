@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pkg/errors"
 )
 
 // options are the flags that are not the Config's.
@@ -50,24 +50,15 @@ func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, o
 	if err := program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
-	for _, f := range []struct {
-		name string
-		got  int
-	}{{"-beams", o.beams}, {"-tests", o.tests}, {"-log_interval", c.LogInterval}, {"-eval_interval", c.EvalInterval}} {
-		if f.got < 1 {
-			return c, o, errors.Errorf("%s: got %d, want 1 or more", f.name, f.got)
-		}
-	}
-	if !(0 < o.heldOut && o.heldOut < 1) {
-		return c, o, errors.Errorf("-held_out: got %v, want a number between 0 and 1", o.heldOut)
-	}
-	if !(0 <= o.penalty && o.penalty < 10) {
-		return c, o, errors.Errorf("-length_penalty: got %v, want a number, 0 ≤ x < 10", o.penalty)
-	}
-	if !(0 <= o.minutes) {
-		return c, o, errors.Errorf("-minutes: got %v, want 0 or more", o.minutes)
-	}
-	return c, o, nil
+	return c, o, cmp.Or(
+		program.Want(o.beams >= 1, "-beams", o.beams, "1 or more"),
+		program.Want(o.tests >= 1, "-tests", o.tests, "1 or more"),
+		program.Want(c.LogInterval >= 1, "-log_interval", c.LogInterval, "1 or more"),
+		program.Want(c.EvalInterval >= 1, "-eval_interval", c.EvalInterval, "1 or more"),
+		program.Want(0 < o.heldOut && o.heldOut < 1, "-held_out", o.heldOut, "a number between 0 and 1"),
+		program.Want(0 <= o.penalty && o.penalty < 10, "-length_penalty", o.penalty, "a number, 0 ≤ x < 10"),
+		program.Want(0 <= o.minutes, "-minutes", o.minutes, "0 or more"),
+	)
 }
 
 // rank is what a beam search wants most of.

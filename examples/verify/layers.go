@@ -48,6 +48,7 @@ func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 	if err := t.Flush(); err != nil {
 		return false, err
 	}
-	_, err = fmt.Fprintf(w, "%s\n%d entries, %d cases; worst distance %.1e in float64 (%.0e fails)\n", failed.String(), len(entries), cases, worst, verify.Tolerance)
+	_, err = fmt.Fprintf(w, "%s\n%d entries, %d cases; worst distance %.1e in float64 (%.0e fails)\n",
+		failed.String(), len(entries), cases, worst, verify.Tolerance)
 	return ok, err
 }

@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
@@ -71,8 +72,8 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 	if err := together(flags, *all, *saved != ""); err != nil {
 		return false, err
 	}
-	if *loss != "mean" && *loss != "sum" {
-		return false, errors.Errorf("-loss: got %q, want mean or sum", *loss)
+	if err := program.Want(*loss == "mean" || *loss == "sum", "-loss", strconv.Quote(*loss), "mean or sum"); err != nil {
+		return false, err
 	}
 	if *all {
 		return layers(stdout, inventory.Entries())
@@ -139,6 +140,7 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 		return m, errors.Wrap(err, source.Name)
 	}
 	n := batch * model.Config.BlockSize
-	m = verify.Model{Config: model.Config, Parameters: verify.ParametersOf(model.Params()), Tokens: make([]int, n), Targets: make([]int, n), Seed: seed}
+	m = verify.Model{Config: model.Config, Parameters: verify.ParametersOf(model.Params()), Seed: seed}
+	m.Tokens, m.Targets = make([]int, n), make([]int, n)
 	return m, text.Sample(text.Tokens(ids), rand.New(rand.NewPCG(seed, 1)), m.Tokens, m.Targets, model.Config.BlockSize)
 }

@@ -8,14 +8,13 @@ import (
 	"io"
 	"time"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // Load is the newest checkpoint in dir, or checkpoint.ErrNone; those passed over are listed on stderr.
@@ -91,7 +90,9 @@ func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 }
 
 // Write lets a model continue the prompt by n tokens, each as it is drawn, and returns their number in a second.
-func Write(ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string, n int, s *gpt.Sampler) (perSecond float64, err error) {
+func Write(
+	ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string, n int, s *gpt.Sampler,
+) (perSecond float64, err error) {
 	ids, err := Prompt(tok, prompt)
 	if err != nil {
 		return 0, err

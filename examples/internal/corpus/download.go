@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pkg/errors"
 )
 
 // remote is a file on the network whose content is known in advance.

@@ -26,9 +26,9 @@ type Bar struct {
 func NewBar(out io.Writer, what string, begin, total int) *Bar {
 	b := &Bar{out: out, what: what, begin: begin, now: begin, total: total, start: time.Now(), last: time.Now()}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		b.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),
-			progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetDescription(what))
-		b.Draw(begin, what)
+		b.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(20),
+			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetDescription(what))
 	}
 	return b
 }

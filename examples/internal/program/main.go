@@ -69,3 +69,11 @@ func Parse(fs *flag.FlagSet, args []string) error {
 	}
 	return nil
 }
+
+// Want is nil if ok, else an error that names the flag and what it got and wants.
+func Want(ok bool, flag string, got any, want string) error {
+	if ok {
+		return nil
+	}
+	return errors.Errorf("%s: got %v, want %s", flag, got, want)
+}
