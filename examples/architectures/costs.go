@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -24,7 +24,7 @@ type cost struct {
 }
 
 // costs measures the baseline, every attention and what has none, with equally many tokens in a step at every context. A
-// program is built anew in every turn, so that all of them need not be held at once.
+// program is built again in every turn, so that all of them need not be held at once.
 func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list []*cost, err error) {
 	for _, r := range rows {
 		if r.config.Validate() != nil {
@@ -35,7 +35,7 @@ func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list 
 		}
 	}
 	turns := min(o.rounds, 5)
-	bar := progress.New(stderr, "costs", turns*len(list)*len(o.contexts))
+	bar := program.NewBar(stderr, "costs", 0, turns*len(list)*len(o.contexts))
 	defer bar.Close()
 	for range turns {
 		for _, c := range list {
@@ -61,7 +61,7 @@ func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list 
 			continue
 		}
 		for _, times := range c.times {
-			c.Ns = append(c.Ns, median(times))
+			c.Ns = append(c.Ns, program.Median(times))
 		}
 		c.Growth = c.Ns[len(c.Ns)-1] / c.Ns[0]
 	}

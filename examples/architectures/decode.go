@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
 
@@ -48,15 +49,7 @@ func (s *study) decode(ctx context.Context) error {
 		}
 	}
 	for _, w := range list {
-		w.row.DecodeTokS = float64(w.row.config.BlockSize) / median(w.seconds[1:]) // the first turn warms up
+		w.row.DecodeTokS = float64(w.row.config.BlockSize) / program.Median(w.seconds[1:]) // the first turn warms up
 	}
 	return nil
-}
-
-func median(list []float64) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	list = slices.Sorted(slices.Values(list))
-	return list[len(list)/2]
 }

@@ -15,13 +15,13 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/pkg/errors"
-
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
 )
 
-func main() { base.Main("architectures", run) }
+func main() { program.Main("architectures", run) }
 
 // results are both tables.
 type results struct {
@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	source, err := base.Open(ctx, o.data, stderr)
+	source, err := corpus.Open(ctx, o.data, stderr)
 	if err != nil {
 		return err
 	}
@@ -48,9 +48,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return errors.Wrap(err, source.Name)
 	}
-	data, err := text.NewCorpus(source.Text, tok, c.BlockSize)
+	data, err := source.Encode(tok, c.BlockSize)
 	if err != nil {
-		return errors.Wrap(err, source.Name)
+		return err
 	}
 	c.VocabSize = tok.Size()
 	rows, err := chosen(c, o)

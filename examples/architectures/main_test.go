@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/verify"
@@ -69,7 +68,7 @@ func TestRows(t *testing.T) {
 	}
 	base := gpt.Shakespeare()
 	want = append(want, "baseline")
-	for _, p := range kinds() {
+	for _, p := range allParts() {
 		for _, name := range p.names {
 			if name != *p.field(&base) {
 				want = append(want, p.name+"="+name)
@@ -108,13 +107,13 @@ func TestRowsAreIndependent(t *testing.T) {
 	}
 }
 
-// Every variant is certified by a Case, and no Case certifies what is no variant.
-func TestCertified(t *testing.T) {
+// Every variant is verified by a Case, and no Case verifies what is no variant.
+func TestVerified(t *testing.T) {
 	cases := inventory.Cases()
-	for _, p := range kinds() {
+	for _, p := range allParts() {
 		for _, name := range p.names {
-			if variant := p.name + "=" + name; !certified(cases, variant) {
-				t.Errorf("no case certifies %s", variant)
+			if variant := p.name + "=" + name; !verified(cases, variant) {
+				t.Errorf("no case verifies %s", variant)
 			}
 		}
 	}

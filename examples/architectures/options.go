@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pkg/errors"
-
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pkg/errors"
 )
 
 // options are the flags that are not the Config's.
@@ -27,25 +28,24 @@ const headline = "baseline,position=rope,attention=linear,attention=mla,block=po
 func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error) {
 	c = gpt.Shakespeare()
 	c.MaxIters = 1000
-	fs := flag.NewFlagSet("architectures", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("architectures", stderr)
 	c.Flags(fs)
 	fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
 	only := fs.String("only", "", `rows: "rope", "head=linear", or a part such as "attention"; empty is all. The baseline is always there`)
 	heads := fs.String("headline", headline, "rows that are trained with several seeds")
 	fs.IntVar(&o.seeds, "seeds", 3, "seeds of the headline rows")
-	fs.IntVar(&o.rounds, "rounds", 10, "turns that the rows take: the machine's speed drifts, and all have to suffer alike")
+	fs.IntVar(&o.rounds, "rounds", 10, "turns that the rows take, since the machine's speed drifts")
 	contexts := fs.String("contexts", "64,256,1024,2048", "context lengths of the second table; empty leaves it out")
 	fs.BoolVar(&o.asJSON, "json", false, "print data instead of tables")
 	quick := fs.Bool("quick", false, "a tiny model for a few steps")
-	if err = fs.Parse(args); err != nil {
+	if err = program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
 	if *quick {
 		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.MaxIters = 2, 2, 16, 16, 4, 6
 		c.Options.Set("window", 4)
 		o.seeds, o.rounds, *contexts = 2, 2, "16,64"
-		if err = fs.Parse(args); err != nil {
+		if err = program.Parse(fs, args); err != nil {
 			return c, o, err
 		}
 	}
@@ -58,16 +58,6 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 		c.WarmupIters = min(c.WarmupIters, c.LRDecayIters/10)
 	}
 	o.only, o.headline = words(*only), words(*heads)
-	switch {
-	case fs.NArg() > 0:
-		return c, o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
-	case o.seeds < 1:
-		return c, o, errors.Errorf("seeds: got %d, want 1 or more", o.seeds)
-	case o.rounds < 1:
-		return c, o, errors.Errorf("rounds: got %d, want 1 or more", o.rounds)
-	case c.MaxIters < 2:
-		return c, o, errors.Errorf("max_iters: got %d, want 2 or more: the first step is not timed", c.MaxIters)
-	}
 	for _, w := range words(*contexts) {
 		n, err := strconv.Atoi(w)
 		if err != nil || n < 1 {
@@ -76,7 +66,11 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 		o.contexts = append(o.contexts, n)
 	}
 	slices.Sort(o.contexts)
-	return c, o, nil
+	return c, o, cmp.Or(
+		program.Want(o.seeds >= 1, "seeds", o.seeds, "1 or more"),
+		program.Want(o.rounds >= 1, "rounds", o.rounds, "1 or more"),
+		program.Want(c.MaxIters >= 2, "max_iters", c.MaxIters, "2 or more: the first step is not timed"),
+	)
 }
 
 func words(list string) []string {

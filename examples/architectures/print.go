@@ -6,13 +6,14 @@ import (
 	"math"
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/digits"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
 // write prints the first table in Markdown.
 func (r results) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads; loss in nats per character over the validation split.\n\n", r.Steps, r.Tokens, r.Text, r.Threads)
+	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads; loss in nats per character over the validation split.\n\n",
+		r.Steps, r.Tokens, r.Text, r.Threads)
 	b.WriteString("| variant | parameters | loss | ms/step | MiB | worst gradient error | writes tok/s |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	var notes strings.Builder
 	for _, row := range r.Rows {
@@ -21,8 +22,8 @@ func (r results) write(w io.Writer) error {
 			fmt.Fprintf(&notes, "\n%s. %s\n", row.title(), row.Error)
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), digits.Thousands(row.Parameters), row.loss(), row.Ms, row.MiB,
-			row.Checked, digits.Thousands(int64(math.Round(row.DecodeTokS))))
+		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), program.Thousands(row.Parameters), row.loss(),
+			row.Ms, row.MiB, row.Checked, program.Thousands(int64(math.Round(row.DecodeTokS))))
 	}
 	_, err := io.WriteString(w, b.String()+notes.String())
 	return err
@@ -32,7 +33,7 @@ func (r results) write(w io.Writer) error {
 func (r *row) title() string {
 	switch {
 	case r.Variant == "baseline":
-		return "baseline: " + strings.Join(r.kinds(), ", ")
+		return "baseline: " + strings.Join(r.parts(), ", ")
 	case r.With != "":
 		return r.Variant + " with " + r.With
 	}
@@ -73,7 +74,7 @@ func (r results) writeCosts(w io.Writer) error {
 			continue
 		}
 		for _, ns := range c.Ns {
-			fmt.Fprintf(&b, " %s |", digits.Thousands(int64(math.Round(ns))))
+			fmt.Fprintf(&b, " %s |", program.Thousands(int64(math.Round(ns))))
 		}
 		fmt.Fprintf(&b, " %.2f× |\n", c.Growth)
 	}

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pkg/errors"
 )
 
 // row is the baseline, or the baseline with one part changed.
@@ -33,7 +32,7 @@ type part struct {
 	names []string
 }
 
-func kinds() []part {
+func allParts() []part {
 	return []part{
 		{"position", func(c *gpt.Config) *string { return &c.Position }, parts.Names(parts.Positions())},
 		{"attention", func(c *gpt.Config) *string { return &c.Attention }, parts.Names(parts.Attentions())},
@@ -44,74 +43,85 @@ func kinds() []part {
 	}
 }
 
-// companion is what a variant brings along.
+// companion is what else is changed for a variant.
 type companion struct {
-	says string
+	name string
 	set  func(*gpt.Config)
 }
 
 // companions of those variants that make little sense in the baseline, or none.
 func companions() map[string]companion {
-	unplaced := companion{"position=none", func(c *gpt.Config) { c.Position = "none" }}
+	noPosition := companion{"position=none", func(c *gpt.Config) { c.Position = "none" }}
 	return map[string]companion{
-		"attention=mla_rope":        unplaced, // it turns its queries and keys by itself
-		"attention=mla_latent_rope": unplaced,
-		"block=elman":               unplaced, // it goes through the tokens in their order
+		"attention=mla_rope":        noPosition, // it rotates its queries and keys itself
+		"attention=mla_latent_rope": noPosition,
+		"block=elman":               noPosition, // it reads the tokens in their order
 		"attention=dilated":         {"dilation=4", func(c *gpt.Config) { c.Options.Set("dilation", min(4, c.BlockSize)) }},
 	}
 }
 
-// chosen are the rows to measure: the baseline first.
-func chosen(c gpt.Config, o options) ([]*row, error) {
-	list := []*row{{Variant: "baseline", config: c}}
-	for _, p := range kinds() {
+// variants are the baseline and every part=name.
+func variants() []string {
+	list := []string{"baseline"}
+	for _, p := range allParts() {
 		for _, name := range p.names {
-			r := &row{Variant: p.name + "=" + name, config: c}
-			if *p.field(&r.config) == name {
-				continue // that is the baseline
-			}
-			*p.field(&r.config) = name
-			if with, ok := companions()[r.Variant]; ok {
-				r.With = with.says
-				with.set(&r.config)
-			}
-			list = append(list, r)
+			list = append(list, p.name+"="+name)
 		}
 	}
+	return list
+}
+
+// chosen are the rows to measure: the baseline first.
+func chosen(c gpt.Config, o options) ([]*row, error) {
 	for flag, words := range map[string][]string{"headline": o.headline, "only": o.only} {
 		if err := known(flag, words); err != nil {
 			return nil, err
 		}
 	}
-	list = slices.DeleteFunc(list, func(r *row) bool { return r.Variant != "baseline" && len(o.only) > 0 && !r.in(o.only) })
+	list := []*row{{Variant: "baseline", config: c}}
+	for _, p := range allParts() {
+		for _, name := range p.names {
+			r := &row{Variant: p.name + "=" + name, config: c}
+			if *p.field(&c) == name || len(o.only) > 0 && !matches(r.Variant, o.only) {
+				continue // the baseline, or not chosen
+			}
+			*p.field(&r.config) = name
+			if with, ok := companions()[r.Variant]; ok {
+				r.With = with.name
+				with.set(&r.config)
+			}
+			list = append(list, r)
+		}
+	}
 	for _, r := range list {
 		r.seeds = 1
-		if r.in(o.headline) {
+		if matches(r.Variant, o.headline) {
 			r.seeds = o.seeds
 		}
 	}
 	return list, nil
 }
 
-// in says whether one of the words is the row's part, its variant, or both.
-func (r *row) in(words []string) bool {
-	part, name, _ := strings.Cut(r.Variant, "=")
-	return slices.Contains(words, part) || slices.Contains(words, name) || slices.Contains(words, r.Variant)
+// matches is whether one of the words is the variant, its part, or its name.
+func matches(variant string, words []string) bool {
+	part, name, _ := strings.Cut(variant, "=")
+	return slices.Contains(words, part) || slices.Contains(words, name) || slices.Contains(words, variant)
 }
 
-// known refuses a word that names nothing. What the baseline is made of may be named: it is no row of its own.
+// known refuses a word that names nothing. What the baseline is made of may be named, though it has no row.
 func known(flag string, words []string) error {
-	all, variants := []*row{{Variant: "baseline"}}, []string{"baseline"}
-	for _, p := range kinds() {
-		for _, name := range p.names {
-			all = append(all, &row{Variant: p.name + "=" + name})
-			variants = append(variants, p.name+"="+name)
-		}
-	}
 	for _, w := range words {
-		if !slices.ContainsFunc(all, func(r *row) bool { return r.in([]string{w}) }) {
-			return errors.Errorf("%s: got %q, want a part or a variant: %s", flag, w, strings.Join(variants, ", "))
+		if !slices.ContainsFunc(variants(), func(v string) bool { return matches(v, []string{w}) }) {
+			return errors.Errorf("%s: got %q, want a part or a variant: %s", flag, w, strings.Join(variants(), ", "))
 		}
 	}
 	return nil
+}
+
+// parts are the variants that the row is made of.
+func (r *row) parts() (list []string) {
+	for _, p := range allParts() {
+		list = append(list, p.name+"="+*p.field(&r.config))
+	}
+	return list
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
@@ -35,7 +35,7 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 	for _, r := range s.rows {
 		total += r.seeds * steps
 	}
-	bar := progress.New(s.stderr, "training", total)
+	bar := program.NewBar(s.stderr, "training", 0, total)
 	defer bar.Close()
 	for _, r := range s.rows {
 		for i := range r.seeds {
@@ -77,9 +77,9 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 		}
 		t.row.Losses = append(t.row.Losses, loss)
 		if len(t.row.Losses) == 1 {
-			t.row.Ms = median(t.ms)
+			t.row.Ms = program.Median(t.ms)
 		}
-		bar.Print("%s, seed %d: %.4f nats per character, %.1f ms a step", t.row.Variant, t.seed, loss, median(t.ms))
+		bar.Print("%s, seed %d: %.4f nats per character, %.1f ms a step", t.row.Variant, t.seed, loss, program.Median(t.ms))
 	}
 	return threads, nil
 }

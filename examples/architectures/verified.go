@@ -9,18 +9,24 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
-// check runs the Cases of every row: those of its own part, and of the baseline all.
+// outcome is what a Case has shown: its worst error in float64, or what is wrong.
+type outcome struct {
+	worst float64
+	wrong string
+}
+
+// check runs the Cases of every row: those of its variant, and of the baseline those of all its parts.
 func check(ctx context.Context, rows []*row) error {
 	cases, done := inventory.Cases(), map[string]outcome{}
 	for _, r := range rows {
-		own := []string{r.Variant}
+		variants := []string{r.Variant}
 		if r.Variant == "baseline" {
-			own = r.kinds()
+			variants = r.parts()
 		}
 		var all outcome
-		for _, variant := range own {
-			if !certified(cases, variant) {
-				all.add(outcome{bad: "no case is known"})
+		for _, variant := range variants {
+			if !verified(cases, variant) {
+				all.wrong = "no case is known"
 			}
 			for _, c := range cases {
 				if ctx.Err() != nil {
@@ -32,58 +38,36 @@ func check(ctx context.Context, rows []*row) error {
 				if _, seen := done[c.Name]; !seen {
 					done[c.Name] = outcomeOf(c)
 				}
-				all.add(done[c.Name])
+				all.worst = max(all.worst, done[c.Name].worst)
+				if wrong := done[c.Name].wrong; wrong != "" {
+					all.wrong = wrong
+				}
 			}
 		}
-		r.Checked = all.String()
+		switch {
+		case all.wrong != "":
+			r.Checked = all.wrong
+		case all.worst == 0:
+			r.Checked = "nothing to verify"
+		default:
+			r.Checked = fmt.Sprintf("%.0e", all.worst)
+		}
 	}
 	return nil
 }
 
-// certified says whether a Case holds the variant against formulas by hand, or there is nothing to differentiate.
-func certified(cases []verify.Case, variant string) bool {
+// verified is whether a Case compares the variant with formulas by hand, or there is nothing to differentiate.
+func verified(cases []verify.Case, variant string) bool {
 	return variant == "position=none" || slices.ContainsFunc(cases, func(c verify.Case) bool { return slices.Contains(c.Parts, variant) })
-}
-
-// outcome is what some Cases have shown.
-type outcome struct {
-	count int
-	worst float64 // in float64
-	bad   string  // what is wrong
 }
 
 func outcomeOf(c verify.Case) outcome {
 	report, err := c.Run()
 	switch {
 	case err != nil:
-		return outcome{bad: err.Error()}
+		return outcome{wrong: err.Error()}
 	case !report.OK():
-		return outcome{bad: "wrong: " + c.Name}
+		return outcome{wrong: "wrong: " + c.Name}
 	}
-	return outcome{count: 1, worst: float64(report.Worst)}
-}
-
-func (o *outcome) add(other outcome) {
-	o.count, o.worst = o.count+other.count, max(o.worst, other.worst)
-	if other.bad != "" {
-		o.bad = other.bad
-	}
-}
-
-func (o outcome) String() string {
-	switch {
-	case o.bad != "":
-		return o.bad
-	case o.count == 0:
-		return "nothing to verify"
-	}
-	return fmt.Sprintf("%.0e", o.worst)
-}
-
-// parts are the variants that the row is made of.
-func (r *row) kinds() (list []string) {
-	for _, p := range kinds() {
-		list = append(list, p.name+"="+*p.field(&r.config))
-	}
-	return list
+	return outcome{worst: float64(report.Worst)}
 }

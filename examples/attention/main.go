@@ -1,9 +1,9 @@
-// Attention shows who looks at whom: the weights of every head of a trained model on a piece of text, as a picture and as a
+// Attention shows which token attends to which: the weights of every head of a trained model on a piece of text, as a picture and as a
 // page to point at. It also measures how near each head is to the prescribed forms of Conti, chapter 3.
 //
-//	go run ./examples/attention                                     # the model in out/, or one that is trained for a moment
+//	go run ./examples/attention                                     # the model in out/, or one that is trained briefly
 //	go run ./examples/attention -prompt "To be or not to"           # another text; any of at most block_size characters
-//	go run ./examples/attention -checkpoint none -position alibi    # what another network learns in a moment
+//	go run ./examples/attention -checkpoint none -position alibi    # what another network learns in the same time
 package main
 
 import (
@@ -15,17 +15,16 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"github.com/pkg/errors"
-
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pkg/errors"
 )
 
-func main() { base.Main("attention", run) }
+func main() { program.Main("attention", run) }
 
-// moment is the training where there is no checkpoint.
-func moment() gpt.Config {
+// recipe is the training where there is no checkpoint.
+func recipe() gpt.Config {
 	c := gpt.Shakespeare()
 	c.NLayer, c.MaxIters, c.LRDecayIters, c.WarmupIters, c.OutDir = 3, 400, 400, 20, "out/attention"
 	return c
@@ -38,8 +37,7 @@ type options struct {
 	given                    map[string]bool // names of flags
 }
 
-// forms are the settings for a prompt of n characters: where there are not so many, groups and rows that are not asked for
-// are fewer.
+// forms are the settings for a prompt of n characters: where n is small, groups and rows without a flag are fewer.
 func (o options) forms(n int) structured.Settings {
 	s := o.settings
 	if !o.given["groups"] {
@@ -56,27 +54,22 @@ func (o options) forms(n int) structured.Settings {
 
 // parse reads the flags over c.
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
-	fs := flag.NewFlagSet("attention", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("attention", stderr)
 	c.Flags(fs)
-	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if there is none in it, one is trained for a moment")
+	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if there is none in it, one is trained briefly")
 	fs.StringVar(&o.data, "data", "", "text to train on, and to take the prompt from; by default tinyshakespeare")
-	fs.StringVar(&o.prompt, "prompt", "",
-		"what the model looks at; by default the beginning of a speech that it was not trained on")
+	fs.StringVar(&o.prompt, "prompt", "", "what the model looks at; by default the beginning of a speech that it was not trained on")
 	fs.IntVar(&o.settings.Width, "width", 3, "half-width of the bands of Σ2, and rows of a group of Σ3; by default less for a short prompt")
 	fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default less for a very short prompt")
 	fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
 	fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
 	fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
 	fs.IntVar(&o.settings.Draws, "draws", 30, "draws from each set")
-	if err := fs.Parse(args); err != nil {
+	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
-	if fs.NArg() > 0 {
-		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
-	}
 	o.settings.Seed = c.Seed
-	n := min(glance, c.BlockSize)
+	n := min(promptSize, c.BlockSize)
 	if o.prompt != "" {
 		n = utf8.RuneCountInString(o.prompt)
 	}
@@ -86,7 +79,7 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c := moment()
+	c := recipe()
 	o, err := parse(&c, args, stderr)
 	if err != nil {
 		return err
@@ -95,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ids, err := o.looked(ctx, m, tok, stderr)
+	ids, err := o.promptIDs(ctx, m, tok, stderr)
 	if err != nil {
 		return err
 	}
@@ -116,10 +109,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := os.MkdirAll(c.OutDir, 0o755); err != nil {
 		return err
 	}
-	if err := base.WriteWhole(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
+	if err := program.WriteWhole(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
 		return err
 	}
-	if err := base.WriteWhole(page, func(w io.Writer) error { return writePage(w, tokens, layers) }); err != nil {
+	if err := program.WriteWhole(page, func(w io.Writer) error { return writePage(w, tokens, layers) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\nsaved %s and %s, where pointing at a cell tells its tokens and its weight\n", picture, page)

@@ -6,28 +6,25 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
-// model is the one in the checkpoint, or one that is trained for a moment.
+// model is the one in the checkpoint, or one that is trained briefly.
 func model(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
 	cp, err := base.Load(o.checkpoint, stderr)
+	if errors.Is(err, checkpoint.ErrNone) {
+		return trainBriefly(ctx, c, o, stderr)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if cp == nil {
-		return momentary(ctx, c, o, stderr)
-	}
-	m, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), cp)
-	if err != nil {
-		return nil, nil, err
-	}
-	tok, err := gpt.LoadTokenizer(cp)
+	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), cp)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,9 +36,9 @@ func model(ctx context.Context, c gpt.Config, o options, args []string, stderr i
 	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config), "checkpoint %s is another network; -checkpoint none trains one", cp.Path)
 }
 
-// momentary trains a model that is good enough to look at.
-func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
-	source, err := base.Open(ctx, o.data, stderr)
+// trainBriefly trains a model that is good enough to look at. What would fail after the training fails before it.
+func trainBriefly(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
+	source, err := corpus.Open(ctx, o.data, stderr)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,7 +46,7 @@ func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := o.encoded(t.Tokenizer, c.BlockSize); err != nil { // now rather than after the training
+	if _, err := o.encoded(t.Tokenizer, c.BlockSize); err != nil {
 		return nil, nil, err
 	}
 	if _, err := weights(t.Model, nil); err != nil {
@@ -60,8 +57,8 @@ func momentary(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (
 	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
 }
 
-// glance is the length of the default prompt: more is hard to read in a picture.
-const glance = 32
+// promptSize is the length of the default prompt: more is hard to read in a picture.
+const promptSize = 32
 
 // encoded is the prompt as tokens.
 func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
@@ -72,13 +69,13 @@ func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
 	return ids, errors.Wrap(err, "-prompt")
 }
 
-// looked is what the model looks at: the prompt, or the beginning of a speech of the validation split.
-func (o options) looked(ctx context.Context, m *gpt.Model, tok text.Tokenizer, stderr io.Writer) ([]int, error) {
+// promptIDs is what the model looks at: the prompt, or the beginning of a speech of the validation split.
+func (o options) promptIDs(ctx context.Context, m *gpt.Model, tok text.Tokenizer, stderr io.Writer) ([]int, error) {
 	context := m.Config.BlockSize
 	if o.prompt != "" {
 		return o.encoded(tok, context)
 	}
-	source, err := base.Open(ctx, o.data, stderr)
+	source, err := corpus.Open(ctx, o.data, stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +91,7 @@ func (o options) looked(ctx context.Context, m *gpt.Model, tok text.Tokenizer, s
 	if err != nil {
 		return nil, err
 	}
-	n := min(glance, context)
+	n := min(promptSize, context)
 	if _, speech, found := strings.Cut(val, "\n\n"); found && len(speech) >= n {
 		val = speech
 	}

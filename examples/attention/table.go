@@ -24,7 +24,8 @@ func table(w io.Writer, layers []layer, s structured.Settings) error {
 		return err
 	}
 	n, each := len(heads[0]), len(rows)/len(heads)
-	fmt.Fprintf(w, "|A − X| = Σ|a − x| over %d × %d weights, in brackets by entry; the draws (+Ẽ) are the nearest of %d, width %d, %d groups, p %g\n\n",
+	fmt.Fprintf(w, "|A − X| = Σ|a − x| over %d × %d weights, in brackets by entry; "+
+		"the draws (+Ẽ) are the nearest of %d, width %d, %d groups, p %g\n\n",
 		n, n, s.Draws, s.Width, s.Tokens, s.Drop)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "A")
@@ -53,6 +54,7 @@ func table(w io.Writer, layers []layer, s structured.Settings) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nin %d of %d heads no draw is as near as the matrix of zeros, whose distance is %d for every A\n", worse, len(heads), n)
+	_, err = fmt.Fprintf(w, "\nin %d of %d heads no draw is as near as the matrix of zeros, whose distance is %d for every A\n",
+		worse, len(heads), n)
 	return err
 }

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // matrix is the weights of a head: row i is what query i takes of every key.
@@ -19,7 +18,7 @@ type layer struct {
 	Heads []matrix
 }
 
-// weights runs the model, spelled out in stock operations, and reads what enters the dropout of the attention weights.
+// weights runs the reference model, of stock operations, and reads what enters the dropout of the attention weights.
 func weights(m *gpt.Model, ids []int) ([]layer, error) {
 	var layers []layer
 	_, err := m.Graph.BuildSibling(func(g *graph.Graph) (err error) {

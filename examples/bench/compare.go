@@ -12,20 +12,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pkg/errors"
 )
 
 //go:embed torch_step.py
 var torchStep string
 
-// row is one line of the comparison: a shape at a number of threads.
-type row struct {
-	shape          string
-	threads, steps int
-}
-
 // compare runs this program and, where it is installed, PyTorch in turn, rounds times each, and prints a table of medians
-// of medians. Both run as processes of their own, on the same machine within seconds, since absolute times drift.
+// of medians. Both run as separate processes, on the same machine within seconds, since absolute times drift.
 func compare(w io.Writer, rounds int, quick bool) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -34,7 +29,10 @@ func compare(w io.Writer, rounds int, quick bool) error {
 	python := python()
 	fmt.Fprintln(w, "| shape, threads | ms/step | tok/s | of peak | MiB | PyTorch ms/step | MiB | times faster |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
-	for _, r := range []row{{"char", 2, 300}, {"char", 1, 200}, {"baby", 2, 15}, {"gpt2", 2, 8}} {
+	for _, r := range []struct {
+		shape          string
+		threads, steps int
+	}{{"char", 2, 300}, {"char", 1, 200}, {"baby", 2, 15}, {"gpt2", 2, 8}} {
 		if quick {
 			rounds, r.steps = 1, 2
 		}
@@ -65,8 +63,7 @@ func compare(w io.Writer, rounds int, quick bool) error {
 		for i := range ours {
 			ratios = append(ratios, theirs[i]["ms_median"].(float64)/ours[i]["ms_median"].(float64))
 		}
-		slices.Sort(ratios)
-		fmt.Fprintf(w, " %.1f | %.0f | %.2f |\n", median(theirs, "ms_median"), median(theirs, "rss_mib"), ratios[len(ratios)/2])
+		fmt.Fprintf(w, " %.1f | %.0f | %.2f |\n", median(theirs, "ms_median"), median(theirs, "rss_mib"), program.Median(ratios))
 	}
 	return nil
 }
@@ -107,6 +104,5 @@ func median(lines []map[string]any, field string) float64 {
 		x, _ := l[field].(float64)
 		xs = append(xs, x)
 	}
-	slices.Sort(xs)
-	return xs[len(xs)/2]
+	return program.Median(xs)
 }

@@ -14,13 +14,11 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -49,10 +47,10 @@ func run() error {
 	threads := flag.Int("threads", 0, "threads of the kernels; 0 is one per processor")
 	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
-	rounds := flag.Int("compare", 0, "time every shape so many times, in turn with PyTorch if it is installed, and print a table")
+	rounds := flag.Int("compare", 0, "how often to time every shape, in turn with PyTorch if it is installed, and print a table")
 	quick := flag.Bool("quick", false, "with -compare: a step or two of each shape, to see that it works")
 	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
-	kernels := flag.Bool("kernels", true, "use kernels; false builds the spelled stock operations")
+	kernels := flag.Bool("kernels", true, "use kernels; false builds the reference from stock operations")
 	flag.Parse()
 	if *rounds > 0 {
 		return compare(os.Stdout, *rounds, *quick)
@@ -87,18 +85,4 @@ func run() error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(line)
-}
-
-// newTrainer trains on random tokens: they cost what others do.
-func newTrainer(c gpt.Config) (*gpt.Trainer, error) {
-	tok, err := text.NewCharacters("ab")
-	if err != nil {
-		return nil, err
-	}
-	ids := make(text.Tokens, 200_000)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range ids {
-		ids[i] = rng.IntN(c.VocabSize)
-	}
-	return gpt.NewTrainer(c, text.Dataset{Training: ids, Validation: ids}, tok)
 }

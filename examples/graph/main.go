@@ -4,7 +4,7 @@
 //	go run ./examples/graph                                       # the table of the Shakespeare model
 //	go run ./examples/graph -n_layer 12 -n_embd 768 -n_head 12    # of another
 //	go run ./examples/graph -dot h.0 > block.dot                  # one block; -dot all for everything
-//	go run ./examples/graph -dot h.0 -kernels=false > block.dot   # spelled in stock operations
+//	go run ./examples/graph -dot h.0 -kernels=false > block.dot   # of stock operations
 package main
 
 import (

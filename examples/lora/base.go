@@ -7,14 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // beginning is what is to be tuned, and both texts in its tokens.
@@ -28,68 +27,57 @@ type beginning struct {
 
 // begin loads the checkpoint, or trains one, and reads the texts.
 func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b beginning, err error) {
-	source, err := base.Open(ctx, o.baseData, stderr)
+	source, err := corpus.Open(ctx, o.baseData, stderr)
 	if err != nil {
 		return b, err
 	}
 	other := corpus.Source{Text: corpus.Weather(1, 150_000), Name: "weather reports"}
 	if o.data != "" {
-		if other, err = base.Open(ctx, o.data, stderr); err != nil {
+		if other, err = corpus.Open(ctx, o.data, stderr); err != nil {
 			return b, err
 		}
 	}
-	if b.checkpoint, err = base.Load(o.checkpoint, stderr); err != nil {
-		return b, err
-	}
-	if b.checkpoint == nil {
-		if b.checkpoint, err = base.Load(own(c), stderr); err != nil {
-			return b, err
-		}
-		if b.checkpoint != nil {
+	if b.checkpoint, err = base.Load(o.checkpoint, stderr); errors.Is(err, checkpoint.ErrNone) {
+		if b.checkpoint, err = base.Load(baseDir(c), stderr); err == nil {
 			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s, of an earlier run\n", o.checkpoint, b.checkpoint.Path)
 		}
 	}
-	if b.checkpoint == nil {
+	if errors.Is(err, checkpoint.ErrNone) {
 		fmt.Fprintf(stderr, "%s holds no checkpoint: training a model for %d steps on %s\n", o.checkpoint, o.baseIters, source.Name)
-		if b.checkpoint, err = short(ctx, c, o, source, other, stderr); err != nil {
-			return b, err
-		}
+		b.checkpoint, err = trainBase(ctx, c, o, source, other, stderr)
 	}
-	m, err := gpt.LoadModel(graph.New(graph.Float32, c.Seed), b.checkpoint)
 	if err != nil {
 		return b, err
 	}
-	tok, err := gpt.LoadTokenizer(b.checkpoint)
+	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), b.checkpoint)
 	if err != nil {
 		return b, err
 	}
 	b.config, b.tokenizer, b.names = m.Config, tok, [2]string{other.Name, source.Name}
-	if b.other, err = encoded(other, tok, m.Config.BlockSize); err != nil {
+	if b.other, err = encode(other, tok, m.Config.BlockSize); err != nil {
 		return b, err
 	}
-	b.old, err = encoded(source, tok, m.Config.BlockSize)
+	b.old, err = encode(source, tok, m.Config.BlockSize)
 	return b, err
 }
 
-// own is where a base is saved that is trained here.
-func own(c gpt.Config) string { return filepath.Join(c.OutDir, "base") }
+// baseDir is where a base is saved that is trained here.
+func baseDir(c gpt.Config) string { return filepath.Join(c.OutDir, "base") }
 
-// short trains a base without adapters and saves it.
-func short(
-	ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer,
-) (*checkpoint.Checkpoint, error) {
-	usual, tuning := gpt.Shakespeare(), c
+// trainBase trains a base without adapters and saves it. What would fail after the training fails before it.
+func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer) (*checkpoint.Checkpoint, error) {
+	recipe, tuning := gpt.Shakespeare(), c
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
 	c.MaxIters, c.LRDecayIters = o.baseIters, max(o.baseIters, c.WarmupIters+1)
-	c.LearningRate, c.MinLR = usual.LearningRate, usual.MinLR
+	c.LearningRate, c.MinLR = recipe.LearningRate, recipe.MinLR
 	t, err := base.New(c, source)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := encoded(other, t.Tokenizer, c.BlockSize); err != nil { // now rather than after the training
+	if _, err := encode(other, t.Tokenizer, c.BlockSize); err != nil {
 		return nil, err
 	}
-	if _, err := o.encoded(t.Tokenizer); err != nil {
+	if _, err := base.Prompt(t.Tokenizer, o.prompt); err != nil {
 		return nil, err
 	}
 	if tuning.VocabSize = t.Tokenizer.Size(); tuning.Validate() != nil {
@@ -102,23 +90,14 @@ func short(
 	if err != nil {
 		return nil, err
 	}
-	if err := save(own(c), t.Done, files); err != nil {
+	if err := base.Save(baseDir(c), t.Done, files); err != nil {
 		return nil, err
 	}
-	return checkpoint.Load(own(c))
+	return checkpoint.Load(baseDir(c))
 }
 
-func save(path string, step int, files []checkpoint.File) error {
-	dir, err := checkpoint.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Save(step, files)
-}
-
-// encoded is the text in the base's tokens. Characters that the base has never seen are an error that lists them.
-func encoded(source corpus.Source, tok text.Tokenizer, blockSize int) (text.Corpus, error) {
+// encode is the text in the base's tokens. Characters that the base has never seen are an error that lists them.
+func encode(source corpus.Source, tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 	var unknown []string
 	seen := map[rune]bool{}
 	for _, c := range source.Text {
@@ -134,17 +113,7 @@ func encoded(source corpus.Source, tok text.Tokenizer, blockSize int) (text.Corp
 		return nil, errors.Errorf("%s: %d characters are not in the base's vocabulary of %d: %s",
 			source.Name, len(unknown), tok.Size(), strings.Join(unknown, " "))
 	}
-	data, err := text.NewCorpus(source.Text, tok, blockSize)
-	return data, errors.Wrap(err, source.Name)
-}
-
-// encoded is the prompt in tokens.
-func (o options) encoded(tok text.Tokenizer) ([]int, error) {
-	ids, err := tok.Encode(o.prompt)
-	if err == nil && len(ids) == 0 {
-		err = errors.New("empty; give at least one character, such as a newline")
-	}
-	return ids, errors.Wrap(err, "-prompt")
+	return source.Encode(tok, blockSize)
 }
 
 // tuning is the recipe on the checkpoint's network.

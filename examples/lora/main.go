@@ -10,16 +10,13 @@ package main
 
 import (
 	"context"
-	"flag"
 	"io"
 
-	"github.com/pkg/errors"
-
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
 
-func main() { base.Main("lora", run) }
+func main() { program.Main("lora", run) }
 
 // options are the flags that are not the Config's.
 type options struct {
@@ -37,8 +34,7 @@ func recipe() gpt.Config {
 
 // parse reads the flags over c.
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
-	fs := flag.NewFlagSet("lora", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("lora", stderr)
 	c.Flags(fs)
 	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if it holds none, one is trained in out_dir/base")
 	fs.StringVar(&o.data, "data", "", "text to tune on; by default weather reports")
@@ -46,16 +42,10 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 	fs.IntVar(&o.baseIters, "base_iters", 400, "steps of training where there is no checkpoint")
 	fs.StringVar(&o.prompt, "prompt", "\n", "what the samples begin with")
 	fs.IntVar(&o.tokens, "tokens", 160, "length of the samples; 0 is none")
-	if err := fs.Parse(args); err != nil {
+	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
-	if fs.NArg() > 0 {
-		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
-	}
-	if c.LoraR < 1 {
-		return o, errors.Errorf("lora_r: got %d, want 1 or more", c.LoraR)
-	}
-	return o, nil
+	return o, program.Want(c.LoraR >= 1, "lora_r", c.LoraR, "1 or more")
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -72,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	c = b.tuning()
-	if _, err := parse(&c, args, stderr); err != nil { // flags count more than what the checkpoint says
+	if _, err := parse(&c, args, stderr); err != nil { // flags override the checkpoint
 		return err
 	}
 	t, err := b.fineTune(ctx, c, o, stdout)

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"github.com/pkg/errors"
-
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pkg/errors"
 )
 
 // outputs are what a run leaves in out_dir.
@@ -26,7 +26,7 @@ func unused(dir string) error {
 	adapter, merged := outputs(dir)
 	for _, path := range []string{adapter, merged} {
 		if _, err := os.Stat(path); err == nil {
-			return errors.Errorf("out_dir: %s holds the %s of an earlier run; another -out_dir tunes anew", dir, filepath.Base(path))
+			return errors.Errorf("out_dir: %s holds the %s of an earlier run; another -out_dir begins a new one", dir, filepath.Base(path))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return errors.Wrap(err, "out_dir")
 		}
@@ -39,10 +39,10 @@ func (t *tuned) writeAdapters() error {
 	if err := os.MkdirAll(filepath.Dir(adapter), 0o755); err != nil {
 		return err
 	}
-	return base.WriteWhole(adapter, t.Model.WriteAdapters)
+	return program.WriteWhole(adapter, t.Model.WriteAdapters)
 }
 
-// keep saves the adapters when a signal is what ended their training, and says so.
+// keep saves the adapters when a signal ended their training, and adds that to the error.
 func (t *tuned) keep(ctx context.Context, err error) error {
 	if ctx.Err() == nil || t.Done == 0 {
 		return err
@@ -74,7 +74,7 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := save(merged, t.Done, files); err != nil {
+	if err := base.Save(merged, t.Done, files); err != nil {
 		return err
 	}
 	loss, err := t.reloaded(ctx, merged)
@@ -94,8 +94,8 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "forgotten of the old text: %+.4f nats per character\n\n", t.after[1]-t.before[1])
-	_, err = fmt.Fprintf(stdout,
-		"%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n", adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
+	_, err = fmt.Fprintf(stdout, "%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n",
+		adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
@@ -52,18 +53,10 @@ func (t *tuned) losses(ctx context.Context) (l [2]float64, err error) {
 	for i, data := range []text.Corpus{t.other, t.old} {
 		t.Corpus = data
 		if l[i], err = t.EvaluateAll(ctx, nil); err != nil {
-			return l, stopped(ctx, err)
+			return l, program.Cause(ctx, err)
 		}
 	}
 	return l, nil
-}
-
-// stopped names the signal, if it is one that ended what failed.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // sample lets the model write.
@@ -71,27 +64,10 @@ func (t *tuned) sample(ctx context.Context, when string, w io.Writer) error {
 	if t.flags.tokens <= 0 {
 		return nil
 	}
-	prompt, err := t.flags.encoded(t.tokenizer)
-	if err != nil {
-		return err
-	}
-	d, err := gpt.NewDecoder(t.Model)
-	if err != nil {
-		return err
-	}
 	s := gpt.NewSampler(t.Config().Seed)
 	s.Temperature = 0.8
-	written := prompt
-	for id, err := range d.Generate(ctx, prompt, t.flags.tokens, s) {
-		if err != nil {
-			return stopped(ctx, err)
-		}
-		written = append(written, id)
-	}
-	words, err := t.tokenizer.Decode(written)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "\n--- %s ---\n%s\n", when, words)
+	fmt.Fprintf(w, "\n--- %s ---\n", when)
+	_, err := base.Write(ctx, w, t.Model, t.tokenizer, t.flags.prompt, t.flags.tokens, s)
+	fmt.Fprintln(w)
 	return err
 }

@@ -1,5 +1,5 @@
 // Reasoning teaches a small GPT to think before it answers: whether a string of bits has an odd number of ones. Thoughts
-// are tokens that nobody grades, or that a careless teacher has written; then rewards for right answers alone make the
+// are tokens without a loss, or those that a careless teacher has written; then rewards for right answers alone make the
 // model better than its teacher.
 //
 //	go run ./examples/reasoning                            # both stages, every objective, one table
@@ -12,31 +12,30 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
-func main() { base.Main("reasoning", run) }
+func main() { program.Main("reasoning", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	var taught *pupil
+	var trained *agent
 	rows := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(stdout, "Is the number of ones among %d bits odd? Guessing is right half of the time.\n\n", o.bits)
-	for _, l := range o.lessons() {
-		if taught, err = teach(ctx, o, l, progress.New(stderr, l.name, o.steps)); err != nil {
+	for _, t := range o.tasks() {
+		if trained, err = pretrain(ctx, o, t, program.NewBar(stderr, t.name, 0, o.steps)); err != nil {
 			return err
 		}
-		own, err := taught.accuracy(ctx, o, false)
+		right, err := trained.accuracy(ctx, o, false)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(rows, "%s\t%5.1f%%", l.name, 100*own)
-		if l.thoughts > 0 {
-			given, err := taught.accuracy(ctx, o, true)
+		fmt.Fprintf(rows, "%s\t%5.1f%%", t.name, 100*right)
+		if t.thoughts > 0 {
+			given, err := trained.accuracy(ctx, o, true)
 			if err != nil {
 				return err
 			}
@@ -55,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintln(rows, "after")
 	for _, name := range o.objectives() {
-		r, err := reward(ctx, o, taught, name, progress.New(stderr, name, o.rounds))
+		r, err := reward(ctx, o, trained, name, program.NewBar(stderr, name, 0, o.rounds))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -66,11 +66,11 @@ func TestRewardsOfUnequalQuarters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taught, err := teach(t.Context(), o, o.lessons()[0], progress.New(io.Discard, "", o.steps))
+	trained, err := pretrain(t.Context(), o, o.tasks()[0], program.NewBar(io.Discard, "", 0, o.steps))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := reward(t.Context(), o, taught, "reinforce", progress.New(io.Discard, "", o.rounds))
+	r, err := reward(t.Context(), o, trained, "reinforce", program.NewBar(io.Discard, "", 0, o.rounds))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +111,10 @@ func TestFlags(t *testing.T) {
 }
 
 // A teacher that does not slip comes to the right answer; one that always does forgets every one behind another.
-func TestLessons(t *testing.T) {
+func TestTasks(t *testing.T) {
 	o := options{bits: 5, slip: 1}
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, l := range o.lessons() {
+	for _, l := range o.tasks() {
 		n := l.tokens()
 		tokens, targets := make([]int, 40*n), make([]int, 40*n)
 		l.write(rng, tokens, targets)
@@ -138,7 +138,7 @@ func TestLessons(t *testing.T) {
 			}
 		}
 	}
-	careless := lesson{bits: 4, thoughts: 4}.reason([]int{bit1, bit1, bit0, bit1, think}, 1, rng)
+	careless := task{bits: 4, thoughts: 4}.reason([]int{bit1, bit1, bit0, bit1, think}, 1, rng)
 	if want := []int{odd, odd, odd, even}; !equal(careless, want) {
 		t.Errorf("got %v, want %v", careless, want)
 	}
@@ -161,7 +161,7 @@ func TestEpisodesAreFedWhereTheyStand(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r nn.Rollout
-	p, err := newPupil(o, o.lessons()[1], func(p *pupil) (err error) {
+	p, err := newAgent(o, o.tasks()[1], func(p *agent) (err error) {
 		r, _, err = p.objective(o, "ppo")
 		return err
 	})
@@ -197,7 +197,7 @@ func TestEpisodesAreFedWhereTheyStand(t *testing.T) {
 		if at == p.tokens()-1 {
 			right := float64(1 - (p.parity(e.texts[b])-action)*(p.parity(e.texts[b])-action))
 			if rewards += max(0, right); r.Returns.Tensor().At(i) != max(0, right) {
-				t.Errorf("%v is worth %v", e.texts[b], r.Returns.Tensor().At(i))
+				t.Errorf("%v has the reward %v", e.texts[b], r.Returns.Tensor().At(i))
 			}
 		}
 	}

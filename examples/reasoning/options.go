@@ -1,11 +1,14 @@
 package main
 
 import (
-	"flag"
+	"cmp"
+	"fmt"
 	"io"
+	"slices"
+	"strconv"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pkg/errors"
 )
 
 type options struct {
@@ -17,8 +20,7 @@ type options struct {
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
-	fs := flag.NewFlagSet("reasoning", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("reasoning", stderr)
 	fs.StringVar(&o.objective, "objective", "all", "what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
 	fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
 	fs.Float64Var(&o.slip, "slip", 0.5, "probability that the teacher forgets a one that stands right behind another")
@@ -35,50 +37,28 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
 	fs.IntVar(&o.threads, "threads", 0, "of the kernels; 0 is one per processor")
 	fs.Uint64Var(&o.seed, "seed", 1, "of every random choice")
-	if err := fs.Parse(args); err != nil {
+	if err := program.Parse(fs, args); err != nil {
 		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	}
 	return o, o.validate()
 }
 
 func (o options) validate() error {
-	for _, f := range []struct {
-		name    string
-		got, lo int
-	}{
-		{"-bits", o.bits, 1}, {"-steps", o.steps, 1}, {"-rounds", o.rounds, quarters}, {"-epochs", o.epochs, 1},
-		{"-batch_size", o.batch, 1}, {"-tests", o.tests, 1}, {"-threads", o.threads, 0},
-	} {
-		if f.got < f.lo {
-			return errors.Errorf("%s: got %d, want %d or more", f.name, f.got, f.lo)
-		}
-	}
-	for _, f := range []struct {
-		name string
-		got  float64
-	}{{"-learning_rate", o.learningRate}, {"-reward_rate", o.rewardRate}} {
-		if !(f.got > 0 && f.got <= 1) {
-			return errors.Errorf("%s: got %v, want a number in (0, 1]", f.name, f.got)
-		}
-	}
-	if !(o.slip >= 0 && o.slip <= 1) {
-		return errors.Errorf("-slip: got %v, want a probability", o.slip)
-	}
-	if !(o.clip > 0 && o.clip < 1) {
-		return errors.Errorf("-clip: got %v, want a number in (0, 1)", o.clip)
-	}
-	if o.objective != "all" {
-		for _, name := range objectives() {
-			if name == o.objective {
-				return nil
-			}
-		}
-		return errors.Errorf("-objective: got %q, want all or one of %v", o.objective, objectives())
-	}
-	return nil
+	return cmp.Or(
+		program.Want(o.bits >= 1, "-bits", o.bits, "1 or more"),
+		program.Want(o.steps >= 1, "-steps", o.steps, "1 or more"),
+		program.Want(o.rounds >= quarters, "-rounds", o.rounds, fmt.Sprint(quarters, " or more")),
+		program.Want(o.epochs >= 1, "-epochs", o.epochs, "1 or more"),
+		program.Want(o.batch >= 1, "-batch_size", o.batch, "1 or more"),
+		program.Want(o.tests >= 1, "-tests", o.tests, "1 or more"),
+		program.Want(o.threads >= 0, "-threads", o.threads, "0 or more"),
+		program.Want(o.learningRate > 0 && o.learningRate <= 1, "-learning_rate", o.learningRate, "a number in (0, 1]"),
+		program.Want(o.rewardRate > 0 && o.rewardRate <= 1, "-reward_rate", o.rewardRate, "a number in (0, 1]"),
+		program.Want(o.slip >= 0 && o.slip <= 1, "-slip", o.slip, "a probability"),
+		program.Want(o.clip > 0 && o.clip < 1, "-clip", o.clip, "a number in (0, 1)"),
+		program.Want(o.objective == "all" || slices.Contains(objectives(), o.objective),
+			"-objective", strconv.Quote(o.objective), fmt.Sprint("all or one of ", objectives())),
+	)
 }
 
 func objectives() []string { return []string{"reinforce", "reinforce_baseline", "ppo"} }
@@ -90,7 +70,7 @@ func (o options) objectives() []string {
 	return []string{o.objective}
 }
 
-// config is the network for texts of so many tokens.
+// config is the network for texts of that many tokens.
 func (o options) config(tokens int) gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Seed = tokens, vocabulary, o.layers, o.heads, o.width, o.seed

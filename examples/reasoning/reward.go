@@ -4,40 +4,40 @@ import (
 	"context"
 	"math/rand/v2"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
 
-const quarters = 4 // of the rounds, for each of which the mean reward is told
+const quarters = 4 // of the rounds, for each of which the mean reward is printed
 
 type result struct {
 	before, after float64
 	rewards       [quarters]float64
 }
 
-// reward lets a copy of the taught pupil answer questions, and makes what led to right answers likelier: stage 2.
-func reward(ctx context.Context, o options, taught *pupil, objective string, bar *progress.Bar) (r result, err error) {
+// reward lets a copy of the trained agent answer questions, and makes what led to right answers likelier: stage 2.
+func reward(ctx context.Context, o options, trained *agent, objective string, bar *program.Bar) (r result, err error) {
 	defer bar.Close()
 	var rollout nn.Rollout
 	var program *graph.Program
-	p, err := newPupil(o, taught.lesson, func(p *pupil) (err error) {
-		rollout, program, err = p.objective(o, objective)
+	a, err := newAgent(o, trained.task, func(a *agent) (err error) {
+		rollout, program, err = a.objective(o, objective)
 		return err
 	})
 	if err != nil {
 		return r, err
 	}
-	opt, err := optimizer(p.model.Params())
+	opt, err := optimizer(a.model.Params())
 	if err != nil {
 		return r, err
 	}
-	for i, x := range taught.model.Params() { // those of the objective, if it has any, come behind them
-		copy(p.model.Params()[i].Tensor().F32, x.Tensor().F32)
+	for i, x := range trained.model.Params() { // those of the objective, if it has any, come behind them
+		copy(a.model.Params()[i].Tensor().F32, x.Tensor().F32)
 	}
-	if r.before, err = p.accuracy(ctx, o, false); err != nil {
+	if r.before, err = a.accuracy(ctx, o, false); err != nil {
 		return r, err
 	}
 	epochs := 1
@@ -51,11 +51,11 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
-		e, err := p.play(rng, s, false)
+		e, err := a.play(rng, s, false)
 		if err != nil {
 			return r, err
 		}
-		mean := p.feed(e, rollout)
+		mean := a.feed(e, rollout)
 		for range epochs {
 			if err := program.Run(); err != nil {
 				return r, err
@@ -69,7 +69,7 @@ func reward(ctx context.Context, o options, taught *pupil, objective string, bar
 		r.rewards[q] += (mean - r.rewards[q]) / counts[q]
 		bar.Add(1, "reward %.3f", mean)
 	}
-	r.after, err = p.accuracy(ctx, o, false)
+	r.after, err = a.accuracy(ctx, o, false)
 	return r, err
 }
 
@@ -81,18 +81,18 @@ func ramp(round, rounds int) float64 {
 }
 
 // objective compiles what is to become smaller, with its inputs.
-func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, error) {
-	m := p.model
+func (a *agent) objective(o options, name string) (nn.Rollout, *graph.Program, error) {
+	m := a.model
 	at := nn.Site{Scope: m.Graph.Root().Sub("reward"), Dims: nn.Dims{Embd: o.width}}
 	r := nn.NewRollout(at.Scope, len(m.Tokens.Ints()), vocabulary)
-	var worth graph.Expr
+	var valueLoss graph.Expr
 	if name != "reinforce" {
 		hidden, ok := m.Graph.Entering("lm_head")
 		if !ok {
 			return r, nil, errors.New("the model has no lm_head")
 		}
 		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
-		worth = nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
+		valueLoss = nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
 	}
 	var loss graph.Expr
 	if name == "ppo" {
@@ -103,29 +103,29 @@ func (p *pupil) objective(o options, name string) (nn.Rollout, *graph.Program, e
 		loss = nn.NewReinforce(at.Scope).Forward(m.Logits, r)
 	}
 	if name != "reinforce" {
-		loss = loss.Add(worth)
+		loss = loss.Add(valueLoss)
 	}
 	program, err := graph.Compile(loss, m.Params()...)
 	return r, program, err
 }
 
-// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was chosen is worth 1 if
-// the answer was right, else 0.
-func (p *pupil) feed(e episode, r nn.Rollout) (mean float64) {
-	tokens, actions, n := p.model.Tokens.Ints(), r.Actions.Ints(), p.tokens()
+// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was drawn has the reward 1
+// if the answer was right, else 0.
+func (a *agent) feed(e episode, r nn.Rollout) (mean float64) {
+	tokens, actions, n := a.model.Tokens.Ints(), r.Actions.Ints(), a.tokens()
 	returns, weights, logProbs := r.Returns.Tensor(), r.Weights.Tensor(), r.LogProbs.Tensor()
 	for b, text := range e.texts {
-		worth := 0.0
+		reward := 0.0
 		if e.right[b] {
-			worth = 1
+			reward = 1
 		}
-		mean += worth / float64(len(e.texts))
+		mean += reward / float64(len(e.texts))
 		copy(tokens[b*n:], text[:n])
 		copy(actions[b*n:(b+1)*n], text[1:])
 		for i := range n {
-			chosen := i >= p.bits && i != n-2 // a thought or the answer comes next
+			chosen := i >= a.bits && i != n-2 // a thought or the answer comes next
 			weights.Set(b*n+i, map[bool]float64{true: 1}[chosen])
-			returns.Set(b*n+i, worth)
+			returns.Set(b*n+i, reward)
 			logProbs.Set(b*n+i, e.logProbs[b][i])
 		}
 	}

@@ -18,17 +18,17 @@ const (
 	vocabulary
 )
 
-// lesson is what a teacher shows and what of it is graded.
-type lesson struct {
+// task is what a teacher shows and what of it is graded.
+type task struct {
 	name     string
 	bits     int
 	thoughts int     // 0 or as many as bits
 	slip     float64 // the probability of forgetting a one that stands right behind another
-	graded   bool    // the pupil is to think as the teacher does; else only its answers count
+	graded   bool    // thoughts have a loss; else answers alone
 }
 
-func (o options) lessons() []lesson {
-	return []lesson{
+func (o options) tasks() []task {
+	return []task{
 		{name: "answers at once", bits: o.bits},
 		{name: "thinks, thoughts not graded", bits: o.bits, thoughts: o.bits},
 		{name: "thinks like a careless teacher", bits: o.bits, thoughts: o.bits, slip: o.slip, graded: true},
@@ -36,29 +36,29 @@ func (o options) lessons() []lesson {
 }
 
 // tokens is the length of a text without its answer.
-func (l lesson) tokens() int { return l.bits + 1 + l.thoughts + 1 }
+func (t task) tokens() int { return t.bits + 1 + t.thoughts + 1 }
 
 // question is random bits, then think.
-func (l lesson) question(rng *rand.Rand) []int {
-	text := make([]int, l.bits+1, l.tokens()+1)
-	for i := range l.bits {
+func (t task) question(rng *rand.Rand) []int {
+	text := make([]int, t.bits+1, t.tokens()+1)
+	for i := range t.bits {
 		text[i] = bit0 + rng.IntN(2)
 	}
-	text[l.bits] = think
+	text[t.bits] = think
 	return text
 }
 
 // parity is the right answer.
-func (l lesson) parity(text []int) (ones int) {
-	for _, bit := range text[:l.bits] {
+func (t task) parity(text []int) (ones int) {
+	for _, bit := range text[:t.bits] {
 		ones += bit - bit0
 	}
 	return bit0 + ones%2
 }
 
 // reason is the teacher's thoughts about a question. rng decides where it slips.
-func (l lesson) reason(text []int, slip float64, rng *rand.Rand) []int {
-	thoughts, ones := make([]int, l.thoughts), 0
+func (t task) reason(text []int, slip float64, rng *rand.Rand) []int {
+	thoughts, ones := make([]int, t.thoughts), 0
 	for i := range thoughts {
 		forgets := i > 0 && text[i-1] == bit1 && rng.Float64() < slip
 		if text[i] == bit1 && !forgets {
@@ -71,21 +71,21 @@ func (l lesson) reason(text []int, slip float64, rng *rand.Rand) []int {
 
 // write fills a batch with texts: the answer is what the teacher's thoughts come to, right where there are none. Targets
 // that are not graded are ignored.
-func (l lesson) write(rng *rand.Rand, tokens, targets []int) {
-	n := l.tokens()
+func (t task) write(rng *rand.Rand, tokens, targets []int) {
+	n := t.tokens()
 	for at := 0; at < len(tokens); at += n {
-		all := l.question(rng)
-		answer := l.parity(all)
-		if l.thoughts > 0 {
-			thoughts := l.reason(all, l.slip, rng)
+		all := t.question(rng)
+		answer := t.parity(all)
+		if t.thoughts > 0 {
+			thoughts := t.reason(all, t.slip, rng)
 			all = append(all, thoughts...)
-			answer = bit0 + thoughts[l.thoughts-1] - even
+			answer = bit0 + thoughts[t.thoughts-1] - even
 		}
 		all = append(all, say, answer)
 		copy(tokens[at:at+n], all)
 		copy(targets[at:at+n], all[1:])
 		for i := range n - 1 {
-			if thought := i >= l.bits && i < l.bits+l.thoughts; !thought || !l.graded {
+			if thought := i >= t.bits && i < t.bits+t.thoughts; !thought || !t.graded {
 				targets[at+i] = text.Ignore
 			}
 		}

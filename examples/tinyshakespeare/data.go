@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
@@ -29,7 +28,7 @@ func (o options) open(ctx context.Context, blockSize int, stderr io.Writer) (s c
 		}
 		return corpus.Source{Name: o.data}, shards, shards.Tokenizer, nil
 	}
-	if s, err = base.Open(ctx, o.data, stderr); err != nil {
+	if s, err = corpus.Open(ctx, o.data, stderr); err != nil {
 		return s, nil, nil, err
 	}
 	kind, err := text.KindOf(o.tokenizer)
@@ -39,6 +38,6 @@ func (o options) open(ctx context.Context, blockSize int, stderr io.Writer) (s c
 	if tok, err = kind.New(s.Text); err != nil {
 		return s, nil, nil, err
 	}
-	c, err = text.NewCorpus(s.Text, tok, blockSize)
-	return s, c, tok, errors.Wrap(err, s.Name)
+	c, err = s.Encode(tok, blockSize)
+	return s, c, tok, err
 }

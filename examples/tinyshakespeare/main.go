@@ -2,16 +2,16 @@
 // write. Without flags it follows nanoGPT's recipe for a laptop: 4 layers, 4 heads, width 128, 2000 iterations.
 //
 //	go run ./examples/tinyshakespeare                                # train, sample, save to out/
-//	go run ./examples/tinyshakespeare -resume                        # go on after Ctrl-C, bit for bit
+//	go run ./examples/tinyshakespeare -resume                        # resume after Ctrl-C, bit-identically
 //	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # let the checkpoint write
 package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -19,7 +19,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-func main() { base.Main("tinyshakespeare", run) }
+func main() { program.Main("tinyshakespeare", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, o, err := parse(args, stderr)
@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if _, err := o.encoded(tok); err != nil { // now rather than after the training
+	if _, err := base.Prompt(tok, o.prompt); err != nil { // now rather than after the training
 		return err
 	}
 	t, err := trainer(c, o, data, tok, stderr)
@@ -59,44 +59,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return sample(ctx, t.Model, tok, o, stdout)
 }
 
-// trainer starts anew, or where the newest checkpoint stopped.
+// trainer begins a run, or resumes where the newest checkpoint stopped.
 func trainer(c gpt.Config, o options, data text.Corpus, tok text.Tokenizer, stderr io.Writer) (*gpt.Trainer, error) {
-	saved, err := checkpoint.Load(c.OutDir)
-	if !o.resume {
-		if errors.Is(err, checkpoint.ErrNone) {
-			return gpt.NewTrainer(c, data, tok)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume goes on from it, another -out_dir starts anew", c.OutDir, saved.Step)
-	}
-	if err != nil {
+	saved, err := base.Load(c.OutDir, stderr)
+	switch {
+	case o.resume && err != nil:
 		return nil, errors.Wrap(err, "-resume")
+	case o.resume:
+		return gpt.Resume(c, data, tok, saved)
+	case errors.Is(err, checkpoint.ErrNone):
+		return gpt.NewTrainer(c, data, tok)
+	case err != nil:
+		return nil, err
 	}
-	warn(saved, stderr)
-	return gpt.Resume(c, data, tok, saved)
-}
-
-func warn(saved *checkpoint.Checkpoint, stderr io.Writer) {
-	for _, refused := range saved.Refused {
-		fmt.Fprintln(stderr, "passed over:", refused)
-	}
+	return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, another -out_dir begins a new run",
+		c.OutDir, saved.Step)
 }
 
 func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.Writer) error {
-	saved, err := checkpoint.Load(c.OutDir)
+	saved, err := base.Load(c.OutDir, stderr)
 	if err != nil {
 		return err
 	}
-	warn(saved, stderr)
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
-	m, err := gpt.LoadModel(g, saved)
-	if err != nil {
-		return err
-	}
-	tok, err := gpt.LoadTokenizer(saved)
+	m, tok, err := base.Open(g, saved)
 	if err != nil {
 		return err
 	}

@@ -279,7 +279,7 @@ func TestSampleOnly(t *testing.T) {
 		t.Errorf("the checkpoint writes %q, the run that saved it wrote %q", got, want)
 	}
 	if got := text(mustDo(t, append(args, "-kernels=false")...)); got != text(trained) {
-		t.Errorf("spelled, the checkpoint writes %q, want %q", got, text(trained))
+		t.Errorf("the reference, from the checkpoint, writes %q, want %q", got, text(trained))
 	}
 	if out := mustDo(t, append(args, "-tokens", "0")...); out != "" {
 		t.Errorf("no tokens were asked for, got %q", out)

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pkg/errors"
-
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 )
 
 // The three kinds of line in metrics.jsonl.
@@ -42,7 +42,7 @@ type metrics struct {
 	evals []evalLine
 }
 
-// openMetrics cuts the file back to what had happened at the step from which the run goes on; at step 0 it begins anew.
+// openMetrics cuts the file back to the step at which the run resumes; at step 0 it is empty.
 func openMetrics(path string, step int) (*metrics, error) {
 	m := &metrics{}
 	old, err := os.ReadFile(path)
@@ -55,14 +55,15 @@ func openMetrics(path string, step int) (*metrics, error) {
 			kept.Write(append(lines.Bytes(), '\n'))
 		}
 	}
-	if err := base.WriteWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
+	if err := program.WriteWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
 		return nil, err
 	}
 	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	return m, err
 }
 
-// keep says whether a line is of a step not after the given one. A line that a killed process left half written is not.
+// keep adds a line to those for the plot and returns true if its step is not after the given one. A line that a killed
+// process left half written is dropped.
 func (m *metrics) keep(line []byte, step int) bool {
 	var e evalLine
 	var s stepLine
@@ -78,19 +79,11 @@ func (m *metrics) keep(line []byte, step int) bool {
 }
 
 func (m *metrics) add(line any) error {
-	switch line := line.(type) {
-	case stepLine:
-		m.steps = append(m.steps, line)
-	case evalLine:
-		m.evals = append(m.evals, line)
-	}
 	data, err := json.Marshal(line)
 	if err != nil {
 		return errors.Wrap(err, "metrics")
 	}
+	m.keep(data, math.MaxInt)
 	_, err = m.file.Write(append(data, '\n'))
 	return errors.Wrap(err, "metrics")
 }
-
-// Close closes the file.
-func (m *metrics) Close() error { return m.file.Close() }

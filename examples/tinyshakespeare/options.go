@@ -1,10 +1,10 @@
 package main
 
 import (
-	"flag"
 	"io"
 	"os"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
@@ -22,24 +22,20 @@ type options struct {
 // parse reads the flags over the -config file over the recipe.
 func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error) {
 	c = gpt.Shakespeare()
-	fs := flag.NewFlagSet("tinyshakespeare", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("tinyshakespeare", stderr)
 	c.Flags(fs)
 	fs.StringVar(&o.data, "data", "", "text file to train on, directory of texts, or directory of token shards; by default tinyshakespeare, downloaded once")
-	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: character, byte, word; shards bring theirs")
+	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: character, byte, word; shards have one")
 	fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
-	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
+	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
 	fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
 	fs.StringVar(&o.prompt, "prompt", "\n", "what a sample begins with")
 	fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 is none")
 	fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
-	fs.IntVar(&o.topK, "top_k", 200, "sample among so many likeliest tokens; 0 is all")
+	fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")
 	fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
-	if err = fs.Parse(args); err != nil {
+	if err = program.Parse(fs, args); err != nil {
 		return c, o, err
-	}
-	if fs.NArg() > 0 {
-		return c, o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	}
 	if o.config != "" {
 		f, err := os.Open(o.config)
@@ -55,4 +51,10 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 		}
 	}
 	return c, o, o.sampler(c.Seed).Validate()
+}
+
+func (o options) sampler(seed uint64) *gpt.Sampler {
+	s := gpt.NewSampler(seed)
+	s.Temperature, s.TopK, s.TopP = o.temperature, o.topK, o.topP
+	return s
 }

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// plotLosses draws the loss of every step, and the estimates of both losses at the evaluations; a text that knows its own
-// entropy has it as a line.
+// plotLosses draws the loss of every step, and the estimates of both losses at the evaluations; the floor, where it
+// is known, is a line.
 func plotLosses(w io.Writer, steps []stepLine, evals []evalLine, floor float64) error {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = "step", "cross entropy, nats per character"

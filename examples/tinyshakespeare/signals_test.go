@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pkg/errors"
 )
@@ -120,7 +120,7 @@ type interrupter struct {
 
 func (w *interrupter) Write(p []byte) (int, error) {
 	if w.left -= bytes.Count(p, []byte("\n")); w.left <= 0 {
-		w.cancel(base.Interrupt{Signal: syscall.SIGINT})
+		w.cancel(program.Interrupt{Signal: syscall.SIGINT})
 	}
 	return w.written.Write(p)
 }
@@ -139,7 +139,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		w := &interrupter{cancel: cancel, left: i}
 		err := run(ctx, args, w, io.Discard)
-		var caught base.Interrupt
+		var caught program.Interrupt
 		if !errors.As(err, &caught) && !strings.HasSuffix(w.written.String(), "tok/s\n") {
 			t.Errorf("interrupted at line %d: %v", i, err)
 		}

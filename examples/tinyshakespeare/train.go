@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -73,50 +73,16 @@ func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, err error
 	return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
 }
 
-func (o options) sampler(seed uint64) *gpt.Sampler {
-	s := gpt.NewSampler(seed)
-	s.Temperature, s.TopK, s.TopP = o.temperature, o.topK, o.topP
-	return s
-}
-
-// encoded is the prompt as tokens.
-func (o options) encoded(tok text.Tokenizer) ([]int, error) {
-	if o.prompt == "" {
-		return nil, errors.New("-prompt: empty; give at least one character, such as a newline")
-	}
-	prompt, err := tok.Encode(o.prompt)
-	return prompt, errors.Wrap(err, "-prompt")
-}
-
-// sample lets the model write, character by character as it decides.
+// sample lets the model write, token by token as they are drawn.
 func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, w io.Writer) error {
 	if o.tokens <= 0 {
 		return nil
 	}
-	prompt, err := o.encoded(tok)
+	fmt.Fprintln(w)
+	speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(m.Config.Seed))
 	if err != nil {
 		return err
 	}
-	d, err := gpt.NewDecoder(m)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\n%s", o.prompt)
-	start, count := time.Now(), 0
-	for id, err := range d.Generate(ctx, prompt, o.tokens, o.sampler(m.Config.Seed)) {
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return err
-		}
-		s, err := tok.Decode([]int{id})
-		if err != nil {
-			return err
-		}
-		fmt.Fprint(w, s)
-		count++
-	}
-	fmt.Fprintf(w, "\n\n%d %ss, %.0f tok/s\n", count, unit(tok), float64(count)/time.Since(start).Seconds())
-	return nil
+	_, err = fmt.Fprintf(w, "\n\n%d %ss, %.0f tok/s\n", o.tokens, unit(tok), speed)
+	return err
 }

@@ -39,8 +39,9 @@ func (r report) compare(ctx context.Context) error {
 			return err
 		}
 		took, hits := time.Since(start), right(all[i], pairs)
-		r.print("%-7s exact match %6.2f%% (%d of %d texts held out) | mean ln p %.4f | %s, %.2f ms each", name,
-			100*float64(hits)/float64(len(pairs)), hits, len(pairs), meanLogProb(all[i]), took.Round(10*time.Millisecond), took.Seconds()*1e3/float64(len(pairs)))
+		n := float64(len(pairs))
+		r.Print("%-7s exact match %6.2f%% (%d of %d texts held out) | mean ln p %.4f | %s, %.2f ms each", name,
+			100*float64(hits)/n, hits, len(pairs), meanLogProb(all[i]), took.Round(10*time.Millisecond), took.Seconds()*1e3/n)
 	}
 	r.examples(sources, pairs, all[0], all[1])
 	return nil
@@ -77,7 +78,7 @@ func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []s
 		if !slices.Equal(greedy[i].Tokens, pairs[i].Target) || !slices.Equal(beam[i].Tokens, pairs[i].Target) {
 			line += fmt.Sprintf(" | right: %s", r.texts.target.Decode(pairs[i].Target))
 		}
-		r.print("  %s", line)
+		r.Print("  %s", line)
 	}
 }
 

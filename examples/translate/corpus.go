@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"hash/fnv"
 	"os"
 	"slices"
@@ -37,20 +36,16 @@ func numbers(below int) (*corpus, error) {
 	return c, nil
 }
 
-// parallel reads a file with a source, a tab and its translation in each line. Empty lines are passed over.
+// parallel reads a file with a source, a tab and its translation in each line. Empty lines are skipped.
 func parallel(path string) (*corpus, error) {
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, errors.Wrap(err, "-data")
 	}
-	defer f.Close()
 	var pairs [][2]string
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	n := 1
-	for ; lines.Scan(); n++ {
-		line := strings.TrimSuffix(strings.TrimPrefix(lines.Text(), "\ufeff"), "\r")
-		if line == "" {
+	for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
+		n := i + 1
+		if line = strings.TrimSuffix(line, "\r"); line == "" {
 			continue
 		}
 		columns := strings.Split(line, "\t")
@@ -63,9 +58,6 @@ func parallel(path string) (*corpus, error) {
 			return nil, errors.Errorf("-data: %s:%d: an empty column", path, n)
 		}
 		pairs = append(pairs, [2]string{columns[0], columns[1]})
-	}
-	if err := lines.Err(); err != nil {
-		return nil, errors.Wrapf(err, "-data: %s:%d", path, n)
 	}
 	c := &corpus{name: path, texts: func(i int) (string, string) { return pairs[i][0], pairs[i][1] }}
 	for i := range pairs {

@@ -4,7 +4,7 @@
 //
 //	go run ./examples/translate                                            # train, compare, save to out/translate/
 //	go run ./examples/translate -translate "forty-two thousand and seven"  # quarantaduemilasette
-//	go run ./examples/translate -resume                                    # go on after Ctrl-C
+//	go run ./examples/translate -resume                                    # resume after Ctrl-C
 //	go run ./examples/translate -data FILE.tsv                             # any text: a source, a tab, its translation
 package main
 
@@ -12,13 +12,13 @@ import (
 	"context"
 	"io"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pkg/errors"
 )
 
-func main() { base.Main("translate", run) }
+func main() { program.Main("translate", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, o, err := parse(recipe(), args, stderr)
@@ -28,7 +28,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	saved, missing := checkpoint.Load(c.OutDir)
 	switch {
 	case missing == nil && !o.resume && o.translate == "":
-		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume goes on from it, another -out_dir starts anew", c.OutDir, saved.Step)
+		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume continues it, another -out_dir begins a new run",
+			c.OutDir, saved.Step)
 	case missing != nil && (o.resume || o.translate != "" || !errors.Is(missing, checkpoint.ErrNone)):
 		return missing
 	case o.translate != "":
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer dir.Close()
-	r := report{out: stdout, trainer: t, texts: texts, options: o}
+	r := report{Bar: program.NewBar(stdout, "", t.Done, t.Model.Config.MaxIters), trainer: t, texts: texts, options: o}
 	r.begin()
 	if err := r.train(ctx, dir); err != nil {
 		return err
@@ -67,7 +68,7 @@ func open(o options) (c *corpus, err error) {
 	return c, c.prepare(o)
 }
 
-// trainer starts anew, or where the checkpoint stopped.
+// trainer begins a run, or resumes where the checkpoint stopped.
 func trainer(c seq2seq.Config, o options, texts *corpus, saved *checkpoint.Checkpoint, args []string) (*seq2seq.Trainer, error) {
 	if saved == nil {
 		c, err := texts.fit(c)

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"flag"
+	"cmp"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pkg/errors"
 )
 
 // options are the flags that are not the Config's.
@@ -34,44 +34,31 @@ func recipe() seq2seq.Config {
 // parse reads the flags over c.
 func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, options, error) {
 	var o options
-	fs := flag.NewFlagSet("translate", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := program.Flags("translate", stderr)
 	c.Flags(fs)
 	fs.StringVar(&o.data, "data", "", "file with a source, a tab and its translation in each line; by default numbers, English to Italian")
 	fs.IntVar(&o.below, "below", 1_000_000, "the numbers are less than this")
 	fs.StringVar(&o.sourceUnit, "source_unit", "words", "tokens of the source: words, characters")
 	fs.StringVar(&o.targetUnit, "target_unit", "characters", "tokens of the target: words, characters")
 	fs.Float64Var(&o.heldOut, "held_out", 0.005, "share of the texts that are never trained on")
-	fs.IntVar(&o.tests, "tests", 5000, "of the texts held out, translate so many at the end")
+	fs.IntVar(&o.tests, "tests", 5000, "number of held-out texts to translate at the end")
 	fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
 	fs.Float64Var(&o.penalty, "length_penalty", 0, "α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
-	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in out_dir")
+	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
 	fs.StringVar(&o.translate, "translate", "", "translate this by the newest checkpoint in out_dir, and do nothing else")
-	fs.Float64Var(&o.minutes, "minutes", 0, "stop training after so many minutes; 0 is max_iters alone")
-	if err := fs.Parse(args); err != nil {
+	fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 is max_iters alone")
+	if err := program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
-	if fs.NArg() > 0 {
-		return c, o, errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
-	}
-	for _, f := range []struct {
-		name string
-		got  int
-	}{{"-beams", o.beams}, {"-tests", o.tests}, {"-log_interval", c.LogInterval}, {"-eval_interval", c.EvalInterval}} {
-		if f.got < 1 {
-			return c, o, errors.Errorf("%s: got %d, want 1 or more", f.name, f.got)
-		}
-	}
-	if !(0 < o.heldOut && o.heldOut < 1) {
-		return c, o, errors.Errorf("-held_out: got %v, want a number between 0 and 1", o.heldOut)
-	}
-	if !(0 <= o.penalty && o.penalty < 10) {
-		return c, o, errors.Errorf("-length_penalty: got %v, want a number, 0 ≤ x < 10", o.penalty)
-	}
-	if !(0 <= o.minutes) {
-		return c, o, errors.Errorf("-minutes: got %v, want 0 or more", o.minutes)
-	}
-	return c, o, nil
+	return c, o, cmp.Or(
+		program.Want(o.beams >= 1, "-beams", o.beams, "1 or more"),
+		program.Want(o.tests >= 1, "-tests", o.tests, "1 or more"),
+		program.Want(c.LogInterval >= 1, "-log_interval", c.LogInterval, "1 or more"),
+		program.Want(c.EvalInterval >= 1, "-eval_interval", c.EvalInterval, "1 or more"),
+		program.Want(0 < o.heldOut && o.heldOut < 1, "-held_out", o.heldOut, "a number between 0 and 1"),
+		program.Want(0 <= o.penalty && o.penalty < 10, "-length_penalty", o.penalty, "a number, 0 ≤ x < 10"),
+		program.Want(0 <= o.minutes, "-minutes", o.minutes, "0 or more"),
+	)
 }
 
 // rank is what a beam search wants most of.

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pkg/errors"
@@ -16,26 +15,25 @@ import (
 // at once, as many texts as the matrices of the decoder are fast for.
 const atOnce = 128
 
-// report trains, and tells what happens.
+// report trains, and prints what happens.
 type report struct {
-	out     io.Writer
+	*program.Bar
 	trainer *seq2seq.Trainer
 	texts   *corpus
 	options options
 }
-
-func (r report) print(format string, args ...any) { fmt.Fprintf(r.out, format+"\n", args...) }
 
 func (r report) begin() {
 	total := 0
 	for _, p := range r.trainer.Model.Params() {
 		total += p.Tensor().Len()
 	}
-	c := r.trainer.Model.Config
-	r.print("pedestrian | %d parameters | %d + %d blocks, %s-norm | %d threads", total, c.NLayer, c.NLayer, c.Block, r.trainer.Model.Graph.Threads())
-	r.print("%s: %d texts to train on, %d held out | sources of %d %s at most, %d different | targets of %d %s, %d different",
-		r.texts.name, len(slices.Compact(slices.Clone(r.texts.train))), len(r.texts.held), r.texts.longest[0], r.options.sourceUnit, r.texts.source.Size(),
-		r.texts.longest[1], r.options.targetUnit, r.texts.target.Size())
+	c, o, t := r.trainer.Model.Config, r.options, r.texts
+	r.Print("pedestrian | %d parameters | %d + %d blocks, %s-norm | %d threads",
+		total, c.NLayer, c.NLayer, c.Block, r.trainer.Model.Graph.Threads())
+	r.Print("%s: %d texts to train on, %d held out | sources of %d %s at most, %d different | targets of %d %s, %d different",
+		t.name, len(slices.Compact(slices.Clone(t.train))), len(t.held), t.longest[0], o.sourceUnit, t.source.Size(),
+		t.longest[1], o.targetUnit, t.target.Size())
 }
 
 // train steps to max_iters, and saves on the way and when it is interrupted.
@@ -59,26 +57,25 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 			return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
 		}
 		if t.Done%c.LogInterval == 0 {
-			took := time.Since(start)
-			eta := time.Duration(float64(took) / float64(t.Done-from) * float64(c.MaxIters-t.Done))
-			r.print("step %d/%d | loss %.5f | norm %.2f | lr %.1e | %.1f ms | %.0f tok/s | eta %s", p.Step, c.MaxIters, p.Loss, p.Norm, p.LR,
-				p.Took.Seconds()*1e3, float64(p.Tokens)/p.Took.Seconds(), min(eta, limit-took).Round(time.Second))
+			left := min(r.ETA(t.Done), limit-time.Since(start)).Round(time.Second)
+			r.Print("step %d/%d | loss %.5f | norm %.2f | lr %.1e | %.1f ms | %.0f tok/s | eta %s", p.Step, c.MaxIters,
+				p.Loss, p.Norm, p.LR, p.Took.Seconds()*1e3, float64(p.Tokens)/p.Took.Seconds(), left)
 		}
 		if t.Done%c.EvalInterval == 0 && t.Done < c.MaxIters {
 			if err := save(); err != nil {
 				return err
 			}
-			if err := r.glance(ctx); err != nil {
+			if err := r.spotCheck(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	r.print("trained %d steps in %s", t.Done-from, time.Since(start).Round(100*time.Millisecond))
+	r.Print("trained %d steps in %s", t.Done-from, time.Since(start).Round(100*time.Millisecond))
 	return save()
 }
 
-// glance translates a few of the texts held out.
-func (r report) glance(ctx context.Context) error {
+// spotCheck translates a few of the texts held out.
+func (r report) spotCheck(ctx context.Context) error {
 	w, err := seq2seq.NewTranslator(r.trainer.Model, atOnce, 1)
 	if err != nil {
 		return err
@@ -91,7 +88,7 @@ func (r report) glance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.print("step %d: %d of %d texts held out are translated right", r.trainer.Done, right(found, pairs), len(pairs))
+	r.Print("step %d: %d of %d texts held out are translated right", r.trainer.Done, right(found, pairs), len(pairs))
 	return nil
 }
 
@@ -102,7 +99,7 @@ func (r report) heldOut(n int) (pairs []seq2seq.Pair, sources [][]int, err error
 	for i := range n {
 		p, err := r.texts.encode(held[i*len(held)/n])
 		if err != nil {
-			return nil, nil, errors.Wrapf(err, "a text held out")
+			return nil, nil, errors.Wrap(err, "a text held out")
 		}
 		pairs, sources = append(pairs, p), append(sources, p.Source)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests that certify what
+// layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests for what
 // no Case can.
 func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 	ok = true
@@ -48,6 +48,7 @@ func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 	if err := t.Flush(); err != nil {
 		return false, err
 	}
-	_, err = fmt.Fprintf(w, "%s\n%d entries, %d cases; worst distance %.1e in float64 (%.0e fails)\n", failed.String(), len(entries), cases, worst, verify.Tolerance)
+	_, err = fmt.Fprintf(w, "%s\n%d entries, %d cases; worst distance %.1e in float64 (%.0e fails)\n",
+		failed.String(), len(entries), cases, worst, verify.Tolerance)
 	return ok, err
 }

@@ -1,4 +1,4 @@
-// Verify works out every gradient of a model by hand, as the paper derives them, and prints how far four other ways are
+// Verify computes every gradient of a model by hand, as the paper derives them, and prints how far four other ways are
 // from it: Gorgonia's automatic differentiation, the kernels in float64 and float32, and the complex step.
 //
 //	go run ./examples/verify                                          # a small model with everything in it
@@ -18,8 +18,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -54,8 +57,7 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 
 func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 	c := small()
-	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags := program.Flags("verify", stderr)
 	c.Flags(flags)
 	var (
 		loss   = flags.String("loss", "mean", "mean or sum over the targets")
@@ -64,17 +66,14 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 		asJSON = flags.Bool("json", false, "print data instead of a table; not with -all")
 		all    = flags.Bool("all", false, "check every layer on its own instead of a model")
 	)
-	if err := flags.Parse(args); err != nil {
+	if err := program.Parse(flags, args); err != nil {
 		return err == flag.ErrHelp, err
-	}
-	if flags.NArg() > 0 {
-		return false, errors.Errorf("unexpected argument %q: settings are flags, see -help", flags.Arg(0))
 	}
 	if err := together(flags, *all, *saved != ""); err != nil {
 		return false, err
 	}
-	if *loss != "mean" && *loss != "sum" {
-		return false, errors.Errorf("-loss: got %q, want mean or sum", *loss)
+	if err := program.Want(*loss == "mean" || *loss == "sum", "-loss", strconv.Quote(*loss), "mean or sum"); err != nil {
+		return false, err
 	}
 	if *all {
 		return layers(stdout, inventory.Entries())
@@ -128,11 +127,7 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 	if err != nil {
 		return m, err
 	}
-	model, err := gpt.LoadModel(graph.New(graph.Float32, 1), cp)
-	if err != nil {
-		return m, err
-	}
-	tok, err := gpt.LoadTokenizer(cp)
+	model, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
 	if err != nil {
 		return m, err
 	}
@@ -145,6 +140,7 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 		return m, errors.Wrap(err, source.Name)
 	}
 	n := batch * model.Config.BlockSize
-	m = verify.Model{Config: model.Config, Parameters: verify.ParametersOf(model.Params()), Tokens: make([]int, n), Targets: make([]int, n), Seed: seed}
+	m = verify.Model{Config: model.Config, Parameters: verify.ParametersOf(model.Params()), Seed: seed}
+	m.Tokens, m.Targets = make([]int, n), make([]int, n)
 	return m, text.Sample(text.Tokens(ids), rand.New(rand.NewPCG(seed, 1)), m.Tokens, m.Targets, model.Config.BlockSize)
 }

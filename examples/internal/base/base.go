@@ -1,39 +1,25 @@
-// Package base is what an example begins with that works on a trained model: the usual text, and where there is no
-// checkpoint a model that is trained for a moment.
+// Package base is what the examples share that work on a trained model: checkpoints, a short training where there is none,
+// and writing.
 package base
 
 import (
 	"context"
 	"fmt"
 	"io"
-
-	"github.com/pkg/errors"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
-// Open is corpus.Open, with its note printed, and an interruption named.
-func Open(ctx context.Context, path string, stderr io.Writer) (corpus.Source, error) {
-	source, err := corpus.Open(ctx, path, stderr)
-	if ctx.Err() != nil {
-		return source, context.Cause(ctx)
-	}
-	if err == nil && source.Note != "" {
-		fmt.Fprintln(stderr, source.Note)
-	}
-	return source, err
-}
-
-// Load is the newest checkpoint in dir, or nil if there is none.
+// Load is the newest checkpoint in dir, or checkpoint.ErrNone; those passed over are listed on stderr.
 func Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 	cp, err := checkpoint.Load(dir)
-	if errors.Is(err, checkpoint.ErrNone) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -43,15 +29,35 @@ func Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 	return cp, nil
 }
 
-// New is a trainer on the text, which it has not begun with.
+// Save writes a checkpoint to a directory.
+func Save(path string, step int, files []checkpoint.File) error {
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Save(step, files)
+}
+
+// Open builds the model of a checkpoint on an empty Graph, with its tokenizer.
+func Open(g *graph.Graph, cp *checkpoint.Checkpoint) (*gpt.Model, text.Tokenizer, error) {
+	m, err := gpt.LoadModel(g, cp)
+	if err != nil {
+		return nil, nil, err
+	}
+	tok, err := gpt.LoadTokenizer(cp)
+	return m, tok, err
+}
+
+// New is a trainer on the characters of a text, which it has not begun with.
 func New(c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
 	tok, err := text.NewCharacters(source.Text)
 	if err != nil {
 		return nil, errors.Wrap(err, source.Name)
 	}
-	data, err := text.NewCorpus(source.Text, tok, c.BlockSize)
+	data, err := source.Encode(tok, c.BlockSize)
 	if err != nil {
-		return nil, errors.Wrap(err, source.Name)
+		return nil, err
 	}
 	return gpt.NewTrainer(c, data, tok)
 }
@@ -59,7 +65,7 @@ func New(c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
 // Train takes the steps that are left.
 func Train(ctx context.Context, t *gpt.Trainer, what string, stderr io.Writer) error {
 	steps := t.Config().MaxIters
-	bar := progress.New(stderr, what, steps-t.Done)
+	bar := program.NewBar(stderr, what, t.Done, steps)
 	defer bar.Close()
 	for t.Done < steps {
 		if ctx.Err() != nil {
@@ -72,4 +78,40 @@ func Train(ctx context.Context, t *gpt.Trainer, what string, stderr io.Writer) e
 		bar.Add(1, "loss %.3f", p.Loss)
 	}
 	return nil
+}
+
+// Prompt is a text as tokens, at least one.
+func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
+	ids, err := tok.Encode(prompt)
+	if err == nil && len(ids) == 0 {
+		err = errors.New("empty; give at least one character, such as a newline")
+	}
+	return ids, errors.Wrap(err, "-prompt")
+}
+
+// Write lets a model continue the prompt by n tokens, each as it is drawn, and returns their number in a second.
+func Write(
+	ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string, n int, s *gpt.Sampler,
+) (perSecond float64, err error) {
+	ids, err := Prompt(tok, prompt)
+	if err != nil {
+		return 0, err
+	}
+	d, err := gpt.NewDecoder(m)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprint(w, prompt)
+	start := time.Now()
+	for id, err := range d.Generate(ctx, ids, n, s) {
+		if err != nil {
+			return 0, program.Cause(ctx, err)
+		}
+		word, err := tok.Decode([]int{id})
+		if err != nil {
+			return 0, err
+		}
+		fmt.Fprint(w, word)
+	}
+	return float64(n) / time.Since(start).Seconds(), nil
 }

@@ -1,7 +1,6 @@
-// Package corpus finds the text that an example trains on: a file the user
-// names, the tinyshakespeare file (downloaded once and kept in the user's cache
-// directory), or, where there is no network, a stand-in of the same layout that
-// a small grammar generates ([Standin]).
+// Package corpus finds the text that an example trains on: a file that the user names, tinyshakespeare (downloaded once and
+// kept in the user's cache directory), or, where there is no network, a stand-in of the same layout that a small grammar
+// generates ([Standin]).
 package corpus
 
 import (
@@ -14,9 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pkg/errors"
-
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
 )
 
 // Source is a text and where it comes from.
@@ -27,38 +26,47 @@ type Source struct {
 	Note  string  // one line for the user, empty if all went as usual
 }
 
-// Open returns the text of the file at path; if path is empty, tinyshakespeare
-// from the cache or from the network; and if that cannot be had, the stand-in,
-// with the reason in Note. While it downloads it draws a progress bar on
-// progress, if that is a terminal. A file that cannot be used and a cancelled
-// ctx are errors.
-func Open(ctx context.Context, path string, progress io.Writer) (Source, error) {
+// Open returns the text of the file at path; if path is empty, tinyshakespeare from the cache or from the network; and if
+// that cannot be had, the stand-in. It writes the Note to stderr, and the progress of a download. A file that cannot be
+// used is an error; so is a ctx that has ended, whose cause it is.
+func Open(ctx context.Context, path string, stderr io.Writer) (s Source, err error) {
 	if path != "" {
-		s, err := text.ReadCorpus(path)
-		return Source{Text: s, Name: path}, err
+		s.Name = path
+		s.Text, err = text.ReadCorpus(path)
+	} else {
+		cache := ""
+		if dir, err := os.UserCacheDir(); err == nil { // without a home there is no cache: download every time
+			cache = filepath.Join(dir, "pedestrian", "tinyshakespeare.txt")
+		}
+		s, err = open(ctx, tinyshakespeare(), cache, stderr)
 	}
-	cache := ""
-	if dir, err := os.UserCacheDir(); err == nil { // without a home there is no cache: download every time
-		cache = filepath.Join(dir, "pedestrian", "tinyshakespeare.txt")
+	if s.Note != "" {
+		fmt.Fprintln(stderr, s.Note)
 	}
-	return open(ctx, tinyshakespeare(), cache, progress)
+	return s, program.Cause(ctx, err)
 }
 
-// open is Open without a path: the cached copy if it is intact, the remote file,
-// or the stand-in.
-func open(ctx context.Context, r remote, cache string, progress io.Writer) (Source, error) {
-	if s, err := text.ReadCorpus(cache); err == nil && checksum(s) == r.sha256 {
-		return Source{Text: s, Name: "tinyshakespeare"}, nil
+// Encode is the text as tokens to train a model on.
+func (s Source) Encode(tok text.Tokenizer, blockSize int) (text.Corpus, error) {
+	c, err := text.NewCorpus(s.Text, tok, blockSize)
+	return c, errors.Wrap(err, s.Name)
+}
+
+// open is Open without a path: the cached copy if it is intact, the remote file, or the stand-in.
+func open(ctx context.Context, r remote, cache string, stderr io.Writer) (Source, error) {
+	src := Source{Name: "tinyshakespeare"}
+	var err error
+	if src.Text, err = text.ReadCorpus(cache); err == nil && checksum(src.Text) == r.sha256 {
+		return src, nil
 	}
-	s, err := r.download(ctx, progress)
+	src.Text, err = r.download(ctx, stderr)
 	if ctx.Err() != nil {
 		return Source{}, errors.WithStack(ctx.Err())
 	}
 	if err != nil {
 		return standin(err), nil
 	}
-	src := Source{Text: s, Name: "tinyshakespeare"}
-	if err := save(cache, s); err != nil {
+	if err := save(cache, src.Text); err != nil {
 		src.Note = oneLine("tinyshakespeare was downloaded but not kept (%v)", err)
 	}
 	return src, nil
@@ -75,28 +83,14 @@ func standin(reason error) Source {
 	}
 }
 
-// save writes s to path whole or not at all.
 func save(path, s string) error {
 	if path == "" {
 		return errors.New("no cache directory")
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return errors.WithStack(err)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
-	f, err := os.CreateTemp(dir, ".download-*")
-	if err != nil {
-		return errors.WithStack(err)
-	}
-	defer os.Remove(f.Name()) // gone already after a rename
-	if _, err := f.WriteString(s); err != nil {
-		f.Close()
-		return errors.WithStack(err)
-	}
-	if err := f.Close(); err != nil {
-		return errors.WithStack(err)
-	}
-	return errors.WithStack(os.Rename(f.Name(), path))
+	return program.WriteWhole(path, func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
 }
 
 // checksum is the SHA-256 of s in hexadecimal.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pkg/errors"
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // remote is a file on the network whose content is known in advance.
@@ -35,24 +33,23 @@ func tinyshakespeare() remote {
 }
 
 // download returns the content of r, checked against its size and checksum.
-func (r remote) download(ctx context.Context, progress io.Writer) (string, error) {
+func (r remote) download(ctx context.Context, stderr io.Writer) (string, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, r.whole, errors.Errorf("not complete after %v", r.whole))
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	patience := time.AfterFunc(r.connect, func() { cancel(errors.Errorf("no answer within %v", r.connect)) })
-	defer patience.Stop()
+	timer := time.AfterFunc(r.connect, func() { cancel(errors.Errorf("no answer within %v", r.connect)) })
+	defer timer.Stop()
 
-	s, err := r.get(ctx, patience, progress)
+	s, err := r.get(ctx, timer, stderr)
 	if err != nil && ctx.Err() != nil {
-		return "", errors.WithStack(context.Cause(ctx)) // says which of the two limits it was
+		return "", errors.WithStack(context.Cause(ctx)) // which of the two limits it was
 	}
 	return s, err
 }
 
-// get is download without the limits of time; it stops patience once the answer
-// begins.
-func (r remote) get(ctx context.Context, patience *time.Timer, progress io.Writer) (string, error) {
+// get is download without the limits of time; it stops the timer once the answer begins.
+func (r remote) get(ctx context.Context, timer *time.Timer, stderr io.Writer) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
 	if err != nil {
 		return "", errors.WithStack(err)
@@ -62,15 +59,14 @@ func (r remote) get(ctx context.Context, patience *time.Timer, progress io.Write
 		return "", errors.WithStack(err)
 	}
 	defer answer.Body.Close()
-	patience.Stop()
+	timer.Stop()
 	if answer.StatusCode != http.StatusOK {
 		return "", errors.Errorf("%s: status %s", r.url, answer.Status)
 	}
-	bar := r.bar(progress)
+	bar := program.NewBar(stderr, "tinyshakespeare", 0, int(r.size))
 	defer bar.Close()
-	body := progressbar.NewReader(answer.Body, bar)
 	var s strings.Builder
-	n, err := io.Copy(&s, io.LimitReader(&body, r.size+1))
+	n, err := io.Copy(&s, io.TeeReader(io.LimitReader(answer.Body, r.size+1), bar))
 	switch {
 	case err != nil:
 		return "", errors.Wrapf(err, "%s: after %d of %d bytes", r.url, n, r.size)
@@ -82,19 +78,4 @@ func (r remote) get(ctx context.Context, patience *time.Timer, progress io.Write
 		return "", errors.Errorf("%s: sha256: got %s, want %s", r.url, checksum(s.String()), r.sha256)
 	}
 	return s.String(), nil
-}
-
-// bar is a progress bar on w, invisible unless w is a terminal.
-func (r remote) bar(w io.Writer) *progressbar.ProgressBar {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		w = io.Discard
-	}
-	return progressbar.NewOptions64(r.size,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("tinyshakespeare"),
-		progressbar.OptionShowBytes(true),
-		progressbar.OptionThrottle(50*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)
 }

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	_ "embed"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -12,23 +13,42 @@ const (
 	standinSize = 1_000_000
 )
 
-// Standin generates a dialogue of about size characters, the same for the same
-// seed on every machine: speeches in the layout of tinyshakespeare, drawn from
-// the grammar in this package. It ends with the first speech that reaches size.
+// The grammars of the two texts.
+var (
+	//go:embed speech.txt
+	speeches string
+	//go:embed weather.txt
+	reports string
+)
+
+// Standin generates a dialogue of about size characters, the same for the same seed on every machine: speeches in the
+// layout of tinyshakespeare, drawn from a grammar. It ends with the first speech that reaches size.
 //
-// floor is the code length of this text in nats per character, −Σ log p over the
-// choices that made it. The text determines the choices, so exp(−floor·len) is
-// exactly the probability of the text under its own source, and no model has in
-// expectation a smaller loss over such text. A model that sees only a few lines
-// stays somewhat above: who speaks, and to whom, follows from earlier speeches.
+// floor is the code length of this text in nats per character, −Σ log p over the choices that made it. The text determines
+// the choices, so exp(−floor·len) is exactly the probability of the text under its own source, and no model has in
+// expectation a smaller loss over such text. A model that sees only a few lines stays somewhat above: who speaks, and to
+// whom, follows from earlier speeches.
 func Standin(seed uint64, size int) (text string, floor float64) {
-	w := writer{grammar: newGrammar(), turns: newDialogue(), rng: rand.New(rand.NewPCG(seed, 0))}
+	w := writer{grammar: read(speeches), turns: newDialogue(), rng: rand.New(rand.NewPCG(seed, 0))}
 	w.text.Grow(size + 1000)
 	for w.text.Len() < size {
 		w.speech()
 	}
 	text = w.text.String()
 	return text, w.nats / float64(len(text)) // the text is ASCII
+}
+
+// Weather generates weather reports of about size characters, the same for the same seed on every machine: a text that is
+// nothing like a play, in characters that tinyshakespeare and the stand-in have, for a model of theirs to be tuned on.
+func Weather(seed uint64, size int) string {
+	w := writer{grammar: read(reports), rng: rand.New(rand.NewPCG(seed, 0))}
+	for w.text.Len() < size {
+		if w.text.Len() > 0 {
+			w.text.WriteString("\n")
+		}
+		w.expand("<report>")
+	}
+	return w.text.String()
 }
 
 // writer writes a text and counts what its choices cost.
@@ -41,8 +61,7 @@ type writer struct {
 	glue  string // what goes before the next word
 }
 
-// speech writes the speaker's name, the verses and what parts the speech from
-// the next.
+// speech writes the speaker's name, the verses and what parts the speech from the next.
 func (w *writer) speech() {
 	if w.text.Len() > 0 {
 		w.text.WriteString("\n")
@@ -87,8 +106,8 @@ func (w *writer) word(s string) {
 	w.glue = " "
 }
 
-// choose draws an alternative in proportion to its weight and adds its cost,
-// −log p. The draw is in integers, hence the same on every machine.
+// choose draws an alternative in proportion to its weight and adds its cost, −log p. The draw is in integers, hence the
+// same on every machine.
 func (w *writer) choose(alternatives []choice) choice {
 	total := 0
 	for _, c := range alternatives {

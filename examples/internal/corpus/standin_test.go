@@ -26,9 +26,9 @@ func first(g grammar, symbol string) map[string]bool {
 		for _, name := range d.names {
 			set[lower(strings.Fields(name)...)] = true
 		}
-	case symbol == "[oath]":
-		for _, oath := range d.oaths {
-			set[lower(strings.Fields(oath)...)] = true
+	case symbol == "[phrase]":
+		for _, phrase := range d.phrases {
+			set[lower(strings.Fields(phrase)...)] = true
 		}
 	default:
 		set[lower(symbol)] = true
@@ -41,8 +41,8 @@ func first(g grammar, symbol string) map[string]bool {
 // alternatives of a category can begin with the same word. So the next word
 // always tells the choice.
 func TestGrammarIsUnambiguous(t *testing.T) {
-	g := newGrammar()
-	word := regexp.MustCompile(`^([A-Za-z]+|[.,;:!?/$]|\[(listener|oath)\])$`)
+	g := read(speeches)
+	word := regexp.MustCompile(`^([A-Za-z]+|[.,;:!?/$]|\[(listener|phrase)\])$`)
 	used := map[string]bool{"<speech>": true}
 	for category, alternatives := range g {
 		began := make(map[string]int)
@@ -158,7 +158,7 @@ func (p *parser) read(text string) {
 // newParser is a parser at the beginning of a text.
 func newParser(t *testing.T) *parser {
 	return &parser{
-		t: t, g: newGrammar(), turns: newDialogue(),
+		t: t, g: read(speeches), turns: newDialogue(),
 		first: make(map[string]map[string]bool), counts: make(map[string][]int),
 	}
 }
@@ -247,7 +247,7 @@ func TestEnglish(t *testing.T) {
 	if bad := regexp.MustCompile(`\b[Aa] [aeiou]\w*`).FindString(text); bad != "" {
 		t.Errorf("%q", bad)
 	}
-	g := newGrammar()
+	g := read(speeches)
 	irregular := regexp.MustCompile(`(s|x|z|sh|ch|[^aeiou]y|man)s$`)
 	for _, category := range strings.Fields("<person>s <beast>s <thing>s <do>s <go>s <blow>s <bark>s <stand>s <rule>s") {
 		for _, c := range g[category] {

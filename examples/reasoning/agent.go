@@ -5,50 +5,50 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/progress"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
-// pupil is a model of the texts of a lesson, and what lets it think.
-type pupil struct {
-	lesson
+// agent is a model of the texts of a task, and what lets it write them.
+type agent struct {
+	task
 	model   *gpt.Model
 	decoder *gpt.BatchDecoder
 	batch   int
 }
 
-// newPupil is one that has learned nothing, and compile makes of its model what it is to learn by.
-func newPupil(o options, l lesson, compile func(*pupil) error) (*pupil, error) {
-	p := &pupil{lesson: l, batch: o.batch}
+// newAgent is untrained; compile makes the program that is to train its model.
+func newAgent(o options, t task, compile func(*agent) error) (*agent, error) {
+	a := &agent{task: t, batch: o.batch}
 	_, err := graph.Build(graph.Float32, o.seed, func(g *graph.Graph) (err error) {
 		g.SetThreads(o.threads)
-		if p.model, err = gpt.New(g, o.config(l.tokens()), o.batch); err != nil {
+		if a.model, err = gpt.New(g, o.config(t.tokens()), o.batch); err != nil {
 			return err
 		}
-		return compile(p)
+		return compile(a)
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.decoder, err = gpt.NewBatchDecoder(p.model, o.batch)
-	return p, err
+	a.decoder, err = gpt.NewBatchDecoder(a.model, o.batch)
+	return a, err
 }
 
-// teach trains on the lesson: stage 1.
-func teach(ctx context.Context, o options, l lesson, bar *progress.Bar) (*pupil, error) {
+// pretrain trains on texts of the task: stage 1.
+func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent, error) {
 	defer bar.Close()
 	var program *graph.Program
-	p, err := newPupil(o, l, func(p *pupil) (err error) {
-		program, err = graph.Compile(p.model.Loss, p.model.Params()...)
+	a, err := newAgent(o, t, func(a *agent) (err error) {
+		program, err = graph.Compile(a.model.Loss, a.model.Params()...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	opt, err := optimizer(p.model.Params())
+	opt, err := optimizer(a.model.Params())
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func teach(ctx context.Context, o options, l lesson, bar *progress.Bar) (*pupil,
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		l.write(rng, p.model.Tokens.Ints(), p.model.Targets.Ints())
+		t.write(rng, a.model.Tokens.Ints(), a.model.Targets.Ints())
 		if err := program.Run(); err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func teach(ctx context.Context, o options, l lesson, bar *progress.Bar) (*pupil,
 		}
 		bar.Add(1, "loss %.3f", program.Loss())
 	}
-	return p, nil
+	return a, nil
 }
 
 func optimizer(params []graph.Expr) (*optim.AdamW, error) {
@@ -82,32 +82,32 @@ func optimizer(params []graph.Expr) (*optim.AdamW, error) {
 // episode is a batch of questions with the thoughts and answers to them.
 type episode struct {
 	texts    [][]int     // whole
-	logProbs [][]float64 // of the tokens that the pupil chose, at the places before them; 0 elsewhere
+	logProbs [][]float64 // of the tokens that the agent drew, at the places before them; 0 elsewhere
 	right    []bool
 }
 
-// play lets the pupil think about a batch of questions and answer them, drawing every token from its probabilities. With
-// given, it reads right thoughts in place of its own.
-func (p *pupil) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err error) {
-	p.decoder.Reset()
-	next := make([][]int, p.batch)
-	for range p.batch {
-		q := p.question(rng)
+// play lets the agent think about a batch of questions and answer them, drawing every token from its probabilities. With
+// given, it reads right thoughts instead.
+func (a *agent) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err error) {
+	a.decoder.Reset()
+	next := make([][]int, a.batch)
+	for range a.batch {
+		q := a.question(rng)
 		if given {
-			q = append(q, p.reason(q, 0, rng)...)
+			q = append(q, a.reason(q, 0, rng)...)
 		}
 		e.texts = append(e.texts, q)
-		e.logProbs = append(e.logProbs, make([]float64, p.tokens()))
+		e.logProbs = append(e.logProbs, make([]float64, a.tokens()))
 	}
-	for fed := 0; len(e.texts[0]) <= p.tokens(); {
+	for fed := 0; len(e.texts[0]) <= a.tokens(); {
 		for b, text := range e.texts {
-			if len(text) == p.tokens()-1 { // enough thought
+			if len(text) == a.tokens()-1 { // enough thought
 				e.texts[b] = append(text, say)
 			}
 			next[b] = e.texts[b][fed:]
 		}
 		fed = len(e.texts[0])
-		logits, err := p.decoder.Feed(next)
+		logits, err := a.decoder.Feed(next)
 		if err != nil {
 			return e, err
 		}
@@ -121,7 +121,7 @@ func (p *pupil) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err
 		}
 	}
 	for _, text := range e.texts {
-		e.right = append(e.right, text[p.tokens()] == p.parity(text))
+		e.right = append(e.right, text[a.tokens()] == a.parity(text))
 	}
 	return e, nil
 }
@@ -136,14 +136,14 @@ func logProb(logits graph.Tensor, id int) float64 {
 }
 
 // accuracy is the share of right answers.
-func (p *pupil) accuracy(ctx context.Context, o options, given bool) (float64, error) {
+func (a *agent) accuracy(ctx context.Context, o options, given bool) (float64, error) {
 	rng, s := rand.New(rand.NewPCG(o.seed, 2)), gpt.NewSampler(o.seed+1)
 	right, total := 0, 0
 	for total < o.tests {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		e, err := p.play(rng, s, given)
+		e, err := a.play(rng, s, given)
 		if err != nil {
 			return 0, err
 		}

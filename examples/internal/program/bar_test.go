@@ -1,4 +1,4 @@
-package progress
+package program
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 // Where there is no terminal, lines come at intervals and say what is left: 3 of 4 steps in 30 s leave 10 s.
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
-	b := New(&out, "training", 4)
+	b := NewBar(&out, "training", 0, 4)
 	b.Add(1, "loss %d", 9)
 	if out.Len() > 0 {
 		t.Errorf("got %q at once", out.String())

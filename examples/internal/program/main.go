@@ -1,4 +1,6 @@
-package base
+// Package program is what the examples share that is no model: flags, signals, files that are written whole, progress bars
+// and numbers for people.
+package program
 
 import (
 	"context"
@@ -41,3 +43,37 @@ type Interrupt struct{ Signal syscall.Signal }
 func (i Interrupt) Error() string { return i.Signal.String() }
 
 func (i Interrupt) status() int { return 128 + int(i.Signal) }
+
+// Cause is the signal that ended ctx, or else err.
+func Cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Flags is an empty set of flags, which are the program's only arguments.
+func Flags(name string, stderr io.Writer) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	return fs
+}
+
+// Parse reads the arguments; one that is no flag is an error.
+func Parse(fs *flag.FlagSet, args []string) error {
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
+	}
+	return nil
+}
+
+// Want is nil if ok, else an error that names the flag and what it got and wants.
+func Want(ok bool, flag string, got any, want string) error {
+	if ok {
+		return nil
+	}
+	return errors.Errorf("%s: got %v, want %s", flag, got, want)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"math"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+type decodingLine struct {
+	common
+	Tokens          int     `json:"tokens"`
+	FillingTokPerS  float64 `json:"filling_tok_per_s"` // while the context fills
+	FullTokPerS     float64 `json:"full_tok_per_s"`    // with a full context that slides by halves
+	WeightsGBPerS   float64 `json:"weights_gb_per_s"`  // every weight once a token, while the context fills
+	BandwidthGBPerS float64 `json:"bandwidth_gb_per_s"`
+	BandwidthPart   float64 `json:"bandwidth_fraction"`
+	Batch8TokPerS   float64 `json:"batch8_tok_per_s"` // of 8 sequences together, while the context fills
+	BytesPerToken   float64 `json:"bytes_per_token"`
+	AllocsPerToken  float64 `json:"allocs_per_token"`
+}
+
+// decoding times tokens one by one, without the drawing of them.
+func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err error) {
+	c.BatchSize = 1
+	g := graph.New(graph.Float32, c.Seed)
+	c.Configure(g)
+	m, err := gpt.New(g, c, 1)
+	if err != nil {
+		return line, err
+	}
+	d, err := gpt.NewDecoder(m)
+	if err != nil {
+		return line, err
+	}
+	feed := func(n int) error {
+		for i := range n {
+			if _, err := d.Feed(i % c.VocabSize); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := feed(min(8, c.BlockSize-1)); err != nil { // to warm up
+		return line, err
+	}
+	contexts := (tokens + c.BlockSize - 1) / c.BlockSize
+	line.Tokens = contexts * c.BlockSize
+	start := time.Now()
+	line.BytesPerToken, line.AllocsPerToken, err = allocated(line.Tokens, func() error {
+		for range contexts {
+			d.Reset()
+			if err := feed(c.BlockSize); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return line, err
+	}
+	filling := time.Since(start).Seconds()
+	start = time.Now()
+	if err := feed(tokens); err != nil {
+		return line, err
+	}
+	line.FullTokPerS = math.Round(float64(tokens) / time.Since(start).Seconds())
+	if line.Batch8TokPerS, err = decodingBatch(m, 8, tokens); err != nil {
+		return line, err
+	}
+	total, _ := c.Count()
+	line.common = describe(shape, c, g.Threads())
+	line.FillingTokPerS = math.Round(float64(line.Tokens) / filling)
+	line.WeightsGBPerS = program.Round(float64(total)*4*float64(line.Tokens)/filling/1e9, 2)
+	line.BandwidthGBPerS = program.Round(bandwidth(g.Threads(), int(total)), 2)
+	line.BandwidthPart = program.Round(line.WeightsGBPerS/line.BandwidthGBPerS, 3)
+	return line, nil
+}
+
+// decodingBatch is how many tokens a second are decoded for a batch of sequences, all together.
+func decodingBatch(m *gpt.Model, batch, tokens int) (float64, error) {
+	d, err := gpt.NewBatchDecoder(m, batch)
+	if err != nil {
+		return 0, err
+	}
+	rows := make([][]int, batch)
+	for i := range rows {
+		rows[i] = []int{i % m.Config.VocabSize}
+	}
+	var took time.Duration
+	count := 0
+	for round := 0; count < tokens; round++ {
+		d.Reset()
+		start := time.Now()
+		for range m.Config.BlockSize {
+			if _, err := d.Feed(rows); err != nil {
+				return 0, err
+			}
+		}
+		if round > 0 { // the first one warms up
+			took, count = took+time.Since(start), count+batch*m.Config.BlockSize
+		}
+	}
+	return math.Round(float64(count) / took.Seconds()), nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+)
+
+// common is what every line has.
+type common struct {
+	Shape      string      `json:"shape"`
+	Threads    int         `json:"threads"`
+	Context    int         `json:"block_size"`
+	Batch      int         `json:"batch_size"`
+	Params     int64       `json:"params"`
+	Build      train.Build `json:"build"`
+	RSS        int64       `json:"rss_mib"`
+	PingPongNs float64     `json:"pingpong_ns"`
+}
+
+func describe(shape string, c gpt.Config, threads int) common {
+	total, _ := c.Count()
+	return common{shape, threads, c.BlockSize, c.BatchSize, total, train.ThisBuild(), maxRSS(), program.Round(pingPong(), 1)}
+}
+
+// allocated is the bytes and objects that run allocates, divided by n.
+func allocated(n int, run func() error) (bytes, objects float64, err error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = run()
+	runtime.ReadMemStats(&after)
+	return math.Round(float64(after.TotalAlloc-before.TotalAlloc) / float64(n)), math.Round(float64(after.Mallocs-before.Mallocs) / float64(n)), err
+}
+
+// pingPong is the round trip of a cache line between two threads: the median of several.
+func pingPong() float64 {
+	const trips = 2000
+	if runtime.GOMAXPROCS(0) < 2 {
+		return 0
+	}
+	var ns []float64
+	for range 15 {
+		var ball atomic.Int32
+		var done sync.WaitGroup
+		done.Go(func() {
+			runtime.LockOSThread()
+			for i := range int32(trips) {
+				for ball.Load() != 2*i+1 {
+				}
+				ball.Store(2*i + 2)
+			}
+		})
+		start := time.Now()
+		for i := range int32(trips) {
+			ball.Store(2*i + 1)
+			for ball.Load() != 2*i+2 {
+			}
+		}
+		ns = append(ns, float64(time.Since(start).Nanoseconds())/trips)
+		done.Wait()
+	}
+	return program.Median(ns)
+}
+
+// bandwidth is how fast the threads move n floats, in GB/s read and written together: the best of several passes.
+func bandwidth(threads, n int) float64 {
+	from, to := make([]float32, n), make([]float32, n)
+	for i := range from { // pages that were never written are all the same one
+		from[i] = 1
+	}
+	best := 0.0
+	for range 20 {
+		start := time.Now()
+		var done sync.WaitGroup
+		for i := range threads {
+			done.Go(func() { copy(to[i*n/threads:(i+1)*n/threads], from[i*n/threads:]) })
+		}
+		done.Wait()
+		best = max(best, float64(2*4*n)/time.Since(start).Seconds()/1e9)
+	}
+	return best
+}

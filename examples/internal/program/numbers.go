@@ -1,0 +1,35 @@
+package program
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Thousands is n with a comma every three digits.
+func Thousands[T int | int64](n T) string {
+	s := strconv.FormatInt(int64(n), 10)
+	head := 0
+	if n < 0 {
+		head = 1 // the sign
+	}
+	for i := len(s) - 3; i > head; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Round keeps that many digits behind the point.
+func Round(x float64, digits int) float64 {
+	scale := math.Pow10(digits)
+	return math.Round(x*scale) / scale
+}
+
+// Median is the upper one of the two in the middle where the list is even, and 0 where it is empty.
+func Median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}
