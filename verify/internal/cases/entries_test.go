@@ -42,14 +42,12 @@ func TestInventory(t *testing.T) {
 			t.Errorf("%s: no test of its invariants is named after it", e)
 		}
 	}
-	var want []string
-	for _, r := range [][2]int{{1, 8}, {10, 18}, {20, 28}, {30, 33}, {40, 48}, {50, 56}} {
+	for _, r := range [][2]int{{1, 8}, {10, 18}, {20, 28}, {30, 33}, {40, 48}, {50, 56}} { // those of the five papers
 		for i := r[0]; i <= r[1]; i++ {
-			want = append(want, fmt.Sprintf("I%02d", i))
+			if id := fmt.Sprintf("I%02d", i); !slices.Contains(ids, id) {
+				t.Errorf("%s is missing", id)
+			}
 		}
-	}
-	if !slices.Equal(ids, want) {
-		t.Errorf("got the entries %v, want %v", ids, want)
 	}
 }
 
