@@ -17,7 +17,7 @@ const small = "verify/internal/mutate/testdata/small"
 
 // Each operator makes the mutants that testdata/small.txt lists, and no two have one name.
 func TestOperators(t *testing.T) {
-	m, err := load([]string{small}, nil)
+	m, err := load([]string{small}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestDraw(t *testing.T) {
 
 // An entry that no mutant answers to is an error, and so is one without a reason; the committed ones are neither.
 func TestEquivalent(t *testing.T) {
-	m, err := load([]string{small}, nil)
+	m, err := load([]string{small}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestEquivalent(t *testing.T) {
 	if len(packages) == 0 {
 		return
 	}
-	if m, err = load(packages, nil); err != nil {
+	if m, err = load(packages, nil, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := markEquivalent(equivalent, m, m.mutants()); err != nil {
