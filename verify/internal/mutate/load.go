@@ -69,6 +69,7 @@ func load(packages, tests []string, tags string) (*module, error) {
 	for _, name := range names {
 		args = append(args, "./"+name)
 	}
+	args = append(args, "os", "strconv", "syscall") // which what is woven in imports
 	text, err := command(m.root, "go", args...)
 	if err != nil {
 		return nil, err
