@@ -2,6 +2,9 @@ package train
 
 import (
 	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +98,70 @@ func TestOwnOptimizer(t *testing.T) {
 	}
 	if _, err := New(Training{Beta1: 0.6}, Run{Threads: 1}, Task{Build: build, Optimizer: own}); err == nil {
 		t.Error("the optimizer's error is lost")
+	}
+}
+
+// A network that cannot be built, or whose loss is none, makes no Core, and the error says so.
+func TestNewErrors(t *testing.T) {
+	boom := errors.New("boom")
+	for want, build := range map[string]func(g *graph.Graph) (graph.Expr, []graph.Expr, error){
+		"boom": func(*graph.Graph) (graph.Expr, []graph.Expr, error) { return graph.Expr{}, nil, boom },
+		"of a scalar": func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+			w := g.Root().Param("w", graph.Const(2), 1, 2)
+			return w.Square(), g.Params(), nil
+		},
+	} {
+		core, err := New(Training{}, Run{Threads: 1}, Task{Build: build, Optimizers: Optimizers()})
+		if core != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v and error %v, want %q", core, err, want)
+		}
+	}
+}
+
+// Names are listed once each; a checkpoint has the moments of every parameter that has some, also of one number, and no
+// best loss before the first evaluation.
+func TestNamesAndState(t *testing.T) {
+	if got := Names(append(Optimizers(), Optimizers()...)); !slices.Equal(got, []string{"adamw", "sgd"}) {
+		t.Errorf("got %v", got)
+	}
+	core, err := New(Training{}, Run{Threads: 1}, Task{Optimizers: Optimizers(), Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+		return g.Root().Param("w", graph.Const(2), 1, 1).Square().SumAll(), g.Params(), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range core.Moments() {
+		names = append(names, m.Name)
+	}
+	if !slices.Equal(names, []string{"m.w", "v.w"}) {
+		t.Errorf("got moments %v", names)
+	}
+	if s := StateOf(core, 1, nil, "", 0); s.Best != nil {
+		t.Errorf("got %v for a best loss", *s.Best)
+	}
+	core.Best, core.Done = -1.5, 3
+	if s := StateOf(core, 2, []byte{1}, "sum", 7); s.Best == nil || *s.Best != -1.5 || s.Step != 3 || s.Format != 2 || s.Corpus != "sum" || s.Config != 7 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// A build is described by what the Go command recorded.
+func TestThisBuild(t *testing.T) {
+	want := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		t.Skip("the program has no build information")
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "GOAMD64":
+			want.GoAMD64 = s.Value
+		case "-tags":
+			want.Tags = s.Value
+		}
+	}
+	if got := ThisBuild(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

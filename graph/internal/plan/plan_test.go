@@ -206,3 +206,50 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// Every slot begins a line of the cache, 64 bytes, and no line is left between two.
+func TestLines(t *testing.T) {
+	ops := []*Op{input(1)}
+	for _, size := range []int{16, 17, 1, 32} {
+		o := mixed(size, new(int), ops[0])
+		o.Fills, o.Output = nil, true
+		o.Run = func(out Numbers, in []Numbers) func() error { return func() error { return nil } }
+		ops = append(ops, o)
+	}
+	var a Arena
+	p := New(ops, &a)
+	if want := 4 * (16 + 32 + 16 + 32); a.Bytes() != want {
+		t.Errorf("the arena has %d bytes, want %d", a.Bytes(), want)
+	}
+	begins := map[int]bool{}
+	for _, o := range ops[1:] {
+		for i := range a.numbers.F32 {
+			if &a.numbers.F32[i] == &p.Result(o).F32[0] {
+				begins[i] = true
+			}
+		}
+	}
+	for _, want := range []int{0, 32, 64, 80} { // 32 and 17 floats, 16, 1
+		if !begins[want] {
+			t.Errorf("no slot begins at float %d: %v", want, begins)
+		}
+	}
+}
+
+// A result that lies elsewhere is no buffer of the arena, also where it is read after the run.
+func TestResultElsewhere(t *testing.T) {
+	ran := false
+	o := &Op{Name: "elsewhere", Inputs: []*Op{input(7)}, Value: Numbers{F64: []float64{5}}, Output: true, Forward: true}
+	o.Run = func(out Numbers, in []Numbers) func() error {
+		return func() error {
+			if ran = true; out.Len() != 0 || in[0].F64[0] != 7 {
+				t.Errorf("got out %v and in %v", out, in)
+			}
+			return nil
+		}
+	}
+	p := New([]*Op{o.Inputs[0], o}, &Arena{Double: true})
+	if err := p.Run(); err != nil || !ran || p.Result(o).F64[0] != 5 {
+		t.Errorf("got %v, %v, %v", err, ran, p.Result(o))
+	}
+}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x.
+// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x. What
+// makes an error of an error adds text for people.
 func dropCall(c cursor) []change {
 	call, ok := c.node.(*ast.CallExpr)
 	if !ok || c.isStatement() || c.source.info.Types[call.Fun].IsType() {
@@ -16,7 +17,7 @@ func dropCall(c cursor) []change {
 	if s, ok := call.Fun.(*ast.SelectorExpr); ok && c.same(s.X, result) {
 		return c.instead("drop-call", c.text(s.X))
 	}
-	if len(call.Args) == 1 && c.same(call.Args[0], result) {
+	if len(call.Args) == 1 && c.same(call.Args[0], result) && !isError(result) {
 		return c.instead("drop-call", c.text(call.Args[0]))
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 func (b *bench) judge(mutants []*mutant, timeout time.Duration, progress io.Writer) error {
 	var open []*mutant
 	for _, m := range mutants {
-		if m.Status == "" && m.reason != "" {
+		if m.Status == "" && m.reason != "" && !m.maybe {
 			m.Status = harmless
 		} else if m.Status == "" {
 			open = append(open, m)
@@ -27,6 +27,8 @@ func (b *bench) judge(mutants []*mutant, timeout time.Duration, progress io.Writ
 		var dead bool
 		if dead, errs[i] = b.kills(m, timeout); dead {
 			m.Status = killed
+		} else if m.maybe {
+			m.Status = harmless
 		} else {
 			m.Status = survived
 			alive.Add(1)

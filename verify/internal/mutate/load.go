@@ -15,6 +15,7 @@ import (
 // module holds the packages to mutate, parsed and with their types.
 type module struct {
 	root     string // directory of go.mod
+	tags     string // of every build
 	fset     *token.FileSet
 	packages []*source
 	suites   []listed // packages whose tests run
@@ -44,13 +45,13 @@ type listed struct {
 }
 
 // load lists, parses and checks the packages. Their imports come compiled, from the build cache.
-func load(packages, tests []string) (*module, error) {
+func load(packages, tests []string, tags string) (*module, error) {
 	root, err := command("", "go", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
 		return nil, err
 	}
-	m := &module{root: strings.TrimSpace(root), fset: token.NewFileSet()}
-	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \"\t\"}}"}
+	m := &module{root: strings.TrimSpace(root), tags: tags, fset: token.NewFileSet()}
+	args := []string{"list", "-tags", tags, "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \"\t\"}}"}
 	names, judges := slices.Clone(packages), map[string]map[string]bool{}
 	for _, p := range packages {
 		judges[p] = map[string]bool{p: true}
@@ -68,6 +69,7 @@ func load(packages, tests []string) (*module, error) {
 	for _, name := range names {
 		args = append(args, "./"+name)
 	}
+	args = append(args, "os", "strconv", "syscall") // which what is woven in imports
 	text, err := command(m.root, "go", args...)
 	if err != nil {
 		return nil, err

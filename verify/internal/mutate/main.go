@@ -35,6 +35,7 @@ var equivalent string
 type options struct {
 	packages   []string      // paths in the module, as verify/hand
 	tests      []string      // packages whose tests run as well: "verify" for all mutants, "nn=verify" for those of nn
+	tags       string        // build tags
 	n          int           // mutants to draw; 0 is all of them
 	seed       uint64        // of the draw
 	timeout    time.Duration // processor time that a mutant has beyond a multiple of the clean run's
@@ -53,6 +54,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	packages := flags.String("packages", "", "packages to mutate, separated by commas")
 	tests := flags.String("tests", "", "packages whose tests run too: verify, or nn=verify for mutants of nn alone")
+	tags := flags.String("tags", "", "build tags, as nosimd for the kernels in Go")
 	n := flags.Int("n", 100, "mutants to draw from all packages together")
 	all := flags.Bool("all", false, "every mutant, whatever -n says")
 	seed := flags.Uint64("seed", 1, "of the draw")
@@ -67,7 +69,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if *all {
 		*n = 0
 	}
-	mutants, err := mutate(options{list(*packages), list(*tests), *n, *seed, *timeout, equivalent}, stderr)
+	mutants, err := mutate(options{list(*packages), list(*tests), *tags, *n, *seed, *timeout, equivalent}, stderr)
 	if err != nil {
 		return err
 	}
@@ -84,7 +86,7 @@ func list(s string) []string {
 
 // mutate draws mutants, builds them and runs the tests on each.
 func mutate(o options, progress io.Writer) ([]*mutant, error) {
-	module, err := load(o.packages, o.tests)
+	module, err := load(o.packages, o.tests, o.tags)
 	if err != nil {
 		return nil, err
 	}

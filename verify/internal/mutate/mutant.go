@@ -33,6 +33,7 @@ type mutant struct {
 	id     int    // by which a run chooses it
 	hit    int    // number of the block
 	reason string // why it is no mistake
+	maybe  bool   // the reason holds if it survives
 }
 
 // Statuses of a mutant.

@@ -17,7 +17,7 @@ const small = "verify/internal/mutate/testdata/small"
 
 // Each operator makes the mutants that testdata/small.txt lists, and no two have one name.
 func TestOperators(t *testing.T) {
-	m, err := load([]string{small}, nil)
+	m, err := load([]string{small}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestOperators(t *testing.T) {
 // no program, and functions without a test keep theirs.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	reason := small + " clamp/0.0 compare -0 is 0"
+	reason := small + " clamp/0.0 compare -0 is 0\n" + small + " positive * is of a function without a test"
 	var progress bytes.Buffer
 	o := options{packages: []string{small}, timeout: 500 * time.Millisecond, equivalent: reason}
 	mutants, err := mutate(o, &progress)
@@ -76,6 +76,7 @@ func TestStatuses(t *testing.T) {
 		{"clamp/0.0 compare", harmless, false},
 		{"check/3.1.0.0 two", notCompiling, false}, // a case twice
 		{"check/0.1 drop-right", survived, false},
+		{"positive/1.0 two", harmless, false}, // as the whole function
 	} {
 		if m := got[c.name]; m == nil {
 			t.Errorf("no mutant %s", c.name)
@@ -113,7 +114,7 @@ func TestDraw(t *testing.T) {
 
 // An entry that no mutant answers to is an error, and so is one without a reason; the committed ones are neither.
 func TestEquivalent(t *testing.T) {
-	m, err := load([]string{small}, nil)
+	m, err := load([]string{small}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestEquivalent(t *testing.T) {
 	if len(packages) == 0 {
 		return
 	}
-	if m, err = load(packages, nil); err != nil {
+	if m, err = load(packages, nil, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := markEquivalent(equivalent, m, m.mutants()); err != nil {

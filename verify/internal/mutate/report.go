@@ -11,12 +11,15 @@ import (
 //
 //	package position operator reason
 //
-// as in "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. A line of a package that is
-// mutated and has no such mutant is stale, an error; lines of other packages rest.
+// as in "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. The line "package function * reason"
+// is for what a whole function does to speed alone: its mutants run, since some may hang, and those that survive count as
+// equivalent. A line of a package that is mutated and has no such mutant is stale, an error; lines of other packages rest.
 func markEquivalent(text string, m *module, all []*mutant) error {
-	byKey := map[string]*mutant{}
+	byKey := map[string][]*mutant{}
 	for _, mu := range all {
-		byKey[mu.key()] = mu
+		function, _, _ := strings.Cut(mu.Position, "/")
+		whole := mu.Package + " " + function + " *"
+		byKey[mu.key()], byKey[whole] = append(byKey[mu.key()], mu), append(byKey[whole], mu)
 	}
 	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
@@ -29,11 +32,13 @@ func markEquivalent(text string, m *module, all []*mutant) error {
 		if !slices.ContainsFunc(m.packages, func(s *source) bool { return s.name == words[0] }) {
 			continue
 		}
-		mu := byKey[strings.Join(words[:3], " ")]
-		if mu == nil {
+		found := byKey[strings.Join(words[:3], " ")]
+		if found == nil {
 			return fmt.Errorf("equivalent mutants, line %d: no such mutant: %s", i+1, strings.Join(words[:3], " "))
 		}
-		mu.reason = strings.Join(words[3:], " ")
+		for _, mu := range found {
+			mu.reason, mu.maybe = strings.Join(words[3:], " "), words[2] == "*"
+		}
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 
 // silent says that nothing below the node is a site: a type, a constant's or type's declaration, the capacity of a
 // make, which is speed and no meaning, and text for people, which is: the arguments of panic and of a call that takes
-// a format or a list of anything, a string that becomes an error, and the methods String, GoString and Error.
+// a format or a list of anything, a string that becomes an error, and the methods String, GoString and Error; nor a
+// constant that is returned beside an error, which no caller may look at.
 func (c cursor) silent() bool {
 	switch n := c.node.(type) {
 	case *ast.GenDecl:
@@ -23,6 +24,11 @@ func (c cursor) silent() bool {
 	}
 	if d := c.decl; d.Recv != nil && (d.Name.Name == "String" || d.Name.Name == "GoString" || d.Name.Name == "Error") {
 		return true
+	}
+	if r, ok := c.parent().(*ast.ReturnStmt); ok && len(r.Results) > 1 {
+		last := c.source.info.Types[r.Results[len(r.Results)-1]]
+		e, ok := c.node.(ast.Expr)
+		return ok && !last.IsNil() && last.Type != nil && isError(last.Type) && c.isConstant(e)
 	}
 	call, ok := c.parent().(*ast.CallExpr)
 	if !ok || c.node == call.Fun {

@@ -79,3 +79,10 @@ func check(n, _ int, on bool) error {
 }
 
 func middle(xs []int, from, to int) []int { return xs[from : to-from] }
+
+func positive(n int) (int, error) {
+	if err := check(n, 0, true); err != nil {
+		return 0, err
+	}
+	return 1, nil
+}

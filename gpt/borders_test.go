@@ -1,0 +1,186 @@
+package gpt
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// The options of the recipe, and what adapters of one rank have for a default.
+func TestRecipeOptions(t *testing.T) {
+	c := Shakespeare()
+	for name, want := range map[string]int{"window": 16, "global_tokens": 1, "random_keys": 2} {
+		if got := c.Options.Get(name); got != want {
+			t.Errorf("%s: got %d, want %d", name, got, want)
+		}
+	}
+	for _, r := range []int{1, 3} {
+		c.LoraR = r
+		if got := c.Resolved().LoraAlpha; got != float64(r) {
+			t.Errorf("lora_alpha for lora_r %d: got %v", r, got)
+		}
+	}
+}
+
+// Without kernels as with them the memory grows by as much with every block, also where only some are declared to be
+// counted.
+func TestMemoryOfDeepNetworks(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		memory := func(layers int) float64 {
+			c := tiny()
+			c.VocabSize, c.Kernels, c.NLayer = 65, kernels, layers
+			return c.Memory()
+		}
+		block := memory(2) - memory(1)
+		for _, n := range []int{11, mostDeclared, mostDeclared + 1, 5 * mostDeclared} {
+			if got, want := memory(n), memory(1)+float64(n-1)*block; !(got > 0.999999*want && got < 1.000001*want) {
+				t.Errorf("kernels %v: %d blocks need %v bytes, want %v", kernels, n, got, want)
+			}
+		}
+	}
+}
+
+// A network whose parameters fit is refused where they do not fit together with what a batch needs, and the message
+// names the larger part.
+func TestMemoryOfBoth(t *testing.T) {
+	c := tiny()
+	c.NLayer, c.NEmbd, c.VocabSize, c.BatchSize, c.BlockSize = 1, 1536, 1<<21, 1, 1
+	if c.Memory() > MemoryLimit {
+		t.Fatalf("the parameters alone need %v bytes", c.Memory())
+	}
+	c.BatchSize, c.BlockSize = 32, 64
+	if c.Memory() <= MemoryLimit || c.Memory() > 1.8*MemoryLimit {
+		t.Fatalf("both need %v bytes", c.Memory())
+	}
+	mustContain(t, c.Validate(), "GiB for parameters")
+}
+
+// mute is attention that does not say how many multiplications its mixing needs.
+type mute struct{ nn.Layer }
+
+// A layer that does not say it is counted as full attention, T·H·(QK + V) multiplications a token.
+func TestMixingOfAnOwnAttention(t *testing.T) {
+	flops := func(layers int) float64 {
+		c := tiny()
+		c.VocabSize, c.NLayer, c.Attention = 65, layers, "mute"
+		c.Parts.Attentions = []parts.Attention{{Name: "mute", New: func(nn.Site, parts.Stack) nn.Attention {
+			return func(at nn.Site) nn.Layer {
+				at.Param("w", graph.Const(0), 3)
+				return mute{nn.NewUnprojected(at)}
+			}
+		}}}
+		return FLOPsPerToken(c)
+	}
+	silent := func(c Config) Config { c.VocabSize = 65; return c }(tiny())
+	one, two := silent, silent
+	one.NLayer, two.NLayer = 1, 2
+	mlp := float64(6 * (2*16*64 + 2*16)) // c_fc, c_proj and two gains
+	if got, want := flops(2)-flops(1), mlp+6*3+6*8*2*(5+7); got != want {
+		t.Errorf("a block has %v more, want %v", got, want)
+	}
+}
+
+// After Reset a batch begins anew: nothing of the rows before is seen.
+func TestBatchDecoderReset(t *testing.T) {
+	c := tiny()
+	c.VocabSize = 65
+	m := model64(t, c, true, 2)
+	d := newBatchDecoderOf(t, m, 2)
+	before, rows := someRows(rand.New(rand.NewPCG(1, 1)), 2, 3, 65), someRows(rand.New(rand.NewPCG(2, 1)), 2, 4, 65)
+	logits := func(rows [][]int) []float64 {
+		out, err := d.Feed(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(out.Floats())
+	}
+	want := logits(rows)
+	d.Reset()
+	if got := logits(before); slices.Equal(got, want) {
+		t.Fatal("other rows have the same logits")
+	}
+	d.Reset()
+	sameLogits(t, "after Reset", logits(rows), want)
+}
+
+// change is the files with one changed, or left out where there is no change.
+func change(t *testing.T, list []checkpoint.File, name string, f func([]byte) []byte) (out []checkpoint.File) {
+	t.Helper()
+	for _, file := range list {
+		if file.Name == name {
+			if f == nil {
+				continue
+			}
+			var b bytes.Buffer
+			if err := file.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			file.Write = train.WriteBytes(f(b.Bytes()))
+		}
+		out = append(out, file)
+	}
+	return out
+}
+
+// Fine-tuning refuses another tokenizer of as many tokens, and a checkpoint whose state or weights are none; so does
+// what opens the tokenizer.
+func TestFineTuneRefusesDamage(t *testing.T) {
+	base := newTrainer(t, tiny())
+	c := tiny()
+	c.LoraR = 1
+	_, other := corpus(t, strings.ReplaceAll(verses, "?", "#"), c.BlockSize)
+	_, err := FineTune(c, base.Corpus, other, saved(t, 0, files(t, base)))
+	mustContain(t, err, "another vocabulary")
+	garbage := func([]byte) []byte { return []byte("no JSON") }
+	_, err = FineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, change(t, files(t, base), train.StateFile, garbage)))
+	mustContain(t, err, train.StateFile)
+	_, err = FineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, change(t, files(t, base), train.WeightsFile, nil)))
+	mustContain(t, err, train.WeightsFile)
+	_, err = LoadTokenizer(saved(t, 0, change(t, files(t, base), tokenizerFile, garbage)))
+	mustContain(t, err, tokenizerFile)
+}
+
+// A vocabulary may have room for more tokens than the text: a run resumes with as much.
+func TestResumeWithALargerVocabulary(t *testing.T) {
+	c := tiny()
+	c.VocabSize = 80
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 2)
+	again, err := Resume(c, trainer.Corpus, trainer.Tokenizer, saved(t, 2, files(t, trainer)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Config().VocabSize; got != 80 || fingerprint(t, again) != fingerprint(t, trainer) {
+		t.Errorf("resumed with vocab_size %d, want 80 and the same weights", got)
+	}
+}
+
+// What an optimizer of one's own refuses, the trainer does.
+func TestNewTrainerOptimizerError(t *testing.T) {
+	c := tiny()
+	c.Optimizer = "mine"
+	c.Parts.Optimizers = []train.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
+		return nil, errors.New("not today")
+	}}}
+	tok, err := text.NewCharacters(verses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := text.NewCorpus(verses, tok, c.BlockSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = NewTrainer(c, data, tok)
+	mustContain(t, err, "not today")
+}

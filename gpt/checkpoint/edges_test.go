@@ -1,0 +1,122 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Names may be of all letters and digits, of 100 bytes, and several to a checkpoint; the caller's list stays as it was,
+// and the files are none to execute.
+func TestFileNames(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	names := []string{"z-_.9", "azAZ09", strings.Repeat("n", maxName), "b"}
+	var files []File
+	for _, name := range names {
+		files = append(files, text(name, "of "+name))
+	}
+	if err := d.Save(1, files); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if files[i].Name != name {
+			t.Errorf("Save has moved %s to the place of %s", files[i].Name, name)
+		}
+		if got, err := c.File(name); err != nil || string(got) != "of "+name {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+		if info, err := os.Stat(filepath.Join(path, stepName(1), name)); err != nil || info.Mode()&0o133 != 0 {
+			t.Errorf("%s: mode %v (%v), want at most 0644", name, info.Mode(), err)
+		}
+	}
+	for _, c := range "`{@[/:" { // beside the letters and digits
+		if checkName("x"+string(c)) == nil {
+			t.Errorf("%q is allowed", c)
+		}
+	}
+}
+
+// A manifest too long to be read again is not written.
+func TestManifestLimit(t *testing.T) {
+	d, _ := newMemDir()
+	var files []File
+	for i := range maxManifest / 200 {
+		files = append(files, text(fmt.Sprintf("%0100d", i), ""))
+	}
+	if err := d.Save(1, files); err == nil || !strings.Contains(err.Error(), "the limit is 1048576") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type unclosable struct{}
+
+func (unclosable) Close() error { return fs.ErrClosed }
+
+// Close says what went wrong, once. What is closed leaves the directory alone, where another process may be saving.
+func TestClosed(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	d.lock = unclosable{}
+	if err := d.Close(); !errors.Is(err, fs.ErrClosed) || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+	others := filepath.Join(path, tmpPrefix+stepName(7))
+	if err := os.Mkdir(others, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(1, state(1, 1)); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Errorf("what another process is writing is gone: %v", err)
+	}
+}
+
+// What the system refuses is an error of that kind.
+func TestSystemErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if f, err := (osDisk{}).create(file); err != nil {
+		t.Fatal(err)
+	} else if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := (osDisk{}).create(file); f != nil || !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made a file that exists: %v, %v", f, err)
+	}
+	if err := makeDir(filepath.Join(file, "below")); err == nil {
+		t.Error("made a directory in a file")
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "nowhere"), link); err != nil {
+		t.Skip(err)
+	}
+	if err := makeDir(filepath.Join(link, "a", "b")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("made directories below a link to nothing: %v", err)
+	}
+	if err := syncDir(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if runtime.GOOS == "linux" {
+		if err := syncDir("/proc"); err == nil {
+			t.Error("brought /proc to the disk")
+		}
+	}
+	if names, err := (osDisk{}).list(dir); err != nil || !slices.Equal(names, []string{"file", "link"}) {
+		t.Errorf("got %v, %v", names, err)
+	}
+}

@@ -1,0 +1,104 @@
+package field
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// A domain holds its borders, and nothing beyond them.
+func TestDomains(t *testing.T) {
+	nan, inf, tiny := math.NaN(), math.Inf(1), math.SmallestNonzeroFloat64
+	for name, c := range map[string]struct {
+		domain      Domain
+		inside, out []float64
+	}{
+		"Size(1)":     {Size(1), []float64{1, 2, MaxSize}, []float64{0, -1, MaxSize + 1, nan}},
+		"UpTo(9)":     {UpTo(9), []float64{0, 1, 9}, []float64{-1, 10, nan}},
+		"Fraction":    {Fraction(), []float64{0, tiny, 0.5}, []float64{1, -tiny, 1.5, nan}},
+		"NonNegative": {NonNegative(), []float64{0, 1, math.MaxFloat64}, []float64{-tiny, inf, nan}},
+		"Positive":    {Positive(), []float64{tiny, 1, math.MaxFloat64}, []float64{0, -1, inf, nan}},
+	} {
+		for want, list := range map[bool][]float64{true: c.inside, false: c.out} {
+			for _, x := range list {
+				if f := New("x", &x, c.domain, ""); (f.Check() == nil) != want {
+					t.Errorf("%s of %v: got %v", name, x, f.Check())
+				}
+			}
+		}
+	}
+	name := "b"
+	for _, c := range []struct {
+		domain Domain
+		ok     bool
+	}{{OneOf("a", "b"), true}, {OneOf("a"), false}, {OneOf(), true}, {Any(), true}} {
+		if err := New("x", &name, c.domain, "").Check(); (err == nil) != c.ok {
+			t.Errorf("%+v: got %v", c.domain, err)
+		}
+	}
+}
+
+// Levenshtein's distances.
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"kitten", "sitting", 3}, {"", "abc", 3}, {"abc", "", 3}, {"xyabc", "abc", 2}, {"abc", "abcxy", 2}, {"abc", "abc", 0},
+		{"abc", "acb", 2}, {"a", "b", 1}, {"abcdef", "bcdefg", 2}, {"flaw", "lawn", 2},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("from %q to %q: got %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// A key less than three letters off is taken for a slip; the message quotes at most 64 bytes of one.
+func TestUnknown(t *testing.T) {
+	n := 0
+	l := List{New("depth", &n, Any(), ""), New("width", &n, Any(), "")}
+	for key, want := range map[string]string{
+		"Dpth": "Dpth: unknown field; did you mean depth?", "wi": "wi: unknown field; the known are depth width", "wid": "wid: unknown field; did you mean width?",
+	} {
+		if err := l.unknown(key); err.Error() != want {
+			t.Errorf("got %q, want %q", err, want)
+		}
+	}
+	exact, over := strings.Repeat("x", 64), strings.Repeat("x", 65)
+	if Clip(exact) != exact || Clip(over) != exact+"…" || Clip(exact[1:]+"é") != exact[1:]+"…" {
+		t.Errorf("got %q, %q and %q", Clip(exact), Clip(over), Clip(exact[1:]+"é"))
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error)  { return 0, errors.New("no more") }
+func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+// Reading ends at 1 MiB, writing at a number that JSON lacks, and both at an error of the file.
+func TestReadWrite(t *testing.T) {
+	if data, err := Read(strings.NewReader(strings.Repeat(" ", maxBytes))); err != nil || len(data) != maxBytes {
+		t.Errorf("got %d bytes, %v", len(data), err)
+	}
+	if _, err := Read(strings.NewReader(strings.Repeat(" ", maxBytes+1))); err == nil || !strings.Contains(err.Error(), "longer than 1048576 bytes") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Read(failing{}); err == nil || err.Error() != "config: no more" {
+		t.Errorf("got %v", err)
+	}
+	x := 1.5
+	l := List{New("x", &x, Any(), "")}
+	var b strings.Builder
+	if err := Write(&b, l); err != nil || b.String() != "{\n  \"x\": 1.5\n}\n" {
+		t.Errorf("got %q, %v", b.String(), err)
+	}
+	if err := Write(failing{}, l); err == nil || err.Error() != "config: full" {
+		t.Errorf("got %v", err)
+	}
+	x = math.NaN()
+	b.Reset()
+	if err := Write(&b, l); err == nil || !strings.Contains(err.Error(), "x: got NaN") || b.Len() > 0 {
+		t.Errorf("got %v and %q", err, b.String())
+	}
+}

@@ -1,0 +1,123 @@
+package attention
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+)
+
+// Some tokens after others: every head of every sequence attends with its own query to the keys so far, with its rows of
+// the mask; a copy of another sequence goes on as that one.
+func TestKVCache(t *testing.T) {
+	for _, h := range []Shape{
+		{Batch: 2, Queries: 5, Keys: 5, Heads: 3, QK: 4, V: 2},
+		{Batch: 3, Queries: 4, Keys: 4, Heads: 1, QK: 2, V: 5},
+		{Batch: 2, Queries: 40, Keys: 40, Heads: 3, QK: 64, V: 48}, // large enough for several threads
+	} {
+		for _, threads := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%+v/%d", h, threads), func(t *testing.T) { kvCache(t, h, kernel.NewPool(threads)) })
+		}
+	}
+}
+
+func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
+	n, width := h.Keys, h.Width()
+	rng := rand.New(rand.NewPCG(1, 7))
+	tokens := kerneltest.Random[float64](rng, h.Batch*n*width)
+	mask := Mask[float64]{Data: kerneltest.Random[float64](rng, h.Heads*n*n), Batch: 1, Heads: h.Heads}
+	for i := range mask.Data { // causal, and every head is blind to one distance more
+		head, query, key := i/(n*n), i/n%n, i%n
+		if key > query || query-key == head+1 {
+			mask.Data[i] = math.Inf(-1)
+		}
+	}
+	part := func(b, i, from, size int) []float64 { return tokens[(b*n+i)*width+from:][:size] }
+	want := func(b, i int) (row []float64) {
+		for j := range h.Heads {
+			weights, sum, out := make([]float64, i+1), 0.0, make([]float64, h.V)
+			for key := range weights {
+				q, k := part(b, i, j*h.QK, h.QK), part(b, key, (h.Heads+j)*h.QK, h.QK)
+				for f := range q {
+					weights[key] += q[f] * k[f]
+				}
+				weights[key] = math.Exp(weights[key]/math.Sqrt(float64(h.QK)) + mask.Data[(j*n+i)*n+key])
+				sum += weights[key]
+			}
+			for key, w := range weights {
+				for f, v := range part(b, key, 2*h.Heads*h.QK+j*h.V, h.V) {
+					out[f] += w / sum * v
+				}
+			}
+			row = append(row, out...)
+		}
+		return row
+	}
+	c := NewKVCache[float64](h)
+	feed := func(at, count int, from []int) []float64 { // the tokens that each sequence gets are those of the sequence from
+		var qkv []float64
+		for _, b := range from {
+			qkv = append(qkv, tokens[(b*n+at)*width:][:count*width]...)
+		}
+		y := make([]float64, h.Batch*count*h.Heads*h.V)
+		c.Attend(p, y, qkv, mask, at)
+		return y
+	}
+	check := func(y []float64, at, count int, from []int) {
+		t.Helper()
+		size := h.Heads * h.V
+		for i := range len(y) / size {
+			for f, w := range want(from[i/count], at+i%count) {
+				if got := y[i*size+f]; !(math.Abs(got-w) <= 1e-12*max(1, math.Abs(w))) {
+					t.Fatalf("token %d of sequence %d, feature %d: got %v, want %v", at+i%count, i/count, f, got, w)
+				}
+			}
+		}
+	}
+	own := []int{0, 1, 2}[:h.Batch]
+	check(feed(0, 2, own), 0, 2, own)
+	check(feed(2, 1, own), 2, 1, own)
+	c.Fork(0, 1, 3)
+	forked := slices.Clone(own)
+	forked[1] = 0
+	check(feed(3, 1, forked), 3, 1, forked)
+	if want := 8 * h.Batch * h.Heads * n * (h.QK + h.V); c.Bytes() != want {
+		t.Errorf("got %d bytes, want %d", c.Bytes(), want)
+	}
+}
+
+// A copy of another sequence's latents goes on as that one.
+func TestLatentFork(t *testing.T) {
+	h := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
+	c := newLatentCase[float64](h, 3, 1)
+	run := func(fork bool) []float64 {
+		cache, p := NewLatentCache[float64](h), kernel.NewPool(1)
+		feed := func(from, to int) []float64 {
+			y := make([]float64, h.Batch*(to-from)*h.Heads*h.V)
+			q, latent := c.rows(c.q, h.Heads*(h.QK+h.Rotary), from, to), c.rows(c.latent, h.Width(), from, to)
+			if fork && from == 3 { // sequence 2 gets what sequence 1 does
+				copy(q[2*len(q)/3:], q[len(q)/3:2*len(q)/3])
+				copy(latent[2*len(latent)/3:], latent[len(latent)/3:2*len(latent)/3])
+			}
+			cache.Attend(p, y, q, latent, c.upK, c.upV, c.mask, from)
+			return y
+		}
+		feed(0, 3)
+		if fork {
+			cache.Fork(1, 2, 3)
+		}
+		if want := 8 * h.Batch * h.Context * h.Width(); cache.Bytes() != want {
+			t.Errorf("got %d bytes, want %d", cache.Bytes(), want)
+		}
+		return feed(3, 4)
+	}
+	want, got := run(false), run(true)
+	size := len(want) / 3
+	if !slices.Equal(got[:2*size], want[:2*size]) || !slices.Equal(got[2*size:], want[size:2*size]) {
+		t.Errorf("got %v, want %v with the second sequence in place of the third", got, want)
+	}
+}

@@ -1,0 +1,199 @@
+package optim
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// run trains a matrix w and a vector b on Σ w² + Σ b², whose gradient is 2w and 2b, and returns their entries, those
+// of w first, after each step. Each step has the given number of micro-batches, all the same.
+func run(t *testing.T, dtype graph.Dtype, micro, steps int, make func([]graph.Expr) (Optimizer, error)) (out [][]float64) {
+	t.Helper()
+	g := graph.New(dtype, 1)
+	w, b := g.Root().Param("w", graph.Const(0.5), 2, 2), g.Root().Param("b", graph.Const(-1), 3)
+	w.Tensor().Set(1, -2)
+	p, err := graph.Compile(w.Square().SumAll().Add(b.Square().SumAll()), w, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := make([]graph.Expr{w, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range steps {
+		for range micro - 1 {
+			if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Update(p, 0.1); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, append(w.Tensor().Floats(), b.Tensor().Floats()...))
+	}
+	return out
+}
+
+// Three steps of each optimizer are those of its recurrence: bias corrections by the number of the step, a clip over
+// all parameters together, and a decay of matrices alone.
+func TestUpdates(t *testing.T) {
+	const rate, b1, b2, eps, decay, clip = 0.1, 0.5, 0.75, 1e-3, 0.2, 3.0
+	for name, tc := range map[string]struct {
+		make   func([]graph.Expr) (Optimizer, error)
+		update func(m, v *float64, g, n float64) float64
+	}{
+		"adamw": {
+			func(params []graph.Expr) (Optimizer, error) {
+				o, err := NewAdamW(params)
+				o.Beta1, o.Beta2, o.Eps, o.Decay, o.Clip = b1, b2, eps, decay, clip
+				return o, err
+			},
+			func(m, v *float64, g, n float64) float64 {
+				*m, *v = b1**m+(1-b1)*g, b2**v+(1-b2)*g*g
+				return *m / (1 - math.Pow(b1, n)) / (math.Sqrt(*v/(1-math.Pow(b2, n))) + eps)
+			},
+		},
+		"sgd": {
+			func(params []graph.Expr) (Optimizer, error) {
+				o, err := NewSGD(params)
+				o.Momentum, o.Decay, o.Clip = b1, decay, clip
+				return o, err
+			},
+			func(m, _ *float64, g, n float64) float64 {
+				*m = b1**m + g
+				return *m
+			},
+		},
+	} {
+		x, m, v := []float64{0.5, -2, 0.5, 0.5, -1, -1, -1}, make([]float64, 7), make([]float64, 7)
+		want := [][]float64{}
+		for step := range 3 {
+			var squares float64
+			for _, x := range x {
+				squares += 4 * x * x
+			}
+			for i := range x {
+				g := 2 * x[i] * min(1, clip/math.Sqrt(squares))
+				d := tc.update(&m[i], &v[i], g, float64(step+1))
+				if i < 4 {
+					d += decay * x[i]
+				}
+				x[i] -= rate * d
+			}
+			want = append(want, append([]float64{}, x...))
+		}
+		for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
+			for _, micro := range []int{1, 3} {
+				for step, got := range run(t, dtype, micro, 3, tc.make) {
+					for i := range got {
+						if !(math.Abs(got[i]-want[step][i]) <= 1e-6) {
+							t.Errorf("%s, %v, %d micro-batches, step %d, entry %d: got %v, want %v", name, dtype, micro, step, i, got[i], want[step][i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What AdamW's Moments hands out is its state: with the number of steps, another one goes on bit-identically.
+func TestAdamWResumes(t *testing.T) {
+	var first *AdamW
+	adamw := func(params []graph.Expr) (Optimizer, error) {
+		o, err := NewAdamW(params)
+		o.Beta1, o.Beta2 = 0.9, 0.99
+		if first != nil {
+			first.Moments(func(name string, m, v graph.Tensor) {
+				o.Moments(func(other string, toM, toV graph.Tensor) {
+					if name == other {
+						copy(toM.F32, m.F32)
+						copy(toV.F32, v.F32)
+					}
+				})
+			})
+			for i, p := range first.params {
+				copy(params[i].Tensor().F32, p.Tensor().F32)
+			}
+			o.Steps = first.Steps
+		}
+		first = o
+		return o, err
+	}
+	run(t, graph.Float32, 1, 2, adamw)
+	if first.Steps != 2 {
+		t.Errorf("%d steps done, want 2", first.Steps)
+	}
+	resumed := run(t, graph.Float32, 1, 2, adamw)[1]
+	first = nil
+	for i, want := range run(t, graph.Float32, 1, 4, adamw)[3] {
+		if resumed[i] != want {
+			t.Errorf("entry %d: %v, uninterrupted %v", i, resumed[i], want)
+		}
+	}
+}
+
+// A step of one micro-batch copies no gradient. One that is refused forgets what was accumulated before it, also where
+// the program has no gradient.
+func TestAccumulated(t *testing.T) {
+	o, p, w := descent(t, graph.Float64)
+	if step(t, o, p, 0); o.sums[0].Len() != 0 {
+		t.Error("a gradient was copied for a step of one micro-batch")
+	}
+	if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil {
+		t.Fatal(err)
+	}
+	w.Tensor().Set(0, math.NaN())
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if norm, err := o.Update(p, 0.25); !errors.Is(err, graph.ErrNotFinite) || !math.IsNaN(norm) {
+		t.Errorf("got norm %v and error %v", norm, err)
+	}
+	w.Tensor().Set(0, 1)
+	if step(t, o, p, 0.25); w.Tensor().At(0) != 0.5 || w.Tensor().At(1) != -2 {
+		t.Errorf("w is %v, want [0.5 -2], by the last gradient alone", w.Tensor().Floats())
+	}
+	forward, err := graph.Compile(w.Square().SumAll())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(p.Run(), o.Accumulate(p), forward.Run()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Update(forward, 0.1); err == nil {
+		t.Error("updated by a program without gradients")
+	}
+	before := o.Steps
+	if err := o.Accumulate(forward); err == nil || o.Steps != before {
+		t.Error("accumulated from a program without gradients")
+	}
+}
+
+// A momentum starts at 0, not at the weights.
+func TestMomentsStartAtZero(t *testing.T) {
+	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
+		o, _, w := descent(t, dtype)
+		o.Momentum = 0.9
+		a, err := NewAdamW([]graph.Expr{w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []Optimizer{o, a} {
+			o.Moments(func(name string, m, v graph.Tensor) {
+				if m.Len() != 2 || m.At(0) != 0 || m.At(1) != 0 || v.Len() > 0 && (v.At(0) != 0 || v.At(1) != 0) {
+					t.Errorf("%v: %s starts with %v and %v", dtype, name, m.Floats(), v.Floats())
+				}
+				m.Set(0, 7)
+			})
+		}
+		if w.Tensor().At(0) != 3 {
+			t.Errorf("%v: a moment is the weight itself", dtype)
+		}
+	}
+}
