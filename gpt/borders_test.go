@@ -170,7 +170,7 @@ func TestResumeWithALargerVocabulary(t *testing.T) {
 func TestNewTrainerOptimizerError(t *testing.T) {
 	c := tiny()
 	c.Optimizer = "mine"
-	c.Parts.Optimizers = []train.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
+	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
 		return nil, errors.New("not today")
 	}}}
 	tok, err := text.NewCharacters(verses)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -81,7 +82,7 @@ func TestRankSeesTheLength(t *testing.T) {
 // An empty optimizer is the default, by name.
 func TestResumeDiffOfTheOptimizer(t *testing.T) {
 	c, saved := small(), small()
-	saved.Optimizer = train.Optimizers()[0].Name
+	saved.Optimizer = string(parts.Optimizers()[0].Name)
 	if err := c.ResumeDiff(saved); err != nil {
 		t.Error(err)
 	}

@@ -29,7 +29,7 @@ func TestOptimizersHearTheTraining(t *testing.T) {
 		w, m, v = [2]float64{2, 2}, [2]float64{}, [2]float64{}
 		training := Training{Optimizer: name, LearningRate: rate, WeightDecay: decay, Beta1: b1, Beta2: b2, GradClip: clip,
 			GradientAccumulationSteps: 1}
-		core, param := descent(t, training, func(step, _ int) float64 { return float64(step) })
+		core, param := descent(t, training, map[string]Optimizer{"adamw": AdamW, "sgd": SGD}[name], func(step, _ int) float64 { return float64(step) })
 		for step := range 2 {
 			if _, err := core.Step(); err != nil {
 				t.Fatal(err)
