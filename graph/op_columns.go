@@ -55,37 +55,29 @@ func moveCols[T kernel.Float](rows, w, outStride, outAt, inStride, inAt int, zer
 // the stock slice in its backward pass.
 func (x Expr) Join(others ...Expr) Expr {
 	return x.apply("join", func() (*G.Node, error) {
-		children := G.Nodes{x.node}
-		d := x.node.Shape()[1]
+		g, rows, d := x.g, x.node.Shape()[0], x.node.Shape()[1]
 		for _, y := range others {
-			if y.node.Shape()[0] != x.node.Shape()[0] {
-				return nil, errors.Errorf("%d and %d rows", x.node.Shape()[0], y.node.Shape()[0])
+			if n := y.node.Shape()[0]; n != rows {
+				return nil, errors.Errorf("%d and %d rows", rows, n)
 			}
-			children = append(children, y.node)
 			d += y.node.Shape()[1]
 		}
-		return x.g.join(children, d)
-	}, others...)
-}
-
-func (g *Graph) join(children G.Nodes, d int) (*G.Node, error) {
-	rows := children[0].Shape()[0]
-	return g.node(&op{
-		name: "join", shape: tensor.Shape{rows, d},
-		f32: joinCols[float32](rows, d), f64: joinCols[float64](rows, d),
-		diff: func(in G.Nodes, _, grad *G.Node) (grads G.Nodes, err error) {
-			at := 0
-			for _, c := range in {
-				part, err := g.cols(grad, at, at+c.Shape()[1])
-				if err != nil {
-					return nil, err
+		return g.node(&op{
+			name: "join", shape: tensor.Shape{rows, d}, f32: joinCols[float32](rows, d), f64: joinCols[float64](rows, d),
+			diff: func(in G.Nodes, _, grad *G.Node) (grads G.Nodes, err error) {
+				at := 0
+				for _, c := range in {
+					part, err := g.cols(grad, at, at+c.Shape()[1])
+					if err != nil {
+						return nil, err
+					}
+					grads = append(grads, part)
+					at += c.Shape()[1]
 				}
-				grads = append(grads, part)
-				at += c.Shape()[1]
-			}
-			return grads, nil
-		},
-	}, children...)
+				return grads, nil
+			},
+		}, append(G.Nodes{x.node}, nodes(others...)...)...)
+	}, others...)
 }
 
 func joinCols[T kernel.Float](rows, d int) body[T] {

@@ -85,10 +85,10 @@ func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 		if err := checkPosition(at); err != nil {
 			return nil, err
 		}
-		list := at.Ints()
+		list, n := at.Ints(), a.node.Shape()[0]/cache.batch
 		return a.g.node(&op{
 			name: "cachedelman", shape: a.node.Shape().Clone(), wrt: []bool{false, false, false},
-			before: func() error { return cache.advance(list[0], a.node.Shape()[0]/cache.batch) },
+			before: func() error { return cache.advance(list[0], n) },
 			f32:    cachedElman[float32](a.g.pool, cache), f64: cachedElman[float64](a.g.pool, cache),
 		}, a.node, w.node, at.node)
 	}, w, at)

@@ -17,7 +17,6 @@ func LinearT(x, w Expr) (y Expr, ok bool) { return linear("linearT", x, w, Expr{
 // linearOp is what the passes share: x·W with W (in, out) the weight, or its transpose where it is stored as (out, in).
 type linearOp struct {
 	g          *Graph
-	pool       *kernel.Pool
 	in, out    int
 	transposed bool
 }
@@ -25,7 +24,7 @@ type linearOp struct {
 func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
 	bias := present(b)
 	return x.kernel(name, func() (*G.Node, error) {
-		l := linearOp{x.g, x.g.pool, w.node.Shape()[0], w.node.Shape()[1], transposed}
+		l := linearOp{x.g, w.node.Shape()[0], w.node.Shape()[1], transposed}
 		if transposed {
 			l.in, l.out = l.out, l.in
 		}
@@ -55,11 +54,11 @@ func linearForward[T kernel.Float](l linearOp) body[T] {
 	return func(y []T, in [][]T) {
 		rows, x, w := len(y)/l.out, gemm.Mat(in[0], l.in), linearWeight(l, in[1])
 		if len(in) == 2 {
-			gemm.Mul(l.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
+			gemm.Mul(l.g.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
 			return
 		}
 		bias := gemm.Matrix[T]{Data: in[2]} // the same row for every token: a stride of 0
-		gemm.MulAdd(l.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
+		gemm.MulAdd(l.g.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
 	}
 }
 
@@ -86,7 +85,7 @@ func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 
 func linearDX[T kernel.Float](l linearOp) body[T] {
 	return func(dx []T, in [][]T) {
-		gemm.Mul(l.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
+		gemm.Mul(l.g.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
 	}
 }
 
@@ -96,12 +95,12 @@ func linearDW[T kernel.Float](l linearOp) body[T] {
 		if l.transposed {
 			left, right, rows, cols = right, left, cols, rows
 		}
-		gemm.Mul(l.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
+		gemm.Mul(l.g.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
 	}
 }
 
 func linearDB[T kernel.Float](l linearOp, scratch *buffer) body[T] {
 	return func(db []T, in [][]T) {
-		kernel.SumRows(l.pool, db, in[0], of[T](scratch))
+		kernel.SumRows(l.g.pool, db, in[0], of[T](scratch))
 	}
 }

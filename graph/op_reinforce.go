@@ -13,21 +13,11 @@ import (
 // differentiated by the logits alone. Running fails on an action outside 0 … v−1, also where its weight is 0, and whether
 // ok or not.
 func Reinforce(logits, actions, returns, baseline, weights Expr) (loss Expr, ok bool) {
-	return reinforce("reinforce", logits, actions, returns, weights, baseline, Expr{}, reinforceLoss[float32], reinforceLoss[float64])
+	return reinforce("reinforce", logits, actions, returns, weights, baseline, Expr{}, kernel.Reinforce[float32], kernel.Reinforce[float64])
 }
 
-func reinforceLoss[T kernel.Float](p *kernel.Pool, r rollout[T]) float64 {
-	return kernel.Reinforce(p, r.logits, r.lse, r.factor, r.Rollout)
-}
-
-// rollout is the numbers of a run: what was done, what it was worth, and what the backward pass gets.
-type rollout[T kernel.Float] struct {
-	kernel.Rollout[T]
-	logits, lse, factor, old []T
-}
-
-// rolloutLoss is a loss of it.
-type rolloutLoss[T kernel.Float] func(p *kernel.Pool, r rollout[T]) float64
+// rolloutLoss is a loss of a rollout, which leaves the log-sum-exp and the factor of every row for the backward pass.
+type rolloutLoss[T kernel.Float] func(p *kernel.Pool, logits, lse, factor []T, r kernel.Rollout[T]) float64
 
 // reinforceOp is what the two passes share: which inputs there are, and the log-sum-exp and the factor of every row.
 type reinforceOp struct {
@@ -71,16 +61,14 @@ func reinforce(name string, logits, actions, returns, weights, baseline, old Exp
 
 func reinforceForward[T kernel.Float](l *reinforceOp, loss rolloutLoss[T]) body[T] {
 	return func(out []T, in [][]T) {
-		r := rollout[T]{logits: in[0], lse: of[T](l.lse), factor: of[T](l.factor)}
-		r.Actions, r.Returns, r.Weights = l.actions, in[2], in[3]
-		rest := in[4:]
+		r, rest := kernel.Rollout[T]{Actions: l.actions, Returns: in[2], Weights: in[3]}, in[4:]
 		if l.baseline {
 			r.Baseline, rest = rest[0], rest[1:]
 		}
 		if l.old {
-			r.old = rest[0]
+			r.Old = rest[0]
 		}
-		out[0] = T(loss(l.pool, r))
+		out[0] = T(loss(l.pool, in[0], of[T](l.lse), of[T](l.factor), r))
 	}
 }
 
@@ -97,7 +85,7 @@ func PPOClip(logits, actions, returns, baseline, weights, old Expr, clip float64
 }
 
 func ppoClipLoss[T kernel.Float](clip float64) rolloutLoss[T] {
-	return func(p *kernel.Pool, r rollout[T]) float64 {
-		return kernel.PPOClip(p, r.logits, r.lse, r.factor, r.Rollout, r.old, clip)
+	return func(p *kernel.Pool, logits, lse, factor []T, r kernel.Rollout[T]) float64 {
+		return kernel.PPOClip(p, logits, lse, factor, r, clip)
 	}
 }

@@ -12,7 +12,7 @@ func (x Expr) MatMul(y Expr) Expr { return x.product("matmul", y, false) }
 func (x Expr) MatMulT(y Expr) Expr { return x.product("matmulT", y, true) }
 
 func (x Expr) product(name string, y Expr, transY bool) Expr {
-	z := x.apply(name, func() (*G.Node, error) {
+	return x.apply(name, func() (*G.Node, error) {
 		a, b := x.node.Shape(), y.node.Shape()
 		rank := len(a)
 		if rank < 2 || len(b) != rank || !a[:rank-2].Eq(b[:rank-2]) {
@@ -33,7 +33,6 @@ func (x Expr) product(name string, y Expr, transY bool) Expr {
 		}
 		return G.Mul(x.node, y.node)
 	}, y)
-	return z
 }
 
 // matMulT transposes first: stock Mul has no transposed form.

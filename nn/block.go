@@ -36,10 +36,7 @@ func (b *Block) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.
 //	u = norm₁(x + attention(x)),  y = norm₂(u + mlp(u))
 //
 // Its result is normalised already, so a stack of these needs no norm at its end.
-type PostNormBlock struct {
-	Ln1, Attn, Ln2, Mlp Layer
-	scope               graph.Scope
-}
+type PostNormBlock Block
 
 // NewPostNormBlock declares the same names as NewBlock.
 func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {

@@ -2,10 +2,11 @@ package kernel
 
 import "math"
 
-// Rollout is n actions and what they were worth: all slices are (n); Baseline is nil for 0.
+// Rollout is n actions and what they were worth: all slices are (n); Baseline is nil for 0. Old is ln π_old(action), which
+// PPOClip needs.
 type Rollout[T Float] struct {
-	Actions                    []int
-	Returns, Baseline, Weights []T
+	Actions                         []int
+	Returns, Baseline, Weights, Old []T
 }
 
 // advantage is the return of action i beyond what was expected.
@@ -30,14 +31,14 @@ func Reinforce[T Float](p *Pool, logits, lse, factor []T, r Rollout[T]) (loss fl
 	return loss
 }
 
-// PPOClip returns −Σ w·min(r·A, clip(r)·A)/Σ w with r = e^(ln π(action) − old) and clip to 1 ± clip. The factor of a row is
+// PPOClip returns −Σ w·min(r·A, clip(r)·A)/Σ w with r = e^(ln π(action) − Old) and clip to 1 ± clip. The factor of a row is
 // w·A·r/Σw, or 0 where the clipped product is the smaller one.
-func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], old []T, clip float64) (loss float64) {
+func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], clip float64) (loss float64) {
 	CrossEntropy(p, logits, lse, r.Actions, -1)
 	share, v := 1/total(r.Weights), len(logits)/len(lse)
 	for i, a := range r.Actions {
 		adv, w := r.advantage(i), float64(r.Weights[i])*share
-		ratio := math.Exp(float64(logits[i*v+a]-lse[i]) - float64(old[i]))
+		ratio := math.Exp(float64(logits[i*v+a]-lse[i]) - float64(r.Old[i]))
 		clipped := min(max(ratio, 1-clip), 1+clip)
 		if factor[i] = T(w * adv * ratio); clipped*adv < ratio*adv {
 			factor[i], ratio = 0, clipped

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -39,32 +40,27 @@ func (c *constants) multiples(step uint64, from int) string {
 
 func (c *constants) data() string {
 	var text strings.Builder
-	for i, k := range c.list {
-		if i == 0 {
-			text.WriteString("\n")
-		}
-		for j := range c.width / 8 {
-			fmt.Fprintf(&text, "DATA %s<>+%d(SB)/8, $0x%016x\n", c.name, i*c.width+8*j, uint64(k))
-		}
-	}
-	fmt.Fprintf(&text, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", c.name, len(c.list)*c.width)
-	if c.masked {
+	table := func(name string, words []uint64) {
 		text.WriteString("\n")
-		for i := range block {
-			ones := uint64(0)
-			if i < block/2 {
-				ones = ^ones
-			}
-			fmt.Fprintf(&text, "DATA masks%s<>+%d(SB)/8, $0x%016x\n", c.name, 8*i, ones)
+		for i, w := range words {
+			fmt.Fprintf(&text, "DATA %s%s<>+%d(SB)/8, $0x%016x\n", name, c.name, 8*i, w)
 		}
-		fmt.Fprintf(&text, "GLOBL masks%s<>(SB), RODATA|NOPTR, $%d\n", c.name, 2*block*bytes)
+		fmt.Fprintf(&text, "GLOBL %s%s<>(SB), RODATA|NOPTR, $%d\n", name, c.name, 8*len(words))
+	}
+	var words []uint64
+	for _, k := range c.list {
+		words = append(words, slices.Repeat([]uint64{uint64(k)}, c.width/8)...)
+	}
+	table("", words)
+	if c.masked {
+		table("masks", slices.Concat(slices.Repeat([]uint64{^uint64(0)}, block/2), make([]uint64, block/2)))
 	}
 	if c.ramp != 0 {
-		text.WriteString("\n")
+		words = nil
 		for i := range uint64(block) {
-			fmt.Fprintf(&text, "DATA ramp%s<>+%d(SB)/8, $0x%016x\n", c.name, 8*i, i*c.ramp)
+			words = append(words, i*c.ramp)
 		}
-		fmt.Fprintf(&text, "GLOBL ramp%s<>(SB), RODATA|NOPTR, $%d\n", c.name, 8*block)
+		table("ramp", words)
 	}
 	return text.String()
 }

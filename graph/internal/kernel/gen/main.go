@@ -103,8 +103,12 @@ func declare() ([]byte, error) {
 	text.WriteString(header + "package simd\n")
 	for _, set := range []isa{avx512, avx2} {
 		fmt.Fprintf(&text, "\nvar set%s = &Set{\n", set.name)
-		for _, k := range kernels {
-			fmt.Fprintf(&text, "%s%s: %s%s,\n", strings.ToUpper(k.name[:1]), k.name[1:], k.name, set.name)
+		for i, k := range kernels {
+			separator := ", "
+			if i%3 == 2 || i == len(kernels)-1 {
+				separator = ",\n"
+			}
+			fmt.Fprintf(&text, "%s%s: %s%s%s", strings.ToUpper(k.name[:1]), k.name[1:], k.name, set.name, separator)
 		}
 		text.WriteString("}\n")
 		for _, k := range kernels {
