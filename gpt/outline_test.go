@@ -128,7 +128,7 @@ func TestOwnPartsAreCounted(t *testing.T) {
 	_, err := New(graph.New(graph.Float32, 1), with(func() int { return 1 << 35 }), 1)
 	mustContain(t, err, "memory: got about 256 GiB for parameters")
 	_, err = New(graph.New(graph.Float32, 1), with(func() int { return -1 }), 1)
-	mustContain(t, err, "h.0.attn.pages: shape [-1]: every size must be positive")
+	mustContain(t, err, "h.0.attn.pages: shape (-1): every size must be positive")
 
 	calls := 0
 	_, err = New(graph.New(graph.Float32, 1), with(func() int { calls++; return calls }), 1)

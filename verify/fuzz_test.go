@@ -42,8 +42,8 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	c.Options.Set("dilation", upTo(s.drop, min(3, c.BlockSize)))
 	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" }) // not causal
 	own := all[int(s.attention)%len(all)]
-	c.Attention = own.Name
-	latent := strings.HasPrefix(own.Name, "mla")
+	c.Attention = string(own.Name)
+	latent := strings.HasPrefix(c.Attention, "mla")
 	if latent {
 		c.Options.Set("latent_size", upTo(s.window, 5))
 		c.Options.Set("q_latent_size", upTo(s.window/8, 5))

@@ -128,7 +128,8 @@ func TestObjectives(t *testing.T) {
 			p, lse, factor, dz := NewPool(1), make([]float64, n), make([]float64, n), make([]float64, n*v)
 			var loss float64
 			if ppo {
-				loss = PPOClip(p, z, lse, factor, r, old, clip)
+				r.Old = old
+				loss = PPOClip(p, z, lse, factor, r, clip)
 			} else {
 				loss = Reinforce(p, z, lse, factor, r)
 			}
