@@ -86,8 +86,8 @@ type episode struct {
 	right    []bool
 }
 
-// play lets the agent think about a batch of questions and answer them, drawing every token from its probabilities. With
-// given, it reads right thoughts instead.
+// play lets the agent think about a batch of questions and answer them, drawing every token from its probabilities.
+// With given, it reads right thoughts instead.
 func (a *agent) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err error) {
 	a.decoder.Reset()
 	next := make([][]int, a.batch)

@@ -73,8 +73,8 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 	return r, err
 }
 
-// ramp goes up from 0 in a fifth of the rounds, so that the first steps, taken on chance, spoil nothing, and down to 0 in
-// the rest, so that what is right stays so.
+// ramp goes up from 0 in a fifth of the rounds, so that the first steps, taken on chance, spoil nothing, and down to 0
+// in the rest, so that what is right stays so.
 func ramp(round, rounds int) float64 {
 	at := (float64(round) + 0.5) / float64(rounds)
 	return min(5*at, (1-at)/0.8)
@@ -109,8 +109,8 @@ func (a *agent) objective(o options, name string) (nn.Rollout, *graph.Program, e
 	return r, program, err
 }
 
-// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was drawn has the reward 1
-// if the answer was right, else 0.
+// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was drawn has the
+// reward 1 if the answer was right, else 0.
 func (a *agent) feed(e episode, r nn.Rollout) (mean float64) {
 	tokens, actions, n := a.model.Tokens.Ints(), r.Actions.Ints(), a.tokens()
 	returns, weights, logProbs := r.Returns.Tensor(), r.Weights.Tensor(), r.LogProbs.Tensor()
