@@ -12,43 +12,55 @@ import (
 	"github.com/pkg/errors"
 )
 
-// agent is a model of the texts of a task, and what lets it write them.
+// agent is a model of the texts of a task, what trains it, and what lets it write them.
 type agent struct {
 	task
-	model   *gpt.Model
-	decoder *gpt.BatchDecoder
 	batch   int
+	model   *gpt.Model
+	program *graph.Program // the loss and its gradients
+	opt     *optim.AdamW
+	decoder *gpt.BatchDecoder
 }
 
-// newAgent is untrained; compile makes the program that is to train its model.
-func newAgent(o options, t task, compile func(*agent) error) (*agent, error) {
+// newAgent is untrained; objective builds the loss on its model.
+func newAgent(o options, t task, objective func(*agent) (graph.Expr, error)) (*agent, error) {
 	a := &agent{task: t, batch: o.batch}
 	_, err := graph.Build(graph.Float32, o.seed, func(g *graph.Graph) (err error) {
 		g.SetThreads(o.threads)
 		if a.model, err = gpt.New(g, o.config(t.tokens()), o.batch); err != nil {
 			return err
 		}
-		return compile(a)
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.decoder, err = gpt.NewBatchDecoder(a.model, o.batch)
-	return a, err
-}
-
-// pretrain trains on texts of the task: stage 1.
-func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent, error) {
-	defer bar.Close()
-	var program *graph.Program
-	a, err := newAgent(o, t, func(a *agent) (err error) {
-		program, err = graph.Compile(a.model.Loss, a.model.Params()...)
+		loss, err := objective(a)
+		if err != nil {
+			return err
+		}
+		a.program, err = graph.Compile(loss, a.model.Params()...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	opt, err := optimizer(a.model.Params())
+	if a.opt, err = optim.NewAdamW(a.model.Params()); err != nil {
+		return nil, err
+	}
+	a.opt.Beta1, a.opt.Beta2, a.opt.Clip = 0.9, 0.99, 1
+	a.decoder, err = gpt.NewBatchDecoder(a.model, o.batch)
+	return a, err
+}
+
+// step trains on the batch that is in the model.
+func (a *agent) step(rate float64) error {
+	if err := a.program.Run(); err != nil {
+		return err
+	}
+	_, err := a.opt.Update(a.program, rate)
+	return err
+}
+
+// pretrain trains on texts of the task: stage 1.
+func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent, error) {
+	defer bar.Close()
+	a, err := newAgent(o, t, func(a *agent) (graph.Expr, error) { return a.model.Loss, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -58,25 +70,13 @@ func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent,
 			return nil, context.Cause(ctx)
 		}
 		t.write(rng, a.model.Tokens.Ints(), a.model.Targets.Ints())
-		if err := program.Run(); err != nil {
-			return nil, err
-		}
 		warm := min(1, float64(step+1)/50)
-		if _, err := opt.Update(program, o.learningRate*warm); err != nil {
+		if err := a.step(o.learningRate * warm); err != nil {
 			return nil, errors.Wrapf(err, "step %d", step+1)
 		}
-		bar.Add(1, "loss %.3f", program.Loss())
+		bar.Add(1, "loss %.3f", a.program.Loss())
 	}
 	return a, nil
-}
-
-func optimizer(params []graph.Expr) (*optim.AdamW, error) {
-	opt, err := optim.NewAdamW(params)
-	if err != nil {
-		return nil, err
-	}
-	opt.Beta1, opt.Beta2, opt.Clip = 0.9, 0.99, 1
-	return opt, nil
 }
 
 // episode is a batch of questions with the thoughts and answers to them.

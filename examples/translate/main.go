@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case missing == nil && !o.resume && o.translate == "":
 		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
-		"another -out_dir begins a new run",
+			"another -out_dir begins a new run",
 			c.OutDir, saved.Step)
 	case missing != nil && (o.resume || o.translate != "" || !errors.Is(missing, checkpoint.ErrNone)):
 		return missing
