@@ -95,8 +95,10 @@ func (o options) promptIDs(ctx context.Context, m *gpt.Model, tok text.Tokenizer
 		return nil, err
 	}
 	n := min(promptSize, context)
-	if _, speech, found := strings.Cut(val, "\n\n"); found && len(speech) >= n {
-		val = speech
+	if _, speech, found := strings.Cut(val, "\n\n"); found {
+		if begin, err := tok.Encode(speech); err == nil && len(begin) >= n {
+			ids = begin
+		}
 	}
-	return tok.Encode(string([]rune(val)[:n]))
+	return ids[:n], nil
 }
