@@ -23,8 +23,8 @@ type cost struct {
 	times  [][]float64 // by context
 }
 
-// costs measures the baseline, every attention and what has none, with equally many tokens in a step at every context. A
-// program is built again in every turn, so that all of them need not be held at once.
+// costs measures the baseline, every attention and what has none, with equally many tokens in a step at every context.
+// A program is built again in every turn, so that all of them need not be held at once.
 func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list []*cost, err error) {
 	for _, r := range rows {
 		if r.config.Validate() != nil {

@@ -1,6 +1,6 @@
-// Architectures trains every variant of the library on the same text, with the same batches and seed, and prints one table:
-// size, loss, time, memory, the error of its gradients, and the speed of writing. A second table tells how the cost of a
-// token grows with the context.
+// Architectures trains every variant of the library on the same text, with the same batches and seed, and prints one
+// table: size, loss, time, memory, the error of its gradients, and the speed of writing. A second table tells how the
+// cost of a token grows with the context.
 //
 //	go run ./examples/architectures                        # everything; some half an hour on two cores
 //	go run ./examples/architectures -only attention,rope   # the variants of a part, or one of them
@@ -57,7 +57,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := results{Text: source.Name, Steps: c.MaxIters, Tokens: c.BatchSize * c.BlockSize * c.GradientAccumulationSteps, Rows: rows}
+	r := results{Text: source.Name, Steps: c.MaxIters, Tokens: c.BatchSize * c.BlockSize * c.GradientAccumulationSteps,
+		Rows: rows}
 	if err := check(ctx, rows); err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ func (r results) write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads; loss in nats per character over the validation split.\n\n",
 		r.Steps, r.Tokens, r.Text, r.Threads)
-	b.WriteString("| variant | parameters | loss | ms/step | MiB | worst gradient error | writes tok/s |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| variant | parameters | loss | ms/step | MiB | worst gradient error | writes tok/s |\n" +
+		"|---|---:|---:|---:|---:|---:|---:|\n")
 	var notes strings.Builder
 	for _, row := range r.Rows {
 		if row.Error != "" {
@@ -22,8 +23,8 @@ func (r results) write(w io.Writer) error {
 			fmt.Fprintf(&notes, "\n%s. %s\n", row.title(), row.Error)
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), program.Thousands(row.Parameters), row.loss(),
-			row.Ms, row.MiB, row.Checked, program.Thousands(int64(math.Round(row.DecodeTokS))))
+		fmt.Fprintf(&b, "| %s | %s | %s | %.1f | %.0f | %s | %s |\n", row.title(), program.Thousands(row.Parameters),
+			row.loss(), row.Ms, row.MiB, row.Checked, program.Thousands(int64(math.Round(row.DecodeTokS))))
 	}
 	_, err := io.WriteString(w, b.String()+notes.String())
 	return err
@@ -62,7 +63,8 @@ func (r results) writeCosts(w io.Writer) error {
 	}
 	var b strings.Builder
 	first, last := r.Contexts[0], r.Contexts[len(r.Contexts)-1]
-	fmt.Fprintf(&b, "\nForward and backward pass of %d tokens, ns per token, at these contexts.\n\n| variant |", r.CostBatch)
+	fmt.Fprintf(&b, "\nForward and backward pass of %d tokens, ns per token, at these contexts.\n\n| variant |",
+		r.CostBatch)
 	for _, context := range r.Contexts {
 		fmt.Fprintf(&b, " %d |", context)
 	}

@@ -52,11 +52,12 @@ type companion struct {
 // companions of those variants that make little sense in the baseline, or none.
 func companions() map[string]companion {
 	noPosition := companion{"position=none", func(c *gpt.Config) { c.Position = "none" }}
+	dilation := companion{"dilation=4", func(c *gpt.Config) { c.Options.Set("dilation", min(4, c.BlockSize)) }}
 	return map[string]companion{
 		"attention=mla_rope":        noPosition, // it rotates its queries and keys itself
 		"attention=mla_latent_rope": noPosition,
 		"block=elman":               noPosition, // it reads the tokens in their order
-		"attention=dilated":         {"dilation=4", func(c *gpt.Config) { c.Options.Set("dilation", min(4, c.BlockSize)) }},
+		"attention=dilated":         dilation,
 	}
 }
 

@@ -79,13 +79,14 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 		if len(t.row.Losses) == 1 {
 			t.row.Ms = program.Median(t.ms)
 		}
-		bar.Print("%s, seed %d: %.4f nats per character, %.1f ms a step", t.row.Variant, t.seed, loss, program.Median(t.ms))
+		bar.Print("%s, seed %d: %.4f nats per character, %.1f ms a step", t.row.Variant, t.seed, loss,
+			program.Median(t.ms))
 	}
 	return threads, nil
 }
 
-// start builds a row with the i-th seed and takes its first step, which is the slowest. What the heap has grown by then,
-// with all of Gorgonia's values, is the memory.
+// start builds a row with the i-th seed and takes its first step, which is the slowest. What the heap has grown by
+// then, with all of Gorgonia's values, is the memory.
 func (s *study) start(r *row, i uint64) {
 	if r.Error != "" {
 		return

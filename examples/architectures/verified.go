@@ -58,7 +58,8 @@ func check(ctx context.Context, rows []*row) error {
 
 // verified is whether a Case compares the variant with formulas by hand, or there is nothing to differentiate.
 func verified(cases []verify.Case, variant string) bool {
-	return variant == "position=none" || slices.ContainsFunc(cases, func(c verify.Case) bool { return slices.Contains(c.Parts, variant) })
+	compares := func(c verify.Case) bool { return slices.Contains(c.Parts, variant) }
+	return variant == "position=none" || slices.ContainsFunc(cases, compares)
 }
 
 func outcomeOf(c verify.Case) outcome {

@@ -1,5 +1,6 @@
-// Attention shows which token attends to which: the weights of every head of a trained model on a piece of text, as a picture and as a
-// page to point at. It also measures how near each head is to the prescribed forms of Conti, chapter 3.
+// Attention shows which token attends to which: the weights of every head of a trained model on a piece of text, as a
+// picture and as a page to point at. It also measures how near each head is to the prescribed forms of Conti, chapter
+// 3.
 //
 //	go run ./examples/attention                                     # the model in out/, or one that is trained briefly
 //	go run ./examples/attention -prompt "To be or not to"           # another text; any of at most block_size characters
@@ -56,10 +57,13 @@ func (o options) forms(n int) structured.Settings {
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("attention", stderr)
 	c.Flags(fs)
-	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if there is none in it, one is trained briefly")
+	fs.StringVar(&o.checkpoint, "checkpoint", "out",
+		"directory of a trained model; if there is none in it, one is trained briefly")
 	fs.StringVar(&o.data, "data", "", "text to train on, and to take the prompt from; by default tinyshakespeare")
-	fs.StringVar(&o.prompt, "prompt", "", "what the model looks at; by default the beginning of a speech that it was not trained on")
-	fs.IntVar(&o.settings.Width, "width", 3, "half-width of the bands of Σ2, and rows of a group of Σ3; by default less for a short prompt")
+	fs.StringVar(&o.prompt, "prompt", "",
+		"what the model looks at; by default the beginning of a speech that it was not trained on")
+	fs.IntVar(&o.settings.Width, "width", 3,
+		"half-width of the bands of Σ2, and rows of a group of Σ3; by default less for a short prompt")
 	fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default less for a very short prompt")
 	fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
 	fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")

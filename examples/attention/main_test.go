@@ -248,3 +248,16 @@ func TestRefused(t *testing.T) {
 		t.Errorf("interrupted: got %v", err)
 	}
 }
+
+// The default prompt is as long as it should be where the last speech is too short, whatever its bytes.
+func TestDefaultPrompt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "short.txt")
+	if err := os.WriteFile(path, []byte(strings.Repeat("the water ", 20)+"\n\näöüäöüä"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err := run(t.Context(), small(t, t.TempDir(), "-data", path), &out, io.Discard)
+	if err != nil || !strings.Contains(out.String(), "10 × 10 weights") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}

@@ -16,7 +16,9 @@ import (
 )
 
 // model is the one in the checkpoint, or one that is trained briefly.
-func model(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
+func model(
+	ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer,
+) (*gpt.Model, text.Tokenizer, error) {
 	cp, err := base.Load(o.checkpoint, stderr)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return trainBriefly(ctx, c, o, stderr)
@@ -33,7 +35,8 @@ func model(ctx context.Context, c gpt.Config, o options, args []string, stderr i
 		return nil, nil, err
 	}
 	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
-	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config), "checkpoint %s is another network; -checkpoint none trains one", cp.Path)
+	return m, tok, errors.Wrapf(asked.ResumeDiff(m.Config),
+		"checkpoint %s is another network; -checkpoint none trains one", cp.Path)
 }
 
 // trainBriefly trains a model that is good enough to look at. What would fail after the training fails before it.
@@ -92,8 +95,10 @@ func (o options) promptIDs(ctx context.Context, m *gpt.Model, tok text.Tokenizer
 		return nil, err
 	}
 	n := min(promptSize, context)
-	if _, speech, found := strings.Cut(val, "\n\n"); found && len(speech) >= n {
-		val = speech
+	if _, speech, found := strings.Cut(val, "\n\n"); found {
+		if begin, err := tok.Encode(speech); err == nil && len(begin) >= n {
+			ids = begin
+		}
 	}
-	return tok.Encode(string([]rune(val)[:n]))
+	return ids[:n], nil
 }

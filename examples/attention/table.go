@@ -54,7 +54,8 @@ func table(w io.Writer, layers []layer, s structured.Settings) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\nin %d of %d heads no draw is as near as the matrix of zeros, whose distance is %d for every A\n",
+	_, err = fmt.Fprintf(w,
+		"\nin %d of %d heads no draw is as near as the matrix of zeros, whose distance is %d for every A\n",
 		worse, len(heads), n)
 	return err
 }

@@ -41,7 +41,8 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 		rho, ok := g.Entering(l.Name + ".attn.attn_dropout")
 		per := keysPerToken(rho.Shape(), m.Config)
 		if !ok || per == 0 {
-			return nil, errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d) to look at, a number for every query and key",
+			return nil, errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d), "+
+				"a number for every query and key",
 				l.Name, m.Config.Attention, m.Config.Block, c.NHead, c.BlockSize, c.BlockSize)
 		}
 		p, err := graph.Compile(rho)
@@ -59,8 +60,8 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 	return layers, nil
 }
 
-// keysPerToken is 1 where weights are (1, H, T, T), 2 where every token is two keys, as in nn.Longformer, and 0 where the
-// shape is another.
+// keysPerToken is 1 where weights are (1, H, T, T), 2 where every token is two keys, as in nn.Longformer, and 0 where
+// the shape is another.
 func keysPerToken(shape []int, c gpt.Config) int {
 	for per := 1; per <= 2; per++ {
 		if slices.Equal(shape, []int{1, c.NHead, c.BlockSize, per * c.BlockSize}) {

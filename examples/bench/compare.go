@@ -19,8 +19,8 @@ import (
 //go:embed torch_step.py
 var torchStep string
 
-// compare runs this program and, where it is installed, PyTorch in turn, rounds times each, and prints a table of medians
-// of medians. Both run as separate processes, on the same machine within seconds, since absolute times drift.
+// compare runs this program and, where it is installed, PyTorch in turn, rounds times each, and prints a table of
+// medians of medians. Both run as separate processes, on the same machine within seconds, since absolute times drift.
 func compare(w io.Writer, rounds int, quick bool) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -38,7 +38,8 @@ func compare(w io.Writer, rounds int, quick bool) error {
 		}
 		var ours, theirs []map[string]any
 		for range rounds {
-			line, err := measured(exec.Command(self, "-shape", r.shape, "-threads", strconv.Itoa(r.threads), "-steps", strconv.Itoa(r.steps)))
+			line, err := measured(exec.Command(self, "-shape", r.shape, "-threads", strconv.Itoa(r.threads),
+				"-steps", strconv.Itoa(r.steps)))
 			if err != nil {
 				return err
 			}
@@ -53,8 +54,8 @@ func compare(w io.Writer, rounds int, quick bool) error {
 			}
 			theirs = append(theirs, line)
 		}
-		fmt.Fprintf(w, "| %s, %d | %.1f | %.0f | %.0f %% | %.0f |", r.shape, r.threads, median(ours, "ms_median"), median(ours, "tok_per_s"),
-			100*median(ours, "peak_fraction"), median(ours, "rss_mib"))
+		fmt.Fprintf(w, "| %s, %d | %.1f | %.0f | %.0f %% | %.0f |", r.shape, r.threads, median(ours, "ms_median"),
+			median(ours, "tok_per_s"), 100*median(ours, "peak_fraction"), median(ours, "rss_mib"))
 		if python == "" {
 			fmt.Fprintln(w, " not installed | | |")
 			continue
@@ -63,7 +64,8 @@ func compare(w io.Writer, rounds int, quick bool) error {
 		for i := range ours {
 			ratios = append(ratios, theirs[i]["ms_median"].(float64)/ours[i]["ms_median"].(float64))
 		}
-		fmt.Fprintf(w, " %.1f | %.0f | %.2f |\n", median(theirs, "ms_median"), median(theirs, "rss_mib"), program.Median(ratios))
+		fmt.Fprintf(w, " %.1f | %.0f | %.2f |\n", median(theirs, "ms_median"), median(theirs, "rss_mib"),
+			program.Median(ratios))
 	}
 	return nil
 }
@@ -78,8 +80,8 @@ func python() string {
 	return ""
 }
 
-// torchEnv gives PyTorch what it is fastest with: its number of threads, and the OpenMP build of OpenBLAS where Debian has
-// put one.
+// torchEnv gives PyTorch what it is fastest with: its number of threads, and the OpenMP build of OpenBLAS where Debian
+// has put one.
 func torchEnv(threads int) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "OPENBLAS_") })
 	env = append(env, fmt.Sprintf("OMP_NUM_THREADS=%d", threads), fmt.Sprintf("OPENBLAS_NUM_THREADS=%d", threads))

@@ -26,7 +26,8 @@ type common struct {
 
 func describe(shape string, c gpt.Config, threads int) common {
 	total, _ := c.Count()
-	return common{shape, threads, c.BlockSize, c.BatchSize, total, train.ThisBuild(), maxRSS(), program.Round(pingPong(), 1)}
+	return common{shape, threads, c.BlockSize, c.BatchSize, total, train.ThisBuild(), maxRSS(),
+		program.Round(pingPong(), 1)}
 }
 
 // allocated is the bytes and objects that run allocates, divided by n.
@@ -35,7 +36,8 @@ func allocated(n int, run func() error) (bytes, objects float64, err error) {
 	runtime.ReadMemStats(&before)
 	err = run()
 	runtime.ReadMemStats(&after)
-	return math.Round(float64(after.TotalAlloc-before.TotalAlloc) / float64(n)), math.Round(float64(after.Mallocs-before.Mallocs) / float64(n)), err
+	bytes, objects = float64(after.TotalAlloc-before.TotalAlloc), float64(after.Mallocs-before.Mallocs)
+	return math.Round(bytes / float64(n)), math.Round(objects / float64(n)), err
 }
 
 // pingPong is the round trip of a cache line between two threads: the median of several.

@@ -1,12 +1,12 @@
 // Bench times training steps, or the decoding of single tokens, and prints one line of JSON.
 //
-//	go run ./examples/bench                            # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
-//	go run ./examples/bench -shape gpt2 -steps 10      # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
-//	go run ./examples/bench -compare 3                 # all shapes, beside PyTorch if it is installed, three times in turn
-//	go run ./examples/bench -shape decode              # one token at a time through the KV cache; decode-baby, decode-gpt2
+//	go run ./examples/bench                        # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
+//	go run ./examples/bench -shape gpt2 -steps 10  # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
+//	go run ./examples/bench -compare 3             # all shapes, beside PyTorch if it is installed, three times in turn
+//	go run ./examples/bench -shape decode          # one token at a time through the KV cache; decode-baby, decode-gpt2
 //
-// peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads, both
-// measured in the same run: on a virtual machine the second varies, and with it what two threads gain.
+// peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads,
+// both measured in the same run: on a virtual machine the second varies, and with it what two threads gain.
 package main
 
 import (
@@ -43,11 +43,12 @@ func shapes() map[string]gpt.Config {
 
 func run() error {
 	known := slices.Sorted(maps.Keys(shapes()))
-	shape := flag.String("shape", "char", strings.Join(known, ", ")+"; decode, decode-"+strings.Join(known[:2], ", decode-"))
+	shape := flag.String("shape", "char", strings.Join(known, ", ")+"; decode, decode-baby, decode-gpt2")
 	threads := flag.Int("threads", 0, "threads of the kernels; 0 is one per processor")
 	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
-	rounds := flag.Int("compare", 0, "how often to time every shape, in turn with PyTorch if it is installed, and print a table")
+	rounds := flag.Int("compare", 0,
+		"how often to time every shape, in turn with PyTorch if it is installed, and print a table")
 	quick := flag.Bool("quick", false, "with -compare: a step or two of each shape, to see that it works")
 	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the reference from stock operations")

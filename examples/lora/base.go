@@ -39,11 +39,13 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 	}
 	if b.checkpoint, err = base.Load(o.checkpoint, stderr); errors.Is(err, checkpoint.ErrNone) {
 		if b.checkpoint, err = base.Load(baseDir(c), stderr); err == nil {
-			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s, of an earlier run\n", o.checkpoint, b.checkpoint.Path)
+			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s, of an earlier run\n", o.checkpoint,
+				b.checkpoint.Path)
 		}
 	}
 	if errors.Is(err, checkpoint.ErrNone) {
-		fmt.Fprintf(stderr, "%s holds no checkpoint: training a model for %d steps on %s\n", o.checkpoint, o.baseIters, source.Name)
+		fmt.Fprintf(stderr, "%s holds no checkpoint: training a model for %d steps on %s\n",
+			o.checkpoint, o.baseIters, source.Name)
 		b.checkpoint, err = trainBase(ctx, c, o, source, other, stderr)
 	}
 	if err != nil {
@@ -65,7 +67,9 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 func baseDir(c gpt.Config) string { return filepath.Join(c.OutDir, "base") }
 
 // trainBase trains a base without adapters and saves it. What would fail after the training fails before it.
-func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer) (*checkpoint.Checkpoint, error) {
+func trainBase(
+	ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer,
+) (*checkpoint.Checkpoint, error) {
 	recipe, tuning := gpt.Shakespeare(), c
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
 	c.MaxIters, c.LRDecayIters = o.baseIters, max(o.baseIters, c.WarmupIters+1)

@@ -36,9 +36,11 @@ func recipe() gpt.Config {
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("lora", stderr)
 	c.Flags(fs)
-	fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model; if it holds none, one is trained in out_dir/base")
+	fs.StringVar(&o.checkpoint, "checkpoint", "out",
+		"directory of a trained model; if it holds none, one is trained in out_dir/base")
 	fs.StringVar(&o.data, "data", "", "text to tune on; by default weather reports")
-	fs.StringVar(&o.baseData, "base_data", "", "text that the model was trained on, to see what it forgets; by default tinyshakespeare")
+	fs.StringVar(&o.baseData, "base_data", "",
+		"text that the model was trained on, to see what it forgets; by default tinyshakespeare")
 	fs.IntVar(&o.baseIters, "base_iters", 400, "steps of training where there is no checkpoint")
 	fs.StringVar(&o.prompt, "prompt", "\n", "what the samples begin with")
 	fs.IntVar(&o.tokens, "tokens", 160, "length of the samples; 0 is none")

@@ -26,7 +26,8 @@ func unused(dir string) error {
 	adapter, merged := outputs(dir)
 	for _, path := range []string{adapter, merged} {
 		if _, err := os.Stat(path); err == nil {
-			return errors.Errorf("out_dir: %s holds the %s of an earlier run; another -out_dir begins a new one", dir, filepath.Base(path))
+			return errors.Errorf("out_dir: %s holds the %s of an earlier run; another -out_dir begins a new one", dir,
+				filepath.Base(path))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return errors.Wrap(err, "out_dir")
 		}
@@ -94,7 +95,8 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stdout, "forgotten of the old text: %+.4f nats per character\n\n", t.after[1]-t.before[1])
-	_, err = fmt.Fprintf(stdout, "%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n",
+	_, err = fmt.Fprintf(stdout,
+		"%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n",
 		adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
 	return err
 }

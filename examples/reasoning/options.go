@@ -21,7 +21,8 @@ type options struct {
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("reasoning", stderr)
-	fs.StringVar(&o.objective, "objective", "all", "what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
+	fs.StringVar(&o.objective, "objective", "all",
+		"what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
 	fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
 	fs.Float64Var(&o.slip, "slip", 0.5, "probability that the teacher forgets a one that stands right behind another")
 	fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
@@ -73,6 +74,7 @@ func (o options) objectives() []string {
 // config is the network for texts of that many tokens.
 func (o options) config(tokens int) gpt.Config {
 	c := gpt.Shakespeare()
-	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Seed = tokens, vocabulary, o.layers, o.heads, o.width, o.seed
+	c.BlockSize, c.VocabSize, c.Seed = tokens, vocabulary, o.seed
+	c.NLayer, c.NHead, c.NEmbd = o.layers, o.heads, o.width
 	return c
 }

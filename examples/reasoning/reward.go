@@ -22,15 +22,10 @@ type result struct {
 func reward(ctx context.Context, o options, trained *agent, objective string, bar *program.Bar) (r result, err error) {
 	defer bar.Close()
 	var rollout nn.Rollout
-	var program *graph.Program
-	a, err := newAgent(o, trained.task, func(a *agent) (err error) {
-		rollout, program, err = a.objective(o, objective)
-		return err
+	a, err := newAgent(o, trained.task, func(a *agent) (loss graph.Expr, err error) {
+		rollout, loss, err = a.objective(o, objective)
+		return loss, err
 	})
-	if err != nil {
-		return r, err
-	}
-	opt, err := optimizer(a.model.Params())
 	if err != nil {
 		return r, err
 	}
@@ -57,10 +52,7 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 		}
 		mean := a.feed(e, rollout)
 		for range epochs {
-			if err := program.Run(); err != nil {
-				return r, err
-			}
-			if _, err := opt.Update(program, rate); err != nil {
+			if err := a.step(rate); err != nil {
 				return r, errors.Wrapf(err, "round %d", round+1)
 			}
 		}
@@ -73,28 +65,27 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 	return r, err
 }
 
-// ramp goes up from 0 in a fifth of the rounds, so that the first steps, taken on chance, spoil nothing, and down to 0 in
-// the rest, so that what is right stays so.
+// ramp goes up from 0 in a fifth of the rounds, so that the first steps, taken on chance, spoil nothing, and down to 0
+// in the rest, so that what is right stays so.
 func ramp(round, rounds int) float64 {
 	at := (float64(round) + 0.5) / float64(rounds)
 	return min(5*at, (1-at)/0.8)
 }
 
-// objective compiles what is to become smaller, with its inputs.
-func (a *agent) objective(o options, name string) (nn.Rollout, *graph.Program, error) {
+// objective builds the loss of rewards, with its inputs.
+func (a *agent) objective(o options, name string) (r nn.Rollout, loss graph.Expr, err error) {
 	m := a.model
 	at := nn.Site{Scope: m.Graph.Root().Sub("reward"), Dims: nn.Dims{Embd: o.width}}
-	r := nn.NewRollout(at.Scope, len(m.Tokens.Ints()), vocabulary)
-	var valueLoss graph.Expr
-	if name != "reinforce" {
-		hidden, ok := m.Graph.Entering("lm_head")
-		if !ok {
-			return r, nil, errors.New("the model has no lm_head")
-		}
-		r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
-		valueLoss = nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
+	r = nn.NewRollout(at.Scope, len(m.Tokens.Ints()), vocabulary)
+	if name == "reinforce" {
+		return r, nn.NewReinforce(at.Scope).Forward(m.Logits, r), nil
 	}
-	var loss graph.Expr
+	hidden, ok := m.Graph.Entering("lm_head")
+	if !ok {
+		return r, loss, errors.New("the model has no lm_head")
+	}
+	r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
+	valueLoss := nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)
 	if name == "ppo" {
 		l := nn.NewPPOClip(at.Scope)
 		l.Clip = o.clip
@@ -102,15 +93,11 @@ func (a *agent) objective(o options, name string) (nn.Rollout, *graph.Program, e
 	} else {
 		loss = nn.NewReinforce(at.Scope).Forward(m.Logits, r)
 	}
-	if name != "reinforce" {
-		loss = loss.Add(valueLoss)
-	}
-	program, err := graph.Compile(loss, m.Params()...)
-	return r, program, err
+	return r, loss.Add(valueLoss), nil
 }
 
-// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was drawn has the reward 1
-// if the answer was right, else 0.
+// feed hands a batch of episodes to the objective and returns the mean reward. Every token that was drawn has the
+// reward 1 if the answer was right, else 0.
 func (a *agent) feed(e episode, r nn.Rollout) (mean float64) {
 	tokens, actions, n := a.model.Tokens.Ints(), r.Actions.Ints(), a.tokens()
 	returns, weights, logProbs := r.Returns.Tensor(), r.Weights.Tensor(), r.LogProbs.Tensor()

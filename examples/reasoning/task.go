@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// The tokens. A text is the bits of the question, think, the thoughts, say, and the answer, which is a bit. Thought k is
-// right if it tells whether the number of ones among the first k bits is odd.
+// The tokens. A text is the bits of the question, think, the thoughts, say, and the answer, which is a bit. Thought k
+// is right if it tells whether the number of ones among the first k bits is odd.
 const (
 	bit0 = iota // bit1 is the next
 	bit1
@@ -69,8 +69,8 @@ func (t task) reason(text []int, slip float64, rng *rand.Rand) []int {
 	return thoughts
 }
 
-// write fills a batch with texts: the answer is what the teacher's thoughts come to, right where there are none. Targets
-// that are not graded are ignored.
+// write fills a batch with texts: the answer is what the teacher's thoughts come to, right where there are none.
+// Targets that are not graded are ignored.
 func (t task) write(rng *rand.Rand, tokens, targets []int) {
 	n := t.tokens()
 	for at := 0; at < len(tokens); at += n {

@@ -20,7 +20,9 @@ func unit(tok text.Tokenizer) string {
 }
 
 // open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names.
-func (o options) open(ctx context.Context, blockSize int, stderr io.Writer) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
+func (o options) open(
+	ctx context.Context, blockSize int, stderr io.Writer,
+) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
 	if _, missing := os.Stat(filepath.Join(o.data, text.ShardsFile)); o.data != "" && missing == nil {
 		shards, err := text.OpenShards(o.data)
 		if err != nil {

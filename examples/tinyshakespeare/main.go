@@ -72,7 +72,8 @@ func trainer(c gpt.Config, o options, data text.Corpus, tok text.Tokenizer, stde
 	case err != nil:
 		return nil, err
 	}
-	return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, another -out_dir begins a new run",
+	return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
+		"another -out_dir begins a new run",
 		c.OutDir, saved.Step)
 }
 

@@ -55,7 +55,7 @@ func openMetrics(path string, step int) (*metrics, error) {
 			kept.Write(append(lines.Bytes(), '\n'))
 		}
 	}
-	if err := program.WriteWhole(path, func(w io.Writer) error { _, err := w.Write(kept.Bytes()); return err }); err != nil {
+	if err := program.WriteWhole(path, func(w io.Writer) error { _, err := kept.WriteTo(w); return err }); err != nil {
 		return nil, err
 	}
 	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -67,7 +67,8 @@ func openMetrics(path string, step int) (*metrics, error) {
 func (m *metrics) keep(line []byte, step int) bool {
 	var e evalLine
 	var s stepLine
-	if json.Unmarshal(line, &e) != nil || json.Unmarshal(line, &s) != nil || e.Step > step || bytes.Contains(line, []byte("val_loss_full")) {
+	if json.Unmarshal(line, &e) != nil || json.Unmarshal(line, &s) != nil || e.Step > step ||
+		bytes.Contains(line, []byte("val_loss_full")) {
 		return false
 	}
 	if bytes.Contains(line, []byte("val_loss")) {

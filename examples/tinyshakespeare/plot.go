@@ -18,7 +18,9 @@ func plotLosses(w io.Writer, steps []stepLine, evals []evalLine, floor float64) 
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = "step", "cross entropy, nats per character"
 	p.Legend.Top, p.Legend.Padding, p.Legend.YOffs = true, vg.Points(3), -vg.Points(4)
-	for _, style := range []*text.Style{&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+	for _, style := range []*text.Style{
+		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
 		style.Font.Variant = "Sans"
 	}
 	grid := plotter.NewGrid()

@@ -30,10 +30,12 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, metrics: m, unit: unit(t.Tokenizer), peak: graph.Peak(c.Threads)}
+	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, metrics: m, unit: unit(t.Tokenizer),
+		peak: graph.Peak(c.Threads)}
 	total, trainable := c.Count()
-	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total), program.Thousands(trainable),
-		train.ThisBuild(), t.Model.Graph.Threads(), map[bool]string{true: "kernels", false: "reference"}[c.Kernels])
+	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
+	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total),
+		program.Thousands(trainable), train.ThisBuild(), t.Model.Graph.Threads(), mode)
 	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.Print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
 		program.Thousands(tokens+held), t.Tokenizer.Size(), program.Thousands(tokens), program.Thousands(held))
@@ -41,7 +43,8 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 		r.floor = source.Floor
 		r.Print("this text has %.4f nats per character: no model gets below it for long", r.floor)
 	}
-	return r, program.WriteWhole(filepath.Join(c.OutDir, "config.json"), func(w io.Writer) error { return gpt.WriteConfig(w, c) })
+	return r, program.WriteWhole(filepath.Join(c.OutDir, "config.json"),
+		func(w io.Writer) error { return gpt.WriteConfig(w, c) })
 }
 
 func (r *report) step(p train.Progress) error {
@@ -71,7 +74,8 @@ func (r *report) evaluated(step int) bool {
 }
 
 func (r *report) fullProgress(done, total int) {
-	r.Draw(r.config.MaxIters, fmt.Sprintf("validating: %s of %s blocks", program.Thousands(done), program.Thousands(total)))
+	n, of := program.Thousands(done), program.Thousands(total)
+	r.Draw(r.config.MaxIters, fmt.Sprintf("validating: %s of %s blocks", n, of))
 }
 
 func (r *report) full(loss float64) error {

@@ -41,7 +41,8 @@ func (r report) compare(ctx context.Context) error {
 		took, hits := time.Since(start), right(all[i], pairs)
 		n := float64(len(pairs))
 		r.Print("%-7s exact match %6.2f%% (%d of %d texts held out) | mean ln p %.4f | %s, %.2f ms each", name,
-			100*float64(hits)/n, hits, len(pairs), meanLogProb(all[i]), took.Round(10*time.Millisecond), took.Seconds()*1e3/n)
+			100*float64(hits)/n, hits, len(pairs), meanLogProb(all[i]),
+			took.Round(10*time.Millisecond), took.Seconds()*1e3/n)
 	}
 	r.examples(sources, pairs, all[0], all[1])
 	return nil
@@ -83,7 +84,9 @@ func (r report) examples(sources [][]int, pairs []seq2seq.Pair, greedy, beam []s
 }
 
 // show writes the greedy translation of one text, and the best that a beam search finds, with their probabilities.
-func show(ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, source []int, o options, stdout io.Writer) error {
+func show(
+	ctx context.Context, m *seq2seq.Model, target *seq2seq.Vocabulary, source []int, o options, stdout io.Writer,
+) error {
 	w, err := seq2seq.NewTranslator(m, 1, o.beams)
 	if err != nil {
 		return err

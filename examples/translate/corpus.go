@@ -53,7 +53,8 @@ func parallel(path string) (*corpus, error) {
 		case !utf8.ValidString(line):
 			return nil, errors.Errorf("-data: %s:%d: not valid UTF-8", path, n)
 		case len(columns) != 2:
-			return nil, errors.Errorf("-data: %s:%d: got %d columns, want 2 with a tab between them", path, n, len(columns))
+			return nil, errors.Errorf("-data: %s:%d: got %d columns, want 2 with a tab between them", path, n,
+				len(columns))
 		case strings.TrimSpace(columns[0]) == "" || strings.TrimSpace(columns[1]) == "":
 			return nil, errors.Errorf("-data: %s:%d: an empty column", path, n)
 		}
@@ -97,7 +98,8 @@ func (c *corpus) prepare(o options) (err error) {
 		}
 	}
 	if len(c.train) == 0 || len(c.held) == 0 {
-		return errors.Errorf("%s: %d texts to train on and %d held out, at least 1 of each is needed", c.name, len(c.train), len(c.held))
+		return errors.Errorf("%s: %d texts to train on and %d held out, at least 1 of each is needed", c.name,
+			len(c.train), len(c.held))
 	}
 	return nil
 }

@@ -45,9 +45,10 @@ func Italian(n int) string {
 func italian(n int) string {
 	units := [...]string{
 		"zero", "uno", "due", "tre", "quattro", "cinque", "sei", "sette", "otto", "nove",
-		"dieci", "undici", "dodici", "tredici", "quattordici", "quindici", "sedici", "diciassette", "diciotto", "diciannove",
+		"dieci", "undici", "dodici", "tredici", "quattordici", "quindici", "sedici", "diciassette",
+		"diciotto", "diciannove",
 	}
-	tens := [...]string{"_", "_", "venti", "trenta", "quaranta", "cinquanta", "sessanta", "settanta", "ottanta", "novanta"}
+	tens := strings.Fields("_ _ venti trenta quaranta cinquanta sessanta settanta ottanta novanta")
 	rest := func(n int) string {
 		if n == 0 {
 			return ""

@@ -36,16 +36,19 @@ func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, o
 	var o options
 	fs := program.Flags("translate", stderr)
 	c.Flags(fs)
-	fs.StringVar(&o.data, "data", "", "file with a source, a tab and its translation in each line; by default numbers, English to Italian")
+	fs.StringVar(&o.data, "data", "",
+		"file with a source, a tab and its translation in each line; by default numbers, English to Italian")
 	fs.IntVar(&o.below, "below", 1_000_000, "the numbers are less than this")
 	fs.StringVar(&o.sourceUnit, "source_unit", "words", "tokens of the source: words, characters")
 	fs.StringVar(&o.targetUnit, "target_unit", "characters", "tokens of the target: words, characters")
 	fs.Float64Var(&o.heldOut, "held_out", 0.005, "share of the texts that are never trained on")
 	fs.IntVar(&o.tests, "tests", 5000, "number of held-out texts to translate at the end")
 	fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
-	fs.Float64Var(&o.penalty, "length_penalty", 0, "α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
+	fs.Float64Var(&o.penalty, "length_penalty", 0,
+		"α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
 	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
-	fs.StringVar(&o.translate, "translate", "", "translate this by the newest checkpoint in out_dir, and do nothing else")
+	fs.StringVar(&o.translate, "translate", "",
+		"translate this by the newest checkpoint in out_dir, and do nothing else")
 	fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 is max_iters alone")
 	if err := program.Parse(fs, args); err != nil {
 		return c, o, err

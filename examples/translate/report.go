@@ -31,7 +31,8 @@ func (r report) begin() {
 	c, o, t := r.trainer.Model.Config, r.options, r.texts
 	r.Print("pedestrian | %d parameters | %d + %d blocks, %s-norm | %d threads",
 		total, c.NLayer, c.NLayer, c.Block, r.trainer.Model.Graph.Threads())
-	r.Print("%s: %d texts to train on, %d held out | sources of %d %s at most, %d different | targets of %d %s, %d different",
+	r.Print("%s: %d texts to train on, %d held out | "+
+		"sources of %d %s at most, %d different | targets of %d %s, %d different",
 		t.name, len(slices.Compact(slices.Clone(t.train))), len(t.held), t.longest[0], o.sourceUnit, t.source.Size(),
 		t.longest[1], o.targetUnit, t.target.Size())
 }

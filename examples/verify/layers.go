@@ -30,7 +30,8 @@ func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 				most.Complex, most.Float32 = max(most.Complex, row.Complex), max(most.Float32, row.Float32)
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%.1e\t%.1e\t%.1e\t%.1e\n",
-				e.ID, c.Name, strings.Join(c.Types, ", "), c.Source, r.Parameters, most.Autodiff, most.Kernels, most.Complex, most.Float32)
+				e.ID, c.Name, strings.Join(c.Types, ", "), c.Source, r.Parameters,
+				most.Autodiff, most.Kernels, most.Complex, most.Float32)
 			for _, f := range r.Failures {
 				fmt.Fprintf(&failed, "FAIL %s: %s\n", c.Name, f)
 			}

@@ -72,7 +72,8 @@ func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
 	if err := together(flags, *all, *saved != ""); err != nil {
 		return false, err
 	}
-	if err := program.Want(*loss == "mean" || *loss == "sum", "-loss", strconv.Quote(*loss), "mean or sum"); err != nil {
+	known := *loss == "mean" || *loss == "sum"
+	if err := program.Want(known, "-loss", strconv.Quote(*loss), "mean or sum"); err != nil {
 		return false, err
 	}
 	if *all {
@@ -101,7 +102,8 @@ func together(flags *flag.FlagSet, all, saved bool) (err error) {
 		switch {
 		case err != nil:
 		case all && f.Name != "all":
-			err = errors.Errorf("-%s: -all checks every layer on its own, prints a table, and takes no other flag", f.Name)
+			err = errors.Errorf("-%s: -all checks every layer on its own, prints a table, and takes no other flag",
+				f.Name)
 		case saved && !slices.Contains([]string{"checkpoint", "data", "loss", "json", "batch_size", "seed"}, f.Name):
 			err = errors.Errorf("-%s: the network is that of -checkpoint; give one of the two", f.Name)
 		case !saved && f.Name == "data":

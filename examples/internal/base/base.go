@@ -1,5 +1,5 @@
-// Package base is what the examples share that work on a trained model: checkpoints, a short training where there is none,
-// and writing.
+// Package base is what the examples share that work on a trained model: checkpoints, a short training where there is
+// none, and writing.
 package base
 
 import (

@@ -1,6 +1,6 @@
-// Package corpus finds the text that an example trains on: a file that the user names, tinyshakespeare (downloaded once and
-// kept in the user's cache directory), or, where there is no network, a stand-in of the same layout that a small grammar
-// generates ([Standin]).
+// Package corpus finds the text that an example trains on: a file that the user names, tinyshakespeare (downloaded once
+// and kept in the user's cache directory), or, where there is no network, a stand-in of the same layout that a small
+// grammar generates ([Standin]).
 package corpus
 
 import (
@@ -26,9 +26,9 @@ type Source struct {
 	Note  string  // one line for the user, empty if all went as usual
 }
 
-// Open returns the text of the file at path; if path is empty, tinyshakespeare from the cache or from the network; and if
-// that cannot be had, the stand-in. It writes the Note to stderr, and the progress of a download. A file that cannot be
-// used is an error; so is a ctx that has ended, whose cause it is.
+// Open returns the text of the file at path; if path is empty, tinyshakespeare from the cache or from the network; and
+// if that cannot be had, the stand-in. It writes the Note to stderr, and the progress of a download. A file that cannot
+// be used is an error; so is a ctx that has ended, whose cause it is.
 func Open(ctx context.Context, path string, stderr io.Writer) (s Source, err error) {
 	if path != "" {
 		s.Name = path

@@ -8,11 +8,11 @@ type choice struct {
 	symbols []string
 }
 
-// grammar maps a category to its alternatives; a symbol that is no category stands for itself. In its text a line gives a
-// category and either its alternatives, "3 <adj> <noun> | 1 <noun>", each with its weight of one digit, or words of equal
-// weight, and then <word>s is <word> with an s. "/" ends a line of verse and "$" the speech, [listener] and [phrase] are
-// what the dialogue fills in. Persons, beasts, things and verbs take a plain s, and what may follow "a" begins with a
-// consonant.
+// grammar maps a category to its alternatives; a symbol that is no category stands for itself. In its text a line gives
+// a category and either its alternatives, "3 <adj> <noun> | 1 <noun>", each with its weight of one digit, or words of
+// equal weight, and then <word>s is <word> with an s. "/" ends a line of verse and "$" the speech, [listener] and
+// [phrase] are what the dialogue fills in. Persons, beasts, things and verbs take a plain s, and what may follow "a"
+// begins with a consonant.
 //
 // No two alternatives of a category can begin with the same word, and none is empty (it is LL(1)), so whoever reads the
 // text knows every choice from the word it led to: a text has one derivation, and its probability is the product of the

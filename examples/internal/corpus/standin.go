@@ -24,10 +24,10 @@ var (
 // Standin generates a dialogue of about size characters, the same for the same seed on every machine: speeches in the
 // layout of tinyshakespeare, drawn from a grammar. It ends with the first speech that reaches size.
 //
-// floor is the code length of this text in nats per character, −Σ log p over the choices that made it. The text determines
-// the choices, so exp(−floor·len) is exactly the probability of the text under its own source, and no model has in
-// expectation a smaller loss over such text. A model that sees only a few lines stays somewhat above: who speaks, and to
-// whom, follows from earlier speeches.
+// floor is the code length of this text in nats per character, −Σ log p over the choices that made it. The text
+// determines the choices, so exp(−floor·len) is exactly the probability of the text under its own source, and no model
+// has in expectation a smaller loss over such text. A model that sees only a few lines stays somewhat above: who
+// speaks, and to whom, follows from earlier speeches.
 func Standin(seed uint64, size int) (text string, floor float64) {
 	w := writer{grammar: read(speeches), turns: newDialogue(), rng: rand.New(rand.NewPCG(seed, 0))}
 	w.text.Grow(size + 1000)
@@ -38,8 +38,9 @@ func Standin(seed uint64, size int) (text string, floor float64) {
 	return text, w.nats / float64(len(text)) // the text is ASCII
 }
 
-// Weather generates weather reports of about size characters, the same for the same seed on every machine: a text that is
-// nothing like a play, in characters that tinyshakespeare and the stand-in have, for a model of theirs to be tuned on.
+// Weather generates weather reports of about size characters, the same for the same seed on every machine: a text that
+// is nothing like a play, in characters that tinyshakespeare and the stand-in have, for a model of theirs to be tuned
+// on.
 func Weather(seed uint64, size int) string {
 	w := writer{grammar: read(reports), rng: rand.New(rand.NewPCG(seed, 0))}
 	for w.text.Len() < size {

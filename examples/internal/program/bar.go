@@ -13,7 +13,8 @@ import (
 // pause lies between two lines where there is no terminal.
 const pause = 5 * time.Second
 
-// Bar tells how far a program is and how long the rest will take: a bar on a terminal, elsewhere a line every few seconds.
+// Bar tells how far a program is and how long the rest will take: a bar on a terminal, elsewhere a line every few
+// seconds.
 type Bar struct {
 	out               io.Writer
 	bar               *progressbar.ProgressBar // nil where out is no terminal
@@ -27,8 +28,8 @@ func NewBar(out io.Writer, what string, begin, total int) *Bar {
 	b := &Bar{out: out, what: what, begin: begin, now: begin, total: total, start: time.Now(), last: time.Now()}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		b.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(out), progressbar.OptionSetWidth(20),
-			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetDescription(what))
+			progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(what),
+			progressbar.OptionThrottle(100*time.Millisecond))
 	}
 	return b
 }

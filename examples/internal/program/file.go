@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// WriteWhole writes a file under another name first, so that there is never half of one, and what was there before stays
-// if that fails.
+// WriteWhole writes a file under another name first, so that there is never half of one, and what was there before
+// stays if that fails.
 func WriteWhole(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package program is what the examples share that is no model: flags, signals, files that are written whole, progress bars
-// and numbers for people.
+// Package program is what the examples share that is no model: flags, signals, files that are written whole, progress
+// bars and numbers for people.
 package program
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Main is the main function of an example: it runs it, ends its context at the first SIGINT or SIGTERM and the process at
-// the second, prints the error, and exits with a status.
+// Main is the main function of an example: it runs it, ends its context at the first SIGINT or SIGTERM and the process
+// at the second, prints the error, and exits with a status.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
