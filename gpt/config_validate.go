@@ -49,7 +49,7 @@ func (c Config) validated() (o outline, err error) {
 	if err := c.Adapters.check(o); err != nil {
 		return o, err
 	}
-	return o, c.checkParameters(float32Size * (o.base + o.adapters + o.values))
+	return o, c.checkParameters(o.base + o.adapters + o.values)
 }
 
 func (a Adapters) check(o outline) error {

@@ -93,12 +93,9 @@ func (m *Model) Merge() {
 // Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
 // model was with them. The weights are shared.
 func (m *Model) Plain(batch int) (*Model, error) {
-	return New(m.Graph.Sibling(), m.Config.withoutAdapters(), batch)
-}
-
-func (c Config) withoutAdapters() Config {
+	c := m.Config
 	c.Adapters = Adapters{}
-	return c
+	return New(m.Graph.Sibling(), c, batch)
 }
 
 // Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.

@@ -1,6 +1,11 @@
+// Package gpt stacks the layers of nn into a GPT, trains it on a text and lets it write. A Config describes network and
+// training in nanoGPT's names; New builds the network in the order of the paper's Table 2; a Trainer steps, evaluates
+// and saves; a Decoder generates with a KV cache. Nothing here prints: programs own their flags and their output.
 package gpt
 
 import (
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -81,11 +86,5 @@ func (m *Model) Trainable() []graph.Expr {
 	if m.Config.LoraR == 0 {
 		return m.Params()
 	}
-	var list []graph.Expr
-	for _, p := range m.Params() {
-		if isAdapter(p) {
-			list = append(list, p)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool { return !isAdapter(p) })
 }

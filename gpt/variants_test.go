@@ -94,7 +94,8 @@ func tuneAndMerge(t *testing.T, c Config, base *Trainer) {
 		t.Fatal(err)
 	}
 	sameWeights(t, loaded, plain)
-	merged, err := FineTune(c.withoutAdapters(), base.Corpus, base.Tokenizer, saved(t, 1, list))
+	c.Adapters = Adapters{}
+	merged, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, 1, list))
 	if err != nil {
 		t.Fatal(err)
 	}

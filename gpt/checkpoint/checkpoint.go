@@ -78,7 +78,7 @@ func load(dir fs.FS, path, only string) (*Checkpoint, error) {
 	for i, err := range refused {
 		reasons[i] = err.Error()
 	}
-	return nil, errors.Wrapf(ErrDamaged, "%s", strings.Join(reasons, "; "))
+	return nil, errors.Wrap(ErrDamaged, strings.Join(reasons, "; "))
 }
 
 // list returns the names in dir; just only, if that is not empty.
@@ -90,11 +90,15 @@ func list(dir fs.FS, only string) ([]string, error) {
 		return []string{only}, nil
 	}
 	entries, err := fs.ReadDir(dir, ".")
+	return namesOf(entries), err
+}
+
+func namesOf(entries []fs.DirEntry) []string {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
 	}
-	return names, err
+	return names
 }
 
 // File returns the content of a file of the checkpoint. Without such a file the error is fs.ErrNotExist.

@@ -26,14 +26,7 @@ type osDisk struct{}
 
 func (osDisk) list(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names, nil
+	return namesOf(entries), err
 }
 
 func (osDisk) mkdir(dir string) error { return os.Mkdir(dir, 0o755) }

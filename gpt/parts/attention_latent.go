@@ -1,9 +1,6 @@
 package parts
 
-import (
-	"github.com/pedestrian-ml/pedestrian/nn"
-	"github.com/pkg/errors"
-)
+import "github.com/pedestrian-ml/pedestrian/nn"
 
 func latentAttentions() []Attention {
 	latent := Option{
@@ -15,8 +12,7 @@ func latentAttentions() []Attention {
 		Default: func(s Stack) int { return max(1, s.NEmbd/2) },
 	}
 	rotary := Option{
-		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of " +
-			"qk_size, made even",
+		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of qk_size, made even",
 		Default: func(s Stack) int { return max(2, s.QKSize/4*2) }, Check: checkEven,
 	}
 	options := []Option{latent, queries, rotary}
@@ -32,33 +28,24 @@ func mla(_ nn.Site, s Stack) nn.Attention {
 }
 
 func mlaRoPE(_ nn.Site, s Stack) nn.Attention {
-	o := s.Options
-	return func(at nn.Site) nn.Layer {
-		return nn.NewMLARoPE(at, o.Get("latent_size"), o.Get("q_latent_size"), o.Get("rope_size"), s.RopeTheta)
-	}
+	latent, queries, rotary := rotatedSizes(s)
+	return func(at nn.Site) nn.Layer { return nn.NewMLARoPE(at, latent, queries, rotary, s.RopeTheta) }
 }
 
 func mlaLatentRoPE(_ nn.Site, s Stack) nn.Attention {
-	o := s.Options
-	return func(at nn.Site) nn.Layer {
-		return nn.NewMLALatentRoPE(at, o.Get("latent_size"), o.Get("q_latent_size"), o.Get("rope_size"), s.RopeTheta)
-	}
+	latent, queries, rotary := rotatedSizes(s)
+	return func(at nn.Site) nn.Layer { return nn.NewMLALatentRoPE(at, latent, queries, rotary, s.RopeTheta) }
 }
 
+func rotatedSizes(s Stack) (latent, queries, rotary int) {
+	return s.Options.Get("latent_size"), s.Options.Get("q_latent_size"), s.Options.Get("rope_size")
+}
+
+// rejectSecondRoPE: these attentions rotate a part of queries and keys by themselves.
 func rejectSecondRoPE(_ nn.Dims, s Stack) error {
-	if s.Position == "rope" {
-		return errors.Errorf("position: got rope, want another with attention %s, which rotates a part of "+
-			"queries and keys by itself",
-			s.Attention)
-	}
-	return nil
+	return rejectPosition("rope", s, ", which rotates a part of queries and keys by itself")
 }
 
 func checkEven(got int, _ nn.Dims) error {
-	if got%2 != 0 {
-		return errors.Errorf("rope_size: got %d, want an even number, such as %d, for rotary positions, "+
-			"which rotate pairs",
-			got, got+1)
-	}
-	return nil
+	return wantEven("rope_size", got, "rotary positions, which rotate pairs")
 }

@@ -47,18 +47,16 @@ func (a Attention) check(d nn.Dims, s Stack) error {
 
 // rejectRoPE: what is linear in products of features, or absorbed, bears neither a rotation nor a bias of the scores.
 func rejectRoPE(_ nn.Dims, s Stack) error {
-	if s.Position == "rope" {
-		return errors.Errorf("position: got rope, want another with attention %s: rotated keys can be "+
-			"neither summed nor absorbed",
-			s.Attention)
-	}
-	return nil
+	return rejectPosition("rope", s, ": rotated keys can be neither summed nor absorbed")
 }
 
 func rejectBias(_ nn.Dims, s Stack) error {
-	if s.Position == "alibi" {
-		return errors.Errorf("position: got alibi, want another with attention %s, which has no scores to add it to",
-			s.Attention)
+	return rejectPosition("alibi", s, ", which has no scores to add it to")
+}
+
+func rejectPosition(name string, s Stack, why string) error {
+	if s.Position != name {
+		return nil
 	}
-	return nil
+	return errors.Errorf("position: got %s, want another with attention %s%s", name, s.Attention, why)
 }

@@ -32,12 +32,7 @@ func sinusoidal(at nn.Site, _ Stack) nn.Placement {
 }
 
 func checkSinusoidal(d nn.Dims) error {
-	if d.Embd%2 != 0 {
-		return errors.Errorf("n_embd: got %d, want an even number, such as %d, for sinusoidal positions, "+
-			"which come in pairs",
-			d.Embd, d.Embd+1)
-	}
-	return nil
+	return wantEven("n_embd", d.Embd, "sinusoidal positions, which come in pairs")
 }
 
 func rope(at nn.Site, s Stack) nn.Placement {
@@ -45,12 +40,14 @@ func rope(at nn.Site, s Stack) nn.Placement {
 }
 
 func checkRoPE(d nn.Dims) error {
-	if d.QK%2 != 0 {
-		return errors.Errorf("qk_size: got %d, want an even number, such as %d, for rotary positions, "+
-			"which rotate pairs",
-			d.QK, d.QK+1)
+	return wantEven("qk_size", d.QK, "rotary positions, which rotate pairs")
+}
+
+func wantEven(field string, got int, reason string) error {
+	if got%2 == 0 {
+		return nil
 	}
-	return nil
+	return errors.Errorf("%s: got %d, want an even number, such as %d, for %s", field, got, got+1, reason)
 }
 
 func alibi(at nn.Site, _ Stack) nn.Placement {

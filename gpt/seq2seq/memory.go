@@ -3,7 +3,6 @@ package seq2seq
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
 )
 
 // parameters counts what is declared, in float64, which no Config overflows: of all blocks but two, that they are as
@@ -40,20 +39,15 @@ func (c Config) activations() float64 {
 	return float64(c.BatchSize) * (float64(c.NLayer)*layer + 3*d*(s+t) + t*float64(c.TargetVocab))
 }
 
-// checkParameters refuses a network of too many bytes, each number of which is kept so many times.
+// checkParameters refuses a network of too many parameters, each of which is kept so many times.
 func (c Config) checkParameters(times float64) error {
 	c = c.Resolved()
 	n, err := c.parameters()
 	if err != nil {
 		return err
 	}
-	bytes := times * train.Float32Size * n
-	if bytes <= train.MemoryLimit {
-		return nil
-	}
-	return errors.Errorf("memory: got about %.4g GiB for parameters of n_layer %d, n_head %d, n_embd %d, source_vocab %d, "+
-		"target_vocab %d, source_size %d, target_size %d, qk_size %d, v_size %d, n_inner %d; want at most %d GiB", bytes/train.GiB, c.NLayer,
-		c.NHead, c.NEmbd, c.SourceVocab, c.TargetVocab, c.SourceSize, c.TargetSize, c.QKSize, c.VSize, c.NInner, train.MemoryLimit/train.GiB)
+	return train.CheckMemory(times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab", "target_vocab",
+		"source_size", "target_size", "qk_size", "v_size", "n_inner")
 }
 
 // checkTraining refuses what training would need too much memory for: the gradient and two moments of every parameter,
@@ -62,12 +56,6 @@ func (c Config) checkTraining() error {
 	if err := c.checkParameters(4); err != nil {
 		return err
 	}
-	c = c.Resolved()
-	bytes := 2 * train.Float32Size * c.activations()
-	if bytes <= train.MemoryLimit {
-		return nil
-	}
-	return errors.Errorf("memory: got about %.4g GiB for activations of batch_size %d sources of source_size %d and targets of target_size %d "+
-		"with n_layer %d, n_head %d, n_embd %d, target_vocab %d; want at most %d GiB", bytes/train.GiB, c.BatchSize, c.SourceSize, c.TargetSize,
-		c.NLayer, c.NHead, c.NEmbd, c.TargetVocab, train.MemoryLimit/train.GiB)
+	return train.CheckMemory(2*c.Resolved().activations(), "activations", c.fields(),
+		"batch_size", "source_size", "target_size", "n_layer", "n_head", "n_embd", "target_vocab")
 }

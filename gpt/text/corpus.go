@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"iter"
+	"slices"
 
 	"github.com/pkg/errors"
 )
@@ -100,10 +101,8 @@ func varied(ids []int, tok Tokenizer) error {
 	if len(ids) == 0 {
 		return errors.New("corpus: the text is empty")
 	}
-	for _, id := range ids {
-		if id != ids[0] {
-			return nil
-		}
+	if slices.ContainsFunc(ids, func(id int) bool { return id != ids[0] }) {
+		return nil
 	}
 	token, err := tok.Decode(ids[:1])
 	if err != nil {

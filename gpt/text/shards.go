@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pkg/errors"
 )
@@ -105,7 +106,7 @@ func (s *Shards) SHA256() string { return s.sum }
 
 // Verify reads every file once and compares its SHA-256 with that in shards.json.
 func (s *Shards) Verify() error {
-	for _, e := range append(s.index.Train[:len(s.index.Train):len(s.index.Train)], s.index.Val...) {
+	for _, e := range slices.Concat(s.index.Train, s.index.Val) {
 		f, err := os.Open(filepath.Join(s.dir, e.File))
 		if err != nil {
 			return errors.Wrap(err, "shards")

@@ -7,15 +7,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 )
 
-// MemoryLimit is the most memory in bytes that a run may ask for, by the estimate of its configuration.
-const MemoryLimit = 64 * GiB
-
-// Sizes in bytes.
-const (
-	GiB         = 1 << 30
-	Float32Size = 4
-)
-
 // Training says what the steps of a run compute beside the network: it has to be the same when a run is resumed.
 type Training struct {
 	BatchSize                 int     // sequences in one micro-batch
