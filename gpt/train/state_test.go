@@ -10,6 +10,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 func contains(t *testing.T, err error, want string) {
@@ -221,5 +222,80 @@ func TestStepErrorsAndDropout(t *testing.T) {
 	fail = true
 	if _, err := core.Step(); !errors.Is(err, boom) || core.Done != 3 {
 		t.Errorf("got error %v after %d steps", err, core.Done)
+	}
+}
+
+// Micro-batches are numbered through the run: each drops what a step of its own at that number does.
+func TestMicroBatchesDropAnew(t *testing.T) {
+	losses := func(micro, steps int) (list []float64) {
+		var w graph.Expr
+		core, err := New(Training{GradientAccumulationSteps: micro, Optimizer: "sgd"}, Run{Threads: 1}, Task{
+			Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+				w = g.Root().Param("w", graph.Normal(1), 1, 64)
+				return w.Dropout(0.5).Square().SumAll(), g.Params(), nil
+			},
+			Fill: func(int, int) (int, error) { return 1, nil }, Optimizers: Optimizers(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range steps { // at a rate of 0: the weights stay
+			p, err := core.Step()
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, p.Loss)
+		}
+		return list
+	}
+	one := losses(1, 6)
+	for step, got := range losses(3, 2) {
+		if want := one[3*step]/3 + one[3*step+1]/3 + one[3*step+2]/3; !(math.Abs(got-want) <= 1e-12*want) {
+			t.Errorf("step %d: got loss %v, want %v of %v", step, got, want, one)
+		}
+	}
+}
+
+// refusing is an optimizer that accumulates nothing.
+type refusing struct{ optim.Optimizer }
+
+func (refusing) Accumulate(*graph.Program) error { return errors.New("no room") }
+
+// The loss may fall without end, and that is refused as well; so is what the optimizer refuses. The program of the loss
+// is compiled once.
+func TestLossAndOptimizerErrors(t *testing.T) {
+	var x graph.Expr
+	core, err := New(Training{GradientAccumulationSteps: 2, Optimizer: "mine"}, Run{Threads: 1}, Task{
+		Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+			w := g.Root().Param("w", graph.Const(2), 1, 2)
+			x = g.Root().Value("x", graph.Const(1), 1, 2)
+			return w.Mul(x).SumAll(), g.Params(), nil
+		},
+		Fill: func(int, int) (int, error) { return 1, nil },
+		Optimizers: []Optimizer{{Name: "mine", New: func(params []graph.Expr, _ Training, _ int) (optim.Optimizer, error) {
+			o, err := optim.NewSGD(params)
+			return refusing{o}, err
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = core.Step()
+	contains(t, err, "step 1: no room")
+	if loss, err := core.Loss(t.Context()); err != nil || loss != 4 {
+		t.Errorf("got loss %v, error %v", loss, err)
+	}
+	forward := core.forward
+	x.Tensor().Set(0, math.Inf(-1))
+	if _, err := core.Loss(t.Context()); !errors.Is(err, graph.ErrNotFinite) {
+		t.Errorf("a loss of −∞: got error %v", err)
+	}
+	if core.forward != forward {
+		t.Error("the loss was compiled a second time")
+	}
+	for _, o := range Optimizers() {
+		if o, err := o.New(nil, Training{}, 0); o != nil || err == nil {
+			t.Errorf("an optimizer of no parameters: %v, error %v", o, err)
+		}
 	}
 }
