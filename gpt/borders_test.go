@@ -184,3 +184,21 @@ func TestNewTrainerOptimizerError(t *testing.T) {
 	_, err = NewTrainer(c, data, tok)
 	mustContain(t, err, "not today")
 }
+
+// What training is refused for, fine-tuning is; a part that declares other parameters the second time is found out up to
+// the depth that is declared.
+func TestRefusedBeforeTraining(t *testing.T) {
+	base := newTrainer(t, tiny())
+	c := tiny()
+	c.LoraR, c.LearningRate = 1, -1
+	_, err := FineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, files(t, base)))
+	mustContain(t, err, "learning_rate: got -1")
+	c = tiny()
+	c.VocabSize, c.BlockSize = 65, 0
+	mustContain(t, c.Validate(), "block_size: got 0")
+	c = odd()
+	calls := 0
+	c.NLayer, c.Attention, c.Parts.Attentions = mostDeclared, "ledger", []parts.Attention{ledger(func() int { calls++; return 1 + calls/mostDeclared })}
+	_, err = New(graph.New(graph.Float32, 1), c, 1)
+	mustContain(t, err, "were declared to be counted")
+}

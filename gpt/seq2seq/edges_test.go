@@ -1,6 +1,7 @@
 package seq2seq
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
 // counted is a Predictor that counts its steps and has another tree for each source.
@@ -137,5 +139,138 @@ func TestRefusals(t *testing.T) {
 	cp := saved(t, tr, abc(t), train.WeightsFile, func([]byte) []byte { return []byte("not the weights") })
 	if _, _, err := LoadModel(cp); err == nil || !strings.Contains(err.Error(), "safetensors") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// What a search without steps finds is the beginning of one hypothesis, and every first step reads Begin.
+func TestBeginning(t *testing.T) {
+	if got := beams(t, newTree(2, 3, gardenPath()), 0, nil); len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 1 || len(got[0][0].Tokens) != 0 {
+		t.Errorf("got %v, want one empty hypothesis of each text", got)
+	}
+	if got := begin(newTree(2, 2, nil)); !slices.Equal(got, []int{Begin, Begin, Begin, Begin}) {
+		t.Errorf("begins with %v", got)
+	}
+}
+
+// Pre-norm blocks need a norm behind the last, on either side; post-norm blocks have theirs.
+func TestFinalNorm(t *testing.T) {
+	for block, want := range map[string]int{"pre": 2, "post": 0} {
+		c := small()
+		c.Block = block
+		m, err := New(graph.New(graph.Float32, 1), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, p := range m.Params() {
+			if strings.HasSuffix(p.Name(), "ln_f.weight") {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %d final norms, want %d", block, n, want)
+		}
+	}
+}
+
+// Training is refused where it needs more than the limit, not before.
+func TestActivationLimit(t *testing.T) {
+	c := small()
+	c.BatchSize = 1
+	one := 2 * train.Float32Size * c.Resolved().activations()
+	for share, refused := range map[float64]bool{0.9: false, 1.1: true, 1.9: true} {
+		c.BatchSize = int(share * train.MemoryLimit / one)
+		if err := c.checkTraining(); (err != nil) != refused {
+			t.Errorf("%v of the limit: got error %v", share, err)
+		}
+	}
+}
+
+// What fails on the way is the error: a masked model of no size, an optimizer, a pair to evaluate, the first bad copy.
+func TestErrorsOnTheWay(t *testing.T) {
+	c := small()
+	c.SourceSize = 0
+	if m, err := NewMasked(graph.New(graph.Float32, 1), c, 1); m != nil || err == nil || !strings.Contains(err.Error(), "source_size: got 0") {
+		t.Errorf("got %v and error %v", m, err)
+	}
+	c = small()
+	c.Optimizer = "mine"
+	c.Parts.Optimizers = []train.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
+		return nil, fmt.Errorf("not today")
+	}}}
+	if _, err := NewTrainer(c, backwards{}); err == nil || !strings.Contains(err.Error(), "not today") {
+		t.Errorf("got error %v", err)
+	}
+	tr := newTrainer(t, small())
+	if _, err := tr.Evaluate(t.Context(), list{{Source: []int{4}, Target: []int{99}}}); err == nil || !strings.Contains(err.Error(), "99") {
+		t.Errorf("evaluated a token outside the vocabulary: got error %v", err)
+	}
+	w, err := NewTranslator(tr.Model, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Read([][]int{{4, 5}}); err != nil {
+		t.Fatal(err)
+	}
+	w.Fork(0, 7)
+	w.Fork(0, 8)
+	if _, err := w.Step([]int{Begin, Begin}); err == nil || !strings.Contains(err.Error(), "7") {
+		t.Errorf("got error %v, want that of the first copy", err)
+	}
+}
+
+// A translator in float32 writes what one in float64 does.
+func TestTranslatorFloat32(t *testing.T) {
+	var logits [2][]float64
+	var weights []graph.Expr
+	for i, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {
+		m, err := New(graph.New(dtype, 1), small(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shake(m)
+		for j, p := range weights {
+			for k := range p.Tensor().Len() {
+				m.Params()[j].Tensor().Set(k, p.Tensor().At(k))
+			}
+		}
+		weights = m.Params()
+		w, err := NewTranslator(m, 2, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Read([][]int{{4, 5, 6}, {7}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, tokens := range [][]int{{Begin, Begin, Begin, Begin}, {4, 5, 6, 7}} {
+			out, err := w.Step(tokens)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits[i] = append(logits[i], out.Floats()...)
+		}
+	}
+	for i, want := range logits[0] {
+		if got := logits[1][i]; !(math.Abs(got-want) <= 1e-4*max(1, math.Abs(want))) {
+			t.Fatalf("logit %d: got %v, want %v", i, got, want)
+		}
+	}
+}
+
+// Of a window in a checkpoint of format 1 a token saw half on either side: 4 is 3 of today's, 1 is 1.
+func TestWindowsOfFormat1(t *testing.T) {
+	for was, want := range map[int]int{1: 1, 4: 3, 5: 3} {
+		c := small()
+		c.Attention = "window"
+		c.Options.Set("window", was)
+		tr := newTrainer(t, c)
+		cp := saved(t, tr, abc(t), train.StateFile, func(b []byte) []byte { return bytes.Replace(b, []byte(`"format": 2`), []byte(`"format": 1`), 1) })
+		s, err := ReadState(cp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Config.Options.Get("window"); got != want {
+			t.Errorf("window %d: got %d, want %d", was, got, want)
+		}
 	}
 }

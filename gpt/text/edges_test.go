@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -103,4 +105,56 @@ func TestNULAtTheBeginning(t *testing.T) {
 	}
 	_, err := ReadCorpus(path)
 	wantError(t, err, "NUL byte at offset 0, line 1")
+}
+
+// A directory may have a name that begins with a dot; a file that cannot be read is an error, and so is a split.
+func TestUnreadable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), ".hidden")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadCorpus(dir); err != nil || got != "text\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if runtime.GOOS == "linux" { // a regular file whose first byte cannot be read
+		_, err := ReadCorpus("/proc/self/mem")
+		wantError(t, err, "input/output error")
+	}
+	_, s, _ := shards(t, 300, 50, 20, 7)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]int, 8)
+	if err := Sample(s.Train(), rand.New(rand.NewPCG(1, 1)), ids, make([]int, 8), 4); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("sampled from closed files: got error %v", err)
+	}
+	for _, err := range Blocks(s.Train(), ids, make([]int, 8), 4) {
+		if !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("blocks of closed files: got error %v", err)
+		}
+	}
+}
+
+// Words are of valid text, and their file says that it is of words.
+func TestWordsRefuse(t *testing.T) {
+	for _, s := range []string{"\xffabc", "abc\xff"} {
+		_, err := NewWords(s)
+		wantError(t, err, "not valid UTF-8 at byte")
+	}
+	tok, err := NewWords("a b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := tok.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w Words
+	if err := w.UnmarshalJSON(data); err != nil || w.Size() != tok.Size() {
+		t.Errorf("got %d tokens, %v", w.Size(), err)
+	}
+	wantError(t, w.UnmarshalJSON([]byte(strings.Replace(string(data), "word", "byte", 1))), `type: got "byte", want "word"`)
 }

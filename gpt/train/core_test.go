@@ -162,3 +162,39 @@ func TestThisBuild(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// Blocks whose activations are dropped need less memory, and compute the same.
+func TestRecompute(t *testing.T) {
+	var loss [2]float64
+	var bytes [2]int
+	for i, recompute := range []bool{false, true} {
+		core, err := New(Training{LearningRate: 0.01, GradientAccumulationSteps: 1, Optimizer: "sgd", Kernels: true}, Run{Threads: 1, Recompute: recompute}, Task{
+			Blocks: []string{"h.0", "h.1", "h.2"},
+			Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+				x := g.Root().Param("x", graph.Normal(1), 64, 64)
+				for j := range 3 {
+					x = x.In(g.Root().Sub("h.%d", j))
+					for range 4 {
+						x = x.Tanh().Scale(1.5)
+					}
+				}
+				return x.In(g.Root()).Square().SumAll(), g.Params(), nil
+			},
+			Fill: func(int, int) (int, error) { return 1, nil }, Optimizers: Optimizers(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			p, err := core.Step()
+			if err != nil {
+				t.Fatal(err)
+			}
+			loss[i] = p.Loss
+		}
+		bytes[i] = core.graph.Bytes()
+	}
+	if loss[0] != loss[1] || bytes[1] >= bytes[0] {
+		t.Errorf("losses %v, and %v bytes, want fewer with Recompute", loss, bytes)
+	}
+}

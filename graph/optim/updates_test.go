@@ -197,3 +197,10 @@ func TestMomentsStartAtZero(t *testing.T) {
 		}
 	}
 }
+
+// A parameter that does not exist has nothing to update.
+func TestNoParameter(t *testing.T) {
+	if o, err := NewAdamW([]graph.Expr{{}}); o != nil || err == nil || err.Error() != "adamw: a parameter is empty" {
+		t.Errorf("got %v and error %v", o, err)
+	}
+}

@@ -1,7 +1,9 @@
 package field
 
 import (
+	"encoding/json"
 	"errors"
+	"flag"
 	"math"
 	"strings"
 	"testing"
@@ -100,5 +102,58 @@ func TestReadWrite(t *testing.T) {
 	b.Reset()
 	if err := Write(&b, l); err == nil || !strings.Contains(err.Error(), "x: got NaN") || b.Len() > 0 {
 		t.Errorf("got %v and %q", err, b.String())
+	}
+}
+
+// A list of names has flag, JSON and text like other fields; a repeated flag or key begins anew, and none is [].
+func TestListOfNames(t *testing.T) {
+	var names []string
+	on := false
+	l := List{New("targets", &names, Any(), ""), New("on", &on, Any(), "")}
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	l.Flags(fs)
+	marshalled := func() string {
+		data, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if got := marshalled(); got != `{"targets":[],"on":false}` {
+		t.Errorf("got %s", got)
+	}
+	if err := fs.Parse([]string{"-targets", "x", "-targets", "a,b", "-on"}); err != nil || l.Check() != nil || marshalled() != `{"targets":["a","b"],"on":true}` {
+		t.Errorf("got %s, %v, %v", marshalled(), err, l.Check())
+	}
+	shared := names
+	if err := l.Decode([]byte(`{"targets":["c"]}`), nil); err != nil || marshalled() != `{"targets":["c"],"on":true}` || shared[0] != "a" {
+		t.Errorf("got %s, %v, and %v", marshalled(), err, shared)
+	}
+	if err := l.Decode([]byte(`{"targets":[]}`), nil); err != nil || names != nil {
+		t.Errorf("got %v, %v, want nil", names, err)
+	}
+}
+
+// Keys of older programs are asked for; what is no object of keys is an error.
+func TestDecodeKeys(t *testing.T) {
+	n := 0
+	l := List{New("n", &n, Any(), "")}
+	former := func(key string, value json.RawMessage) (bool, error) {
+		if key == "bad" {
+			return true, errors.New("bad indeed")
+		}
+		return key == "old", nil
+	}
+	for text, want := range map[string]string{
+		`{"n":1,"old":2}`: "", `{"bad":1}`: "bad indeed", `{"new":1}`: "new: unknown field", `[1]`: "want a JSON object", ``: "want a JSON object",
+		`{"n"`: "n: ", `{"n":1`: "config", `{"n":1,}`: "config", `{1:1}`: "config", `{"n":1}x`: "something follows", `{"n":1,"n":1}`: "n: given twice",
+		`{"n":}`: "n: ", "{\"\xff\":1}": "not valid UTF-8", `{"n":null}`: "n: got null", `{"n":1.5}`: "n: got 1.5",
+	} {
+		if err := l.Decode([]byte(text), former); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %q", text, err, want)
+		}
+	}
+	if _, ok := l.Find("m"); ok {
+		t.Error("found a field that there is none of")
 	}
 }

@@ -216,3 +216,32 @@ func TestAccept(t *testing.T) {
 		}
 	}
 }
+
+// Without metadata tensors stand beside each other, too; names may be of what JSON escapes alone.
+func TestNamesOfBackslashes(t *testing.T) {
+	in := []Tensor{{Name: `\`, Shape: []int{1}, F32: []float32{1}}, {Name: `\\\"`, Shape: []int{1}, F32: []float32{2}}, {Name: "plain", Shape: []int{1}, F32: []float32{3}}}
+	out, meta, err := Read(encode(t, in, nil))
+	if err != nil || meta != nil {
+		t.Fatalf("got metadata %v, error %v", meta, err)
+	}
+	if diff := cmp.Diff(in, out); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is refused is named, wherever it stands: the reason is that of the first mistake.
+func TestReasons(t *testing.T) {
+	for header, want := range map[string]string{
+		"{\"a\nb\":{}}": "control character in a string",
+		`{"w":{"dtype":"F32","shape":[0,9999999999999999999],"data_offsets":[0,0]}}`: "9999999999999999999 is too large",
+		`{"w":{"dtype":"F32","shape":[0,9223372036854775808],"data_offsets":[0,0]}}`: "9223372036854775808 is too large",
+		`{"w":{"dtype":"F32","shape":[01],"data_offsets":[0,4]}}`:                    "want an unsigned integer",
+		`{"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`:                    "want an unsigned integer",
+		`{"w`: "string without end", `{"w\x":{}}`: "string has an escape that JSON does not know", `{"\ud800":{}}`: "half of a surrogate pair",
+		`{"w" 1}`: `got "1", want ":"`,
+	} {
+		if _, _, err := Read(file(header)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %q", header, err, want)
+		}
+	}
+}

@@ -245,3 +245,17 @@ func TestDropEntriesAreFactors(t *testing.T) {
 		}
 	}
 }
+
+// Which entries are dropped is the same bit for bit from version to version: a run that is resumed draws the same masks.
+func TestDropMaskBits(t *testing.T) {
+	var bits uint64
+	d := DropMask{Key: 0x0123456789abcdef, Step: 5, P: 0.5}
+	for i := range 64 {
+		if d.Factor(i) > 0 {
+			bits |= 1 << i
+		}
+	}
+	if want := uint64(0xc80542b428188d71); bits != want {
+		t.Errorf("got %#x, want %#x", bits, want)
+	}
+}

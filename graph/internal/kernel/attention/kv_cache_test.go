@@ -121,3 +121,16 @@ func TestLatentFork(t *testing.T) {
 		t.Errorf("got %v, want %v with the second sequence in place of the third", got, want)
 	}
 }
+
+// Where the mask hides, the score does not matter, not even one that is infinite or no number.
+func TestAddMask(t *testing.T) {
+	hidden, inf := math.Inf(-1), math.Inf(1)
+	x := []float64{inf, math.NaN(), 1, 2}
+	addMask(x, []float64{9, hidden, hidden, hidden, -3}, 1)
+	if want := []float64{hidden, hidden, hidden, -1}; !slices.Equal(x, want) {
+		t.Errorf("got %v, want %v", x, want)
+	}
+	if addMask(x, nil, 5); x[3] != -1 {
+		t.Errorf("without a mask got %v", x)
+	}
+}

@@ -1,0 +1,301 @@
+package train
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+)
+
+func contains(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want %q", err, want)
+	}
+}
+
+// nanoGPT's schedule: up along a line, down along half a cosine, then level.
+func TestRateAt(t *testing.T) {
+	training := Training{LearningRate: 8, MinLR: 2, DecayLR: true, WarmupIters: 3, LRDecayIters: 11}
+	for it, want := range map[int]float64{0: 2, 1: 4, 2: 6, 3: 8, 5: 2 + 6*(1+math.Sqrt2/2)/2, 7: 5, 9: 2 + 6*(1-math.Sqrt2/2)/2, 11: 2, 12: 2, 99: 2} {
+		if got := training.RateAt(it); !(math.Abs(got-want) <= 1e-12) {
+			t.Errorf("iteration %d: got %v, want %v", it, got, want)
+		}
+	}
+	for _, c := range []struct {
+		training Training
+		want     string
+	}{
+		{training, ""},
+		{Training{DecayLR: true, LRDecayIters: 3, WarmupIters: 3}, "lr_decay_iters: got 3, want more than warmup_iters 3"},
+		{Training{DecayLR: true, LRDecayIters: 4, WarmupIters: 3, MinLR: 2, LearningRate: 2}, ""},
+		{Training{DecayLR: true, LRDecayIters: 4, WarmupIters: 3, MinLR: 2, LearningRate: 1}, "min_lr: got 2, want at most learning_rate 1"},
+		{Training{LRDecayIters: 3, WarmupIters: 3, MinLR: 2}, ""},
+	} {
+		if err := c.training.CheckSchedule(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%+v: got error %v, want %q", c.training, err, c.want)
+		}
+	}
+}
+
+// Every field has its range; 1 is enough for what is counted, and 0 for what may be none.
+func TestFieldsAtTheirBorders(t *testing.T) {
+	training := Training{BatchSize: 1, GradientAccumulationSteps: 1, LearningRate: 1e-300, Optimizer: "sgd"}
+	run := Run{EvalInterval: 1, EvalIters: 1, LogInterval: 1}
+	fields := Fields(&training, &run, Optimizers())
+	if err := fields.Check(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(){
+		"batch_size": func() { training.BatchSize = 0 }, "gradient_accumulation_steps": func() { training.GradientAccumulationSteps = 0 },
+		"learning_rate": func() { training.LearningRate = 0 }, "max_iters": func() { run.MaxIters = -1 },
+		"optimizer": func() { training.Optimizer = "mine" }, "weight_decay": func() { training.WeightDecay = -1 }, "beta1": func() { training.Beta1 = 1 },
+		"beta2": func() { training.Beta2 = 1 }, "grad_clip": func() { training.GradClip = -1 }, "warmup_iters": func() { training.WarmupIters = -1 },
+		"lr_decay_iters": func() { training.LRDecayIters = -1 }, "min_lr": func() { training.MinLR = -1 }, "eval_interval": func() { run.EvalInterval = 0 },
+		"eval_iters": func() { run.EvalIters = 0 }, "log_interval": func() { run.LogInterval = 0 }, "threads": func() { run.Threads = 4097 },
+	} {
+		keepTraining, keepRun := training, run
+		change()
+		contains(t, fields.Check(), name+": got ")
+		training, run = keepTraining, keepRun
+	}
+}
+
+// named is a tensor of one row.
+func named(name string, x ...float32) Named {
+	return Named{name, graph.Tensor{Shape: []int{1, len(x)}, F32: x}}
+}
+
+// Tensors that are written are read and restored by their names, in either type; what does not fit changes nothing.
+func TestTensors(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteTensors(&b, []Named{named("a", 1, 2), named("b", 3)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	found, err := ReadTensors(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := []Named{named("b", 0), {"a", graph.Tensor{Shape: []int{1, 2}, F64: make([]float64, 2)}}}
+	if err := Restore(to, found); err != nil || to[0].At(0) != 3 || to[1].At(0) != 1 || to[1].At(1) != 2 {
+		t.Errorf("got %v and %v, error %v", to[0].Floats(), to[1].Floats(), err)
+	}
+	nan := float32(math.NaN())
+	for want, tc := range map[string]struct{ to, found []Named }{
+		"b is missing":                         {[]Named{named("a", 9), named("b", 9)}, []Named{named("a", 1)}},
+		"the file has c, the model does not":   {[]Named{named("a", 9)}, []Named{named("a", 1), named("c", 1)}},
+		"the file has a twice":                 {[]Named{named("a", 9)}, []Named{named("a", 1), named("a", 1)}},
+		"a has shape [1 2] in the file, [1 1]": {[]Named{named("a", 9)}, []Named{named("a", 1, 2)}},
+		"a holds 0 floating-point numbers":     {[]Named{named("a", 9)}, []Named{{"a", graph.Tensor{Shape: []int{1, 1}}}}},
+		"b: entry 0 is NaN":                    {[]Named{named("a", 9), named("b", 9)}, []Named{named("a", 1), named("b", nan)}},
+		"a: entry 0 is +Inf":                   {[]Named{named("a", 9)}, []Named{{"a", graph.Tensor{Shape: []int{1, 1}, F64: []float64{1e300}}}}},
+	} {
+		contains(t, Restore(tc.to, tc.found), want)
+		if tc.to[0].At(0) != 9 {
+			t.Errorf("%s: yet a is %v", want, tc.to[0].At(0))
+		}
+	}
+	contains(t, WriteTensors(&b, []Named{named("a", 1), named("b", nan)}, nil), "b: entry 0 is NaN")
+	if _, err := ReadTensors([]byte("nothing")); err == nil {
+		t.Error("read tensors from nothing")
+	}
+}
+
+// save makes a checkpoint of these files.
+func save(t *testing.T, step int, files ...checkpoint.File) *checkpoint.Checkpoint {
+	t.Helper()
+	path := t.TempDir()
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := dir.Save(step, files); err != nil {
+		t.Fatal(err)
+	}
+	cp, err := checkpoint.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cp
+}
+
+// A Core that is restored goes on where the other one was saved: steps done, best loss, moments, and dropout of the same
+// steps.
+func TestRestore(t *testing.T) {
+	training := Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}
+	x := func(step, _ int) float64 { return float64(step) }
+	core, w := descent(t, training, x)
+	for range 3 {
+		if _, err := core.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	core.Best = 1.5
+	s := StateOf(core, 2, nil, "sum", "config")
+	cp := save(t, 3, checkpoint.File{Name: OptimizerFile, Write: core.WriteMoments}, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})
+	var read State[string]
+	if err := errors.Join(ReadJSON(cp, StateFile, &read), read.Check(cp, 1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	again, v := descent(t, training, x)
+	copy(v.Tensor().F32, w.Tensor().F32)
+	if err := read.Restore(again, cp); err != nil || again.Done != 3 || again.Best != 1.5 {
+		t.Fatalf("got %d steps and best %v, error %v", again.Done, again.Best, err)
+	}
+	for _, c := range []*Core{core, again} {
+		if _, err := c.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(v.Tensor().F32, w.Tensor().F32) {
+		t.Errorf("goes on to %v, want %v", v.Tensor().F32, w.Tensor().F32)
+	}
+	contains(t, read.Check(cp, 3, 1), "format 2, this program reads 3")
+	read.Step = 4
+	contains(t, read.Check(cp, 2), "says step 4, its directory step 3")
+	again.training.Optimizer = "mine"
+	contains(t, read.Restore(again, cp), `got "mine"`)
+	again.training.Optimizer = ""
+	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})), OptimizerFile)
+	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})), OptimizerFile)
+	only := func(name string) checkpoint.File {
+		var b bytes.Buffer
+		if err := WriteTensors(&b, []Named{named(name, 1, 2)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return checkpoint.File{Name: OptimizerFile, Write: WriteBytes(b.Bytes())}
+	}
+	contains(t, read.Restore(again, save(t, 3, only("m.w"))), "v.w is missing")
+	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
+	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, &read), "stop")
+	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, &read), "something follows")
+	contains(t, ReadJSON(cp, "none", &read), "none")
+}
+
+// What a step cannot get or use ends it: a batch, and gradients to accumulate; dropout draws anew for every micro-batch.
+func TestStepErrorsAndDropout(t *testing.T) {
+	boom := errors.New("boom")
+	var masks []float64
+	var w graph.Expr
+	fail := false
+	core, err := New(Training{LearningRate: 1, GradientAccumulationSteps: 2, Optimizer: "sgd"}, Run{Threads: 1}, Task{
+		Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+			w = g.Root().Param("w", graph.Const(1), 1, 64)
+			return w.Dropout(0.5).Square().SumAll(), g.Params(), nil
+		},
+		Fill: func(_, micro int) (int, error) {
+			if fail && micro == 1 {
+				return 0, boom
+			}
+			return 1, nil
+		},
+		Optimizers: Optimizers(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		for i := range 64 {
+			w.Tensor().Set(i, float64(i+1))
+		}
+		p, err := core.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if masks = append(masks, p.Loss); slices.Contains(masks[:len(masks)-1], p.Loss) {
+			t.Errorf("steps drop the same entries: losses %v", masks)
+		}
+	}
+	for i := range 64 {
+		w.Tensor().Set(i, 1)
+	}
+	if loss, err := core.Loss(t.Context()); err != nil || loss != 64 {
+		t.Errorf("evaluated to %v, error %v, want 64, without dropout", loss, err)
+	}
+	fail = true
+	if _, err := core.Step(); !errors.Is(err, boom) || core.Done != 3 {
+		t.Errorf("got error %v after %d steps", err, core.Done)
+	}
+}
+
+// Micro-batches are numbered through the run: each drops what a step of its own at that number does.
+func TestMicroBatchesDropAnew(t *testing.T) {
+	losses := func(micro, steps int) (list []float64) {
+		var w graph.Expr
+		core, err := New(Training{GradientAccumulationSteps: micro, Optimizer: "sgd"}, Run{Threads: 1}, Task{
+			Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+				w = g.Root().Param("w", graph.Normal(1), 1, 64)
+				return w.Dropout(0.5).Square().SumAll(), g.Params(), nil
+			},
+			Fill: func(int, int) (int, error) { return 1, nil }, Optimizers: Optimizers(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range steps { // at a rate of 0: the weights stay
+			p, err := core.Step()
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, p.Loss)
+		}
+		return list
+	}
+	one := losses(1, 6)
+	for step, got := range losses(3, 2) {
+		if want := one[3*step]/3 + one[3*step+1]/3 + one[3*step+2]/3; !(math.Abs(got-want) <= 1e-12*want) {
+			t.Errorf("step %d: got loss %v, want %v of %v", step, got, want, one)
+		}
+	}
+}
+
+// refusing is an optimizer that accumulates nothing.
+type refusing struct{ optim.Optimizer }
+
+func (refusing) Accumulate(*graph.Program) error { return errors.New("no room") }
+
+// The loss may fall without end, and that is refused as well; so is what the optimizer refuses. The program of the loss
+// is compiled once.
+func TestLossAndOptimizerErrors(t *testing.T) {
+	var x graph.Expr
+	core, err := New(Training{GradientAccumulationSteps: 2, Optimizer: "mine"}, Run{Threads: 1}, Task{
+		Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+			w := g.Root().Param("w", graph.Const(2), 1, 2)
+			x = g.Root().Value("x", graph.Const(1), 1, 2)
+			return w.Mul(x).SumAll(), g.Params(), nil
+		},
+		Fill: func(int, int) (int, error) { return 1, nil },
+		Optimizers: []Optimizer{{Name: "mine", New: func(params []graph.Expr, _ Training, _ int) (optim.Optimizer, error) {
+			o, err := optim.NewSGD(params)
+			return refusing{o}, err
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = core.Step()
+	contains(t, err, "step 1: no room")
+	if loss, err := core.Loss(t.Context()); err != nil || loss != 4 {
+		t.Errorf("got loss %v, error %v", loss, err)
+	}
+	forward := core.forward
+	x.Tensor().Set(0, math.Inf(-1))
+	if _, err := core.Loss(t.Context()); !errors.Is(err, graph.ErrNotFinite) {
+		t.Errorf("a loss of −∞: got error %v", err)
+	}
+	if core.forward != forward {
+		t.Error("the loss was compiled a second time")
+	}
+	for _, o := range Optimizers() {
+		if o, err := o.New(nil, Training{}, 0); o != nil || err == nil {
+			t.Errorf("an optimizer of no parameters: %v, error %v", o, err)
+		}
+	}
+}
