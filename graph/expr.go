@@ -23,7 +23,7 @@ type Expr struct {
 
 type idRange struct {
 	limit, ignore int
-	isLookup      bool // a row is isLookup up for every id, and the ignored one has none
+	isLookup      bool // a row is looked up for every id, and the ignored one has none
 }
 
 // check says whether ids below the limit fit n rows or classes.

@@ -177,7 +177,7 @@ func TestFinalNorm(t *testing.T) {
 func TestActivationLimit(t *testing.T) {
 	c := small()
 	c.BatchSize = 1
-	one := 2 * train.Float32Size * c.Resolved().activations()
+	one := 2 * 4 * c.Resolved().activations()
 	for share, refused := range map[float64]bool{0.9: false, 1.1: true, 1.9: true} {
 		c.BatchSize = int(share * train.MemoryLimit / one)
 		if err := c.checkTraining(); (err != nil) != refused {
@@ -195,7 +195,7 @@ func TestErrorsOnTheWay(t *testing.T) {
 	}
 	c = small()
 	c.Optimizer = "mine"
-	c.Parts.Optimizers = []train.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
+	c.Parts.Optimizers = []parts.Optimizer{{Name: "mine", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
 		return nil, fmt.Errorf("not today")
 	}}}
 	if _, err := NewTrainer(c, backwards{}); err == nil || !strings.Contains(err.Error(), "not today") {

@@ -180,7 +180,7 @@ func TestRecompute(t *testing.T) {
 				}
 				return x.In(g.Root()).Square().SumAll(), g.Params(), nil
 			},
-			Fill: func(int, int) (int, error) { return 1, nil }, Optimizers: Optimizers(),
+			Fill: func(int, int) (int, error) { return 1, nil }, Optimizer: AdamW,
 		})
 		if err != nil {
 			t.Fatal(err)
