@@ -62,7 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// adapts says whether the layer of that name has adapters.
+// adapts says whether the layer of that name has adapters: whether the name ends, at a dot, in a target. It takes
+// "h.3.mlp.c_fc" as well as "mlp.c_fc".
 func (a Adapters) adapts(layer string) bool {
 	return a.LoraR > 0 && slices.ContainsFunc(a.LoraTargets, func(target string) bool {
 		return layer == target || strings.HasSuffix(layer, "."+target)

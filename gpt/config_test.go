@@ -188,12 +188,12 @@ func TestConfigResolved(t *testing.T) {
 	}
 	var tied Config
 	tied.LoraR, tied.Head = 4, "tied"
-	if tied.Adapts("lm_head") {
+	if tied.Resolved().adapts("lm_head") {
 		t.Error("a tied head is adapted by default")
 	}
 	c.LoraTargets = []string{"attn.c_proj"}
 	for layer, want := range map[string]bool{"h.3.attn.c_proj": true, "attn.c_proj": true, "h.3.mlp.c_proj": false, "c_proj": false, "h.3.xattn.c_proj": false} {
-		if got := c.Adapts(layer); got != want {
+		if got := c.Resolved().adapts(layer); got != want {
 			t.Errorf("Adapts(%s): got %v, want %v", layer, got, want)
 		}
 	}
