@@ -1,0 +1,147 @@
+package parts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// The defaults of sizes and names.
+func TestStackDefaults(t *testing.T) {
+	got := Stack{NLayer: 2, NHead: 4, NEmbd: 48}.Resolved(Library())
+	want := Stack{NLayer: 2, NHead: 4, NEmbd: 48, QKSize: 12, VSize: 12, NInner: 192, Eps: 1e-5, RopeTheta: 10_000,
+		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || got.MLP != MLPs()[0].Name {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	set := want
+	set.QKSize, set.VSize, set.NInner, set.Eps, set.RopeTheta = 1, 2, 3, 4, 5
+	if again := set.Resolved(Library()); again.QKSize != 1 || again.VSize != 2 || again.NInner != 3 || again.Eps != 4 || again.RopeTheta != 5 {
+		t.Errorf("what is set is replaced: %+v", again)
+	}
+	if none := (Stack{}).Resolved(Library()); none.QKSize != 0 || none.NInner != 0 {
+		t.Errorf("of no heads: %+v", none)
+	}
+	d := got.Dims(3, 7)
+	if d != (nn.Dims{Batch: 3, Context: 7, Embd: 48, Heads: 4, QK: 12, V: 12, Inner: 192, Blocks: 2}) {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// The defaults of options, from the sizes of a Stack, and where these are small.
+func TestOptionDefaults(t *testing.T) {
+	for _, c := range []struct {
+		attention string
+		embd      int
+		want      map[string]int
+	}{
+		{"mla_rope", 48, map[string]int{"latent_size": 12, "q_latent_size": 24, "rope_size": 6}},
+		{"mla_latent_rope", 56, map[string]int{"latent_size": 14, "q_latent_size": 28, "rope_size": 6}},
+		{"mla", 48, map[string]int{"latent_size": 12, "q_latent_size": 0}},
+		{"mla_rope", 2, map[string]int{"latent_size": 1, "q_latent_size": 1, "rope_size": 2}},
+		{"dilated", 48, map[string]int{"dilation": 1, "global_tokens": 0}},
+	} {
+		s := Stack{NLayer: 1, NHead: max(1, c.embd/12), NEmbd: c.embd, Attention: c.attention}.Resolved(Library())
+		for name, want := range c.want {
+			if got := s.Options.Get(name); got != want {
+				t.Errorf("%s of %d features: %s is %d, want %d", c.attention, c.embd, name, got, want)
+			}
+		}
+	}
+}
+
+// What cannot be is named with both numbers; at its border it can.
+func TestChecks(t *testing.T) {
+	for _, c := range []struct {
+		change func(s *Stack)
+		want   string // nothing is no error
+	}{
+		{func(s *Stack) {}, ""},
+		{func(s *Stack) { s.NHead = 5 }, "n_head: 5 heads do not divide n_embd 48"},
+		{func(s *Stack) { s.NHead, s.QKSize = 5, 3 }, "n_head: 5 heads do not divide n_embd 48"},
+		{func(s *Stack) { s.NHead, s.VSize = 5, 3 }, "n_head: 5 heads do not divide n_embd 48"},
+		{func(s *Stack) { s.NHead, s.QKSize, s.VSize = 5, 3, 3 }, ""},
+		{func(s *Stack) { s.Position, s.NEmbd, s.NHead = "sinusoidal", 15, 3 }, "n_embd: got 15, want an even number, such as 16"},
+		{func(s *Stack) { s.Position, s.QKSize = "rope", 7 }, "qk_size: got 7, want an even number, such as 8"},
+		{func(s *Stack) { s.Attention = "window" }, "window: got 0, want 1 to block_size 6"},
+		{func(s *Stack) { s.Attention = "window"; s.Options.Set("window", 1) }, ""},
+		{func(s *Stack) { s.Attention = "window"; s.Options.Set("window", 6) }, ""},
+		{func(s *Stack) { s.Attention = "window"; s.Options.Set("window", 7) }, "window: got 7, want 1 to block_size 6"},
+		{func(s *Stack) { s.Attention = "dilated"; s.Options.Set("window", 2); s.Options.Set("dilation", 6) }, ""},
+		{func(s *Stack) { s.Attention = "dilated"; s.Options.Set("window", 2); s.Options.Set("dilation", 7) }, "dilation: got 7, want at most block_size 6"},
+		{func(s *Stack) { s.Attention = "bigbird"; s.Options.Set("window", 2); s.Options.Set("random_keys", 7) }, "random_keys: got 7, want at most block_size 6"},
+		{func(s *Stack) { s.Attention = "bigbird"; s.Options.Set("window", 2); s.Options.Set("global_tokens", 7) }, "global_tokens: got 7, want at most block_size 6"},
+		{func(s *Stack) { s.Attention = "mla_rope"; s.Options.Set("rope_size", 3) }, "rope_size: got 3, want an even number, such as 4"},
+		{func(s *Stack) { s.Attention = "mla_rope" }, ""},
+		{func(s *Stack) { s.Attention, s.Position = "mla_rope", "rope" }, "position: got rope, want another with attention mla_rope"},
+		{func(s *Stack) { s.Attention, s.Position = "mla", "rope" }, "position: got rope"},
+		{func(s *Stack) { s.Block = "elman" }, ""},
+		{func(s *Stack) { s.Block, s.Position = "elman", "sinusoidal" }, ""},
+		{func(s *Stack) { s.Block, s.Position = "elman", "rope" }, "position: got rope, want learned, sinusoidal or none with block elman"},
+		{func(s *Stack) { s.Block, s.Position = "elman", "alibi" }, "position: got alibi, want learned, sinusoidal or none with block elman"},
+		{func(s *Stack) { s.Block, s.Norm = "elman", "layernorm_sigma" }, "norm: got layernorm_sigma, want the default, layernorm, with block elman"},
+		{func(s *Stack) { s.Block, s.Activation = "elman", "relu" }, "activation: got relu, want the default, gelu, with block elman"},
+		{func(s *Stack) { s.Block, s.Attention = "elman", "linear" }, "attention: got linear, want the default, causal, with block elman"},
+	} {
+		s := Stack{NLayer: 2, NHead: 4, NEmbd: 48}
+		c.change(&s)
+		if err := s.Check(Library(), 6); (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%+v: got error %v, want %q", s, err, c.want)
+		}
+	}
+}
+
+// Dilations go evenly from the first head to the last, windows reach as far to either side, and only the odd blocks of
+// alternating attention have one.
+func TestWhatAttentionsSee(t *testing.T) {
+	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 12, Embd: 10, Heads: 5, QK: 2, V: 2, Blocks: 2}, Affine: nn.NewLinear}
+	var o Options
+	o.Set("window", 3)
+	o.Set("dilation", 4)
+	o.Set("global_tokens", 2)
+	v := dilatedWindow(at, o)
+	if v.Width != 5 || !slices.Equal(v.Dilation, []int{1, 1, 2, 3, 4}) || !slices.Equal(v.Global, []int{0, 1}) {
+		t.Errorf("got %+v", v)
+	}
+	at.Heads = 1
+	if v := dilatedWindow(at, o); !slices.Equal(v.Dilation, []int{1}) {
+		t.Errorf("one head has dilations %v", v.Dilation)
+	}
+	at.Heads = 5
+	at.Mask = nn.NewMask(at.Scope.Sub("whole"), at.Dims, nn.Causal{})
+	attention := alternating(at, Stack{Options: o})
+	for block, far := range []bool{true, false, true, false} {
+		at := at
+		at.Block, at.Scope = block, at.Scope.Sub("h.%d", block)
+		x := at.Value("x", graph.Normal(1), 12, 10)
+		p, err := graph.Compile(attention(at).Forward(x))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := func() []float64 { // of query 9
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			return p.Value().Row(9).Floats()
+		}
+		sees := func(key int) bool {
+			before := row()
+			x.Tensor().Set(key*10, x.Tensor().At(key*10)+1)
+			return !slices.Equal(row(), before)
+		}
+		if a, b, c := sees(2), sees(7), sees(10); a != far || !b || c {
+			t.Errorf("block %d: query 9 sees key 2 %t, key 7 %t, key 10 %t, want %t, true, false", block, a, b, c, far)
+		}
+	}
+}
+
+// Linformer's keys are mixtures of all tokens, so what needs a causal attention refuses it.
+func TestRejectCausal(t *testing.T) {
+	if err := rejectCausal(nn.Dims{}, Stack{Attention: "linformer"}); err == nil || !strings.HasPrefix(err.Error(), "attention: got linformer") {
+		t.Errorf("got error %v", err)
+	}
+}
