@@ -9,6 +9,9 @@ type LinearScan[T Number] struct{ Features Layer[T] }
 // Forward keeps the sums.
 func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	if err := firstErr(phiQ, phiK, v); err != nil {
+		return Matrix[T]{Err: err}
+	}
 	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
 	rows := make([]Matrix[T], v.Rows)
 	for i := range rows {
@@ -27,6 +30,9 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 //	Δφk_i = v_i Rᵗ − u    Δv_i = φk_i R
 func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	if err := firstErr(phiQ, phiK, v, delta); err != nil {
+		return Matrix[T]{Err: err}, Matrix[T]{Err: err}, Matrix[T]{Err: err}
+	}
 	n := v.Rows
 	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
 	dqs, dks, dvs := make([]Matrix[T], n), make([]Matrix[T], n), make([]Matrix[T], n)
