@@ -111,6 +111,13 @@ func examples[T hand.Number]() []example[T] {
 		{"self-attention", "x 8 5, c_attn.k.lora_d 5 2, c_attn.k.lora_u 2 8, " + attentionShapes, func(at site) layer {
 			return at.SelfAttention(attend(at, causal), qk, nil)
 		}},
+		{"self-attention, one head", "x 3 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
+			all := [][]hand.Head[T]{{hand.Attention[T]{}}}
+			return hand.SelfAttention[T]{
+				QKV: at.At("c_attn").Packed(qk), QK: qk, Proj: at.At("c_proj").Linear(),
+				Heads: hand.Heads[T]{Batch: 1, Count: 1, Head: func(b, h int) hand.Head[T] { return all[b][h] }},
+			}
+		}},
 		{"self-attention, rotary", "x 8 5, " + attentionShapes, func(at site) layer { return at.SelfAttention(attend(at, causal), qk, rope) }},
 		{"self-attention, linear", "x 8 5, " + attentionShapes, func(at site) layer {
 			return at.SelfAttention(hand.Heads[T]{Batch: batch, Count: heads, Head: func(_, _ int) hand.Head[T] {
@@ -152,6 +159,7 @@ func examples[T hand.Number]() []example[T] {
 			return hand.PostNormDecoderBlock[T]{b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP}
 		}},
 		{"elman", "x 8 5, c_input.weight 5 5, c_input.bias 1 5, weight 5 5", func(at site) layer { return at.Elman(batch) }},
+		{"elman, one sequence", "x 3 5, c_input.weight 5 5, weight 5 5", func(at site) layer { return at.Elman(1) }},
 		{"cross entropy", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets})},
 		{"cross entropy, sum", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets, Reduction: hand.Sum})},
 		{"reinforce", "x 8 7", is(hand.Reinforce[T]{Rollout: rollout})},

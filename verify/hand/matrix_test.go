@@ -71,6 +71,7 @@ func TestMatrixFirstError(t *testing.T) {
 		bad.Scale(2), bad.Shift(2), bad.Square(), bad.SumTokens(), bad.SumFeatures(), bad.Mean(), bad.Transpose(),
 		bad.Columns(0, 3), bad.Tokens(0, 3), hand.Lift[float64](bad), bad.MatMul(x), x.MatMul(bad), bad.Add(x), x.Add(bad),
 		bad.Sub(row.Add(hand.Zeros[float64](2, 5))), hand.JoinTokens(x, bad), hand.JoinColumns(x, bad), hand.JoinTokens(bad, x),
+		hand.Heads[float64]{Batch: 2, Count: 3, Head: attention}.Forward(bad.SumTokens(), bad, bad),
 		hand.Embedding[float64]{Weight: bad}.Forward([]int{0}), x.Transpose().MatMul(x.MatMul(bad)), bad.MatMul(x.Columns(3, 9)),
 	} {
 		if m.Err != bad.Err {
@@ -85,19 +86,20 @@ func TestMatrixFirstError(t *testing.T) {
 func TestMatrixBroadcast(t *testing.T) {
 	x := hand.NewMatrix(2, 3, 1.0, 2, 3, 4, 5, 6)
 	tests := map[string]struct{ got, want hand.Matrix[float64] }{
-		"row":        {x.Add(hand.NewMatrix(1, 3, 10.0, 20, 30)), hand.NewMatrix(2, 3, 11.0, 22, 33, 14, 25, 36)},
-		"column":     {x.Mul(hand.NewMatrix(2, 1, 2.0, 3)), hand.NewMatrix(2, 3, 2.0, 4, 6, 12, 15, 18)},
-		"number":     {hand.NewMatrix(1, 1, 6.0).Div(x), hand.NewMatrix(2, 3, 6, 3, 2, 1.5, 1.2, 1)},
-		"outer":      {hand.NewMatrix(2, 1, 1.0, 2).Sub(hand.NewMatrix(1, 3, 1.0, 2, 3)), hand.NewMatrix(2, 3, 0.0, -1, -2, 1, 0, -1)},
-		"mean":       {x.Mean(), hand.NewMatrix(2, 1, 2.0, 5)},
-		"tokens":     {x.SumTokens(), hand.NewMatrix(1, 3, 5.0, 7, 9)},
-		"join":       {hand.JoinColumns(x.Columns(2, 3), x.Columns(0, 2)), hand.NewMatrix(2, 3, 3.0, 1, 2, 6, 4, 5)},
-		"step":       {hand.NewMatrix(1, 3, -1.0, 0, 1).Step(), hand.NewMatrix(1, 3, 0.0, 0, 1)},
-		"largest":    {hand.NewMatrix(2, 2, -3.0, -2, -5, -7).RowMax(), hand.NewMatrix(2, 1, -2.0, -5)},
-		"empty":      {hand.NewMatrix[float64](0, 3), hand.Zeros[float64](0, 3)},
-		"narrow":     {hand.NewMatrix[float64](3, 0), hand.Zeros[float64](3, 0)},
-		"positions":  {hand.Sinusoids(2, 2, 100), hand.NewMatrix(2, 2, 0, 1, math.Sin(1), math.Cos(1))},
-		"transposed": {x.Transpose(), hand.NewMatrix(3, 2, 1.0, 4, 2, 5, 3, 6)},
+		"row":         {x.Add(hand.NewMatrix(1, 3, 10.0, 20, 30)), hand.NewMatrix(2, 3, 11.0, 22, 33, 14, 25, 36)},
+		"column":      {x.Mul(hand.NewMatrix(2, 1, 2.0, 3)), hand.NewMatrix(2, 3, 2.0, 4, 6, 12, 15, 18)},
+		"number":      {hand.NewMatrix(1, 1, 6.0).Div(x), hand.NewMatrix(2, 3, 6, 3, 2, 1.5, 1.2, 1)},
+		"outer":       {hand.NewMatrix(2, 1, 1.0, 2).Sub(hand.NewMatrix(1, 3, 1.0, 2, 3)), hand.NewMatrix(2, 3, 0.0, -1, -2, 1, 0, -1)},
+		"mean":        {x.Mean(), hand.NewMatrix(2, 1, 2.0, 5)},
+		"tokens":      {x.SumTokens(), hand.NewMatrix(1, 3, 5.0, 7, 9)},
+		"join":        {hand.JoinColumns(x.Columns(2, 3), x.Columns(0, 2)), hand.NewMatrix(2, 3, 3.0, 1, 2, 6, 4, 5)},
+		"step":        {hand.NewMatrix(1, 3, -1.0, 0, 1).Step(), hand.NewMatrix(1, 3, 0.0, 0, 1)},
+		"largest":     {hand.NewMatrix(2, 2, -3.0, -2, -5, -7).RowMax(), hand.NewMatrix(2, 1, -2.0, -5)},
+		"no overflow": {hand.NewMatrix(2, 2, -999.0, -999, 999, 999).Softmax(), hand.NewMatrix(2, 2, 0.5, 0.5, 0.5, 0.5)},
+		"empty":       {hand.NewMatrix[float64](0, 3), hand.Zeros[float64](0, 3)},
+		"narrow":      {hand.NewMatrix[float64](3, 0), hand.Zeros[float64](3, 0)},
+		"positions":   {hand.Sinusoids(2, 2, 100), hand.NewMatrix(2, 2, 0, 1, math.Sin(1), math.Cos(1))},
+		"transposed":  {x.Transpose(), hand.NewMatrix(3, 2, 1.0, 4, 2, 5, 3, 6)},
 	}
 	for name, test := range tests {
 		d, err := verify.Compare(hand.Parameters[float64]{name: test.got}, hand.Parameters[float64]{name: test.want})
