@@ -42,9 +42,6 @@ func (l CrossEntropy[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Grad
 
 // oneHot has a row of zeros for an ignored target.
 func oneHot[T Number](logits Matrix[T], targets []int) Matrix[T] {
-	if logits.Err != nil {
-		return logits
-	}
 	if logits.Rows != len(targets) {
 		return failed[T]("%d targets for logits (%d, %d)", len(targets), logits.Rows, logits.Cols)
 	}

@@ -15,11 +15,11 @@ func (l Elman[T]) Forward(x Matrix[T]) Matrix[T] {
 }
 
 func (l Elman[T]) recur(a Matrix[T]) Matrix[T] {
-	if a.Err == nil && (l.Batch < 1 || a.Rows%l.Batch != 0) {
-		return failed[T]("%d tokens in %d sequences", a.Rows, l.Batch)
-	}
 	if a.Err != nil {
 		return a
+	}
+	if l.Batch < 1 || a.Rows%l.Batch != 0 {
+		return failed[T]("%d tokens in %d sequences", a.Rows, l.Batch)
 	}
 	n, rows := a.Rows/l.Batch, make([]Matrix[T], a.Rows)
 	for s := range l.Batch {

@@ -22,6 +22,9 @@ func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 		err := failed[T]("tiles of %d queries and %d keys", l.Queries, l.Keys)
 		return err, err
 	}
+	if err := firstErr(q, k, v); err != nil {
+		return Matrix[T]{Err: err}, Matrix[T]{Err: err}
+	}
 	var outs, sums []Matrix[T]
 	for i := range tiles(q.Rows, l.Queries) {
 		var a Partial[T]

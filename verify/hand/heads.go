@@ -72,9 +72,6 @@ func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matri
 
 // splitPacked takes [q | k | v] apart, of which q and k are each qk columns wide.
 func splitPacked[T Number](qkv Matrix[T], qk int) (q, k, v Matrix[T]) {
-	if qkv.Err == nil && qkv.Cols < 2*qk {
-		qkv = failed[T]("(%d, %d) for queries and keys of %d columns each", qkv.Rows, qkv.Cols, qk)
-	}
 	return qkv.Columns(0, qk), qkv.Columns(qk, 2*qk), qkv.Columns(2*qk, qkv.Cols)
 }
 

@@ -82,7 +82,7 @@ func (g Gradients[T]) reading(term, by string) Gradients[T] {
 // take removes the Δ of the given name, and returns those that there were, one after another.
 func (g Gradients[T]) take(name string) (rest, taken Gradients[T]) {
 	for _, e := range g {
-		if e.Delta && e.Name == name {
+		if e.Name == name {
 			taken = append(taken, e)
 		} else {
 			rest = append(rest, e)

@@ -42,8 +42,7 @@ func (at Site[T]) Linear() Linear[T] {
 
 // Packed is Linear for [q | k | v], which have adapters of their own; q and k are each qk columns wide.
 func (at Site[T]) Packed(qk int) Linear[T] {
-	l := at.Linear()
-	l.Adapters = nil
+	l := Linear[T]{Weight: at.Param("weight"), Bias: at.Optional("bias")}
 	from := 0
 	for _, part := range []struct {
 		name  string

@@ -9,6 +9,9 @@ type LinearScan[T Number] struct{ Features Layer[T] }
 // Forward keeps the sums.
 func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	if err := firstErr(phiQ, phiK, v); err != nil {
+		return Matrix[T]{Err: err}
+	}
 	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
 	rows := make([]Matrix[T], v.Rows)
 	for i := range rows {
@@ -27,6 +30,9 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 //	Δφk_i = v_i Rᵗ − u    Δv_i = φk_i R
 func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	if err := firstErr(phiQ, phiK, v, delta); err != nil {
+		return Matrix[T]{Err: err}, Matrix[T]{Err: err}, Matrix[T]{Err: err}
+	}
 	n := v.Rows
 	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
 	dqs, dks, dvs := make([]Matrix[T], n), make([]Matrix[T], n), make([]Matrix[T], n)
@@ -37,12 +43,12 @@ func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T])
 		total := q.MatMul(z.Transpose())                          // Σ        (1, 1)
 		gs[i] = delta.Tokens(i, i+1).Div(total)                   // g        (1, dh)
 		es[i] = gs[i].Mul(q.MatMul(s).Div(total)).SumFeatures()   // e        (1, 1)
-		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].MatMul(z)) // Δφq      (1, f)
+		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].Mul(z)) // Δφq      (1, f)
 	}
 	r, u := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
 	for i := n - 1; i >= 0; i-- {
 		q := phiQ.Tokens(i, i+1)
-		r, u = r.Add(q.Transpose().MatMul(gs[i])), u.Add(es[i].MatMul(q))
+		r, u = r.Add(q.Transpose().MatMul(gs[i])), u.Add(es[i].Mul(q))
 		dks[i] = v.Tokens(i, i+1).MatMul(r.Transpose()).Sub(u) // Δφk      (1, f)
 		dvs[i] = phiK.Tokens(i, i+1).MatMul(r)                 // Δv       (1, dh)
 	}

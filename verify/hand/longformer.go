@@ -79,7 +79,7 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 	out := l.heads(packed)
 	d4, _ := l.Drop.Backward(out, d5)
 	d3, proj := l.Proj.Backward(out, d4)
-	d := perHead(l.Batch, l.Heads, l.headBackward, append(slices.Clone(packed), d3)...)
+	d := perHead(l.Batch, l.Heads, l.headBackward, append(packed, d3)...)
 	if l.Rotary != nil {
 		for _, i := range []int{0, 1, 3, 4} {
 			d[i], _ = l.Rotary.Backward(packed[i], d[i])

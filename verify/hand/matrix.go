@@ -115,6 +115,16 @@ func (x Matrix[T]) Transpose() Matrix[T] {
 	return out
 }
 
+// firstErr is the first error of some matrices, for a formula whose sums would be empty without their rows.
+func firstErr[T Number](xs ...Matrix[T]) error {
+	for _, x := range xs {
+		if x.Err != nil {
+			return x.Err
+		}
+	}
+	return nil
+}
+
 func failed[T Number](format string, args ...any) Matrix[T] {
 	return Matrix[T]{Err: fmt.Errorf("%w: "+format, append([]any{ErrShape}, args...)...)}
 }

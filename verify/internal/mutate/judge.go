@@ -32,6 +32,7 @@ func (b *bench) judge(mutants []*mutant, timeout time.Duration, progress io.Writ
 		} else {
 			m.Status = survived
 			alive.Add(1)
+			fmt.Fprintf(progress, "\rsurvived: %s:%d %s\n", m.File, m.Line, m.key()) // a run that is stopped keeps them
 		}
 	}, func() string { return fmt.Sprintf(", %d survived", alive.Load()) })
 	return errors.Join(errs...)

@@ -1,0 +1,179 @@
+package hand_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+var update = flag.Bool("update", false, "write testdata again")
+
+// random are the input, named x, and the parameters of an example.
+func random(shapes string) hand.Parameters[float64] {
+	p := hand.Parameters[float64]{}
+	for _, s := range strings.Split(strings.TrimSuffix(shapes, ", "), ", ") {
+		var name string
+		var rows, cols int
+		fmt.Sscan(s, &name, &rows, &cols) // a shape that is none has no rows, and its test fails
+		p[name] = fixture.Random(name, rows, cols).Scale(3)
+	}
+	return p
+}
+
+// backward is Δ at everything that the output depends on.
+func backward(l hand.Layer[float64], p hand.Parameters[float64], delta hand.Matrix[float64]) (hand.Gradients[float64], error) {
+	dx, g := l.Backward(p["x"], delta)
+	for i := range g {
+		if strings.HasSuffix(g[i].Name, hand.MemoryDelta) {
+			g[i].Name, g[i].Delta = "z", false
+		}
+		g[i].Name = strings.TrimPrefix(g[i].Name, "/")
+	}
+	return append(g, hand.Gradient[float64]{Name: "x", Value: dx}), errors.Join(dx.Err, g.Err())
+}
+
+// The output of every layer and its gradients, with their names and where the papers have them, are those of
+// testdata/gradients.txt. That the gradients are right is the test below.
+func TestGradients(t *testing.T) {
+	var got strings.Builder
+	for _, e := range examples[float64]() {
+		p := random(e.shapes)
+		l := e.layer(place(p))
+		y := l.Forward(p["x"])
+		g, err := backward(l, p, fixture.Random("Δ", y.Rows, y.Cols))
+		if y.Err != nil || err != nil {
+			t.Errorf("%s: %v, %v", e.name, y.Err, err)
+		}
+		fmt.Fprintf(&got, "%s (%d, %d) %.9g\n", e.name, y.Rows, y.Cols, fingerprint(y))
+		for _, e := range g {
+			fmt.Fprintf(&got, "\t%s %s %s | %s | %t %t %.9g\n", e.Name, e.Part, e.Symbol, e.Equation, e.Delta, e.Zero, fingerprint(e.Value))
+		}
+	}
+	golden(t, "testdata/gradients.txt", got.String())
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, w := strings.Split(got, "\n"), strings.Split(string(text), "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			t.Errorf("%s:%d: got\n%s\nwant\n%s", name, i+1, g[i], w[i])
+		}
+	}
+	if len(g) != len(w) {
+		t.Errorf("%s: got %d lines, want %d", name, len(g), len(w))
+	}
+}
+
+// Every layer's Backward is the derivative of its Forward, with respect to the input and to every parameter: to every
+// entry of it, or, in short, along one direction.
+func TestComplexStep(t *testing.T) {
+	steps := examples[complex128]()
+	for i, e := range examples[float64]() {
+		p := random(e.shapes)
+		l := e.layer(place(p))
+		y := l.Forward(p["x"])
+		delta := fixture.Random("Δ", y.Rows, y.Cols)
+		g, err := backward(l, p, delta)
+		if err != nil {
+			t.Errorf("%s: %v", e.name, err)
+			continue
+		}
+		checkDerivative(t, e.name, g.Parameters(), p, func(z hand.Parameters[complex128]) (complex128, error) {
+			y := steps[i].layer(place(z)).Forward(z["x"]).Mul(hand.Lift[complex128](delta))
+			return y.SumTokens().SumFeatures().At(0, 0), y.Err
+		})
+	}
+}
+
+func checkDerivative(t *testing.T, name string, g, p hand.Parameters[float64], f verify.Objective) {
+	t.Helper()
+	if testing.Short() {
+		checkAlong(t, name, g, p, f)
+		return
+	}
+	truth, err := verify.ComplexStep(f, p)
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	ds, err := verify.Compare(g, truth)
+	if worst := verify.Worst(ds); err != nil || !worst.OK() {
+		t.Errorf("%s: got %+v (%v)", name, worst, err)
+	}
+}
+
+// checkAlong looks along one direction of every parameter.
+func checkAlong(t *testing.T, name string, g, p hand.Parameters[float64], f verify.Objective) {
+	t.Helper()
+	largest := verify.Largest(g)
+	for parameter, m := range p {
+		along := fixture.Random("along "+parameter, m.Rows, m.Cols)
+		want, err := verify.ComplexStepAlong(f, p, hand.Parameters[float64]{parameter: along})
+		got := 0.0
+		if m := g[parameter]; !m.None() { // a parameter that nothing reads has none
+			got = m.Mul(along).SumTokens().SumFeatures().At(0, 0)
+		}
+		if err != nil || !(math.Abs(got-want) <= 1e-12*largest) {
+			t.Errorf("%s: %s: got %g, want %g (%v)", name, parameter, got, want, err)
+		}
+	}
+}
+
+// An input, Δ or parameter that is missing or of another shape is an error of both Forward and Backward, not a panic.
+func TestErrors(t *testing.T) {
+	bad := errors.New("bad")
+	for _, e := range examples[float64]() {
+		full := random(e.shapes)
+		y := e.layer(place(full)).Forward(full["x"])
+		delta := fixture.Random("Δ", y.Rows, y.Cols)
+		for name, m := range full {
+			optional := strings.HasSuffix(name, "bias") || strings.HasSuffix(name, "lora_d")
+			wide, none := hand.Zeros[float64](m.Rows+1, m.Cols+1), hand.Matrix[float64]{Err: bad}
+			for want, put := range map[error]hand.Matrix[float64]{bad: none, hand.ErrShape: wide} {
+				if want == hand.ErrShape && name == "x" && !strings.Contains(e.shapes, ",") {
+					continue // may have any shape
+				}
+				p := random(e.shapes)
+				p[name] = put
+				l := e.layer(place(p))
+				_, err := backward(l, p, delta)
+				blind := strings.HasSuffix(name, "bias") || name == "x" && strings.Contains("dropout, learned positions, sinusoidal, rope", e.name) // Backward need not look
+				if y := l.Forward(p["x"]); !errors.Is(y.Err, want) || !errors.Is(err, want) && !(blind && err == nil) {
+					t.Errorf("%s: %s is bad: got %v and %v, want %v", e.name, name, y.Err, err, want)
+				}
+			}
+			if optional || name == "x" || name == "z" {
+				continue
+			}
+			p := random(e.shapes)
+			delete(p, name)
+			l := e.layer(place(p))
+			want := "hand: no parameter " + name
+			_, err := backward(l, p, delta)
+			if y := l.Forward(p["x"]); y.Err == nil || !strings.HasSuffix(y.Err.Error(), want) || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s without %s: got %v and %v", e.name, name, y.Err, err)
+			}
+		}
+		if _, err := backward(e.layer(place(full)), full, hand.Matrix[float64]{Err: bad}); !errors.Is(err, bad) {
+			t.Errorf("%s: Δ is bad: got %v", e.name, err)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package hand_test
+
+import (
+	"math"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// Sizes of the layers below: two sequences of four tokens, two heads.
+const (
+	batch = 2
+	n     = 4
+	heads = 2
+	qk    = heads * 4
+)
+
+// example is a layer, and the names and shapes of its input and parameters.
+type example[T hand.Number] struct {
+	name, shapes string
+	layer        func(at hand.Site[T]) hand.Layer[T]
+}
+
+const (
+	attentionShapes = "c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, c_proj.bias 1 5, "
+	crossShapes     = "c_q.weight 5 8, c_q.bias 1 8, c_kv.weight 5 14, c_kv.bias 1 14, c_proj.weight 6 5, c_proj.bias 1 5, "
+	latentShapes    = "c_kv_down.weight 5 3, c_k_up.weight 3 8, c_v_up.weight 3 6, c_proj.weight 6 5, c_proj.bias 1 5, "
+	ropeShapes      = "c_q_down.weight 5 7, c_q_up.weight 7 8, c_q_rope.weight 7 8, " + latentShapes
+	mlpShapes       = "c_fc.weight 5 7, c_fc.bias 1 7, c_proj.weight 7 5, c_proj.bias 1 5, "
+	blockShapes     = "ln_1.weight 1 5, ln_1.bias 1 5, ln_2.weight 1 5, attn." + "c_attn.weight 5 22, attn.c_proj.weight 6 5, " +
+		"mlp.c_fc.weight 5 7, mlp.c_fc.bias 1 7, mlp.c_proj.weight 7 5, "
+	decoderShapes = blockShapes + "z 6 5, ln_cross.weight 1 5, cross.c_q.weight 5 8, cross.c_kv.weight 5 14, cross.c_proj.weight 6 5, "
+)
+
+// examples are all layers.
+func examples[T hand.Number]() []example[T] {
+	type (
+		site  = hand.Site[T]
+		layer = hand.Layer[T]
+	)
+	causal := hand.CausalMask(n)
+	attend := func(at site, mask hand.Matrix[float64]) hand.Heads[T] {
+		return hand.Heads[T]{Batch: batch, Count: heads, Head: func(b, h int) hand.Head[T] {
+			return hand.Attention[T]{Mask: mask, Drop: at.Drop("attn_dropout").Head(b, h, heads, n)}
+		}}
+	}
+	alone := func(head func(b, h int) hand.Head[T]) func(site) layer {
+		return func(site) layer {
+			return split[T]{hand.Heads[T]{Batch: batch, Count: heads, Head: head}}
+		}
+	}
+	linear := func(phi layer, see hand.Matrix[float64]) func(site) layer {
+		return alone(func(_, _ int) hand.Head[T] { return hand.LinearAttention[T]{Features: phi, See: see} })
+	}
+	rope := hand.RoPE[T]{Positions: hand.Positions(batch, n), Size: 4, Theta: 10}
+	global := func(at site, rotary layer) layer {
+		return at.Longformer(batch, heads, qk, rotary, func(b, h int) hand.LongformerMask {
+			m := hand.LongformerMask{Local: hand.WindowMask(n, 2), Global: hand.Except(causal, hand.WindowMask(n, 2))}
+			if rotary == nil {
+				m.Drop = dropout("attn_dropout wide")
+			}
+			return m
+		})
+	}
+	block := func(at site) hand.Block[T] {
+		return hand.Block[T]{
+			Norm1: at.At("ln_1").LayerNorm(), Attention: at.At("attn").SelfAttention(attend(at, causal), qk, nil),
+			Norm2: at.At("ln_2").LayerNorm(), MLP: at.At("mlp").MLP(hand.GELU[T]{}),
+		}
+	}
+	cross := func(at site) layer {
+		return at.CrossAttention(attend(at, hand.SourceMask(n, 3, 2)), qk, at.Parameters["z"])
+	}
+	targets := []int{2, 0, hand.Ignore, 6, 1, 1, hand.Ignore, 3}
+	rollout := hand.Rollout{
+		Actions: []int{2, 0, 5, 6, 1, 1, 4, 3}, Advantages: fixture.Random("advantages", 8, 1),
+		Weights: fixture.Random("weights", 8, 1).Shift(1), LogProbs: fixture.Random("log-probabilities", 8, 1).Scale(4).Shift(-2),
+	}
+	is := func(l layer) func(site) layer { return func(site) layer { return l } }
+	return []example[T]{
+		{"linear", "x 8 5, weight 5 6, bias 1 6, lora_d 5 2, lora_u 2 6", func(at site) layer { return at.Linear() }},
+		{"packed", "x 8 5, weight 5 22, q.lora_d 5 2, q.lora_u 2 8, v.lora_d 5 3, v.lora_u 3 6", func(at site) layer { return at.Packed(qk) }},
+		{"layernorm", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNorm() }},
+		{"layernorm_sigma", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNormSigma() }},
+		{"layernorm_plain", "x 8 5", func(at site) layer { return at.LayerNormPlain() }},
+		{"gelu", "x 8 5", is(hand.GELU[T]{})},
+		{"gelu_tanh", "x 8 5", is(hand.GELUTanh[T]{})},
+		{"relu", "x 8 5", is(hand.ReLU[T]{})},
+		{"elu plus one", "x 8 5", is(hand.EluPlusOne[T]{})},
+		{"taylor features", "x 8 5", is(hand.TaylorFeatures[T]{Eps: 0.1})},
+		{"dropout", "x 8 5", func(at site) layer { return at.Drop("dropout") }},
+		{"mlp", "x 8 5, " + mlpShapes, func(at site) layer { return at.MLP(hand.GELU[T]{}) }},
+		{"tied", "x 8 5, wte.weight 7 5", func(at site) layer { return hand.Tied[T]{Embedding: at.At("wte").Param("weight")} }},
+		{"learned positions", "x 8 5, weight 6 5", func(at site) layer {
+			return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: hand.Positions(batch, n)}
+		}},
+		{"sinusoidal", "x 8 6", is(hand.Sinusoidal[T]{Waves: hand.Sinusoids(n, 6, 100), Positions: hand.Positions(batch, n)})},
+		{"rope", "x 8 12", is(rope)},
+		{"attention", "x 8 22", alone(func(b, h int) hand.Head[T] {
+			return hand.Attention[T]{Mask: causal, Drop: hand.Dropout[T]{Mask: dropout("attn_dropout")}.Head(b, h, heads, n)}
+		})},
+		{"flash", "x 8 22", alone(func(_, _ int) hand.Head[T] { return hand.Flash[T]{Mask: causal, Queries: 3, Keys: 2} })},
+		{"flash, no mask", "x 8 22", alone(func(_, _ int) hand.Head[T] { return hand.Flash[T]{Queries: 2, Keys: 3} })},
+		{"flash, blind query", "x 8 22", alone(func(_, _ int) hand.Head[T] {
+			return hand.Flash[T]{Mask: hand.Except(causal, hand.WindowMask(n, 2)), Queries: 1, Keys: 1}
+		})},
+		{"linear attention", "x 8 22", linear(hand.EluPlusOne[T]{}, causal.Exp())},
+		{"linear attention, all keys", "x 8 22", linear(hand.TaylorFeatures[T]{Eps: 0.1}, hand.Matrix[float64]{})},
+		{"linear scan", "x 8 22", alone(func(_, _ int) hand.Head[T] { return hand.LinearScan[T]{Features: hand.EluPlusOne[T]{}} })},
+		{"self-attention", "x 8 5, c_attn.k.lora_d 5 2, c_attn.k.lora_u 2 8, " + attentionShapes, func(at site) layer {
+			return at.SelfAttention(attend(at, causal), qk, nil)
+		}},
+		{"self-attention, one head", "x 3 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
+			all := [][]hand.Head[T]{{hand.Attention[T]{}}}
+			return hand.SelfAttention[T]{
+				QKV: at.At("c_attn").Packed(qk), QK: qk, Proj: at.At("c_proj").Linear(),
+				Heads: hand.Heads[T]{Batch: 1, Count: 1, Head: func(b, h int) hand.Head[T] { return all[b][h] }},
+			}
+		}},
+		{"self-attention, rotary", "x 8 5, " + attentionShapes, func(at site) layer { return at.SelfAttention(attend(at, causal), qk, rope) }},
+		{"self-attention, linear", "x 8 5, " + attentionShapes, func(at site) layer {
+			return at.SelfAttention(hand.Heads[T]{Batch: batch, Count: heads, Head: func(_, _ int) hand.Head[T] {
+				return hand.LinearScan[T]{Features: hand.EluPlusOne[T]{}}
+			}}, qk, nil)
+		}},
+		{"self-attention, flash", "x 8 5, " + attentionShapes, func(at site) layer {
+			return at.SelfAttention(hand.Heads[T]{Batch: batch, Count: heads, Head: func(_, _ int) hand.Head[T] {
+				return hand.Flash[T]{Mask: causal, Queries: 2, Keys: 2}
+			}}, qk, nil)
+		}},
+		{"cross-attention", "x 8 5, z 6 5, c_kv.lora_d 5 2, c_kv.lora_u 2 14, " + crossShapes, cross},
+		{"unprojected", "x 8 6", func(at site) layer { return hand.Unprojected[T]{Heads: attend(at, causal)} }},
+		{"unprojected, to others", "x 8 6, z 6 6", func(at site) layer {
+			return hand.Unprojected[T]{Z: at.Param("z"), Heads: attend(site{}, hand.Matrix[float64]{})}
+		}},
+		{"linformer", "x 8 5, e.weight 3 4, f.weight 3 4, " + attentionShapes, func(at site) layer { return at.Linformer(batch, heads, qk) }},
+		{"longformer", "x 8 5, c_attn_global.weight 5 22, c_attn_global.bias 1 22, " + attentionShapes, func(at site) layer { return global(at, nil) }},
+		{"longformer, rotary", "x 8 5, c_attn_global.weight 5 22, " + attentionShapes, func(at site) layer { return global(at, rope) }},
+		{"mla", "x 8 5, c_q.weight 5 8, " + latentShapes, func(at site) layer { return at.MLA(attend(at, causal)) }},
+		{"mla, absorbed", "x 8 5, c_q.weight 5 8, " + latentShapes, func(at site) layer {
+			return hand.MLAAbsorbed[T]{
+				Wq: at.Param("c_q.weight"), Down: at.Param("c_kv_down.weight"), UpK: at.Param("c_k_up.weight"), UpV: at.Param("c_v_up.weight"),
+				Wo: at.Param("c_proj.weight"), Bo: at.Optional("c_proj.bias"), Batch: batch, Heads: heads, Mask: causal,
+			}
+		}},
+		{"mla, rotary", "x 8 5, c_k_rope.weight 5 4, " + ropeShapes, func(at site) layer { return at.MLARoPE(attend(at, causal), rope, false) }},
+		{"mla, rotary, from the latent", "x 8 5, c_k_rope.weight 3 4, " + ropeShapes, func(at site) layer {
+			return at.MLARoPE(attend(at, causal), rope, true)
+		}},
+		{"block", "x 8 5, " + blockShapes, func(at site) layer { return block(at) }},
+		{"block, post", "x 8 5, " + blockShapes, func(at site) layer { return hand.PostNormBlock[T](block(at)) }},
+		{"decoder block", "x 8 5, " + decoderShapes, func(at site) layer {
+			b := block(at)
+			return hand.DecoderBlock[T]{b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP}
+		}},
+		{"decoder block, post", "x 8 5, " + decoderShapes, func(at site) layer {
+			b := block(at)
+			return hand.PostNormDecoderBlock[T]{b.Norm1, b.Attention, at.At("ln_cross").LayerNorm(), cross(at.At("cross")), b.Norm2, b.MLP}
+		}},
+		{"elman", "x 8 5, c_input.weight 5 5, c_input.bias 1 5, weight 5 5", func(at site) layer { return at.Elman(batch) }},
+		{"elman, one sequence", "x 3 5, c_input.weight 5 5, weight 5 5", func(at site) layer { return at.Elman(1) }},
+		{"cross entropy", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets})},
+		{"cross entropy, sum", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets, Reduction: hand.Sum})},
+		{"reinforce", "x 8 7", is(hand.Reinforce[T]{Rollout: rollout})},
+		{"ppo", "x 8 7", is(hand.PPO[T]{Rollout: rollout, Clip: 0.2})},
+		{"value loss", "x 8 1", is(hand.ValueLoss[T]{Returns: rollout.Advantages, Weights: rollout.Weights})},
+	}
+}
+
+// split is heads whose queries, keys and values are the columns of their input.
+type split[T hand.Number] struct{ hand.Heads[T] }
+
+func (l split[T]) parts(x hand.Matrix[T]) (q, k, v hand.Matrix[T]) {
+	return x.Columns(0, qk), x.Columns(qk, 2*qk), x.Columns(2*qk, x.Cols)
+}
+
+func (l split[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] { return l.Heads.Forward(l.parts(x)) }
+
+func (l split[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
+	q, k, v := l.parts(x)
+	return hand.JoinColumns(l.Heads.Backward(q, k, v, delta)), nil
+}
+
+// place is where the layers below stand.
+func place[T hand.Number](p hand.Parameters[T]) hand.Site[T] {
+	return hand.Site[T]{Parameters: p, Eps: 0.1, LoRAScale: 1.5, Dropout: func(path string) hand.Matrix[float64] {
+		_, linformer := p["e.weight"]
+		_, cross := p["c_kv.weight"]
+		if (linformer || cross) && path == "attn_dropout" {
+			return dropout("attn_dropout narrow")
+		}
+		return dropout(path)
+	}}
+}
+
+// dropout drops about every third number.
+func dropout(path string) hand.Matrix[float64] {
+	rows, cols := batch*n, 5
+	switch {
+	case strings.HasSuffix(path, "attn_dropout"):
+		rows, cols = batch*heads*n, n
+		if strings.Contains(path, "cross") {
+			cols = 3
+		}
+	case path == "attn_dropout wide":
+		rows, cols = n, 2*n
+	case path == "attn_dropout narrow":
+		rows, cols = batch*heads*n, 3
+	}
+	return fixture.Random(path, rows, cols).Shift(0.2).Step().Scale(1 / 0.7)
+}
+
+// fingerprint is a number that every entry has a part in. What is rounding alone counts as 0.
+func fingerprint(m hand.Matrix[float64]) (sum float64) {
+	for i, v := range m.Data {
+		sum += v * math.Sin(float64(i+1))
+	}
+	if math.Abs(sum) < 1e-13 {
+		return 0
+	}
+	return sum
+}

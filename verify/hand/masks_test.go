@@ -1,0 +1,145 @@
+package hand_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// Who may look at whom: a row for every query, x where it sees the key.
+func TestMasks(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		mask hand.Matrix[float64]
+		want string
+	}{
+		{"causal", hand.CausalMask(4), "x... xx.. xxx. xxxx"},
+		{"window", hand.WindowMask(4, 2), "x... xx.. .xx. ..xx"},
+		{"padding", hand.PaddingMask([]bool{false, true, false}), "x.x x.x x.x"},
+		{"source", hand.SourceMask(2, 4, 3), "xxx. xxx."},
+		{"bigbird", hand.BigBirdMask(7, 3, []int{2}, [][]int{4: {0}, 6: {4}}), "xxx.... xxx.... xxxxxxx ..xxx.. x.xxxx. ..x.xxx ..x.xxx"},
+		{"dilated", hand.DilatedMask(6, 3, 2), "x.x... .x.x.. x.x.x. .x.x.x ..x.x. ...x.x"},
+		{"dilated, wide", hand.DilatedMask(5, 5, 1), "xxx.. xxxx. xxxxx .xxxx ..xxx"},
+		{"global", hand.GlobalMask(3, []int{1}), ".x. xxx .x."},
+		{"either", hand.Either(hand.WindowMask(3, 1), hand.GlobalMask(3, []int{2})), "x.x .xx xxx"},
+		{"except", hand.Except(hand.CausalMask(3), hand.WindowMask(3, 1)), "... x.. xx."},
+	} {
+		var got []string
+		for i := range c.mask.Rows {
+			row := ""
+			for j := range c.mask.Cols {
+				row += map[string]string{"0": "x", "-Inf": "."}[fmt.Sprint(c.mask.At(i, j))]
+			}
+			got = append(got, row)
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// Slopes of 2^(−8h/H), and where H is no power of two, those of the next one in between.
+func TestALiBi(t *testing.T) {
+	for _, c := range []struct {
+		h, heads int
+		want     float64 // two tokens apart
+	}{{1, 1, -2. / 256}, {1, 2, -2. / 16}, {2, 2, -2. / 256}, {3, 3, -2. / 4}, {1, 3, -2. / 16}, {5, 6, -2. / 2}, {6, 6, -2. / 8}, {4, 6, -2. / 256}} {
+		m := hand.ALiBiMask(3, c.h, c.heads)
+		if m.At(0, 2) != c.want || m.At(2, 0) != c.want || m.At(1, 2) != c.want/2 || m.At(1, 1) != 0 {
+			t.Errorf("head %d of %d: got %v, want %g two tokens apart", c.h, c.heads, m.Data, c.want)
+		}
+	}
+}
+
+// Two steps of every optimizer, worked out by hand for w = 2 and g = 3, −1.
+func TestOptimizers(t *testing.T) {
+	w, g, h, zero := one(2), one(3), one(-1), one(0)
+	w1, m1 := hand.SGDUpdate(hand.SGD{Rate: 0.1, Momentum: 0.5, Decay: 0.25}, w, g, zero)
+	near(t, "sgd", w1, 2-0.1*(3+0.25*2))
+	w2, m2 := hand.SGDUpdate(hand.SGD{Rate: 0.1, Momentum: 0.5, Decay: 0.25}, w1, h, m1)
+	near(t, "sgd's second momentum", m2, 0.5*3-1)
+	near(t, "sgd's second step", w2, 1.65-0.1*(0.5+0.25*1.65))
+
+	c := hand.AdamW{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 1, Decay: 0.25}
+	w1, m1, v1 := hand.AdamWUpdate(c, 1, w, g, zero, zero)
+	near(t, "adamw", w1, 2-0.1*(3./(3+1)+0.25*2))
+	near(t, "adamw's m", m1, 1.5)
+	near(t, "adamw's v", v1, 2.25)
+	w2, m2, v2 := hand.AdamWUpdate(c, 2, w1, h, m1, v1)
+	near(t, "adamw's second step", w2, 1.875-0.1*(0.25/(1-0.25)/(math.Sqrt(1.9375/(1-0.5625))+1)+0.25*1.875))
+	near(t, "adamw's second m", m2, 0.5*1.5-0.5)
+	near(t, "adamw's second v", v2, 0.75*2.25+0.25)
+	if m, _, _ := hand.AdamWUpdate(c, 0, w, g, zero, zero); m.Err == nil || m.Err.Error() != "hand: adamw: step 0, want 1 or more" {
+		t.Errorf("step 0: got %v", m.Err)
+	}
+}
+
+func one(v float64) hand.Matrix[float64] { return hand.NewMatrix(1, 1, v) }
+
+func near(t *testing.T, name string, m hand.Matrix[float64], want float64) {
+	t.Helper()
+	if got := m.At(0, 0); m.Err != nil || !(got-want < 1e-15 && want-got < 1e-15) {
+		t.Errorf("%s: got %v, want %g", name, m, want)
+	}
+}
+
+// A cache gives every token the row that attention of all has for it.
+func TestCache(t *testing.T) {
+	x := random("q 4 3, k 4 3, v 4 2")
+	all := hand.Attention[float64]{Mask: hand.CausalMask(4)}.Forward(x["q"], x["k"], x["v"])
+	var cache hand.Cache[float64]
+	for i := range 4 {
+		var a hand.Matrix[float64]
+		a, cache = cache.Attend(x["q"].Tokens(i, i+1), x["k"].Tokens(i, i+1), x["v"].Tokens(i, i+1))
+		for j := range 2 {
+			near(t, fmt.Sprint(i, j), a.Columns(j, j+1), all.At(i, j))
+		}
+	}
+}
+
+// Parameters that are no matrices are errors that name them.
+func TestParameters(t *testing.T) {
+	bad := errors.New("bad")
+	for want, m := range map[string]hand.Matrix[float64]{
+		"w: bad": {Err: bad},
+		"w: hand: shapes do not fit: (2, 3) from 5 values": {Rows: 2, Cols: 3, Data: make([]float64, 5)},
+	} {
+		if err := (hand.Parameters[float64]{"w": m}).Check(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if err := random("w 2 3").Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The attention over two sets of keys is that of both together, with overflow out of the way, and a query that sees
+// none has 0.
+func TestPartial(t *testing.T) {
+	x := random("scores 3 5, values 5 2")
+	s := x["scores"].Shift(800).Add(hand.SourceMask(3, 5, 5))
+	s.Data[5], s.Data[6] = math.Inf(-1), math.Inf(-1) // query 1 sees none of the first two keys
+	a := hand.NewPartial(s.Columns(0, 2), x["values"].Tokens(0, 2))
+	b := hand.NewPartial(s.Columns(2, 5), x["values"].Tokens(2, 5))
+	got, want := a.Merge(b), hand.NewPartial(s, x["values"])
+	for i := range 3 {
+		for name, m := range map[string][2]hand.Matrix[float64]{
+			"max": {got.Max, want.Max}, "total": {got.Total, want.Total}, "out": {got.Out.Columns(1, 2), want.Out.Columns(1, 2)},
+			"log-sum-exp": {got.LogSumExp(), s.LogSumExp()}, "softmax": {want.Out.Columns(0, 1), s.Softmax().MatMul(x["values"]).Columns(0, 1)},
+		} {
+			if d := m[0].At(i, 0) - m[1].At(i, 0); !(d < 1e-12 && d > -1e-12) {
+				t.Errorf("query %d: %s: got %g, want %g", i, name, m[0].At(i, 0), m[1].At(i, 0))
+			}
+		}
+	}
+	if a.Out.At(1, 0) != 0 || a.Total.At(1, 0) != 0 || !a.Max.None() && a.Max.At(1, 0) > -1e308 {
+		t.Errorf("a query that sees nothing: got %v", a)
+	}
+	if only := hand.NewPartial(s, hand.Matrix[float64]{}); !only.Out.None() || !only.Merge(only).Out.None() {
+		t.Errorf("without values: got %v", only.Out)
+	}
+}
