@@ -15,7 +15,7 @@ func TestStackDefaults(t *testing.T) {
 	got := Stack{NLayer: 2, NHead: 4, NEmbd: 48}.Resolved(Library())
 	want := Stack{NLayer: 2, NHead: 4, NEmbd: 48, QKSize: 12, VSize: 12, NInner: 192, Eps: 1e-5, RopeTheta: 10_000,
 		Position: "learned", Attention: "causal", Norm: "layernorm", Block: "pre", Activation: "gelu", MLP: got.MLP}
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || got.MLP != MLPs()[0].Name {
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || got.MLP != string(MLPs()[0].Name) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	set := want
