@@ -32,8 +32,7 @@ func layerMutations() []mutation {
 			return g.Sub(g.SumTokens().Scale(1.0 / 12)).Sub(norm.Mul(norm.Mul(g).SumTokens().Scale(1.0 / 12))).Div(sigma)
 		})),
 		norm("ln_sigma_plus_eps_fwd", func(l hand.Layer[float64]) hand.Layer[float64] {
-			right := l.(hand.LayerNorm[float64])
-			return hand.LayerNormSigma[float64]{Weight: right.Weight, Bias: right.Bias, Eps: right.Eps}
+			return hand.LayerNormSigma[float64](l.(hand.LayerNorm[float64]))
 		}),
 		norm("ln_gamma_grad_no_xhat", func(l hand.Layer[float64]) hand.Layer[float64] {
 			return wrongLayer{Layer: l, backward: func(x, delta matrix) (matrix, hand.Gradients[float64]) {

@@ -132,16 +132,6 @@ func (m *wrongModel) activations(wrong hand.Layer[float64]) {
 	})
 }
 
-// positions replaces the positions' layer.
-func (m *wrongModel) positions(change func(l hand.LearnedPositions[float64]) hand.Layer[float64]) {
-	whole := m.Decoder
-	m.Decoder = func(z matrix) hand.Stack[float64] {
-		s := whole(z)
-		s.Positions = change(s.Positions.(hand.LearnedPositions[float64]))
-		return s
-	}
-}
-
 // linears replaces every linear layer.
 func (m *wrongModel) linears(change func(l hand.Linear[float64]) hand.Layer[float64]) {
 	of := func(l hand.Layer[float64]) hand.Layer[float64] { return change(l.(hand.Linear[float64])) }

@@ -1,6 +1,0 @@
-//go:build !race
-
-package gpt
-
-// slower is how much more time and memory things may take than the limits of the tests say.
-const slower = 1
