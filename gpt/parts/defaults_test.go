@@ -43,6 +43,7 @@ func TestOptionDefaults(t *testing.T) {
 		{"mla_latent_rope", 56, map[string]int{"latent_size": 14, "q_latent_size": 28, "rope_size": 6}},
 		{"mla", 48, map[string]int{"latent_size": 12, "q_latent_size": 0}},
 		{"mla_rope", 2, map[string]int{"latent_size": 1, "q_latent_size": 1, "rope_size": 2}},
+		{"mla_rope", 1, map[string]int{"latent_size": 1, "q_latent_size": 1}},
 		{"dilated", 48, map[string]int{"dilation": 1, "global_tokens": 0}},
 	} {
 		s := Stack{NLayer: 1, NHead: max(1, c.embd/12), NEmbd: c.embd, Attention: c.attention}.Resolved(Library())
