@@ -144,3 +144,14 @@ func TestCopiesAndPositions(t *testing.T) {
 		t.Errorf("a step before the first: got error %v", err)
 	}
 }
+
+// Ids that a program does not read may be anything.
+func TestUnreadIds(t *testing.T) {
+	g := New(Float64, 1)
+	x, ids := g.Root().Value("x", Normal(1), 4, 3), g.Root().Ints("ids", 2, 4, -1)
+	ids.Ints()[1] = 99
+	mustRun(t, mustCompile(t, x.Tanh()))
+	if err := mustCompile(t, x.Gather(ids)).Run(); err == nil {
+		t.Error("an id that is read may be 99 of 4")
+	}
+}

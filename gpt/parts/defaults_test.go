@@ -146,3 +146,15 @@ func TestRejectCausal(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 }
+
+// The smallest sizes that are allowed.
+func TestSizeFields(t *testing.T) {
+	s := Stack{NLayer: 1, NHead: 1, NEmbd: 1}
+	if err := s.SizeFields().Check(); err != nil {
+		t.Error(err)
+	}
+	s.NLayer = 0
+	if err := s.SizeFields().Check(); err == nil || !strings.HasPrefix(err.Error(), "n_layer: got 0") {
+		t.Errorf("got error %v", err)
+	}
+}
