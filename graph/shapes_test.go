@@ -108,3 +108,50 @@ func TestProductsOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// Shape is a copy; a dropout of nothing leaves the masks of the others as they are; a step has one position, in the context.
+func TestCopiesAndPositions(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Value("x", Normal(1), 2, 3)
+	for _, e := range []Expr{x, x.Tanh()} {
+		if e.Shape()[0] = 9; e.Shape()[0] != 2 {
+			t.Errorf("the shape is %v", e.Shape())
+		}
+	}
+	dropped := func(first float64) []float64 {
+		g := New(Float64, 1)
+		x := g.Root().Value("x", Const(1), 8, 8)
+		p := mustCompile(t, x.Dropout(first).Dropout(0.5))
+		return mustRun(t, p).Value().Floats()
+	}
+	g = New(Float64, 1)
+	if want := mustRun(t, mustCompile(t, g.Root().Value("x", Const(1), 8, 8).Dropout(0.5))).Value().Floats(); !slices.Equal(dropped(0), want) {
+		t.Error("a dropout of nothing changes the mask of the next")
+	}
+	for _, n := range []int{1, 2} {
+		g := New(Float64, 1)
+		CachedElman(g.Root().Value("x", Normal(1), 2, 4), g.Root().Value("w", Normal(1), 4, 4), g.Root().Ints("at", n, 5, -1), NewElmanCache(2, 4))
+		if err := g.Err(); (err == nil) != (n == 1) {
+			t.Errorf("%d positions: got error %v", n, err)
+		}
+	}
+	g = New(Float64, 1)
+	at := g.Root().Ints("at", 1, 5, -1)
+	y, _ := cachedLayers["keys and values"].build(g.Root(), g.Root().Value("x", Normal(1), 2, 16), at)
+	p := mustCompile(t, y)
+	at.Ints()[0] = -1
+	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "of a context of 5") {
+		t.Errorf("a step before the first: got error %v", err)
+	}
+}
+
+// Ids that a program does not read may be anything.
+func TestUnreadIds(t *testing.T) {
+	g := New(Float64, 1)
+	x, ids := g.Root().Value("x", Normal(1), 4, 3), g.Root().Ints("ids", 2, 4, -1)
+	ids.Ints()[1] = 99
+	mustRun(t, mustCompile(t, x.Tanh()))
+	if err := mustCompile(t, x.Gather(ids)).Run(); err == nil {
+		t.Error("an id that is read may be 99 of 4")
+	}
+}

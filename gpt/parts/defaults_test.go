@@ -43,6 +43,7 @@ func TestOptionDefaults(t *testing.T) {
 		{"mla_latent_rope", 56, map[string]int{"latent_size": 14, "q_latent_size": 28, "rope_size": 6}},
 		{"mla", 48, map[string]int{"latent_size": 12, "q_latent_size": 0}},
 		{"mla_rope", 2, map[string]int{"latent_size": 1, "q_latent_size": 1, "rope_size": 2}},
+		{"mla_rope", 1, map[string]int{"latent_size": 1, "q_latent_size": 1}},
 		{"dilated", 48, map[string]int{"dilation": 1, "global_tokens": 0}},
 	} {
 		s := Stack{NLayer: 1, NHead: max(1, c.embd/12), NEmbd: c.embd, Attention: c.attention}.Resolved(Library())
@@ -142,6 +143,18 @@ func TestWhatAttentionsSee(t *testing.T) {
 // Linformer's keys are mixtures of all tokens, so what needs a causal attention refuses it.
 func TestRejectCausal(t *testing.T) {
 	if err := rejectCausal(nn.Dims{}, Stack{Attention: "linformer"}); err == nil || !strings.HasPrefix(err.Error(), "attention: got linformer") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// The smallest sizes that are allowed.
+func TestSizeFields(t *testing.T) {
+	s := Stack{NLayer: 1, NHead: 1, NEmbd: 1}
+	if err := s.SizeFields().Check(); err != nil {
+		t.Error(err)
+	}
+	s.NLayer = 0
+	if err := s.SizeFields().Check(); err == nil || !strings.HasPrefix(err.Error(), "n_layer: got 0") {
 		t.Errorf("got error %v", err)
 	}
 }
