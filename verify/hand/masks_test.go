@@ -87,6 +87,15 @@ func near(t *testing.T, name string, m hand.Matrix[float64], want float64) {
 	}
 }
 
+// A ratio on the border of the clipping still follows the objective: here r = 1 and ε = 0.
+func TestPPOBorder(t *testing.T) {
+	for _, a := range []float64{1, -1} {
+		l := hand.PPO[float64]{Rollout: hand.Rollout{Actions: []int{0}, Advantages: one(a), Weights: one(1), LogProbs: one(-math.Ln2)}}
+		dx, _ := l.Backward(hand.Zeros[float64](1, 2), one(1))
+		near(t, "Δ", dx, -a/2)
+	}
+}
+
 // A cache gives every token the row that attention of all has for it.
 func TestCache(t *testing.T) {
 	x := random("q 4 3, k 4 3, v 4 2")
