@@ -40,10 +40,10 @@ func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T])
 	for i := range n {
 		q, k := phiQ.Tokens(i, i+1), phiK.Tokens(i, i+1)
 		s, z = s.Add(k.Transpose().MatMul(v.Tokens(i, i+1))), z.Add(k)
-		total := q.MatMul(z.Transpose())                          // Σ        (1, 1)
-		gs[i] = delta.Tokens(i, i+1).Div(total)                   // g        (1, dh)
-		es[i] = gs[i].Mul(q.MatMul(s).Div(total)).SumFeatures()   // e        (1, 1)
-		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].Mul(z)) // Δφq      (1, f)
+		total := q.MatMul(z.Transpose())                        // Σ        (1, 1)
+		gs[i] = delta.Tokens(i, i+1).Div(total)                 // g        (1, dh)
+		es[i] = gs[i].Mul(q.MatMul(s).Div(total)).SumFeatures() // e        (1, 1)
+		dqs[i] = gs[i].MatMul(s.Transpose()).Sub(es[i].Mul(z))  // Δφq      (1, f)
 	}
 	r, u := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
 	for i := n - 1; i >= 0; i-- {

@@ -87,6 +87,31 @@ func near(t *testing.T, name string, m hand.Matrix[float64], want float64) {
 	}
 }
 
+// A ratio on the border of the clipping still follows the objective: here r = 1 and ε = 0.
+func TestPPOBorder(t *testing.T) {
+	for _, a := range []float64{1, -1} {
+		l := hand.PPO[float64]{Rollout: hand.Rollout{Actions: []int{0}, Advantages: one(a), Weights: one(1), LogProbs: one(-math.Ln2)}}
+		dx, _ := l.Backward(hand.Zeros[float64](1, 2), one(1))
+		near(t, "Δ", dx, -a/2)
+	}
+}
+
+// The objective is flat where the advantage has pushed the ratio r of two equal actions beyond 1 ± ε, and nowhere else.
+func TestPPO(t *testing.T) {
+	for _, c := range []struct{ r, a, loss, slope float64 }{
+		{0.25, 1, -0.25, -0.25}, {0.25, -1, 0.5, 0}, {0.75, 1, -0.75, -0.75}, {0.75, -1, 0.75, 0.75},
+		{1.25, 1, -1.25, -1.25}, {1.25, -1, 1.25, 1.25}, {1.75, 1, -1.5, 0}, {1.75, -1, 1.75, 1.75},
+	} {
+		l := hand.PPO[float64]{Clip: 0.5, Rollout: hand.Rollout{
+			Actions: []int{0}, Advantages: one(c.a), Weights: one(1), LogProbs: one(math.Log(0.5 / c.r)),
+		}}
+		logits := hand.Zeros[float64](1, 2)
+		dx, _ := l.Backward(logits, one(1))
+		near(t, fmt.Sprint("L of ", c), l.Forward(logits), c.loss)
+		near(t, fmt.Sprint("Δ of ", c), dx, c.slope/2)
+	}
+}
+
 // A cache gives every token the row that attention of all has for it.
 func TestCache(t *testing.T) {
 	x := random("q 4 3, k 4 3, v 4 2")

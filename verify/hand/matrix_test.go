@@ -40,6 +40,7 @@ func TestMatrixErrorsStick(t *testing.T) {
 		"tiles of 1 queries and 0":  hand.Flash[float64]{Queries: 1}.Forward(x, x, x),
 		"3 tokens in 0 sequences":   hand.Elman[float64]{Input: hand.ReLU[float64]{}}.Forward(x),
 		"3 tokens in 2 sequences":   hand.Elman[float64]{Input: hand.ReLU[float64]{}, Batch: 2}.Forward(x),
+		"1 tokens at 2 positions":   hand.LearnedPositions[float64]{Weight: x, Positions: []int{0, 1}}.Forward(x.Tokens(0, 1)),
 		"rotate (3, 4) at 2":        hand.RoPE[float64]{Positions: []int{0, 1}, Size: 2}.Forward(x),
 		"in groups of 0":            hand.RoPE[float64]{Positions: []int{0, 1, 2}}.Forward(x),
 		"in groups of 1":            hand.RoPE[float64]{Positions: []int{0, 1, 2}, Size: 1}.Forward(x),
@@ -72,6 +73,8 @@ func TestMatrixFirstError(t *testing.T) {
 		bad.Columns(0, 3), bad.Tokens(0, 3), hand.Lift[float64](bad), bad.MatMul(x), x.MatMul(bad), bad.Add(x), x.Add(bad),
 		bad.Sub(row.Add(hand.Zeros[float64](2, 5))), hand.JoinTokens(x, bad), hand.JoinColumns(x, bad), hand.JoinTokens(bad, x),
 		hand.Heads[float64]{Batch: 2, Count: 3, Head: attention}.Forward(bad.SumTokens(), bad, bad),
+		hand.Flash[float64]{Queries: 1, Keys: 1}.Forward(x, x, bad),
+		hand.LinearScan[float64]{Features: hand.ReLU[float64]{}}.Forward(x, x, bad),
 		hand.Embedding[float64]{Weight: bad}.Forward([]int{0}), x.Transpose().MatMul(x.MatMul(bad)), bad.MatMul(x.Columns(3, 9)),
 	} {
 		if m.Err != bad.Err {

@@ -3,6 +3,7 @@ package hand
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Stack is one side of a model: the embeddings, the blocks, and the norm at their end.
@@ -135,14 +136,7 @@ func (m Model[T]) Backward(t Text) (g Gradients[T], err error) {
 		g = slices.Concat(encoder, deltaAt("z", "Δz = Σ Δz of the blocks", dz), g.In("decoder", ""))
 	}
 	for i := range g {
-		g[i].Name = trimSlash(g[i].Name)
+		g[i].Name = strings.TrimPrefix(g[i].Name, "/")
 	}
 	return g, g.Err()
-}
-
-func trimSlash(name string) string {
-	if name != "" && name[0] == '/' {
-		return name[1:]
-	}
-	return name
 }

@@ -27,6 +27,7 @@ func wholes() (out []whole) {
 		{"decoder", []fixture.Variant{fixture.WithLoRA, fixture.WithDropout, fixture.WithIgnored}},
 		{"tied, post-norm", []fixture.Variant{fixture.WithTying, fixture.WithPostNorm, fixture.WithSinusoids, fixture.WithSum}},
 		{"elman, no positions", []fixture.Variant{fixture.WithElman, func(f *fixture.Fixture) { f.Position = "none" }}},
+		{"one block", []fixture.Variant{func(f *fixture.Fixture) { f.Layers = 1 }}},
 		{"no blocks", []fixture.Variant{func(f *fixture.Fixture) { f.Layers = 0 }}},
 	} {
 		f := fixture.Generic(m.variants...)
