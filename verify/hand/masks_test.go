@@ -21,7 +21,7 @@ func TestMasks(t *testing.T) {
 		{"window", hand.WindowMask(4, 2), "x... xx.. .xx. ..xx"},
 		{"padding", hand.PaddingMask([]bool{false, true, false}), "x.x x.x x.x"},
 		{"source", hand.SourceMask(2, 4, 3), "xxx. xxx."},
-		{"bigbird", hand.BigBirdMask(7, 3, []int{2}, [][]int{4: {0}, 6: {4}}), "xxx.... xxx.... xxxxxxx ..xxx.. x.xxxx. ..x.xxx ..x.xxx"},
+		{"bigbird", hand.BigBirdMask(7, 2, []int{2}, [][]int{4: {0}, 6: {4}}), "xxx.... xxx.... xxxxxxx ..xxx.. x.xxxx. ..x.xxx ..x.xxx"},
 		{"dilated", hand.DilatedMask(6, 3, 2), "x.x... .x.x.. x.x.x. .x.x.x ..x.x. ...x.x"},
 		{"dilated, wide", hand.DilatedMask(5, 5, 1), "xxx.. xxxx. xxxxx .xxxx ..xxx"},
 		{"global", hand.GlobalMask(3, []int{1}), ".x. xxx .x."},

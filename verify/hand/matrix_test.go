@@ -67,7 +67,8 @@ func TestMatrixFirstError(t *testing.T) {
 	type matrix = hand.Matrix[float64]
 	bad := matrix{Err: errors.New("bad")}
 	x, row := fixture.Random("x", 3, 4), fixture.Random("row", 1, 4)
-	for i, m := range []matrix{
+	_, _, dv := hand.LinearScan[float64]{Features: hand.ReLU[float64]{}}.Backward(x, x, bad, x)
+	for i, m := range []matrix{dv,
 		bad.Exp(), bad.Log(), bad.Sqrt(), bad.Tanh(), bad.Erf(), bad.Step(), bad.RowMax(), bad.Softmax(), bad.LogSumExp(),
 		bad.Scale(2), bad.Shift(2), bad.Square(), bad.SumTokens(), bad.SumFeatures(), bad.Mean(), bad.Transpose(),
 		bad.Columns(0, 3), bad.Tokens(0, 3), hand.Lift[float64](bad), bad.MatMul(x), x.MatMul(bad), bad.Add(x), x.Add(bad),
@@ -100,6 +101,7 @@ func TestMatrixBroadcast(t *testing.T) {
 		"largest":     {hand.NewMatrix(2, 2, -3.0, -2, -5, -7).RowMax(), hand.NewMatrix(2, 1, -2.0, -5)},
 		"no overflow": {hand.NewMatrix(2, 2, -999.0, -999, 999, 999).Softmax(), hand.NewMatrix(2, 2, 0.5, 0.5, 0.5, 0.5)},
 		"empty":       {hand.NewMatrix[float64](0, 3), hand.Zeros[float64](0, 3)},
+		"no tokens":   {x.Tokens(1, 1), hand.Zeros[float64](0, 3)},
 		"narrow":      {hand.NewMatrix[float64](3, 0), hand.Zeros[float64](3, 0)},
 		"positions":   {hand.Sinusoids(2, 2, 100), hand.NewMatrix(2, 2, 0, 1, math.Sin(1), math.Cos(1))},
 		"transposed":  {x.Transpose(), hand.NewMatrix(3, 2, 1.0, 4, 2, 5, 3, 6)},
