@@ -86,6 +86,7 @@ func list(s string) []string {
 
 // mutate draws mutants, builds them and runs the tests on each.
 func mutate(o options, progress io.Writer) ([]*mutant, error) {
+	progress = &serial{w: progress}
 	module, err := load(o.packages, o.tests, o.tags)
 	if err != nil {
 		return nil, err

@@ -37,3 +37,15 @@ func parallel(w io.Writer, what string, n int, f func(int), note func() string) 
 	wait.Wait()
 	fmt.Fprintf(w, "\n%s: %s\n", what, time.Since(start).Round(time.Second/10))
 }
+
+// serial is a writer that several goroutines may use.
+type serial struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *serial) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}
