@@ -35,7 +35,7 @@ type Run struct {
 	LogInterval  int    // steps between log lines
 	OutDir       string // where a run's files go
 	Threads      int    // of the kernels; 0 is one per processor
-	Recompute    bool   // drop a block's activations and compute them again backwards; with kernels
+	Recompute    bool   // drop a block's activations and compute them again backwards
 }
 
 // Fields is the table of both, in the order of the JSON. optimizers are the names that t may have.

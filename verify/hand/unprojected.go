@@ -28,9 +28,9 @@ func (l Unprojected[T]) Forward(x Matrix[T]) Matrix[T] {
 func (l Unprojected[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	z := l.keys(x)
 	dq, dk, dv := l.Heads.Backward(x, z, z, delta)
-	if dz := dk.Add(dv); l.Z.None() {
+	dz := dk.Add(dv)
+	if l.Z.None() {
 		return dq.Add(dz), nil
-	} else {
-		return dq, deltaAt(MemoryDelta, "Δk + Δv", dz)
 	}
+	return dq, deltaAt(MemoryDelta, "Δk + Δv", dz)
 }
