@@ -49,7 +49,21 @@ type Graph struct {
 type runContext struct {
 	training bool
 	step     uint64
+	numbered bool   // the step, by SetStep
+	begun    bool   // there was a run with gradients
 	serial   uint64 // number of the run, over all programs of the graph
+}
+
+// begin numbers a run. One with gradients is the next step of training unless the caller numbers the steps: else every
+// step of a loop would drop the same entries.
+func (r *runContext) begin(gradients bool) {
+	if r.serial++; !gradients || !r.training || r.numbered {
+		return
+	}
+	if r.begun {
+		r.step++
+	}
+	r.begun = true
 }
 
 // New returns an empty Graph that computes in the given type. The seed fixes every initial value together with the
@@ -88,8 +102,10 @@ func (g *Graph) Pool() *kernel.Pool { return g.pool }
 // SetTraining switches dropout on or off for the next runs.
 func (g *Graph) SetTraining(on bool) { g.run.training = on }
 
-// SetStep numbers the next run: dropout is a function of the seed, the place, the step and the entry.
-func (g *Graph) SetStep(step uint64) { g.run.step = step }
+// SetStep numbers the next run: dropout is a function of the seed, the place, the step and the entry. Until it is
+// called runs with gradients number themselves, from 0, while training; from then on the steps are the caller's, who
+// resumes where a run has ended, or holds the step to differentiate by differences.
+func (g *Graph) SetStep(step uint64) { g.run.step, g.run.numbered = step, true }
 
 // Params lists the parameters in the order of declaration.
 func (g *Graph) Params() []Expr { return g.params }

@@ -32,8 +32,8 @@ func checkDropout(p float64) error {
 	return nil
 }
 
-// DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step that SetStep gave:
-// 0 or 1/(1 − p).
+// DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step of the last run,
+// or that SetStep gave: 0 or 1/(1 − p).
 func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
 	d := kernel.DropMask{P: p, Key: g.keyOf(scope, 1), Step: g.run.step}
 	mask := make([]float64, n)

@@ -76,7 +76,7 @@ func (p *Program) Run() error {
 			}
 		}
 	}
-	p.graph.run.serial++
+	p.graph.run.begin(len(p.grads) > 0)
 	return errors.Wrap(p.plan.Run(), "run")
 }
 
