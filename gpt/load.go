@@ -9,6 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
+var errNoCheckpoint = errors.New("checkpoint: got nil, want one of checkpoint.Load")
+
 func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
 	data, err := cp.File(train.WeightsFile)
 	if err != nil {
@@ -17,10 +19,13 @@ func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
 	return m.ReadWeights(data)
 }
 
-// LoadModel builds the model of a checkpoint, for sampling: on an empty Graph, for batches of one. The checkpoint may
-// also be a model alone, such as a published GPT-2, with config.json and model.safetensors. own are the variants of the
-// program that saved it, if it had any.
+// LoadModel builds the model of a checkpoint, for use: on an empty Graph, for batches of one, and without dropout until
+// [graph.Graph.SetTraining] switches it on. The checkpoint may also be a model alone, such as a published GPT-2, with
+// config.json and model.safetensors. own are the variants of the program that saved it, if it had any.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
 	c, err := configOf(cp, own...)
 	if err != nil {
 		return nil, err
@@ -29,12 +34,16 @@ func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry)
 	if err != nil {
 		return nil, err
 	}
+	g.SetTraining(false)
 	return m, errors.Wrapf(m.readFrom(cp), "checkpoint %s", cp.Path)
 }
 
 // LoadTokenizer opens the tokenizer of a checkpoint; a checkpoint without tokenizer.json is an error. own are the kinds
 // that are not the library's.
 func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
 	data, err := cp.File(tokenizerFile)
 	if err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s: no tokenizer", cp.Path)

@@ -29,6 +29,9 @@ type Model struct {
 // [Config.Configure] sets, and the model's Config says of Kernels what the Graph does. It is an error, naming the
 // field, if the Config is impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
+	if g == nil {
+		return nil, errors.New("graph: got nil, want one of graph.New")
+	}
 	declared, err := c.validated()
 	if err != nil {
 		return nil, err

@@ -91,7 +91,8 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 	return t, errors.Wrapf(s.Restore(t.Core, cp), "checkpoint %s", cp.Path)
 }
 
-// LoadModel builds the model of a checkpoint, for translating: in float32, for batches of one.
+// LoadModel builds the model of a checkpoint, for translating: in float32, for batches of one, and without dropout until
+// its Graph's SetTraining switches it on.
 func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State, error) {
 	s, err := ReadState(cp, own...)
 	if err != nil {
@@ -103,6 +104,7 @@ func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State,
 	if err != nil {
 		return nil, s, err
 	}
+	g.SetTraining(false)
 	return m, s, m.restore(cp)
 }
 
