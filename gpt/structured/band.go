@@ -3,8 +3,11 @@ package structured
 import "math"
 
 // Distance is the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1 does
-// not apply to it (errata C11). Both are (n, n).
+// not apply to it (errata C11). Both are (n, n); of others it is NaN.
 func Distance(a, x [][]float64) (sum float64) {
+	if !square(a, len(a)) || !square(x, len(a)) {
+		return math.NaN()
+	}
 	for i, row := range a {
 		for j, v := range row {
 			sum += math.Abs(v - x[i][j])
@@ -26,6 +29,9 @@ func Dimension(n, w int) int {
 // Project is the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and each
 // entry is best by itself: that, and not the theorem about Hilbert spaces, is why there is exactly one (errata C11).
 func Project(a [][]float64, w int) [][]float64 {
+	if !square(a, len(a)) {
+		return nil
+	}
 	w = clamp(len(a), w)
 	x := zeros(len(a))
 	for i, row := range x {
@@ -37,6 +43,9 @@ func Project(a [][]float64, w int) [][]float64 {
 
 // OffBand is the distance from a to the nearest band matrix, what a has outside of the band: Σ |a| over |i − j| > w.
 func OffBand(a [][]float64, w int) (sum float64) {
+	if !square(a, len(a)) {
+		return math.NaN()
+	}
 	w = clamp(len(a), w)
 	for i, row := range a {
 		for j, v := range row {

@@ -14,4 +14,7 @@
 // has outside ([OffBand]). [Compare] draws from the three sets and puts the results beside that and beside the plain
 // baselines 0, I and 1/n, which the paper lacks (errata C12): for every A the matrix of zeros has the distance n, and a
 // draw that is farther away than that tells nothing about A.
+//
+// What is not (n, n), a size that cannot be and no generator to draw with have no matrix, nil, and the distance NaN,
+// where a function returns no error.
 package structured

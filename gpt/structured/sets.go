@@ -11,7 +11,7 @@ import (
 // errata C11.)
 func Identity(n int) [][]float64 {
 	x := zeros(n)
-	for i := range n {
+	for i := range x {
 		x[i][i] = 1
 	}
 	return x
@@ -22,6 +22,9 @@ func Identity(n int) [][]float64 {
 // lost all of them keeps its diagonal, so that rows sum to 1 as those of A do. A w of n or more is n − 1, the full
 // matrix (errata C9).
 func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
+	if rng == nil {
+		return nil
+	}
 	w = clamp(n, w)
 	x := zeros(n)
 	for i, row := range x {
@@ -49,7 +52,11 @@ type Group struct{ Token, From, To int }
 // for a column of ones in each group. It fails when a group leaves the matrix, lacks its token, or overlaps with
 // another.
 func Columns(n int, groups ...Group) ([][]float64, error) {
-	x, taken := Identity(n), make([]bool, n)
+	x := Identity(n)
+	if len(x) != n {
+		return nil, errors.Errorf("columns: got a matrix of %d rows, want 0 … %d", n, maxRows)
+	}
+	taken := make([]bool, n)
 	for _, g := range groups {
 		if g.From < 0 || g.To > n || g.Token < g.From || g.Token >= g.To {
 			return nil, errors.Errorf("group: got rows %d to %d around token %d, want %d tokens that contain it", g.From, g.To, g.Token, n)
@@ -66,7 +73,10 @@ func Columns(n int, groups ...Group) ([][]float64, error) {
 
 // Groups draws count disjoint groups of w rows each, all positions equally likely, and the token of each.
 func Groups(n, w, count int, rng *rand.Rand) ([]Group, error) {
-	if w < 1 || count < 0 || w*count > n {
+	switch {
+	case rng == nil:
+		return nil, errors.New("groups: no generator to draw them with, want one of rand.New")
+	case w < 1 || count < 0 || n > maxRows || count > n/w:
 		return nil, errors.Errorf("groups: got %d of %d rows, want at most %d rows", count, w, n)
 	}
 	slots := rng.Perm(n - count*(w-1))[:count] // a group shrunk to one row each
@@ -81,6 +91,9 @@ func Groups(n, w, count int, rng *rand.Rand) ([]Group, error) {
 
 // Noise draws Ẽ of (20), (23): an entry is, with the probability share, uniform in ±ε, and else 0.
 func Noise(n int, epsilon, share float64, rng *rand.Rand) [][]float64 {
+	if rng == nil {
+		return nil
+	}
 	x := zeros(n)
 	for _, row := range x {
 		for j := range row {
@@ -92,8 +105,11 @@ func Noise(n int, epsilon, share float64, rng *rand.Rand) [][]float64 {
 	return x
 }
 
-// Add returns P + Ẽ.
+// Add returns P + Ẽ, both (n, n).
 func Add(p, e [][]float64) [][]float64 {
+	if !square(p, len(p)) || !square(e, len(p)) {
+		return nil
+	}
 	x := zeros(len(p))
 	for i, row := range x {
 		for j := range row {
@@ -103,12 +119,23 @@ func Add(p, e [][]float64) [][]float64 {
 	return x
 }
 
+// maxRows is far beyond any context whose weights are compared: 2 GiB of them.
+const maxRows = 1 << 14
+
 func zeros(n int) [][]float64 {
+	if n < 0 || n > maxRows {
+		return nil
+	}
 	x := make([][]float64, n)
 	for i := range x {
 		x[i] = make([]float64, n)
 	}
 	return x
+}
+
+// square says whether a is (n, n).
+func square(a [][]float64, n int) bool {
+	return len(a) == n && !slices.ContainsFunc(a, func(row []float64) bool { return len(row) != n })
 }
 
 // clamp is the half-width of the band that an (n, n) matrix really has.

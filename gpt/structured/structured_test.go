@@ -255,7 +255,10 @@ func TestI48Errors(t *testing.T) {
 		"head 0: drop: got 1, want a number in [0, 1)":                       {sample(16, 1), change(func(s *Settings) { s.Drop = 1 })},
 		"head 0: epsilon: got NaN, want a number in [0, 1]":                  {sample(16, 1), change(func(s *Settings) { s.Epsilon = math.NaN() })},
 		"head 0: share: got 2, want a number in [0, 1]":                      {sample(16, 1), change(func(s *Settings) { s.Share = 2 })},
-		"head 0: draws: got 0, want 1 or more":                               {sample(16, 1), change(func(s *Settings) { s.Draws = 0 })},
+		"head 0: draws: got 0, want 1 … 1000000":                             {sample(16, 1), change(func(s *Settings) { s.Draws = 0 })},
+		"head 0: draws: got 1000001, want 1 … 1000000":                       {sample(16, 1), change(func(s *Settings) { s.Draws = 1_000_001 })},
+		"head 0: tokens: got 4611686018427387904 groups of 4 rows":           {sample(16, 1), change(func(s *Settings) { s.Tokens, s.Width = 1<<62, 4 })},
+		"head 0: weights: got 16385 rows, want at most 16384":                {make([][]float64, 16385), paper()},
 		"head 0: row 2: got 15 columns, want 16":                             {ragged, paper()},
 		"head 0: row 3, column 4: got weight -0.25, want a number in [0, 1]": {negative, paper()},
 		"head 0: row 5: got sum 1.":                                          {short, paper()},
@@ -271,6 +274,43 @@ func TestI48Errors(t *testing.T) {
 		"group around token 4: row 3 belongs to another group":                 {{2, 1, 4}, {4, 3, 5}},
 	} {
 		if _, err := Columns(8, groups...); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// What is no matrix, and what cannot be drawn, is none, and its distance NaN: nothing panics or asks for memory that no
+// context needs.
+func TestNoMatrix(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	ragged, huge := [][]float64{{1, 2}, {3}}, 1<<40
+	for name, x := range map[string][][]float64{
+		"Identity(-1)": Identity(-1), "Identity(huge)": Identity(huge),
+		"Band(-1)": Band(-1, 3, 0.5, rng), "Band(huge)": Band(huge, huge, 0.5, rng), "Band without a generator": Band(3, 1, 0.5, nil),
+		"Noise(-1)": Noise(-1, 1, 1, rng), "Noise(huge)": Noise(huge, 1, 1, rng), "Noise without a generator": Noise(3, 1, 1, nil),
+		"Add(ragged)": Add(ragged, Identity(2)), "Add to ragged": Add(Identity(2), ragged), "Add(nil)": Add(Identity(2), nil),
+		"Project(ragged)": Project(ragged, 1),
+	} {
+		if len(x) != 0 {
+			t.Errorf("%s: got %d rows, want none", name, len(x))
+		}
+	}
+	for name, d := range map[string]float64{
+		"of ragged": Distance(ragged, Identity(2)), "to ragged": Distance(Identity(2), ragged), "to nil": Distance(Identity(2), nil),
+		"to another size": Distance(Identity(2), Identity(3)), "OffBand(ragged)": OffBand(ragged, 0),
+	} {
+		if !math.IsNaN(d) {
+			t.Errorf("distance %s: got %v, want NaN", name, d)
+		}
+	}
+	for want, f := range map[string]func() error{
+		"columns: got a matrix of -1 rows, want 0 … 16384": func() error { _, err := Columns(-1); return err },
+		"columns: got a matrix of 1099511627776 rows":      func() error { _, err := Columns(huge); return err },
+		"groups: no generator":                             func() error { _, err := Groups(8, 2, 2, nil); return err },
+		"groups: got 4 of 4611686018427387904 rows":        func() error { _, err := Groups(8, 1<<62, 4, rng); return err },
+		"groups: got 1 of 1 rows, want at most":            func() error { _, err := Groups(huge, 1, 1, rng); return err },
+	} {
+		if err := f(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -21,12 +21,16 @@ type Settings struct {
 	Seed    uint64
 }
 
+const maxDraws = 1_000_000 // each takes a pass over the matrix
+
 // Validate names a field that is out of range for (n, n) matrices.
 func (s Settings) Validate(n int) error {
 	switch {
 	case s.Width < 1:
 		return errors.Errorf("width: got %d, want 1 or more", s.Width)
-	case s.Tokens < 0 || s.Tokens*s.Width > n:
+	case n > maxRows:
+		return errors.Errorf("weights: got %d rows, want at most %d", n, maxRows)
+	case s.Tokens < 0 || s.Tokens > n/s.Width:
 		return errors.Errorf("tokens: got %d groups of %d rows, want at most %d rows", s.Tokens, s.Width, n)
 	case !(s.Drop >= 0 && s.Drop < 1):
 		return errors.Errorf("drop: got %v, want a number in [0, 1)", s.Drop)
@@ -34,8 +38,8 @@ func (s Settings) Validate(n int) error {
 		return errors.Errorf("epsilon: got %v, want a number in [0, 1]", s.Epsilon)
 	case !(s.Share >= 0 && s.Share <= 1):
 		return errors.Errorf("share: got %v, want a number in [0, 1]", s.Share)
-	case s.Draws < 1:
-		return errors.Errorf("draws: got %d, want 1 or more", s.Draws)
+	case s.Draws < 1 || s.Draws > maxDraws:
+		return errors.Errorf("draws: got %d, want 1 … %d", s.Draws, maxDraws)
 	}
 	return nil
 }
