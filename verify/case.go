@@ -27,6 +27,10 @@ type Case struct {
 	// Build declares the layer at a site and applies it to x (B·T, d). The input has to matter.
 	Build func(at nn.Site, x graph.Expr) graph.Expr
 
+	// Layer, instead of Build, makes the layer whose Forward is applied to x, at a site that has positions. Of one that
+	// is nn.Cached Step is compared with Forward, under a causal mask where it is given none.
+	Layer func(at nn.Site) nn.Layer
+
 	// Forward is the layer by hand and Backward its gradients, by the names of the parameters; "x" is the input. Give
 	// both or neither.
 	Forward  func(p hand.Parameters[complex128]) hand.Matrix[complex128]
@@ -41,10 +45,19 @@ const input = "x" // the name of a layer's input
 // not cover the same parameters with the same shapes; disagreements are in the Report.
 func (c Case) Run() (*Report, error) {
 	r, err := c.run()
+	if err == nil {
+		err = c.compareSteps(r)
+	}
 	return r, errors.Wrapf(err, "case %s", c.Name)
 }
 
 func (c Case) run() (*Report, error) {
+	switch {
+	case (c.Build == nil) == (c.Layer == nil):
+		return nil, errors.New("verify: give one of Build and Layer")
+	case c.Layer != nil:
+		c.Build = c.forward
+	}
 	if (c.Forward == nil) != (c.Backward == nil) {
 		return nil, errors.New("verify: one of Forward and Backward is missing")
 	}

@@ -24,17 +24,32 @@ func attentions() []verify.Entry {
 type sight struct {
 	see  func(s graph.Scope, d nn.Dims) *nn.Mask
 	mask func(b, h int) matrix
+	past bool // and nobody to a later token, so that there are steps
+}
+
+// built gives c the layer, which sees as s says.
+func (s sight) built(c verify.Case, layer func(at nn.Site) nn.Layer) verify.Case {
+	if s.past {
+		c.Layer = layer
+	} else {
+		c.Build = func(at nn.Site, x graph.Expr) graph.Expr { return layer(at).Forward(x) }
+	}
+	return c
 }
 
 // seeing is the sight of which the formulas have one mask for every head, or one for each sequence.
 func seeing(v nn.Visibility, masks ...matrix) sight {
 	return sight{
-		func(s graph.Scope, d nn.Dims) *nn.Mask { return nn.NewMask(s, d, v) },
-		func(b, _ int) matrix { return masks[b%len(masks)] },
+		see:  func(s graph.Scope, d nn.Dims) *nn.Mask { return nn.NewMask(s, d, v) },
+		mask: func(b, _ int) matrix { return masks[b%len(masks)] },
 	}
 }
 
-func causal() sight { return seeing(nn.Causal{}, hand.CausalMask(fixture.Tokens)) }
+func causal() sight {
+	s := seeing(nn.Causal{}, hand.CausalMask(fixture.Tokens))
+	s.past = true
+	return s
+}
 
 func unmasked() sight { return seeing(nn.All{}, matrix{}) }
 
@@ -50,13 +65,12 @@ func (a selfAttention) heads() int { return cmp.Or(a.count, fixture.Heads) }
 
 // Case builds it.
 func (a selfAttention) Case() verify.Case {
-	return byHand(verify.Case{
-		Name: a.name, Types: []string{"SelfAttention"}, Source: a.source,
-		Build: func(at nn.Site, x graph.Expr) graph.Expr {
-			at.Heads, at.Dropout, at.Mask = a.heads(), a.dropout, a.sight.see(at.Sub("own"), at.Dims)
-			return nn.NewSelfAttention(at.At("attn")).Forward(x)
-		},
-	}, multiHead[float64](a), multiHead[complex128](a))
+	c := verify.Case{Name: a.name, Types: []string{"SelfAttention"}, Source: a.source}
+	c = a.sight.built(c, func(at nn.Site) nn.Layer {
+		at.Heads, at.Dropout, at.Mask = a.heads(), a.dropout, a.sight.see(at.Sub("own"), at.Dims)
+		return nn.NewSelfAttention(at.At("attn"))
+	})
+	return byHand(c, multiHead[float64](a), multiHead[complex128](a))
 }
 
 func multiHead[T hand.Number](a selfAttention) layer[T] {

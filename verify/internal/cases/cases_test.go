@@ -66,31 +66,8 @@ func TestEveryLayerHasACase(t *testing.T) {
 		}
 	}
 	layers := map[string]bool{}
-	files, err := filepath.Glob("../../../nn/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, decl := range file.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			if !ok || f.Recv == nil || f.Name.Name != "Forward" {
-				continue
-			}
-			kind := f.Recv.List[0].Type
-			if star, ok := kind.(*ast.StarExpr); ok {
-				kind = star.X
-			}
-			if name := kind.(*ast.Ident).Name; ast.IsExported(name) {
-				layers[name] = true
-			}
-		}
+	for _, name := range withMethod(t, "Forward") {
+		layers[name] = true
 	}
 	if len(layers) < 13 {
 		t.Errorf("found %d layers in nn, want at least 13", len(layers))
@@ -105,4 +82,36 @@ func TestEveryLayerHasACase(t *testing.T) {
 			t.Errorf("a Case for nn.%s, which has no Forward", name)
 		}
 	}
+}
+
+// withMethod is the exported types of nn that have it.
+func withMethod(t *testing.T, method string) (types []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../../nn/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != method {
+				continue
+			}
+			kind := f.Recv.List[0].Type
+			if star, ok := kind.(*ast.StarExpr); ok {
+				kind = star.X
+			}
+			if name := kind.(*ast.Ident).Name; ast.IsExported(name) {
+				types = append(types, name)
+			}
+		}
+	}
+	return types
 }

@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -18,9 +17,9 @@ func recurrences() []verify.Entry {
 func elman(name string, bias bool) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{"Elman"}, Source: "CS 224n (4)–(6), (19)",
-		Build: func(at nn.Site, x graph.Expr) graph.Expr {
+		Layer: func(at nn.Site) nn.Layer {
 			at.Bias = bias
-			return nn.NewElman(at.At("rnn")).Forward(x)
+			return nn.NewElman(at.At("rnn"))
 		},
 	}, recurrence[float64], recurrence[complex128])
 }

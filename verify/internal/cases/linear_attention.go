@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -43,13 +42,12 @@ type features struct {
 }
 
 func (f features) on(name string, s sight, dropout float64) verify.Case {
-	return byHand(verify.Case{
-		Name: name, Types: []string{f.kind}, Source: f.source,
-		Build: func(at nn.Site, x graph.Expr) graph.Expr {
-			at.Dropout, at.Mask = dropout, s.see(at.Sub("own"), at.Dims)
-			return f.library(at.At("attn")).Forward(x)
-		},
-	}, weighing(f.real, s, dropout), weighing(f.step, s, dropout))
+	c := verify.Case{Name: name, Types: []string{f.kind}, Source: f.source}
+	c = s.built(c, func(at nn.Site) nn.Layer {
+		at.Dropout, at.Mask = dropout, s.see(at.Sub("own"), at.Dims)
+		return f.library(at.At("attn"))
+	})
+	return byHand(c, weighing(f.real, s, dropout), weighing(f.step, s, dropout))
 }
 
 func weighing[T hand.Number](phi hand.Layer[T], s sight, dropout float64) layer[T] {

@@ -26,7 +26,7 @@ func masks() []verify.Entry {
 				selfAttention{name: "causal attention with padding", source: source, sight: causalPadding()}.Case(),
 				selfAttention{
 					name: "dilated attention per head with padding", source: "Diab section 2.2, erratum D3b; Beltagy et al. 2020",
-					sight: sight{seeing(nn.All{lengths(), dilation()}).see, padded},
+					sight: sight{see: seeing(nn.All{lengths(), dilation()}).see, mask: padded},
 				}.Case(),
 			),
 		},
@@ -36,7 +36,7 @@ func masks() []verify.Entry {
 				selfAttention{name: "causal attention in BigBird's graph", source: "Conti (13), erratum C8", sight: seeing(nn.All{nn.Causal{}, bird}, birds)}.Case(),
 				selfAttention{
 					name: "causal attention in Longformer's graph", source: "Beltagy et al. 2020, 3.1; Conti 2.1.1, erratum C13",
-					sight: sight{seeing(nn.All{nn.Causal{}, dilation()}).see, graphs},
+					sight: sight{see: seeing(nn.All{nn.Causal{}, dilation()}).see, mask: graphs},
 				}.Case(),
 			), longformers()...),
 		},

@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -43,9 +42,7 @@ func latents() []verify.Entry {
 func mla(name, kind, source string, library func(at nn.Site) nn.Layer, real layer[float64], step layer[complex128]) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{kind}, Source: source,
-		Build: func(at nn.Site, x graph.Expr) graph.Expr {
-			return library(placed(at, at.Context).At("attn")).Forward(x)
-		},
+		Layer: func(at nn.Site) nn.Layer { return library(at.At("attn")) },
 	}, real, step)
 }
 

@@ -27,11 +27,10 @@ func rotations() []verify.Entry {
 			}, rotary[float64], rotary[complex128]),
 			byHand(verify.Case{
 				Name: "causal attention with rotary positions", Types: []string{"SelfAttention", "RoPE"}, Source: source,
-				Build: func(at nn.Site, x graph.Expr) graph.Expr {
-					at = placed(at, at.Context)
+				Layer: func(at nn.Site) nn.Layer {
 					at.QK = rotarySize
 					at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)
-					return nn.NewSelfAttention(at.At("attn")).Forward(x)
+					return nn.NewSelfAttention(at.At("attn"))
 				},
 			}, rotaryAttention[float64], rotaryAttention[complex128]),
 		),
