@@ -9,8 +9,12 @@ import (
 // and of the number of tokens, with End, can make up for it.
 type Rank func(logProb float64, length int) float64
 
-// LengthPenalty is ln p divided by ((5 + length)/6)^α (Wu et al. 2016).
+// LengthPenalty is ln p divided by ((5 + length)/6)^α (Wu et al. 2016). α is a finite number; of another every rank is
+// NaN, which Beam refuses.
 func LengthPenalty(alpha float64) Rank {
+	if math.IsNaN(alpha) || math.IsInf(alpha, 0) {
+		return func(float64, int) float64 { return math.NaN() }
+	}
 	return func(logProb float64, length int) float64 { return logProb / math.Pow(float64(5+length)/6, alpha) }
 }
 
@@ -21,6 +25,9 @@ func LengthPenalty(alpha float64) Rank {
 // likelier text, but need not: the beginning of what Greedy finds may be pushed out by others that lead nowhere. Of
 // equals the earlier is kept.
 func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesis, error) {
+	if err := checkSearch(ctx, p, limit); err != nil {
+		return nil, err
+	}
 	sum := rank == nil
 	if sum {
 		rank = func(logProb float64, _ int) float64 { return logProb }
@@ -40,7 +47,9 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 			if b.done(sum) {
 				continue
 			}
-			b.grow(func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }, rank)
+			if err := b.grow(func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }, rank); err != nil {
+				return nil, err
+			}
 			for slot, h := range b.slots {
 				row := i*len(b.slots) + slot
 				if h.parent != slot {

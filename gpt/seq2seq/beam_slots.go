@@ -1,6 +1,11 @@
 package seq2seq
 
-import "slices"
+import (
+	"math"
+	"slices"
+
+	"github.com/pkg/errors"
+)
 
 // beam is the hypotheses of one text, each in the slot where the Predictor has it.
 type beam struct{ slots []slot }
@@ -54,8 +59,8 @@ func (b beam) byOrder() []int {
 }
 
 // grow replaces the hypotheses by the best of their continuations. The first of a parent's continuations takes its
-// slot, the others the slots of parents that have none.
-func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) {
+// slot, the others the slots of parents that have none. It is an error if a rank is NaN, which has no place.
+func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) error {
 	n := len(b.slots)
 	var kept []slot
 	offer := func(s slot) {
@@ -79,7 +84,9 @@ func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) {
 			before, sofar := s.Tokens, s.LogProb
 			for v, lp := range logProbs(i) {
 				s.LogProb, s.Ended, s.Tokens = sofar+lp, v == End, before
-				s.score = rank(s.LogProb, len(before)+1)
+				if s.score = rank(s.LogProb, len(before)+1); math.IsNaN(s.score) {
+					return errors.Errorf("decode: rank: got NaN for ln p %.4g of %d tokens, want a number", s.LogProb, len(before)+1)
+				}
 				if len(kept) == n && !(s.score > kept[n-1].score) {
 					continue
 				}
@@ -91,6 +98,7 @@ func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) {
 		}
 	}
 	b.place(kept)
+	return nil
 }
 
 func (b *beam) place(kept []slot) {

@@ -31,6 +31,9 @@ type Hypothesis struct {
 // of every text if only one can be kept, not the likeliest of all. Of equals the first is taken. It uses the first beam
 // only.
 func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
+	if err := checkSearch(ctx, p, limit); err != nil {
+		return nil, err
+	}
 	best := make([]Hypothesis, p.Sources())
 	tokens := begin(p)
 	for range limit {
@@ -81,7 +84,7 @@ func step(ctx context.Context, p Predictor, tokens []int) (graph.Tensor, error) 
 	if err != nil {
 		return logits, errors.Wrap(err, "decode")
 	}
-	return logits, logits.Finite("logits")
+	return logits, checkLogits(logits, len(tokens))
 }
 
 // logProbs is ln softmax of a row of logits.

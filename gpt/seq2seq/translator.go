@@ -1,7 +1,8 @@
 package seq2seq
 
 import (
-	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -11,7 +12,8 @@ import (
 // Translator writes the targets of some sources at once. It has separate graphs, which share the model's parameters:
 // one reads the sources and projects the keys and values that every block of the decoder will look at; one appends a
 // token to every hypothesis, whose earlier keys and values it has kept. The hypotheses of a source are queries of one
-// memory, so beams share the encoder's work. It is a Predictor once Read has been called.
+// memory, so beams share the encoder's work. It is a Predictor once Read has been called. It works for one goroutine:
+// another that comes meanwhile gets an error.
 type Translator struct {
 	config         Config
 	sources, beams int
@@ -28,13 +30,16 @@ type Translator struct {
 	written               int   // tokens so far
 	reading               bool  // there are sources
 	failed                error // of a Fork
+
+	busy      sync.Mutex  // held while it is worked with
+	disturbed atomic.Bool // by a Fork meanwhile
 }
 
 // NewTranslator makes a Translator of m's parameters, as they are when it runs, for a number of sources at once and of
 // hypotheses of each.
 func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
-	if sources < 1 || beams < 1 {
-		return nil, errors.Errorf("translator: got %d sources and %d beams, want 1 or more of each", sources, beams)
+	if err := checkTranslator(m, sources, beams); err != nil {
+		return nil, errors.Wrap(err, "translator")
 	}
 	t := &Translator{config: m.Config, sources: sources, beams: beams}
 	for _, build := range []func(*graph.Graph) error{t.buildReader, t.buildWriter} {
@@ -45,8 +50,28 @@ func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	return t, nil
 }
 
+// begin takes t for one caller, who unlocks busy.
+func (t *Translator) begin() error {
+	switch {
+	case t == nil || t.write == nil:
+		return errors.New("translator: nothing to translate with, want one of NewTranslator")
+	case !t.busy.TryLock():
+		return errors.New("translator: in use by another goroutine, want one for each")
+	}
+	return nil
+}
+
 // Read takes the sources to translate, at most as many as the Translator has room for, and forgets what was written.
 func (t *Translator) Read(sources [][]int) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	defer t.busy.Unlock()
+	return t.take(sources)
+}
+
+// take is Read for who has t.
+func (t *Translator) take(sources [][]int) error {
 	if len(sources) < 1 || len(sources) > t.sources {
 		return errors.Errorf("translator: got %d sources, want 1 … %d", len(sources), t.sources)
 	}
@@ -76,6 +101,7 @@ func (t *Translator) Read(sources [][]int) error {
 	}
 	t.caches.Reset()
 	t.written, t.reading, t.failed = 0, true, nil
+	t.disturbed.Store(false)
 	return nil
 }
 
@@ -85,66 +111,4 @@ func copyColumns[T any](to, all []T, rows, from int) {
 	for i := range rows {
 		copy(to[i*width:][:width], all[min(len(all), i*stride+from):])
 	}
-}
-
-// Sources is the number of texts that are written at once.
-func (t *Translator) Sources() int { return t.sources }
-
-// Beams is the number of hypotheses of each.
-func (t *Translator) Beams() int { return t.beams }
-
-// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of what follows. It is an error
-// before Read.
-func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
-	if !t.reading {
-		return graph.Tensor{}, errors.Errorf("translator: got 0 sources to translate, want 1 … %d from Read", t.sources)
-	}
-	if len(tokens) != t.sources*t.beams {
-		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams", len(tokens), t.sources*t.beams, t.sources, t.beams)
-	}
-	if t.failed != nil {
-		return graph.Tensor{}, errors.Wrap(t.failed, "translator")
-	}
-	copy(t.tokens.Ints(), tokens)
-	for i := range t.positions.Ints() {
-		t.positions.Ints()[i] = t.written
-	}
-	t.at.Ints()[0] = t.written
-	if err := t.write.Run(); err != nil {
-		return graph.Tensor{}, err
-	}
-	t.written++
-	return t.write.Value(), nil
-}
-
-// Fork makes hypothesis to a copy of hypothesis from. If there is no such, the next Step says so.
-func (t *Translator) Fork(from, to int) {
-	if err := t.caches.Fork(from, to); err != nil && t.failed == nil {
-		t.failed = err
-	}
-}
-
-// Greedy translates any number of sources, target_size tokens at most with End.
-func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]Hypothesis, error) {
-	return inBatches(t, sources, func() ([]Hypothesis, error) { return Greedy(ctx, t, t.config.TargetSize) })
-}
-
-// Beam translates any number of sources and returns the hypotheses of each, best first; see the function Beam.
-func (t *Translator) Beam(ctx context.Context, sources [][]int, rank Rank) ([][]Hypothesis, error) {
-	return inBatches(t, sources, func() ([][]Hypothesis, error) { return Beam(ctx, t, t.config.TargetSize, rank) })
-}
-
-func inBatches[T any](t *Translator, sources [][]int, search func() ([]T, error)) (all []T, err error) {
-	for from := 0; from < len(sources); from += t.sources {
-		part := sources[from:min(from+t.sources, len(sources))]
-		if err := t.Read(part); err != nil {
-			return all, err
-		}
-		found, err := search()
-		if err != nil {
-			return all, err
-		}
-		all = append(all, found[:len(part)]...)
-	}
-	return all, nil
 }

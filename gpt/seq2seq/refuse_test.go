@@ -1,0 +1,160 @@
+package seq2seq
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+func mustSay(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("got error %v, want %q in it", err, w)
+		}
+	}
+}
+
+func translatorOf(t *testing.T, sources, beams int) *Translator {
+	t.Helper()
+	m, err := New(graph.New(graph.Float64, 1), small(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewTranslator(m, sources, beams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// A translator of no model, or of numbers that cannot be, is an error before anything is allocated; one that was not
+// made is an error in every method.
+func TestTranslatorRefuses(t *testing.T) {
+	m, err := New(graph.New(graph.Float64, 1), small(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		m              *Model
+		sources, beams int
+		says           []string
+	}{
+		{nil, 1, 1, []string{"model: got nil"}},
+		{&Model{}, 1, 1, []string{"model", "no graph"}},
+		{&Model{Graph: m.Graph}, 1, 1, []string{"model: source_size: got 0"}},
+		{m, 1, 0, []string{"got 1 sources and 0 beams", "1 or more"}},
+		{m, -1, 2, []string{"got -1 sources and 2 beams"}},
+		{m, 1, 1 << 40, []string{"memory: got about", "sources 1, beams 1099511627776", "want at most 64 GiB"}},
+		{m, 1 << 40, 1 << 40, []string{"memory: got about", "sources 1099511627776", "want at most 64 GiB"}},
+	} {
+		_, err := NewTranslator(tc.m, tc.sources, tc.beams)
+		mustSay(t, err, append(tc.says, "translator")...)
+	}
+	for _, w := range []*Translator{nil, {}} {
+		mustSay(t, w.Read([][]int{{4}}), "NewTranslator")
+		_, err := w.Step([]int{4})
+		mustSay(t, err, "NewTranslator")
+		w.Fork(0, 1)
+		_, err = w.Greedy(t.Context(), [][]int{{4}})
+		mustSay(t, err, "NewTranslator")
+		_, err = w.Beam(t.Context(), [][]int{{4}}, nil)
+		mustSay(t, err, "NewTranslator")
+		_, err = Beam(t.Context(), w, 3, nil)
+		mustSay(t, err, "got 0 sources and 0 beams")
+	}
+	w := translatorOf(t, 2, 1)
+	for _, tc := range []struct {
+		sources [][]int
+		want    string
+	}{
+		{nil, "got 0 sources, want 1 … 2"},
+		{[][]int{{}}, "the source has 0 tokens, source_size is 5"},
+		{[][]int{{4}, nil}, "the source has 0 tokens, source_size is 5"},
+		{[][]int{{-1}}, "source[0] is -1, not in 0 … 8"},
+		{[][]int{{1 << 40}}, "source[0] is 1099511627776"},
+	} {
+		mustSay(t, w.Read(tc.sources), tc.want)
+	}
+	if err := w.Read([][]int{{4}, {5}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Step([]int{Begin})
+	mustSay(t, err, "got 1 tokens, want 2")
+	_, err = w.Step([]int{Begin, -7})
+	mustSay(t, err, "is -7, not in 0 … 9")
+	for range small().TargetSize {
+		if _, err := w.Step([]int{Begin, 4}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = w.Step([]int{Begin, 4})
+	mustSay(t, err, fmt.Sprintf("token %d of a target, target_size is %d", small().TargetSize+1, small().TargetSize))
+}
+
+// misshapen gives logits of another shape than it should.
+type misshapen struct {
+	*tree
+	logits graph.Tensor
+}
+
+func (m misshapen) Step([]int) (graph.Tensor, error) { return m.logits, nil }
+
+// What cannot be searched with, and a rank that is no number, are errors that say so.
+func TestSearchRefuses(t *testing.T) {
+	ok, ctx := func() Predictor { return newTree(1, 2, gardenPath()) }, t.Context()
+	of := func(sources, beams int) Predictor { return &tree{sources: sources, beams: beams} }
+	for _, tc := range []struct {
+		ctx   context.Context
+		p     Predictor
+		limit int
+		says  []string
+	}{
+		{nil, ok(), 3, []string{"context: got nil"}},
+		{ctx, nil, 3, []string{"predictor: got nil"}},
+		{ctx, ok(), -1, []string{"limit: got -1 tokens", "0 or more"}},
+		{ctx, of(1, 0), 3, []string{"got 1 sources and 0 beams", "1 or more"}},
+		{ctx, of(0, -1), 3, []string{"got 0 sources and -1 beams"}},
+		{ctx, of(1<<40, 1<<40), 3, []string{"memory: got about", "beams 1099511627776"}},
+		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{}}, 3, []string{"got 0 logits of shape []", "each of 2"}},
+		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 5}, F64: make([]float64, 9)}}, 3, []string{"got 9 logits of shape [2 5]"}},
+		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{1, 5}, F64: make([]float64, 5)}}, 3, []string{"got 5 logits of shape [1 5]"}},
+		{ctx, misshapen{newTree(1, 2, nil), graph.Tensor{Shape: []int{2, 1}, F64: []float64{0, math.NaN()}}}, 3, []string{"logits", "NaN"}},
+	} {
+		_, err := Greedy(tc.ctx, tc.p, tc.limit)
+		mustSay(t, err, append(tc.says, "")...)
+		_, err = Beam(tc.ctx, tc.p, tc.limit, nil)
+		mustSay(t, err, append(tc.says, "")...)
+	}
+	for _, alpha := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		_, err := Beam(ctx, ok(), 3, LengthPenalty(alpha))
+		mustSay(t, err, "rank: got NaN for ln p", "1 tokens", "want a number")
+	}
+}
+
+// Who translates has the translator alone; a Fork that comes meanwhile is an error of the next step, and of no text
+// that is read after it.
+func TestTranslatorIsOneCallers(t *testing.T) {
+	w := translatorOf(t, 1, 2)
+	calls := 0
+	rank := func(logProb float64, _ int) float64 { // is called within Beam
+		if calls++; calls == 1 {
+			mustSay(t, w.Read([][]int{{4}}), "in use")
+			_, err := w.Step([]int{4, 4})
+			mustSay(t, err, "in use")
+			_, err = w.Greedy(t.Context(), [][]int{{4}})
+			mustSay(t, err, "in use")
+			w.Fork(0, 1)
+		}
+		return logProb
+	}
+	_, err := w.Beam(t.Context(), [][]int{{4, 5}}, rank)
+	mustSay(t, err, "a Fork of another goroutine")
+	if _, err = w.Beam(t.Context(), [][]int{{4, 5}}, nil); err != nil || calls == 0 {
+		t.Errorf("afterwards: %d calls, error %v", calls, err)
+	}
+}

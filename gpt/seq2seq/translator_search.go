@@ -1,0 +1,120 @@
+package seq2seq
+
+import (
+	"context"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Sources is the number of texts that are written at once.
+func (t *Translator) Sources() int {
+	if t == nil {
+		return 0
+	}
+	return t.sources
+}
+
+// Beams is the number of hypotheses of each.
+func (t *Translator) Beams() int {
+	if t == nil {
+		return 0
+	}
+	return t.beams
+}
+
+// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of what follows. It is an error
+// before Read.
+func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
+	if err := t.begin(); err != nil {
+		return graph.Tensor{}, err
+	}
+	defer t.busy.Unlock()
+	return t.append(tokens)
+}
+
+// append is Step for who has t.
+func (t *Translator) append(tokens []int) (graph.Tensor, error) {
+	if !t.reading {
+		return graph.Tensor{}, errors.Errorf("translator: got 0 sources to translate, want 1 … %d from Read", t.sources)
+	}
+	if len(tokens) != t.sources*t.beams {
+		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams", len(tokens), t.sources*t.beams, t.sources, t.beams)
+	}
+	if t.failed != nil {
+		return graph.Tensor{}, errors.Wrap(t.failed, "translator")
+	}
+	if t.disturbed.Load() {
+		return graph.Tensor{}, errors.New("translator: a Fork of another goroutine came while it was in use")
+	}
+	if t.written >= t.config.TargetSize {
+		return graph.Tensor{}, errors.Errorf("translator: token %d of a target, target_size is %d", t.written+1, t.config.TargetSize)
+	}
+	copy(t.tokens.Ints(), tokens)
+	for i := range t.positions.Ints() {
+		t.positions.Ints()[i] = t.written
+	}
+	t.at.Ints()[0] = t.written
+	if err := t.write.Run(); err != nil {
+		return graph.Tensor{}, err
+	}
+	t.written++
+	return t.write.Value(), nil
+}
+
+// Fork makes hypothesis to a copy of hypothesis from. If there is no such, the next Step says so.
+func (t *Translator) Fork(from, to int) {
+	if t == nil {
+		return
+	}
+	if !t.busy.TryLock() {
+		t.disturbed.Store(true)
+		return
+	}
+	defer t.busy.Unlock()
+	t.copy(from, to)
+}
+
+func (t *Translator) copy(from, to int) {
+	if err := t.caches.Fork(from, to); err != nil && t.failed == nil {
+		t.failed = err
+	}
+}
+
+// Greedy translates any number of sources, target_size tokens at most with End.
+func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]Hypothesis, error) {
+	return inBatches(t, sources, func() ([]Hypothesis, error) { return Greedy(ctx, taken{t}, t.config.TargetSize) })
+}
+
+// Beam translates any number of sources and returns the hypotheses of each, best first; see the function Beam.
+func (t *Translator) Beam(ctx context.Context, sources [][]int, rank Rank) ([][]Hypothesis, error) {
+	return inBatches(t, sources, func() ([][]Hypothesis, error) { return Beam(ctx, taken{t}, t.config.TargetSize, rank) })
+}
+
+func inBatches[T any](t *Translator, sources [][]int, search func() ([]T, error)) (all []T, err error) {
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
+	defer t.busy.Unlock()
+	for from := 0; from < len(sources); from += t.sources {
+		part := sources[from:min(from+t.sources, len(sources))]
+		if err := t.take(part); err != nil {
+			return all, err
+		}
+		found, err := search()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, found[:len(part)]...)
+	}
+	return all, nil
+}
+
+// taken is a Translator for who has it: the search within a call that holds it.
+type taken struct{ *Translator }
+
+// Step is Translator.Step.
+func (t taken) Step(tokens []int) (graph.Tensor, error) { return t.append(tokens) }
+
+// Fork is Translator.Fork.
+func (t taken) Fork(from, to int) { t.copy(from, to) }
