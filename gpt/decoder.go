@@ -1,9 +1,6 @@
 package gpt
 
 import (
-	"context"
-	"iter"
-
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -14,51 +11,69 @@ import (
 //
 // When the context of block_size tokens is full, the older half is dropped and the rest fed again: learned positions
 // have moved, so what was kept is no longer valid (errata X9).
-type Decoder struct{ decoding decoding }
+//
+// It writes one text at a time, for one goroutine: each of several at once needs a Decoder of its own, and whoever comes
+// while another works with it gets an error.
+type Decoder struct {
+	decoding *decoding
+	waiting  []int // tokens of the text that are not fed yet: the one that was drawn last
+}
 
-// NewDecoder makes a decoder of m's parameters, as they are when it runs.
+// NewDecoder makes a decoder of m's parameters, as they are when it runs. It is an error, naming the layer, if a part of
+// the program's own computes something else token by token than all at once.
 func NewDecoder(m *Model) (*Decoder, error) {
 	d, err := newDecoding(m, 1)
-	return &Decoder{d}, errors.Wrap(err, "decoder")
+	if err != nil {
+		return nil, errors.Wrap(err, "decoder")
+	}
+	return &Decoder{decoding: d}, nil
+}
+
+// begin takes the decoder for a call, whose decoding is to be unlocked.
+func (d *Decoder) begin() (*decoding, error) {
+	if d == nil {
+		return nil, errUnmade
+	}
+	return d.decoding, d.decoding.begin()
 }
 
 // Reset forgets the tokens so far.
-func (d *Decoder) Reset() { d.decoding.reset() }
-
-// Feed appends tokens, at least one, and returns the logits (1, V) of what follows. The result is overwritten by the
-// next call. Of more tokens than the context holds only the last block_size count. After an id outside the vocabulary,
-// an error, the context is as it was.
-func (d *Decoder) Feed(tokens ...int) (graph.Tensor, error) {
-	if len(tokens) == 0 {
-		return graph.Tensor{}, errors.New("decoder: no token to feed")
+func (d *Decoder) Reset() error {
+	in, err := d.begin()
+	if err != nil {
+		return err
 	}
-	if i := d.decoding.unknown(tokens); i >= 0 {
-		return graph.Tensor{}, errors.Errorf("decoder: token %d is %d, not in 0 … %d", i, tokens[i], d.decoding.vocab-1)
+	defer in.busy.Unlock()
+	d.restart()
+	return nil
+}
+
+func (d *Decoder) restart() {
+	d.decoding.reset()
+	d.waiting = d.waiting[:0]
+}
+
+// Feed appends tokens, at least one, to those that were fed, and returns the logits (1, V) of what follows. The result
+// is overwritten by the next call. Of more tokens than the context holds only the last block_size count. After an id
+// outside the vocabulary, an error, the context is as it was.
+func (d *Decoder) Feed(tokens ...int) (graph.Tensor, error) {
+	in, err := d.begin()
+	if err != nil {
+		return graph.Tensor{}, err
+	}
+	defer in.busy.Unlock()
+	if err := in.check(tokens); err != nil {
+		return graph.Tensor{}, errors.Wrap(err, "decoder")
+	}
+	d.waiting = d.waiting[:0]
+	return d.feed(tokens)
+}
+
+// feed is Feed for who has the decoder.
+func (d *Decoder) feed(tokens []int) (graph.Tensor, error) {
+	if len(tokens) == 0 {
+		return graph.Tensor{}, errors.New("decoder: no token to feed, want 1 or more")
 	}
 	logits, err := d.decoding.feed(tokens)
 	return logits, errors.Wrap(err, "decoder")
-}
-
-// Generate feeds the prompt, at least one token, and yields n tokens more as the sampler draws them. It stops early,
-// with an error, when ctx ends.
-func (d *Decoder) Generate(ctx context.Context, prompt []int, n int, s *Sampler) iter.Seq2[int, error] {
-	return func(yield func(int, error) bool) {
-		feed, drawn := prompt, make([]int, 1)
-		for range n {
-			if err := ctx.Err(); err != nil {
-				yield(0, errors.Wrap(err, "generate"))
-				return
-			}
-			logits, err := d.Feed(feed...)
-			if err != nil {
-				yield(0, err)
-				return
-			}
-			id, err := s.Draw(logits)
-			if !yield(id, err) || err != nil {
-				return
-			}
-			drawn[0], feed = id, drawn
-		}
-	}
 }

@@ -1,10 +1,16 @@
 package gpt
 
 import (
-	"slices"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+var (
+	errUnmade = errors.New("decoder: nothing to decode with, want one of NewDecoder or NewBatchDecoder")
+	errBusy   = errors.New("decoder: in use by another goroutine, or by a Generate that has not ended")
 )
 
 // decoding is the tokens that predictions look at, the context, and the programs that append to it. Lists of tokens go
@@ -14,28 +20,50 @@ type decoding struct {
 	one, half          *stepProgram // of a model whose layers are all cached; for one token and half a context
 	rerun              *rerun       // of any other
 	context            []int
+	busy               sync.Mutex // held while somebody decodes
 }
 
-func newDecoding(m *Model, batch int) (d decoding, err error) {
-	d = decoding{batch: batch, size: m.Config.BlockSize, vocab: m.Config.VocabSize}
+func newDecoding(m *Model, batch int) (d *decoding, err error) {
+	if err := m.checkDecoding(batch); err != nil {
+		return nil, err
+	}
+	d = &decoding{batch: batch, size: m.Config.BlockSize, vocab: m.Config.VocabSize}
 	d.context = make([]int, 0, d.size*batch)
 	caches := nn.Caches{}
 	if d.one, err = newStepProgram(m, batch, 1, caches); err != nil {
-		return d, err
+		return nil, err
 	}
 	if d.one == nil {
 		d.rerun, err = newRerun(m, batch)
 		return d, err
 	}
-	d.half, err = newStepProgram(m, batch, max(1, d.size/2), caches)
-	return d, err
+	if d.half, err = newStepProgram(m, batch, max(1, d.size/2), caches); err != nil {
+		return nil, err
+	}
+	return d, m.checkSteps()
+}
+
+// begin takes d for one caller, who unlocks busy.
+func (d *decoding) begin() error {
+	switch {
+	case d == nil:
+		return errUnmade
+	case !d.busy.TryLock():
+		return errBusy
+	}
+	return nil
 }
 
 func (d *decoding) reset() { d.context = d.context[:0] }
 
-// unknown is the place of a token outside the vocabulary, −1 if there is none.
-func (d *decoding) unknown(tokens []int) int {
-	return slices.IndexFunc(tokens, func(id int) bool { return id < 0 || id >= d.vocab })
+// check is an error if a token is outside the vocabulary.
+func (d *decoding) check(tokens []int) error {
+	for i, id := range tokens {
+		if id < 0 || id >= d.vocab {
+			return errors.Errorf("token %d is %d, not in 0 … %d", i, id, d.vocab-1)
+		}
+	}
+	return nil
 }
 
 // feed appends tokens of the vocabulary. Of more than the context holds only the last count.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -12,13 +13,14 @@ import (
 
 // Sampler draws a token from logits z: from softmax(z/Temperature) (Diab 13), cut to the TopK likeliest tokens and then
 // to the fewest whose probabilities add up to TopP (Diab 14), and normalised again. Temperature 0 is greedy: the
-// likeliest token, the first of equals.
+// likeliest token, the first of equals. It draws for one goroutine at a time.
 type Sampler struct {
 	Temperature float64
-	TopK        int     // 0 or less: all
+	TopK        int     // 0: all
 	TopP        float64 // 0 or 1: all
 	rng         *rand.Rand
 	choices     []choice
+	busy        sync.Mutex // held while it draws
 }
 
 type choice struct {
@@ -34,10 +36,16 @@ func NewSampler(seed uint64) *Sampler {
 // Validate names a field that is out of range.
 func (s *Sampler) Validate() error {
 	switch {
+	case s == nil:
+		return errors.New("sampler: got nil, want one of NewSampler")
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
 		return errors.Errorf("temperature: got %v, want a finite number, 0 or above", s.Temperature)
+	case s.TopK < 0:
+		return errors.Errorf("top_k: got %d, want 0 for all tokens, or above", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return errors.Errorf("top_p: got %v, want a number in [0, 1]", s.TopP)
+	case s.Temperature > 0 && s.rng == nil:
+		return errors.Errorf("sampler: temperature %v and nothing to draw with, want one of NewSampler", s.Temperature)
 	}
 	return nil
 }
@@ -47,6 +55,10 @@ func (s *Sampler) Draw(logits graph.Tensor) (int, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
 	}
+	if !s.busy.TryLock() {
+		return 0, errors.New("sampler: in use by another goroutine, want one for each")
+	}
+	defer s.busy.Unlock()
 	s.choices = s.choices[:0]
 	for i := range logits.Len() {
 		z := logits.At(i)
@@ -74,7 +86,7 @@ func (s *Sampler) Draw(logits graph.Tensor) (int, error) {
 
 // cut keeps the TopK likeliest and of these the fewest that reach TopP. The sort is stable, so equals keep their order.
 func (s *Sampler) cut() {
-	all := (s.TopK <= 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
+	all := (s.TopK == 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
 	if all {
 		return
 	}

@@ -18,17 +18,24 @@ type stack struct {
 func newStack(at nn.Site, c Config) *stack {
 	known, net := c.known(), &stack{}
 	net.Body = c.Stack.Body(known, at, c.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
-		root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
-		attention, block := parts.Find(known.Attentions, c.Attention).New(root, c.Stack), parts.Find(known.Blocks, c.Block)
-		collected := func(at nn.Site) nn.Layer {
-			l := attention(at)
-			net.attentions = append(net.attentions, l)
-			return l
-		}
-		return root.Mask, func(at nn.Site) nn.Layer { return block.New(at, collected) }
+		return c.blocks(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
 	net.head = parts.Find(known.Heads, c.Head).New(at.At("lm_head"), c.VocabSize, net.Embedding)
 	return net
+}
+
+// blocks makes the mask at a site that knows what the positions give, and what builds each block; the attention in it is
+// handed to collect.
+func (c Config) blocks(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
+	known := c.known()
+	root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
+	attention, block := parts.Find(known.Attentions, c.Attention).New(root, c.Stack), parts.Find(known.Blocks, c.Block)
+	collected := func(at nn.Site) nn.Layer {
+		l := attention(at)
+		collect(at, l)
+		return l
+	}
+	return root.Mask, func(at nn.Site) nn.Layer { return block.New(at, collected) }
 }
 
 // site is the style of the whole model; c is resolved. The mask comes when the positions are known.

@@ -37,7 +37,9 @@ func (s *study) decode(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			w.Reset()
+			if err := w.Reset(); err != nil {
+				return err
+			}
 			start := time.Now()
 			for i := range w.row.config.BlockSize {
 				if _, err := w.Feed(tokens[i]); err != nil {

@@ -51,7 +51,9 @@ func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err er
 	start := time.Now()
 	line.BytesPerToken, line.AllocsPerToken, err = allocated(line.Tokens, func() error {
 		for range contexts {
-			d.Reset()
+			if err := d.Reset(); err != nil {
+				return err
+			}
 			if err := feed(c.BlockSize); err != nil {
 				return err
 			}
@@ -92,7 +94,9 @@ func decodingBatch(m *gpt.Model, batch, tokens int) (float64, error) {
 	var took time.Duration
 	count := 0
 	for round := 0; count < tokens; round++ {
-		d.Reset()
+		if err := d.Reset(); err != nil {
+			return 0, err
+		}
 		start := time.Now()
 		for range m.Config.BlockSize {
 			if _, err := d.Feed(rows); err != nil {

@@ -19,7 +19,9 @@ type episode struct {
 // play lets the agent think about a batch of questions and answer them, drawing every token from its probabilities.
 // With given, it reads right thoughts instead.
 func (a *agent) play(rng *rand.Rand, s *gpt.Sampler, given bool) (e episode, err error) {
-	a.decoder.Reset()
+	if err := a.decoder.Reset(); err != nil {
+		return e, err
+	}
 	next := make([][]int, a.batch)
 	for range a.batch {
 		q := a.question(rng)

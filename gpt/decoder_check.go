@@ -1,0 +1,28 @@
+package gpt
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
+
+// checkDecoding refuses what cannot be decoded with before anything is allocated.
+func (m *Model) checkDecoding(batch int) error {
+	switch {
+	case m == nil:
+		return errors.New("model: got nil, want one of New or LoadModel")
+	case m.Graph == nil:
+		return errors.New("model: it has no graph, want one of New or LoadModel")
+	case batch < 1:
+		return errors.Errorf("sequences: got a batch of %d, want 1 or more", batch)
+	}
+	c := m.Config
+	if err := c.networkFields().Check(); err != nil {
+		return errors.Wrap(err, "model")
+	}
+	kept := float64(c.BlockSize) * float64(c.NLayer) * float64(c.NHead) * (float64(c.QKSize) + float64(c.VSize))
+	fed := float64(c.BlockSize) / 2 * (4*float64(c.NEmbd) + 2*float64(c.NInner)) // half a context at once
+	fields := append(c.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
+	return train.CheckMemory(float64(batch)*(kept+fed+float64(c.VocabSize)), "the keys and values", fields,
+		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
+}

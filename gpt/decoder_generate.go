@@ -1,0 +1,82 @@
+package gpt
+
+import (
+	"context"
+	"iter"
+
+	"github.com/pkg/errors"
+)
+
+// Generate begins a text with the prompt, at least one token, and yields n tokens more as the sampler draws them:
+// whatever the decoder was fed before is forgotten. It stops early, with an error, when ctx ends. The decoder is the
+// caller's until the loop ends.
+func (d *Decoder) Generate(ctx context.Context, prompt []int, n int, s *Sampler) iter.Seq2[int, error] {
+	return d.generate(ctx, prompt, n, s, false)
+}
+
+// Continue is Generate on the text so far, its last token included, with these tokens behind it, which may be none: the
+// next turn of a conversation, or more of the same.
+func (d *Decoder) Continue(ctx context.Context, tokens []int, n int, s *Sampler) iter.Seq2[int, error] {
+	return d.generate(ctx, tokens, n, s, true)
+}
+
+func (d *Decoder) generate(ctx context.Context, tokens []int, n int, s *Sampler, on bool) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		in, err := d.begin()
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		defer in.busy.Unlock()
+		if err := d.prepare(ctx, tokens, n, s, on); err != nil {
+			yield(0, errors.Wrap(err, "generate"))
+			return
+		}
+		for range n {
+			id, err := d.draw(ctx, s)
+			if !yield(id, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// prepare refuses what cannot be before anything is forgotten, and puts the tokens where the first draw feeds them.
+func (d *Decoder) prepare(ctx context.Context, tokens []int, n int, s *Sampler, on bool) error {
+	switch {
+	case ctx == nil:
+		return errors.New("context: got nil, want one such as context.Background()")
+	case n < 0:
+		return errors.Errorf("tokens: got %d to write, want 0 or more", n)
+	}
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if err := d.decoding.check(tokens); err != nil {
+		return err
+	}
+	if !on {
+		d.restart()
+	}
+	if d.waiting = append(d.waiting, tokens...); len(d.waiting) == 0 {
+		return errors.New("prompt: got 0 tokens, want 1 or more")
+	}
+	return nil
+}
+
+// draw feeds what waits, and draws what is to wait next.
+func (d *Decoder) draw(ctx context.Context, s *Sampler) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, errors.Wrap(err, "generate")
+	}
+	logits, err := d.feed(d.waiting)
+	if err != nil {
+		return 0, err
+	}
+	d.waiting = d.waiting[:0]
+	id, err := s.Draw(logits)
+	if err == nil {
+		d.waiting = append(d.waiting, id)
+	}
+	return id, err
+}

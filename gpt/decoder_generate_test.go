@@ -1,0 +1,206 @@
+package gpt
+
+import (
+	"context"
+	"iter"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+func drawn(t testing.TB, tokens iter.Seq2[int, error]) (ids []int) {
+	t.Helper()
+	for id, err := range tokens {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Generate knows nothing of the text before, whoever has written it or broken off; Continue knows all of it, the token
+// that was drawn last included, and writes in two turns what is written in one.
+func TestGenerateBeginsAnew(t *testing.T) {
+	for _, m := range []*Model{model64(t, odd(), true, 1), model64(t, ours(), true, 1)} { // cached, and rerun
+		greedy := NewSampler(1)
+		greedy.Temperature = 0
+		fresh := func(prompt []int, n int) []int {
+			return drawn(t, newDecoderOf(t, m).Generate(t.Context(), prompt, n, greedy))
+		}
+		d, other, prompt := newDecoderOf(t, m), []int{9, 2, 11}, []int{3, 4}
+		want := fresh(prompt, 20)
+		for name, before := range map[string]func(){
+			"nothing":  func() {},
+			"fed":      func() { feed(t, d, other...) },
+			"written":  func() { drawn(t, d.Generate(t.Context(), other, 5, greedy)) },
+			"continue": func() { drawn(t, d.Continue(t.Context(), other, 5, greedy)) },
+			"break": func() {
+				for range d.Generate(t.Context(), other, 5, greedy) {
+					break
+				}
+			},
+		} {
+			before()
+			if got := drawn(t, d.Generate(t.Context(), prompt, 20, greedy)); !slices.Equal(got, want) {
+				t.Errorf("after %s: wrote %v, want %v", name, got, want)
+			}
+		}
+		if got := append(drawn(t, d.Generate(t.Context(), prompt, 3, greedy)), drawn(t, d.Continue(t.Context(), nil, 17, greedy))...); !slices.Equal(got, want) {
+			t.Errorf("in two turns: wrote %v, want %v", got, want)
+		}
+		text := slices.Concat(prompt, drawn(t, d.Generate(t.Context(), prompt, 2, greedy)), other)
+		if got, want := drawn(t, d.Continue(t.Context(), other, 2, greedy)), fresh(text, 2); !slices.Equal(got, want) {
+			t.Errorf("after a turn of the other: wrote %v, want %v", got, want)
+		}
+		drawn(t, d.Generate(t.Context(), prompt, 0, greedy)) // begins, and writes nothing yet
+		if got := drawn(t, d.Continue(t.Context(), nil, 20, greedy)); !slices.Equal(got, want) {
+			t.Errorf("begun without a token: wrote %v, want %v", got, want)
+		}
+		// What is fed takes the place of the token that was drawn last.
+		drawn(t, d.Generate(t.Context(), prompt, 1, greedy))
+		sameLogits(t, "fed after a draw", feed(t, d, 7), feed(t, newDecoderOf(t, m), 3, 4, 7))
+		if err := d.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := first(d.Continue(t.Context(), nil, 1, greedy))
+		mustContain(t, err, "prompt: got 0 tokens")
+	}
+}
+
+func first(tokens iter.Seq2[int, error]) (id int, err error) {
+	for id, err = range tokens {
+		break
+	}
+	return id, err
+}
+
+// Whatever is wrong with what a text is begun with is an error before anything of the last text is forgotten.
+func TestGenerateRefuses(t *testing.T) {
+	d := newDecoderOf(t, model64(t, odd(), true, 1))
+	sampler := func(change func(*Sampler)) *Sampler {
+		s := NewSampler(1)
+		change(s)
+		return s
+	}
+	ctx, ok := t.Context(), NewSampler(1)
+	for _, tc := range []struct {
+		ctx    context.Context
+		prompt []int
+		n      int
+		s      *Sampler
+		says   []string
+	}{
+		{nil, []int{1}, 1, ok, []string{"context", "nil"}},
+		{ctx, nil, 1, ok, []string{"prompt", "0 tokens", "1 or more"}},
+		{ctx, []int{1}, -3, ok, []string{"tokens", "-3", "0 or more"}},
+		{ctx, []int{1, 13}, 1, ok, []string{"token 1", "13", "0 … 12"}},
+		{ctx, []int{math.MinInt}, 1, ok, []string{"token 0", "-9223372036854775808", "0 … 12"}},
+		{ctx, []int{1}, 1, nil, []string{"sampler", "nil", "NewSampler"}},
+		{ctx, []int{1}, 1, &Sampler{Temperature: 1}, []string{"sampler", "NewSampler"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.Temperature = -0.5 }), []string{"temperature", "-0.5", "0 or above"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.Temperature = math.NaN() }), []string{"temperature", "NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopK = -1 }), []string{"top_k", "-1", "0 for all"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopP = 1.5 }), []string{"top_p", "1.5", "[0, 1]"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopP = math.NaN() }), []string{"top_p", "NaN"}},
+	} {
+		feed(t, d, 5)
+		for _, from := range []func(context.Context, []int, int, *Sampler) iter.Seq2[int, error]{d.Generate, d.Continue} {
+			_, err := first(from(tc.ctx, tc.prompt, tc.n, tc.s))
+			mustContain(t, err, append(tc.says, "generate")...)
+		}
+	}
+	feed(t, d, 5)
+	zero := &Sampler{}
+	if _, err := first(d.Generate(ctx, []int{1}, 1, zero)); err != nil {
+		t.Errorf("the zero Sampler is greedy: got %v", err)
+	}
+	_, err := zero.Draw(graph.Tensor{})
+	mustContain(t, err, "sampler: no logits")
+	_, err = (*Sampler)(nil).Draw(graph.Tensor{})
+	mustContain(t, err, "sampler: got nil")
+}
+
+// A decoder that was not made, a model that there is none of, and a batch that cannot be are errors, and the last of
+// these before anything is allocated.
+func TestDecodersRefuse(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	short := *m
+	short.Config.BlockSize = 0
+	for name, tc := range map[string]struct {
+		m    *Model
+		says []string
+	}{
+		"nil":      {nil, []string{"model: got nil"}},
+		"zero":     {&Model{}, []string{"model", "no graph"}},
+		"no sizes": {&Model{Graph: m.Graph}, []string{"model: block_size: got 0"}},
+		"short":    {&short, []string{"model: block_size: got 0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewDecoder(tc.m)
+			mustContain(t, err, append(tc.says, "decoder")...)
+			_, err = NewBatchDecoder(tc.m, 2)
+			mustContain(t, err, append(tc.says, "decoder")...)
+		})
+	}
+	for _, batch := range []int{1 << 40, 1 << 62, math.MaxInt} {
+		d, err := NewBatchDecoder(m, batch)
+		if d != nil {
+			t.Error("a decoder beside an error")
+		}
+		mustContain(t, err, "decoder: memory: got about", "GiB", "block_size 7", "want at most 64 GiB")
+	}
+	for _, d := range []*Decoder{nil, {}} {
+		_, err := d.Feed(1)
+		mustContain(t, err, "decoder", "NewDecoder")
+		mustContain(t, d.Reset(), "decoder", "NewDecoder")
+		_, err = first(d.Generate(t.Context(), []int{1}, 1, NewSampler(1)))
+		mustContain(t, err, "decoder", "NewDecoder")
+		_, err = first(d.Continue(t.Context(), []int{1}, 1, NewSampler(1)))
+		mustContain(t, err, "decoder", "NewDecoder")
+	}
+	for _, d := range []*BatchDecoder{nil, {}} {
+		_, err := d.Feed([][]int{{1}})
+		mustContain(t, err, "decoder", "NewBatchDecoder")
+		mustContain(t, d.Reset(), "decoder", "NewBatchDecoder")
+	}
+}
+
+// Who has a decoder has it alone: others get an error and change nothing, also from inside of the loop.
+func TestDecoderIsOneCallers(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 2), NewSampler(1)
+	want := drawn(t, d.Generate(t.Context(), []int{3}, 6, NewSampler(1)))
+	var got []int
+	for id, err := range d.Generate(t.Context(), []int{3}, 6, s) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, id)
+		done := make(chan error, 4)
+		go func() {
+			_, err := d.Feed(1)
+			done <- err
+			_, err = first(d.Generate(context.Background(), []int{5}, 1, s))
+			done <- err
+			_, err = first(d.Continue(context.Background(), []int{5}, 1, s))
+			done <- err
+			done <- d.Reset()
+		}()
+		for range cap(done) {
+			mustContain(t, <-done, "decoder: in use")
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("wrote %v between refusals, want %v", got, want)
+	}
+	batch.decoding.busy.Lock()
+	_, err := batch.Feed([][]int{{1}, {2}})
+	mustContain(t, err, "decoder: in use")
+	mustContain(t, batch.Reset(), "decoder: in use")
+	s.busy.Lock()
+	_, err = s.Draw(graph.Tensor{Shape: []int{2}, F64: []float64{1, 2}})
+	mustContain(t, err, "sampler: in use")
+}

@@ -1,0 +1,107 @@
+package gpt
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// firstWindow is how many tokens Step and Forward are compared on: few, so that it takes the time of a few tokens.
+const firstWindow = 16
+
+// checkSteps compares Step with Forward in every attention, or every block, that a part of the program's own may be in:
+// who embeds a layer of the library and replaces its Forward inherits a Step that computes something else, which
+// decoding would use without a word. The library's own are compared in its tests. What differs on a few tokens, or
+// cannot be built for so few, is compared on a whole context before it is an error.
+func (m *Model) checkSteps() error {
+	own := m.Config.Parts
+	if len(own.Attentions)+len(own.Positions) > 0 {
+		if err := m.checkStepsOf(false); err != nil {
+			return err
+		}
+	}
+	if len(own.Blocks)+len(own.Norms)+len(own.MLPs)+len(own.Activations) > 0 {
+		return m.checkStepsOf(true)
+	}
+	return nil
+}
+
+func (m *Model) checkStepsOf(blocks bool) error {
+	whole := m.Config.BlockSize
+	if whole > firstWindow && m.compareSteps(firstWindow, blocks) == nil {
+		return nil
+	}
+	return m.compareSteps(whole, blocks)
+}
+
+// compareSteps takes random rows at once through Forward, and by halves through Step.
+func (m *Model) compareSteps(context int, blocks bool) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // of a part that a program brings along
+			err = errors.Errorf("comparing Step with Forward: %v", r)
+		}
+	}()
+	n := max(1, context/2)
+	all, err := m.newWindow(context, context, blocks, false)
+	if err != nil || len(all.names) == 0 {
+		return err
+	}
+	some, err := m.newWindow(context, n, blocks, true)
+	if err != nil {
+		return err
+	}
+	if err := all.program.Run(); err != nil {
+		return err
+	}
+	for first := 0; first+n <= context; first += n {
+		some.at.Ints()[0] = first
+		for i := range n {
+			some.positions.Ints()[i] = first + i
+			copyRow(some.x.Tensor().Row(i), all.x.Tensor().Row(first+i))
+		}
+		if err := some.program.Run(); err != nil {
+			return err
+		}
+		if err := all.compare(some.program.Value(), first, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyRow(to, from graph.Tensor) {
+	copy(to.F32, from.F32)
+	copy(to.F64, from.F64)
+}
+
+// compare holds rows of Step, from first on, against Forward, layer by layer. Where Forward is not finite
+// it says nothing.
+func (w *window) compare(step graph.Tensor, first, n int) error {
+	tolerance := 1e4 * 0x1p-52
+	if step.F32 != nil {
+		tolerance = 1e4 * 0x1p-23
+	}
+	forward, from := w.program.Value(), 0
+	for i, name := range w.names {
+		var worst, got, want, largest float64
+		token := 0
+		for t := range n {
+			a, b := step.Row(t), forward.Row(first+t)
+			for j := from; j < from+w.widths[i]; j++ {
+				if b.At(j)-b.At(j) != 0 {
+					continue
+				}
+				largest = max(largest, math.Abs(b.At(j)))
+				if d := math.Abs(a.At(j) - b.At(j)); !(d <= worst) {
+					worst, got, want, token = d, a.At(j), b.At(j), first+t
+				}
+			}
+		}
+		if from += w.widths[i]; !(worst <= tolerance*largest) {
+			return errors.Errorf("%s: Step and Forward differ: token %d of a text gives %.6g by Step, by Forward %.6g; "+
+				"a layer that replaces one of them has to replace both", name, token, got, want)
+		}
+	}
+	return nil
+}

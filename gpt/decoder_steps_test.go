@@ -1,0 +1,152 @@
+package gpt
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// replacing has the Step of a layer and a Forward of its own.
+type replacing struct {
+	nn.Cached
+	forward func(x graph.Expr) graph.Expr
+}
+
+func (r replacing) Forward(x graph.Expr) graph.Expr { return r.forward(x) }
+
+// withOwn is odd with a context of that many tokens and every attention wrapped by change.
+func withOwn(context int, change func(at nn.Site, l nn.Layer) nn.Layer) Config {
+	c := odd()
+	c.BlockSize = context
+	for _, a := range parts.Attentions() {
+		library := a.New
+		a.New = func(root nn.Site, s parts.Stack) nn.Attention {
+			build := library(root, s)
+			return func(at nn.Site) nn.Layer { return change(at, build(at)) }
+		}
+		c.Parts.Attentions = append(c.Parts.Attentions, a)
+	}
+	return c
+}
+
+// A Forward that is replaced while Step is inherited is an error that names the first layer of which that is so,
+// whatever the length of the context; in the second block alone, too.
+func TestDecoderComparesStepWithForward(t *testing.T) {
+	second := func(change func(l nn.Cached) func(x graph.Expr) graph.Expr) func(nn.Site, nn.Layer) nn.Layer {
+		return func(at nn.Site, l nn.Layer) nn.Layer {
+			if at.Block == 1 {
+				return replacing{l.(nn.Cached), change(l.(nn.Cached))}
+			}
+			return l
+		}
+	}
+	scaled := func(l nn.Cached) func(x graph.Expr) graph.Expr {
+		return func(x graph.Expr) graph.Expr { return l.Forward(x).Scale(1.01) }
+	}
+	other := func(l nn.Cached) func(x graph.Expr) graph.Expr {
+		return func(x graph.Expr) graph.Expr { return x }
+	}
+	picky := func(at nn.Site, l nn.Layer) nn.Layer { // cannot be built for few tokens
+		if at.Context < 20 {
+			at.Failf("%d tokens", at.Context)
+		}
+		return second(scaled)(at, l)
+	}
+	block := withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return l })
+	block.Parts.Blocks = []parts.Block{{Name: "pre", Final: true, New: func(at nn.Site, a nn.Attention) nn.Layer {
+		b := nn.NewBlock(at, a)
+		return replacing{b, func(x graph.Expr) graph.Expr { return b.Forward(x).Add(x) }}
+	}}}
+	for name, tc := range map[string]struct {
+		c    Config
+		want string
+	}{
+		"scaled":             {withOwn(7, second(scaled)), "h.1.attn"},
+		"of a long context":  {withOwn(40, second(scaled)), "h.1.attn"},
+		"of one token":       {withOwn(1, second(scaled)), "h.1.attn"},
+		"something else":     {withOwn(8, second(other)), "h.1.attn"},
+		"no few tokens":      {withOwn(21, picky), "h.1.attn"},
+		"a block of our own": {block, "h.0"},
+	} {
+		for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
+			m, err := New(graph.New(dtype, 1), tc.c, 2)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			_, err = NewDecoder(m)
+			mustContain(t, err, "decoder: "+tc.want+": Step and Forward differ: token ", "by Step, by Forward")
+			_, err = NewBatchDecoder(m, 3)
+			mustContain(t, err, "decoder: "+tc.want+": Step and Forward differ")
+		}
+	}
+}
+
+// Parts of one's own that do in steps what they do at once decode, in either type and form, with contexts longer than
+// what is compared; and so do those that depend on the context's length.
+func TestDecoderTakesOwnParts(t *testing.T) {
+	compared := 0
+	for i, a := range parts.Attentions() {
+		if a.Name == "linformer" || testing.Short() && i%3 > 0 {
+			continue
+		}
+		for j, position := range parts.Names(parts.Positions()) {
+			if (i+j)%2 > 0 {
+				continue
+			}
+			for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
+				c := withOwn(23, func(_ nn.Site, l nn.Layer) nn.Layer { return l })
+				c.Attention, c.Position, c.QKSize = a.String(), position, 4
+				if c.suit(); c.ValidateModel() != nil {
+					continue // positions that the attention refuses
+				}
+				compared++
+				g := graph.New(dtype, 1)
+				g.Kernels = j%2 == 0
+				m, err := New(g, c, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				scramble(m.Params(), 3)
+				m.Config.Parts.Blocks = parts.Blocks()
+				if _, err := NewDecoder(m); err != nil {
+					t.Errorf("%s, %s, %v: %v", a, position, dtype, err)
+				}
+			}
+		}
+	}
+	if compared < 10 {
+		t.Errorf("compared %d models, want 10 or more", compared)
+	}
+	wholeOnly := func(at nn.Site, l nn.Layer) nn.Layer {
+		at.Param("whole", graph.Normal(1), at.Context) // no other length fits the parameter
+		return l
+	}
+	if _, err := NewDecoder(model64(t, withOwn(23, wholeOnly), true, 1)); err != nil {
+		t.Errorf("a parameter of the context's length: %v", err)
+	}
+}
+
+func BenchmarkNewDecoder(b *testing.B) {
+	for _, own := range []bool{false, true} {
+		b.Run(fmt.Sprintf("own=%t", own), func(b *testing.B) {
+			c := GPT2()
+			if own {
+				c.Parts = withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return l }).Parts
+				c.Parts.Blocks = parts.Blocks()
+			}
+			g := graph.New(graph.Float32, 1)
+			m, err := New(g, c, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if _, err := NewDecoder(m); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package gpt
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// window is the attentions of a model, or its blocks, each applied to the same rows; the results side by side.
+type window struct {
+	x, positions, at graph.Expr
+	names            []string // of the layers
+	widths           []int    // of their results
+	program          *graph.Program
+}
+
+// newWindow builds it for n tokens of one text in a context, with Step or with Forward.
+func (m *Model) newWindow(context, n int, blocks, step bool) (w *window, err error) {
+	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
+		g.SetTraining(false)
+		c, root := m.Config, g.Root()
+		c.BlockSize = context
+		w = &window{
+			x:         root.Value("window", graph.Normal(1), n, c.NEmbd),
+			positions: root.Ints("positions", n, context, 0),
+			at:        root.Ints("at", 1, context, 0),
+		}
+		for i := range n {
+			w.positions.Ints()[i] = i
+		}
+		var results []graph.Expr
+		apply := func(name string, l nn.Layer) {
+			y := graph.Expr{}
+			if step {
+				y = l.(nn.Cached).Step(w.x, w.at) // as all are, where there are steps
+			} else {
+				y = l.Forward(w.x)
+			}
+			if len(y.Shape()) == 2 {
+				w.names, w.widths, results = append(w.names, name), append(w.widths, y.Shape()[1]), append(results, y)
+			}
+		}
+		at := site(root, c, 1, w.positions)
+		at.Caches = nn.Caches{}
+		p := parts.Find(c.known().Positions, c.Position).New(at.At(fmt.Sprintf("window%d", context)), c.Stack) // of other sizes
+		at.Rotary, at.Scores = p.Rotary, p.Scores
+		mask, block := c.blocks(at, func(at nn.Site, l nn.Layer) {
+			if !blocks {
+				apply(at.Path(), l)
+			}
+		})
+		at.Mask = mask
+		for i := range c.NLayer {
+			at := at.At(fmt.Sprintf("h.%d", i))
+			at.Block = i
+			if l := block(at); blocks {
+				apply(at.Path(), l)
+			}
+		}
+		if err := g.Err(); err != nil || len(results) == 0 {
+			return err
+		}
+		if all := results[0]; len(results) > 1 {
+			results[0] = all.Join(results[1:]...)
+		}
+		w.program, err = graph.Compile(results[0])
+		return err
+	})
+	return w, err
+}
