@@ -62,6 +62,9 @@ func TestGenerateBeginsAnew(t *testing.T) {
 		// What is fed takes the place of the token that was drawn last.
 		drawn(t, d.Generate(t.Context(), prompt, 1, greedy))
 		sameLogits(t, "fed after a draw", feed(t, d, 7), feed(t, newDecoderOf(t, m), 3, 4, 7))
+		if got, want := drawn(t, d.Continue(t.Context(), []int{2}, 2, greedy)), fresh([]int{3, 4, 7, 2}, 2); !slices.Equal(got, want) {
+			t.Errorf("behind what was fed: wrote %v, want %v", got, want)
+		}
 		if err := d.Reset(); err != nil {
 			t.Fatal(err)
 		}
