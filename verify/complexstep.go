@@ -11,11 +11,11 @@ type Objective func(hand.Parameters[complex128]) (complex128, error)
 
 // ComplexStep differentiates f by every entry of every parameter.
 func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float64], error) {
-	g := hand.Parameters[float64]{}
+	g, z := hand.Parameters[float64]{}, lifted(p)
 	for name, m := range p {
 		dm := hand.Zeros[float64](m.Rows, m.Cols)
 		for i := range m.Data {
-			d, err := ComplexStepAt(f, p, name, i)
+			d, err := stepAt(f, z, name, i)
 			if err != nil {
 				return nil, err
 			}
@@ -28,9 +28,17 @@ func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float
 
 // ComplexStepAt differentiates f by entry i (row by row) of one parameter.
 func ComplexStepAt(f Objective, p hand.Parameters[float64], name string, i int) (float64, error) {
-	unit := hand.Zeros[float64](p[name].Rows, p[name].Cols)
-	unit.Data[i] = 1
-	return ComplexStepAlong(f, p, hand.Parameters[float64]{name: unit})
+	return stepAt(f, lifted(p), name, i)
+}
+
+// stepAt differentiates f at z, which is real and will be again, by entry i of one parameter.
+func stepAt(f Objective, z hand.Parameters[complex128], name string, i int) (float64, error) {
+	at := &z[name].Data[i]
+	kept := *at
+	*at += complex(0, imaginaryStep)
+	y, err := f(z)
+	*at = kept
+	return imag(y) / imaginaryStep, err
 }
 
 // ComplexStepAlong differentiates f along a direction, zero for the parameters that the direction leaves out.
