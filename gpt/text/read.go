@@ -14,8 +14,8 @@ import (
 // What is larger belongs in Shards.
 const MaxBytes = 1 << 30
 
-// ReadCorpus returns the text of the file at path, without a leading byte order mark and with LF for every CRLF; a CR
-// alone stays. Of a directory it is the texts of all files in it, in the order of their paths, each ended by LF; names
+// ReadCorpus returns the text of the file at path, in the format that its name ends in or else plain, without a leading
+// byte order mark and with LF for every CRLF; a CR alone stays. Of a directory it is the texts of all files in it, in the order of their paths, each ended by LF; names
 // that begin with a dot are passed over.
 //
 // A file that is missing, not a regular file (a FIFO or a device, which are refused unopened, for opening one may
@@ -60,7 +60,10 @@ func readFile(path string) (string, error) {
 	if n > MaxBytes {
 		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, MaxBytes)
 	}
-	text, err := clean(s.String())
+	text, err := formatOf(path).text(s.String())
+	if err == nil {
+		text, err = clean(text)
+	}
 	return text, errors.Wrapf(err, "corpus %s", path)
 }
 

@@ -42,17 +42,23 @@ func open[T any, P interface {
 	return t, t.UnmarshalJSON(data)
 }
 
+// KindNames lists the names of your own kinds, then of the library's, as one finds them in a message or a flag's help.
+func KindNames(own ...Kind) string {
+	var names []string
+	for _, k := range append(slices.Clone(own), Kinds()...) {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // KindOf is the Kind of that name, of your own or the library's, or an error that lists the known.
 func KindOf(name string, own ...Kind) (Kind, error) {
-	all := append(slices.Clone(own), Kinds()...)
-	var names []string
-	for _, k := range all {
+	for _, k := range append(slices.Clone(own), Kinds()...) {
 		if k.Name == name {
 			return k, nil
 		}
-		names = append(names, k.Name)
 	}
-	return Kind{}, errors.Errorf("tokenizer: type: got %q, want one of %s", name, strings.Join(names, ", "))
+	return Kind{}, errors.Errorf("tokenizer: type: got %q, want one of %s", name, KindNames(own...))
 }
 
 // Open makes the tokenizer of a tokenizer.json.
