@@ -80,6 +80,18 @@ func TestStepRefused(t *testing.T) {
 	}
 }
 
+// A task's own learning rate stands in for the schedule.
+func TestRate(t *testing.T) {
+	core, w := descent(t, Training{LearningRate: 9, GradientAccumulationSteps: 1}, SGD, func(int, int) float64 { return 0 })
+	core.task.Rate = func(step int) float64 { return 0.25 / float64(step+1) }
+	for step, want := range []float64{2 * 0.5, 2 * 0.5 * 0.75} { // w ← w(1 − 2η)
+		p, err := core.Step()
+		if err != nil || p.LR != 0.25/float64(step+1) || w.Tensor().At(0) != want {
+			t.Errorf("step %d: rate %v, w is %v (%v), want %v", step+1, p.LR, w.Tensor().At(0), err, want)
+		}
+	}
+}
+
 // What an optimizer of one's own is made with, and when it is asked for.
 func TestOwnOptimizer(t *testing.T) {
 	made := 0

@@ -20,7 +20,7 @@ type Progress struct {
 // Step trains on the next batch. A loss or gradient that is not finite is an error, graph.ErrNotFinite, that names the
 // tensor, and the weights stay as they were.
 func (c *Core) Step() (Progress, error) {
-	start, p := time.Now(), Progress{Step: c.Done + 1, LR: c.training.RateAt(c.Done)}
+	start, p := time.Now(), Progress{Step: c.Done + 1, LR: c.task.Rate(c.Done)}
 	err := c.accumulate(&p)
 	if err == nil {
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
