@@ -14,7 +14,7 @@ type Tokenizer interface {
 	Encode(text string) ([]int, error) // an error names what the vocabulary lacks, and where it stands
 	Decode(ids []int) (string, error)  // an error names an id outside the vocabulary
 	Size() int                         // V
-	json.Marshaler                     // the object that a checkpoint keeps as tokenizer.json; "type" is its Kind's name
+	json.Marshaler                     // the object of a checkpoint's tokenizer.json; "type" is its Kind's name
 }
 
 // Kind is a way to tokenize. A program with a Kind of its own hands it to what opens a tokenizer.
