@@ -18,13 +18,33 @@ type result struct {
 	rewards       [quarters]float64
 }
 
-// reward lets a copy of the trained agent answer questions, and makes what led to right answers likelier: stage 2.
+// reward lets a copy of the trained agent answer questions, and makes what led to right answers likelier: stage 2. A
+// round is a batch of answers, and as many steps on it as the objective takes.
 func reward(ctx context.Context, o options, trained *agent, objective string, bar *program.Bar) (r result, err error) {
 	defer bar.Close()
+	epochs := 1
+	if objective == "ppo" {
+		epochs = o.epochs
+	}
+	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
 	var rollout nn.Rollout
-	a, err := newAgent(o, trained.task, func(a *agent) (loss graph.Expr, err error) {
-		rollout, loss, err = a.objective(o, objective)
-		return loss, err
+	var mean float64 // of the round's rewards
+	a, err := newAgent(o, trained.task, lesson{
+		loss: func(a *agent) (loss graph.Expr, err error) {
+			rollout, loss, err = a.objective(o, objective)
+			return loss, err
+		},
+		fill: func(a *agent, step int) error {
+			if step%epochs > 0 {
+				return nil
+			}
+			e, err := a.play(rng, s, false)
+			if err == nil {
+				mean = a.feed(e, rollout)
+			}
+			return err
+		},
+		rate: func(step int) float64 { return o.rewardRate * ramp(step/epochs, o.rounds) / float64(epochs) },
 	})
 	if err != nil {
 		return r, err
@@ -35,24 +55,13 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 	if r.before, err = a.accuracy(ctx, o, false); err != nil {
 		return r, err
 	}
-	epochs := 1
-	if objective == "ppo" {
-		epochs = o.epochs
-	}
-	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
 	var counts [quarters]float64 // 5 rounds are 2, 1, 1 and 1
 	for round := range o.rounds {
-		rate := o.rewardRate * ramp(round, o.rounds) / float64(epochs)
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
-		e, err := a.play(rng, s, false)
-		if err != nil {
-			return r, err
-		}
-		mean := a.feed(e, rollout)
 		for range epochs {
-			if err := a.step(rate); err != nil {
+			if _, err := a.Step(); err != nil {
 				return r, errors.Wrapf(err, "round %d", round+1)
 			}
 		}

@@ -14,9 +14,9 @@ import (
 // What is larger belongs in Shards.
 const MaxBytes = 1 << 30
 
-// ReadCorpus returns the text of the file at path, without a leading byte order mark and with LF for every CRLF; a CR
-// alone stays. Of a directory it is the texts of all files in it, in the order of their paths, each ended by LF; names
-// that begin with a dot are passed over.
+// ReadCorpus returns the text of the file at path, in the format that its name ends in or else plain, without a leading
+// byte order mark and with LF for every CRLF; a CR alone stays. Of a directory it is the texts of all files in it, in
+// the order of their paths, each ended by LF; names that begin with a dot are passed over.
 //
 // A file that is missing, not a regular file (a FIFO or a device, which are refused unopened, for opening one may
 // block), larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a NUL byte is an error that names the
@@ -60,7 +60,10 @@ func readFile(path string) (string, error) {
 	if n > MaxBytes {
 		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, MaxBytes)
 	}
-	text, err := clean(s.String())
+	text, err := formatOf(path).text(s.String())
+	if err == nil {
+		text, err = clean(text)
+	}
 	return text, errors.Wrapf(err, "corpus %s", path)
 }
 
@@ -80,7 +83,8 @@ func usable(info fs.FileInfo) error {
 // clean checks the bytes of a corpus and normalises them as ReadCorpus says.
 func clean(s string) (string, error) {
 	if at := invalidUTF8(s); at >= 0 {
-		return "", errors.Errorf("not valid UTF-8: byte 0x%02x at offset %d, line %d", s[at], at, 1+strings.Count(s[:at], "\n"))
+		line := 1 + strings.Count(s[:at], "\n")
+		return "", errors.Errorf("not valid UTF-8: byte 0x%02x at offset %d, line %d", s[at], at, line)
 	}
 	if at := strings.IndexByte(s, 0); at >= 0 {
 		return "", errors.Errorf("NUL byte at offset %d, line %d", at, 1+strings.Count(s[:at], "\n"))
@@ -98,7 +102,8 @@ func invalidUTF8(s string) int {
 		return -1
 	}
 	for at, c := range s {
-		if _, width := utf8.DecodeRuneInString(s[at:]); c == utf8.RuneError && width == 1 { // U+FFFD itself is three bytes wide
+		_, width := utf8.DecodeRuneInString(s[at:])
+		if c == utf8.RuneError && width == 1 { // U+FFFD itself is three bytes wide
 			return at
 		}
 	}

@@ -17,8 +17,9 @@ type Task struct {
 	// Fill puts a micro-batch into the network, both numbers counted from 0, and returns its tokens.
 	Fill      func(step, micro int) (tokens int, err error)
 	Optimizer Optimizer
-	Blocks    []string // scopes whose activations are dropped where the Run says Recompute
-	FLOPs     float64  // of a token
+	Rate      func(step int) float64 // the learning rate of a step counted from 0; nil is the Training's schedule
+	Blocks    []string               // scopes whose activations are dropped where the Run says Recompute
+	FLOPs     float64                // of a token
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -40,6 +41,9 @@ type Core struct {
 
 // New builds the network and what is needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
+	if task.Rate == nil {
+		task.Rate = t.RateAt
+	}
 	c := &Core{Best: math.Inf(1), training: t, task: task}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels

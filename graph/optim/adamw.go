@@ -3,6 +3,7 @@ package optim
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
 )
 
 // AdamW is the optimizer of Diab §2.5 with the bias corrections that it leaves out (errata D10): in step t, counted
@@ -56,8 +57,21 @@ func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
 			kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
 		}
 	})
+	if err == nil && norm > 1e18 { // of less than that the squares are finite
+		err = o.finite()
+	}
 	if err == nil {
 		o.Steps = t
 	}
 	return norm, err
+}
+
+// finite is an error if a mean square has overflowed: its parameter would never change again.
+func (o *AdamW) finite() error {
+	for i, p := range o.params {
+		if err := o.v[i].Finite("v." + p.Name()); err != nil {
+			return errors.Wrap(err, "after the update")
+		}
+	}
+	return nil
 }

@@ -62,7 +62,8 @@ func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 // Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of
 // what was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It
 // returns the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the
-// error, graph.ErrNotFinite, names the first parameter whose gradient has such an entry.
+// error, graph.ErrNotFinite, names the first parameter whose gradient has such an entry; if a step makes numbers that
+// are not finite, it names the first such parameter.
 func (c *Gradients) Apply(
 	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64),
 ) (norm float64, err error) {
@@ -83,7 +84,7 @@ func (c *Gradients) Apply(
 		}
 		s := sumSquares(c.pool, grads[i])
 		if math.IsNaN(s) || math.IsInf(s, 0) {
-			c.forget()
+			c.Forget()
 			return math.NaN(), errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
 		}
 		squares += s
@@ -93,13 +94,18 @@ func (c *Gradients) Apply(
 		scale *= clip / norm
 	}
 	for i, x := range c.params {
-		step(i, x.Tensor(), grads[i], scale)
+		w := x.Tensor()
+		step(i, w, grads[i], scale)
+		if s := sumSquares(c.pool, w); err == nil && (math.IsNaN(s) || math.IsInf(s, 0)) { // while w is in the cache
+			err = errors.Wrap(w.Finite(x.Name()), "after the update")
+		}
 	}
-	c.forget()
-	return norm, nil
+	c.Forget()
+	return norm, err
 }
 
-func (c *Gradients) forget() {
+// Forget drops what was accumulated.
+func (c *Gradients) Forget() {
 	for i := range c.sums {
 		clear(c.sums[i].F32)
 		clear(c.sums[i].F64)
