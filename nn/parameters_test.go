@@ -87,3 +87,15 @@ func TestParameters(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadsOfNone: features that heads cannot share are an error, also for no heads at all.
+func TestHeadsOfNone(t *testing.T) {
+	for _, heads := range []int{0, -2, 4} {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, Heads: heads, Inner: 5, Blocks: 1})
+		NewUnprojected(at)
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d heads do not divide 6 features", heads)) {
+			t.Errorf("%d heads: got %v", heads, err)
+		}
+	}
+}
