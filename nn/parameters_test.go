@@ -99,3 +99,13 @@ func TestHeadsOfNone(t *testing.T) {
 		}
 	}
 }
+
+// TestNoHeads: what meets no tokens at all does not panic, whatever it computes.
+func TestNoHeads(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	at := positioned(newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, QK: 2, V: 2, Inner: 5, Blocks: 1}), 2, 0)
+	NewMLARoPE(at, 3, 4, 2, 100).Forward(at.Value("x", graph.Normal(1), 2, 6))
+	if g.Err() == nil {
+		t.Error("no error")
+	}
+}
