@@ -43,3 +43,20 @@ func TestFieldBorders(t *testing.T) {
 		t.Errorf("may differ: %s", got)
 	}
 }
+
+// Sizes of 0 make no network to count.
+func TestOutlineOfNothing(t *testing.T) {
+	for i := range 4 {
+		c := Shakespeare().Resolved()
+		c.VocabSize = 65
+		size := []*int{&c.NLayer, &c.NHead, &c.NEmbd, &c.BlockSize}[i]
+		for n, ok := range map[int]bool{0: false, 1: true} {
+			if *size = n; i == 2 {
+				c.NHead = 1
+			}
+			if _, err := c.outline(); (err == nil || !strings.Contains(err.Error(), "at least 1 of each is needed")) != ok {
+				t.Errorf("size %d of %d: got %v", i, n, err)
+			}
+		}
+	}
+}
