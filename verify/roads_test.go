@@ -52,13 +52,13 @@ func TestCaseRows(t *testing.T) {
 	m := func(cols int) hand.Matrix[float64] { return hand.Zeros[float64](1, cols) }
 	g := hand.Gradients[float64]{
 		{Name: "y", Value: m(2), Symbol: "s", Equation: "(1)"}, {Name: "b", Part: "q", Value: m(2)}, {Name: "b", Part: "k", Value: m(3), Zero: true},
-		{Name: "b", Part: "v", Value: m(4)}, {Name: "b", Part: "w", Value: m(1)}, {Name: "x", Value: m(7)}, {Name: "Δ", Delta: true, Value: m(9)}, {Name: "y", Value: m(2)},
+		{Name: "b", Part: "v", Value: m(4)}, {Name: "b", Part: "w", Value: m(1)}, {Name: "c", Part: "q", Value: m(2)}, {Name: "c", Part: "k", Value: m(3)}, {Name: "x", Value: m(7)}, {Name: "Δ", Delta: true, Value: m(9)}, {Name: "y", Value: m(2)},
 	}
 	var got []string
 	for _, r := range caseRows(g) {
 		got = append(got, fmt.Sprint(r.Name, " ", r.parameter, " ", r.from, " ", r.to, " ", r.Zero, r.Symbol, r.Equation))
 	}
-	want := []string{"x x 0 7 false", "b[0:2] b 0 2 false", "b[2:5] b 2 5 true", "b[5:10] b 5 10 false", "y y 0 2 false"}
+	want := []string{"x x 0 7 false", "b[0:2] b 0 2 false", "b[2:5] b 2 5 true", "b[5:10] b 5 10 false", "c c 0 5 false", "y y 0 2 false"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -66,7 +66,7 @@ func TestCaseRows(t *testing.T) {
 	for _, r := range rows(g) {
 		got = append(got, fmt.Sprint(r.Name, " ", r.from, " ", r.to, r.Symbol, r.Equation))
 	}
-	if diff := cmp.Diff([]string{"y 0 2s(1)", "b q 0 2", "b k 2 5", "b v 5 9", "b w 9 10", "x 0 7"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"y 0 2s(1)", "b q 0 2", "b k 2 5", "b v 5 9", "b w 9 10", "c q 0 2", "c k 2 5", "x 0 7"}, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range []struct {

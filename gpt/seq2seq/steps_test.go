@@ -100,3 +100,14 @@ func TestEvaluateBegins(t *testing.T) {
 		t.Errorf("got %v, %v, want about %v", got, err, want)
 	}
 }
+
+// A graph holds one model: a second of the same names is an error.
+func TestNewOnAFullGraph(t *testing.T) {
+	g := graph.New(graph.Float32, 1)
+	if _, err := New(g, small(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(g, small(), 1); err == nil {
+		t.Error("no error")
+	}
+}
