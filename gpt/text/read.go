@@ -27,17 +27,17 @@ func ReadCorpus(path string) (string, error) {
 		return "", errors.Wrap(err, "corpus")
 	}
 	if info.IsDir() {
-		return readDirectory(path)
+		return readDirectory(path, MaxBytes)
 	}
-	return readFile(path)
+	return readFile(path, MaxBytes)
 }
 
-func readFile(path string) (string, error) {
+func readFile(path string, limit int64) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", errors.Wrap(err, "corpus")
 	}
-	if err := usable(info); err != nil {
+	if err := usable(info, limit); err != nil {
 		return "", errors.Wrapf(err, "corpus %s", path)
 	}
 	f, err := os.Open(path)
@@ -45,20 +45,14 @@ func readFile(path string) (string, error) {
 		return "", errors.Wrap(err, "corpus")
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil { // the file that was opened, should path mean another by now
-		return "", errors.Wrap(err, "corpus")
-	}
-	if err := usable(info); err != nil {
-		return "", errors.Wrapf(err, "corpus %s", path)
-	}
 	var s strings.Builder
 	s.Grow(int(info.Size()))
-	n, err := io.Copy(&s, io.LimitReader(f, MaxBytes+1)) // it may grow while it is read
+	n, err := io.Copy(&s, io.LimitReader(f, limit+1)) // it may grow while it is read
 	if err != nil {
 		return "", errors.Wrap(err, "corpus")
 	}
-	if n > MaxBytes {
-		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, MaxBytes)
+	if n > limit {
+		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, limit)
 	}
 	text, err := formatOf(path).text(s.String())
 	if err == nil {
@@ -67,15 +61,15 @@ func readFile(path string) (string, error) {
 	return text, errors.Wrapf(err, "corpus %s", path)
 }
 
-// usable refuses what is not a regular file of an acceptable size.
-func usable(info fs.FileInfo) error {
+// usable refuses what is not a regular file of at most limit bytes.
+func usable(info fs.FileInfo, limit int64) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		return errors.New("is a directory, want a file")
 	case !mode.IsRegular():
 		return errors.Errorf("is not a regular file (%s)", mode)
-	case info.Size() > MaxBytes:
-		return errors.Errorf("has %d bytes, more than the %d allowed", info.Size(), MaxBytes)
+	case info.Size() > limit:
+		return errors.Errorf("has %d bytes, more than the %d allowed", info.Size(), limit)
 	}
 	return nil
 }
@@ -98,9 +92,6 @@ func clean(s string) (string, error) {
 
 // invalidUTF8 is the offset of the first byte of s that belongs to no character, −1 where s is valid.
 func invalidUTF8(s string) int {
-	if utf8.ValidString(s) {
-		return -1
-	}
 	for at, c := range s {
 		_, width := utf8.DecodeRuneInString(s[at:])
 		if c == utf8.RuneError && width == 1 { // U+FFFD itself is three bytes wide

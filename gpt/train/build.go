@@ -17,11 +17,15 @@ type Build struct {
 
 // ThisBuild describes the running program.
 func ThisBuild() Build {
-	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = new(debug.BuildInfo)
 	}
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) Build {
+	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v
 	}
