@@ -237,7 +237,7 @@ func TestStateOfMoments(t *testing.T) {
 
 // A build is described by what the Go command recorded.
 func TestThisBuild(t *testing.T) {
-	want := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
+	want := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH, Instructions: graph.Instructions()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		t.Skip("the program has no build information")
@@ -252,6 +252,30 @@ func TestThisBuild(t *testing.T) {
 	}
 	if got := ThisBuild(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Equal bits are promised for one compiler with one set of settings, on either of the vector instruction sets.
+func TestSameBits(t *testing.T) {
+	b := Build{"v1", "go1.26.8", "amd64", "v1", "", "AVX512"}
+	vary := func(set func(*Build)) Build { v := b; set(&v); return v }
+	for _, c := range []struct {
+		other Build
+		want  bool
+	}{
+		{b, true},
+		{vary(func(b *Build) { b.Version = "v2" }), true},
+		{vary(func(b *Build) { b.Instructions = "AVX2" }), true},
+		{vary(func(b *Build) { b.Instructions = "" }), true},
+		{vary(func(b *Build) { b.Instructions = "Go" }), false},
+		{vary(func(b *Build) { b.Go = "go1.26.9" }), false},
+		{vary(func(b *Build) { b.Arch = "arm64" }), false},
+		{vary(func(b *Build) { b.GoAMD64 = "v3" }), false},
+		{vary(func(b *Build) { b.Tags = "nosimd" }), false},
+	} {
+		if got := b.SameBits(c.other); got != c.want || c.other.SameBits(b) != got {
+			t.Errorf("%s and %s: got %t, want %t", b, c.other, got, c.want)
+		}
 	}
 }
 
