@@ -52,9 +52,6 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 		o.out = &buffer{}
 	}
 	o.out.size = o.shape.TotalSize()
-	if o.scalar {
-		o.out.size = 1
-	}
 	g.ops++
 	o.name = fmt.Sprintf("%s%s#%d", g.salt, o.name, g.ops) // never merged with another: it owns its result
 	return G.ApplyOp(o, children...)
@@ -80,9 +77,6 @@ func (o *op) Type() hm.Type {
 }
 
 func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	if o.scalar {
-		return tensor.ScalarShape(), nil
-	}
 	return o.shape.Clone(), nil
 }
 
