@@ -82,7 +82,7 @@ func kernelCases() map[string]kernelCase {
 			func(in []Expr) Expr { return in[0].Scale(1.7).Add(in[1].Gather(in[2])) }},
 		"rotate": {listed(leaves(1, m(5, 11), m(7, 2), m(7, 2)), 7, -1, 6, 0, 3, 3, 1),
 			func(in []Expr) (Expr, bool) { return Rotate(in[0], in[1], in[2], in[3], 2) }, rotated},
-		"elman": {leaves(2, m(6, 4), m(4, 4)), func(in []Expr) (Expr, bool) { return Elman(in[0], in[1], 2) },
+		"elman": {leaves(2, m(6, 7), m(7, 7)), func(in []Expr) (Expr, bool) { return Elman(in[0], in[1], 2) },
 			func(in []Expr) (y Expr) {
 				h := rows(in[0], 0, 3).Tanh()
 				y = h
@@ -90,7 +90,7 @@ func kernelCases() map[string]kernelCase {
 					h = h.MatMul(in[1]).Add(rows(in[0], t, 3+t)).Tanh()
 					y = y.Join(h)
 				}
-				return y.Reshape(6, 4)
+				return y.Reshape(6, 7)
 			}},
 		"mix tokens": {leaves(2, m(5, 3), m(6, 4)), func(in []Expr) (Expr, bool) { return MixTokens(in[0], in[1]) },
 			func(in []Expr) Expr {

@@ -175,10 +175,18 @@ func TestSummaryOfTheTop(t *testing.T) {
 // More scopes that are numbered, and some that only look so.
 func TestNumberedParents(t *testing.T) {
 	for path, want := range map[string]string{
-		"a.h.9": "a", "a.h.9.b": "a.h.9", "a.h.0": "a", "a.h.5x": "a", "a.h.:": "a.h", "a.h./": "a.h", "a.b": "a", "a.x0": "a", "": "", "a.": "a", ".7": "",
+		"a.h.9": "a", "a.h.9.b": "a.h.9", "a.h.0": "a", "a.h.5x": "a", "a.h.:": "a.h", "a.h./": "a.h", "a.b": "a", "a.x0": "a", "": "", "a.": "a", ".7": "", "7": "",
 	} {
 		if got := parent(path); got != want {
 			t.Errorf("around %q: got %q, want %q", path, got, want)
 		}
+	}
+}
+
+// Too many integers are refused before they are made.
+func TestTooManyIntegers(t *testing.T) {
+	g := Outline(Float32)
+	if g.Root().Ints("many", 1<<40+1, 7, 0); g.Err() == nil {
+		t.Error("more integers than any memory holds")
 	}
 }

@@ -76,7 +76,7 @@ func TestBroadcasts(t *testing.T) {
 				near(t, fmt.Sprint(c), []float64{p.Value().At(i)}, []float64{at(x, i) - at(y, i)}, 1e-6)
 			}
 			for _, name := range p.Stock() {
-				if !strings.HasPrefix(name, "h.0: ") || strings.Contains(name, "Size") {
+				if !strings.HasPrefix(name, "h.0: ") || name == "h.0: " || strings.Contains(name, "Size") {
 					t.Errorf("%v: %q is an operation", c, name)
 				}
 			}
@@ -227,11 +227,74 @@ func TestOp(t *testing.T) {
 		in, _ := c.leaves(g.Root())
 		y, _ := c.kernel(in)
 		o := y.node.Op().(*op)
-		if grads, err := o.SymDiff(g.children(y.node), y.node, y.node); err != nil || len(grads) != o.Arity() {
-			t.Errorf("%s: %d gradients of %d operands, error %v", name, len(grads), o.Arity(), err)
+		grads, err := o.SymDiff(g.children(y.node), y.node, y.node)
+		if err != nil || len(grads) != o.Arity() {
+			t.Fatalf("%s: %d gradients of %d operands, error %v", name, len(grads), o.Arity(), err)
+		}
+		for i, by := range o.DiffWRT(o.Arity()) {
+			if (grads[i] != nil) != by {
+				t.Errorf("%s: operand %d is differentiated by: %t, and its gradient is %v", name, i, by, grads[i])
+			}
 		}
 		if o.out.size != max(1, y.node.Shape().TotalSize()) {
 			t.Errorf("%s: %d numbers for shape %v", name, o.out.size, y.Shape())
+		}
+	}
+}
+
+// A constant for differentiation is one for Gorgonia too; what may run twice is what cannot have a state.
+func TestConstantsAndStates(t *testing.T) {
+	g := New(Float64, 1)
+	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
+	for name, e := range map[string]Expr{"one-hot": g.Root().Ints("ids", 3, 4, -1).OneHot(4), "row max": x.RowMax(), "detach": x.Detach()} {
+		if by := e.node.Op().(*op).DiffWRT(1); len(by) != 1 || by[0] {
+			t.Errorf("%s can be differentiated", name)
+		}
+	}
+	for name, c := range map[string]struct {
+		op   G.Op
+		want bool
+	}{"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true}, "counter": {counted{overwrites: -1}, false}, "in place": {counted{}, true}} {
+		if pure(c.op) != c.want {
+			t.Errorf("%s may run twice: %t", name, !c.want)
+		}
+	}
+}
+
+// unsafely is an operation that could work in place, if it said so.
+type unsafely struct{ counted }
+
+func (unsafely) UnsafeDo(...G.Value) (G.Value, error) { return nil, errCollision }
+
+// What does not say that it overwrites its input is not asked to.
+func TestUnsafeOperations(t *testing.T) {
+	for _, overwrites := range []int{-1, 1} {
+		runs, g := 0, New(Float64, 1)
+		x := g.Root().Param("x", Const(2), 2, 3)
+		y := x.Wrap(G.ApplyOp(unsafely{counted{&runs, overwrites, func(x *tensor.Dense) (G.Value, error) { return x.MulScalar(3., true) }}}, x.node))
+		near(t, "tripled", values(t, y), []float64{6, 6, 6, 6, 6, 6}, 0)
+	}
+}
+
+// The gradient of a frozen weight takes no memory.
+func TestFrozenWeightsTakeNoMemory(t *testing.T) {
+	for name, build := range map[string]func(x, w, v Expr) (Expr, bool){
+		"norm":  func(x, w, v Expr) (Expr, bool) { return LayerNorm(x, w, Expr{}, 0.1) },
+		"elman": func(x, w, v Expr) (Expr, bool) { return Elman(x, v, 1) },
+	} {
+		bytes := func(all bool) int {
+			g := New(Float64, 1)
+			x, w, v := g.Root().Param("x", Normal(1), 2, 96), g.Root().Param("w", Normal(1), 96), g.Root().Param("v", Normal(1), 96, 96)
+			y, _ := build(x, w, v)
+			wrt := []Expr{x}
+			if all {
+				wrt = append(wrt, map[string]Expr{"norm": w, "elman": v}[name])
+			}
+			mustCompile(t, y.SumAll(), wrt...)
+			return g.Bytes()
+		}
+		if frozen, all := bytes(false), bytes(true); frozen >= all {
+			t.Errorf("%s: %d bytes where the weight is frozen, %d where not", name, frozen, all)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (o *op) Type() hm.Type {
 }
 
 func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	return o.shape.Clone(), nil
+	return o.shape, nil
 }
 
 // Do is for Gorgonia's machines, which a Program does without.

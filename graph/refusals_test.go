@@ -40,6 +40,8 @@ func TestRefusals(t *testing.T) {
 		"attention of other rows":         {func(s Scope) { Attention(x(s, 5, 64), y(s, 3, 3), h, 0) }, "(5, 64) is not (6, 64)"},
 		"attention of other columns":      {func(s Scope) { Attention(x(s, 6, 63), y(s, 3, 3), h, 0) }, "(6, 63) is not (6, 64)"},
 		"attention of a batch":            {func(s Scope) { Attention(x(s, 6, 64, 2), y(s, 3, 3), h, 0) }, "(6, 64, 2) is not (6, 64)"},
+		"a number for a mask":             {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3).SumAll(), h, 0) }, "a mask () is none of (3, 3)"},
+		"a batch and rows":                {func(s Scope) { x(s, 2, 3, 4).Sub(y(s, 3, 5)) }, "shapes differ and do not broadcast"},
 		"cross attention":                 {func(s Scope) { CrossAttention(x(s, 6, 28), y(s, 10, 52), z(s, 3, 5), c, 0) }, ""},
 		"queries of other rows":           {func(s Scope) { CrossAttention(x(s, 5, 28), y(s, 10, 52), z(s, 3, 5), c, 0) }, "(5, 28) is not (6, 28)"},
 		"queries of other columns":        {func(s Scope) { CrossAttention(x(s, 6, 27), y(s, 10, 52), z(s, 3, 5), c, 0) }, "(6, 27) is not (6, 28)"},

@@ -302,8 +302,8 @@ func TestLayout(t *testing.T) {
 		return &life{slot: slot{buffer: &memory{size: size}}, first: first, last: last}
 	}
 	for _, double := range []bool{false, true} {
-		low, middle, high, gap, wide := l(64, 0, 9), l(48, 0, 3), l(32, 0, 9), l(40, 4, 5), l(16, 6, 9)
-		all := []*life{wide, gap, high, middle, low}
+		low, middle, high, gap, wide := l(64, 0, 9), l(48, 0, 3), l(48, 0, 9), l(48, 4, 5), l(16, 6, 9)
+		all := []*life{wide, middle, high, gap, low}
 		order := slices.Clone(all)
 		a := Arena{Double: double}
 		if numbers := a.layout(nil); len(numbers) != 0 || a.Bytes() != 0 {
@@ -315,7 +315,7 @@ func TestLayout(t *testing.T) {
 				t.Errorf("%d numbers from %d on, want %d", i.buffer.Len(), i.from, want)
 			}
 		}
-		if want := 144 * map[bool]int{false: 4, true: 8}[double]; a.Bytes() != want || !slices.Equal(all, order) {
+		if want := 160 * map[bool]int{false: 4, true: 8}[double]; a.Bytes() != want || !slices.Equal(all, order) {
 			t.Errorf("%d bytes, want %d", a.Bytes(), want)
 		}
 	}
@@ -330,12 +330,54 @@ func TestUsesAreBound(t *testing.T) {
 	second := &Op{Name: "second", Uses: []Buffer{state}, Run: func(Numbers, []Numbers) func() error {
 		return func() error { seen = state.now; return nil }
 	}}
-	third := &Op{Name: "third", Fills: []Buffer{state}, Run: nothing} // again, over the same memory
-	p := New([]*Op{first, second, third}, &Arena{Double: true})
+	p := New([]*Op{first, second}, &Arena{Double: true})
 	for range 2 {
 		state.Bind(Numbers{})
 		if err := errors.Wrap(p.steps[1].do(), "alone"); err != nil || seen.Len() != 3 {
 			t.Errorf("got %d numbers and error %v, want 3", seen.Len(), err)
 		}
+	}
+}
+
+// A chain of results takes the memory of two, however long it is: none is kept that is not read after the run.
+func TestChain(t *testing.T) {
+	ops := []*Op{input(1)}
+	for range 9 {
+		o := mixed(16, new(int), ops[len(ops)-1])
+		run := func(Numbers, []Numbers) func() error { return func() error { return nil } }
+		o.Fills, o.Run = nil, run
+		ops = append(ops, o)
+	}
+	a := &Arena{Double: true}
+	if New(ops, a); a.Bytes() != 2*16*8 {
+		t.Errorf("%d bytes, want %d", a.Bytes(), 2*16*8)
+	}
+}
+
+// A further result keeps its numbers from the operation that fills it to the one that returns it.
+func TestFurtherResult(t *testing.T) {
+	further := &memory{size: 16, optional: true}
+	fill := func(x float64, b *memory) func(out Numbers, in []Numbers) func() error {
+		return func(out Numbers, _ []Numbers) func() error {
+			return func() error {
+				for i := range out.F64 {
+					out.F64[i] = x
+				}
+				if b != nil {
+					copy(b.now.F64, slices.Repeat([]float64{7}, 16))
+				}
+				return nil
+			}
+		}
+	}
+	first := &Op{Name: "first", Out: &memory{size: 16}, Fills: []Buffer{further}, Run: fill(1, further)}
+	ops := []*Op{first}
+	for range 3 {
+		ops = append(ops, &Op{Name: "other", Inputs: ops[len(ops)-1:], Out: &memory{size: 16}, Run: fill(2, nil)})
+	}
+	part := &Op{Name: "part", Inputs: []*Op{first}, Out: further, Output: true, Run: func(Numbers, []Numbers) func() error { return func() error { return nil } }}
+	p := New(append(ops, part), &Arena{Double: true})
+	if err := p.Run(); err != nil || !slices.Equal(p.Result(part).F64, slices.Repeat([]float64{7}, 16)) {
+		t.Errorf("got %v, error %v, want 7", p.Result(part).F64, err)
 	}
 }
