@@ -34,15 +34,6 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 			return nil, errors.Errorf("%s: the loss does not depend on it", x.name)
 		}
 	}
-	for i, n := range grads { // what another operation reads, that one may overwrite in place: keep a copy
-		if loss.g.g.To(n.ID()).Len() > 0 {
-			kept, err := loss.g.reshape(n, n.Shape())
-			if err != nil {
-				return nil, errors.Wrap(err, wrt[i].name)
-			}
-			grads[i] = kept
-		}
-	}
 	return grads, nil
 }
 
@@ -64,7 +55,7 @@ func explain(err error, wrt []Expr) error {
 func audit(g *G.ExprGraph) error {
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {
-		if other, ok := seen[n.Hashcode()]; ok && other != n {
+		if other, ok := seen[n.Hashcode()]; ok {
 			return errors.Wrapf(errCollision, "%v and %v", other, n)
 		}
 		seen[n.Hashcode()] = n

@@ -49,7 +49,7 @@ func (x Expr) Shape() []int {
 	if x.node == nil {
 		return slices.Clone(x.shape)
 	}
-	return x.node.Shape().Clone()
+	return x.node.Shape()
 }
 
 // Node is the Gorgonia node, for operations that this package does not offer; nil after a failure. Wrap brings the

@@ -96,11 +96,7 @@ func (l *linker) op(n *G.Node) (*plan.Op, error) {
 	case len(children) == 0 && n.Value() != nil:
 		o.Value = numbersOf(n.Value())
 	case len(children) == 1 && sizeOf(n.Op(), children[0]) > 0: // of a broadcast: known, and no reason to keep the operand
-		size := float64(sizeOf(n.Op(), children[0]))
-		o.Inputs, o.Value = nil, plan.Numbers{F32: []float32{float32(size)}}
-		if l.g.dtype == Float64 {
-			o.Value = plan.Numbers{F64: []float64{size}}
-		}
+		o.Inputs, o.Value = nil, plan.Numbers{F64: []float64{float64(sizeOf(n.Op(), children[0]))}}
 	case n.Op() == nil:
 		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):

@@ -52,9 +52,6 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 		o.out = &buffer{}
 	}
 	o.out.size = o.shape.TotalSize()
-	if o.scalar {
-		o.out.size = 1
-	}
 	g.ops++
 	o.name = fmt.Sprintf("%s%s#%d", g.salt, o.name, g.ops) // never merged with another: it owns its result
 	return G.ApplyOp(o, children...)
@@ -63,7 +60,7 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 // part is an operation without work: it returns a buffer of that shape which primary's run has filled. Being computed
 // from primary's result it comes after it, and that is all its input is for.
 func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape) (*G.Node, error) {
-	o := &op{name: name, shape: shape.Clone(), wrt: []bool{false}, out: b}
+	o := &op{name: name, shape: shape, wrt: []bool{false}, out: b}
 	o.f32, o.f64 = func([]float32, [][]float32) {}, func([]float64, [][]float64) {}
 	return g.node(o, primary)
 }
@@ -80,10 +77,7 @@ func (o *op) Type() hm.Type {
 }
 
 func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	if o.scalar {
-		return tensor.ScalarShape(), nil
-	}
-	return o.shape.Clone(), nil
+	return o.shape, nil
 }
 
 // Do is for Gorgonia's machines, which a Program does without.

@@ -57,7 +57,7 @@ func (g *Graph) keyOf(scope string, count int) uint64 {
 
 func (g *Graph) dropout(n *G.Node, p float64, key uint64) (*G.Node, error) {
 	return g.node(&op{
-		name: fmt.Sprintf("dropout(%g,%x)", p, key), shape: n.Shape().Clone(),
+		name: fmt.Sprintf("dropout(%g,%x)", p, key), shape: n.Shape(),
 		f32: drop[float32](g.pool, g.dropMask(p, key)), f64: drop[float64](g.pool, g.dropMask(p, key)),
 		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(g.dropout(grad, p, key)) },
 	}, n)
