@@ -31,8 +31,8 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 		at.Failf("%d tokens of the decoder are not %d queries for each of %d sources", rows, m.Queries, m.Batch)
 	}
 	return &CrossAttention{
-		Q:      at.Affine(at.Sub("c_q"), at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
-		KV:     at.Affine(at.Sub("c_kv"), at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
+		Q:      at.affine("c_q", at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
+		KV:     at.affine("c_kv", at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:   newOutProjection(at),
 		memory: m,
 		heads:  m.heads(at, at.QK, at.V),
@@ -40,7 +40,8 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 }
 
 // Forward lets the tokens of x attend to the memory.
-func (l *CrossAttention) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *CrossAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Projected()))
 }
 
@@ -51,7 +52,8 @@ func (l *CrossAttention) Projected() graph.Expr { // (B·m, H(dρ+dh))
 }
 
 // Step is Forward with the keys and values that Kept holds.
-func (l *CrossAttention) Step(x, _ graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *CrossAttention) Step(x, _ graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Kept()))
 }
 
