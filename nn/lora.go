@@ -99,6 +99,9 @@ func (l *LoRA) Merge() {
 	cols := w.Shape[1]
 	for _, a := range l.Adapters {
 		d, u := a.Down.Tensor(), a.Up.Tensor()
+		if len(d.Shape) != 2 || len(u.Shape) != 2 {
+			continue
+		}
 		r := d.Shape[1]
 		for i := range w.Shape[0] {
 			for j := a.From; j < a.To; j++ {
