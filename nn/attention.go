@@ -98,5 +98,8 @@ func (l *heads) causalMask() graph.Expr {
 }
 
 func (l *heads) mixing() float64 {
+	if l == nil {
+		return 0
+	}
 	return overKeys(l.sizes.Context, l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }

@@ -73,6 +73,7 @@ type UnprojectedCross struct {
 // NewUnprojectedCross declares nothing. It is an error if the heads do not divide the features.
 func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	size := unprojectedSize(at)
+	m = m.orNone(at)
 	return &UnprojectedCross{m, m.heads(at, size, size)}
 }
 
