@@ -102,64 +102,6 @@ func (p *Program) Run() error {
 	return nil
 }
 
-// Stock names the operations of the program that are Gorgonia's own, in their order, with their layers: where a model
-// of kernels loses time.
-func (p *Program) Stock() []string {
-	if p == nil {
-		return nil
-	}
-	return p.stock
-}
-
-// Value is the output of the last run; empty before the first, and after one that failed. It is overwritten by the next
-// run of any program of the graph.
-func (p *Program) Value() Tensor {
-	if p == nil || !p.ran {
-		return Tensor{}
-	}
-	return p.value
-}
-
-// Loss is the output of the last run as one number; NaN before the first, and after one that failed.
-func (p *Program) Loss() float64 { return p.Value().At(0) }
-
-// Grad is the gradient with respect to x in the last run; empty if the Program was not compiled with x, before the
-// first run, and after one that failed. It is overwritten by the next run of any program of the graph.
-func (p *Program) Grad(x Expr) Tensor {
-	if p == nil || !p.ran {
-		return Tensor{}
-	}
-	return p.grads[x.node]
-}
-
-// Recompute asks programs compiled from here on to forget what the layers below each of the given places, such as
-// "h.0", compute inside, and to compute it again when the backward pass comes there: the same bits in less memory, for
-// the time of a second forward pass. What leaves a place is kept, and so is what an operation of Gorgonia's gives that
-// may draw random numbers or have a state: it runs once. Compile refuses a place in which nothing is computed.
-func (g *Graph) Recompute(scopes ...string) {
-	if g != nil {
-		g.recompute = scopes
-	}
-}
-
-func (g *Graph) checkRecompute() error {
-	for _, place := range g.recompute {
-		if !g.computes(place) {
-			return errors.Errorf("recompute: nothing is computed in %q: %s", place, nearest(place, g.firstInput))
-		}
-	}
-	return nil
-}
-
-func (g *Graph) computes(place string) bool {
-	for _, at := range g.source {
-		if place != "" && !at.leaf() && within(at.scope, place) {
-			return true
-		}
-	}
-	return false
-}
-
 // Bytes is the memory that the programs of the graph hold for results, gradients and what lies between, without the
 // parameters.
 func (g *Graph) Bytes() int {
