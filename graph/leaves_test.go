@@ -23,14 +23,14 @@ func TestLeavesAndPlaces(t *testing.T) {
 	if x, ok := g.Leaf("h.0"); ok || x.node != nil {
 		t.Errorf("no leaf: got %v, %t", x.Name(), ok)
 	}
-	if _, ok := g.Entering("h.0"); ok {
+	if _, err := g.Entering("h.0"); err == nil {
 		t.Error("something came in already")
 	}
 	Expr{}.In(g.Root().Sub("h.0"))
 	first := a.Tanh()
 	first.In(g.Root().Sub("h.0"))
 	b.In(g.Root().Sub("h.0"))
-	if x, ok := g.Entering("h.0"); !ok || x.node != first.node {
+	if x, err := g.Entering("h.0"); err != nil || x.node != first.node {
 		t.Error("another expression came in first")
 	}
 	other := New(Float64, 1)

@@ -20,9 +20,8 @@ type body[T kernel.Float] func(out []T, in [][]T)
 // allocated when it runs; what threads share, and the backward pass, may allocate closures. A panic in it
 // is an error of the run.
 type op struct {
-	name   string // with every attribute: equal names on equal inputs mean equal results
-	shape  tensor.Shape
-	scalar bool         // the result is one number, not a tensor
+	name   string       // with every attribute: equal names on equal inputs mean equal results
+	shape  tensor.Shape // empty of a scalar
 	wrt    []bool       // which inputs it can be differentiated by
 	out    *buffer      // the result
 	fills  []*buffer    // what it writes besides: further results, state for the backward pass, scratch
@@ -52,6 +51,9 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 		o.out = &buffer{}
 	}
 	o.out.size = o.shape.TotalSize()
+	if o.scalar() {
+		o.out.size = 1
+	}
 	g.ops++
 	o.name = fmt.Sprintf("%s%s#%d", g.salt, o.name, g.ops) // never merged with another: it owns its result
 	return G.ApplyOp(o, children...)
@@ -65,18 +67,24 @@ func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape
 	return g.node(o, primary)
 }
 
+// scalar says that the result is one number, not a tensor.
+func (o *op) scalar() bool { return len(o.shape) == 0 }
+
 func (o *op) Arity() int { return len(o.in) }
 
 // Type is made again each time: Gorgonia takes the result apart and puts it in a pool.
 func (o *op) Type() hm.Type {
 	types := append(append([]hm.Type{}, o.in...), hm.Type(o.dtype))
-	if !o.scalar {
+	if !o.scalar() {
 		types[len(types)-1] = G.TensorType{Dims: len(o.shape), Of: o.dtype}
 	}
 	return hm.NewFnType(types...)
 }
 
 func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
+	if o.scalar() {
+		return tensor.ScalarShape(), nil
+	}
 	return o.shape, nil
 }
 

@@ -14,7 +14,7 @@ func addKernel(x, y Expr) (z Expr, ok bool) {
 	}
 	return x.kernel("add", func() (*G.Node, error) {
 		return x.g.node(&op{
-			name: "add", shape: x.node.Shape(), scalar: x.node.IsScalar(), f32: add[float32](x.g.pool), f64: add[float64](x.g.pool),
+			name: "add", shape: x.node.Shape(), f32: add[float32](x.g.pool), f64: add[float64](x.g.pool),
 			diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return G.Nodes{grad, grad}, nil },
 		}, x.node, y.node)
 	}, y)

@@ -73,15 +73,15 @@ func TestParameters(t *testing.T) {
 			if got, want := strings.Join(got, " "), strings.ReplaceAll(strings.Join(want, " "), "*", ""); got != want {
 				t.Errorf("%s, biases %t: got %s, want %s", name, bias, got, want)
 			}
-			x := at.Value("x", graph.Normal(1), 14, 6)
+			x := g.Root().Value("x", graph.Normal(1), 14, 6)
 			layer.Forward(x)
 			if err := g.Err(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if in, ok := g.Entering("h.0" + c.in); name != "UnprojectedCross" && (!ok || in.Node() != x.Node()) {
+			if in, err := g.Entering("h.0" + c.in); name != "UnprojectedCross" && (err != nil || in.Node() != x.Node()) {
 				t.Errorf("%s: x does not come in at h.0%s", name, c.in)
 			}
-			if _, ok := g.Entering("h.0"); !ok {
+			if _, err := g.Entering("h.0"); err != nil {
 				t.Errorf("%s: nothing comes in", name)
 			}
 		}

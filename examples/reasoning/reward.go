@@ -50,7 +50,9 @@ func reward(ctx context.Context, o options, trained *agent, objective string, ba
 		return r, err
 	}
 	for i, x := range trained.model.Params() { // those of the objective, if it has any, come behind them
-		copy(a.model.Params()[i].Tensor().F32, x.Tensor().F32)
+		if err := a.model.Params()[i].Tensor().Copy(x.Tensor()); err != nil {
+			return r, errors.Wrap(err, x.Name())
+		}
 	}
 	if r.before, err = a.accuracy(ctx, o, false); err != nil {
 		return r, err
@@ -89,9 +91,9 @@ func (a *agent) objective(o options, name string) (r nn.Rollout, loss graph.Expr
 	if name == "reinforce" {
 		return r, nn.NewReinforce(at.Scope).Forward(m.Logits, r), nil
 	}
-	hidden, ok := m.Graph.Entering("lm_head")
-	if !ok {
-		return r, loss, errors.New("the model has no lm_head")
+	hidden, err := m.Graph.Entering("lm_head")
+	if err != nil {
+		return r, loss, err
 	}
 	r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
 	valueLoss := nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)

@@ -60,8 +60,18 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.optimizer, err = task.Optimizer(c.params, t, 0)
+	c.optimizer, err = task.optimizer(c.params, t)
 	return c, errors.Wrap(err, "trainer")
+}
+
+// optimizer makes that of the task, which may be the user's: a panic in it is an error.
+func (task Task) optimizer(params []graph.Expr, t Training) (o optim.Optimizer, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Errorf("optimizer %q: panic: %v", t.Optimizer, r)
+		}
+	}()
+	return task.Optimizer(params, t, 0)
 }
 
 // Loss is that of the batch which is in the network, without dropout.
