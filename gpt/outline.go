@@ -18,8 +18,6 @@ type outline struct {
 	lookups        float64  // those of the base that are looked up and added, not multiplied
 	values         float64  // numbers of masks, and of tables of positions
 	mixing         float64  // products of two numbers in which a token meets others
-	token          float64  // activations of one token that its matrices take and give
-	rows           float64  // rows of attention weights of one token
 	ownHead        bool     // the head has parameters; else the token embedding is its matrix
 	linears        []string // names of the matrices, in their block: "attn.c_attn"
 }
@@ -38,14 +36,13 @@ func (c Config) outline() (o outline, err error) {
 	short.NLayer = min(c.NLayer, mostDeclared)
 	g := graph.Outline(graph.Float32)
 	at := site(g.Root(), short, 1, g.Root().Ints("positions", c.BlockSize, c.BlockSize, 0))
-	var matrices []matrix
+	var matrices []string
 	at.Affine = recordMatrices(at.Affine, &matrices)
 	net := newStack(at, short)
 	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
 	o.countLeaves(g, blocks)
-	o.countMatrices(matrices, c, blocks)
+	o.nameMatrices(matrices)
 	for _, l := range net.attentions {
-		o.rows += blocks * float64(c.NHead)
 		if m, ok := l.(nn.Mixing); ok {
 			o.mixing += blocks * m.Mixing()
 		} else {

@@ -13,7 +13,7 @@ import (
 func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
 	return x.try(op, func() (*G.Node, error) {
 		node, err := make()
-		if err == nil && x.g.merged(node, append([]Expr{x}, with...)) {
+		if err == nil && !x.g.outline && x.g.merged(node, append([]Expr{x}, with...)) {
 			err = errCollision
 		}
 		return node, err
@@ -29,7 +29,7 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 		}
 	}
 	y = Expr{g: x.g, scope: x.scope}
-	if x.g == nil || x.g.err != nil || x.g.outline {
+	if x.g == nil || x.g.err != nil {
 		return y
 	}
 	for _, e := range operands {

@@ -30,6 +30,8 @@ type Graph struct {
 	memory    plan.Arena // of the programs
 	recompute []string   // scopes whose insides are computed again for the backward pass
 	outline   bool       // declared on, never computed with
+	limit     int64      // of memory in bytes; 0 is the machine's
+	held      float64    // bytes that are declared
 	err       error
 	ops       int64
 	run       *runContext
@@ -63,14 +65,14 @@ func New(dtype Dtype, seed uint64) *Graph {
 func (g *Graph) clear() {
 	g.g = G.NewGraph()
 	g.names, g.source, g.drops, g.firstInput = map[string]bool{}, map[int64]source{}, map[string]int{}, map[string]Expr{}
-	g.memory.Double = g.dtype == Float64
+	g.memory.Double, g.memory.Allows = g.dtype == Float64, g.allows
 	g.run, g.spans = &runContext{training: true}, map[*G.Node]*attention.Spans{}
 }
 
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: one declared under a
 // name that g has is the same numbers, for training in one graph and decoding in the other.
 func (g *Graph) Sibling() *Graph {
-	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, store: g.store, pool: g.pool}
+	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, store: g.store, pool: g.pool, limit: g.limit}
 	s.clear()
 	return s
 }

@@ -21,27 +21,9 @@ type linker struct {
 // link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward
 // pass. It returns where the result of an output lies.
 func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err error) {
-	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...))
+	l, ops, err := p.graph.linked(outputs)
 	if err != nil {
-		return nil, errors.Wrap(err, "compile")
-	}
-	l := linker{
-		g: p.graph, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: map[*G.Node]string{}, outputs: outputs,
-	}
-	l.scopes[outputs[0]] = p.graph.source[outputs[0].ID()].scope
-	for _, n := range order { // what is computed of others before those
-		if scope, forward := l.scopes[n]; forward {
-			l.inherit(n, scope)
-		}
-	}
-	slices.Reverse(order)
-	ops := make([]*plan.Op, 0, len(order))
-	for _, n := range order {
-		o, err := l.op(n)
-		if err != nil {
-			return nil, err
-		}
-		l.ops[n], ops = o, append(ops, o)
+		return nil, err
 	}
 	leaves := 0
 	for _, x := range p.graph.leaves {
@@ -56,11 +38,39 @@ func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err erro
 		return nil, errors.New("the expression depends on no parameter and no input")
 	}
 	p.stock = l.names
-	p.plan = plan.New(ops, &p.graph.memory)
+	if p.plan, err = plan.New(ops, &p.graph.memory); err != nil {
+		return nil, errors.Wrap(err, "compile")
+	}
 	return func(n *G.Node) Tensor {
 		r := p.plan.Result(l.ops[n])
 		return Tensor{Shape: n.Shape(), F32: r.F32, F64: r.F64}
 	}, nil
+}
+
+// linked is the operations that the outputs need, in the order of execution.
+func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
+	order, err := G.Sort(g.g.ExactSubgraphRoots(outputs...))
+	if err != nil {
+		return nil, nil, errors.Wrap(err, "compile")
+	}
+	l = &linker{
+		g: g, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: map[*G.Node]string{}, outputs: outputs,
+	}
+	l.scopes[outputs[0]] = g.source[outputs[0].ID()].scope
+	for _, n := range order { // what is computed of others before those
+		if scope, forward := l.scopes[n]; forward {
+			l.inherit(n, scope)
+		}
+	}
+	slices.Reverse(order)
+	for _, n := range order {
+		o, err := l.op(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		l.ops[n], ops = o, append(ops, o)
+	}
+	return l, ops, nil
 }
 
 // inherit gives what n is made of, and what no Expr stands for, the scope of n.
@@ -89,6 +99,9 @@ func (l *linker) op(n *G.Node) (*plan.Op, error) {
 			o.Place = place
 		}
 	}
+	if !fits(entries(n.Shape())) {
+		return nil, errors.Errorf("%s: shape %v: the whole may have at most 2^40 entries", o.Name, n.Shape())
+	}
 	own, ours := n.Op().(*op)
 	switch {
 	case ours:
@@ -101,6 +114,7 @@ func (l *linker) op(n *G.Node) (*plan.Op, error) {
 		if l.g.dtype == Float64 {
 			o.Value = plan.Numbers{F64: []float64{size}}
 		}
+	case n.Op() == nil && l.g.outline: // a leaf
 	case n.Op() == nil:
 		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):

@@ -98,3 +98,11 @@ func (s Site) checkPositions() {
 		s.Failf("no positions: the site has to say where the %d tokens stand", s.Batch*s.Context)
 	}
 }
+
+// count is the number of integers of an input; 0 after a failure.
+func count(ids graph.Expr) int {
+	if shape := ids.Shape(); len(shape) == 1 {
+		return shape[0]
+	}
+	return 0
+}

@@ -99,7 +99,7 @@ func build(seed uint64, places bool) (ops []*Op, runs *int) {
 
 func results(t *testing.T, ops []*Op, a *Arena) (list [][]float64) {
 	t.Helper()
-	p := New(ops, a)
+	p := mustPlan(t, ops, a)
 	for range 2 { // the second run finds what the first left
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestOptional(t *testing.T) {
 				return func() error { return nil }
 			}})
 		}
-		if err := New(ops, &Arena{}).Run(); err != nil {
+		if err := mustPlan(t, ops, &Arena{}).Run(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestErrors(t *testing.T) {
 		runs := 0
 		x := input(1)
 		glass := &Op{Name: "h.0: glass", Inputs: []*Op{x}, Run: func(Numbers, []Numbers) func() error { return f }}
-		err := New([]*Op{x, glass, mixed(3, &runs, x)}, &Arena{Double: true}).Run()
+		err := mustPlan(t, []*Op{x, glass, mixed(3, &runs, x)}, &Arena{Double: true}).Run()
 		if err == nil || !strings.HasPrefix(err.Error(), want) || runs > 0 {
 			t.Errorf("got error %v and %d runs, want %s", err, runs, want)
 		}
@@ -217,7 +217,7 @@ func TestLines(t *testing.T) {
 		ops = append(ops, o)
 	}
 	var a Arena
-	p := New(ops, &a)
+	p := mustPlan(t, ops, &a)
 	if want := 4 * (16 + 32 + 16 + 32); a.Bytes() != want {
 		t.Errorf("the arena has %d bytes, want %d", a.Bytes(), want)
 	}
@@ -248,8 +248,17 @@ func TestResultElsewhere(t *testing.T) {
 			return nil
 		}
 	}
-	p := New([]*Op{o.Inputs[0], o}, &Arena{Double: true})
+	p := mustPlan(t, []*Op{o.Inputs[0], o}, &Arena{Double: true})
 	if err := p.Run(); err != nil || !ran || p.Result(o).F64[0] != 5 {
 		t.Errorf("got %v, %v, %v", err, ran, p.Result(o))
 	}
+}
+
+func mustPlan(t *testing.T, ops []*Op, a *Arena) *Program {
+	t.Helper()
+	p, err := New(ops, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
