@@ -61,7 +61,7 @@ func TestMemoryOfBoth(t *testing.T) {
 	if c.Memory() > limit {
 		t.Fatalf("the parameters alone need %v bytes", c.Memory())
 	}
-	c.BatchSize, c.BlockSize = 32, 64
+	c.BatchSize, c.BlockSize = 44, 64
 	if c.Memory() <= limit || c.Memory() > 1.8*limit {
 		t.Fatalf("both need %v bytes", c.Memory())
 	}

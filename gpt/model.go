@@ -60,6 +60,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	}
 	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
 	at.Affine = m.recordAdapters(at.Affine)
+	at.Adapt = c.adapt(func(l *nn.LoRA) { m.adapters = append(m.adapters, l) })
 	net := newStack(at, c)
 	m.Logits = net.predict(net.Forward(m.Tokens))
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)

@@ -37,7 +37,7 @@ func (c Config) outline() (o outline, err error) {
 	g := graph.Outline(graph.Float32)
 	at := site(g.Root(), short, 1, g.Root().Ints("positions", c.BlockSize, c.BlockSize, 0))
 	var matrices []string
-	at.Affine = recordMatrices(at.Affine, &matrices)
+	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	net := newStack(at, short)
 	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
 	o.countLeaves(g, blocks)
@@ -61,7 +61,7 @@ func (o *outline) countLeaves(g *graph.Graph, blocks float64) {
 		for _, size := range x.Shape() {
 			n *= float64(size)
 		}
-		inBlock := strings.HasPrefix(name, "h.")
+		inBlock := inBlock(name)
 		if inBlock {
 			n *= blocks
 		}
@@ -88,5 +88,7 @@ func (o *outline) countLeaves(g *graph.Graph, blocks float64) {
 		o.lookups += table
 	}
 }
+
+func inBlock(name string) bool { return strings.HasPrefix(name, "h.") }
 
 func isAdapter(p graph.Expr) bool { return strings.Contains(p.Name(), ".lora_") }

@@ -16,6 +16,19 @@ func recordMatrices(affine nn.Affine, list *[]string) nn.Affine {
 	}
 }
 
+// recordOwn is recordMatrices for what a layer of one's own declares for itself in a block.
+func recordOwn(adapt nn.Adapt, list *[]string) nn.Adapt {
+	return func(s graph.Scope, w graph.Expr, in, out int) graph.Expr {
+		if inBlock(s.Path()) {
+			*list = append(*list, s.Path())
+		}
+		if adapt == nil {
+			return w
+		}
+		return adapt(s, w, in, out)
+	}
+}
+
 // nameMatrices notes the names of the matrices at these places, each once.
 func (o *outline) nameMatrices(places []string) {
 	for _, name := range places {

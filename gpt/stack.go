@@ -34,7 +34,7 @@ func newStack(at nn.Site, c Config) *stack {
 // site is the style of the whole model; c is resolved. The mask comes when the positions are known.
 func site(s graph.Scope, c Config, batch int, positions graph.Expr) nn.Site {
 	at := c.Stack.Site(c.known(), batch, c.BlockSize)
-	at.Scope, at.Positions, at.Affine = s, positions, c.affine()
+	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, c.affine(), c.adapt(func(*nn.LoRA) {})
 	return at
 }
 
@@ -43,11 +43,29 @@ func (a Adapters) affine() nn.Affine {
 	if a.LoraR == 0 {
 		return nn.NewLinear
 	}
-	scale := a.LoraAlpha
-	if a.LoraScale == "alpha/r" {
-		scale /= float64(a.LoraR)
+	return nn.NewLoRA(a.adapts, a.LoraR, a.scale())
+}
+
+// adapt hands adapters to the matrices that layers of one's own declare in the blocks, and calls made with each.
+func (a Adapters) adapt(made func(*nn.LoRA)) nn.Adapt {
+	if a.LoraR == 0 {
+		return nil
 	}
-	return nn.NewLoRA(a.adapts, a.LoraR, scale)
+	return func(s graph.Scope, w graph.Expr, in, out int) graph.Expr {
+		if !inBlock(s.Path()) || !a.adapts(s.Path()) {
+			return w
+		}
+		l := nn.NewAdapted(s, w, in, out, a.LoraR, a.scale())
+		made(l)
+		return l.Matrix()
+	}
+}
+
+func (a Adapters) scale() float64 {
+	if a.LoraScale == "alpha/r" {
+		return a.LoraAlpha / float64(a.LoraR)
+	}
+	return a.LoraAlpha
 }
 
 // cached says whether every block can take the newest tokens alone.

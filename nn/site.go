@@ -21,6 +21,7 @@ type Site struct {
 	Block int // the index of the block, from 0: an Attention that differs between blocks
 
 	Affine  Affine              // NewLinear, or a LoRA around it: attention, NewMLP, NewElman
+	Adapt   Adapt               // what Param makes of a matrix, nil is the matrix: layers of one's own
 	Bias    bool                // of matrices and norms: the same, and norms
 	Norm    func(at Site) Layer // nil is NewLayerNorm: blocks
 	MLP     func(at Site) Layer // nil is NewMLP: blocks
@@ -52,6 +53,20 @@ type Rotary interface {
 
 // At is the same style at a place inside s.
 func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
+
+// Param declares a parameter of a layer at s. A matrix comes back as Adapt has it: with an adapter it is the result of an
+// operation, which has no Tensor.
+func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
+	w := s.Scope.Param(name, init, shape...)
+	if s.Adapt == nil || len(shape) != 2 {
+		return w
+	}
+	at := s.Scope
+	if name != "weight" {
+		at = s.Sub("%s", name)
+	}
+	return s.Adapt(at, w, shape[0], shape[1])
+}
 
 // heads are the sizes of attention with queries and keys of qk features, and values of v.
 func (s Site) heads(qk, v int) graph.AttentionShape {
