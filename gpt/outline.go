@@ -29,7 +29,7 @@ func (c Config) outline() (o outline, err error) {
 		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed",
 			c.NLayer, c.NHead, c.NEmbd, c.BlockSize)
 	}
-	if err := c.PartFields(c.known()).Check(); err != nil {
+	if err := append(c.PartFields(c.known()), c.headField()).Check(); err != nil {
 		return o, err
 	}
 	short := c
@@ -56,7 +56,8 @@ func (c Config) outline() (o outline, err error) {
 func (o *outline) countLeaves(g *graph.Graph, blocks float64) {
 	var table, head float64
 	params := g.Params()
-	for _, x := range g.Leaves()[1:] { // behind the positions, which are no numbers of the network
+	leaves := g.Leaves()
+	for _, x := range leaves[min(1, len(leaves)):] { // behind the positions, which are no numbers of the network
 		n, name := 1.0, x.Name()
 		for _, size := range x.Shape() {
 			n *= float64(size)

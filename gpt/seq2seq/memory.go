@@ -31,10 +31,13 @@ func (c Config) parameters() (n float64, err error) {
 	return one + float64(c.NLayer-1)*(declared(2)-one), err
 }
 
-// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it.
+// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no network.
 func (c Config) Memory() (bytes float64, err error) {
+	if err := c.ValidateModel(); err != nil {
+		return 0, err
+	}
 	c = c.Resolved()
-	if c.TooWide() || c.BatchSize > 1<<20 { // layers list columns, and masks the lengths of sequences
+	if c.TooWide() || c.BatchSize < 1 || c.BatchSize > 1<<20 { // layers list columns, and masks the lengths of sequences
 		n, err := c.parameters()
 		tokens := float64(c.BatchSize) * (float64(c.SourceSize) + float64(c.TargetSize))
 		return 4 * (4*n + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
