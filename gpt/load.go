@@ -68,6 +68,7 @@ func configOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (c Config, err e
 			c.Parts = p
 		}
 		s, err := readState(cp, c.Parts)
+		s.Config.MemoryLimit = 0 // it was the limit of another run, perhaps on another machine
 		return s.Config, err
 	}
 	hf, err := cp.File(configFile)

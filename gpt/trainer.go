@@ -1,7 +1,6 @@
 package gpt
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -38,9 +37,7 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (t *Trainer, e
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
 	task := train.Task{Build: t.build, Fill: t.fill, FLOPs: FLOPsPerToken(c)}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
-	for i := range c.NLayer {
-		task.Blocks = append(task.Blocks, fmt.Sprintf("h.%d", i))
-	}
+	task.Blocks = c.blocks()
 	t.Core, err = train.New(c.Training, c.Run, task)
 	return t, err
 }

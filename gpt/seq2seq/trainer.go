@@ -2,7 +2,6 @@ package seq2seq
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -38,9 +37,7 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
 	task := train.Task{Build: t.build, Fill: t.fill, Optimizer: parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New}
-	for i := range c.NLayer {
-		task.Blocks = append(task.Blocks, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))
-	}
+	task.Blocks = c.blocks()
 	t.Core, err = train.New(c.scheduled(), c.Run, task)
 	return t, err
 }

@@ -48,6 +48,7 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels
 		g.SetThreads(r.Threads)
+		g.SetMemoryLimit(r.Limit())
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (l List) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for _, f := range l {
-		if f.optional && f.String() == "" {
+		if f.optional && (f.String() == "" || f.String() == "0") {
 			continue
 		}
 		value, err := f.marshal()
