@@ -20,17 +20,20 @@ type File struct {
 // A Dir is a directory of checkpoints that this process alone saves into. It must not be used by two goroutines at the
 // same time.
 type Dir struct {
-	path string
-	disk disk
-	lock io.Closer
+	path    string
+	disk    disk
+	lock    io.Closer
+	mark    string          // of what it makes beside checkpoints
+	refused map[string]bool // names that Load has passed over
 }
 
-// Open makes the directory if it is missing, locks it until Close, and removes what a killed process left unfinished.
-// The error is ErrLocked if another process has it open. (The lock is advisory, and is taken on Unix only.)
+// Open makes the directory if it is missing, locks it until Close, and removes what a killed process of this package
+// left unfinished: what has the mark that it keeps in the directory. The error is ErrLocked if another process has it
+// open. (The lock is advisory, and is taken on Unix only.)
 func Open(path string) (*Dir, error) {
-	abs, err := filepath.Abs(path)
+	abs, err := absolute(path)
 	if err != nil {
-		return nil, errors.Wrap(err, "checkpoint")
+		return nil, err
 	}
 	if err := makeDir(abs); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", path)
@@ -39,12 +42,36 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", path)
 	}
-	d := &Dir{abs, osDisk{}, lock}
-	if err := d.sweep(); err != nil {
+	d := &Dir{path: abs, disk: osDisk{}, lock: lock}
+	if d.mark, err = markIn(lock); err == nil {
+		err = d.sweep()
+	}
+	if err != nil {
 		lock.Close()
 		return nil, errors.Wrapf(err, "checkpoint %s", path)
 	}
 	return d, nil
+}
+
+// Load is the function Load on the directory, under the lock: no other process saves between what it reads and the next
+// Save.
+func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
+	if d.lock == nil {
+		return nil, errors.Errorf("checkpoint %s: the directory is closed", d.path)
+	}
+	names, err := d.disk.list(d.path)
+	if err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", d.path)
+	}
+	c, err := Load(d.path, fits...)
+	d.refused = map[string]bool{}
+	for _, name := range newestFirst(names) {
+		if c == nil || name == filepath.Base(c.Path) {
+			break
+		}
+		d.refused[name] = true
+	}
+	return c, err
 }
 
 // Close lets go of the directory; Save is an error from then on.
@@ -61,8 +88,8 @@ func (d *Dir) Close() error {
 // checkpoint, whatever happens to the process or the power; until then, and after an error, Load returns this one or
 // the one before, whole.
 //
-// It keeps this checkpoint and the newest of an earlier step, and removes the others, those of later steps too: a run
-// that was taken back to step 300 has left its old step 500 behind. A step that is there already is replaced.
+// It keeps this checkpoint and the newest of an earlier step, and removes earlier others. A step that is there already is
+// replaced. It never removes a later one: that is an error, unless Dir.Load has passed it over as damaged.
 func (d *Dir) Save(step int, files []File) error {
 	err := d.save(step, files)
 	if err != nil && d.lock != nil {
@@ -86,7 +113,10 @@ func (d *Dir) save(step int, files []File) error {
 	if err := d.sweep(); err != nil {
 		return err
 	}
-	tmp := d.join(tmpPrefix + stepName(step))
+	if err := d.checkLater(step); err != nil {
+		return err
+	}
+	tmp := d.made(tmpPrefix, stepName(step))
 	if err := d.stage(tmp, files); err != nil {
 		return err
 	}
