@@ -17,8 +17,8 @@ const (
 
 const stateFormat = 1
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. Weights and moments that are not finite are refused
-// when written.
+// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a step
+// before is an error then, and weights and moments that are not finite are refused.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
 	hf, err := t.config.HuggingFace()
 	if err != nil {
@@ -29,9 +29,9 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 		return nil, errors.Wrap(err, "state")
 	}
 	return []checkpoint.File{
-		{Name: train.WeightsFile, Write: t.Model.WriteWeights},
+		{Name: train.WeightsFile, Write: t.AtStep(t.Model.WriteWeights)},
 		{Name: configFile, Write: train.WriteBytes(hf)},
-		{Name: train.OptimizerFile, Write: t.WriteMoments},
+		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
 		{Name: train.StateFile, Write: train.WriteJSON(train.StateOf(t.Core, stateFormat, generator, t.Corpus.SHA256(), t.config))},
 		{Name: tokenizerFile, Write: train.WriteJSON(t.Tokenizer)},
 	}, nil
@@ -56,7 +56,7 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	if err := checkTokenizer(cp, tok); err != nil {
 		return nil, err
 	}
-	t, err := NewTrainer(c, corpus, tok)
+	t, err := trainerAt(c, corpus, tok, s.Step)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -23,14 +24,15 @@ type State struct {
 	Target *Vocabulary `json:"target"`
 }
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. Numbers that are not finite are refused when written.
+// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a step
+// before is an error then, and numbers that are not finite are refused.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.Model.Config), source, target}
 	return []checkpoint.File{
-		{Name: train.WeightsFile, Write: func(w io.Writer) error {
+		{Name: train.WeightsFile, Write: t.AtStep(func(w io.Writer) error {
 			return train.WriteTensors(w, train.Parameters(t.Model.Params()), nil)
-		}},
-		{Name: train.OptimizerFile, Write: t.WriteMoments},
+		})},
+		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
 		{Name: train.StateFile, Write: train.WriteJSON(s)},
 	}
 }
@@ -60,6 +62,25 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	return s, nil
 }
 
+// Fits is what to load an encoder–decoder's checkpoints with: one whose tensors are not as many numbers as its
+// configuration asks for is passed over before it is read. own are the variants of the program that saved it.
+func Fits(own ...parts.Registry) checkpoint.Fit {
+	return func(cp *checkpoint.Checkpoint) error {
+		s, err := ReadState(cp, own...)
+		if err != nil {
+			return err
+		}
+		if err := s.Config.ValidateModel(); err != nil {
+			return err
+		}
+		n, err := s.Config.Resolved().parameters()
+		if err != nil {
+			return err
+		}
+		return train.Fit(cp, n, func(safetensors.Entry) bool { return false })
+	}
+}
+
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
 // Config.ResumeDiff allows it; other pairs or vocabularies are an error.
 func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Checkpoint) (*Trainer, error) {
@@ -78,7 +99,7 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 				cp.Path, v.now.Size(), v.was.Size())
 		}
 	}
-	t, err := NewTrainer(c, pairs)
+	t, err := trainerAt(c, pairs, s.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +129,9 @@ func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State,
 
 // restore sets the parameters to those of the checkpoint.
 func (m *Model) restore(cp *checkpoint.Checkpoint) error {
-	data, err := cp.File(train.WeightsFile)
-	if err != nil {
-		return err
-	}
-	found, err := train.ReadTensors(data)
+	f, err := train.OpenTensors(cp, train.WeightsFile)
 	if err == nil {
-		err = train.Restore(train.Parameters(m.Params()), found)
+		err = train.Restore(train.Parameters(m.Params()), f)
 	}
 	return errors.Wrapf(err, "checkpoint %s: weights", cp.Path)
 }

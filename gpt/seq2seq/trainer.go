@@ -28,7 +28,10 @@ type Trainer struct {
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the pairs. It looks at each of
 // them once: one that is too long for the model is an error.
-func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
+func NewTrainer(c Config, pairs Pairs) (*Trainer, error) { return trainerAt(c, pairs, 0) }
+
+// trainerAt is NewTrainer of a run of which so many steps are done.
+func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -37,7 +40,8 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
-	task := train.Task{Build: t.build, Fill: t.fill, Optimizer: parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New}
+	task := train.Task{Build: t.build, Fill: t.fill, Done: done}
+	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	for i := range c.NLayer {
 		task.Blocks = append(task.Blocks, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))
 	}

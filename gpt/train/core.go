@@ -19,6 +19,7 @@ type Task struct {
 	Optimizer Optimizer
 	Blocks    []string // scopes whose activations are dropped where the Run says Recompute
 	FLOPs     float64  // of a token
+	Done      int      // steps done before, where a run is resumed
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -40,7 +41,7 @@ type Core struct {
 
 // New builds the network and what is needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
-	c := &Core{Best: math.Inf(1), training: t, task: task}
+	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, task: task}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels
 		g.SetThreads(r.Threads)
@@ -56,7 +57,7 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.optimizer, err = task.Optimizer(c.params, t, 0)
+	c.optimizer, err = task.Optimizer(c.params, t, task.Done)
 	return c, errors.Wrap(err, "trainer")
 }
 

@@ -16,6 +16,11 @@ import (
 // descent is a Core of the loss (w₀ − x)² + w₁², of which x is filled in.
 func descent(t *testing.T, training Training, o Optimizer, x func(step, micro int) float64) (*Core, *graph.Expr) {
 	t.Helper()
+	return descentFrom(t, 0, training, o, x)
+}
+
+func descentFrom(t *testing.T, done int, training Training, o Optimizer, x func(step, micro int) float64) (*Core, *graph.Expr) {
+	t.Helper()
 	var w, input graph.Expr
 	core, err := New(training, Run{Threads: 1}, Task{
 		Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
@@ -27,7 +32,7 @@ func descent(t *testing.T, training Training, o Optimizer, x func(step, micro in
 			input.Tensor().Set(0, x(step, micro))
 			return 2, nil
 		},
-		Optimizer: o, FLOPs: 3,
+		Optimizer: o, FLOPs: 3, Done: done,
 	})
 	if err != nil {
 		t.Fatalf("%+v", err)

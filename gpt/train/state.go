@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -50,33 +51,29 @@ func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 	return nil
 }
 
-// Restore continues c where s was saved: the network's own tensors are to be those of the checkpoint's weights.
+// Restore gives c, which was made for a run of that many steps done, the rest of what was saved: the network's own
+// tensors are to be those of the checkpoint's weights.
 func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
-	data, err := cp.File(OptimizerFile)
+	if c.Done != s.Step {
+		return errors.Errorf("restore: got a Core at step %d, want step %d", c.Done, s.Step)
+	}
+	f, err := OpenTensors(cp, OptimizerFile)
 	if err != nil {
 		return err
 	}
-	found, err := ReadTensors(data)
-	if err != nil {
-		return errors.Wrap(err, OptimizerFile)
-	}
-	if c.optimizer, err = c.task.Optimizer(c.params, c.training, s.Step); err != nil {
-		return err
-	}
-	if err := Restore(c.Moments(), found); err != nil {
+	if err := Restore(c.Moments(), f); err != nil {
 		return errors.Wrap(err, OptimizerFile)
 	}
 	if s.Best != nil {
 		c.Best = *s.Best
 	}
-	c.Done = s.Step
 	return nil
 }
 
 // Moments are the optimizer's tensors under the names that they have in its file.
 func (c *Core) Moments() (list []Named) {
 	c.optimizer.Moments(func(name string, m, v graph.Tensor) {
-		for _, moment := range []Named{{"m." + name, m}, {"v." + name, v}} {
+		for _, moment := range []Named{{Name: "m." + name, Tensor: m}, {Name: "v." + name, Tensor: v}} {
 			if moment.Len() > 0 {
 				list = append(list, moment)
 			}
@@ -97,7 +94,7 @@ func ReadJSON(cp *checkpoint.Checkpoint, name string, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
+		return errors.Wrapf(field.Said(err), "checkpoint %s: %s", cp.Path, name)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return errors.Errorf("checkpoint %s: %s: something follows the object's end at byte %d", cp.Path, name, d.InputOffset())
@@ -113,11 +110,41 @@ func WriteBytes(data []byte) func(io.Writer) error {
 	}
 }
 
-// WriteJSON writes v, indented, into a file of a checkpoint.
+// WriteJSON writes v, indented, into a file of a checkpoint. What could not be read again is an error: more than
+// checkpoint.MaxFile bytes.
 func WriteJSON(v any) func(io.Writer) error {
 	return func(w io.Writer) error {
-		e := json.NewEncoder(w)
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
 		e.SetIndent("", "  ")
-		return e.Encode(v)
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+		if b.Len() > checkpoint.MaxFile {
+			return errors.Errorf("got %d bytes, want at most %d", b.Len(), checkpoint.MaxFile)
+		}
+		_, err := b.WriteTo(w)
+		return err
+	}
+}
+
+// AtStep is write for tensors as they are now. Once a step has been done, before or while they are written, it is an
+// error: a checkpoint would be of two steps.
+func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
+	step := c.Done
+	unchanged := func() error {
+		if c.Done != step {
+			return errors.Errorf("files of step %d: got step %d since, want them saved before another step", step, c.Done)
+		}
+		return nil
+	}
+	return func(w io.Writer) error {
+		if err := unchanged(); err != nil {
+			return err
+		}
+		if err := write(w); err != nil {
+			return err
+		}
+		return unchanged()
 	}
 }
