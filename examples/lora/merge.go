@@ -104,7 +104,7 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 
 // reloaded is the losses of the merged model as it was saved: without adapters.
 func (t *tuned) reloaded(ctx context.Context, path string) (l [2]float64, err error) {
-	cp, err := checkpoint.Load(path)
+	cp, err := checkpoint.Load(path, gpt.Fits())
 	if err != nil {
 		return l, err
 	}
