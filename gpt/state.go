@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -51,7 +52,7 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	if got := corpus.SHA256(); got != s.Corpus {
-		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s", cp.Path, s.Corpus, got)
+		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s", cp.Path, field.Clip(s.Corpus), got)
 	}
 	if err := checkTokenizer(cp, tok); err != nil {
 		return nil, err

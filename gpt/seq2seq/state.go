@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -104,7 +105,7 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 		return nil, err
 	}
 	if s.Corpus != t.SHA256 {
-		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s", cp.Path, s.Corpus, t.SHA256)
+		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s", cp.Path, field.Clip(s.Corpus), t.SHA256)
 	}
 	if err := t.Model.restore(cp); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -85,10 +86,10 @@ func (v *vocabulary) marshal(kind string, vocab any) ([]byte, error) {
 func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func() ([]string, error)) error {
 	f := vocabularyJSON{Vocab: vocab}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return errors.Wrap(err, "tokenizer")
+		return errors.Wrap(field.Said(err), "tokenizer")
 	}
 	if f.Type != kind {
-		return errors.Errorf("tokenizer: type: got %q, want %q", f.Type, kind)
+		return errors.Errorf("tokenizer: type: got %.64q, want %q", f.Type, kind)
 	}
 	list, err := tokens()
 	if err != nil {
