@@ -18,6 +18,9 @@ const (
 
 const stateFormat = 1
 
+// maxState is the bytes of the largest state that is read.
+const maxState = 1 << 20
+
 // Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a step
 // before is an error then, and weights and moments that are not finite are refused.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
@@ -66,7 +69,7 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 
 func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Config], err error) {
 	s.Config.Parts = own // whose options are keys
-	if err = train.ReadJSON(cp, train.StateFile, &s); err != nil {
+	if err = train.ReadJSON(cp, train.StateFile, maxState, &s); err != nil {
 		return s, err
 	}
 	return s, s.Check(cp, stateFormat)

@@ -13,7 +13,7 @@ import (
 )
 
 // MaxFile is the size in bytes of the largest file that [Checkpoint.File] takes into memory.
-const MaxFile = 8 << 20
+const MaxFile = 4 << 20
 
 // stored is an open file, and what the manifest says of it.
 type stored struct {

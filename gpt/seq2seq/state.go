@@ -48,7 +48,7 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	for _, p := range own {
 		s.Config.Parts = p
 	}
-	if err := train.ReadJSON(cp, train.StateFile, &s); err != nil {
+	if err := train.ReadJSON(cp, train.StateFile, checkpoint.MaxFile, &s); err != nil {
 		return s, err
 	}
 	if err := s.Check(cp, 1, stateFormat); err != nil {

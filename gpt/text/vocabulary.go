@@ -100,7 +100,7 @@ func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func(
 	}
 	for i := 1; i < len(list); i++ {
 		if list[i] <= list[i-1] {
-			return errors.Errorf("tokenizer: vocab: not ascending, %.64q at %d follows %.64q", list[i], i, list[i-1])
+			return notAscending(list[i], i, list[i-1])
 		}
 	}
 	if err := canonical(f, data); err != nil {
@@ -108,6 +108,10 @@ func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func(
 	}
 	*v = ranked(list)
 	return nil
+}
+
+func notAscending(token string, at int, before string) error {
+	return errors.Errorf("tokenizer: vocab: not ascending, %.64q at %d follows %.64q", token, at, before)
 }
 
 // quoted is a token as messages have it.

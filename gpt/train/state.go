@@ -85,11 +85,15 @@ func (c *Core) Moments() (list []Named) {
 // WriteMoments writes OptimizerFile. Numbers that are not finite are refused.
 func (c *Core) WriteMoments(w io.Writer) error { return WriteTensors(w, c.Moments(), nil) }
 
-// ReadJSON reads a file of a checkpoint into v: an unknown key and something behind the object are errors.
-func ReadJSON(cp *checkpoint.Checkpoint, name string, v any) error {
+// ReadJSON reads a file of a checkpoint, of at most that many bytes, into v: an unknown key and something behind the
+// object are errors.
+func ReadJSON(cp *checkpoint.Checkpoint, name string, most int, v any) error {
 	data, err := cp.File(name)
 	if err != nil {
 		return err
+	}
+	if len(data) > most {
+		return errors.Errorf("checkpoint %s: %s: got %d bytes, want at most %d", cp.Path, name, len(data), most)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

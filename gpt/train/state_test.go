@@ -192,7 +192,7 @@ func TestRestore(t *testing.T) {
 	s := StateOf(core, 2, nil, "sum", "config")
 	cp := save(t, 3, checkpoint.File{Name: OptimizerFile, Write: core.WriteMoments}, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})
 	var read State[string]
-	if err := errors.Join(ReadJSON(cp, StateFile, &read), read.Check(cp, 1, 2)); err != nil {
+	if err := errors.Join(ReadJSON(cp, StateFile, 1<<20, &read), read.Check(cp, 1, 2)); err != nil {
 		t.Fatal(err)
 	}
 	again, v := descentFrom(t, 3, training, AdamW, x)
@@ -224,9 +224,10 @@ func TestRestore(t *testing.T) {
 	}
 	contains(t, read.Restore(again, save(t, 3, only("m.w"))), "v.w is missing")
 	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
-	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, &read), "stop")
-	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, &read), "something follows")
-	contains(t, ReadJSON(cp, "none", &read), "none")
+	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, 1<<20, &read), "stop")
+	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "something follows")
+	contains(t, ReadJSON(cp, StateFile, 9, &read), "want at most 9")
+	contains(t, ReadJSON(cp, "none", 1, &read), "none")
 }
 
 // What a step cannot get or use ends it: a batch, and gradients to accumulate; dropout draws anew for every micro-batch.
