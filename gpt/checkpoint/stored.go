@@ -43,6 +43,9 @@ func (c *Checkpoint) open(dir fs.FS, name string, fits []Fit) error {
 		c.files[e.Name] = s
 	}
 	for _, fit := range fits {
+		if fit == nil {
+			continue
+		}
 		if err := fit(c); err != nil {
 			return err
 		}
