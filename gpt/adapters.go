@@ -17,13 +17,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// baseKey is the key of a file of adapters under which the SHA-256 of the weights beside them stands. The other keys are
-// the network's fields.
+// baseKey is the key of a file of adapters under which the SHA-256 of the weights beside them stands. The other keys
+// are the network's fields.
 const baseKey = "base_sha256"
 
-// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. Its metadata say what
-// they belong to: every field of the network but dropout, lora_alpha and lora_scale among them, and the SHA-256 of the
-// weights that they were trained on. It is an error if the model has none.
+// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. Its metadata say
+// what they belong to: every field of the network but dropout, lora_alpha and lora_scale among them, and the SHA-256 of
+// the weights that they were trained on. It is an error if the model has none.
 func (m *Model) WriteAdapters(w io.Writer) error {
 	belongs, err := m.belonging()
 	if err != nil {
@@ -50,7 +50,8 @@ func (m *Model) ReadAdapters(data []byte) error {
 	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
 		got, want := belongs[key], f.Metadata[key]
 		if _, known := belongs[key]; !known {
-			return errors.Errorf("adapters: %s: got %s in the file, this model has no such field", field.Clip(key), field.Clip(want))
+			return errors.Errorf("adapters: %s: got %s in the file, this model has no such field",
+				field.Clip(key), field.Clip(want))
 		}
 		if got != want {
 			return errors.Errorf("adapters: %s: got %s, want %s as in the file", key, field.Clip(got), field.Clip(want))

@@ -8,8 +8,8 @@ import (
 )
 
 // Fits is what to load a gpt's checkpoints with: one whose tensors are not as many numbers as its configuration asks
-// for, or whose other files are larger than checkpoint.MaxFile, is passed over before it is read. own are the variants of
-// the program that saved it, if it had any.
+// for, or whose other files are larger than checkpoint.MaxFile, is passed over before it is read. own are the variants
+// of the program that saved it, if it had any.
 func Fits(own ...parts.Registry) checkpoint.Fit {
 	return func(cp *checkpoint.Checkpoint) error {
 		c, err := configOf(cp, own...)

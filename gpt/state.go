@@ -21,8 +21,8 @@ const stateFormat = 1
 // maxState is the bytes of the largest state that is read.
 const maxState = 1 << 20
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a step
-// before is an error then, and weights and moments that are not finite are refused.
+// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
+// step before is an error then, and weights and moments that are not finite are refused.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
 	hf, err := t.config.HuggingFace()
 	if err != nil {
@@ -55,7 +55,8 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	if got := corpus.SHA256(); got != s.Corpus {
-		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s", cp.Path, field.Clip(s.Corpus), got)
+		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s",
+			cp.Path, field.Clip(s.Corpus), got)
 	}
 	if err := checkTokenizer(cp, tok); err != nil {
 		return nil, err

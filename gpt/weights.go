@@ -61,6 +61,7 @@ func plainName(name string) string { return strings.TrimPrefix(name, "transforme
 // notRead is whether a tensor is none of a model's parameters, but of what files have beside them.
 func notRead(name string, hasHead bool) bool {
 	name = plainName(name)
-	mask := strings.HasPrefix(name, "h.") && (strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias"))
+	mask := strings.HasPrefix(name, "h.") &&
+		(strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias"))
 	return mask || !hasHead && name == headWeight
 }

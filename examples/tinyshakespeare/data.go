@@ -20,8 +20,8 @@ func unit(tok text.Tokenizer) string {
 	return "token"
 }
 
-// open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names. A run that is
-// resumed goes on with the stand-in if it began with it.
+// open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names. A run that
+// is resumed goes on with the stand-in if it began with it.
 func (o options) open(
 	ctx context.Context, blockSize int, saved *checkpoint.Checkpoint, stderr io.Writer,
 ) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {

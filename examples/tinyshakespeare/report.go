@@ -32,8 +32,8 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, source: source, metrics: m, unit: unit(t.Tokenizer),
-		peak: graph.Peak(c.Threads)}
+	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, source: source, metrics: m,
+		unit: unit(t.Tokenizer), peak: graph.Peak(c.Threads)}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
 	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total),

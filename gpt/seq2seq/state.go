@@ -25,8 +25,8 @@ type State struct {
 	Target *Vocabulary `json:"target"`
 }
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a step
-// before is an error then, and numbers that are not finite are refused.
+// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
+// step before is an error then, and numbers that are not finite are refused.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.Model.Config), source, target}
 	return []checkpoint.File{
@@ -38,8 +38,8 @@ func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	}
 }
 
-// ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program that
-// saved it, if it had any.
+// ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program
+// that saved it, if it had any.
 func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err error) {
 	s.Config = Config{ // what format 1 has no keys for
 		Training: train.Training{GradientAccumulationSteps: 1, DecayLR: true},
@@ -105,7 +105,8 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 		return nil, err
 	}
 	if s.Corpus != t.SHA256 {
-		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s", cp.Path, field.Clip(s.Corpus), t.SHA256)
+		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s",
+			cp.Path, field.Clip(s.Corpus), t.SHA256)
 	}
 	if err := t.Model.restore(cp); err != nil {
 		return nil, err

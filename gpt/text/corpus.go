@@ -108,7 +108,8 @@ func varied(ids []int, tok Tokenizer) error {
 	if err != nil {
 		return errors.WithMessage(err, "corpus")
 	}
-	return errors.Errorf("corpus: the text is %.64q repeated (%d tokens), want at least 2 distinct tokens", token, len(ids))
+	return errors.Errorf("corpus: the text is %.64q repeated (%d tokens), want at least 2 distinct tokens",
+		token, len(ids))
 }
 
 // holds refuses a split that is too short for one block and its targets.

@@ -60,7 +60,8 @@ func fitMoments(cp *checkpoint.Checkpoint, sizes map[string]int) error {
 			size = sizes[e.Name[2:]]
 		}
 		if size == 0 || e.Len() > size || e.Len() == 0 {
-			return errors.Errorf("%s: %s: got %d numbers, want at most %d, its parameter's", OptimizerFile, field.Clip(e.Name), e.Len(), size)
+			return errors.Errorf("%s: %s: got %d numbers, want at most %d, its parameter's",
+				OptimizerFile, field.Clip(e.Name), e.Len(), size)
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, err
 }
 
 // Restore overwrites tensors by those of a file under their names, piece by piece: it needs no memory to speak of. A
-// tensor that is missing or superfluous, another shape, and a number that is not finite are errors, and then nothing has
-// changed: the file is read twice.
+// tensor that is missing or superfluous, another shape, and a number that is not finite are errors, and then nothing
+// has changed: the file is read twice.
 func Restore(tensors []Named, f *safetensors.File) error {
 	from, err := match(tensors, f.Entries)
 	if err != nil {

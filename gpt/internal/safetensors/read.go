@@ -80,8 +80,8 @@ func (e Entry) Len() int {
 // Bytes is what the tensor's values take in the file.
 func (e Entry) Bytes() int { return e.end - e.begin }
 
-// Values calls visit with the values of a tensor from place at on, some thousands at a time, which are valid only during
-// the call.
+// Values calls visit with the values of a tensor from place at on, some thousands at a time, which are valid only
+// during the call.
 func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
 	step := width(e.dtype)
 	if f.raw == nil {
