@@ -67,7 +67,7 @@ func (a Adapters) check(o outline) error {
 		one := Adapters{LoraR: 1, LoraTargets: []string{target}}
 		switch {
 		case slices.Contains(a.LoraTargets[:i], target):
-			return errors.Errorf("lora_targets: got %s twice", target)
+			return errors.Errorf("lora_targets: got %s twice", field.Clip(target))
 		case slices.ContainsFunc(o.linears, one.adapts):
 		case one.adapts("lm_head"):
 			return errors.New("lora_targets: got lm_head, which in a tied head has no weight of its own to adapt")

@@ -19,13 +19,13 @@ import (
 func TestHostileFields(t *testing.T) {
 	values := []string{"0", "-1", "4611686018427387904", "1099511627776", "268435456", "90000", "NaN", "+Inf", "1e300", "", "nosuch", "true"}
 	tried, refused := 0, 0
-	base := hostile()
+	base := hostileValues()
 	for i, name := range base.fields().Names() {
 		for j, value := range values {
 			if testing.Short() && (i+j)%4 > 0 {
 				continue
 			}
-			c := hostile()
+			c := hostileValues()
 			fs := flag.NewFlagSet("", flag.ContinueOnError)
 			fs.SetOutput(io.Discard)
 			c.Flags(fs)
@@ -51,7 +51,7 @@ func TestHostileFields(t *testing.T) {
 			if _, err := strconv.ParseFloat(value, 64); err != nil || math.IsNaN(float(value)) || math.IsInf(float(value), 0) {
 				text = strconv.Quote(value)
 			}
-			c = hostile()
+			c = hostileValues()
 			if err := json.Unmarshal([]byte(`{"`+name+`": `+text+`}`), &c); err == nil {
 				use(c)
 			} else if !strings.Contains(err.Error(), name) {
@@ -84,8 +84,8 @@ func use(c Config) error {
 	return err
 }
 
-// hostile is a base whose every part reads its options.
-func hostile() Config {
+// hostileValues is a base whose every part reads its options.
+func hostileValues() Config {
 	c := tiny()
 	c.VocabSize, c.MemoryLimit = 41, 0.004
 	return c

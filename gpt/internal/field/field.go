@@ -82,12 +82,3 @@ func (f Field) valid() bool {
 	}
 	return true
 }
-
-// Clip shortens what a message quotes from a file.
-func Clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}

@@ -45,7 +45,7 @@ func (l List) MarshalJSON() ([]byte, error) {
 		}
 		value, err := f.marshal()
 		if err != nil {
-			return nil, errors.Wrapf(err, "%s: got %s", f.Name, f)
+			return nil, errors.Wrapf(err, "%s: got %s", f.Name, Clip(f.String()))
 		}
 		if b.Len() > 1 {
 			b.WriteByte(',')
