@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
@@ -46,6 +47,9 @@ func Resume(fit checkpoint.Fit, path string, stderr io.Writer) (*checkpoint.Dir,
 	if cp, err = tell(cp, err, stderr); err != nil {
 		dir.Close()
 		return nil, nil, err
+	}
+	if was, err := train.BuildOf(cp); err == nil && !was.SameBits(train.ThisBuild()) { // whoever reads the state has the error
+		fmt.Fprintf(stderr, "saved by another build, %.80q, not %q: from here on the last digits differ\n", was, train.ThisBuild())
 	}
 	return dir, cp, nil
 }
