@@ -106,7 +106,10 @@ func byHand(t testing.TB, s subject, plan parts.Plan) hand.Gradients[float64] {
 // asked is what Check compares for a model, for a test to spoil.
 func asked(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
 	t.Helper()
-	s := newModel(t, c).subject()
+	s, err := newModel(t, c).subject()
+	if err != nil {
+		t.Fatal(err)
+	}
 	plan, roads, err := evaluate(s)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,9 @@
 package verify
 
-import "github.com/pedestrian-ml/pedestrian/verify/hand"
+import (
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pkg/errors"
+)
 
 // The complex step (Squire and Trapp, 1998): for an analytic f, Im f(x + ih)/h = f'(x) up to terms in h², and nothing
 // is subtracted, so h can be as small as one likes. It needs the forward only and knows no derivative.
@@ -11,6 +14,9 @@ type Objective func(hand.Parameters[complex128]) (complex128, error)
 
 // ComplexStep differentiates f by every entry of every parameter.
 func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float64], error) {
+	if err := p.Check(); err != nil {
+		return nil, errors.Wrap(err, "complex step")
+	}
 	g := hand.Parameters[float64]{}
 	for name, m := range p {
 		dm := hand.Zeros[float64](m.Rows, m.Cols)
@@ -28,15 +34,31 @@ func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float
 
 // ComplexStepAt differentiates f by entry i (row by row) of one parameter.
 func ComplexStepAt(f Objective, p hand.Parameters[float64], name string, i int) (float64, error) {
-	unit := hand.Zeros[float64](p[name].Rows, p[name].Cols)
+	m, ok := p[name]
+	if err := p.Check(); err != nil {
+		return 0, errors.Wrap(err, "complex step")
+	}
+	if !ok || i < 0 || i >= len(m.Data) {
+		return 0, errors.Errorf("complex step: %q, entry %d: the parameter has %d", name, i, len(m.Data))
+	}
+	unit := hand.Zeros[float64](m.Rows, m.Cols)
 	unit.Data[i] = 1
 	return ComplexStepAlong(f, p, hand.Parameters[float64]{name: unit})
 }
 
 // ComplexStepAlong differentiates f along a direction, zero for the parameters that the direction leaves out.
 func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float64, error) {
+	if f == nil {
+		return 0, errors.New("complex step: got no objective")
+	}
+	if err := p.Check(); err != nil {
+		return 0, errors.Wrap(err, "complex step")
+	}
 	z := lifted(p)
 	for name, d := range direction {
+		if len(d.Data) != len(z[name].Data) {
+			return 0, errors.Errorf("complex step: %q: a direction of %d numbers, the parameter has %d", name, len(d.Data), len(z[name].Data))
+		}
 		for i, v := range d.Data {
 			z[name].Data[i] += complex(0, imaginaryStep*v)
 		}
