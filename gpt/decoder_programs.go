@@ -90,9 +90,9 @@ func (d *decoding) feedAgain(tokens []int) (graph.Tensor, error) {
 		}
 	}
 	for b := range d.batch {
-		from, to := all.Row(b*d.size+n-1), r.last.Row(b)
-		copy(to.F32, from.F32)
-		copy(to.F64, from.F64)
+		if err := r.last.Row(b).Copy(all.Row(b*d.size + n - 1)); err != nil {
+			return graph.Tensor{}, err
+		}
 	}
 	return r.last, nil
 }

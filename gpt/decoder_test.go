@@ -64,6 +64,9 @@ func variants() map[string]Config {
 		vary("block "+b.String(), func(c *Config) { c.Block = b.String() })
 	}
 	list["parts of our own"] = ours()
+	again := ours() // without a cache: every prediction is a forward pass, which drops nothing
+	again.Dropout = 0.3
+	list["parts of our own, dropout"] = again
 	vary("dropout, post-norm, adapters", func(c *Config) { c.Dropout, c.Block, c.LoraR = 0.3, "post", 2 })
 	return list
 }

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	case "train":
 		err = trainAndSave(argument)
 	case "hashes":
-		err = printHashes()
+		err = printHashes(argument)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%+v\n", err)

@@ -13,14 +13,18 @@ type stack struct {
 	*parts.Body
 	attentions []nn.Layer // inside the blocks
 	head       nn.Layer
+	named      parts.Name // the head
+	at         graph.Scope
 }
 
 func newStack(at nn.Site, c Config) *stack {
-	known, net := c.known(), &stack{}
+	known, net := c.known(), &stack{named: parts.Name(c.Head), at: at.Sub("lm_head")}
 	net.Body = c.Stack.Body(known, at, c.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		return c.blocks(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
-	net.head = parts.Find(known.Heads, c.Head).New(at.At("lm_head"), c.VocabSize, net.Embedding)
+	net.head = parts.Make(net.at, "head", net.named, func() nn.Layer {
+		return parts.Find(known.Heads, c.Head).New(at.At("lm_head"), c.VocabSize, net.Embedding)
+	})
 	return net
 }
 
@@ -29,9 +33,12 @@ func newStack(at nn.Site, c Config) *stack {
 func (c Config) blocks(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
 	known := c.known()
 	root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
-	attention, block := parts.Find(known.Attentions, c.Attention).New(root, c.Stack), parts.Find(known.Blocks, c.Block)
+	block := parts.Find(known.Blocks, c.Block)
+	attention := parts.Make(root.Scope, "attention", parts.Name(c.Attention), func() nn.Attention {
+		return parts.Find(known.Attentions, c.Attention).New(root, c.Stack)
+	})
 	collected := func(at nn.Site) nn.Layer {
-		l := attention(at)
+		l := parts.Make(at.Scope, "attention", parts.Name(c.Attention), func() nn.Layer { return attention(at) })
 		collect(at, l)
 		return l
 	}
@@ -68,4 +75,7 @@ func (n *stack) cached() bool {
 }
 
 // predict is a₁₂, the logits.
-func (n *stack) predict(x graph.Expr) graph.Expr { return n.head.Forward(n.Normed(x)) } // (B·T, d) → (B·T, V)
+func (n *stack) predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
+	x = n.Normed(x)
+	return parts.Make(n.at, "head", n.named, func() graph.Expr { return n.head.Forward(x) })
+}

@@ -56,6 +56,16 @@ func (t *Trainer) fill(int, int) (tokens int, err error) {
 	return len(t.Model.Tokens.Ints()), t.sample(t.Corpus.Train(), rand.New(t.batches))
 }
 
+// Step is train.Core's. After an error the next one draws the same batches.
+func (t *Trainer) Step() (train.Progress, error) {
+	before := *t.batches
+	p, err := t.Core.Step()
+	if err != nil {
+		*t.batches = before
+	}
+	return p, err
+}
+
 // sample fills the model's batch at random.
 func (t *Trainer) sample(s text.Split, rng *rand.Rand) error {
 	return text.Sample(s, rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)

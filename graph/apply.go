@@ -20,7 +20,8 @@ func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr 
 	}, with...)
 }
 
-// try is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors.
+// try is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors. Where
+// there is no graph, or an operand is of one that has failed, the error is that of the result's.
 func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr) {
 	operands := append([]Expr{x}, with...)
 	for _, e := range with { // an empty receiver has no graph to tell
@@ -28,12 +29,19 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 			x.g, x.scope = e.g, e.scope
 		}
 	}
+	if x.g == nil {
+		x.g = New(Float64, 0)
+	}
 	y = Expr{g: x.g, scope: x.scope}
-	if x.g == nil || x.g.err != nil || x.g.outline {
+	if x.g.err != nil || x.g.outline {
 		return y
 	}
 	for _, e := range operands {
-		if e.node == nil || e.g != x.g {
+		switch {
+		case e.g != nil && e.g.err != nil:
+			x.g.err = e.g.err
+			return y
+		case e.node == nil || e.g != x.g:
 			x.g.fail(x.scope, "%s %s: an operand is empty or of another graph", op, describe(operands))
 			return y
 		}

@@ -8,7 +8,8 @@ var errCollision = errors.New("two nodes of the graph share a hash")
 
 // Build calls build with an empty Graph, as New makes it, and returns that Graph: build sets its switches, declares and
 // compiles. In the rare case that two nodes share a hash, which Gorgonia cannot tell apart, build is called again with
-// a Sibling whose nodes have other hashes: what build keeps of an earlier call it has to overwrite.
+// a Sibling whose nodes have other hashes: what build keeps of an earlier call it has to overwrite. A panic in
+// build is an error that names the layer which was entered last.
 func Build(dtype Dtype, seed uint64, build func(g *Graph) error) (*Graph, error) {
 	return New(dtype, seed).build(build)
 }
@@ -19,16 +20,30 @@ func (g *Graph) BuildSibling(build func(s *Graph) error) (*Graph, error) {
 }
 
 func (g *Graph) build(build func(g *Graph) error) (*Graph, error) {
+	if build == nil {
+		return g, errors.New("build: no function that builds")
+	}
 	const attempts = 8 // about one graph in ten thousand needs a second
-	err := build(g)
+	err := g.try(build)
 	for range attempts - 1 {
 		if !errors.Is(err, errCollision) {
 			break
 		}
 		g = g.salted()
-		err = build(g)
+		err = g.try(build)
 	}
 	return g, err
+}
+
+// try calls build. A panic in it is an error that says which layer was the last to be entered.
+func (g *Graph) try(build func(g *Graph) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			g.fail(g.entered, "panic: %v", r)
+			err = g.err
+		}
+	}()
+	return build(g)
 }
 
 // salted is a Sibling whose nodes have other hashes.

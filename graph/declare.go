@@ -16,15 +16,23 @@ func Outline(dtype Dtype) *Graph {
 }
 
 // Outlined says whether g is an Outline.
-func (g *Graph) Outlined() bool { return g.outline }
+func (g *Graph) Outlined() bool { return g != nil && g.outline }
 
 // Leaves lists what has been declared, parameters and inputs, in the order of declaration.
-func (g *Graph) Leaves() []Expr { return g.leaves }
+func (g *Graph) Leaves() []Expr {
+	if g == nil {
+		return nil
+	}
+	return g.leaves
+}
 
 // Param declares a trainable tensor under the scope's name. A vector of d entries is held as (1, d), and its Tensor has
 // shape (d).
 func (s Scope) Param(name string, init Init, shape ...int) Expr {
-	x := s.declare(name, init, s.g.store, shape)
+	s.g = s.Graph()
+	s.g.store.Lock()
+	defer s.g.store.Unlock()
+	x := s.declare(name, init, s.g.store.params, shape)
 	if x.name != "" {
 		s.g.params = append(s.g.params, x)
 	}
@@ -33,11 +41,26 @@ func (s Scope) Param(name string, init Init, shape ...int) Expr {
 
 // Value declares a tensor that is fed through Tensor, not trained.
 func (s Scope) Value(name string, init Init, shape ...int) Expr {
+	s.g = s.Graph()
 	return s.declare(name, init, nil, shape)
 }
 
-func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) Expr {
+// declare makes a leaf. A panic of init's is an error of that name.
+func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) (x Expr) {
 	full := s.full(name)
+	failed := Expr{g: s.g, scope: s.path}
+	defer func() {
+		if r := recover(); r != nil {
+			s.g.fail(full, "panic: %v", r)
+			x = failed
+		}
+	}()
+	switch {
+	case init == nil:
+		s.g.fail(full, "no Init: Const, Normal or one of your own gives the first numbers")
+	case len(shape) == 0:
+		s.g.fail(full, "no shape: at least one size is needed")
+	}
 	size := int64(1)
 	for _, n := range shape {
 		if n < 1 || !s.g.outline && size > 1<<40/int64(n) {
@@ -46,7 +69,6 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 		}
 		size *= int64(n)
 	}
-	failed := Expr{g: s.g, scope: s.path}
 	switch {
 	case s.g.err != nil || !s.reserve(full):
 		return failed
@@ -64,10 +86,10 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	}
 	if !shared {
 		dense = newDense(s.g.dtype, held...)
+		s.g.initialise(full, view(dense), init)
 		if store != nil {
 			store[full] = dense
 		}
-		s.g.initialise(full, view(dense), init)
 	}
 	return s.g.addLeaf(s.leaf(full, dense, shape))
 }
@@ -75,6 +97,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 // Ints declares n integers, such as token ids, that are fed through Ints. limit is the number of values that they may
 // take: a run refuses an id outside 0 … limit−1, except one that equals ignore.
 func (s Scope) Ints(name string, n, limit, ignore int) Expr {
+	s.g = s.Graph()
 	full := s.full(name)
 	if n < 1 || int64(n) > 1<<40 {
 		s.g.fail(full, "%d integers: at least 1 and at most 2^40 are needed", n)
@@ -101,7 +124,11 @@ func (g *Graph) addLeaf(x Expr) Expr { g.leaves = append(g.leaves, x); return x 
 
 // reserve refuses a name that is taken: Gorgonia merges two inputs of one name and shape without a word.
 func (s Scope) reserve(full string) bool {
-	if s.g.names[full] {
+	switch {
+	case full == "":
+		s.g.fail("", "a parameter or input without a name")
+		return false
+	case s.g.names[full]:
 		s.g.fail(full, "declared twice")
 		return false
 	}

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
@@ -24,8 +26,7 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 		}
 	}
 	loss.g.differentiated = true // Gorgonia keeps a gradient in every node: a second loss would get the first one's
-	seed := loss.g.g.AddNode(loss.constant(1))
-	if _, err := G.Backpropagate(G.Nodes{loss.node}, G.Nodes{seed}, nodes); err != nil {
+	if err := loss.g.backpropagate(loss, nodes); err != nil {
 		return nil, explain(err, wrt)
 	}
 	grads := make(G.Nodes, len(wrt))
@@ -34,16 +35,46 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 			return nil, errors.Errorf("%s: the loss does not depend on it", x.name)
 		}
 	}
-	for i, n := range grads { // what another operation reads, that one may overwrite in place: keep a copy
-		if loss.g.g.To(n.ID()).Len() > 0 {
-			kept, err := loss.g.reshape(n, n.Shape())
-			if err != nil {
-				return nil, errors.Wrap(err, wrt[i].name)
-			}
-			grads[i] = kept
+	return grads, nil
+}
+
+// backpropagate builds the backward pass. A panic in it is that of an operation, which is named.
+func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
+	order, err := G.Sort(g.g)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Errorf("%spanic: %v", g.broken(order, loss.node), r)
+		}
+	}()
+	seed := g.g.AddNode(loss.constant(1))
+	_, err = G.Backpropagate(G.Nodes{loss.node}, G.Nodes{seed}, wrt)
+	return err
+}
+
+// broken names the operation in which building the backward pass from out stopped: the last in that order that has been
+// given a gradient, or else the first that does not say by what it can be differentiated.
+func (g *Graph) broken(order G.Nodes, out *G.Node) string {
+	scopes := g.scopes(order, out)
+	for _, n := range slices.Backward(order) {
+		if n.Op() != nil && n.Deriv() != nil {
+			return describeOp(scopes[n], g.source[n.ID()], n.Op()) + ": "
 		}
 	}
-	return grads, nil
+	for _, n := range order {
+		if op, ok := n.Op().(G.SDOp); ok && panics(func() { op.DiffWRT(len(g.children(n))) }) {
+			return describeOp(scopes[n], g.source[n.ID()], n.Op()) + ": "
+		}
+	}
+	return ""
+}
+
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
 }
 
 // explain names the parameters that Gorgonia only points at.
@@ -64,7 +95,7 @@ func explain(err error, wrt []Expr) error {
 func audit(g *G.ExprGraph) error {
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {
-		if other, ok := seen[n.Hashcode()]; ok && other != n {
+		if other, ok := seen[n.Hashcode()]; ok {
 			return errors.Wrapf(errCollision, "%v and %v", other, n)
 		}
 		seen[n.Hashcode()] = n

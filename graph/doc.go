@@ -4,7 +4,10 @@
 // whose methods are the operations of the papers, so that a chain of calls reads from left to right; Compile turns a
 // loss and the expressions to differentiate by into a Program that runs. Errors stick to the Graph, as in
 // bufio.Scanner: a layer's Forward needs neither an error result nor a panic, and Compile returns the first error with
-// the name of its layer and the shapes.
+// the name of its layer and the shapes. So it is with a panic in an operation or a layer of the user's.
+//
+// Graphs are built, compiled and run beside one another in any number of goroutines, also siblings, which share
+// parameters. One Graph is built in one goroutine, and runs one of its programs at a time.
 //
 // Every layer has a reference form in stock Gorgonia operations, which Gorgonia differentiates. Functions such as
 // LayerNorm or Attention offer a kernel in its place; they decline (ok is false) when the Graph was made without

@@ -15,8 +15,11 @@ import (
 // operations below the given scope, such as "h.0" for one block or "" for everything, in a frame for every layer, with
 // the parameters as boxes and what comes from outside as plain text. The same model gives the same bytes.
 func (g *Graph) Dot(w io.Writer, scope string) error {
-	if g.err != nil {
-		return g.err
+	switch err := g.Err(); {
+	case err != nil:
+		return err
+	case w == nil:
+		return errors.New("no writer")
 	}
 	p := &picture{g: g, w: bufio.NewWriter(w), root: &frame{path: scope}, id: map[*G.Node]string{}}
 	p.frames = map[string]*frame{scope: p.root}

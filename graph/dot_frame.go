@@ -17,7 +17,7 @@ func (p *picture) frame(path string) *frame {
 	f := &frame{path: path}
 	p.frames[path] = f
 	around := p.root
-	if up := parent(path); up != p.root.path && within(up, p.root.path) {
+	if up := parent(path); within(up, p.root.path) {
 		around = p.frame(up)
 	}
 	around.inside = append(around.inside, f)

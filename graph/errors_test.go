@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	pkgerrors "github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
 )
 
 // TestErrorMessages: the layer, the operation, the operands by name and shape, and what is wrong. The first error
@@ -92,9 +93,11 @@ func TestErrorMessages(t *testing.T) {
 		x := g.Root().Value("x", Normal(1), 16, 32)
 		y := c.build(g.Root().Sub("h.%d", 3), x)
 		for _, e := range []Expr{y.Add(x).Mean(), y.Exp().SumAll()} { // what follows passes it on
-			if e.Shape() != nil || e.Node() != nil {
+			if e.Shape() != nil || e.node != nil {
 				t.Errorf("%s: a result after the failure has shape %v", c.want, e.Shape())
 			}
+			y = e.Wrap(G.Tanh(e.Node())) // Gorgonia panics on nil
+			y = y.Wrap(G.HadamardProd(x.Node(), y.Node()))
 		}
 		_, err := Compile(y.SumAll(), x)
 		if err == nil || err.Error() != c.want {

@@ -9,7 +9,8 @@ import (
 )
 
 // Expr is a symbolic value: a parameter, an input, or what an operation makes of others. Its methods build nodes of the
-// graph and compute nothing. When building has failed, every Expr is empty and every method passes that on.
+// graph and compute nothing. When building has failed, every Expr is empty, every method passes that on, and the first
+// error comes out of Compile. So does that of the zero Expr, which is of no graph.
 type Expr struct {
 	g     *Graph
 	scope string
@@ -49,12 +50,17 @@ func (x Expr) Shape() []int {
 	if x.node == nil {
 		return slices.Clone(x.shape)
 	}
-	return x.node.Shape().Clone()
+	return x.node.Shape()
 }
 
-// Node is the Gorgonia node, for operations that this package does not offer; nil after a failure. Wrap brings the
-// result back.
-func (x Expr) Node() *G.Node { return x.node }
+// Node is the Gorgonia node, for operations that this package does not offer. Wrap brings the result back. After a
+// failure it is a number of another graph, because Gorgonia's functions panic on nil; Wrap keeps the first error then.
+func (x Expr) Node() *G.Node {
+	if x.node == nil {
+		return G.NewScalar(G.NewGraph(), Float64)
+	}
+	return x.node
+}
 
 const wrapped = "wrap" // as what Wrap makes nodes
 
@@ -65,7 +71,7 @@ func (x Expr) Wrap(node *G.Node, err error) Expr {
 
 // Tensor is the numbers of a parameter or input, to read and to write; empty for anything else.
 func (x Expr) Tensor() Tensor {
-	if x.dense == nil {
+	if x.dense == nil || x.ids != nil {
 		return Tensor{}
 	}
 	t := view(x.dense)
@@ -84,11 +90,9 @@ func (x Expr) Ints() []int {
 // In says that what is computed from x from here on belongs to the layer at s: errors and pictures name it.
 func (x Expr) In(s Scope) Expr {
 	if x.g == nil {
-		x.g = s.g
+		x.g = s.Graph()
 	}
+	x.g.pass(x, s.path)
 	x.scope = s.path
-	if _, seen := x.g.firstInput[s.path]; !seen && x.node != nil {
-		x.g.firstInput[s.path] = x
-	}
 	return x
 }

@@ -17,8 +17,11 @@ import (
 // goroutines may each build another Graph.
 var building sync.Mutex
 
-// Graph is a set of named parameters and inputs and the expressions built on them. Build and run one Graph in one
-// goroutine at a time; different Graphs are independent of one another, also when they share parameters (Sibling).
+// Graph is a set of named parameters and inputs and the expressions built on them; New, Build, Sibling and Outline make
+// one. Build a Graph, and set its switches, in one goroutine at a time. Its programs share memory, so they run one at a
+// time as well: a second one is refused while one runs. Different Graphs are independent of one another, also when they
+// share parameters (Sibling): these are declared and run beside one another, and while an optimizer of package optim
+// updates, because what changes the parameters waits for the programs that read them (Exclusive).
 type Graph struct {
 	Kernels bool // kernels may stand in for the layers' equations; set it before building
 
@@ -37,10 +40,13 @@ type Graph struct {
 	params         []Expr
 	leaves         []Expr // parameters and inputs
 	names          map[string]bool
-	store          map[string]*tensor.Dense     // parameters by name, shared by siblings
+	running        sync.Mutex                   // held by the program that runs
+	store          *store                       // shared by siblings
 	source         map[int64]source             // node → where and as what it was made; those of a backward pass have none
 	drops          map[string]int               // scope → dropouts so far
-	firstInput     map[string]Expr              // scope → the first expression that came into it
+	firstInput     map[string]Expr              // scope → the first expression that came into it from outside
+	firstOutput    map[string]Expr              // scope → the first expression that left it for another one
+	entered        string                       // the scope that an expression came into last
 	differentiated bool                         // Gorgonia hands out the first gradients again the second time
 	spans          map[*G.Node]*attention.Spans // of masks
 }
@@ -66,17 +72,22 @@ func (r *runContext) begin(gradients bool) {
 	r.begun = true
 }
 
-// New returns an empty Graph that computes in the given type. The seed fixes every initial value together with the
-// parameter's name: neither the order of declaration nor what else is declared changes it.
+// New returns an empty Graph that computes in the given type, Float32 or Float64. The seed fixes every initial value
+// together with the parameter's name: neither the order of declaration nor what else is declared changes it.
 func New(dtype Dtype, seed uint64) *Graph {
-	g := &Graph{Kernels: true, dtype: dtype, seed: seed, store: map[string]*tensor.Dense{}, pool: kernel.NewPool(0)}
+	g := &Graph{Kernels: true, dtype: dtype, seed: seed, store: &store{params: map[string]*tensor.Dense{}}, pool: kernel.NewPool(0)}
 	g.clear()
+	if dtype != Float32 && dtype != Float64 {
+		g.dtype = Float64
+		g.fail("", "a graph of another type than Float32 and Float64")
+	}
 	return g
 }
 
 func (g *Graph) clear() {
 	g.g = G.NewGraph()
-	g.names, g.source, g.drops, g.firstInput = map[string]bool{}, map[int64]source{}, map[string]int{}, map[string]Expr{}
+	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
+	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
 	g.memory.Double = g.dtype == Float64
 	g.run, g.spans = &runContext{training: true}, map[*G.Node]*attention.Spans{}
 }
@@ -84,50 +95,51 @@ func (g *Graph) clear() {
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: one declared under a
 // name that g has is the same numbers, for training in one graph and decoding in the other.
 func (g *Graph) Sibling() *Graph {
+	if !g.exists() {
+		return g.made("")
+	}
 	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, store: g.store, pool: g.pool}
 	s.clear()
 	return s
 }
 
-// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none.
-// The results do not depend on it, bit for bit.
-func (g *Graph) SetThreads(n int) { g.pool = kernel.NewPool(n) }
-
-// Threads is the number of threads that kernels use.
-func (g *Graph) Threads() int { return g.pool.Threads() }
-
-// Pool runs loops on the graph's threads, for optimizers.
-func (g *Graph) Pool() *kernel.Pool { return g.pool }
-
-// SetTraining switches dropout on or off for the next runs.
-func (g *Graph) SetTraining(on bool) { g.run.training = on }
-
-// SetStep numbers the next run: dropout is a function of the seed, the place, the step and the entry. Until it is
-// called runs with gradients number themselves, from 0, while training; from then on the steps are the caller's, who
-// resumes where a run has ended, or holds the step to differentiate by differences.
-func (g *Graph) SetStep(step uint64) { g.run.step, g.run.numbered = step, true }
-
 // Params lists the parameters in the order of declaration.
-func (g *Graph) Params() []Expr { return g.params }
+func (g *Graph) Params() []Expr {
+	if g == nil {
+		return nil
+	}
+	return g.params
+}
 
 // Leaf is the parameter or input of that full name.
 func (g *Graph) Leaf(name string) (x Expr, ok bool) {
-	i := slices.IndexFunc(g.leaves, func(x Expr) bool { return x.name == name })
+	i := slices.IndexFunc(g.Leaves(), func(x Expr) bool { return x.name == name })
 	if i < 0 {
 		return Expr{}, false
 	}
 	return g.leaves[i], true
 }
 
-// Entering is the first expression that came into the layer at the given place: the activation that a layer works on,
-// by the layer's name, to look at or to differentiate by.
-func (g *Graph) Entering(path string) (x Expr, ok bool) {
-	x, ok = g.firstInput[path]
-	return x, ok
+// Err is the first error in building, with a stack.
+func (g *Graph) Err() error {
+	if !g.exists() {
+		return g.made("").err
+	}
+	return g.err
 }
 
-// Err is the first error in building, with a stack.
-func (g *Graph) Err() error { return g.err }
+// exists says whether g was made, and is not nil or a literal.
+func (g *Graph) exists() bool { return g != nil && g.g != nil }
+
+// made is g, or one in its place that has failed, so that what is built on it takes the error to Compile.
+func (g *Graph) made(scope string) *Graph {
+	if g.exists() {
+		return g
+	}
+	failed := New(Float64, 0)
+	failed.fail(scope, "no graph: New, Build, Sibling or Outline makes one")
+	return failed
+}
 
 func (g *Graph) fail(scope, format string, args ...any) {
 	if g.err == nil {

@@ -26,13 +26,7 @@ func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err erro
 		return nil, errors.Wrap(err, "compile")
 	}
 	l := linker{
-		g: p.graph, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: map[*G.Node]string{}, outputs: outputs,
-	}
-	l.scopes[outputs[0]] = p.graph.source[outputs[0].ID()].scope
-	for _, n := range order { // what is computed of others before those
-		if scope, forward := l.scopes[n]; forward {
-			l.inherit(n, scope)
-		}
+		g: p.graph, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: p.graph.scopes(order, outputs[0]), outputs: outputs,
 	}
 	slices.Reverse(order)
 	ops := make([]*plan.Op, 0, len(order))
@@ -63,22 +57,36 @@ func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err erro
 	}, nil
 }
 
-// inherit gives what n is made of, and what no Expr stands for, the scope of n.
-func (l *linker) inherit(n *G.Node, scope string) {
-	for _, c := range l.g.children(n) {
-		if at, known := l.g.source[c.ID()]; known {
-			l.scopes[c] = at.scope
-		} else if _, seen := l.scopes[c]; !seen {
-			l.scopes[c] = scope
+// scopes are the places of what out is computed of. order has what is computed of others before those; a node that no
+// Expr stands for has the place of what is computed of it.
+func (g *Graph) scopes(order G.Nodes, out *G.Node) map[*G.Node]string {
+	scopes := map[*G.Node]string{out: g.source[out.ID()].scope}
+	for _, n := range order {
+		scope, forward := scopes[n]
+		if !forward {
+			continue
+		}
+		for _, c := range g.children(n) {
+			if at, known := g.source[c.ID()]; known {
+				scopes[c] = at.scope
+			} else if _, seen := scopes[c]; !seen {
+				scopes[c] = scope
+			}
 		}
 	}
+	return scopes
 }
 
 // op is the turn that computes n: a kernel, an operation of Gorgonia's, or none.
-func (l *linker) op(n *G.Node) (*plan.Op, error) {
+func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 	children := l.g.children(n)
 	scope, forward := l.scopes[n]
-	o := &plan.Op{
+	defer func() {
+		if r := recover(); r != nil {
+			o, err = nil, errors.Errorf("%s: panic: %v", describeOp(scope, l.g.source[n.ID()], n.Op()), r)
+		}
+	}()
+	o = &plan.Op{
 		Name: describeOp(scope, l.g.source[n.ID()], n.Op()), Forward: forward, Output: slices.Contains(l.outputs, n),
 	}
 	for _, c := range children {
@@ -96,11 +104,7 @@ func (l *linker) op(n *G.Node) (*plan.Op, error) {
 	case len(children) == 0 && n.Value() != nil:
 		o.Value = numbersOf(n.Value())
 	case len(children) == 1 && sizeOf(n.Op(), children[0]) > 0: // of a broadcast: known, and no reason to keep the operand
-		size := float64(sizeOf(n.Op(), children[0]))
-		o.Inputs, o.Value = nil, plan.Numbers{F32: []float32{float32(size)}}
-		if l.g.dtype == Float64 {
-			o.Value = plan.Numbers{F64: []float64{size}}
-		}
+		o.Inputs, o.Value = nil, plan.Numbers{F64: []float64{float64(sizeOf(n.Op(), children[0]))}}
 	case n.Op() == nil:
 		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):

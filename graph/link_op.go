@@ -50,11 +50,11 @@ func (l *linker) argument(s *stockOp, i int, c *G.Node, numbers plan.Numbers) {
 	case !c.IsScalar():
 		s.args[i] = valueIn(numbers, c.Shape())
 	case numbers.F32 != nil:
-		v := G.NewF32(0)
+		v := new(G.F32)
 		s.args[i] = v
 		s.before = append(s.before, func() { *v = G.F32(numbers.F32[0]) })
 	case numbers.F64 != nil:
-		v := G.NewF64(0)
+		v := new(G.F64)
 		s.args[i] = v
 		s.before = append(s.before, func() { *v = G.F64(numbers.F64[0]) })
 	}

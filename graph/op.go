@@ -20,9 +20,8 @@ type body[T kernel.Float] func(out []T, in [][]T)
 // allocated when it runs; what threads share, and the backward pass, may allocate closures. A panic in it
 // is an error of the run.
 type op struct {
-	name   string // with every attribute: equal names on equal inputs mean equal results
-	shape  tensor.Shape
-	scalar bool         // the result is one number, not a tensor
+	name   string       // with every attribute: equal names on equal inputs mean equal results
+	shape  tensor.Shape // empty of a scalar
 	wrt    []bool       // which inputs it can be differentiated by
 	out    *buffer      // the result
 	fills  []*buffer    // what it writes besides: further results, state for the backward pass, scratch
@@ -52,7 +51,7 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 		o.out = &buffer{}
 	}
 	o.out.size = o.shape.TotalSize()
-	if o.scalar {
+	if o.scalar() {
 		o.out.size = 1
 	}
 	g.ops++
@@ -63,27 +62,30 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 // part is an operation without work: it returns a buffer of that shape which primary's run has filled. Being computed
 // from primary's result it comes after it, and that is all its input is for.
 func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape) (*G.Node, error) {
-	o := &op{name: name, shape: shape.Clone(), wrt: []bool{false}, out: b}
+	o := &op{name: name, shape: shape, wrt: []bool{false}, out: b}
 	o.f32, o.f64 = func([]float32, [][]float32) {}, func([]float64, [][]float64) {}
 	return g.node(o, primary)
 }
+
+// scalar says that the result is one number, not a tensor.
+func (o *op) scalar() bool { return len(o.shape) == 0 }
 
 func (o *op) Arity() int { return len(o.in) }
 
 // Type is made again each time: Gorgonia takes the result apart and puts it in a pool.
 func (o *op) Type() hm.Type {
 	types := append(append([]hm.Type{}, o.in...), hm.Type(o.dtype))
-	if !o.scalar {
+	if !o.scalar() {
 		types[len(types)-1] = G.TensorType{Dims: len(o.shape), Of: o.dtype}
 	}
 	return hm.NewFnType(types...)
 }
 
 func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	if o.scalar {
+	if o.scalar() {
 		return tensor.ScalarShape(), nil
 	}
-	return o.shape.Clone(), nil
+	return o.shape, nil
 }
 
 // Do is for Gorgonia's machines, which a Program does without.

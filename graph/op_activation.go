@@ -36,9 +36,9 @@ func activation(x Expr, name string, f32 entrywise[float32], f64 entrywise[float
 	return x.kernel(name, func() (*G.Node, error) {
 		g := x.g
 		return g.node(&op{
-			name: name, shape: x.node.Shape().Clone(), f32: f32.forward(g.pool), f64: f64.forward(g.pool),
+			name: name, shape: x.node.Shape(), f32: f32.forward(g.pool), f64: f64.forward(g.pool),
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-				return one(g.node(&op{name: name + ".dx", shape: in[0].Shape().Clone(), f32: f32.backward(g.pool), f64: f64.backward(g.pool)}, in[0], grad))
+				return one(g.node(&op{name: name + ".dx", shape: in[0].Shape(), f32: f32.backward(g.pool), f64: f64.backward(g.pool)}, in[0], grad))
 			},
 		}, x.node)
 	})

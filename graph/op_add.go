@@ -14,7 +14,7 @@ func addKernel(x, y Expr) (z Expr, ok bool) {
 	}
 	return x.kernel("add", func() (*G.Node, error) {
 		return x.g.node(&op{
-			name: "add", shape: x.node.Shape().Clone(), scalar: x.node.IsScalar(), f32: add[float32](x.g.pool), f64: add[float64](x.g.pool),
+			name: "add", shape: x.node.Shape(), f32: add[float32](x.g.pool), f64: add[float64](x.g.pool),
 			diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return G.Nodes{grad, grad}, nil },
 		}, x.node, y.node)
 	}, y)
@@ -34,7 +34,7 @@ func (g *Graph) scale(n *G.Node, c float64) (*G.Node, error) {
 		return n, nil
 	}
 	return g.node(&op{
-		name: fmt.Sprintf("scale(%g)", c), shape: n.Shape().Clone(), f32: scale[float32](c), f64: scale[float64](c),
+		name: fmt.Sprintf("scale(%g)", c), shape: n.Shape(), f32: scale[float32](c), f64: scale[float64](c),
 		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(g.scale(grad, c)) },
 	}, n)
 }

@@ -70,7 +70,7 @@ func (a *attentionOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 		fills = append(fills, second)
 	}
 	first, err := a.g.node(&op{
-		name: "attention.backward", shape: in[0].Shape().Clone(), fills: fills, uses: []*buffer{a.lse},
+		name: "attention.backward", shape: in[0].Shape(), fills: fills, uses: []*buffer{a.lse},
 		f32: attentionBackward[float32](a, second, scratch), f64: attentionBackward[float64](a, second, scratch),
 	}, append(in[:len(in):len(in)], out, grad)...)
 	if err != nil || second == nil {

@@ -30,13 +30,12 @@ func (g *Graph) cols(n *G.Node, from, to int) (*G.Node, error) {
 	}, n)
 }
 
-// place puts a matrix into columns from … of a wider one that is 0 elsewhere.
+// place puts a matrix into columns from … of a wider one that is 0 elsewhere, in the backward pass.
 func (g *Graph) place(n *G.Node, from, d int) (*G.Node, error) {
 	rows, w := n.Shape()[0], n.Shape()[1]
 	return g.node(&op{
 		name: "place", shape: tensor.Shape{rows, d},
 		f32: moveCols[float32](rows, w, d, from, w, 0, true), f64: moveCols[float64](rows, w, d, from, w, 0, true),
-		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(g.cols(grad, from, from+w)) },
 	}, n)
 }
 

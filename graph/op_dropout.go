@@ -33,8 +33,11 @@ func checkDropout(p float64) error {
 }
 
 // DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step of the last run,
-// or that SetStep gave: 0 or 1/(1 − p).
+// or that SetStep gave: 0 or 1/(1 − p). It is nil where p is not in 0 ≤ p < 1 or n is less than 1.
 func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
+	if !g.exists() || n < 1 || checkDropout(p) != nil {
+		return nil
+	}
 	d := kernel.DropMask{P: p, Key: g.keyOf(scope, 1), Step: g.run.step}
 	mask := make([]float64, n)
 	for i := range mask {
@@ -57,7 +60,7 @@ func (g *Graph) keyOf(scope string, count int) uint64 {
 
 func (g *Graph) dropout(n *G.Node, p float64, key uint64) (*G.Node, error) {
 	return g.node(&op{
-		name: fmt.Sprintf("dropout(%g,%x)", p, key), shape: n.Shape().Clone(),
+		name: fmt.Sprintf("dropout(%g,%x)", p, key), shape: n.Shape(),
 		f32: drop[float32](g.pool, g.dropMask(p, key)), f64: drop[float64](g.pool, g.dropMask(p, key)),
 		diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(g.dropout(grad, p, key)) },
 	}, n)

@@ -17,11 +17,11 @@ func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 		}
 		d := w.node.Shape()[0]
 		return g.node(&op{
-			name: "elman", shape: a.node.Shape().Clone(), f32: elman[float32](g.pool, batch, d), f64: elman[float64](g.pool, batch, d),
+			name: "elman", shape: a.node.Shape(), f32: elman[float32](g.pool, batch, d), f64: elman[float64](g.pool, batch, d),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 				dw := &buffer{part: true, size: in[1].Shape().TotalSize()}
 				da, err := g.node(&op{
-					name: "elman.da", shape: in[0].Shape().Clone(), fills: []*buffer{dw},
+					name: "elman.da", shape: in[0].Shape(), fills: []*buffer{dw},
 					f32: elmanBackward[float32](g.pool, batch, d, dw), f64: elmanBackward[float64](g.pool, batch, d, dw),
 				}, out, in[1], grad)
 				if err != nil {
@@ -87,7 +87,7 @@ func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 		}
 		list, n := at.Ints(), a.node.Shape()[0]/cache.batch
 		return a.g.node(&op{
-			name: "cachedelman", shape: a.node.Shape().Clone(), wrt: []bool{false, false, false},
+			name: "cachedelman", shape: a.node.Shape(), wrt: []bool{false, false, false},
 			before: func() error { return cache.advance(list[0], n) },
 			f32:    cachedElman[float32](a.g.pool, cache), f64: cachedElman[float64](a.g.pool, cache),
 		}, a.node, w.node, at.node)

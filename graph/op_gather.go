@@ -29,7 +29,7 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 
 // scatter is the gradient of a table: the sum of Δ over equal ids.
 func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids []int) (*G.Node, error) {
-	return g.node(&op{name: name, shape: table.Clone(), f32: scatter[float32](ids, table[1]), f64: scatter[float64](ids, table[1])}, grad)
+	return g.node(&op{name: name, shape: table, f32: scatter[float32](ids, table[1]), f64: scatter[float64](ids, table[1])}, grad)
 }
 
 func gather[T kernel.Float](ids []int, d int) body[T] {

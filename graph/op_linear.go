@@ -65,20 +65,20 @@ func linearForward[T kernel.Float](l linearOp) body[T] {
 // backward: Δx = Δ·Wᵀ, ∂W = xᵀ·Δ, or Δᵀ·x as it is stored transposed, ∂b = the sum of Δ over the tokens.
 func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	dx, err := l.g.node(&op{
-		name: "linear.dx", shape: in[0].Shape().Clone(), f32: linearDX[float32](l), f64: linearDX[float64](l),
+		name: "linear.dx", shape: in[0].Shape(), f32: linearDX[float32](l), f64: linearDX[float64](l),
 	}, grad, in[1])
 	if err != nil {
 		return nil, err
 	}
 	dw, err := l.g.node(&op{
-		name: "linear.dw", shape: in[1].Shape().Clone(), f32: linearDW[float32](l), f64: linearDW[float64](l),
+		name: "linear.dw", shape: in[1].Shape(), f32: linearDW[float32](l), f64: linearDW[float64](l),
 	}, in[0], grad)
 	if err != nil || len(in) == 2 {
 		return G.Nodes{dx, dw}, err
 	}
 	scratch := &buffer{size: kernel.Parts * l.out}
 	db, err := l.g.node(&op{
-		name: "linear.db", shape: in[2].Shape().Clone(), fills: []*buffer{scratch}, f32: linearDB[float32](l, scratch), f64: linearDB[float64](l, scratch),
+		name: "linear.db", shape: in[2].Shape(), fills: []*buffer{scratch}, f32: linearDB[float32](l, scratch), f64: linearDB[float64](l, scratch),
 	}, grad)
 	return G.Nodes{dx, dw, db}, err
 }

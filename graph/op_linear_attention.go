@@ -65,7 +65,7 @@ func (g *Graph) linearAttention(h LinearShape, children G.Nodes) (*G.Node, error
 		diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 			scratch := &buffer{size: scratch.size}
 			return one(g.node(&op{
-				name: "linearattention.dqkv", shape: in[0].Shape().Clone(), fills: []*buffer{scratch}, uses: []*buffer{total},
+				name: "linearattention.dqkv", shape: in[0].Shape(), fills: []*buffer{scratch}, uses: []*buffer{total},
 				f32: linearAttentionBackward(g.pool, linearKernel(h, h.Map.f32), total, scratch),
 				f64: linearAttentionBackward(g.pool, linearKernel(h, h.Map.f64), total, scratch),
 			}, append(in[:len(in):len(in)], out, grad)...))

@@ -21,11 +21,11 @@ func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 		}
 		l := &crossEntropyOp{pool: g.pool, targets: list, ignore: targets.ids.ignore, mean: mean, lse: &buffer{size: len(list)}}
 		return g.node(&op{
-			name: fmt.Sprintf("crossentropy(%t)", mean), scalar: true, wrt: []bool{true, false}, fills: []*buffer{l.lse},
+			name: fmt.Sprintf("crossentropy(%t)", mean), wrt: []bool{true, false}, fills: []*buffer{l.lse},
 			f32: crossEntropy[float32](l), f64: crossEntropy[float64](l),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 				return one(g.node(&op{
-					name: "crossentropy.dz", shape: in[0].Shape().Clone(), uses: []*buffer{l.lse},
+					name: "crossentropy.dz", shape: in[0].Shape(), uses: []*buffer{l.lse},
 					f32: crossEntropyBackward[float32](l), f64: crossEntropyBackward[float64](l),
 				}, in[0], grad, out))
 			},
@@ -70,10 +70,10 @@ func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
 			}
 		}
 		return g.node(&op{
-			name: "squarederror", scalar: true, wrt: []bool{true, false, false}, f32: squaredError[float32], f64: squaredError[float64],
+			name: "squarederror", wrt: []bool{true, false, false}, f32: squaredError[float32], f64: squaredError[float64],
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 				return one(g.node(&op{
-					name: "squarederror.dx", shape: in[0].Shape().Clone(), f32: squaredErrorBackward[float32], f64: squaredErrorBackward[float64],
+					name: "squarederror.dx", shape: in[0].Shape(), f32: squaredErrorBackward[float32], f64: squaredErrorBackward[float64],
 				}, in[0], in[1], in[2], grad))
 			},
 		}, x.node, y.node, weights.node)

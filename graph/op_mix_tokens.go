@@ -19,11 +19,11 @@ func MixTokens(w, x Expr) (y Expr, ok bool) {
 		return g.node(&op{
 			name: "mixtokens", shape: tensor.Shape{m.batch * m.mixed, m.cols}, f32: mixTokens[float32](m), f64: mixTokens[float64](m),
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-				dw, err := g.node(&op{name: "mixtokens.dw", shape: in[0].Shape().Clone(), f32: mixTokensDW[float32](m), f64: mixTokensDW[float64](m)}, in[1], grad)
+				dw, err := g.node(&op{name: "mixtokens.dw", shape: in[0].Shape(), f32: mixTokensDW[float32](m), f64: mixTokensDW[float64](m)}, in[1], grad)
 				if err != nil {
 					return nil, err
 				}
-				dx, err := g.node(&op{name: "mixtokens.dx", shape: in[1].Shape().Clone(), f32: mixTokensDX[float32](m), f64: mixTokensDX[float64](m)}, in[0], grad)
+				dx, err := g.node(&op{name: "mixtokens.dx", shape: in[1].Shape(), f32: mixTokensDX[float32](m), f64: mixTokensDX[float64](m)}, in[0], grad)
 				return G.Nodes{dw, dx}, err
 			},
 		}, w.node, x.node)

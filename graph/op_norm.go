@@ -41,7 +41,7 @@ func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 
 		}
 		l := &normOp{name, x.g, d, eps, &buffer{size: n}, &buffer{size: n}, f32, f64}
 		return x.g.node(&op{
-			name: fmt.Sprintf("%s(%g)", name, eps), shape: x.node.Shape().Clone(), fills: []*buffer{l.mean, l.spread},
+			name: fmt.Sprintf("%s(%g)", name, eps), shape: x.node.Shape(), fills: []*buffer{l.mean, l.spread},
 			f32: normForward(l, f32), f64: normForward(l, f64), diff: l.backward,
 		}, append(G.Nodes{x.node}, nodes(params...)...)...)
 	}, params...)
@@ -76,7 +76,7 @@ func (l *normOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	}
 	scratch := &buffer{size: 2 * kernel.Parts * l.d}
 	dx, err := l.g.node(&op{
-		name: l.name + ".dx", shape: in[0].Shape().Clone(), uses: []*buffer{l.mean, l.spread},
+		name: l.name + ".dx", shape: in[0].Shape(), uses: []*buffer{l.mean, l.spread},
 		fills: append(fills, scratch), f32: normBackward(l, l.f32, params, scratch), f64: normBackward(l, l.f64, params, scratch),
 	}, append(G.Nodes{in[0], grad, out}, in[1:min(2, len(in))]...)...)
 	grads := G.Nodes{dx}

@@ -21,7 +21,7 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 			return nil, errors.Errorf("%v is not (%d, %d)", shape, len(list), d)
 		}
 		return g.node(&op{
-			name: fmt.Sprintf("addpositions(%g)", c), shape: shape.Clone(), wrt: []bool{true, true, false},
+			name: fmt.Sprintf("addpositions(%g)", c), shape: shape, wrt: []bool{true, true, false},
 			f32: addPositions[float32](list, d, c), f64: addPositions[float64](list, d, c),
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 				dx, err := g.scale(grad, c)
@@ -63,7 +63,7 @@ func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
 func (g *Graph) rotate(x, cos, sin, positions *G.Node, list []int, groups int, back bool) (*G.Node, error) {
 	size := 2 * cos.Shape()[1]
 	return g.node(&op{
-		name: fmt.Sprintf("rotate(%d,%d,%t)", groups, size, back), shape: x.Shape().Clone(),
+		name: fmt.Sprintf("rotate(%d,%d,%t)", groups, size, back), shape: x.Shape(),
 		wrt: []bool{true, false, false, false},
 		f32: rotate(g.pool, &kernel.Rotation[float32]{Positions: list, Groups: groups, Size: size, Back: back}),
 		f64: rotate(g.pool, &kernel.Rotation[float64]{Positions: list, Groups: groups, Size: size, Back: back}),

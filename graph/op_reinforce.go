@@ -48,10 +48,10 @@ func reinforce(name string, logits, actions, returns, weights, baseline, old Exp
 		wrt[0] = true
 		l := &reinforceOp{g.pool, actions.Ints(), baseline.g != nil, old.g != nil, &buffer{size: n}, &buffer{size: n}}
 		return g.node(&op{
-			name: name, scalar: true, wrt: wrt, fills: []*buffer{l.lse, l.factor}, f32: reinforceForward(l, f32), f64: reinforceForward(l, f64),
+			name: name, wrt: wrt, fills: []*buffer{l.lse, l.factor}, f32: reinforceForward(l, f32), f64: reinforceForward(l, f64),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 				return one(g.node(&op{
-					name: name + ".dz", shape: in[0].Shape().Clone(), uses: []*buffer{l.lse, l.factor},
+					name: name + ".dz", shape: in[0].Shape(), uses: []*buffer{l.lse, l.factor},
 					f32: reinforceBackward[float32](l), f64: reinforceBackward[float64](l),
 				}, in[0], grad, out))
 			},

@@ -27,7 +27,7 @@ func TestOutline(t *testing.T) {
 		t.Errorf("got %d parameters of %d leaves, want 2 of 4", len(g.Params()), len(g.Leaves()))
 	}
 	y := w.MatMul(m).Add(w).Softmax().Gather(ids)
-	if y.Node() != nil || g.Err() != nil {
+	if y.node != nil || g.Err() != nil {
 		t.Errorf("operations: got a node or %v, want nothing", g.Err())
 	}
 	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "an outline") {

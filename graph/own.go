@@ -23,7 +23,7 @@ func (g *Graph) reshape(n *G.Node, shape tensor.Shape) (*G.Node, error) {
 		return nil, errors.Errorf("%d entries cannot become %d", n.Shape().TotalSize(), shape.TotalSize())
 	}
 	return g.node(&op{
-		name: "reshape", shape: shape.Clone(),
+		name: "reshape", shape: shape,
 		f32: copyAll[float32], f64: copyAll[float64],
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(g.reshape(grad, in[0].Shape())) },
 	}, n)
@@ -37,7 +37,7 @@ func one(n *G.Node, err error) (G.Nodes, error) { return G.Nodes{n}, err }
 func (x Expr) Detach() Expr {
 	return x.apply("detach", func() (*G.Node, error) {
 		return x.g.node(&op{
-			name: "detach", shape: x.node.Shape().Clone(), wrt: []bool{false},
+			name: "detach", shape: x.node.Shape(), wrt: []bool{false},
 			f32: copyAll[float32], f64: copyAll[float64],
 		}, x.node)
 	})
@@ -47,7 +47,7 @@ func (x Expr) Detach() Expr {
 func (x Expr) Erf() Expr {
 	return x.apply("erf", func() (*G.Node, error) {
 		return x.g.node(&op{
-			name: "erf", shape: x.node.Shape().Clone(), f32: erf[float32], f64: erf[float64],
+			name: "erf", shape: x.node.Shape(), f32: erf[float32], f64: erf[float64],
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) { return one(x.erfSlope(in[0], grad)) },
 		}, x.node)
 	})

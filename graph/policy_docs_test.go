@@ -22,7 +22,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	link, code := regexp.MustCompile(`\]\(([^)#:]+)\)`), regexp.MustCompile("`((?:graph|nn|gpt|verify|examples|\\.ci)/[^` ]+)`")
 	command := regexp.MustCompile(`\./((?:graph|nn|gpt|verify|examples)[\w/.]*)`)
-	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|rmsnorm|op_rmsnorm)\.go$`)
+	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|rmsnorm|op_rmsnorm|lines|jsonlines)\.go$|text\.jsonl$`)
 	found := 0
 	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md"} {
 		data, err := os.ReadFile(filepath.Join("..", document))

@@ -6,12 +6,13 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Program runs an expression, and its gradients if it was compiled with any.
+// Program runs an expression, and its gradients if it was compiled with any. Compile makes it.
 type Program struct {
 	graph *Graph
 	plan  *plan.Program
 	ids   []Expr // integers that it reads
 	stock []string
+	ran   bool // and the last time without an error
 	value Tensor
 	grads map[*G.Node]Tensor // by what the output is differentiated by
 }
@@ -22,25 +23,29 @@ type Program struct {
 // in building the graph comes out here.
 func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 	g := out.g
-	if g == nil {
+	switch {
+	case g == nil:
 		return nil, errors.New("nothing to compile: the expression is empty")
-	}
-	if g.err != nil {
+	case g.err != nil:
 		return nil, g.err
-	}
-	if g.outline {
+	case g.outline:
 		return nil, errors.New("an outline: there are no numbers to compute with")
-	}
-	if out.node == nil {
+	case out.node == nil:
 		return nil, errors.New("nothing to compile: the expression is empty")
+	case !g.running.TryLock():
+		return nil, errors.Wrap(errRunning, "compile")
 	}
+	defer g.running.Unlock()
 	building.Lock()
 	defer building.Unlock()
 	defer func() {
 		if r := recover(); r != nil {
-			p, err = nil, errors.Errorf("compile: %v", r)
+			p, err = nil, errors.Errorf("compile: panic: %v", r)
 		}
 	}()
+	if err := g.checkRecompute(); err != nil {
+		return nil, err
+	}
 	var grads G.Nodes
 	if len(wrt) > 0 {
 		if grads, err = differentiate(out, wrt); err != nil {
@@ -66,9 +71,22 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 	return p, nil
 }
 
+// errRunning means that two goroutines use one graph.
+var errRunning = errors.New("a program of the graph runs: one at a time, a second one needs a Sibling")
+
 // Run computes the output and the gradients for the numbers that parameters and inputs hold now. It refuses an integer
-// out of range before anything is computed.
+// out of range before anything is computed. Programs of one graph run one at a time: a second one is an error.
 func (p *Program) Run() error {
+	if p == nil || p.graph == nil {
+		return errors.New("run: no program: Compile makes one")
+	}
+	if !p.graph.running.TryLock() {
+		return errors.Wrap(errRunning, "run")
+	}
+	defer p.graph.running.Unlock()
+	p.graph.store.RLock()
+	defer p.graph.store.RUnlock()
+	p.ran = false
 	for _, x := range p.ids {
 		for i, id := range x.Ints() {
 			if (id < 0 || id >= x.ids.limit) && (x.ids.isLookup || id != x.ids.ignore) {
@@ -77,29 +95,18 @@ func (p *Program) Run() error {
 		}
 	}
 	p.graph.run.begin(len(p.grads) > 0)
-	return errors.Wrap(p.plan.Run(), "run")
+	if err := p.plan.Run(); err != nil {
+		return errors.Wrap(err, "run")
+	}
+	p.ran = true
+	return nil
 }
-
-// Stock names the operations of the program that are Gorgonia's own, in their order, with their layers: where a model
-// of kernels loses time.
-func (p *Program) Stock() []string { return p.stock }
-
-// Value is the output of the last run. It is overwritten by the next run of any program of the graph.
-func (p *Program) Value() Tensor { return p.value }
-
-// Loss is the output of the last run as one number.
-func (p *Program) Loss() float64 { return p.Value().At(0) }
-
-// Grad is the gradient with respect to x in the last run; empty if the Program was not compiled with x. It is
-// overwritten by the next run of any program of the graph.
-func (p *Program) Grad(x Expr) Tensor { return p.grads[x.node] }
-
-// Recompute asks programs compiled from here on to forget what the layers below each of the given places, such as
-// "h.0", compute inside, and to compute it again when the backward pass comes there: the same bits in less memory, for
-// the time of a second forward pass. What leaves a place is kept, and so is what an operation of Gorgonia's gives that
-// may draw random numbers or have a state: it runs once.
-func (g *Graph) Recompute(scopes ...string) { g.recompute = scopes }
 
 // Bytes is the memory that the programs of the graph hold for results, gradients and what lies between, without the
 // parameters.
-func (g *Graph) Bytes() int { return g.memory.Bytes() }
+func (g *Graph) Bytes() int {
+	if g == nil {
+		return 0
+	}
+	return g.memory.Bytes()
+}

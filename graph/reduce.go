@@ -12,7 +12,7 @@ func (x Expr) Sum() Expr {
 }
 
 func (g *Graph) sumLast(n *G.Node) (*G.Node, error) {
-	shape := n.Shape().Clone()
+	shape := n.Shape()
 	last := len(shape) - 1
 	if last < 0 {
 		return nil, errors.New("a scalar has no last axis")
@@ -59,7 +59,7 @@ func (x Expr) LogSumExp() Expr {
 // starts its maximum at the tensor's very first entry and skips column 0.
 func (x Expr) RowMax() Expr {
 	return x.apply("row max", func() (*G.Node, error) {
-		shape := x.node.Shape().Clone()
+		shape := x.node.Shape()
 		d := shape[len(shape)-1]
 		shape[len(shape)-1] = 1
 		return x.g.node(&op{

@@ -9,10 +9,10 @@ type Scope struct {
 }
 
 // Root is the scope without a prefix.
-func (g *Graph) Root() Scope { return Scope{g: g} }
+func (g *Graph) Root() Scope { return Scope{g: g.made("")} }
 
 // Graph is the graph that s is a place in.
-func (s Scope) Graph() *Graph { return s.g }
+func (s Scope) Graph() *Graph { return s.g.made(s.path) }
 
 // Path is the name of the place, such as "h.3.attn".
 func (s Scope) Path() string { return s.path }
@@ -33,4 +33,4 @@ func prefixed(path, name string) string {
 
 // Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32
 // features".
-func (s Scope) Failf(format string, args ...any) { s.g.fail(s.path, format, args...) }
+func (s Scope) Failf(format string, args ...any) { s.Graph().fail(s.path, format, args...) }

@@ -16,8 +16,11 @@ import (
 // each and the number of its parameters. A layer that has none and leaves the shape as it is, such as an activation or
 // a residual addition, has no row.
 func (g *Graph) Summary(w io.Writer) error {
-	if g.err != nil {
-		return g.err
+	switch err := g.Err(); {
+	case err != nil:
+		return err
+	case w == nil:
+		return errors.New("no writer")
 	}
 	rows, total := g.rows()
 	width := len(thousands(total))

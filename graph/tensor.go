@@ -30,25 +30,22 @@ type Tensor struct {
 // Len is the number of entries.
 func (t Tensor) Len() int { return len(t.F32) + len(t.F64) }
 
-// At returns entry i in row-major order.
+// At returns entry i in row-major order; NaN if there is none.
 func (t Tensor) At(i int) float64 {
-	if t.F32 != nil {
+	switch {
+	case uint(i) < uint(len(t.F32)):
 		return float64(t.F32[i])
+	case uint(i) < uint(len(t.F64)):
+		return t.F64[i]
 	}
-	return t.F64[i]
+	return math.NaN()
 }
 
-// Set changes entry i in row-major order.
-func (t Tensor) Set(i int, x float64) {
-	if t.F32 != nil {
-		t.F32[i] = float32(x)
-	} else {
-		t.F64[i] = x
-	}
-}
-
-// Row is a view of row i of a matrix (n, d), a vector of d entries.
+// Row is a view of row i of a matrix (n, d), a vector of d entries; empty if there is none.
 func (t Tensor) Row(i int) Tensor {
+	if len(t.Shape) != 2 || i < 0 || i >= t.Shape[0] || t.Len() != t.Shape[0]*t.Shape[1] {
+		return Tensor{}
+	}
 	d := t.Shape[1]
 	r := Tensor{Shape: t.Shape[1:]}
 	if t.F32 != nil {

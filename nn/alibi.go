@@ -21,6 +21,9 @@ type ALiBi struct {
 // NewALiBi has the slopes for that many heads. Give it to NewBiasedMask.
 func NewALiBi(heads int) ALiBi {
 	slope := func(h, of int) float64 { return math.Exp2(-8 * float64(h) / float64(of)) }
+	if heads > 1<<20 { // more than any model has: refused by Check
+		return ALiBi{}
+	}
 	power := 1
 	for 2*power <= heads {
 		power *= 2
@@ -36,8 +39,13 @@ func NewALiBi(heads int) ALiBi {
 	return ALiBi{m}
 }
 
-// Bias is −m_h·|i − j|.
-func (a ALiBi) Bias(head, i, j int) float64 { return a.Slopes[head] * float64(min(i-j, j-i)) }
+// Bias is −m_h·|i − j|; NaN of a head that has no slope.
+func (a ALiBi) Bias(head, i, j int) float64 {
+	if head < 0 || head >= len(a.Slopes) {
+		return math.NaN()
+	}
+	return a.Slopes[head] * float64(min(i-j, j-i))
+}
 
 // Check refuses slopes for another number of heads.
 func (a ALiBi) Check(d Dims) error {

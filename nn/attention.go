@@ -34,7 +34,8 @@ func NewSelfAttention(at Site) *SelfAttention {
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *SelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *SelfAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	return l.heads.Forward(l.QKV.Forward(x))
 }
 
@@ -42,7 +43,8 @@ func (l *SelfAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·
 // cache of section 3.2; the paper's formula lacks 1/√dρ, errata B7). It equals rows at, at + 1, … of Forward as long as
 // no token before them changes; learned positions do change when a window slides (errata X9). It is an error if the
 // mask lets a query attend to a later key.
-func (l *SelfAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	mask := l.heads.causalMask()
 	return l.heads.Proj.Forward(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
 }
@@ -96,5 +98,8 @@ func (l *heads) causalMask() graph.Expr {
 }
 
 func (l *heads) mixing() float64 {
+	if l == nil {
+		return 0
+	}
 	return overKeys(l.sizes.Context, l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }

@@ -26,13 +26,14 @@ type CrossAttention struct {
 
 // NewCrossAttention declares c_q (d, H·dρ), c_kv (d, H(dρ+dh)), whose columns are [k | v], and c_proj (H·dh, d).
 func NewCrossAttention(at Site, m *Memory) *CrossAttention {
+	m = m.orNone(at)
 	qk, v := at.Heads*at.QK, at.Heads*at.V
 	if rows := at.Batch * at.Context; m.Batch < 1 || m.Queries < 1 || rows%m.Batch != 0 || rows/m.Batch%m.Queries != 0 {
 		at.Failf("%d tokens of the decoder are not %d queries for each of %d sources", rows, m.Queries, m.Batch)
 	}
 	return &CrossAttention{
-		Q:      at.Affine(at.Sub("c_q"), at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
-		KV:     at.Affine(at.Sub("c_kv"), at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
+		Q:      at.affine("c_q", at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
+		KV:     at.affine("c_kv", at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
 		Proj:   newOutProjection(at),
 		memory: m,
 		heads:  m.heads(at, at.QK, at.V),
@@ -40,23 +41,27 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 }
 
 // Forward lets the tokens of x attend to the memory.
-func (l *CrossAttention) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *CrossAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Projected()))
 }
 
 // Projected is the keys and values of the memory, which do not depend on x: a decoder computes them once for a
 // sentence.
-func (l *CrossAttention) Projected() graph.Expr { // (B·m, H(dρ+dh))
+func (l *CrossAttention) Projected() (result graph.Expr) { // (B·m, H(dρ+dh))
+	defer whole(l, graph.Expr{}, &result)
 	return l.KV.Forward(l.memory.Z)
 }
 
 // Step is Forward with the keys and values that Kept holds.
-func (l *CrossAttention) Step(x, _ graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *CrossAttention) Step(x, _ graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Kept()))
 }
 
 // Kept is a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
-func (l *CrossAttention) Kept() graph.Expr {
+func (l *CrossAttention) Kept() (result graph.Expr) {
+	defer whole(l, graph.Expr{}, &result)
 	if h := l.heads.sizes; l.kept.Graph() == nil {
 		l.kept = l.heads.scope.Value("kv", graph.Const(0), h.Batch*h.Keys, h.Heads*(h.QK+h.V))
 	}
@@ -100,5 +105,8 @@ func (l *crossHeads) split(x graph.Expr, tokens, from, size int) graph.Expr {
 }
 
 func (l *crossHeads) mixing() float64 {
+	if l == nil {
+		return 0
+	}
 	return overKeys(l.sizes.Keys, l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }

@@ -26,6 +26,15 @@ func NewMemory(s graph.Scope, z graph.Expr, batch, queries, keys int, lengths []
 	return m
 }
 
+// orNone is m; it is an error at the site if there is none.
+func (m *Memory) orNone(at Site) *Memory {
+	if m == nil {
+		at.Failf("no memory: cross-attention needs one to attend to")
+		return &Memory{}
+	}
+	return m
+}
+
 // heads attend to m, with queries and keys of qk features, and values of v.
 func (m *Memory) heads(at Site, qk, v int) *crossHeads {
 	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}

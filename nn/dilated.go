@@ -31,6 +31,9 @@ func (v Dilated) VisibleTo(head, _, i, j int) bool {
 }
 
 func (v Dilated) local(head, i, j int) bool {
+	if head < 0 || head >= len(v.Dilation) || v.Dilation[head] < 1 {
+		return false
+	}
 	dilation := v.Dilation[head]
 	return near(i, j, dilation*(v.Width/2)) && (i-j)%dilation == 0
 }

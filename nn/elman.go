@@ -31,7 +31,7 @@ type Elman struct {
 func NewElman(at Site) *Elman {
 	d := at.Embd
 	l := &Elman{batch: at.Batch, tokens: at.Context, width: d, scope: at.Scope}
-	l.Input = at.Affine(at.Sub("c_input"), d, []int{d}, at.Bias, graph.Normal(1/math.Sqrt(float64(d))))
+	l.Input = at.affine("c_input", d, []int{d}, at.Bias, graph.Normal(1/math.Sqrt(float64(d))))
 	l.Weight = at.Param("weight", graph.Normal(0.5/math.Sqrt(float64(d))), d, d)
 	l.start = at.Value("start", graph.Const(0), at.Batch, d)
 	l.state = cacheAt(at.Caches, at.Path(), func() *graph.ElmanCache { return graph.NewElmanCache(at.Batch, d) })
@@ -39,7 +39,8 @@ func NewElman(at Site) *Elman {
 }
 
 // Forward runs along every sequence.
-func (l *Elman) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *Elman) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	a := l.Input.Forward(x.In(l.scope)).In(l.scope) // x·U + b   (B·T, d)
 	if h, ok := graph.Elman(a, l.Weight, l.batch); ok {
 		return h
@@ -56,6 +57,7 @@ func (l *Elman) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 
 // Step continues from its state, which sums up all tokens before, however many they are. at is their number; 0 clears
 // the state, and any other number fails when it runs.
-func (l *Elman) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *Elman) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	return graph.CachedElman(l.Input.Forward(x).In(l.scope), l.Weight, at, l.state)
 }

@@ -44,7 +44,7 @@ func ExampleLinearAttention_Step() {
 	}
 	for t, token := range [][]float64{{1, 0}, {0, 1}, {1, 0}} {
 		pos.Ints()[0] = t
-		copy(x.Tensor().F64, token)
+		fill(x, token...)
 		if err := p.Run(); err != nil {
 			log.Fatal(err)
 		}

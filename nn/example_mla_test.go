@@ -100,7 +100,7 @@ func ExampleMLA_Step() {
 	want := programs[0].Value().Clone()
 	for t := range 3 {
 		pos.Ints()[0] = t
-		copy(token.Tensor().F64, x.Tensor().Row(t).F64)
+		fill(token, x.Tensor().Row(t).Floats()...)
 		if err := programs[1].Run(); err != nil {
 			log.Fatal(err)
 		}

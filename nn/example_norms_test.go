@@ -72,7 +72,7 @@ func ExampleElman_Step() {
 	}
 	for t, token := range [][]float64{{1, 0}, {0, 0}, {0, 0}} {
 		position.Ints()[0] = t
-		copy(x.Tensor().F64, token)
+		fill(x, token...)
 		if err := p.Run(); err != nil {
 			log.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func ExampleReinforce() {
 	s := graph.New(graph.Float64, 1).Root()
 	logits := s.Value("logits", graph.Const(0), 3, 4)
 	r := nn.NewRollout(s, 3, 4)
-	copy(r.Returns.Tensor().F64, []float64{1, -1, 0})
+	fill(r.Returns, 1, -1, 0)
 	gradient(nn.NewReinforce(s).Forward(logits, r), logits)
 	// Output:
 	// [ -25.0    8.3    8.3    8.3]
@@ -51,8 +51,8 @@ func ExamplePPOClip() {
 	s := graph.New(graph.Float64, 1).Root()
 	logits := s.Value("logits", graph.Const(0), 2, 4)
 	r := nn.NewRollout(s, 2, 4)
-	copy(r.Returns.Tensor().F64, []float64{1, 1})
-	copy(r.LogProbs.Tensor().F64, []float64{math.Log(0.25 / 1.5), math.Log(0.25 / 0.8)})
+	fill(r.Returns, 1, 1)
+	fill(r.LogProbs, math.Log(0.25/1.5), math.Log(0.25/0.8))
 	gradient(nn.NewPPOClip(s).Forward(logits, r), logits)
 	// Output:
 	// [   0.0    0.0    0.0    0.0]
@@ -66,7 +66,7 @@ func ExampleValueHead() {
 	value := nn.NewValueHead(at.At("value"))
 	set(at.Graph(), map[string][]float64{"value.weight": {1, 0.5}})
 	r := nn.NewRollout(at.Scope, 2, 4)
-	copy(r.Returns.Tensor().F64, []float64{1, 1})
+	fill(r.Returns, 1, 1)
 	r.Baseline = value.Forward(hidden)
 	show(r.Baseline)
 	logits := at.Value("logits", graph.Const(0), 2, 4)
@@ -83,8 +83,8 @@ func ExampleValueLoss() {
 	s := graph.New(graph.Float64, 1).Root()
 	values := s.Value("values", graph.Const(0.5), 2, 1)
 	r := nn.NewRollout(s, 2, 4)
-	copy(r.Returns.Tensor().F64, []float64{1, 7})
-	copy(r.Weights.Tensor().F64, []float64{1, 0})
+	fill(r.Returns, 1, 7)
+	fill(r.Weights, 1, 0)
 	loss := nn.NewValueLoss(s).Forward(values, r)
 	show(loss)
 	gradient(loss, values)

@@ -195,7 +195,7 @@ func ExampleSelfAttention_Step() {
 	}
 	for t, token := range [][]float64{{6, 0}, {0, 6}, {0, 0}} {
 		pos.Ints()[0] = t
-		copy(x.Tensor().F64, token)
+		fill(x, token...)
 		if err := p.Run(); err != nil {
 			log.Fatal(err)
 		}
@@ -288,8 +288,8 @@ func ExampleLoRA() {
 	x := s.Value("x", numbers(3, 4), 1, 2)
 	y := l.Forward(x)
 	show(y) // u starts at 0: the base alone
-	copy(l.Adapters[0].Down.Tensor().F64, []float64{1, 1})
-	copy(l.Adapters[0].Up.Tensor().F64, []float64{2, -2})
+	fill(l.Adapters[0].Down, 1, 1)
+	fill(l.Adapters[0].Up, 2, -2)
 	show(y)
 	p, err := graph.Compile(y.SumAll(), l.Adapters[0].Down, l.Adapters[0].Up)
 	if err != nil {
@@ -312,8 +312,8 @@ func ExampleLoRA_Merge() {
 	s := graph.New(graph.Float64, 1).Root()
 	everywhere := func(string) bool { return true }
 	l := nn.NewLoRA(everywhere, 1, 0.5)(s.Sub("fc"), 2, []int{2}, false, numbers(1, 0, 0, 1)).(*nn.LoRA)
-	copy(l.Adapters[0].Down.Tensor().F64, []float64{1, 1})
-	copy(l.Adapters[0].Up.Tensor().F64, []float64{2, -2})
+	fill(l.Adapters[0].Down, 1, 1)
+	fill(l.Adapters[0].Up, 2, -2)
 	y := l.Forward(s.Value("x", numbers(3, 4), 1, 2))
 	show(y)
 	l.Merge()
@@ -341,4 +341,11 @@ func ExampleCrossEntropy() {
 	//   2.30
 	//   4.61
 	//   2.30
+}
+
+// fill gives an input its numbers.
+func fill(x graph.Expr, numbers ...float64) {
+	if err := x.Tensor().Fill(numbers...); err != nil {
+		log.Fatal(err)
+	}
 }

@@ -31,7 +31,8 @@ func overKeys(keys, heads, qk, v int) float64 {
 
 // stepAt is l's Step at one position, in the block at s.
 func stepAt(s graph.Scope, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
-	return func(x graph.Expr) graph.Expr {
+	return func(x graph.Expr) (y graph.Expr) {
+		defer caught(s, &y)
 		if c, ok := l.(Cached); ok {
 			return c.Step(x, at)
 		}

@@ -48,7 +48,13 @@ type Tied struct {
 }
 
 // NewTied uses the embedding's weight at s and declares nothing.
-func NewTied(s graph.Scope, e *Embedding) *Tied { return &Tied{e.Weight, s} }
+func NewTied(s graph.Scope, e *Embedding) *Tied {
+	if e == nil {
+		s.Failf("no embedding whose weight to share")
+		return &Tied{scope: s}
+	}
+	return &Tied{e.Weight, s}
+}
 
 // Forward is x·wᵀ.
 func (l *Tied) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, V)

@@ -53,7 +53,8 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *LinearAttention) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *LinearAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	return l.Proj.Forward(l.attend(l.QKV.Forward(x)))
 }
 
@@ -74,6 +75,9 @@ func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+d
 
 // Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.
 func (l *LinearAttention) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
 	h := l.heads
 	return 2 * float64(h.Heads) * float64(h.QK) * float64(h.V)
 }
@@ -81,7 +85,8 @@ func (l *LinearAttention) Mixing() float64 {
 // Step attends from the newest tokens of every sequence to all tokens so far, by the sums over these. It equals rows
 // at, at + 1, … of Forward with a causal mask. Tokens come in order: running fails if at is neither 0, which begins
 // again, nor the number of tokens so far.
-func (l *LinearAttention) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *LinearAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	if !l.heads.Causal || l.padding.Graph() != nil {
 		l.scope.Failf("one token at a time: the mask %s is not nn.Causal", l.mask)
 	}

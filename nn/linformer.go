@@ -52,7 +52,8 @@ func NewLinformer(at Site, mixed int) *Linformer {
 }
 
 // Forward lets every token attend to the mixtures.
-func (l *Linformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *Linformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	qk, v := l.heads.sizes.Heads*l.heads.sizes.QK, l.heads.sizes.Heads*l.heads.sizes.V
 	qkv := l.QKV.Forward(x)
 	q := qkv.Cols(0, qk)                                          // q          (B·T, H·dρ)

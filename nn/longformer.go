@@ -39,7 +39,8 @@ func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *Longformer) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *Longformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	return l.Proj.Forward(l.attend(l.QKV.Forward(x), l.Global.Forward(x)))
 }
 

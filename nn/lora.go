@@ -28,7 +28,14 @@ type Adapter struct {
 func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 		base := NewLinear(s, in, out, bias, init).(*Linear)
-		if !adapts(s.Path()) {
+		switch {
+		case adapts == nil:
+			s.Failf("no function that says which layers have an adapter")
+			return base
+		case !adapts(s.Path()):
+			return base
+		case len(out) < 1 || len(out) > 3:
+			s.Failf("%d blocks of columns: adapters are for 1 … 3", len(out))
 			return base
 		}
 		l := &LoRA{Base: base, Scale: scale, scope: s}
@@ -50,7 +57,8 @@ func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 }
 
 // Forward is the frozen base plus the adapters.
-func (l *LoRA) Forward(x graph.Expr) graph.Expr { // (n, in) → (n, out)
+func (l *LoRA) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, out)
+	defer whole(l, x, &result)
 	y := l.Base.Forward(x)
 	x = x.In(l.scope)
 	var parts []graph.Expr
@@ -81,12 +89,19 @@ func (a Adapter) up(x graph.Expr, s float64) graph.Expr { // (n, r) → (n, To�
 	return x.MatMul(a.Up).Scale(s)
 }
 
-// Merge adds s·d·u to the base's weight and sets u to 0: the same function, without the adapter's cost.
+// Merge adds s·d·u to the base's weight and sets u to 0: the same function, without the adapter's cost. A layer that is
+// not as NewLoRA makes it stays as it is.
 func (l *LoRA) Merge() {
+	if l == nil || l.Base == nil || len(l.Base.Weight.Tensor().Shape) != 2 {
+		return
+	}
 	w := l.Base.Weight.Tensor()
 	cols := w.Shape[1]
 	for _, a := range l.Adapters {
 		d, u := a.Down.Tensor(), a.Up.Tensor()
+		if len(d.Shape) != 2 || len(u.Shape) != 2 {
+			continue
+		}
 		r := d.Shape[1]
 		for i := range w.Shape[0] {
 			for j := a.From; j < a.To; j++ {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // Bias is what is added to the score of query i and key j in a head. It may be a Checker.
@@ -34,9 +35,16 @@ type Mask struct {
 func NewMask(s graph.Scope, dims Dims, v Visibility) *Mask { return NewBiasedMask(s, dims, v, nil) }
 
 // NewBiasedMask is NewMask with what is added to the scores of visible keys; nil adds nothing.
-func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) *Mask {
+func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) (m *Mask) {
+	defer func() {
+		if r := recover(); r != nil {
+			m = &Mask{}
+			m.table = table{scope: s, name: "mask"}
+			m.fail(errors.Errorf("panic: %v", r))
+		}
+	}()
 	t, rules := dims.Context, rulesOf(v)
-	m := &Mask{given: v, bias: bias, dims: dims, batch: 1, head: 1}
+	m = &Mask{given: v, bias: bias, dims: dims, batch: 1, head: 1}
 	m.table = table{scope: s, name: "mask", shape: []int{t, t}, prepare: m.prepare, score: m.entry}
 	if slices.ContainsFunc(rules, perSequence) {
 		m.batch = dims.Batch

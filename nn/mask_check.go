@@ -13,6 +13,9 @@ import (
 func (m *Mask) check() error {
 	rules := rulesOf(m.given)
 	for _, v := range rules {
+		if v == nil {
+			return errors.New("no Visibility: Causal{}, or All{} where every token attends to every other one")
+		}
 		if err := checkSizes(v, m.dims); err != nil {
 			return err
 		}

@@ -21,8 +21,11 @@ type table struct {
 // Expr is the numbers as a value of the graph, declared, and prepared, when it is first asked for: attention that is
 // linear in T never does.
 func (t *table) Expr() graph.Expr {
-	if t.expr.Graph() != nil || len(t.shape) == 0 {
+	switch {
+	case t.expr.Graph() != nil:
 		return t.expr
+	case len(t.shape) == 0: // it could not be made: with the error that says why
+		return graph.Expr{}.In(t.scope)
 	}
 	prepared := sync.OnceValue(func() error { // entries are written by several goroutines
 		err := t.prepare()
@@ -39,13 +42,23 @@ func (t *table) Expr() graph.Expr {
 }
 
 // Update writes the numbers again, after lengths have changed; an error leaves them as they are.
-func (t *table) Update() error {
+func (t *table) Update() (err error) {
+	if t.prepare == nil {
+		return errors.New("a mask that no constructor has made")
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Errorf("%s: panic: %v", t.scope.Sub("%s", t.name).Path(), r)
+		}
+	}()
 	if err := t.prepare(); err != nil {
 		return errors.Wrap(err, t.scope.Sub("%s", t.name).Path())
 	}
 	numbers := t.expr.Tensor()
 	for i := range numbers.Len() {
-		numbers.Set(i, t.score(i))
+		if err := numbers.Set(i, t.score(i)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func NewMLA(at Site, latent int) *MLA {
 }
 
 // Forward makes keys and values of the latents, which is cheaper than to absorb where every token is a query.
-func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *MLA) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	q := l.Query.Forward(x).In(l.scope)               // q = x·w_q     (B·T, H·dρ)        (38)
 	latent := l.Down.Forward(x)                       // L = x·w↓      (B·T, dc)          (37)
 	k := l.UpK.Forward(latent)                        // k = L·w↑_k    (B·T, H·dρ)        (38)
@@ -56,7 +57,8 @@ func (l *MLA) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
 // comes after the sum, ρ·v_h = (ρ·L)·w↑_v,h (46). Only latents are cached, not queries as in (42), and the products of
 // weights are not stored: w_q,h·w↑_k,hᵀ is larger than both (errata X6). It is an error if the mask lets a query attend
 // to a later key.
-func (l *MLA) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
@@ -68,7 +70,7 @@ func (l *MLA) Mixing() float64 { return l.heads.mixing() }
 
 // inner is a matrix without bias.
 func inner(at Site, name string, in, out int, std float64) Layer {
-	return at.Affine(at.Sub("%s", name), in, []int{out}, false, graph.Normal(std))
+	return at.affine(name, in, []int{out}, false, graph.Normal(std))
 }
 
 // up is the standard deviation that keeps what comes out of a matrix as large as the latent that goes in.

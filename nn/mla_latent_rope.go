@@ -12,13 +12,15 @@ func NewMLALatentRoPE(at Site, latent, queryLatent, rotary int, theta float64) *
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *MLALatentRoPE) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *MLALatentRoPE) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	c := l.Down.Forward(x)
 	return l.attend(x, c, c)
 }
 
 // Step is MLARoPE's, with the rotated key of the latent.
-func (l *MLALatentRoPE) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *MLALatentRoPE) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	c := l.Down.Forward(x)
 	return l.step(x, c, c, at)
 }

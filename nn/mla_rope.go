@@ -54,13 +54,15 @@ func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source 
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *MLARoPE) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *MLARoPE) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	return l.attend(x, l.Down.Forward(x), x)
 }
 
 // Step attends from the newest tokens to what it has cached of all tokens so far, the latent and the rotated part of
 // the key: dc + dR numbers a token. What is not rotated is absorbed as in MLA, whose error it shares.
-func (l *MLARoPE) Step(x, at graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *MLARoPE) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	return l.step(x, l.Down.Forward(x), x, at)
 }
 

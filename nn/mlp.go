@@ -17,8 +17,8 @@ type MLP struct {
 // NewMLP declares c_fc (d, f) and c_proj (f, d).
 func NewMLP(at Site) *MLP {
 	return &MLP{
-		Fc:    at.Affine(at.Sub("c_fc"), at.Embd, []int{at.Inner}, at.Bias, graph.Normal(0.02)),
-		Proj:  at.Affine(at.Sub("c_proj"), at.Inner, []int{at.Embd}, at.Bias, residual(at)),
+		Fc:    at.affine("c_fc", at.Embd, []int{at.Inner}, at.Bias, graph.Normal(0.02)),
+		Proj:  at.affine("c_proj", at.Inner, []int{at.Embd}, at.Bias, residual(at)),
 		Act:   at.act(),
 		drop:  NewDropout(at.At("dropout")),
 		scope: at.Scope,
@@ -37,7 +37,8 @@ func residual(at Site) graph.Init {
 }
 
 // Forward is act(x·w₁ + b₁)·w₂ + b₂, then dropout.
-func (l *MLP) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
-	h := l.Act.Forward(l.Fc.Forward(x).In(l.scope)) // (n, f)
+func (l *MLP) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
+	h := in(l.scope, "act", l.Act)(l.Fc.Forward(x).In(l.scope)) // (n, f)
 	return l.drop.Forward(l.Proj.Forward(h))
 }

@@ -14,7 +14,7 @@ type inProjection struct {
 // newInProjection declares name (d, H(2dρ+dh)).
 func newInProjection(at Site, name string) *inProjection {
 	qk, v := at.Heads*at.QK, at.Heads*at.V
-	affine := at.Affine(at.Sub("%s", name), at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02))
+	affine := at.affine(name, at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02))
 	return &inProjection{affine, at.heads(at.QK, at.V), at.Rotary, at.Scope}
 }
 
@@ -40,7 +40,7 @@ type outProjection struct {
 
 // newOutProjection declares c_proj (H·dh, d).
 func newOutProjection(at Site) *outProjection {
-	affine := at.Affine(at.Sub("c_proj"), at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at))
+	affine := at.affine("c_proj", at.Heads*at.V, []int{at.Embd}, at.Bias, residual(at))
 	return &outProjection{affine, NewDropout(at.At("resid_dropout"))}
 }
 

@@ -20,7 +20,7 @@ type Site struct {
 	Dims
 	Block int // the index of the block, from 0: an Attention that differs between blocks
 
-	Affine  Affine              // NewLinear, or a LoRA around it: attention, NewMLP, NewElman
+	Affine  Affine              // NewLinear, which nil is, or a LoRA around it: attention, NewMLP, NewElman
 	Bias    bool                // of matrices and norms: the same, and norms
 	Norm    func(at Site) Layer // nil is NewLayerNorm: blocks
 	MLP     func(at Site) Layer // nil is NewMLP: blocks
@@ -53,6 +53,16 @@ type Rotary interface {
 // At is the same style at a place inside s.
 func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
 
+// affine makes the affine layer of that name, with outputs given as blocks of columns.
+func (s Site) affine(name string, in int, out []int, bias bool, init graph.Init) Layer {
+	return build(s.At(name), func(at Site) Layer {
+		if s.Affine == nil {
+			return NewLinear(at.Scope, in, out, bias, init)
+		}
+		return s.Affine(at.Scope, in, out, bias, init)
+	})
+}
+
 // heads are the sizes of attention with queries and keys of qk features, and values of v.
 func (s Site) heads(qk, v int) graph.AttentionShape {
 	return graph.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v}
@@ -81,7 +91,7 @@ func (s Site) norm(name string) Layer {
 	if s.Norm == nil {
 		return NewLayerNorm(s.At(name))
 	}
-	return s.Norm(s.At(name))
+	return build(s.At(name), s.Norm)
 }
 
 // mlp makes the MLP of a block.
@@ -89,7 +99,7 @@ func (s Site) mlp() Layer {
 	if s.MLP == nil {
 		return NewMLP(s.At("mlp"))
 	}
-	return s.MLP(s.At("mlp"))
+	return build(s.At("mlp"), s.MLP)
 }
 
 // checkPositions is an error where the site does not know the positions.

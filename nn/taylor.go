@@ -20,10 +20,16 @@ func NewTaylorAttention(at Site) *TaylorAttention {
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *TaylorAttention) Forward(x graph.Expr) graph.Expr { return l.linear.Forward(x) } // (B·T, d) → (B·T, d)
+func (l *TaylorAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
+	return l.linear.Forward(x)
+}
 
 // Step is that of LinearAttention.
-func (l *TaylorAttention) Step(x, at graph.Expr) graph.Expr { return l.linear.Step(x, at) } // (B·n, d) → (B·n, d)
+func (l *TaylorAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
+	return l.linear.Step(x, at)
+}
 
 // Mixing is that of LinearAttention.
 func (l *TaylorAttention) Mixing() float64 { return l.linear.Mixing() }

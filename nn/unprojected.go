@@ -40,7 +40,8 @@ func unprojectedSize(at Site) int {
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *Unprojected) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, d)
+func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P); ok {
 		return y
@@ -72,11 +73,13 @@ type UnprojectedCross struct {
 // NewUnprojectedCross declares nothing. It is an error if the heads do not divide the features.
 func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	size := unprojectedSize(at)
+	m = m.orNone(at)
 	return &UnprojectedCross{m, m.heads(at, size, size)}
 }
 
 // Forward lets the tokens of x attend to the memory.
-func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *UnprojectedCross) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	z := l.memory.Z.In(l.heads.scope)
 	return l.heads.attend(x, z.Join(z)) // softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 }

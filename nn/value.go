@@ -11,7 +11,8 @@ func NewValueHead(at Site) *ValueHead {
 }
 
 // Forward is x·w + b.
-func (l *ValueHead) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, 1)
+func (l *ValueHead) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, 1)
+	defer whole(l, x, &result)
 	return l.Proj.Forward(x)
 }
 

@@ -59,7 +59,7 @@ func checkWidth(width int) error {
 type Padding struct{ Lengths []int }
 
 // Visible is j < Lengths[b].
-func (p Padding) Visible(b, _, j int) bool { return j < p.Lengths[b] }
+func (p Padding) Visible(b, _, j int) bool { return b >= 0 && b < len(p.Lengths) && j < p.Lengths[b] }
 
 // PerSequence is true.
 func (Padding) PerSequence() bool { return true }
@@ -82,7 +82,7 @@ type All []Visibility
 
 // Visible is the conjunction.
 func (a All) Visible(b, i, j int) bool {
-	return !slices.ContainsFunc(a, func(v Visibility) bool { return !v.Visible(b, i, j) })
+	return !slices.ContainsFunc(a, func(v Visibility) bool { return v == nil || !v.Visible(b, i, j) })
 }
 
 // rulesOf lists what v combines, through every All in it, or v alone.

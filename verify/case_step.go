@@ -89,7 +89,8 @@ func computed(y graph.Expr) (graph.Tensor, error) {
 	if err != nil {
 		return graph.Tensor{}, err
 	}
-	return p.Value(), p.Run()
+	err = p.Run() // first: before it there is no value
+	return p.Value(), err
 }
 
 // compareStep is a failure where a row of Step is not that of Forward; one a row is enough.

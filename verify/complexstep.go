@@ -14,14 +14,15 @@ type Objective func(hand.Parameters[complex128]) (complex128, error)
 
 // ComplexStep differentiates f by every entry of every parameter.
 func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float64], error) {
-	if err := p.Check(); err != nil {
-		return nil, errors.Wrap(err, "complex step")
+	z, err := steps(f, p)
+	if err != nil {
+		return nil, err
 	}
 	g := hand.Parameters[float64]{}
 	for name, m := range p {
 		dm := hand.Zeros[float64](m.Rows, m.Cols)
 		for i := range m.Data {
-			d, err := ComplexStepAt(f, p, name, i)
+			d, err := stepAt(f, z, name, i)
 			if err != nil {
 				return nil, err
 			}
@@ -34,27 +35,43 @@ func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float
 
 // ComplexStepAt differentiates f by entry i (row by row) of one parameter.
 func ComplexStepAt(f Objective, p hand.Parameters[float64], name string, i int) (float64, error) {
-	m, ok := p[name]
+	z, err := steps(f, p)
+	if err != nil {
+		return 0, err
+	}
+	if n := len(p[name].Data); i < 0 || i >= n {
+		return 0, errors.Errorf("complex step: %q, entry %d: the parameter has %d", name, i, n)
+	}
+	return stepAt(f, z, name, i)
+}
+
+// steps are the numbers to step from, if there is something to differentiate.
+func steps(f Objective, p hand.Parameters[float64]) (hand.Parameters[complex128], error) {
+	if f == nil {
+		return nil, errors.New("complex step: got no objective")
+	}
 	if err := p.Check(); err != nil {
-		return 0, errors.Wrap(err, "complex step")
+		return nil, errors.Wrap(err, "complex step")
 	}
-	if !ok || i < 0 || i >= len(m.Data) {
-		return 0, errors.Errorf("complex step: %q, entry %d: the parameter has %d", name, i, len(m.Data))
-	}
-	unit := hand.Zeros[float64](m.Rows, m.Cols)
-	unit.Data[i] = 1
-	return ComplexStepAlong(f, p, hand.Parameters[float64]{name: unit})
+	return lifted(p), nil
+}
+
+// stepAt differentiates f at z, which is real and will be again, by entry i of one parameter.
+func stepAt(f Objective, z hand.Parameters[complex128], name string, i int) (float64, error) {
+	at := &z[name].Data[i]
+	kept := *at
+	*at += complex(0, imaginaryStep)
+	y, err := f(z)
+	*at = kept
+	return imag(y) / imaginaryStep, err
 }
 
 // ComplexStepAlong differentiates f along a direction, zero for the parameters that the direction leaves out.
 func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float64, error) {
-	if f == nil {
-		return 0, errors.New("complex step: got no objective")
+	z, err := steps(f, p)
+	if err != nil {
+		return 0, err
 	}
-	if err := p.Check(); err != nil {
-		return 0, errors.Wrap(err, "complex step")
-	}
-	z := lifted(p)
 	for name, d := range direction {
 		if len(d.Data) != len(z[name].Data) {
 			return 0, errors.Errorf("complex step: %q: a direction of %d numbers, the parameter has %d", name, len(d.Data), len(z[name].Data))

@@ -222,19 +222,43 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// Two hundred of them, the same each time.
+// pairs are the choices of a configuration, two by two.
+func pairs(c gpt.Config, sum bool) (list []string) {
+	choices := []string{
+		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),
+		fmt.Sprint("bias ", c.Bias), fmt.Sprint("dropout ", c.Dropout > 0), fmt.Sprint("adapters ", c.LoraR > 0),
+	}
+	for i, a := range choices {
+		for _, b := range choices[:i] {
+			list = append(list, a+", "+b)
+		}
+	}
+	return list
+}
+
+// Of many of them, the same each time, those that bring two choices together for the first time: every pair that three
+// thousand models have.
 func TestRandomModels(t *testing.T) {
 	t.Parallel()
-	count := 200
+	draws := 3000
 	if testing.Short() {
-		count = 25
+		draws = 25
 	}
 	rng := rand.New(rand.NewPCG(17, 4))
 	b := func() byte { return byte(rng.Uint32()) }
 	var worst Gap
-	for range count {
+	count, seen := 0, map[string]bool{}
+	for range draws {
 		s := shape{b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), b(), rng.Uint64()}
-		worst = max(worst, s.check(t))
+		c, _, sum := s.config()
+		before := len(seen)
+		for _, pair := range pairs(c, sum) {
+			seen[pair] = true
+		}
+		if len(seen) > before {
+			worst = max(worst, s.check(t))
+			count++
+		}
 	}
-	t.Logf("%d models: %.1e", count, worst)
+	t.Logf("%d models of %d pairs: %.1e", count, len(seen), worst)
 }

@@ -10,7 +10,14 @@ type places struct {
 }
 
 func (p places) add(name, next string) {
-	if x, ok := p.graph.Entering(next); ok {
+	if x, err := p.graph.Entering(next); err == nil {
+		p.found[name] = x
+	}
+}
+
+// leaving adds what the layer of that name gives, where it does not enter another layer.
+func (p places) leaving(name string) {
+	if x, err := p.graph.Leaving(name); err == nil {
 		p.found[name] = x
 	}
 }
@@ -19,9 +26,9 @@ func (p places) add(name, next string) {
 // packed is false.
 func (p places) sublayers(h string, packed bool) {
 	p.add(h+".mlp.act", h+".mlp.c_proj")
-	p.add(h+".mlp.c_fc", h+".mlp")
+	p.leaving(h + ".mlp.c_fc")
 	p.add(h+".attn.heads", h+".attn.c_proj")
 	if packed {
-		p.add(h+".attn.c_attn", h+".attn")
+		p.leaving(h + ".attn.c_attn")
 	}
 }

@@ -20,8 +20,9 @@ func defaultSampling() sampling { return sampling{every: 5_000, few: 8} }
 // complexStep is the road that knows no derivative.
 func (r *Report) complexStep(f Objective, p, want hand.Parameters[float64], look sampling, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 5))
+	z := lifted(p)
 	err := r.oneByOne(complexStep, want, look, rng, func(name string, at int) (float64, error) {
-		return ComplexStepAt(f, p, name, at)
+		return stepAt(f, z, name, at)
 	})
 	if err != nil {
 		return err

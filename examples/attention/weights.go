@@ -38,9 +38,9 @@ func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
 	copy(m.Tokens.Ints(), ids) // what follows them is hidden from them
 	for i := range c.NLayer {
 		l := layer{Name: fmt.Sprintf("h.%d", i)}
-		rho, ok := g.Entering(l.Name + ".attn.attn_dropout")
+		rho, err := g.Entering(l.Name + ".attn.attn_dropout")
 		per := keysPerToken(rho.Shape(), m.Config)
-		if !ok || per == 0 {
+		if err != nil || per == 0 {
 			return nil, errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d), "+
 				"a number for every query and key",
 				l.Name, m.Config.Attention, m.Config.Block, c.NHead, c.BlockSize, c.BlockSize)

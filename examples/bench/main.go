@@ -1,9 +1,9 @@
 // Bench times training steps, or the decoding of single tokens, and prints one line of JSON.
 //
-//	go run ./examples/bench                        # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
-//	go run ./examples/bench -shape gpt2 -steps 10  # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
-//	go run ./examples/bench -compare 3             # all shapes, beside PyTorch if it is installed, three times in turn
-//	go run ./examples/bench -shape decode          # one token at a time through the KV cache; decode-baby, decode-gpt2
+//	go run ./examples/bench                       # the Shakespeare recipe: 4 layers, 4 heads, 128, context 64, batch 12
+//	go run ./examples/bench -shape gpt2 -steps 10 # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
+//	go run ./examples/bench -compare 3            # all shapes, beside PyTorch if it is installed, three times in turn
+//	go run ./examples/bench -shape decode         # one token at a time through the KV cache; decode-baby, decode-gpt2
 //
 // peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads,
 // both measured in the same run: on a virtual machine the second varies, and with it what two threads gain.
@@ -34,8 +34,8 @@ func main() {
 func shapes() map[string]gpt.Config {
 	char := gpt.Shakespeare()
 	char.VocabSize = 65
-	baby := char
-	baby.NLayer, baby.NHead, baby.NEmbd, baby.BlockSize, baby.BatchSize = 6, 6, 384, 256, 8
+	baby := gpt.Baby()
+	baby.VocabSize, baby.BatchSize, baby.Dropout = 65, 8, 0
 	gpt2 := baby
 	gpt2.NLayer, gpt2.NHead, gpt2.NEmbd, gpt2.BatchSize, gpt2.VocabSize = 12, 12, 768, 1, 50257
 	return map[string]gpt.Config{"char": char, "baby": baby, "gpt2": gpt2}

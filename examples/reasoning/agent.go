@@ -6,74 +6,73 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pedestrian-ml/pedestrian/graph/optim"
-	"github.com/pkg/errors"
 )
 
 // agent is a model of the texts of a task, what trains it, and what lets it write them.
 type agent struct {
 	task
+	*train.Core
 	batch   int
 	model   *gpt.Model
-	program *graph.Program // the loss and its gradients
-	opt     *optim.AdamW
 	decoder *gpt.BatchDecoder
 }
 
-// newAgent is untrained; objective builds the loss on its model.
-func newAgent(o options, t task, objective func(*agent) (graph.Expr, error)) (*agent, error) {
-	a := &agent{task: t, batch: o.batch}
-	_, err := graph.Build(graph.Float32, o.seed, func(g *graph.Graph) (err error) {
-		g.SetThreads(o.threads)
-		if a.model, err = gpt.New(g, o.config(t.tokens()), o.batch); err != nil {
-			return err
-		}
-		loss, err := objective(a)
-		if err != nil {
-			return err
-		}
-		a.program, err = graph.Compile(loss, a.model.Params()...)
-		return err
+// lesson is how an agent is trained: by which loss on its model, on what, and how fast.
+type lesson struct {
+	loss func(*agent) (graph.Expr, error)
+	fill func(a *agent, step int) error
+	rate func(step int) float64
+}
+
+// newAgent is untrained.
+func newAgent(o options, t task, l lesson) (*agent, error) {
+	a, c := &agent{task: t, batch: o.batch}, o.config(t.tokens())
+	core, err := train.New(c.Training, c.Run, train.Task{
+		Build: func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error) {
+			if a.model, err = gpt.New(g, c, o.batch); err != nil {
+				return loss, nil, err
+			}
+			loss, err = l.loss(a)
+			return loss, a.model.Params(), err
+		},
+		Fill:      func(step, _ int) (int, error) { return len(a.model.Tokens.Ints()), l.fill(a, step) },
+		Optimizer: train.AdamW,
+		Rate:      l.rate,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if a.opt, err = optim.NewAdamW(a.model.Params()); err != nil {
-		return nil, err
-	}
-	a.opt.Beta1, a.opt.Beta2, a.opt.Clip = 0.9, 0.99, 1
+	a.Core = core
 	a.decoder, err = gpt.NewBatchDecoder(a.model, o.batch)
 	return a, err
-}
-
-// step trains on the batch that is in the model.
-func (a *agent) step(rate float64) error {
-	if err := a.program.Run(); err != nil {
-		return err
-	}
-	_, err := a.opt.Update(a.program, rate)
-	return err
 }
 
 // pretrain trains on texts of the task: stage 1.
 func pretrain(ctx context.Context, o options, t task, bar *program.Bar) (*agent, error) {
 	defer bar.Close()
-	a, err := newAgent(o, t, func(a *agent) (graph.Expr, error) { return a.model.Loss, nil })
+	rng := rand.New(rand.NewPCG(o.seed, 1))
+	a, err := newAgent(o, t, lesson{
+		loss: func(a *agent) (graph.Expr, error) { return a.model.Loss, nil },
+		fill: func(a *agent, _ int) error {
+			t.write(rng, a.model.Tokens.Ints(), a.model.Targets.Ints())
+			return nil
+		},
+		rate: func(step int) float64 { return o.learningRate * min(1, float64(step+1)/50) },
+	})
 	if err != nil {
 		return nil, err
 	}
-	rng := rand.New(rand.NewPCG(o.seed, 1))
-	for step := range o.steps {
+	for range o.steps {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		t.write(rng, a.model.Tokens.Ints(), a.model.Targets.Ints())
-		warm := min(1, float64(step+1)/50)
-		if err := a.step(o.learningRate * warm); err != nil {
-			return nil, errors.Wrapf(err, "step %d", step+1)
+		p, err := a.Step()
+		if err != nil {
+			return nil, err
 		}
-		bar.Add(1, "loss %.3f", a.program.Loss())
+		bar.Add(1, "loss %.3f", p.Loss)
 	}
 	return a, nil
 }

@@ -161,10 +161,10 @@ func TestEpisodesAreFedWhereTheyStand(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r nn.Rollout
-	p, err := newAgent(o, o.tasks()[1], func(p *agent) (loss graph.Expr, err error) {
+	p, err := newAgent(o, o.tasks()[1], lesson{loss: func(p *agent) (loss graph.Expr, err error) {
 		r, loss, err = p.objective(o, "ppo")
 		return loss, err
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,5 +76,6 @@ func (o options) config(tokens int) gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.Seed = tokens, vocabulary, o.seed
 	c.NLayer, c.NHead, c.NEmbd = o.layers, o.heads, o.width
+	c.Threads, c.WeightDecay = o.threads, 0
 	return c
 }

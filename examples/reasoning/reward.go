@@ -18,41 +18,52 @@ type result struct {
 	rewards       [quarters]float64
 }
 
-// reward lets a copy of the trained agent answer questions, and makes what led to right answers likelier: stage 2.
+// reward lets a copy of the trained agent answer questions, and makes what led to right answers likelier: stage 2. A
+// round is a batch of answers, and as many steps on it as the objective takes.
 func reward(ctx context.Context, o options, trained *agent, objective string, bar *program.Bar) (r result, err error) {
 	defer bar.Close()
-	var rollout nn.Rollout
-	a, err := newAgent(o, trained.task, func(a *agent) (loss graph.Expr, err error) {
-		rollout, loss, err = a.objective(o, objective)
-		return loss, err
-	})
-	if err != nil {
-		return r, err
-	}
-	for i, x := range trained.model.Params() { // those of the objective, if it has any, come behind them
-		copy(a.model.Params()[i].Tensor().F32, x.Tensor().F32)
-	}
-	if r.before, err = a.accuracy(ctx, o, false); err != nil {
-		return r, err
-	}
 	epochs := 1
 	if objective == "ppo" {
 		epochs = o.epochs
 	}
 	rng, s := rand.New(rand.NewPCG(o.seed, 3)), gpt.NewSampler(o.seed+2)
+	var rollout nn.Rollout
+	var mean float64 // of the round's rewards
+	a, err := newAgent(o, trained.task, lesson{
+		loss: func(a *agent) (loss graph.Expr, err error) {
+			rollout, loss, err = a.objective(o, objective)
+			return loss, err
+		},
+		fill: func(a *agent, step int) error {
+			if step%epochs > 0 {
+				return nil
+			}
+			e, err := a.play(rng, s, false)
+			if err == nil {
+				mean = a.feed(e, rollout)
+			}
+			return err
+		},
+		rate: func(step int) float64 { return o.rewardRate * ramp(step/epochs, o.rounds) / float64(epochs) },
+	})
+	if err != nil {
+		return r, err
+	}
+	for i, x := range trained.model.Params() { // those of the objective, if it has any, come behind them
+		if err := a.model.Params()[i].Tensor().Copy(x.Tensor()); err != nil {
+			return r, errors.Wrap(err, x.Name())
+		}
+	}
+	if r.before, err = a.accuracy(ctx, o, false); err != nil {
+		return r, err
+	}
 	var counts [quarters]float64 // 5 rounds are 2, 1, 1 and 1
 	for round := range o.rounds {
-		rate := o.rewardRate * ramp(round, o.rounds) / float64(epochs)
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
-		e, err := a.play(rng, s, false)
-		if err != nil {
-			return r, err
-		}
-		mean := a.feed(e, rollout)
 		for range epochs {
-			if err := a.step(rate); err != nil {
+			if _, err := a.Step(); err != nil {
 				return r, errors.Wrapf(err, "round %d", round+1)
 			}
 		}
@@ -80,9 +91,9 @@ func (a *agent) objective(o options, name string) (r nn.Rollout, loss graph.Expr
 	if name == "reinforce" {
 		return r, nn.NewReinforce(at.Scope).Forward(m.Logits, r), nil
 	}
-	hidden, ok := m.Graph.Entering("lm_head")
-	if !ok {
-		return r, loss, errors.New("the model has no lm_head")
+	hidden, err := m.Graph.Entering("lm_head")
+	if err != nil {
+		return r, loss, err
 	}
 	r.Baseline = nn.NewValueHead(at.At("value")).Forward(hidden.Detach())
 	valueLoss := nn.NewValueLoss(at.Scope).Forward(r.Baseline, r)

@@ -26,7 +26,7 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	c.Flags(fs)
 	fs.StringVar(&o.data, "data", "",
 		"text file to train on, or directory of texts or token shards; by default tinyshakespeare, downloaded once")
-	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: character, byte, word; shards have one")
+	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: "+text.KindNames()+"; shards have one")
 	fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
 	fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")

@@ -92,7 +92,18 @@ func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Act:  Find(known.Activations, s.Activation).Layer,
-		Norm: Find(known.Norms, s.Norm).New,
-		MLP:  Find(known.MLPs, s.MLP).New,
+		Norm: made("norm", s.Norm, Find(known.Norms, s.Norm).New),
+		MLP:  made("mlp", s.MLP, Find(known.MLPs, s.MLP).New),
+	}
+}
+
+// made is with, or an error where a part has none: a Site without one would have the library's.
+func made(kind, name string, with func(nn.Site) nn.Layer) func(nn.Site) nn.Layer {
+	if with != nil {
+		return with
+	}
+	return func(at nn.Site) nn.Layer {
+		at.Failf("%s %q: no New", kind, name)
+		return nil
 	}
 }

@@ -72,7 +72,8 @@ func fits(s Split, x, y []int, blockSize int) error {
 		return errors.Errorf("batch: block_size: got %d, want at least 1", blockSize)
 	}
 	if len(x) == 0 || len(x)%blockSize != 0 || len(y) != len(x) {
-		return errors.Errorf("batch: x and y: got %d and %d tokens, want the same multiple of block_size %d", len(x), len(y), blockSize)
+		return errors.Errorf("batch: x and y: got %d and %d tokens, want the same multiple of block_size %d",
+			len(x), len(y), blockSize)
 	}
 	return errors.WithMessage(holds(s, blockSize), "batch: split")
 }

@@ -108,13 +108,15 @@ func varied(ids []int, tok Tokenizer) error {
 	if err != nil {
 		return errors.WithMessage(err, "corpus")
 	}
-	return errors.Errorf("corpus: the text is %q repeated (%d tokens), want at least 2 distinct tokens", token, len(ids))
+	return errors.Errorf("corpus: the text is %q repeated (%d tokens), want at least 2 distinct tokens",
+		token, len(ids))
 }
 
 // holds refuses a split that is too short for one block and its targets.
 func holds(s Split, blockSize int) error {
 	if n := s.Len(); n <= blockSize {
-		return errors.Errorf("got %d tokens, want at least %d (block_size %d and one target more)", n, blockSize+1, blockSize)
+		return errors.Errorf("got %d tokens, want at least %d (block_size %d and one target more)",
+			n, blockSize+1, blockSize)
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// readDirectory joins the texts of all files below dir in the lexical order of their paths, each ended by a line feed.
-// Names that begin with a dot are passed over, directories included.
-func readDirectory(dir string) (string, error) {
+// readDirectory joins the texts of all files below dir in the lexical order of their paths, each ended by a line feed:
+// at most limit bytes. Names that begin with a dot are passed over, directories included.
+func readDirectory(dir string, limit int64) (string, error) {
 	var all strings.Builder
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		hidden := path != dir && strings.HasPrefix(entry.Name(), ".")
@@ -22,12 +22,12 @@ func readDirectory(dir string) (string, error) {
 		case hidden || entry.IsDir():
 			return nil
 		}
-		text, err := readFile(path)
+		text, err := readFile(path, limit)
 		if err != nil {
 			return err
 		}
-		if all.Len()+len(text)+1 > MaxBytes {
-			return errors.Errorf("corpus %s: more than the %d bytes allowed, with %s", dir, MaxBytes, path)
+		if int64(all.Len()+len(text)+1) > limit {
+			return errors.Errorf("corpus %s: more than the %d bytes allowed, with %s", dir, limit, path)
 		}
 		all.WriteString(strings.TrimSuffix(text, "\n") + "\n")
 		return nil

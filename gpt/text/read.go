@@ -14,9 +14,9 @@ import (
 // What is larger belongs in Shards.
 const MaxBytes = 1 << 30
 
-// ReadCorpus returns the text of the file at path, without a leading byte order mark and with LF for every CRLF; a CR
-// alone stays. Of a directory it is the texts of all files in it, in the order of their paths, each ended by LF; names
-// that begin with a dot are passed over.
+// ReadCorpus returns the text of the file at path, in the format that its name ends in or else plain, without a leading
+// byte order mark and with LF for every CRLF; a CR alone stays. Of a directory it is the texts of all files in it, in
+// the order of their paths, each ended by LF; names that begin with a dot are passed over.
 //
 // A file that is missing, not a regular file (a FIFO or a device, which are refused unopened, for opening one may
 // block), larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a NUL byte is an error that names the
@@ -27,17 +27,17 @@ func ReadCorpus(path string) (string, error) {
 		return "", errors.Wrap(err, "corpus")
 	}
 	if info.IsDir() {
-		return readDirectory(path)
+		return readDirectory(path, MaxBytes)
 	}
-	return readFile(path)
+	return readFile(path, MaxBytes)
 }
 
-func readFile(path string) (string, error) {
+func readFile(path string, limit int64) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", errors.Wrap(err, "corpus")
 	}
-	if err := usable(info); err != nil {
+	if err := usable(info, limit); err != nil {
 		return "", errors.Wrapf(err, "corpus %s", path)
 	}
 	f, err := os.Open(path)
@@ -45,34 +45,31 @@ func readFile(path string) (string, error) {
 		return "", errors.Wrap(err, "corpus")
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil { // the file that was opened, should path mean another by now
-		return "", errors.Wrap(err, "corpus")
-	}
-	if err := usable(info); err != nil {
-		return "", errors.Wrapf(err, "corpus %s", path)
-	}
 	var s strings.Builder
 	s.Grow(int(info.Size()))
-	n, err := io.Copy(&s, io.LimitReader(f, MaxBytes+1)) // it may grow while it is read
+	n, err := io.Copy(&s, io.LimitReader(f, limit+1)) // it may grow while it is read
 	if err != nil {
 		return "", errors.Wrap(err, "corpus")
 	}
-	if n > MaxBytes {
-		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, MaxBytes)
+	if n > limit {
+		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, limit)
 	}
-	text, err := clean(s.String())
+	text, err := formatOf(path).text(s.String())
+	if err == nil {
+		text, err = clean(text)
+	}
 	return text, errors.Wrapf(err, "corpus %s", path)
 }
 
-// usable refuses what is not a regular file of an acceptable size.
-func usable(info fs.FileInfo) error {
+// usable refuses what is not a regular file of at most limit bytes.
+func usable(info fs.FileInfo, limit int64) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		return errors.New("is a directory, want a file")
 	case !mode.IsRegular():
 		return errors.Errorf("is not a regular file (%s)", mode)
-	case info.Size() > MaxBytes:
-		return errors.Errorf("has %d bytes, more than the %d allowed", info.Size(), MaxBytes)
+	case info.Size() > limit:
+		return errors.Errorf("has %d bytes, more than the %d allowed", info.Size(), limit)
 	}
 	return nil
 }
@@ -80,7 +77,8 @@ func usable(info fs.FileInfo) error {
 // clean checks the bytes of a corpus and normalises them as ReadCorpus says.
 func clean(s string) (string, error) {
 	if at := invalidUTF8(s); at >= 0 {
-		return "", errors.Errorf("not valid UTF-8: byte 0x%02x at offset %d, line %d", s[at], at, 1+strings.Count(s[:at], "\n"))
+		line := 1 + strings.Count(s[:at], "\n")
+		return "", errors.Errorf("not valid UTF-8: byte 0x%02x at offset %d, line %d", s[at], at, line)
 	}
 	if at := strings.IndexByte(s, 0); at >= 0 {
 		return "", errors.Errorf("NUL byte at offset %d, line %d", at, 1+strings.Count(s[:at], "\n"))
@@ -94,11 +92,9 @@ func clean(s string) (string, error) {
 
 // invalidUTF8 is the offset of the first byte of s that belongs to no character, −1 where s is valid.
 func invalidUTF8(s string) int {
-	if utf8.ValidString(s) {
-		return -1
-	}
 	for at, c := range s {
-		if _, width := utf8.DecodeRuneInString(s[at:]); c == utf8.RuneError && width == 1 { // U+FFFD itself is three bytes wide
+		_, width := utf8.DecodeRuneInString(s[at:])
+		if c == utf8.RuneError && width == 1 { // U+FFFD itself is three bytes wide
 			return at
 		}
 	}

@@ -40,7 +40,8 @@ func (s *Shards) split(entries []shardEntry) (*shardSplit, error) {
 			return p, errors.WithStack(err)
 		}
 		if size := info.Size(); e.Tokens < 1 || size%int64(p.width) != 0 || size/int64(p.width) != int64(e.Tokens) {
-			return p, errors.Errorf("%s: got %d bytes, want %d tokens of %d bytes, 1 or more", e.File, info.Size(), e.Tokens, p.width)
+			return p, errors.Errorf("%s: got %d bytes, want %d tokens of %d bytes, 1 or more",
+				e.File, info.Size(), e.Tokens, p.width)
 		}
 	}
 	return p, nil
@@ -71,7 +72,8 @@ func (p *shardSplit) Read(ids []int, at int) error {
 				ids[k] = int(binary.LittleEndian.Uint32(data[4*k:]))
 			}
 			if ids[k] >= p.vocab {
-				return errors.Errorf("shards: %s: token %d is %d, want 0 … %d", f.Name(), at-f.start+k, ids[k], p.vocab-1)
+				return errors.Errorf("shards: %s: token %d is %d, want 0 … %d",
+					f.Name(), at-f.start+k, ids[k], p.vocab-1)
 			}
 		}
 		ids, at = ids[n:], at+n

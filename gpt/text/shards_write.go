@@ -65,7 +65,9 @@ func writeShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[i
 }
 
 // writeShard writes the next perShard ids into a new file, or those that are left; if there are none, no file stays.
-func writeShard(dir, name string, index shardIndex, perShard int, next func() (int, error, bool)) (e shardEntry, err error) {
+func writeShard(
+	dir, name string, index shardIndex, perShard int, next func() (int, error, bool),
+) (e shardEntry, err error) {
 	path := filepath.Join(dir, name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

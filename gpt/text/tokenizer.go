@@ -14,7 +14,7 @@ type Tokenizer interface {
 	Encode(text string) ([]int, error) // an error names what the vocabulary lacks, and where it stands
 	Decode(ids []int) (string, error)  // an error names an id outside the vocabulary
 	Size() int                         // V
-	json.Marshaler                     // the object that a checkpoint keeps as tokenizer.json; "type" is its Kind's name
+	json.Marshaler                     // the object of a checkpoint's tokenizer.json; "type" is its Kind's name
 }
 
 // Kind is a way to tokenize. A program with a Kind of its own hands it to what opens a tokenizer.
@@ -42,17 +42,23 @@ func open[T any, P interface {
 	return t, t.UnmarshalJSON(data)
 }
 
+// KindNames lists the names of your own kinds, then of the library's, as one finds them in a message or a flag's help.
+func KindNames(own ...Kind) string {
+	var names []string
+	for _, k := range append(slices.Clone(own), Kinds()...) {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
 // KindOf is the Kind of that name, of your own or the library's, or an error that lists the known.
 func KindOf(name string, own ...Kind) (Kind, error) {
-	all := append(slices.Clone(own), Kinds()...)
-	var names []string
-	for _, k := range all {
+	for _, k := range append(slices.Clone(own), Kinds()...) {
 		if k.Name == name {
 			return k, nil
 		}
-		names = append(names, k.Name)
 	}
-	return Kind{}, errors.Errorf("tokenizer: type: got %q, want one of %s", name, strings.Join(names, ", "))
+	return Kind{}, errors.Errorf("tokenizer: type: got %q, want one of %s", name, KindNames(own...))
 }
 
 // Open makes the tokenizer of a tokenizer.json.

@@ -40,6 +40,10 @@ func TestKinds(t *testing.T) {
 			if err != nil || !slices.Equal(ids, again) || Match(opened, data) != nil {
 				t.Errorf("opened again: ids %v (%v), want %v", again, err, ids)
 			}
+			other := string(data[:len(data)-1]) + `,"more":1}`
+			if _, err := Open([]byte(other)); err == nil {
+				t.Errorf("%s: opened with a key that is not its own", other)
+			}
 		})
 	}
 }
@@ -47,7 +51,7 @@ func TestKinds(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	for data, reason := range map[string]string{
 		``:                                       "unexpected end",
-		`{"type":"bpe"}`:                         `got "bpe", want one of character, byte, word`,
+		`{"type":"bpe"}`:                         `got "bpe", want one of ` + KindNames(),
 		`{"type":"byte","vocab":"a"}`:            "not the form",
 		`{"type":"character","vocab":"ba"}`:      "not ascending",
 		`{"type":"word","vocab":[]}`:             "empty",

@@ -50,7 +50,8 @@ func (v *vocabulary) encode(tokens iter.Seq[string], n int, unit string) ([]int,
 	for token := range tokens {
 		id, ok := v.ids[token]
 		if !ok {
-			return nil, errors.Errorf("tokenizer: %s at position %d is not in the vocabulary of %d %s", quoted(token), len(ids), v.Size(), unit)
+			return nil, errors.Errorf("tokenizer: %s at position %d is not in the vocabulary of %d %s",
+				quoted(token), len(ids), v.Size(), unit)
 		}
 		ids = append(ids, id)
 	}
@@ -61,7 +62,8 @@ func (v *vocabulary) decode(ids []int, unit string) (string, error) {
 	var s strings.Builder
 	for i, id := range ids {
 		if id < 0 || id >= len(v.tokens) {
-			return "", errors.Errorf("tokenizer: id %d at position %d is outside the vocabulary of %d %s", id, i, v.Size(), unit)
+			return "", errors.Errorf("tokenizer: id %d at position %d is outside the vocabulary of %d %s",
+				id, i, v.Size(), unit)
 		}
 		s.WriteString(v.tokens[id])
 	}

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // Build says which program wrote a checkpoint. Equal bits are promised for equal builds.
@@ -13,15 +15,21 @@ type Build struct {
 	Arch    string `json:"arch"`    // such as amd64
 	GoAMD64 string `json:"goamd64"` // the level of instructions that the compiler may use; empty elsewhere
 	Tags    string `json:"tags"`
+	// What graph.Instructions says; empty in a checkpoint of before it was written down.
+	Instructions string `json:"instructions,omitempty"`
 }
 
 // ThisBuild describes the running program.
 func ThisBuild() Build {
-	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		info = new(debug.BuildInfo)
 	}
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) Build {
+	b := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH, Instructions: graph.Instructions()}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v
 	}
@@ -38,5 +46,20 @@ func ThisBuild() Build {
 
 // String is one line such as "go1.26.8 amd64 v1".
 func (b Build) String() string {
-	return strings.Join(strings.Fields(strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags}, " ")), " ")
+	return strings.Join(strings.Fields(strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags, b.Instructions}, " ")), " ")
+}
+
+// SameBits is whether a run that b began goes on in other with the bits that b would have computed: the compiler and its
+// settings are the same, and both have vector instructions, whichever, or neither has.
+func (b Build) SameBits(other Build) bool {
+	class := func(b Build) Build {
+		if b.Version = ""; b.Instructions == "AVX2" {
+			b.Instructions = "AVX512"
+		}
+		return b
+	}
+	if b.Instructions == "" || other.Instructions == "" {
+		b.Instructions, other.Instructions = "", ""
+	}
+	return class(b) == class(other)
 }

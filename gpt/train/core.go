@@ -17,8 +17,9 @@ type Task struct {
 	// Fill puts a micro-batch into the network, both numbers counted from 0, and returns its tokens.
 	Fill      func(step, micro int) (tokens int, err error)
 	Optimizer Optimizer
-	Blocks    []string // scopes whose activations are dropped where the Run says Recompute
-	FLOPs     float64  // of a token
+	Rate      func(step int) float64 // the learning rate of a step counted from 0; nil is the Training's schedule
+	Blocks    []string               // scopes whose activations are dropped where the Run says Recompute
+	FLOPs     float64                // of a token
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -40,6 +41,9 @@ type Core struct {
 
 // New builds the network and what is needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
+	if task.Rate == nil {
+		task.Rate = t.RateAt
+	}
 	c := &Core{Best: math.Inf(1), training: t, task: task}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels
@@ -56,8 +60,18 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.optimizer, err = task.Optimizer(c.params, t, 0)
+	c.optimizer, err = task.optimizer(c.params, t)
 	return c, errors.Wrap(err, "trainer")
+}
+
+// optimizer makes that of the task, which may be the user's: a panic in it is an error.
+func (task Task) optimizer(params []graph.Expr, t Training) (o optim.Optimizer, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Errorf("optimizer %q: panic: %v", t.Optimizer, r)
+		}
+	}()
+	return task.Optimizer(params, t, 0)
 }
 
 // Loss is that of the batch which is in the network, without dropout.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -14,10 +15,12 @@ import (
 )
 
 // descent is a Core of the loss (w₀ − x)² + w₁², of which x is filled in.
-func descent(t *testing.T, training Training, o Optimizer, x func(step, micro int) float64) (*Core, *graph.Expr) {
+func descent(
+	t *testing.T, training Training, o Optimizer, x func(step, micro int) float64, change ...func(*Task),
+) (*Core, *graph.Expr) {
 	t.Helper()
 	var w, input graph.Expr
-	core, err := New(training, Run{Threads: 1}, Task{
+	task := Task{
 		Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
 			s := g.Root()
 			w, input = s.Param("w", graph.Const(2), 1, 2), s.Value("x", graph.Const(0), 1, 2)
@@ -28,7 +31,11 @@ func descent(t *testing.T, training Training, o Optimizer, x func(step, micro in
 			return 2, nil
 		},
 		Optimizer: o, FLOPs: 3,
-	})
+	}
+	for _, change := range change {
+		change(&task)
+	}
+	core, err := New(training, Run{Threads: 1}, task)
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
@@ -77,6 +84,91 @@ func TestStepRefused(t *testing.T) {
 	w.Tensor().Set(1, math.NaN())
 	if _, err := core.Step(); err == nil || !strings.Contains(err.Error(), "step 2: w: entry 1 is NaN") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// A task's own learning rate stands in for the schedule.
+func TestRate(t *testing.T) {
+	rate := func(step int) float64 { return 0.25 / float64(step+1) }
+	core, w := descent(t, Training{LearningRate: 9, GradientAccumulationSteps: 1}, SGD,
+		func(int, int) float64 { return 0 }, func(task *Task) { task.Rate = rate })
+	for step, want := range []float64{2 * 0.5, 2 * 0.5 * 0.75} { // w ← w(1 − 2η)
+		p, err := core.Step()
+		if err != nil || p.LR != 0.25/float64(step+1) || w.Tensor().At(0) != want {
+			t.Errorf("step %d: rate %v, w is %v (%v), want %v", step+1, p.LR, w.Tensor().At(0), err, want)
+		}
+	}
+}
+
+// A step that fails in a later micro-batch leaves nothing behind: the next is that of a run which never saw it.
+func TestFailedStepLeavesNothing(t *testing.T) {
+	for name, o := range map[string]Optimizer{"adamw": AdamW, "sgd": SGD} {
+		training := Training{LearningRate: 0.1, GradientAccumulationSteps: 3, Beta1: .9, Beta2: .99}
+		bad := false
+		x := func(step, micro int) float64 {
+			if bad && micro == 1 {
+				return math.NaN()
+			}
+			return float64(step) - float64(micro)/3
+		}
+		disturbed, got := descent(t, training, o, x)
+		calm, want := descent(t, training, o, x)
+		for step := range 3 {
+			bad = true
+			if _, err := disturbed.Step(); !errors.Is(err, graph.ErrNotFinite) {
+				t.Fatalf("%s: got error %v", name, err)
+			}
+			bad = false
+			p, err := disturbed.Step()
+			q, err2 := calm.Step()
+			if err != nil || err2 != nil || p.Norm != q.Norm || p.Loss != q.Loss || p.Step != q.Step {
+				t.Fatalf("%s, step %d: got %+v (%v), undisturbed %+v (%v)", name, step+1, p, err, q, err2)
+			}
+			if a, b := got.Tensor().F32, want.Tensor().F32; !slices.Equal(a, b) {
+				t.Errorf("%s, step %d: w is %v, undisturbed %v", name, step+1, a, b)
+			}
+			for i, m := range disturbed.Moments() {
+				if b := calm.Moments()[i]; !slices.Equal(m.F32, b.F32) {
+					t.Errorf("%s, step %d: %s is %v, undisturbed %v", name, step+1, m.Name, m.F32, b.F32)
+				}
+			}
+		}
+	}
+}
+
+// An update that overflows is noticed in the step that makes it, by the parameter's name, and is not saved.
+func TestUpdateOverflows(t *testing.T) {
+	for name, tc := range map[string]struct {
+		optimizer Optimizer
+		rate, x   float64 // x is the gradient
+		want      string
+	}{
+		"sgd's weight":        {SGD, 3e38, 3, "step 1: after the update: w: entry 0 is -Inf"},
+		"sgd's momentum":      {SGD, 1e-39, 1.5e38, "step 3: after the update: w: entry 0 is -Inf"},
+		"adamw's weight":      {AdamW, 1e39, 3, "step 1: after the update: w: entry 0 is -Inf"},
+		"adamw's mean square": {AdamW, 1e-3, 1e25, "step 1: after the update: v.w: entry 0 is +Inf"},
+	} {
+		training := Training{LearningRate: tc.rate, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}
+		core, w := descent(t, training, tc.optimizer, func(int, int) float64 { return tc.x }, func(task *Task) {
+			build := task.Build
+			task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+				_, params, err := build(g)
+				return params[0].Mul(g.Leaves()[1]).SumAll(), params, err
+			}
+		})
+		var err error
+		for range 3 {
+			if err == nil {
+				_, err = core.Step()
+			}
+		}
+		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got error %v, want %s", name, err, tc.want)
+		}
+		var b bytes.Buffer
+		if WriteTensors(&b, Parameters([]graph.Expr{*w}), nil) == nil && core.WriteMoments(&b) == nil {
+			t.Errorf("%s: what is not finite is written", name)
+		}
 	}
 }
 
@@ -145,7 +237,7 @@ func TestStateOfMoments(t *testing.T) {
 
 // A build is described by what the Go command recorded.
 func TestThisBuild(t *testing.T) {
-	want := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH}
+	want := Build{Version: "devel", Go: runtime.Version(), Arch: runtime.GOARCH, Instructions: graph.Instructions()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		t.Skip("the program has no build information")
@@ -160,6 +252,30 @@ func TestThisBuild(t *testing.T) {
 	}
 	if got := ThisBuild(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Equal bits are promised for one compiler with one set of settings, on either of the vector instruction sets.
+func TestSameBits(t *testing.T) {
+	b := Build{"v1", "go1.26.8", "amd64", "v1", "", "AVX512"}
+	vary := func(set func(*Build)) Build { v := b; set(&v); return v }
+	for _, c := range []struct {
+		other Build
+		want  bool
+	}{
+		{b, true},
+		{vary(func(b *Build) { b.Version = "v2" }), true},
+		{vary(func(b *Build) { b.Instructions = "AVX2" }), true},
+		{vary(func(b *Build) { b.Instructions = "" }), true},
+		{vary(func(b *Build) { b.Instructions = "Go" }), false},
+		{vary(func(b *Build) { b.Go = "go1.26.9" }), false},
+		{vary(func(b *Build) { b.Arch = "arm64" }), false},
+		{vary(func(b *Build) { b.GoAMD64 = "v3" }), false},
+		{vary(func(b *Build) { b.Tags = "nosimd" }), false},
+	} {
+		if got := b.SameBits(c.other); got != c.want || c.other.SameBits(b) != got {
+			t.Errorf("%s and %s: got %t, want %t", b, c.other, got, c.want)
+		}
 	}
 }
 

@@ -17,15 +17,17 @@ type Progress struct {
 	FLOP   float64       // of the matrix products, forward and backward
 }
 
-// Step trains on the next batch. A loss or gradient that is not finite is an error, graph.ErrNotFinite, that names the
-// tensor, and the weights stay as they were.
+// Step trains on the next batch, whole or not at all: a loss or gradient that is not finite is an error,
+// graph.ErrNotFinite, that names the tensor, and the next Step is the one that this should have been. So is an update
+// that overflows, but the numbers that it overwrote are lost: resume from a checkpoint.
 func (c *Core) Step() (Progress, error) {
-	start, p := time.Now(), Progress{Step: c.Done + 1, LR: c.training.RateAt(c.Done)}
+	start, p := time.Now(), Progress{Step: c.Done + 1, LR: c.task.Rate(c.Done)}
 	err := c.accumulate(&p)
 	if err == nil {
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
 	}
 	if err != nil {
+		c.optimizer.Forget()
 		return p, errors.Wrapf(err, "step %d", p.Step)
 	}
 	c.Done++

@@ -1,8 +1,11 @@
 package optim
 
 import (
+	"math"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
 )
 
 // AdamW is the optimizer of Diab §2.5 with the bias corrections that it leaves out (errata D10): in step t, counted
@@ -12,23 +15,25 @@ import (
 //
 // with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. The decay λ
 // acts on matrices; gains and biases, which are vectors to the outside, have none. Its state can be read and set, so
-// that a resumed run is bit-identical. Gorgonia's own AdamW never writes the decayed weight back.
+// that a resumed run is bit-identical. Gorgonia's own AdamW never writes the decayed weight back. NewAdamW makes one: a
+// literal has no parameters and is refused.
 type AdamW struct {
-	Beta1, Beta2, Eps float64
-	Decay, Clip       float64
-	Steps             int // updates done
+	Beta1, Beta2, Eps float64 // 0 ≤ β₁, β₂ < 1, ε > 0
+	Decay, Clip       float64 // at least 0
+	Steps             int     // updates done
 
 	*Gradients
 	m, v []graph.Tensor
 }
 
-// NewAdamW makes an optimizer of parameters of one graph, with ε = 1e-8 and everything else 0.
+// NewAdamW makes an optimizer of parameters of one graph, with β₁ = 0.9, β₂ = 0.999 and ε = 1e-8, as published, and no
+// decay and no clipping.
 func NewAdamW(params []graph.Expr) (*AdamW, error) {
 	g, err := NewGradients("adamw", params)
 	if err != nil {
 		return nil, err
 	}
-	o := &AdamW{Eps: 1e-8, Gradients: g}
+	o := &AdamW{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Gradients: g}
 	for _, p := range params {
 		o.m, o.v = append(o.m, zerosLike(p.Tensor())), append(o.v, zerosLike(p.Tensor()))
 	}
@@ -37,6 +42,9 @@ func NewAdamW(params []graph.Expr) (*AdamW, error) {
 
 // Moments calls f with every parameter's name and its moments m and v, to save or to restore them.
 func (o *AdamW) Moments(f func(name string, m, v graph.Tensor)) {
+	if o == nil || f == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+		return
+	}
 	for i, p := range o.params {
 		f(p.Name(), o.m[i], o.v[i])
 	}
@@ -44,6 +52,13 @@ func (o *AdamW) Moments(f func(name string, m, v graph.Tensor)) {
 
 // Update does one step at the learning rate lr: see Optimizer.
 func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
+	if o == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+		return math.NaN(), errors.New("adamw: no parameters: NewAdamW makes one")
+	}
+	if err := check("adamw", lr, o.Steps, fraction("beta1", o.Beta1), fraction("beta2", o.Beta2), positive("eps", o.Eps),
+		notNegative("decay", o.Decay), notNegative("clip", o.Clip)); err != nil {
+		return math.NaN(), err
+	}
 	t := o.Steps + 1
 	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) {
 		k := kernel.AdamW{LR: lr, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
@@ -56,8 +71,21 @@ func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
 			kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
 		}
 	})
+	if err == nil && norm > 1e18 { // of less than that the squares are finite
+		err = o.finite()
+	}
 	if err == nil {
 		o.Steps = t
 	}
 	return norm, err
+}
+
+// finite is an error if a mean square has overflowed: its parameter would never change again.
+func (o *AdamW) finite() error {
+	for i, p := range o.params {
+		if err := o.v[i].Finite("v." + p.Name()); err != nil {
+			return errors.Wrap(err, "after the update")
+		}
+	}
+	return nil
 }

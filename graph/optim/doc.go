@@ -10,11 +10,14 @@ type Optimizer interface {
 	// Accumulate adds the gradients of p's last run to the sum of which the next Update uses the mean.
 	Accumulate(p *graph.Program) error
 
+	// Forget drops what was accumulated, of a step that is given up.
+	Forget()
+
 	// Update does one step at the learning rate lr with the gradients of p's last run, and those accumulated before:
 	// the last micro-batch is not accumulated, so a step of one micro-batch copies nothing. It returns the norm of the
 	// mean gradient over all parameters before clipping. If that is not finite, parameters and state stay as they are,
 	// what was accumulated is forgotten, and the error, graph.ErrNotFinite, names the first tensor that has such an
-	// entry.
+	// entry. An update that overflows is the same error, but what it overwrote is lost.
 	Update(p *graph.Program, lr float64) (norm float64, err error)
 
 	// Moments calls f with every parameter's name and its state, to save or to restore it. What an optimizer does not

@@ -17,22 +17,39 @@ type Gradients struct {
 	batches int
 }
 
-// NewGradients is for parameters of one graph. The optimizer's name is for errors: no parameters, or an empty one.
+// NewGradients is for parameters of one graph, each once: a value that is fed, or what an operation gives, is refused.
+// The optimizer's name is for errors.
 func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 	if len(params) == 0 {
 		return nil, errors.Errorf("%s: no parameters", optimizer)
 	}
+	g := params[0].Graph()
+	left := map[string]bool{}
+	for _, p := range g.Params() {
+		left[p.Name()] = true
+	}
 	for _, p := range params {
-		if p.Tensor().Len() == 0 {
+		switch {
+		case p.Tensor().Len() == 0:
 			return nil, errors.Errorf("%s: a parameter is empty", optimizer)
+		case p.Graph() != g:
+			return nil, errors.Errorf("%s: %s and %s are of different graphs", optimizer, params[0].Name(), p.Name())
+		case !left[p.Name()]:
+			return nil, errors.Errorf("%s: %s is a value, not a parameter, or listed twice", optimizer, p.Name())
 		}
+		delete(left, p.Name())
 	}
 	sums := make([]graph.Tensor, len(params))
 	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params, sums: sums}, nil
 }
 
+var errNoParams = errors.New("an optimizer without parameters: NewGradients takes them")
+
 // Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean.
 func (c *Gradients) Accumulate(p *graph.Program) error {
+	if c == nil || len(c.params) == 0 {
+		return errNoParams
+	}
 	for i, x := range c.params {
 		g, err := c.of(p, x)
 		if err != nil {
@@ -54,7 +71,8 @@ func (c *Gradients) Accumulate(p *graph.Program) error {
 func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 	g := p.Grad(x)
 	if want := x.Tensor().Len(); g.Len() != want {
-		return g, errors.Errorf("%s: %s has %d entries, the program's gradient of it %d", c.name, x.Name(), want, g.Len())
+		return g, errors.Errorf("%s: %s has %d entries, the program's gradient of it %d: compiled with it, and run?",
+			c.name, x.Name(), want, g.Len())
 	}
 	return g, nil
 }
@@ -62,10 +80,17 @@ func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 // Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of
 // what was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It
 // returns the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the
-// error, graph.ErrNotFinite, names the first parameter whose gradient has such an entry.
+// error, graph.ErrNotFinite, names the first parameter whose gradient has such an entry; if a step makes numbers that
+// are not finite, it names the first such parameter.
 func (c *Gradients) Apply(
 	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64),
 ) (norm float64, err error) {
+	switch {
+	case c == nil || len(c.params) == 0:
+		return 0, errNoParams
+	case step == nil:
+		return 0, errors.Errorf("%s: no step to do", c.name)
+	}
 	grads := make([]graph.Tensor, len(c.params))
 	if c.batches > 0 {
 		if err := c.Accumulate(p); err != nil {
@@ -83,7 +108,7 @@ func (c *Gradients) Apply(
 		}
 		s := sumSquares(c.pool, grads[i])
 		if math.IsNaN(s) || math.IsInf(s, 0) {
-			c.forget()
+			c.Forget()
 			return math.NaN(), errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
 		}
 		squares += s
@@ -92,14 +117,21 @@ func (c *Gradients) Apply(
 	if clip > 0 && norm > clip {
 		scale *= clip / norm
 	}
-	for i, x := range c.params {
-		step(i, x.Tensor(), grads[i], scale)
-	}
-	c.forget()
-	return norm, nil
+	c.params[0].Graph().Exclusive(func() {
+		for i, x := range c.params {
+			w := x.Tensor()
+			step(i, w, grads[i], scale)
+			if s := sumSquares(c.pool, w); err == nil && (math.IsNaN(s) || math.IsInf(s, 0)) { // while w is in the cache
+				err = errors.Wrap(w.Finite(x.Name()), "after the update")
+			}
+		}
+	})
+	c.Forget()
+	return norm, err
 }
 
-func (c *Gradients) forget() {
+// Forget drops what was accumulated.
+func (c *Gradients) Forget() {
 	for i := range c.sums {
 		clear(c.sums[i].F32)
 		clear(c.sums[i].F64)

@@ -1,8 +1,11 @@
 package optim
 
 import (
+	"math"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
 )
 
 // SGD is stochastic gradient descent (Diab §2.5), the optimizer that AdamW improves on: for the gradient g,
@@ -11,11 +14,11 @@ import (
 //
 // with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. Without
 // Momentum μ it is θ ← θ − η(g + λθ) and has no state. As in AdamW the decay λ acts on matrices, not on gains and
-// biases, and does not pass through the momentum.
+// biases, and does not pass through the momentum. NewSGD makes one: a literal has no parameters and is refused.
 type SGD struct {
-	Momentum    float64
-	Decay, Clip float64
-	Steps       int // updates done
+	Momentum    float64 // 0 ≤ μ < 1
+	Decay, Clip float64 // at least 0
+	Steps       int     // updates done
 
 	*Gradients
 	m []graph.Tensor // made when there is a momentum
@@ -33,6 +36,9 @@ func NewSGD(params []graph.Expr) (*SGD, error) {
 // Moments calls f with every parameter's name and its momentum m, to save or to restore it; v is empty, and so is m
 // without Momentum.
 func (o *SGD) Moments(f func(name string, m, v graph.Tensor)) {
+	if o == nil || f == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+		return
+	}
 	for i, p := range o.params {
 		f(p.Name(), o.momentum(i), graph.Tensor{})
 	}
@@ -48,6 +54,13 @@ func (o *SGD) momentum(i int) graph.Tensor {
 
 // Update does one step at the learning rate lr: see Optimizer.
 func (o *SGD) Update(p *graph.Program, lr float64) (norm float64, err error) {
+	if o == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+		return math.NaN(), errors.New("sgd: no parameters: NewSGD makes one")
+	}
+	if err := check("sgd", lr, o.Steps, fraction("momentum", o.Momentum), notNegative("decay", o.Decay),
+		notNegative("clip", o.Clip)); err != nil {
+		return math.NaN(), err
+	}
 	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) {
 		k := kernel.SGD{LR: lr, Momentum: o.Momentum}
 		if len(w.Shape) > 1 {

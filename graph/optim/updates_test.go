@@ -204,3 +204,59 @@ func TestNoParameter(t *testing.T) {
 		t.Errorf("got %v and error %v", o, err)
 	}
 }
+
+// AdamW begins with ε = 1e-8: of a gradient as small, the first step is half of one without.
+func TestAdamWEpsilon(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	w := g.Root().Param("w", graph.Const(1), 1, 1)
+	p, err := graph.Compile(w.Scale(1e-8).SumAll(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewAdamW([]graph.Expr{w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Beta1, o.Beta2 = 0.9, 0.99
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Update(p, 0.5); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Tensor().At(0); !(math.Abs(got-0.75) <= 1e-6) {
+		t.Errorf("w is %v, want 0.75", got)
+	}
+}
+
+// A step that is refused changes nothing, is not counted, and says why: neither weights nor steps of either optimizer.
+func TestRefusedSteps(t *testing.T) {
+	for _, name := range []string{"adamw", "sgd"} {
+		_, p, w := descent(t, graph.Float64)
+		sgd, _ := NewSGD([]graph.Expr{w})
+		adamw, _ := NewAdamW([]graph.Expr{w})
+		var o Optimizer = sgd
+		if name == "adamw" {
+			o = adamw
+		}
+		w.Tensor().Set(1, math.Inf(1))
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Update(p, 0.1); !errors.Is(err, graph.ErrNotFinite) {
+			t.Errorf("%s: got error %v", name, err)
+		}
+		if w.Tensor().At(0) != 3 || sgd.Steps+adamw.Steps != 0 {
+			t.Errorf("%s: w is %v after %d steps", name, w.Tensor().Floats(), sgd.Steps+adamw.Steps)
+		}
+	}
+}
+
+// A gradient within the clip is left as it is.
+func TestClipLeavesSmallGradients(t *testing.T) {
+	o, p, w := descent(t, graph.Float64)
+	o.Clip = 11
+	if norm := step(t, o, p, 0.25); norm != 10 || w.Tensor().At(0) != 1.5 || w.Tensor().At(1) != -2 {
+		t.Errorf("w is %v after a gradient of norm %v", w.Tensor().Floats(), norm)
+	}
+}

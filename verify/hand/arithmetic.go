@@ -65,12 +65,25 @@ func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
 		return failed[T]("%s (%d, %d), (%d, %d)", op, x.Rows, x.Cols, y.Rows, y.Cols)
 	}
 	out := Zeros[T](rows, cols)
+	xi, xj := x.strides()
+	yi, yj := y.strides()
 	for i := range rows {
-		for j := range cols { // a size of 1 leaves the remainder 0: repetition
-			out.Data[i*cols+j] = f(x.At(i%x.Rows, j%x.Cols), y.At(i%y.Rows, j%y.Cols))
+		for j := range cols {
+			out.Data[i*cols+j] = f(x.Data[i*xi+j*xj], y.Data[i*yi+j*yj])
 		}
 	}
 	return out
+}
+
+// strides are how far apart the rows and the columns of x are in Data; a size of 1 has stride 0, which repeats it.
+func (x Matrix[T]) strides() (i, j int) {
+	if x.Rows > 1 {
+		i = x.Cols
+	}
+	if x.Cols > 1 {
+		j = 1
+	}
+	return i, j
 }
 
 func (x Matrix[T]) broadcasts(rows, cols int) bool {

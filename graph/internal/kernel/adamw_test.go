@@ -81,6 +81,14 @@ func TestSumSquares(t *testing.T) {
 	if got := SumSquares(NewPool(2), []float32{1e30, 1e30}); !(math.Abs(got/2e60-1) <= 1e-6) {
 		t.Errorf("got %v, want 2e60: the sum is taken in float64", got)
 	}
+	p := NewPool(1)
+	for _, n := range []int{3*grain + 5, 2 * grain, 7, 3 * grain} { // of what was before nothing is left
+		y := make([]float64, n)
+		y[n-1], y[0] = 2, 1
+		if got := SumSquares(p, y); got != 5 {
+			t.Errorf("%d numbers: got %v, want 5", n, got)
+		}
+	}
 	if got := SumSquares(NewPool(2), []float32(nil)); got != 0 {
 		t.Errorf("of nothing: got %v", got)
 	}

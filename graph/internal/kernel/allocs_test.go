@@ -17,6 +17,7 @@ func TestLoopsAllocateNothing(t *testing.T) {
 			"few entries": func() { GELU(p, z[:100], x[:100]) },
 			"entries":     func() { GELU(p, z, x) },
 			"sum":         func() { Add(p, z, x, y) },
+			"squares":     func() { SumSquares(p, x) },
 			"rotation":    func() { turn.Run(p, turned, x, cos, sin) },
 			"norm": func() {
 				LayerNorm(p, z, Norm[float32]{X: x, W: y[:32], Mean: turned[:1<<13], Spread: turned[1<<13 : 1<<14]})

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
@@ -33,23 +34,36 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
 }
 
 // SumSquares is Σ x², in parts of fixed size summed in their order, in float64.
-func SumSquares[T Float](p *Pool, x []T) float64 {
-	parts := make([]float64, (len(x)+grain-1)/grain)
-	p.For(len(parts), func(part int) {
-		x := x[part*grain : min(len(x), (part+1)*grain)]
-		if fast := simd.Of[T](); fast != nil {
-			parts[part] = fast.SumSquares(simd.Float32s(x))
-			return
-		}
-		for _, v := range x {
-			parts[part] += float64(v) * float64(v)
-		}
-	})
-	var sum float64
-	for _, v := range parts {
-		sum += v
+func SumSquares[T Float](p *Pool, x []T) (sum float64) {
+	shelf := shelfOf[squaresTask[T]](p)
+	t := shelf.take()
+	n := (len(x) + grain - 1) / grain
+	t.x, t.parts = x, slices.Grow(t.parts[:0], n)[:n]
+	p.Run(len(x), grain, t)
+	for _, part := range t.parts {
+		sum += part
 	}
+	t.x = nil
+	shelf.give(t)
 	return sum
+}
+
+// squaresTask keeps the memory of its parts for the next sum.
+type squaresTask[T Float] struct {
+	x     []T
+	parts []float64
+}
+
+func (t *squaresTask[T]) Do(from, to int) {
+	sum, x := &t.parts[from/grain], t.x[from:to]
+	if fast := simd.Of[T](); fast != nil {
+		*sum = fast.SumSquares(simd.Float32s(x))
+		return
+	}
+	*sum = 0
+	for _, v := range x {
+		*sum += float64(v) * float64(v)
+	}
 }
 
 // SGD is one update of stochastic gradient descent with decoupled weight decay: with the clipped gradient g = scale·dw,

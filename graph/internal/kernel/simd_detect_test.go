@@ -8,21 +8,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// nameOf names a set of kernels.
-func nameOf(v *simd.Set) string {
-	for name, set := range simd.Sets() {
-		if set == v {
-			return name
-		}
-	}
-	return "Go"
-}
-
 // TestGODEBUGChoosesTheInstructionSet runs the tests of this package again in processes whose processor is said to have
 // less than it has.
 func TestGODEBUGChoosesTheInstructionSet(t *testing.T) {
 	if want, child := os.LookupEnv("KERNEL_TEST_SET"); child {
-		if got := nameOf(simd.Of[float32]()); got != want {
+		if got := simd.Of[float32]().String(); got != want {
 			t.Fatalf("kernels for %s, want %s", got, want)
 		}
 		return

@@ -40,9 +40,7 @@ func lives(list []turn) (all []*life) {
 		for _, b := range t.op.Uses {
 			of[slot{b, again[b]}].last = i
 		}
-		if t.op.Out != nil {
-			returned[t.op.Out] = true
-		}
+		returned[t.op.Out] = true
 	}
 	for _, t := range list {
 		if t.op.Output && t.op.Out != nil {

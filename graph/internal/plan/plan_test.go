@@ -253,3 +253,131 @@ func TestResultElsewhere(t *testing.T) {
 		t.Errorf("got %v, %v, %v", err, ran, p.Result(o))
 	}
 }
+
+// An operation is computed again only where its place forgets it: not a value, not what lies elsewhere, not what is read
+// after the run or outside, not what may run once, and nothing of the backward pass.
+func TestDropped(t *testing.T) {
+	run := func(Numbers, []Numbers) func() error { return func() error { return nil } }
+	op := func(change func(o *Op)) *Op {
+		o := &Op{Out: &memory{size: 3}, Run: run, Forward: true, Place: "h"}
+		change(o)
+		return o
+	}
+	for name, c := range map[string]struct {
+		change  func(o *Op)
+		reader  *Op
+		dropped bool
+	}{
+		"inside":                {func(*Op) {}, &Op{Forward: true, Place: "h"}, true},
+		"read elsewhere":        {func(*Op) {}, &Op{Forward: true, Place: "h.1"}, false},
+		"read by the backward":  {func(*Op) {}, &Op{}, true},
+		"of the backward pass":  {func(o *Op) { o.Forward = false }, nil, false},
+		"a value":               {func(o *Op) { o.Run = nil }, nil, false},
+		"elsewhere":             {func(o *Op) { o.Out = nil }, nil, false},
+		"read after the run":    {func(o *Op) { o.Output = true }, nil, false},
+		"once":                  {func(o *Op) { o.Once = true }, nil, false},
+		"nowhere":               {func(o *Op) { o.Place = "" }, nil, false},
+		"nowhere, read nowhere": {func(o *Op) { o.Place = "" }, &Op{Forward: true}, false},
+	} {
+		o := op(c.change)
+		ops := []*Op{o}
+		if c.reader != nil {
+			c.reader.Inputs = ops
+			ops = append(ops, c.reader)
+		}
+		places := dropped(ops)
+		if _, found := places[o]; found != c.dropped || len(places) > 1 {
+			t.Errorf("%s: got %v, want %t", name, places, c.dropped)
+		}
+		if c.dropped && places[o] != "h" {
+			t.Errorf("%s: dropped in %q", name, places[o])
+		}
+	}
+}
+
+// The largest slot lies first, each of the others at the lowest address that is free all the while: between two others
+// where it fits exactly, and the list that is handed in keeps its order.
+func TestLayout(t *testing.T) {
+	l := func(size, first, last int) *life {
+		return &life{slot: slot{buffer: &memory{size: size}}, first: first, last: last}
+	}
+	for _, double := range []bool{false, true} {
+		low, middle, high, gap, wide := l(64, 0, 9), l(48, 0, 3), l(48, 0, 9), l(48, 4, 5), l(16, 6, 9)
+		all := []*life{wide, middle, high, gap, low}
+		order := slices.Clone(all)
+		a := Arena{Double: double}
+		if numbers := a.layout(nil); len(numbers) != 0 || a.Bytes() != 0 {
+			t.Errorf("an arena of nothing has %d bytes", a.Bytes())
+		}
+		numbers := a.layout(all)
+		for i, want := range map[*life]int{low: 0, middle: 64, high: 112, gap: 64, wide: 64} {
+			if i.from != want || numbers[i.slot].Len() != i.buffer.Len() {
+				t.Errorf("%d numbers from %d on, want %d", i.buffer.Len(), i.from, want)
+			}
+		}
+		if want := 160 * map[bool]int{false: 4, true: 8}[double]; a.Bytes() != want || !slices.Equal(all, order) {
+			t.Errorf("%d bytes, want %d", a.Bytes(), want)
+		}
+	}
+}
+
+// What an operation uses is bound to what was filled last, also before another program has run.
+func TestUsesAreBound(t *testing.T) {
+	state := &memory{size: 3}
+	nothing := func(Numbers, []Numbers) func() error { return func() error { return nil } }
+	first := &Op{Name: "first", Fills: []Buffer{state}, Run: nothing, Forward: true}
+	seen := Numbers{}
+	second := &Op{Name: "second", Uses: []Buffer{state}, Run: func(Numbers, []Numbers) func() error {
+		return func() error { seen = state.now; return nil }
+	}}
+	p := New([]*Op{first, second}, &Arena{Double: true})
+	for range 2 {
+		state.Bind(Numbers{})
+		if err := errors.Wrap(p.steps[1].do(), "alone"); err != nil || seen.Len() != 3 {
+			t.Errorf("got %d numbers and error %v, want 3", seen.Len(), err)
+		}
+	}
+}
+
+// A chain of results takes the memory of two, however long it is: none is kept that is not read after the run.
+func TestChain(t *testing.T) {
+	ops := []*Op{input(1)}
+	for range 9 {
+		o := mixed(16, new(int), ops[len(ops)-1])
+		run := func(Numbers, []Numbers) func() error { return func() error { return nil } }
+		o.Fills, o.Run = nil, run
+		ops = append(ops, o)
+	}
+	a := &Arena{Double: true}
+	if New(ops, a); a.Bytes() != 2*16*8 {
+		t.Errorf("%d bytes, want %d", a.Bytes(), 2*16*8)
+	}
+}
+
+// A further result keeps its numbers from the operation that fills it to the one that returns it.
+func TestFurtherResult(t *testing.T) {
+	further := &memory{size: 16, optional: true}
+	fill := func(x float64, b *memory) func(out Numbers, in []Numbers) func() error {
+		return func(out Numbers, _ []Numbers) func() error {
+			return func() error {
+				for i := range out.F64 {
+					out.F64[i] = x
+				}
+				if b != nil {
+					copy(b.now.F64, slices.Repeat([]float64{7}, 16))
+				}
+				return nil
+			}
+		}
+	}
+	first := &Op{Name: "first", Out: &memory{size: 16}, Fills: []Buffer{further}, Run: fill(1, further)}
+	ops := []*Op{first}
+	for range 3 {
+		ops = append(ops, &Op{Name: "other", Inputs: ops[len(ops)-1:], Out: &memory{size: 16}, Run: fill(2, nil)})
+	}
+	part := &Op{Name: "part", Inputs: []*Op{first}, Out: further, Output: true, Run: func(Numbers, []Numbers) func() error { return func() error { return nil } }}
+	p := New(append(ops, part), &Arena{Double: true})
+	if err := p.Run(); err != nil || !slices.Equal(p.Result(part).F64, slices.Repeat([]float64{7}, 16)) {
+		t.Errorf("got %v, error %v, want 7", p.Result(part).F64, err)
+	}
+}

@@ -64,7 +64,7 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	for i, p := range m.suites {
 		fmt.Fprintf(progress, "building the tests of %s\n", p.path)
 		bin := filepath.Join(dir, fmt.Sprint(i, ".test"))
-		args := []string{"test", "-c", "-tags", m.tags, "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.path}
+		args := []string{"test", "-c", "-vet=off", "-tags", m.tags, "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.path}
 		if _, err := command(m.root, "go", args...); err != nil {
 			return nil, err
 		}

@@ -242,7 +242,8 @@ func TestI30ChainOfDeltas(t *testing.T) {
 	near(t, "∂wte", g.Parameters["wte.weight"], oneHotRows(m.Tokens, fixture.Vocabulary).Transpose().MatMul(d))
 }
 
-// followers are the places of the model whose Δ is the gradient of what enters the part that follows.
+// followers are the places of the model whose Δ is the gradient of what enters the part that follows, or of what leaves
+// the place itself.
 func followers() map[string]string {
 	out := map[string]string{"lm_head": "loss", "ln_f": "lm_head", "drop": "h.0"}
 	for i := range fixture.Blocks {
@@ -250,7 +251,7 @@ func followers() map[string]string {
 		if i == fixture.Blocks-1 {
 			next = "ln_f"
 		}
-		out[h], out[h+".mlp.act"], out[h+".mlp.c_fc"], out[h+".ln_2"] = next, h+".mlp.c_proj", h+".mlp", h+".mlp.c_fc"
+		out[h], out[h+".mlp.act"], out[h+".mlp.c_fc"], out[h+".ln_2"] = next, h+".mlp.c_proj", h+".mlp.c_fc", h+".mlp.c_fc"
 		out[h+".attn"], out[h+".attn.heads"], out[h+".ln_1"] = h+".ln_2", h+".attn.c_proj", h+".attn.c_attn"
 	}
 	return out

@@ -120,9 +120,13 @@ func computedModel(t *testing.T, m verify.Model, f form, following map[string]st
 	wrt := model.Params()
 	wrt = wrt[:len(wrt):len(wrt)]
 	for place, next := range following {
-		x, ok := wrt[0].Graph().Entering(next)
-		if !ok {
-			t.Fatalf("the graph has no %s", next)
+		find := wrt[0].Graph().Entering
+		if place == next {
+			find = wrt[0].Graph().Leaving
+		}
+		x, err := find(next)
+		if err != nil {
+			t.Fatal(err)
 		}
 		places[place] = x
 		wrt = append(wrt, x)

@@ -30,11 +30,16 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
 	heads := c.Batch * c.Heads
 	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(heads*c.V)
-	if p.Threads() == 1 || 2*heads*c.tokens*(at+c.tokens)*(c.QK+c.V) < gemm.SerialCost {
-		c.Do(0, heads)
-		return
+	p.Run(heads, c.chunk(), c)
+}
+
+// chunk is the number of heads that a thread takes at a time: all of them where sharing costs more than it saves.
+func (c *KVCache[T]) chunk() int {
+	heads := c.Batch * c.Heads
+	if 2*heads*c.tokens*(c.at+c.tokens)*(c.QK+c.V) < gemm.SerialCost {
+		return heads
 	}
-	p.Run(heads, 1, c)
+	return 1
 }
 
 // Do computes heads from … to of Batch·Heads.

@@ -48,13 +48,16 @@ func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask
 	for b := range c.Batch {
 		copy(c.rows[(b*c.Context+at)*w:][:c.tokens*w], latent[b*c.tokens*w:])
 	}
-	n := c.Batch * c.groups()
+	p.Run(c.Batch*c.groups(), c.chunk(), c)
+}
+
+// chunk is the number of groups that a thread takes at a time: all of them where sharing costs more than it saves.
+func (c *LatentCache[T]) chunk() int {
 	heads := c.Batch * c.Heads * c.tokens
-	if p.Threads() == 1 || 2*heads*(c.Latent*(c.QK+c.V)+(at+c.tokens)*(w+c.Latent)) < gemm.SerialCost {
-		c.Do(0, n)
-		return
+	if 2*heads*(c.Latent*(c.QK+c.V)+(c.at+c.tokens)*(c.Width()+c.Latent)) < gemm.SerialCost {
+		return c.Batch * c.groups()
 	}
-	p.Run(n, 1, c)
+	return 1
 }
 
 func (c *LatentCache[T]) groups() int { return (c.Heads + headGroup - 1) / headGroup }

@@ -32,13 +32,18 @@ func (l Linear[T]) ScratchLen(pool *kernel.Pool) int {
 // A key that the mask hides from the last query, (Tokens, Tokens) or one for each sequence, weighs nothing; nil hides
 // none. If there is a state the sums begin as they are there, those of the tokens before, and end there.
 func (l Linear[T]) Forward(pool *kernel.Pool, y, total, qkv, mask, state, scratch []T) {
-	if pool.Threads() == 1 || 4*l.Batch*l.Heads*l.Tokens*l.Phi.Size(l.QK)*(l.V+1) < gemm.SerialCost {
+	if l.serial(pool) {
 		for b := range l.Batch {
 			l.scan(b, 0, l.Heads, qkv, mask, state, scratch).forward(y, total)
 		}
 		return
 	}
 	l.forwardPerHead(pool, y, total, qkv, mask, state, scratch)
+}
+
+// serial says that sharing the forward pass among threads costs more than it saves.
+func (l Linear[T]) serial(pool *kernel.Pool) bool {
+	return pool.Threads() == 1 || 4*l.Batch*l.Heads*l.Tokens*l.Phi.Size(l.QK)*(l.V+1) < gemm.SerialCost
 }
 
 func (l Linear[T]) forwardPerHead(pool *kernel.Pool, y, total, qkv, mask, state, scratch []T) {

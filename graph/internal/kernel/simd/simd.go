@@ -61,6 +61,16 @@ func Of[T any]() *Set {
 	return nil
 }
 
+// String is the name of the instruction set, "Go" of none.
+func (s *Set) String() string {
+	for name, known := range Sets() {
+		if s == known {
+			return name
+		}
+	}
+	return "Go"
+}
+
 // Use puts another set into use, nil for plain Go, and returns what undoes it: tests compare sets.
 func Use(s *Set) (undo func()) {
 	was := current

@@ -1,0 +1,19 @@
+package checkpoint
+
+import (
+	"slices"
+	"testing"
+)
+
+// The newest checkpoint comes first, a backup after its successor, and the names that were given stay as they are.
+func TestNewestFirst(t *testing.T) {
+	old := stepName(5) + backupSuffix
+	names := []string{"notes", old, stepName(3), stepName(5), stepName(12), ".x"}
+	given := slices.Clone(names)
+	if got, want := newestFirst(names), []string{stepName(12), stepName(5), old, stepName(3)}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if !slices.Equal(names, given) {
+		t.Errorf("got %v, want %v as they were", names, given)
+	}
+}

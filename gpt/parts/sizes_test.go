@@ -1,0 +1,60 @@
+package parts
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// The inner width is four times the outer one, where that is a size at all.
+func TestInnerSize(t *testing.T) {
+	for embd, want := range map[int]int{-1: 0, 0: 0, 1: 4, 7: 28, field.MaxSize: 4 * field.MaxSize} {
+		if got := (Stack{NEmbd: embd}).Resolved(Registry{}).NInner; got != want {
+			t.Errorf("n_embd %d: got n_inner %d, want %d", embd, got, want)
+		}
+	}
+}
+
+// Sinusoidal positions turn by 1/10000^(2k/d), as published.
+func TestSinusoidalBase(t *testing.T) {
+	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 3, Embd: 4}}
+	at.Positions = at.Ints("positions", 3, 3, -1)
+	p := sinusoidal(at, Stack{}).Layer.(*nn.Sinusoidal).P.Tensor()
+	for i, want := range []float64{math.Sin(1), math.Cos(1), math.Sin(0.01), math.Cos(0.01)} {
+		if got := p.At(4 + i); !(math.Abs(got-want) <= 1e-12) {
+			t.Errorf("feature %d of position 1: got %v, want %v", i, got, want)
+		}
+	}
+}
+
+// The random keys of BigBird are those of seed 1 in every model, so that a checkpoint meets the ones it was trained with.
+func TestBigBirdSeed(t *testing.T) {
+	d := nn.Dims{Batch: 1, Context: 40, Embd: 4, Heads: 1, QK: 2, V: 2, Blocks: 1}
+	mask := func(seed uint64, build func(at nn.Site)) []float64 {
+		g := graph.New(graph.Float64, seed)
+		at := nn.Site{Scope: g.Root(), Dims: d, Affine: nn.NewLinear}
+		at.Mask = nn.NewMask(at.Sub("whole"), d, nn.Causal{})
+		build(at)
+		x, ok := g.Leaf("visible.mask")
+		if err := g.Err(); err != nil || !ok {
+			t.Fatalf("no mask, %v", err)
+		}
+		return x.Tensor().Floats()
+	}
+	var s Stack
+	s.Options.Set("window", 2)
+	s.Options.Set("global_tokens", 1)
+	s.Options.Set("random_keys", 3)
+	got := mask(5, func(at nn.Site) { bigBird(at, s)(at) })
+	want := mask(6, func(at nn.Site) {
+		nn.NewMask(at.Sub("visible"), d, nn.All{nn.Causal{}, nn.BigBird{Width: bothSides(s.Options), Global: first(s.Options), Random: 3, Seed: 1}}).Expr()
+	})
+	for i, v := range want {
+		if got[i] != v {
+			t.Fatalf("query %d, key %d: got %v, want %v", i/40, i%40, got[i], v)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package gpt
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// glass panics as soon as it is used.
+type glass struct{}
+
+func (glass) Forward(graph.Expr) graph.Expr { panic("glass") }
+
+// A part of the user's that panics, makes nothing, or cannot be made is an error that names it, or its place.
+func TestPartsThatPanic(t *testing.T) {
+	data, tok := corpus(t, verses, 8)
+	broken := func(nn.Site) nn.Layer { panic("glass") }
+	fragile := func(nn.Site) nn.Layer { return glass{} }
+	nothing := func(nn.Site) nn.Layer { return nil }
+	for how, layer := range map[string]func(nn.Site) nn.Layer{"its New": broken, "its Forward": fragile, "no layer": nothing, "no New": nil} {
+		for kind, c := range map[string]struct {
+			r    parts.Registry
+			want []string // the part by kind and name, or its place
+		}{
+			"attention": {parts.Registry{Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }}}}, []string{`attention "ours"`, "h.0.attn: "}},
+			"norm":      {parts.Registry{Norms: []parts.Norm{{Name: "ours", New: layer}}}, []string{`norm "ours"`, "h.0.ln_1: ", "ln_f"}},
+			"mlp":       {parts.Registry{MLPs: []parts.MLP{{Name: "ours", New: layer}}}, []string{"h.0.mlp: "}},
+			"block": {parts.Registry{Blocks: []parts.Block{{Name: "ours", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return layer(at) }}}},
+				[]string{`block "ours"`}},
+			"head": {parts.Registry{Heads: []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return layer(at) }}}},
+				[]string{`head "ours"`}},
+			"activation": {parts.Registry{Activations: []parts.Activation{{Name: "ours", Layer: glass{}}}}, []string{"h.0.mlp.act: "}},
+			"position": {parts.Registry{Positions: []parts.Position{{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement {
+				return nn.Placement{Layer: layer(at)}
+			}}}}, []string{`position "ours"`}},
+			"optimizer": {parts.Registry{Optimizers: []parts.Optimizer{{Name: "ours", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
+				panic("glass")
+			}}}}, []string{`optimizer "ours"`}},
+		} {
+			config := tiny()
+			config.Parts = c.r
+			for field, to := range map[string]*string{"attention": &config.Attention, "norm": &config.Norm, "mlp": &config.MLP, "block": &config.Block,
+				"head": &config.Head, "activation": &config.Activation, "position": &config.Position, "optimizer": &config.Optimizer} {
+				if field == kind {
+					*to = "ours"
+				}
+			}
+			_, err := NewTrainer(config, data, tok)
+			if kind == "position" && how == "no layer" && err == nil {
+				continue // a position may have none
+			}
+			named := false
+			for _, want := range c.want {
+				named = named || err != nil && strings.Contains(err.Error(), want)
+			}
+			if !named {
+				t.Errorf("%s, %s: got error %v, want one of %q", kind, how, err, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package seq2seq
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// Nothing is dropped while translating.
+func TestTranslatingDropsNothing(t *testing.T) {
+	var logits [2][]float64
+	for i, dropout := range []float64{0, 0.4} {
+		c := small()
+		c.Dropout = dropout
+		m, err := New(graph.New(graph.Float64, 1), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := NewTranslator(m, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Read([][]int{{4, 5, 6}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range []int{Begin, 4, 9} {
+			out, err := w.Step([]int{token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			logits[i] = append(logits[i], out.Floats()...)
+		}
+		if _, err := w.Step([]int{c.TargetVocab}); err == nil {
+			t.Errorf("a token that is none: no error")
+		}
+	}
+	if !slices.Equal(logits[0], logits[1]) || len(logits[0]) != 30 {
+		t.Errorf("got %v with dropout, %v without", logits[1], logits[0])
+	}
+}
+
+// stumbling is a Predictor that fails, or gives what is no number, at a step.
+type stumbling struct {
+	*tree
+	left int
+	err  error
+}
+
+func (s *stumbling) Step(tokens []int) (graph.Tensor, error) {
+	out, err := s.tree.Step(tokens)
+	if s.left--; s.left < 0 && s.err != nil {
+		return graph.Tensor{}, s.err
+	} else if s.left < 0 {
+		out.Set(3, math.NaN())
+	}
+	return out, err
+}
+
+// A step that fails ends the search with its error, and so does one without numbers.
+func TestSearchEndsWithItsError(t *testing.T) {
+	next := map[string]map[string]float64{"": {"a": 1}, "a": {"b": 1}, "ab": {"c": 1}}
+	broken := errors.New("broken")
+	for left := range 3 {
+		for _, err := range []error{broken, nil} {
+			_, greedy := Greedy(context.Background(), &stumbling{newTree(1, 1, next), left, err}, 5)
+			_, beam := Beam(context.Background(), &stumbling{newTree(1, 2, next), left, err}, 5, nil)
+			for _, got := range []error{greedy, beam} {
+				if got == nil || err != nil && !errors.Is(got, err) || err == nil && !errors.Is(got, graph.ErrNotFinite) {
+					t.Errorf("after %d steps: got %v, want %v", left, got, err)
+				}
+			}
+		}
+	}
+}
+
+// An option of the encoder's attention may be at the border of its range and not beyond it.
+func TestOptionBorders(t *testing.T) {
+	d := nn.Dims{Context: 5}
+	for n, ok := range map[int]bool{-1: false, 0: false, 1: true, 5: true, 6: false} {
+		if err := checkMixedKeys(n, d); (err == nil) != ok {
+			t.Errorf("mixed_keys %d: got %v", n, err)
+		}
+		if err := checkWindow(n, d); (err == nil) != (n >= 1) {
+			t.Errorf("window %d: got %v", n, err)
+		}
+	}
+}
+
+// Before it is trained a model is about as surprised as by chance, ln V a token.
+func TestEvaluateBegins(t *testing.T) {
+	c := small()
+	tr := newTrainer(t, c)
+	got, err := tr.Evaluate(t.Context(), backwards{})
+	if want := math.Log(float64(c.TargetVocab)); err != nil || !(math.Abs(got-want) <= 0.2) {
+		t.Errorf("got %v, %v, want about %v", got, err, want)
+	}
+}
+
+// A graph holds one model: a second of the same names is an error.
+func TestNewOnAFullGraph(t *testing.T) {
+	g := graph.New(graph.Float32, 1)
+	if _, err := New(g, small(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(g, small(), 1); err == nil {
+		t.Error("no error")
+	}
+}

@@ -1,0 +1,93 @@
+package seq2seq
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// numbers is everything that a step may change.
+func numbers(tr *Trainer) (all []float32) {
+	for _, p := range tr.Model.Params() {
+		all = append(all, p.Tensor().F32...)
+	}
+	for _, m := range tr.Moments() {
+		all = append(all, m.F32...)
+	}
+	return append(all, float32(tr.Done))
+}
+
+// watched are pairs that call a function before they are read.
+type watched struct {
+	backwards
+	before func()
+}
+
+func (w *watched) Pair(i int) (Pair, error) {
+	w.before()
+	return w.backwards.Pair(i)
+}
+
+// A step that fails in its second micro-batch of three leaves nothing behind, and the next one is that of a run which
+// never saw it: the same pairs, dropout, gradients, weights and moments.
+func TestFailedStepLeavesNothing(t *testing.T) {
+	for _, optimizer := range []string{"adamw", "sgd"} {
+		c := small()
+		c.GradientAccumulationSteps, c.Dropout, c.Optimizer = 3, 0.2, optimizer
+		pairs := &watched{before: func() {}}
+		tr, err := NewTrainer(c, pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calm := newTrainer(t, c)
+		w := tr.Model.Params()[0].Tensor()
+		for range 3 {
+			kept, reads := w.Clone(), 0
+			pairs.before = func() {
+				if reads++; reads == c.BatchSize+1 {
+					for i := range w.F32 {
+						w.F32[i] = float32(math.NaN())
+					}
+				}
+			}
+			if _, err := tr.Step(); !errors.Is(err, graph.ErrNotFinite) || reads != 2*c.BatchSize {
+				t.Fatalf("%s: got error %v after %d pairs, want one in the second micro-batch", optimizer, err, reads)
+			}
+			copy(w.F32, kept.F32)
+			pairs.before = func() {}
+			want, got := steps(t, calm, 1), steps(t, tr, 1)
+			if got[0] != want[0] {
+				t.Errorf("%s: the step after has the loss %v, undisturbed %v", optimizer, got, want)
+			}
+			want32 := numbers(calm)
+			for i, x := range numbers(tr) {
+				if x != want32[i] {
+					t.Fatalf("%s: number %d is %v, undisturbed %v", optimizer, i, x, want32[i])
+				}
+			}
+		}
+	}
+}
+
+// An update that overflows stops the run in the step that makes it, by the name of what it spoilt, and is not saved.
+func TestOverflowingUpdateStops(t *testing.T) {
+	for _, optimizer := range []string{"adamw", "sgd"} {
+		c := small()
+		c.Optimizer, c.LearningRate = optimizer, 1e42
+		tr := newTrainer(t, c)
+		_, err := tr.Step()
+		const want = "encoder.wte.weight: entry "
+		if !errors.Is(err, graph.ErrNotFinite) || !strings.Contains(err.Error(), "step 1: after the update: "+want) || tr.Done != 0 {
+			t.Errorf("%s: got error %v after %d steps", optimizer, err, tr.Done)
+		}
+		for _, f := range tr.Files(abc(t), abc(t))[:1] {
+			if err := f.Write(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: wrote %s: error %v", optimizer, f.Name, err)
+			}
+		}
+	}
+}

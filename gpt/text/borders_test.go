@@ -1,0 +1,251 @@
+package text
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The shortest block, the largest byte and the text that ends where a buffer does are none too short, large or long.
+func TestBorders(t *testing.T) {
+	checkSample(t, ramp(9), 3, 1)
+	checkBlocks(t, ramp(9), 3, 1)
+	if c, err := NewCorpus(strings.Repeat("ab", 10), Bytes{}, 1); err != nil || c.Val().Len() != 2 {
+		t.Errorf("got %v, %v", c, err)
+	}
+	if s, err := (Bytes{}).Decode([]int{0, 255}); err != nil || s != "\x00\xff" {
+		t.Errorf("got %q, %v", s, err)
+	}
+	_, err := Bytes{}.Decode([]int{256})
+	wantError(t, err, "id 256 at position 0")
+	_, err = mustCharacters(t, "ab").Encode("\xffab")
+	wantError(t, err, "not valid UTF-8 at byte 0")
+	want := ramp(4097)
+	var got Tokens
+	for id := range All(want) {
+		got = append(got, id)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %d tokens, want %d", len(got), len(want))
+	}
+}
+
+// repeated is a tokenizer to which every text is the token 7, which it cannot spell.
+type repeated struct{ Bytes }
+
+func (repeated) Encode(s string) ([]int, error)   { return slices.Repeat([]int{7}, len(s)), nil }
+func (repeated) Decode(ids []int) (string, error) { return "", errors.New("unspeakable") }
+
+// An error comes once, without tokens, and ends what it is an error of.
+func TestErrorsComeOnce(t *testing.T) {
+	_, err := NewCorpus("abc", repeated{}, 1)
+	wantError(t, err, "corpus: unspeakable")
+	_, s, _ := shards(t, 300, 50, 20, 7)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x, y := make([]int, 8), make([]int, 8)
+	count := 0
+	for id, err := range All(s.Train()) {
+		if count++; id != 0 || !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("got token %d, %v", id, err)
+		}
+	}
+	for _, err := range Blocks(s.Train(), x, y, 4) {
+		if count++; !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, err := range Blocks(s.Train(), x, y, 3) {
+		count++
+		wantError(t, err, "the same multiple of block_size 3")
+	}
+	if count != 3 {
+		t.Errorf("got %d errors, want 3", count)
+	}
+}
+
+// Files are read up to the limit, one by one and together; what is no file is named for what it is.
+func TestReadLimits(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for path, content := range map[string]string{a: "abc", b: "de\n"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := readFile(a, 3); err != nil || got != "abc" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err := readFile(a, 2)
+	wantError(t, err, a, "has 3 bytes, more than the 2 allowed")
+	if got, err := readDirectory(dir, 8); err != nil || got != "abc\nde\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err = readDirectory(dir, 7)
+	wantError(t, err, dir, "more than the 7 bytes allowed, with "+b)
+	if runtime.GOOS == "linux" { // a file whose size is said to be 0
+		const path = "/proc/version"
+		whole, err := readFile(path, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := int64(len(whole))
+		if got, err := readFile(path, n); err != nil || got != whole {
+			t.Errorf("got %q, %v, want %q", got, err, whole)
+		}
+		_, err = readFile(path, n-1)
+		wantError(t, err, path, "bytes allowed")
+	}
+	if _, err := readDirectory(filepath.Join(dir, "none"), 9); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	link := filepath.Join(dir, "0")
+	for to, want := range map[string]string{dir: "is a directory, want a file", filepath.Join(dir, "none"): "no such file"} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Skip("no links here:", err)
+		}
+		_, err = ReadCorpus(dir)
+		wantError(t, err, link, want)
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(link, []byte("\xff"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = ReadCorpus(dir)
+	wantError(t, err, "not valid UTF-8")
+}
+
+// A shard has the tokens that the index says, one at least, to the byte, in either part; 2¹⁶ of them fit two bytes each.
+func TestShardsBorders(t *testing.T) {
+	dir, s, _ := shards(t, 1<<16, 50, 20, 1)
+	if info, err := os.Stat(filepath.Join(dir, "train-00049.bin")); err != nil || info.Size() != 2 {
+		t.Errorf("got %v, %v, want 2 bytes", info, err)
+	}
+	if err := s.train.shards[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.val.shards[19].Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, s.Close(), "train-00000.bin")
+
+	dir, s, _ = shards(t, 300, 50, 20, 7)
+	path := filepath.Join(dir, "val-00000.bin")
+	if err := os.WriteFile(path, append([]byte{300 & 255, 300 >> 8}, make([]byte, 12)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, s.Val().Read(make([]int, 7), 0), path, "token 0 is 300, want 0 … 299")
+	if err := os.WriteFile(path, make([]byte, 15), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := OpenShards(dir, vocabularyKind())
+	wantError(t, err, "val", "got 15 bytes, want 7 tokens of 2 bytes")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Verify(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, s.Verify(), path, "is a directory")
+	index, err := os.ReadFile(filepath.Join(dir, ShardsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := strings.Replace(string(index), `"tokens": 7`, `"tokens": 0`, 1)
+	if err := os.WriteFile(filepath.Join(dir, ShardsFile), []byte(none), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "train-00000.bin"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenShards(dir, vocabularyKind())
+	wantError(t, err, "train-00000.bin: got 0 bytes, want 0 tokens")
+}
+
+// Shards are written into a new directory, for all to read; the sources are told when no more is wanted.
+func TestWriteShardsLeaves(t *testing.T) {
+	above := t.TempDir()
+	dir, like := filepath.Join(above, "new", "shards"), filepath.Join(above, "like")
+	if err := WriteShards(dir, sized{V: 3}, 1, each([]int{1, 2}), each([]int{0})); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(like, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(like, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{dir, like}, {filepath.Join(dir, ShardsFile), file}, {filepath.Join(dir, "val-00000.bin"), file}} {
+		got, err := os.Stat(c[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.Stat(c[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Mode() != want.Mode() {
+			t.Errorf("%s: got %s, want %s", c[0], got.Mode(), want.Mode())
+		}
+	}
+	wantError(t, WriteShards(filepath.Join(file, "below"), sized{V: 3}, 1, each([]int{1}), each(nil)), "not a directory")
+	ended := false
+	endless := func(yield func(int, error) bool) {
+		defer func() { ended = true }()
+		for yield(3, nil) {
+		}
+	}
+	wantError(t, WriteShards(filepath.Join(above, "other"), sized{V: 3}, 2, endless, each(nil)), "token 0 is 3")
+	if !ended {
+		t.Error("the source still waits")
+	}
+}
+
+// Files are given back, also after an error.
+func TestFilesAreGivenBack(t *testing.T) {
+	const own = "/proc/self/fd"
+	if runtime.GOOS != "linux" {
+		t.Skip("no list of open files here")
+	}
+	dir, s, _ := shards(t, 300, 50, 20, 7)
+	index, err := os.ReadFile(filepath.Join(dir, ShardsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := t.TempDir()
+	open := func() int {
+		names, err := os.ReadDir(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	before := open()
+	if _, err := ReadCorpus(filepath.Join(dir, ShardsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, WriteShards(other, sized{V: 3}, 2, each([]int{3}), each(nil)), "token 0 is 3")
+	if err := os.WriteFile(filepath.Join(dir, ShardsFile), []byte(strings.Replace(string(index), "val-00000", "val-9", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenShards(dir, vocabularyKind())
+	wantError(t, err, "val-9")
+	if got := open(); got != before {
+		t.Errorf("got %d open files, want %d", got, before)
+	}
+}

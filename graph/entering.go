@@ -1,0 +1,46 @@
+package graph
+
+import "github.com/pkg/errors"
+
+// Entering is the activation that the layer at a place works on: the first expression that came into the layer, or into
+// one inside it, from outside. It is for looking at, and to differentiate by. A place that nothing came into is an
+// error that lists similar ones.
+func (g *Graph) Entering(path string) (Expr, error) { return g.passing(path, true) }
+
+// Leaving is the activation that the layer at a place gives: the first expression that was taken out of the layer into
+// another one. It is what Entering is otherwise.
+func (g *Graph) Leaving(path string) (Expr, error) { return g.passing(path, false) }
+
+func (g *Graph) passing(path string, in bool) (Expr, error) {
+	if err := g.Err(); err != nil {
+		return Expr{}, err
+	}
+	found, what := g.firstInput, "enters"
+	if !in {
+		found, what = g.firstOutput, "leaves"
+	}
+	if x, ok := found[path]; ok {
+		return x, nil
+	}
+	return Expr{}, errors.Errorf("nothing %s %q: %s", what, path, nearest(path, found))
+}
+
+// pass notes that x goes from its place to another one.
+func (g *Graph) pass(x Expr, to string) {
+	if g.exists() {
+		g.entered = to
+	}
+	if x.node == nil {
+		return
+	}
+	for path := to; path != "" && !within(x.scope, path); path = parent(path) {
+		if _, seen := g.firstInput[path]; !seen {
+			g.firstInput[path] = x
+		}
+	}
+	for path := x.scope; path != "" && !within(to, path) && x.name == ""; path = parent(path) {
+		if _, seen := g.firstOutput[path]; !seen {
+			g.firstOutput[path] = x
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package kernel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
+
+// Every kernel gives what float64 does: with its loops in Go, and where it hands the work to vectors; on one thread and on
+// three; in one chunk and in several.
+func TestDispatch(t *testing.T) {
+	formulas := kerneltest.Formulas()
+	for _, n := range []int{7, 2*grain/5 + 3, grain} {
+		for _, threads := range []int{1, 3} {
+			p := NewPool(threads)
+			want, _ := dispatched[float64](p, n)
+			for name, set := range map[string]*simd.Set{"Go": nil, "vectors": formulas} {
+				undo := simd.Use(set)
+				got, names := dispatched[float32](p, n)
+				undo()
+				for i := range want {
+					approx(t, fmt.Sprintf("%s, %d rows, %d threads, %s", name, n, threads, names[i]), got[i], want[i], 1e-3)
+				}
+			}
+		}
+	}
+}
+
+// dispatched are the results of the kernels on n rows of 5 numbers.
+func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
+	const d = 5
+	rng := rand.New(rand.NewPCG(21, uint64(n)))
+	draw := func(n int) []T { return kerneltest.Rounded[T](kerneltest.Random[float64](rng, n)) }
+	x, y, w, b := draw(n*d), draw(n*d), draw(d), draw(d)
+	ids, order := make([]int, n), []int{3, -1, 0, 4, 3, 2, 1}
+	for i := range ids {
+		ids[i] = (i*i + 2) % d
+	}
+	add := func(name string, f func(z []T), size int) {
+		z := make([]T, size)
+		for i := range z {
+			z[i] = 9 // of another use of the memory
+		}
+		f(z)
+		results, names = append(results, z), append(names, name)
+	}
+	add("add", func(z []T) { Add(p, z, x, y) }, n*d)
+	add("relu", func(z []T) { ReLU(p, z, x) }, n*d)
+	add("relu, backward", func(z []T) { ReLUBackward(p, z, x, y) }, n*d)
+	add("gelu", func(z []T) { GELU(p, z, x) }, n*d)
+	add("gelu, backward", func(z []T) { GELUBackward(p, z, x, y) }, n*d)
+	add("gelu of tanh", func(z []T) { GELUTanh(p, z, x) }, n*d)
+	add("gelu of tanh, backward", func(z []T) { GELUTanhBackward(p, z, x, y) }, n*d)
+	add("rows", func(z []T) { SumRows(p, z, x, make([]T, Parts*d)) }, d)
+	add("gather", func(z []T) { Gather(z, x, ids, d) }, n*d)
+	add("scatter", func(z []T) { ScatterAdd(z, y, ids, d) }, n*d)
+	add("columns", func(z []T) { GatherCols(p, z, x, order, d) }, n*len(order))
+	wide := draw(n * len(order))
+	add("columns, backward", func(z []T) { GatherColsBackward(p, z, wide, order, d) }, n*d)
+	add("dropout", func(z []T) { Dropout(p, z, x, DropMask{P: 0.3, Key: 3, Step: 5}) }, n*d)
+	add("dropout from 77 on", func(z []T) { DropEntries(z, x, DropMask{P: 0.3, Key: 3, Step: 5}, 77) }, n*d)
+	add("squares", func(z []T) { z[0] = T(SumSquares(p, x) / float64(n)) }, 1)
+	add("softmax", func(z []T) { copy(z, x[:d]); Softmax(z, y[:d]) }, d)
+	mean, spread := make([]T, n), make([]T, n)
+	for _, norm := range []struct {
+		name     string
+		forward  func(p *Pool, y []T, n Norm[T])
+		backward func(p *Pool, n Norm[T], dy []T, grads NormGrads[T])
+	}{{"norm", LayerNorm[T], LayerNormBackward[T]}, {"norm of σ", LayerNormSigma[T], LayerNormSigmaBackward[T]}} {
+		for _, shift := range [][]T{nil, b} {
+			of := Norm[T]{X: x, W: w, B: shift, Mean: mean, Spread: spread, Eps: 0.1}
+			add(norm.name, func(z []T) { norm.forward(p, z, of) }, n*d)
+			grads := NormGrads[T]{X: make([]T, n*d), W: make([]T, d), B: make([]T, d), Scratch: make([]T, 2*Parts*d)}
+			norm.backward(p, of, y, grads)
+			for i, g := range [][]T{grads.X, grads.W, grads.B} {
+				add(fmt.Sprint(norm.name, ", gradient ", i), func(z []T) { copy(z, g) }, len(g))
+			}
+			grads.X = nil
+			if norm.name == "norm" {
+				norm.backward(p, of, y, grads)
+				add("norm of a constant", func(z []T) { copy(z, grads.W) }, d)
+			}
+		}
+	}
+	lse := make([]T, n)
+	sum, kept := CrossEntropy(p, x, lse, ids, 4)
+	add("cross entropy", func(z []T) { z[0], z[1] = T(sum/float64(n)), T(kept) }, 2)
+	add("log-sum-exp", func(z []T) { copy(z, lse) }, n)
+	add("cross entropy, backward", func(z []T) { CrossEntropyBackward(p, z, x, lse, ids, 4, 0.7) }, n*d)
+	factor := draw(n)
+	factor[2] = 0
+	add("rollout, backward", func(z []T) { ReinforceBackward(p, z, x, lse, factor, ids, 0.7) }, n*d)
+	m, v := make([]T, n*d), make([]T, n*d)
+	add("adamw", func(z []T) {
+		copy(z, x)
+		for t := range 3 {
+			Update(p, AdamW{LR: 0.1, Beta1: 0.5, Beta2: 0.75, Eps: 0.1, Decay: 0.2}, t+1, 0.7, z, y, m, v)
+		}
+	}, n*d)
+	add("descent", func(z []T) { copy(z, x); Descend(p, SGD{LR: 0.1, Momentum: 0.5, Decay: 0.2}, 0.7, z, y, m) }, n*d)
+	return results, names
+}

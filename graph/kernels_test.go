@@ -1,0 +1,347 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+)
+
+// kernelCase is a kernel on some leaves beside its equation in stock operations.
+type kernelCase struct {
+	leaves func(s Scope) (in []Expr, wrt int) // it is differentiated by the first ones
+	kernel func(in []Expr) (Expr, bool)
+	plain  func(in []Expr) Expr
+}
+
+// leaves are matrices of normal numbers, the first wrt of them differentiated by.
+func leaves(wrt int, shapes ...[]int) func(Scope) ([]Expr, int) {
+	return func(s Scope) (in []Expr, _ int) {
+		for i, shape := range shapes {
+			in = append(in, s.Param(fmt.Sprint("x", i), Normal(1), shape...))
+		}
+		return in, wrt
+	}
+}
+
+// listed appends integers below limit.
+func listed(f func(Scope) ([]Expr, int), limit, ignore int, list ...int) func(Scope) ([]Expr, int) {
+	return func(s Scope) ([]Expr, int) {
+		in, wrt := f(s)
+		ids := s.Ints("ids", len(list), limit, ignore)
+		copy(ids.Ints(), list)
+		return append(in, ids), wrt
+	}
+}
+
+// positive makes a leaf's numbers |x| + ½.
+func positive(f func(Scope) ([]Expr, int), i int) func(Scope) ([]Expr, int) {
+	return func(s Scope) ([]Expr, int) {
+		in, wrt := f(s)
+		for j := range in[i].Tensor().Len() {
+			in[i].Tensor().Set(j, math.Abs(in[i].Tensor().At(j))+0.5)
+		}
+		return in, wrt
+	}
+}
+
+// rows are the rows of x, in the order of a list.
+func rows(x Expr, list ...int) Expr {
+	ids := x.g.Root().Ints(fmt.Sprint("rows", len(x.g.leaves)), len(list), x.Shape()[0], -1)
+	copy(ids.Ints(), list)
+	return x.Gather(ids)
+}
+
+func kernelCases() map[string]kernelCase {
+	m := func(n, d int) []int { return []int{n, d} }
+	one := func(kernel func(x Expr) (Expr, bool), plain func(x Expr) Expr) kernelCase {
+		return kernelCase{leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return kernel(in[0]) }, func(in []Expr) Expr { return plain(in[0]) }}
+	}
+	cases := map[string]kernelCase{
+		"gelu": one(GELU, func(x Expr) Expr { return x.Mul(x.Scale(math.Sqrt2 / 2).Erf().Shift(1)).Scale(0.5) }),
+		"gelu, tanh": one(GELUTanh, func(x Expr) Expr {
+			return x.Mul(x.Add(x.Cube().Scale(0.044715)).Scale(math.Sqrt(2 / math.Pi)).Tanh().Shift(1)).Scale(0.5)
+		}),
+		"relu":  one(ReLU, Expr.ReLU),
+		"scale": one(func(x Expr) (Expr, bool) { return Scale(x, -0.3) }, func(x Expr) Expr { return x.Scale(-0.3) }),
+		"gather columns": one(func(x Expr) (Expr, bool) { return GatherCols(x, []int{4, -1, 0, 4, 2, 1}) }, func(x Expr) Expr {
+			return x.Cols(4, 5).Join(x.Cols(0, 1).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(2, 3), x.Cols(1, 2))
+		}),
+		"linear": {leaves(3, m(3, 5), m(5, 4), []int{4}), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], in[2]) },
+			func(in []Expr) Expr { return in[0].MatMul(in[1]).Add(in[2]) }},
+		"linear without a bias": {leaves(2, m(3, 5), m(5, 4)), func(in []Expr) (Expr, bool) { return Linear(in[0], in[1], Expr{}) },
+			func(in []Expr) Expr { return in[0].MatMul(in[1]) }},
+		"linear of the transpose": {leaves(2, m(3, 5), m(4, 5)), func(in []Expr) (Expr, bool) { return LinearT(in[0], in[1]) },
+			func(in []Expr) Expr { return in[0].MatMulT(in[1]) }},
+		"gather": {listed(leaves(1, m(5, 3)), 5, -1, 4, 1, 4, 0), func(in []Expr) (Expr, bool) { return Gather(in[0], in[1]) },
+			func(in []Expr) Expr { return in[0].Gather(in[1]) }},
+		"add positions": {listed(leaves(2, m(4, 3), m(6, 3)), 6, -1, 5, 0, 5, 2),
+			func(in []Expr) (Expr, bool) { return AddPositions(in[0], in[1], in[2], 1.7) },
+			func(in []Expr) Expr { return in[0].Scale(1.7).Add(in[1].Gather(in[2])) }},
+		"rotate": {listed(leaves(1, m(5, 11), m(7, 2), m(7, 2)), 7, -1, 6, 0, 3, 3, 1),
+			func(in []Expr) (Expr, bool) { return Rotate(in[0], in[1], in[2], in[3], 2) }, rotated},
+		"elman": {leaves(2, m(6, 7), m(7, 7)), func(in []Expr) (Expr, bool) { return Elman(in[0], in[1], 2) },
+			func(in []Expr) (y Expr) {
+				h := rows(in[0], 0, 3).Tanh()
+				y = h
+				for t := 1; t < 3; t++ {
+					h = h.MatMul(in[1]).Add(rows(in[0], t, 3+t)).Tanh()
+					y = y.Join(h)
+				}
+				return y.Reshape(6, 7)
+			}},
+		"mix tokens": {leaves(2, m(5, 3), m(6, 4)), func(in []Expr) (Expr, bool) { return MixTokens(in[0], in[1]) },
+			func(in []Expr) Expr {
+				first := in[0].MatMul(rows(in[1], 0, 1, 2)).Reshape(1, 20)
+				return first.Join(in[0].MatMul(rows(in[1], 3, 4, 5)).Reshape(1, 20)).Reshape(10, 4)
+			}},
+		"squared error": {positive(leaves(1, m(5, 1), m(5, 1), m(5, 1)), 2), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
+			func(in []Expr) Expr { return in[2].Mul(in[0].Sub(in[1]).Square()).SumAll().Div(in[2].SumAll()) }},
+	}
+	for name, c := range map[string]kernelCase{"": {leaves: leaves(1, m(3, 5))}, ", gains": {leaves: leaves(2, m(3, 5), []int{5})},
+		", gains and shifts": {leaves: leaves(3, m(3, 5), []int{5}, []int{5})}} {
+		for _, sigma := range []bool{false, true} {
+			norm, form := LayerNorm, "layernorm"
+			if sigma {
+				norm, form = LayerNormSigma, "layernorm σ"
+			}
+			c.kernel = func(in []Expr) (Expr, bool) { in = append(in, Expr{}, Expr{}); return norm(in[0], in[1], in[2], 0.01) }
+			c.plain = func(in []Expr) Expr {
+				d := in[0].Sub(in[0].Mean())
+				spread := d.Square().Mean().Shift(0.01).Sqrt()
+				if sigma {
+					spread = d.Square().Mean().Sqrt().Shift(0.01)
+				}
+				y := d.Div(spread)
+				if len(in) > 1 {
+					y = y.Mul(in[1])
+				}
+				if len(in) > 2 {
+					y = y.Add(in[2])
+				}
+				return y
+			}
+			cases[form+name] = c
+		}
+	}
+	for _, mean := range []bool{false, true} {
+		cases[fmt.Sprintf("cross entropy, mean %t", mean)] = kernelCase{listed(leaves(1, m(5, 3)), 3, -1, 2, 0, -1, 1, 1),
+			func(in []Expr) (Expr, bool) { return CrossEntropy(in[0], in[1], mean) },
+			func(in []Expr) Expr {
+				loss := in[1].OneHot(3).Mul(in[0].LogSumExp().Sub(in[0])).SumAll()
+				if mean {
+					loss = loss.Scale(1. / 4)
+				}
+				return loss
+			}}
+	}
+	for _, ppo := range []bool{false, true} {
+		for _, baseline := range []bool{false, true} {
+			cases[fmt.Sprintf("rollout, ppo %t, baseline %t", ppo, baseline)] = kernelCase{
+				listed(positive(leaves(1, m(5, 3), m(5, 1), m(5, 1), m(5, 1), m(5, 1)), 3), 3, -1, 2, 0, 1, 1, 0),
+				func(in []Expr) (Expr, bool) {
+					b := Expr{}
+					if baseline {
+						b = in[2]
+					}
+					if ppo {
+						return PPOClip(in[0], in[5], in[1], b, in[3], in[4], 0.2)
+					}
+					return Reinforce(in[0], in[5], in[1], b, in[3])
+				},
+				func(in []Expr) Expr {
+					advantage, w := in[1], in[3]
+					if baseline {
+						advantage = advantage.Sub(in[2])
+					}
+					log := in[5].OneHot(3).Mul(in[0].Sub(in[0].LogSumExp())).Sum()
+					if ppo { // min(rA, clip(r)A) = rA − max(rA − clip(r)A, 0)
+						r := log.Sub(in[4]).Exp()
+						clipped := r.Sub(r.Shift(-1.2).ReLU()).Add(r.Scale(-1).Shift(0.8).ReLU())
+						of := r.Mul(advantage)
+						log, advantage = of.Sub(of.Sub(clipped.Mul(advantage)).ReLU()), Expr{}
+					}
+					if advantage.node != nil {
+						log = log.Mul(advantage)
+					}
+					return log.Mul(w).SumAll().Div(w.SumAll()).Scale(-1)
+				}}
+		}
+	}
+	for _, mask := range [][]int{{3, 3}, {2, 3, 3}, {1, 4, 3, 3}} {
+		for _, dropout := range []float64{0, 0.3} {
+			h := AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2}
+			cases[fmt.Sprintf("attention, mask %v, dropout %g", mask, dropout)] = kernelCase{leaves(1, m(6, h.Width()), mask),
+				func(in []Expr) (Expr, bool) { return Attention(in[0], in[1], h, dropout) },
+				func(in []Expr) Expr {
+					return referenceCross(in[0].Cols(0, 20), in[0].Cols(20, h.Width()), in[1], h.cross(), dropout)
+				}}
+		}
+	}
+	for _, causal := range []bool{false, true} {
+		for name, phi := range map[string]FeatureMap{"elu+1": EluPlusOne(), "taylor": Taylor(0.01)} {
+			for _, mask := range [][]int{nil, {3, 3}, {2, 3, 3}} {
+				h := LinearShape{AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2}, causal, phi}
+				c := kernelCase{leaves: leaves(1, m(6, h.Width())), kernel: func(in []Expr) (Expr, bool) { return LinearAttention(in[0], in[1], h) },
+					plain: func(in []Expr) Expr { return referenceLinear(in[0], h, name == "taylor", mask) }}
+				c.leaves = func(s Scope) ([]Expr, int) {
+					in, _ := leaves(1, m(6, h.Width()))(s)
+					if mask == nil {
+						return append(in, Expr{}), 1
+					}
+					x := s.Value("mask", Const(0), mask...)
+					for i := range x.Tensor().Len() {
+						if hidden(i/9, i%3) || i%9 < 3 { // what a mask hides from the first query does not count
+							x.Tensor().Set(i, math.Inf(-1))
+						}
+					}
+					return append(in, x), 1
+				}
+				cases[fmt.Sprintf("linear attention, causal %t, %s, mask %v", causal, name, mask)] = c
+			}
+		}
+	}
+	return cases
+}
+
+// hidden says which keys the masks of linear attention hide from the last query of sequence b.
+func hidden(b, key int) bool { return key == 1+b }
+
+// rotated is Rotate in two groups of four columns.
+func rotated(in []Expr) (y Expr) {
+	x, cos, sin := in[0], in[1].Gather(in[3]), in[2].Gather(in[3])
+	var columns []Expr
+	for pair := range 4 {
+		a, b := x.Cols(2*pair, 2*pair+1), x.Cols(2*pair+1, 2*pair+2)
+		c, s := cos.Cols(pair%2, pair%2+1), sin.Cols(pair%2, pair%2+1)
+		columns = append(columns, a.Mul(c).Sub(b.Mul(s)), a.Mul(s).Add(b.Mul(c)))
+	}
+	return columns[0].Join(append(columns[1:], x.Cols(8, 11))...)
+}
+
+// referenceLinear is linear attention with every weight spelled out.
+func referenceLinear(x Expr, h LinearShape, taylor bool, mask []int) Expr {
+	at := 0
+	split := func(size int) Expr {
+		at += h.Heads * size
+		return x.Cols(at-h.Heads*size, at).Reshape(h.Batch, h.Context, h.Heads, size).Transpose(0, 2, 1, 3)
+	}
+	q, k, v := split(h.QK), split(h.QK), split(h.V)
+	var rho Expr
+	if taylor {
+		hat := func(x Expr) Expr { return x.Div(x.Square().Sum().Shift(0.01).Sqrt()) }
+		rho = hat(q).MatMulT(hat(k)).Shift(1)
+	} else {
+		phi := func(x Expr) Expr { return x.ReLU().Add(x.Scale(-1).ReLU().Scale(-1).Exp()) }
+		rho = phi(q).MatMulT(phi(k))
+	}
+	seen := x.g.Root().Value("seen", Const(1), h.Batch, 1, h.Context, h.Context)
+	for i := range seen.Tensor().Len() {
+		b, query, key := i/9, i/3%3, i%3
+		if len(mask) == 2 {
+			b = 0
+		}
+		if h.Causal && key > query || mask != nil && hidden(b, key) {
+			seen.Tensor().Set(i, 0)
+		}
+	}
+	rho = rho.Mul(seen)
+	return rho.MatMul(v).Div(rho.Sum()).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V)
+}
+
+// run is the value of one form of the case, and its gradients for an upstream gradient that is not 1.
+func (c kernelCase) run(t *testing.T, dtype Dtype, kernels bool) (shape []int, out [][]float64) {
+	t.Helper()
+	g := New(dtype, 7)
+	g.Kernels = kernels
+	g.SetStep(0)
+	in, wrt := c.leaves(g.Root())
+	y, ok := c.kernel(in)
+	if ok != kernels {
+		t.Fatalf("a kernel: %t, want %t", ok, kernels)
+	}
+	if !ok {
+		y = c.plain(in)
+	}
+	if err := g.Err(); err != nil {
+		t.Fatal(err)
+	}
+	loss := y.Scale(-1.7)
+	if len(y.Shape()) > 0 {
+		loss = y.Mul(g.Root().Value("delta", Normal(1), y.Shape()...)).SumAll()
+	}
+	forward, p := mustCompile(t, y), mustCompile(t, loss, in[:wrt]...)
+	for range 2 { // the second run finds the buffers as the first left them
+		out = [][]float64{mustRun(t, forward).Value().Floats()}
+		mustRun(t, p)
+		for _, x := range in[:wrt] {
+			out = append(out, p.Grad(x).Floats())
+		}
+	}
+	return y.Shape(), out
+}
+
+// Every kernel has the value, the shape and the gradients of its equation, in both types.
+func TestKernels(t *testing.T) {
+	for name, c := range kernelCases() {
+		t.Run(name, func(t *testing.T) {
+			shape, want := c.run(t, Float64, false)
+			for dtype, tolerance := range map[Dtype]float64{Float64: 1e-12, Float32: 1e-4} {
+				got, out := c.run(t, dtype, true)
+				if !slices.Equal(got, shape) {
+					t.Errorf("%v: the shape is %v, want %v", dtype, got, shape)
+				}
+				for i := range want {
+					near(t, fmt.Sprintf("%v, gradient %d (0 is the value)", dtype, i), out[i], want[i], tolerance)
+				}
+			}
+		})
+	}
+}
+
+// A gradient does not depend on what else a kernel is differentiated by.
+func TestKernelsOfFrozenOperands(t *testing.T) {
+	for name, c := range kernelCases() {
+		_, want := c.run(t, Float64, true)
+		for i := range len(want) - 1 {
+			g := New(Float64, 7)
+			g.SetStep(0)
+			in, _ := c.leaves(g.Root())
+			y, _ := c.kernel(in)
+			loss := y.Scale(-1.7)
+			if len(y.Shape()) > 0 {
+				loss = y.Mul(g.Root().Value("delta", Normal(1), y.Shape()...)).SumAll()
+			}
+			p := mustRun(t, mustCompile(t, loss, in[i]))
+			near(t, fmt.Sprint(name, ": gradient ", i+1), p.Grad(in[i]).Floats(), want[i+1], 0)
+		}
+	}
+}
+
+// Where an operand or the upstream gradient is of another graph, a backward pass fails: it leaves out no gradient.
+func TestBackwardErrors(t *testing.T) {
+	for name, c := range kernelCases() {
+		g := New(Float64, 7)
+		in, wrt := c.leaves(g.Root())
+		y, _ := c.kernel(in)
+		o, ok := y.node.Op().(*op)
+		if !ok {
+			t.Fatalf("%s: the operation is %v", name, y.node.Op())
+		}
+		with := append(g.children(y.node), y.node, y.node) // the last one for the upstream gradient
+		other := New(Float64, 1).g
+		for i, n := range with {
+			changed := slices.Clone(with)
+			changed[i] = G.NewTensor(other, n.Dtype(), n.Dims(), G.WithShape(n.Shape()...), G.WithName("other"))
+			operands := changed[:len(changed)-2]
+			grads, err := o.diff(operands, changed[len(operands)], changed[len(operands)+1])
+			for j := range wrt {
+				if err == nil && (j >= len(grads) || grads[j] == nil) {
+					t.Errorf("%s: operand %d is of another graph, and gradient %d is missing without an error", name, i, j)
+				}
+			}
+		}
+	}
+}

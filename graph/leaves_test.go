@@ -1,0 +1,192 @@
+package graph
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A leaf is found by its name, and a layer's input by its place: the first that came in.
+func TestLeavesAndPlaces(t *testing.T) {
+	g := New(Float64, 1)
+	a, b := g.Root().Value("a", Normal(1), 2, 3), g.Root().Sub("h.0").Param("b", Normal(1), 2, 3)
+	for _, want := range []Expr{a, b} {
+		if x, ok := g.Leaf(want.Name()); !ok || x.node != want.node {
+			t.Errorf("%s: got %v, %t", want.Name(), x.Name(), ok)
+		}
+	}
+	if x, ok := g.Leaf("h.0"); ok || x.node != nil {
+		t.Errorf("no leaf: got %v, %t", x.Name(), ok)
+	}
+	if _, err := g.Entering("h.0"); err == nil {
+		t.Error("something came in already")
+	}
+	Expr{}.In(g.Root().Sub("h.0"))
+	first := a.Tanh()
+	first.In(g.Root().Sub("h.0"))
+	b.In(g.Root().Sub("h.0"))
+	if x, err := g.Entering("h.0"); err != nil || x.node != first.node {
+		t.Error("another expression came in first")
+	}
+	other := New(Float64, 1)
+	if x := a.In(other.Root().Sub("h.1")); x.Graph() != g {
+		t.Error("an expression is of the graph of a scope that it came into")
+	}
+	g.Root().Param("a", Const(0), 2)
+	if len(g.Params()) != 1 || len(g.Leaves()) != 2 {
+		t.Errorf("%d parameters of %d leaves, want 1 of 2: what could not be declared is none", len(g.Params()), len(g.Leaves()))
+	}
+}
+
+func TestThreads(t *testing.T) {
+	g := New(Float64, 1)
+	g.SetThreads(3)
+	if g.Threads() != 3 || g.Sibling().Threads() != 3 {
+		t.Errorf("%d threads, want 3", g.Threads())
+	}
+	want := g.Threads()
+	if g.SetThreads(0); g.Threads() != New(Float64, 1).Threads() || g.Threads() == want && want < 3 {
+		t.Errorf("%d threads by default, %d of a new graph", g.Threads(), New(Float64, 1).Threads())
+	}
+}
+
+// Entry i of a parameter is drawn by the generator of its 65536 entries, whose number is added to the name's.
+func TestInitialNumbers(t *testing.T) {
+	const chunk = 1 << 16
+	g := New(Float64, 5)
+	x := g.Root().Param("w", Normal(3), 2*chunk+7).Tensor()
+	for i, rng := 0, (*rand.Rand)(nil); i < x.Len(); i++ {
+		if i%chunk == 0 {
+			rng = rand.New(rand.NewPCG(5, hashName("w")+uint64(i/chunk)))
+		}
+		if want := 3 * rng.NormFloat64(); x.At(i) != want {
+			t.Fatalf("entry %d is %v, want %v", i, x.At(i), want)
+		}
+	}
+}
+
+// DropoutMask is what the dropout of a scope multiplies by; nothing has no dropout.
+func TestDropoutMask(t *testing.T) {
+	g := New(Float64, 5)
+	g.SetStep(4)
+	s := g.Root().Sub("h.0")
+	x := g.Root().Value("x", Const(1), 5, 7)
+	got := values(t, x.In(s).Dropout(0.4))
+	near(t, "mask", got, g.DropoutMask("h.0", 0.4, 35), 0)
+	if !slices.Contains(got, 0) || slices.Max(got) == 0 {
+		t.Errorf("the mask is %v", got)
+	}
+	if y := (Expr{}).Dropout(0.5); y.node != nil {
+		t.Error("nothing has a dropout")
+	}
+}
+
+// A copy of a tensor shares nothing with it; what is not finite is named, wherever it stands.
+func TestTensors(t *testing.T) {
+	for _, x := range []Tensor{{Shape: []int{1, 3}, F32: []float32{1, 2, 3}}, {Shape: []int{1, 3}, F64: []float64{1, 2, 3}}} {
+		y := x.Clone()
+		y.Set(0, 7)
+		if y.Shape[0] = 9; x.At(0) != 1 || x.Shape[0] != 1 || y.At(2) != 3 || (y.F32 == nil) != (x.F32 == nil) {
+			t.Errorf("%v is not a copy of %v", y, x)
+		}
+		if err := x.Finite("w"); err != nil {
+			t.Error(err)
+		}
+		for i, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			bad := x.Clone()
+			bad.Set(i, v)
+			if err := bad.Finite("w"); !errors.Is(err, ErrNotFinite) || !strings.HasPrefix(err.Error(), fmt.Sprintf("w: entry %d is %v", i, v)) {
+				t.Errorf("%v: got error %v", v, err)
+			}
+		}
+	}
+	if r := (Tensor{Shape: []int{2, 2}, F32: []float32{1, 2, 3, 4}}).Row(1); r.F64 != nil || r.Len() != 2 {
+		t.Errorf("a row is %v", r)
+	}
+}
+
+// A graph that could not be built has no picture and no table, but the error.
+func TestNoPictureOfErrors(t *testing.T) {
+	g := New(Float64, 1)
+	g.Root().Value("x", Normal(1), 2, 3).Reshape(7)
+	for name, draw := range map[string]func(*bytes.Buffer) error{
+		"dot":     func(b *bytes.Buffer) error { return g.Dot(b, "") },
+		"summary": func(b *bytes.Buffer) error { return g.Summary(b) },
+	} {
+		var b bytes.Buffer
+		if err := draw(&b); err == nil || err != g.Err() || b.Len() > 0 {
+			t.Errorf("%s: got error %v and %q", name, err, b.String())
+		}
+	}
+}
+
+// Frames lie inside one another, also below a scope that is no layer itself, and names are quoted.
+func TestPictures(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Value("x", Normal(1), 2, 3)
+	for _, path := range []string{"h.0.a.b", "h.1", `h.q"t`} {
+		s := g.Root().Sub("%s", path)
+		x = x.In(s).Mul(s.Param("w", Normal(1), 3)).Tanh()
+	}
+	for scope, want := range map[string][]string{
+		"":    {`cluster_h.0"`, `cluster_h.0.a"`, `cluster_h.0.a.b"`, `cluster_h.1"`, `cluster_h.q\"t"`},
+		"h":   {`cluster_h"`, `cluster_h.0"`, `cluster_h.0.a"`, `cluster_h.0.a.b"`, `cluster_h.1"`, `cluster_h.q\"t"`},
+		"h.0": {`cluster_h.0"`, `cluster_h.0.a"`, `cluster_h.0.a.b"`},
+		"h.1": {`cluster_h.1"`},
+	} {
+		var b bytes.Buffer
+		if err := g.Dot(&b, scope); err != nil {
+			t.Fatal(err)
+		}
+		for _, frame := range want {
+			if strings.Count(b.String(), `subgraph "`+frame) != 1 {
+				t.Errorf("%q: no frame %s, or two, in\n%s", scope, frame, b.String())
+			}
+		}
+		if strings.Contains(b.String(), `cluster_"`) {
+			t.Errorf("%q: a frame without a name", scope)
+		}
+	}
+}
+
+// What is computed in no layer is the top of the table, and what is come back to has one row.
+func TestSummaryOfTheTop(t *testing.T) {
+	g := New(Float64, 1)
+	x, s := g.Root().Param("x", Normal(1), 2, 3), g.Root().Sub("h")
+	w := s.Param("w", Normal(1), 3, 5)
+	y := x.Tanh().In(s).MatMul(w).In(g.Root()).Cols(0, 3).In(s).MatMul(w)
+	g.Root().Sub("idle").Param("a", Normal(1), 4)
+	g.Root().Sub("idle").Param("b", Normal(1), 6)
+	var b bytes.Buffer
+	if err := g.Summary(&b); err != nil || y.node == nil {
+		t.Fatal(err, g.Err())
+	}
+	want := "layer   output   parameters\n(top)   (2, 3)    6\nh       (2, 5)   15\nidle    unused   10\ntotal            31\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+// More scopes that are numbered, and some that only look so.
+func TestNumberedParents(t *testing.T) {
+	for path, want := range map[string]string{
+		"a.h.9": "a", "a.h.9.b": "a.h.9", "a.h.0": "a", "a.h.5x": "a", "a.h.:": "a.h", "a.h./": "a.h", "a.b": "a", "a.x0": "a", "": "", "a.": "a", ".7": "", "7": "",
+	} {
+		if got := parent(path); got != want {
+			t.Errorf("around %q: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+// Too many integers are refused before they are made.
+func TestTooManyIntegers(t *testing.T) {
+	g := Outline(Float32)
+	if g.Root().Ints("many", 1<<40+1, 7, 0); g.Err() == nil {
+		t.Error("more integers than any memory holds")
+	}
+}

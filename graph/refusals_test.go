@@ -1,0 +1,233 @@
+package graph
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// Every operand of every operation has a shape that it is refused with: the error names both sizes, and is no panic.
+func TestRefusals(t *testing.T) {
+	x := func(s Scope, shape ...int) Expr { return s.Value("x", Normal(1), shape...) }
+	y := func(s Scope, shape ...int) Expr { return s.Value("y", Normal(1), shape...) }
+	z := func(s Scope, shape ...int) Expr { return s.Value("z", Normal(1), shape...) }
+	at := func(s Scope, n int) Expr { return s.Ints("at", n, 3, -1) }
+	h := AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 6} // packed (6, 64)
+	c := CrossShape{Batch: 2, Queries: 3, Keys: 5, Heads: 4, QK: 7, V: 6}
+	l := LatentShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 6, Latent: 7, Rotary: 1}
+	linear := LinearShape{h, true, EluPlusOne()}
+	latent := func(q, kv, upK, upV, mask []int) func(Scope) {
+		return func(s Scope) {
+			CachedLatentAttention(x(s, q...), y(s, kv...), z(s, upK...), s.Value("v", Normal(1), upV...), s.Value("m", Normal(1), mask...), at(s, 1), NewLatentCache(l))
+		}
+	}
+	q, kv, upK, upV, mask := []int{2, 24}, []int{2, 8}, []int{7, 20}, []int{7, 24}, []int{3, 3}
+	reinforce := func(classes, returns, baseline, weights int) func(Scope) {
+		return func(s Scope) {
+			Reinforce(x(s, 3, 4), s.Ints("a", 3, classes, -1), y(s, returns, 1), z(s, baseline, 1), s.Value("w", Normal(1), weights, 1))
+		}
+	}
+	rotate := func(limit, groups int, shape ...int) func(Scope) {
+		return func(s Scope) {
+			Rotate(x(s, shape...), y(s, 7, 2), z(s, 7, 2), s.Ints("positions", 5, limit, -1), groups)
+		}
+	}
+	for name, tc := range map[string]struct {
+		build func(s Scope)
+		want  string // nothing is no error
+	}{
+		"attention":                       {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), h, 0) }, ""},
+		"attention of other rows":         {func(s Scope) { Attention(x(s, 5, 64), y(s, 3, 3), h, 0) }, "(5, 64) is not (6, 64)"},
+		"attention of other columns":      {func(s Scope) { Attention(x(s, 6, 63), y(s, 3, 3), h, 0) }, "(6, 63) is not (6, 64)"},
+		"attention of a batch":            {func(s Scope) { Attention(x(s, 6, 64, 2), y(s, 3, 3), h, 0) }, "(6, 64, 2) is not (6, 64)"},
+		"a number for a mask":             {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3).SumAll(), h, 0) }, "a mask () is none of (3, 3)"},
+		"a batch and rows":                {func(s Scope) { x(s, 2, 3, 4).Sub(y(s, 3, 5)) }, "shapes differ and do not broadcast"},
+		"cross attention":                 {func(s Scope) { CrossAttention(x(s, 6, 28), y(s, 10, 52), z(s, 3, 5), c, 0) }, ""},
+		"queries of other rows":           {func(s Scope) { CrossAttention(x(s, 5, 28), y(s, 10, 52), z(s, 3, 5), c, 0) }, "(5, 28) is not (6, 28)"},
+		"queries of other columns":        {func(s Scope) { CrossAttention(x(s, 6, 27), y(s, 10, 52), z(s, 3, 5), c, 0) }, "(6, 27) is not (6, 28)"},
+		"queries of a batch":              {func(s Scope) { CrossAttention(x(s, 6, 28, 2), y(s, 10, 52), z(s, 3, 5), c, 0) }, "(6, 28, 2) is not (6, 28)"},
+		"keys of other rows":              {func(s Scope) { CrossAttention(x(s, 6, 28), y(s, 9, 52), z(s, 3, 5), c, 0) }, "(9, 52) is not (10, 52)"},
+		"keys of other columns":           {func(s Scope) { CrossAttention(x(s, 6, 28), y(s, 10, 51), z(s, 3, 5), c, 0) }, "(10, 51) is not (10, 52)"},
+		"keys of a batch":                 {func(s Scope) { CrossAttention(x(s, 6, 28), y(s, 10, 52, 2), z(s, 3, 5), c, 0) }, "(10, 52, 2) is not (10, 52)"},
+		"linear attention":                {func(s Scope) { LinearAttention(x(s, 6, 64), y(s, 2, 3, 3), linear) }, ""},
+		"linear attention, one mask":      {func(s Scope) { LinearAttention(x(s, 6, 64), y(s, 3, 3), linear) }, ""},
+		"linear attention, half a mask":   {func(s Scope) { LinearAttention(x(s, 6, 64), y(s, 3, 1), linear) }, "a mask of 3 entries is neither 9 nor 18"},
+		"linear attention, two numbers":   {func(s Scope) { LinearAttention(x(s, 6, 64), y(s, 1, 2), linear) }, "a mask of 2 entries is neither 9 nor 18"},
+		"cached, without a cache":         {func(s Scope) { CachedAttention(x(s, 2, 64), y(s, 3, 3), at(s, 1), nil) }, "no cache"},
+		"cached, of other columns":        {func(s Scope) { CachedAttention(x(s, 2, 63), y(s, 3, 3), at(s, 1), NewKVCache(h)) }, "(2, 63) is not (2, 64)"},
+		"cached, another mask":            {func(s Scope) { CachedAttention(x(s, 2, 64), y(s, 2, 3), at(s, 1), NewKVCache(h)) }, "a mask (2, 3) is none of (3, 3)"},
+		"cached, a mask for each":         {func(s Scope) { CachedAttention(x(s, 2, 64), y(s, 2, 3, 3), at(s, 1), NewKVCache(h)) }, "one for all, (3, 3), is needed"},
+		"cached, two positions":           {func(s Scope) { CachedAttention(x(s, 2, 64), y(s, 3, 3), at(s, 2), NewKVCache(h)) }, "2 positions, 1 is needed"},
+		"sums of no cache":                {func(s Scope) { CachedLinearAttention(x(s, 2, 64), at(s, 1), nil) }, "no cache"},
+		"sums of other columns":           {func(s Scope) { CachedLinearAttention(x(s, 2, 63), at(s, 1), NewLinearCache(linear)) }, "(2, 63) is not (n·2, 64)"},
+		"sums of a batch":                 {func(s Scope) { CachedLinearAttention(x(s, 2, 64, 2), at(s, 1), NewLinearCache(linear)) }, "(2, 64, 2) is not (n·2, 64)"},
+		"latents":                         {latent(q, kv, upK, upV, mask), ""},
+		"latents of other queries":        {latent([]int{2, 23}, kv, upK, upV, mask), "queries: (2, 23), want (2, 24)"},
+		"latents of other columns":        {latent(q, []int{2, 7}, upK, upV, mask), "latents: (2, 7), want (2, 8)"},
+		"latents of other rows":           {latent(q, []int{4, 8}, upK, upV, mask), "latents: (4, 8), want (2, 8)"},
+		"latents, another way to keys":    {latent(q, kv, []int{7, 19}, upV, mask), "(7, 19), want (7, 20)"},
+		"latents, another way to values":  {latent(q, kv, upK, []int{6, 24}, mask), "(6, 24), want (7, 24)"},
+		"latents, another mask":           {latent(q, kv, upK, upV, []int{3, 2}), "a mask (3, 2)"},
+		"latents of no cache":             {func(s Scope) { v := x(s, 2, 2); CachedLatentAttention(v, v, v, v, v, at(s, 1), nil) }, "no cache"},
+		"elman":                           {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 4), 2) }, ""},
+		"elman of one sequence":           {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 4), 1) }, ""},
+		"elman of other rows":             {func(s Scope) { Elman(x(s, 6, 4), y(s, 3, 4), 2) }, "a recurrent weight (3, 4), (4, 4) is needed"},
+		"elman of other columns":          {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 3), 2) }, "a recurrent weight (4, 3), (4, 4) is needed"},
+		"elman of unequal sequences":      {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 4), 5) }, "6 tokens are not equally many for each of 5 sequences"},
+		"elman of no sequences":           {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 4), 0) }, "6 tokens are not equally many for each of 0 sequences"},
+		"elman of fewer than none":        {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 4), -1) }, "for each of -1 sequences"},
+		"cached elman of no cache":        {func(s Scope) { CachedElman(x(s, 2, 4), y(s, 4, 4), at(s, 1), nil) }, "no cache"},
+		"cached elman, another weight":    {func(s Scope) { CachedElman(x(s, 2, 4), y(s, 4, 3), at(s, 1), NewElmanCache(2, 4)) }, "a recurrent weight (4, 3)"},
+		"cached elman, another width":     {func(s Scope) { CachedElman(x(s, 2, 4), y(s, 4, 4), at(s, 1), NewElmanCache(2, 5)) }, "4 features, the cache has 5"},
+		"cached elman, two positions":     {func(s Scope) { CachedElman(x(s, 2, 4), y(s, 4, 4), at(s, 2), NewElmanCache(2, 4)) }, "2 positions, 1 is needed"},
+		"columns of a batch":              {func(s Scope) { GatherCols(x(s, 2, 3, 4), []int{0}) }, "a matrix is needed"},
+		"column before the first":         {func(s Scope) { GatherCols(x(s, 2, 3), []int{-2}) }, "column -2 of 3"},
+		"all columns, and none":           {func(s Scope) { GatherCols(x(s, 2, 3), []int{-1, 0, 2}) }, ""},
+		"positions of other rows":         {func(s Scope) { AddPositions(x(s, 4, 6), y(s, 5, 6), s.Ints("i", 3, 5, -1), 1) }, "(4, 6) is not (3, 6)"},
+		"positions of a batch":            {func(s Scope) { AddPositions(x(s, 4, 6, 2), y(s, 5, 6), s.Ints("i", 4, 5, -1), 1) }, "(4, 6, 2) is not (4, 6)"},
+		"rotation":                        {rotate(7, 2, 5, 8), ""},
+		"rotation of one group":           {rotate(7, 1, 5, 4), ""},
+		"rotation of more positions":      {rotate(8, 2, 5, 8), "ids up to 7 for 7 positions"},
+		"rotation of other rows":          {rotate(7, 2, 4, 8), "(4, 8) is not (5, 8 or more)"},
+		"rotation of fewer columns":       {rotate(7, 2, 5, 7), "(5, 7) is not (5, 8 or more)"},
+		"rotation of no group":            {rotate(7, 0, 5, 8), "0 groups"},
+		"rotation of a batch":             {rotate(7, 2, 5, 8, 2), "(5, 8, 2) is not (5, 8 or more)"},
+		"mixture":                         {func(s Scope) { MixTokens(x(s, 5, 3), y(s, 6, 4)) }, ""},
+		"mixture of other tokens":         {func(s Scope) { MixTokens(x(s, 5, 3), y(s, 7, 4)) }, "(5, 3) mixes 3 tokens, (7, 4)"},
+		"mixtures of a batch":             {func(s Scope) { MixTokens(x(s, 5, 3, 2), y(s, 6, 4)) }, "(5, 3, 2) mixes 3 tokens"},
+		"mixture of a batch":              {func(s Scope) { MixTokens(x(s, 5, 3), y(s, 6, 4, 2)) }, "(6, 4, 2) is not"},
+		"a loss of fewer numbers":         {func(s Scope) { SquaredError(x(s, 4, 1), y(s, 3, 1), z(s, 4, 1)) }, "3 numbers beside 4"},
+		"a loss of fewer weights":         {func(s Scope) { SquaredError(x(s, 4, 1), y(s, 4, 1), z(s, 3, 1)) }, "3 numbers beside 4"},
+		"rollout":                         {reinforce(4, 3, 3, 3), ""},
+		"rollout of more actions":         {reinforce(5, 3, 3, 3), "ids up to 4 for 4 actions"},
+		"rollout of other returns":        {reinforce(4, 2, 3, 3), "2 numbers for 3 rows of logits"},
+		"rollout of another baseline":     {reinforce(4, 3, 4, 3), "4 numbers for 3 rows of logits"},
+		"rollout of other weights":        {reinforce(4, 3, 3, 5), "5 numbers for 3 rows of logits"},
+		"actions that are no integers":    {func(s Scope) { v := x(s, 3, 1); Reinforce(y(s, 3, 4), v, v, v, v) }, "integers declared by Ints are needed"},
+		"a product of vectors in a batch": {func(s Scope) { x(s, 2, 3, 4).MatMul(y(s, 2, 5, 4)) }, "inner sizes 4 and 5 differ"},
+		"a product with the transpose":    {func(s Scope) { x(s, 2, 3).MatMulT(y(s, 3, 2)) }, "inner sizes 3 and 2 differ"},
+		"a product of numbers":            {func(s Scope) { x(s, 2, 3).SumAll().MatMul(y(s, 2, 3).SumAll()) }, "matrices, or batches of equally many"},
+		"the sum of a number":             {func(s Scope) { x(s, 2, 3).SumAll().Sum() }, "a scalar has no last axis"},
+		"rows of another table":           {func(s Scope) { x(s, 2, 1).Gather(s.Ints("i", 1, 3, -1)) }, "ids up to 2 for 2 rows"},
+	} {
+		g := New(Float64, 1)
+		tc.build(g.Root())
+		switch err := g.Err(); {
+		case tc.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+			t.Errorf("%s: got error %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+// An operation that has no derivative says so, by its name.
+func TestNoDerivative(t *testing.T) {
+	for name, layer := range cachedLayers {
+		g := New(Float64, 1)
+		x := g.Root().Param("x", Normal(1), 2, 16)
+		y, _ := layer.build(g.Root(), x, g.Root().Ints("at", 1, 5, -1))
+		if _, err := Compile(y.SumAll(), x); err == nil {
+			t.Errorf("%s: differentiated", name)
+		}
+		o := y.node.Op().(*op)
+		for i, by := range o.DiffWRT(o.Arity()) {
+			if by {
+				t.Errorf("%s: operand %d can be differentiated by", name, i)
+			}
+		}
+		if _, err := o.SymDiff(nil, nil, nil); err == nil || err.Error() != o.name+" has no derivative" {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+}
+
+// An id that may be ignored as a target is refused where it looks something up, also where it is used as both.
+func TestIgnoredIdsLookNothingUp(t *testing.T) {
+	for name, build := range map[string]func(s Scope, ids Expr) (Expr, bool){
+		"gather": func(s Scope, ids Expr) (Expr, bool) { return Gather(s.Value("x", Normal(1), 4, 3), ids) },
+		"rows":   func(s Scope, ids Expr) (Expr, bool) { return s.Value("x", Normal(1), 4, 3).Gather(ids), true },
+		"rows of one number": func(s Scope, ids Expr) (Expr, bool) {
+			return s.Value("x", Normal(1), 4, 1).Gather(ids), true
+		},
+		"positions": func(s Scope, ids Expr) (Expr, bool) {
+			return AddPositions(s.Value("x", Normal(1), 2, 3), s.Value("y", Normal(1), 4, 3), ids, 1)
+		},
+		"rotation": func(s Scope, ids Expr) (Expr, bool) {
+			return Rotate(s.Value("x", Normal(1), 2, 4), s.Value("y", Normal(1), 4, 2), s.Value("z", Normal(1), 4, 2), ids, 1)
+		},
+		"reinforce": func(s Scope, ids Expr) (Expr, bool) {
+			v := s.Value("v", Const(1), 2, 1)
+			return Reinforce(s.Value("x", Normal(1), 2, 4), ids, v, v, v)
+		},
+		"reinforce, the equation": func(s Scope, ids Expr) (Expr, bool) {
+			s.g.Kernels = false
+			v := s.Value("v", Const(1), 2, 1)
+			_, ok := Reinforce(s.Value("x", Normal(1), 2, 4), ids, v, v, v)
+			return ids.OneHot(4), !ok
+		},
+	} {
+		g := New(Float64, 1)
+		ids := g.Root().Ints("ids", 2, 4, -1)
+		y, ok := build(g.Root(), ids)
+		if !ok {
+			t.Fatalf("%s: the wrong form", name)
+		}
+		p := mustRun(t, mustCompile(t, y))
+		ids.Ints()[1] = -1
+		if err := p.Run(); err == nil || err.Error() != "ids[1] is -1, not in 0 … 3" {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+}
+
+// The reference of a rollout whose actions are no integers is left to the layer that spells it.
+func TestNoActions(t *testing.T) {
+	g := New(Float64, 1)
+	g.Kernels = false
+	v := g.Root().Value("v", Const(1), 2, 1)
+	if _, ok := Reinforce(v, v, v, v, v); ok || g.Err() != nil {
+		t.Errorf("got a kernel: %t, error %v", ok, g.Err())
+	}
+	if _, ok := GELU(Expr{}); ok {
+		t.Error("nothing has a kernel")
+	}
+}
+
+// A one-hot row of an ignored id is 0, in a second run too, where the memory holds the ones of the first.
+func TestOneHot(t *testing.T) {
+	g := New(Float64, 1)
+	ids := g.Root().Ints("ids", 3, 4, 9)
+	p := mustCompile(t, ids.OneHot(5))
+	for _, c := range []struct {
+		ids  []int
+		want []float64
+	}{
+		{[]int{3, 0, 1}, []float64{0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0}},
+		{[]int{2, 9, 1}, []float64{0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}},
+	} {
+		copy(ids.Ints(), c.ids)
+		near(t, "one-hot", mustRun(t, p).Value().Floats(), c.want, 0)
+	}
+	if p, err := Compile(ids.OneHot(5).SumAll(), ids); err == nil {
+		t.Errorf("differentiated by integers: %v", p.Grad(ids))
+	}
+}
+
+// The maximum of a row is its own, wherever it stands; of −∞ alone it is −∞.
+func TestRowMax(t *testing.T) {
+	numbers := []float64{-3, -1, -2, -5, -7, -6, 9, 8, 10, math.Inf(-1), math.Inf(-1), math.Inf(-1)}
+	g := New(Float64, 1)
+	x := g.Root().Value("x", Const(0), 4, 3)
+	copy(x.Tensor().F64, numbers)
+	y := x.RowMax()
+	if s := y.Shape(); len(s) != 2 || s[0] != 4 || s[1] != 1 {
+		t.Errorf("the shape is %v, want [4 1]", s)
+	}
+	got := values(t, y)
+	for i, want := range []float64{-1, -5, 10, math.Inf(-1)} {
+		if got[i] != want {
+			t.Errorf("row %d: got %v, want %v", i, got[i], want)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package graph
+
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+
+// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none.
+// The results do not depend on it, bit for bit.
+func (g *Graph) SetThreads(n int) {
+	if g != nil {
+		g.pool = kernel.NewPool(n)
+	}
+}
+
+// Threads is the number of threads that kernels use.
+func (g *Graph) Threads() int { return g.Pool().Threads() }
+
+// Pool runs loops on the graph's threads, for optimizers.
+func (g *Graph) Pool() *kernel.Pool {
+	if g == nil || g.pool == nil {
+		return kernel.NewPool(1)
+	}
+	return g.pool
+}
+
+// SetTraining switches dropout on or off for the next runs.
+func (g *Graph) SetTraining(on bool) {
+	if g.exists() {
+		g.run.training = on
+	}
+}
+
+// SetStep numbers the next run: dropout is a function of the seed, the place, the step and the entry. Until it is
+// called runs with gradients number themselves, from 0, while training; from then on the steps are the caller's, who
+// resumes where a run has ended, or holds the step to differentiate by differences.
+func (g *Graph) SetStep(step uint64) {
+	if g.exists() {
+		g.run.step, g.run.numbered = step, true
+	}
+}

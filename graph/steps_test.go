@@ -1,0 +1,173 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+)
+
+// stepCase is a layer on all tokens of a sequence, and on the newest ones.
+type stepCase struct {
+	width int
+	whole func(s Scope, x Expr) Expr
+	step  func(s Scope, x, at Expr) Expr
+	cache Cache
+}
+
+// stepCases are the layers on 3 sequences of 5 tokens.
+func stepCases() map[string]stepCase {
+	h := AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4}
+	causal := func(s Scope, shape ...int) Expr {
+		mask := s.Value("mask", Normal(1), shape...)
+		for i := range mask.Tensor().Len() {
+			if i%5 > i/5%5 {
+				mask.Tensor().Set(i, math.Inf(-1))
+			}
+		}
+		return mask
+	}
+	must := func(y Expr, ok bool) Expr {
+		if !ok {
+			panic("no kernel")
+		}
+		return y
+	}
+	cases := map[string]stepCase{}
+	for _, mask := range [][]int{{5, 5}, {1, 2, 5, 5}} {
+		c := NewKVCache(h)
+		cases[fmt.Sprint("keys and values, mask ", mask)] = stepCase{h.Width(),
+			func(s Scope, x Expr) Expr { return must(Attention(x, causal(s, mask...), h, 0)) },
+			func(s Scope, x, at Expr) Expr { return CachedAttention(x, causal(s, mask...), at, c) }, c}
+		l := LatentShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 6, Rotary: 2}
+		ways := func(s Scope) (k, v Expr) { return s.Value("k", Normal(1), 6, 6), s.Value("v", Normal(1), 6, 8) }
+		d := NewLatentCache(l)
+		cases[fmt.Sprint("latents, mask ", mask)] = stepCase{10 + 8,
+			func(s Scope, x Expr) Expr { // keys [c·upK | r] and values c·upV, packed
+				k, v := ways(s)
+				latent, r := x.Cols(10, 16), x.Cols(16, 18)
+				keys := latent.MatMul(k)
+				kv := keys.Cols(0, 3).Join(r, keys.Cols(3, 6), r, latent.MatMul(v))
+				return must(Attention(x.Cols(0, 10).Join(kv), causal(s, mask...), AttentionShape{3, 5, 2, 5, 4}, 0))
+			},
+			func(s Scope, x, at Expr) Expr {
+				k, v := ways(s)
+				return CachedLatentAttention(x.Cols(0, 10), x.Cols(10, 18), k, v, causal(s, mask...), at, d)
+			}, d}
+	}
+	for name, phi := range map[string]FeatureMap{"sums, elu+1": EluPlusOne(), "sums, taylor": Taylor(0.1)} {
+		l := LinearShape{h, true, phi}
+		c := NewLinearCache(l)
+		cases[name] = stepCase{h.Width(), func(_ Scope, x Expr) Expr { return must(LinearAttention(x, Expr{}, l)) },
+			func(_ Scope, x, at Expr) Expr { return CachedLinearAttention(x, at, c) }, c}
+	}
+	c := NewElmanCache(3, 4)
+	cases["recurrence"] = stepCase{4, func(s Scope, x Expr) Expr { return must(Elman(x, s.Value("w", Normal(1), 4, 4), 3)) },
+		func(s Scope, x, at Expr) Expr { return CachedElman(x, s.Value("w", Normal(1), 4, 4), at, c) }, c}
+	return cases
+}
+
+// Two new tokens, one, and two give the rows of all five, and once more from the beginning; a sequence that is forked
+// goes on as the other one, and the third stays as it is. In both types.
+func TestSteps(t *testing.T) {
+	for dtype, tolerance := range map[Dtype]float64{Float64: 1e-12, Float32: 1e-4} {
+		for name, c := range stepCases() {
+			t.Run(fmt.Sprint(name, "/", dtype), func(t *testing.T) {
+				g := New(dtype, 3)
+				x := g.Root().Value("x", Normal(1), 15, c.width)
+				want := values(t, c.whole(g.Root(), x))
+				v := len(want) / 15
+				if c.cache.Bytes() != 0 || c.cache.Fork(0, 1) != nil {
+					t.Error("a new cache holds something, or cannot be forked")
+				}
+				run := func(from, n, second int) { // with the tokens of sequence second as those of the second one
+					s := g.Sibling()
+					few, at := s.Root().Value("x", Const(0), 3*n, c.width), s.Root().Ints("at", 1, 9, -1)
+					at.Ints()[0] = from
+					of := []int{0, second, 2}
+					for i := range few.Tensor().Len() {
+						token, b := i/c.width%n, i/c.width/n
+						few.Tensor().Set(i, x.Tensor().At((of[b]*5+from+token)*c.width+i%c.width))
+					}
+					got := values(t, c.step(s.Root(), few, at))
+					for b := range 3 {
+						near(t, fmt.Sprintf("tokens from %d of sequence %d", from, b),
+							got[b*n*v:(b+1)*n*v], want[(of[b]*5+from)*v:(of[b]*5+from+n)*v], tolerance)
+					}
+				}
+				for range 2 {
+					run(0, 2, 1)
+					run(2, 1, 1)
+					run(3, 2, 1)
+				}
+				run(0, 3, 1)
+				if err := c.cache.Fork(2, 1); err != nil {
+					t.Fatal(err)
+				}
+				run(3, 1, 2)
+				if err := c.cache.Fork(0, 1); err != nil {
+					t.Fatal(err)
+				}
+				run(4, 1, 0)
+				if c.cache.Bytes() == 0 {
+					t.Error("a cache of tokens has no bytes")
+				}
+				if c.cache.Fork(1, 0) != nil || c.cache.Fork(2, 2) != nil {
+					t.Error("a sequence that is there cannot be forked")
+				}
+				c.cache.Reset()
+				run(0, 5, 1)
+			})
+		}
+	}
+}
+
+// Tokens end with the context.
+func TestStepsEnd(t *testing.T) {
+	g := New(Float64, 1)
+	x, at := g.Root().Value("x", Normal(1), 4, 16), g.Root().Ints("at", 1, 9, -1)
+	p := mustCompile(t, CachedAttention(x, causalMask(g.Root(), 5), at, NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 4, QK: 1, V: 2})))
+	for from, want := range []string{0: "", 3: "", 4: "run: cached attention", 5: "run: cached attention"} {
+		if from == 1 || from == 2 {
+			continue
+		}
+		at.Ints()[0] = from
+		if want != "" {
+			want = fmt.Sprintf("%s: tokens %d … %d of a context of 5", want, from, from+1)
+		}
+		if err := p.Run(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("tokens from %d: got error %v, want %q", from, err, want)
+		}
+	}
+}
+
+// A mask is read again in every run: what it hides now is what counts.
+func TestMaskOfTheRun(t *testing.T) {
+	h := AttentionShape{Batch: 1, Context: 3, Heads: 1, QK: 2, V: 2}
+	build := func() (mask Expr, p *Program) {
+		g := New(Float64, 1)
+		x := g.Root().Value("x", Normal(1), 3, h.Width())
+		mask = g.Root().Value("mask", Const(0), 3, 3)
+		for i := range 9 {
+			mask.Tensor().Set(i, math.Inf(-1))
+		}
+		for i := range 3 {
+			mask.Tensor().Set(4*i, 0)
+		}
+		a, _ := Attention(x, mask, h, 0)
+		b, _ := Attention(x.Scale(2), mask, h, 0) // shares what is known of the mask
+		return mask, mustCompile(t, a.Add(b))
+	}
+	mask, p := build()
+	mustRun(t, p)
+	other, fresh := build()
+	for _, m := range []Expr{mask, other} {
+		for i := range 9 {
+			m.Tensor().Set(i, 0)
+		}
+	}
+	want := mustRun(t, fresh).Value().Floats()
+	if got := mustRun(t, p).Value().Floats(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

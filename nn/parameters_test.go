@@ -1,0 +1,111 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// TestParameters: a layer declares what its equation has, of these shapes, and nothing else; without biases it is the
+// same but for those. What it works on can be found by its name.
+func TestParameters(t *testing.T) {
+	d := Dims{Batch: 2, Context: 7, Embd: 6, Heads: 2, QK: 4, V: 5, Inner: 9, Blocks: 2}
+	memory := func(at Site) *Memory {
+		return NewMemory(at.Sub("memory"), at.Value("z", graph.Normal(1), 2*3, 6), 2, 7, 3, nil)
+	}
+	decoder := func(make func(at Site, a Attention, m *Memory) Layer) func(at Site) Layer {
+		return func(at Site) Layer { return make(at, causal, memory(at)) }
+	}
+	unmasked := func(make func(at Site) Layer) func(at Site) Layer {
+		return func(at Site) Layer { at.Mask = NewMask(at.Sub("own"), d, All{}); return make(at) }
+	}
+	for name, c := range map[string]struct {
+		layer  func(at Site) Layer
+		in     string // where x comes in, below the layer
+		params string // what begins with * is there if the site has biases
+	}{
+		"LayerNorm":      {func(at Site) Layer { return NewLayerNorm(at) }, "", "weight[6] *bias[6]"},
+		"LayerNormSigma": {func(at Site) Layer { return NewLayerNormSigma(at) }, "", "weight[6] *bias[6]"},
+		"LayerNormPlain": {func(at Site) Layer { return NewLayerNormPlain(at) }, "", ""},
+		"Dropout":        {func(at Site) Layer { at.Dropout = 0.2; return NewDropout(at) }, "", ""},
+		"Linear":         {func(at Site) Layer { return NewLinear(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1)) }, "", "weight[6×7] *bias[7]"},
+		"LoRA": {func(at Site) Layer {
+			return NewLoRA(func(string) bool { return true }, 2, 1)(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1))
+		}, "", "weight[6×7] *bias[7] k.lora_d[6×2] k.lora_u[2×4] v.lora_d[6×2] v.lora_u[2×3]"},
+		"Tied":             {func(at Site) Layer { return NewTied(at.Scope, NewEmbedding(at.Sub("wte"), 11, 6)) }, "", "wte.weight[11×6]"},
+		"MLP":              {func(at Site) Layer { return NewMLP(at) }, ".c_fc", "c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
+		"Elman":            {func(at Site) Layer { return NewElman(at) }, "", "c_input.weight[6×6] *c_input.bias[6] weight[6×6]"},
+		"LearnedPositions": {func(at Site) Layer { return NewLearnedPositions(positioned(at, 7, 0)) }, "", "weight[7×6]"},
+		"Sinusoidal":       {func(at Site) Layer { return NewSinusoidal(positioned(at, 7, 0), 100) }, "", ""},
+		"RoPE":             {func(at Site) Layer { return NewRoPE(positioned(at, 7, 0), 2, 100) }, "", ""},
+		"ValueHead":        {func(at Site) Layer { return NewValueHead(at) }, "", "weight[6×1] bias[1]"},
+		"SelfAttention":    {causal, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"LinearAttention":  {func(at Site) Layer { return NewLinearAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"TaylorAttention":  {func(at Site) Layer { return NewTaylorAttention(at) }, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"Unprojected":      {func(at Site) Layer { return NewUnprojected(at) }, "", ""},
+		"MLA":              {func(at Site) Layer { return NewMLA(at, 3) }, ".c_q", "c_q.weight[6×8] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"MLARoPE":          {func(at Site) Layer { return NewMLARoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[6×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"MLALatentRoPE":    {func(at Site) Layer { return NewMLALatentRoPE(positioned(at, 7, 0), 3, 5, 2, 100) }, ".c_q_down", "c_q_down.weight[6×5] c_q_up.weight[5×8] c_q_rope.weight[5×4] c_kv_down.weight[6×3] c_k_up.weight[3×8] c_k_rope.weight[3×2] c_v_up.weight[3×10] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"Linformer":        {unmasked(func(at Site) Layer { return NewLinformer(at, 3) }), ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_proj.weight[10×6] *c_proj.bias[6] e.weight[3×7] f.weight[3×7]"},
+		"Longformer": {func(at Site) Layer {
+			return NewLongformer(at, NewLongformerMask(at.Scope, at.Mask, Dilated{Width: 3, Dilation: []int{1, 1}}))
+		}, ".c_attn", "c_attn.weight[6×26] *c_attn.bias[26] c_attn_global.weight[6×26] *c_attn_global.bias[26] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"CrossAttention":       {func(at Site) Layer { return NewCrossAttention(at, memory(at)) }, ".c_q", "c_q.weight[6×8] *c_q.bias[8] c_kv.weight[6×18] *c_kv.bias[18] c_proj.weight[10×6] *c_proj.bias[6]"},
+		"UnprojectedCross":     {func(at Site) Layer { return NewUnprojectedCross(at, memory(at)) }, "", ""},
+		"Block":                {func(at Site) Layer { return NewBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
+		"PostNormBlock":        {func(at Site) Layer { return NewPostNormBlock(at, causal) }, "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
+		"DecoderBlock":         {decoder(func(at Site, a Attention, m *Memory) Layer { return NewDecoderBlock(at, a, m) }), "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_cross.weight[6] *ln_cross.bias[6] cross.c_q.weight[6×8] *cross.c_q.bias[8] cross.c_kv.weight[6×18] *cross.c_kv.bias[18] cross.c_proj.weight[10×6] *cross.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
+		"PostNormDecoderBlock": {decoder(func(at Site, a Attention, m *Memory) Layer { return NewPostNormDecoderBlock(at, a, m) }), "", "ln_1.weight[6] *ln_1.bias[6] attn.c_attn.weight[6×26] *attn.c_attn.bias[26] attn.c_proj.weight[10×6] *attn.c_proj.bias[6] ln_cross.weight[6] *ln_cross.bias[6] cross.c_q.weight[6×8] *cross.c_q.bias[8] cross.c_kv.weight[6×18] *cross.c_kv.bias[18] cross.c_proj.weight[10×6] *cross.c_proj.bias[6] ln_2.weight[6] *ln_2.bias[6] mlp.c_fc.weight[6×9] *mlp.c_fc.bias[9] mlp.c_proj.weight[9×6] *mlp.c_proj.bias[6]"},
+	} {
+		for _, bias := range []bool{true, false} {
+			g := graph.New(graph.Float64, 1)
+			at := newSite(g, d)
+			at.Bias = bias
+			layer := c.layer(at)
+			var got []string
+			for _, p := range g.Params() {
+				got = append(got, strings.ReplaceAll(fmt.Sprint(strings.TrimPrefix(p.Name(), "h.0."), p.Tensor().Shape), " ", "×"))
+			}
+			want := slices.DeleteFunc(strings.Fields(c.params), func(p string) bool { return !bias && p[0] == '*' })
+			if got, want := strings.Join(got, " "), strings.ReplaceAll(strings.Join(want, " "), "*", ""); got != want {
+				t.Errorf("%s, biases %t: got %s, want %s", name, bias, got, want)
+			}
+			x := g.Root().Value("x", graph.Normal(1), 14, 6)
+			layer.Forward(x)
+			if err := g.Err(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if in, err := g.Entering("h.0" + c.in); name != "UnprojectedCross" && (err != nil || in.Node() != x.Node()) {
+				t.Errorf("%s: x does not come in at h.0%s", name, c.in)
+			}
+			if _, err := g.Entering("h.0"); err != nil {
+				t.Errorf("%s: nothing comes in", name)
+			}
+		}
+	}
+}
+
+// TestHeadsOfNone: features that heads cannot share are an error, also for no heads at all.
+func TestHeadsOfNone(t *testing.T) {
+	for _, heads := range []int{0, -2, 4} {
+		g := graph.New(graph.Float64, 1)
+		at := newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, Heads: heads, Inner: 5, Blocks: 1})
+		NewUnprojected(at)
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d heads do not divide 6 features", heads)) {
+			t.Errorf("%d heads: got %v", heads, err)
+		}
+	}
+}
+
+// TestNoHeads: what meets no tokens at all does not panic, whatever it computes.
+func TestNoHeads(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	at := positioned(newSite(g, Dims{Batch: 1, Context: 2, Embd: 6, QK: 2, V: 2, Inner: 5, Blocks: 1}), 2, 0)
+	NewMLARoPE(at, 3, 4, 2, 100).Forward(at.Value("x", graph.Normal(1), 2, 6))
+	if g.Err() == nil {
+		t.Error("no error")
+	}
+}
