@@ -42,9 +42,9 @@ func TestMemoryOfDeepNetworks(t *testing.T) {
 			c.VocabSize, c.Kernels, c.NLayer = 65, kernels, layers
 			return c.Memory()
 		}
-		block := memory(2) - memory(1)
-		for _, n := range []int{11, mostDeclared, mostDeclared + 1, 5 * mostDeclared} {
-			if got, want := memory(n), memory(1)+float64(n-1)*block; !(got > 0.999999*want && got < 1.000001*want) {
+		block := memory(3) - memory(2)
+		for _, n := range []int{4, 5, mostDeclared, mostDeclared + 1, 5 * mostDeclared} {
+			if got, want := memory(n), memory(2)+float64(n-2)*block; !(got > 0.999999*want && got < 1.000001*want) {
 				t.Errorf("kernels %v: %d blocks need %v bytes, want %v", kernels, n, got, want)
 			}
 		}
@@ -56,11 +56,13 @@ func TestMemoryOfDeepNetworks(t *testing.T) {
 func TestMemoryOfBoth(t *testing.T) {
 	c := tiny()
 	c.NLayer, c.NEmbd, c.VocabSize, c.BatchSize, c.BlockSize = 1, 1536, 1<<21, 1, 1
-	if c.Memory() > MemoryLimit {
+	const limit = 78 << 30
+	c.MemoryLimit = 78
+	if c.Memory() > limit {
 		t.Fatalf("the parameters alone need %v bytes", c.Memory())
 	}
-	c.BatchSize, c.BlockSize = 32, 64
-	if c.Memory() <= MemoryLimit || c.Memory() > 1.8*MemoryLimit {
+	c.BatchSize, c.BlockSize = 44, 64
+	if c.Memory() <= limit || c.Memory() > 1.8*limit {
 		t.Fatalf("both need %v bytes", c.Memory())
 	}
 	mustContain(t, c.Validate(), "GiB for parameters")

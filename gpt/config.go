@@ -40,10 +40,12 @@ type Adapters struct {
 	LoraScale   string   // "alpha/r", the default (Hu et al. 2021), or "alpha" (the paper, equation 43)
 }
 
-// Configure sets the switches of a graph to build on: whether kernels stand in for equations, and their threads.
+// Configure sets the switches of a graph to build on: whether kernels stand in for equations, their threads, and how
+// much memory it may hold.
 func (c Config) Configure(g *graph.Graph) {
 	g.Kernels = c.Kernels
 	g.SetThreads(c.Threads)
+	g.SetMemoryLimit(c.Limit())
 }
 
 // known is the variants that c may name.

@@ -64,25 +64,6 @@ func TestConfigCountTensors(t *testing.T) {
 	}
 }
 
-func TestConfigMemory(t *testing.T) {
-	c := shakespeare65()
-	// 804,096 parameters in four copies, and 768 tokens.
-	const token, weights, mask = 4*2*(7*128+3*128+128+2*512) + 2*(3*128+65), 4 * 2 * 4 * 64, 64 * 64
-	if got, want := c.Memory(), float64(4*(4*804_096+mask+768*token)); got != want {
-		t.Errorf("got %v bytes, want %v", got, want)
-	}
-	c.Kernels = false
-	if got, want := c.Memory(), float64(4*(4*804_096+mask+3*768*(token+weights))); got != want {
-		t.Errorf("spelled: got %v bytes, want %v", got, want)
-	}
-	// Adapters on c_fc, on c_attn's three parts, and on a head of its own.
-	c.Kernels, c.Head, c.LoraR, c.LoraTargets = true, "linear", 3, []string{"c_fc", "c_attn", "lm_head"}
-	const base, adapters = 804_096 + 128*65, 4*3*((128+512)+3*(128+128)) + 3*(128+65)
-	if got, want := c.Memory(), float64(4*(base+4*adapters+mask+768*(token+4*2*4*3+2*3))); got != want {
-		t.Errorf("LoRA: got %v bytes, want %v", got, want)
-	}
-}
-
 func TestConfigPresetsAreValid(t *testing.T) {
 	for name, c := range map[string]Config{"Shakespeare": Shakespeare(), "Baby": Baby()} {
 		if err := c.Validate(); err == nil || err.Error() != "vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first" {

@@ -233,7 +233,7 @@ func FuzzConfig(f *testing.F) {
 			c.Count() // must not panic, valid or not
 			c.Memory()
 			if c.Validate() == nil {
-				if memory := c.Memory(); !(memory > 0 && memory <= MemoryLimit) {
+				if memory := c.Memory(); !(memory > 0 && memory <= float64(c.Limit())) {
 					t.Fatalf("valid with %v bytes", memory)
 				}
 				huggingFaceRoundTrip(t, c)

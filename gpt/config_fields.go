@@ -22,9 +22,13 @@ func (c *Config) networkFields() field.List {
 		field.New("block_size", &c.BlockSize, field.Size(1), "context length in tokens"),
 		field.New("vocab_size", &c.VocabSize, field.Size(1), "vocabulary; 0 takes it from the text"),
 	}
-	head := field.List{parts.NameField("head", &c.Head, parts.Names(known.Heads),
-		"what makes logits: a separate matrix, or the token embedding once more")}
+	head := field.List{c.headField()}
 	return slices.Concat(sizes, c.SizeFields(), c.Adapters.fields(), c.PartFields(known), head, c.OptionFields(known))
+}
+
+func (c *Config) headField() field.Field {
+	return parts.NameField("head", &c.Head, parts.Names(c.known().Heads),
+		"what makes logits: a separate matrix, or the token embedding once more")
 }
 
 func (a *Adapters) fields() field.List {

@@ -201,8 +201,9 @@ func TestConfigResolved(t *testing.T) {
 
 // Exactly these fields may differ on resume.
 func TestConfigResumeDiff(t *testing.T) {
-	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true}
+	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true}
 	plain, odd := Shakespeare(), unusual()
+	odd.MemoryLimit = 50.5
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {
 		c := Shakespeare()

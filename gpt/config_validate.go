@@ -21,7 +21,7 @@ func (c Config) Validate() error {
 	if err := c.CheckSchedule(); err != nil {
 		return err
 	}
-	return o.checkMemory(c)
+	return c.checkMemory(o)
 }
 
 // ValidateModel is [Config.Validate] without the training half: what building a network needs, such as one read by
@@ -49,7 +49,7 @@ func (c Config) validated() (o outline, err error) {
 	if err := c.Adapters.check(o); err != nil {
 		return o, err
 	}
-	return o, c.checkParameters(o.base + o.adapters + o.values)
+	return o, c.checkParameters(4 * (o.base + o.adapters + o.values))
 }
 
 func (a Adapters) check(o outline) error {
@@ -67,7 +67,7 @@ func (a Adapters) check(o outline) error {
 		one := Adapters{LoraR: 1, LoraTargets: []string{target}}
 		switch {
 		case slices.Contains(a.LoraTargets[:i], target):
-			return errors.Errorf("lora_targets: got %s twice", target)
+			return errors.Errorf("lora_targets: got %s twice", field.Clip(target))
 		case slices.ContainsFunc(o.linears, one.adapts):
 		case one.adapts("lm_head"):
 			return errors.New("lora_targets: got lm_head, which in a tied head has no weight of its own to adapt")

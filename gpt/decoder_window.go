@@ -46,7 +46,7 @@ func (m *Model) newWindow(context, n int, blocks, step bool) (w *window, err err
 		at.Caches = nn.Caches{}
 		p := parts.Find(c.known().Positions, c.Position).New(at.At(fmt.Sprintf("window%d", context)), c.Stack) // of other sizes
 		at.Rotary, at.Scores = p.Rotary, p.Scores
-		mask, block := c.blocks(at, func(at nn.Site, l nn.Layer) {
+		mask, block := c.blockBuilder(at, func(at nn.Site, l nn.Layer) {
 			if !blocks {
 				apply(at.Path(), l)
 			}

@@ -12,11 +12,11 @@ import (
 var errNoCheckpoint = errors.New("checkpoint: got nil, want one of checkpoint.Load")
 
 func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
-	data, err := cp.File(train.WeightsFile)
+	f, err := train.OpenTensors(cp, train.WeightsFile)
 	if err != nil {
-		return err
+		return errors.Wrap(err, "weights")
 	}
-	return m.ReadWeights(data)
+	return m.read(f, m.Params())
 }
 
 // LoadModel builds the model of a checkpoint, for use: on an empty Graph, for batches of one, and without dropout until
@@ -68,6 +68,7 @@ func configOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (c Config, err e
 			c.Parts = p
 		}
 		s, err := readState(cp, c.Parts)
+		s.Config.MemoryLimit = 0 // it was the limit of another run, perhaps on another machine
 		return s.Config, err
 	}
 	hf, err := cp.File(configFile)

@@ -1,7 +1,6 @@
 package gpt
 
 import (
-	"io"
 	"io/fs"
 	"slices"
 
@@ -39,11 +38,13 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if err != nil {
 		return nil, err
 	}
-	data, err := cp.File(train.WeightsFile)
+	f, err := train.OpenTensors(cp, train.WeightsFile)
 	if err != nil {
-		return nil, err
+		return nil, errors.Wrap(err, "weights")
 	}
-	return t, errors.Wrapf(t.Model.readBase(data), "checkpoint %s", cp.Path)
+	base := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
+	// The adapters stay as they are, at first a product of 0: the model computes what the weights' own model does.
+	return t, errors.Wrapf(t.Model.read(f, base), "checkpoint %s", cp.Path)
 }
 
 // OnNetwork is c with the network n, but c's own adapters.
@@ -58,29 +59,6 @@ func (c Config) sameNetwork(saved Config) error {
 	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
-}
-
-// readBase is ReadWeights for weights without adapters in a model that has them: these stay as they are, at first a
-// product of 0, so that the model computes what the weights' own model does.
-func (m *Model) readBase(data []byte) error {
-	return m.read(data, slices.DeleteFunc(slices.Clone(m.Params()), isAdapter))
-}
-
-// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. It is an error if
-// the model has none.
-func (m *Model) WriteAdapters(w io.Writer) error {
-	if m.Config.LoraR == 0 {
-		return errors.New("adapters: the model has none, lora_r is 0")
-	}
-	return m.write(w, m.Trainable())
-}
-
-// ReadAdapters sets the adapters from a file of WriteAdapters, of exactly this model's names and shapes.
-func (m *Model) ReadAdapters(data []byte) error {
-	if m.Config.LoraR == 0 {
-		return errors.New("adapters: the model has none, lora_r is 0")
-	}
-	return m.read(data, m.Trainable())
 }
 
 // Merge adds every adapter to the weight beside it, w + s·d·u, and sets u to 0: the same function.

@@ -23,7 +23,7 @@ func ExampleModel_ReadAdapters() {
 	fmt.Println(tuned.WriteWeights(&whole), tuned.WriteAdapters(&adapters))
 	fmt.Printf("%.1f %% of the bytes\n", 100*float64(adapters.Len())/float64(whole.Len()))
 
-	other, err := gpt.New(graph.New(graph.Float32, 2), c, 1)
+	other, err := gpt.New(graph.New(graph.Float32, 1), c, 1) // the same base
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -110,5 +110,57 @@ func TestFineTuneRefuses(t *testing.T) {
 	if err := base.Model.WriteWeights(&whole); err != nil {
 		t.Fatal(err)
 	}
-	mustContain(t, tuned.Model.ReadAdapters(whole.Bytes()), "lora_d is missing")
+	mustContain(t, tuned.Model.ReadAdapters(whole.Bytes()), "base_sha256 is missing")
+}
+
+// Adapters are those of one base and one way to add them: what differs is named, with both values, and nothing is read.
+func TestAdaptersBelong(t *testing.T) {
+	base, tuned := fineTuned(t)
+	steps(t, tuned, 2)
+	var written bytes.Buffer
+	if err := tuned.Model.WriteAdapters(&written); err != nil {
+		t.Fatal(err)
+	}
+	cp := saved(t, 3, files(t, base))
+	with := func(change func(c *Config)) *Model {
+		c := tuned.Config()
+		change(&c)
+		m, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Model
+	}
+	same := with(func(c *Config) { c.LoraAlpha, c.LoraScale, c.Dropout = 3, "alpha/r", 0.5 }) // what a 0 stands for, spelled
+	if err := same.ReadAdapters(written.Bytes()); err != nil {
+		t.Error(err)
+	}
+	sameWeights(t, same, tuned.Model)
+	moved := with(func(*Config) {})
+	p := moved.Params()[2].Tensor()
+	p.Set(1, p.At(1)+1e-6)
+	activation := with(func(*Config) {}) // of a model that FineTune would refuse
+	activation.Config.Activation = "relu"
+	for _, tc := range []struct {
+		model *Model
+		data  []byte
+		words []string
+	}{
+		{with(func(c *Config) { c.LoraAlpha = 4 }), written.Bytes(), []string{"lora_alpha: got 4, want 3 as in the file"}},
+		{with(func(c *Config) { c.LoraScale = "alpha" }), written.Bytes(), []string{"lora_scale: got alpha, want alpha/r as in the file"}},
+		{with(func(c *Config) { c.LoraR = 1 }), written.Bytes(), []string{"lora_r: got 1, want 2"}},
+		{with(func(c *Config) { c.LoraTargets = []string{"c_fc"} }), written.Bytes(), []string{"lora_targets: got c_fc, want "}},
+		{activation, written.Bytes(), []string{"activation: got relu, want gelu as in the file"}},
+		{moved, written.Bytes(), []string{"base_sha256: got ", ", want ", "as in the file"}},
+		{with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("lora_alpha"), []byte("lora_\x1b[31m"), 1), []string{"safetensors"}},
+		{with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("lora_alpha"), []byte("lora_delta"), 1), []string{"lora_delta: got 3 in the file"}},
+		{with(func(*Config) {}), bytes.Replace(written.Bytes(), []byte("base_sha256"), []byte("base_sha1.."), 1), []string{"base_sha256 is missing"}},
+		{with(func(*Config) {}), nil, []string{"adapters", "got 0 bytes"}},
+	} {
+		before := encoded(t, decoded(t, tc.model))
+		mustContain(t, tc.model.ReadAdapters(tc.data), tc.words...)
+		if !bytes.Equal(encoded(t, decoded(t, tc.model)), before) {
+			t.Errorf("%s: the model has changed", tc.words)
+		}
+	}
 }

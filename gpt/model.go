@@ -6,6 +6,7 @@ package gpt
 import (
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -32,12 +33,26 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if g == nil {
 		return nil, errors.New("graph: got nil, want one of graph.New")
 	}
-	declared, err := c.validated()
+	if batch < 1 || batch > field.MaxSize {
+		return nil, errors.Errorf("gpt: got a batch of %d, want 1 to %d", batch, field.MaxSize)
+	}
+	limited := c
+	limited.MemoryLimit = float64(g.MemoryLimit()) / (1 << 30)
+	declared, err := limited.validated()
 	if err != nil {
 		return nil, err
 	}
 	c = c.Resolved()
 	c.Kernels = g.Kernels
+	m := c.declare(g, batch)
+	if err := g.Err(); err != nil {
+		return nil, errors.Wrap(err, "gpt")
+	}
+	return m, m.checkCount(declared)
+}
+
+// declare builds the model; c is resolved.
+func (c Config) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
 	n := batch * c.BlockSize
 	m := &Model{
@@ -48,24 +63,23 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	}
 	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
 	at.Affine = m.recordAdapters(at.Affine)
+	at.Adapt = c.adapt(func(l *nn.LoRA) { m.adapters = append(m.adapters, l) })
 	net := newStack(at, c)
 	m.Logits = net.predict(net.Forward(m.Tokens))
 	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
-	if err := g.Err(); err != nil {
-		return nil, errors.Wrap(err, "gpt")
-	}
-	return m, m.checkCount(declared)
+	return m
 }
 
-// checkCount compares the parameters with those that were declared to be counted: of a part that declares others the
-// second time, memory and FLOPs would be wrong.
+// checkCount compares the parameters with those that were declared to be counted: memory and FLOPs would be wrong of a
+// part that declares others the second time, or some in Forward.
 func (m *Model) checkCount(declared outline) error {
 	var built float64
 	for _, p := range m.Params() {
 		built += float64(p.Tensor().Len())
 	}
 	if want := declared.base + declared.adapters; built != want && m.Config.NLayer <= mostDeclared {
-		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted", built, want)
+		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: a layer declares in Forward, or others every time",
+			built, want)
 	}
 	return nil
 }

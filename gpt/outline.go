@@ -18,8 +18,6 @@ type outline struct {
 	lookups        float64  // those of the base that are looked up and added, not multiplied
 	values         float64  // numbers of masks, and of tables of positions
 	mixing         float64  // products of two numbers in which a token meets others
-	token          float64  // activations of one token that its matrices take and give
-	rows           float64  // rows of attention weights of one token
 	ownHead        bool     // the head has parameters; else the token embedding is its matrix
 	linears        []string // names of the matrices, in their block: "attn.c_attn"
 }
@@ -31,7 +29,7 @@ func (c Config) outline() (o outline, err error) {
 		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed",
 			c.NLayer, c.NHead, c.NEmbd, c.BlockSize)
 	}
-	if err := c.PartFields(c.known()).Check(); err != nil {
+	if err := append(c.PartFields(c.known()), c.headField()).Check(); err != nil {
 		return o, err
 	}
 	short := c
@@ -42,14 +40,13 @@ func (c Config) outline() (o outline, err error) {
 		return o, err
 	}
 	at := site(g.Root(), short, 1, positions)
-	var matrices []matrix
-	at.Affine = recordMatrices(at.Affine, &matrices)
+	var matrices []string
+	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	net := newStack(at, short)
 	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
 	o.countLeaves(g, blocks)
-	o.countMatrices(matrices, c, blocks)
+	o.nameMatrices(matrices)
 	for _, l := range net.attentions {
-		o.rows += blocks * float64(c.NHead)
 		if m, ok := l.(nn.Mixing); ok {
 			o.mixing += blocks * m.Mixing()
 		} else {
@@ -63,12 +60,13 @@ func (c Config) outline() (o outline, err error) {
 func (o *outline) countLeaves(g *graph.Graph, blocks float64) {
 	var table, head float64
 	params := g.Params()
-	for _, x := range g.Leaves()[1:] { // behind the positions, which are no numbers of the network
+	leaves := g.Leaves()
+	for _, x := range leaves[min(1, len(leaves)):] { // behind the positions, which are no numbers of the network
 		n, name := 1.0, x.Name()
 		for _, size := range x.Shape() {
 			n *= float64(size)
 		}
-		inBlock := strings.HasPrefix(name, "h.")
+		inBlock := inBlock(name)
 		if inBlock {
 			n *= blocks
 		}
@@ -95,5 +93,7 @@ func (o *outline) countLeaves(g *graph.Graph, blocks float64) {
 		o.lookups += table
 	}
 }
+
+func inBlock(name string) bool { return strings.HasPrefix(name, "h.") }
 
 func isAdapter(p graph.Expr) bool { return strings.Contains(p.Name(), ".lora_") }

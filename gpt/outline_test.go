@@ -106,6 +106,13 @@ func ledger(n func() int) parts.Attention {
 	}}
 }
 
+// lateNorm declares its gain in Forward.
+type lateNorm struct{ nn.Site }
+
+func (l lateNorm) Forward(x graph.Expr) graph.Expr {
+	return x.Mul(l.Param("gain", graph.Const(1), l.Embd))
+}
+
 // What a part of one's own declares counts, and is refused where it is too large.
 func TestOwnPartsAreCounted(t *testing.T) {
 	with := func(n func() int) Config {
@@ -129,6 +136,11 @@ func TestOwnPartsAreCounted(t *testing.T) {
 	mustContain(t, err, "memory: got about 256 GiB for parameters")
 	_, err = New(graph.New(graph.Float32, 1), with(func() int { return -1 }), 1)
 	mustContain(t, err, "h.0.attn.pages: shape (-1): every size must be positive")
+
+	late := with(func() int { return 1 })
+	late.Parts.Norms, late.Norm = []parts.Norm{{Name: "late", New: func(at nn.Site) nn.Layer { return lateNorm{at} }}}, "late"
+	_, err = New(graph.New(graph.Float32, 1), late, 1)
+	mustContain(t, err, "gpt: built ", " parameters, but ", " were declared to be counted: a layer declares in Forward")
 
 	calls := 0
 	_, err = New(graph.New(graph.Float32, 1), with(func() int { calls++; return calls }), 1)

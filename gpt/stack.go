@@ -20,7 +20,7 @@ type stack struct {
 func newStack(at nn.Site, c Config) *stack {
 	known, net := c.known(), &stack{named: parts.Name(c.Head), at: at.Sub("lm_head")}
 	net.Body = c.Stack.Body(known, at, c.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
-		return c.blocks(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
+		return c.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
 	net.head = parts.Make(net.at, "head", net.named, func() nn.Layer {
 		return parts.Find(known.Heads, c.Head).New(at.At("lm_head"), c.VocabSize, net.Embedding)
@@ -28,9 +28,9 @@ func newStack(at nn.Site, c Config) *stack {
 	return net
 }
 
-// blocks makes the mask at a site that knows what the positions give, and what builds each block; the attention in it is
+// blockBuilder makes the mask at a site that knows what the positions give, and what builds each block; the attention in it is
 // handed to collect.
-func (c Config) blocks(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
+func (c Config) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
 	known := c.known()
 	root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
 	block := parts.Find(known.Blocks, c.Block)
@@ -48,7 +48,7 @@ func (c Config) blocks(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask,
 // site is the style of the whole model; c is resolved. The mask comes when the positions are known.
 func site(s graph.Scope, c Config, batch int, positions graph.Expr) nn.Site {
 	at := c.Stack.Site(c.known(), batch, c.BlockSize)
-	at.Scope, at.Positions, at.Affine = s, positions, c.affine()
+	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, c.affine(), c.adapt(func(*nn.LoRA) {})
 	return at
 }
 
@@ -57,11 +57,29 @@ func (a Adapters) affine() nn.Affine {
 	if a.LoraR == 0 {
 		return nn.NewLinear
 	}
-	scale := a.LoraAlpha
-	if a.LoraScale == "alpha/r" {
-		scale /= float64(a.LoraR)
+	return nn.NewLoRA(a.adapts, a.LoraR, a.scale())
+}
+
+// adapt hands adapters to the matrices that layers of one's own declare in the blocks, and calls made with each.
+func (a Adapters) adapt(made func(*nn.LoRA)) nn.Adapt {
+	if a.LoraR == 0 {
+		return nil
 	}
-	return nn.NewLoRA(a.adapts, a.LoraR, scale)
+	return func(s graph.Scope, w graph.Expr, in, out int) graph.Expr {
+		if !inBlock(s.Path()) || !a.adapts(s.Path()) {
+			return w
+		}
+		l := nn.NewAdapted(s, w, in, out, a.LoraR, a.scale())
+		made(l)
+		return l.Matrix()
+	}
+}
+
+func (a Adapters) scale() float64 {
+	if a.LoraScale == "alpha/r" {
+		return a.LoraAlpha / float64(a.LoraR)
+	}
+	return a.LoraAlpha
 }
 
 // cached says whether every block can take the newest tokens alone.

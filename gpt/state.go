@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -17,8 +18,11 @@ const (
 
 const stateFormat = 1
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. Weights and moments that are not finite are refused
-// when written.
+// maxState is the bytes of the largest state that is read.
+const maxState = 1 << 20
+
+// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
+// step before is an error then, and weights and moments that are not finite are refused.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
 	hf, err := t.config.HuggingFace()
 	if err != nil {
@@ -29,9 +33,9 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 		return nil, errors.Wrap(err, "state")
 	}
 	return []checkpoint.File{
-		{Name: train.WeightsFile, Write: t.Model.WriteWeights},
+		{Name: train.WeightsFile, Write: t.AtStep(t.Model.WriteWeights)},
 		{Name: configFile, Write: train.WriteBytes(hf)},
-		{Name: train.OptimizerFile, Write: t.WriteMoments},
+		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
 		{Name: train.StateFile, Write: train.WriteJSON(train.StateOf(t.Core, stateFormat, generator, t.Corpus.SHA256(), t.config))},
 		{Name: tokenizerFile, Write: train.WriteJSON(t.Tokenizer)},
 	}, nil
@@ -51,12 +55,13 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	if got := corpus.SHA256(); got != s.Corpus {
-		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s", cp.Path, s.Corpus, got)
+		return nil, errors.Errorf("checkpoint %s: trained on the text with sha256 %s, this one has %s",
+			cp.Path, field.Clip(s.Corpus), got)
 	}
 	if err := checkTokenizer(cp, tok); err != nil {
 		return nil, err
 	}
-	t, err := NewTrainer(c, corpus, tok)
+	t, err := trainerAt(c, corpus, tok, s.Step)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +70,7 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 
 func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Config], err error) {
 	s.Config.Parts = own // whose options are keys
-	if err = train.ReadJSON(cp, train.StateFile, &s); err != nil {
+	if err = train.ReadJSON(cp, train.StateFile, maxState, &s); err != nil {
 		return s, err
 	}
 	return s, s.Check(cp, stateFormat)

@@ -1,7 +1,6 @@
 package gpt
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -25,7 +24,12 @@ type Trainer struct {
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0
 // and is then the tokenizer's.
-func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (t *Trainer, err error) {
+func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, error) {
+	return trainerAt(c, corpus, tok, 0)
+}
+
+// trainerAt is NewTrainer of a run of which so many steps are done.
+func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int) (t *Trainer, err error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
@@ -36,11 +40,9 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (t *Trainer, e
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
-	task := train.Task{Build: t.build, Fill: t.fill, FLOPs: FLOPsPerToken(c)}
+	task := train.Task{Build: t.build, Fill: t.fill, FLOPs: FLOPsPerToken(c), Done: done}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
-	for i := range c.NLayer {
-		task.Blocks = append(task.Blocks, fmt.Sprintf("h.%d", i))
-	}
+	task.Blocks = c.blocks()
 	t.Core, err = train.New(c.Training, c.Run, task)
 	return t, err
 }

@@ -1,10 +1,12 @@
 package gpt
 
 import (
+	"bytes"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
@@ -22,48 +24,44 @@ func (m *Model) WriteWeights(w io.Writer) error { return m.write(w, m.Params()) 
 // names may have the prefix "transformer." and whose mask buffers are ignored. A parameter that is missing, a tensor
 // that is not a parameter, another shape, and a number that is not finite are errors, and then no parameter has
 // changed.
-func (m *Model) ReadWeights(data []byte) error { return m.read(data, m.Params()) }
-
-// write writes parameters under GPT-2's names.
-func (m *Model) write(w io.Writer, params []graph.Expr) error {
-	list := train.Parameters(params)
-	for i, t := range list {
-		if t.Name == headWeight {
-			list[i].Tensor = transposed(t.Tensor)
-		}
-	}
-	return errors.Wrap(train.WriteTensors(w, list, map[string]string{"format": "pt"}), "weights")
-}
-
-// read sets exactly these parameters from a file.
-func (m *Model) read(data []byte, params []graph.Expr) error {
-	list, err := train.ReadTensors(data)
+func (m *Model) ReadWeights(data []byte) error {
+	f, err := safetensors.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return errors.Wrap(err, "weights")
 	}
-	for i, t := range list {
-		list[i].Name = strings.TrimPrefix(t.Name, "transformer.")
-		if list[i].Name == headWeight && len(t.Shape) == 2 {
-			list[i].Tensor = transposed(t.Tensor)
-		}
-	}
+	return m.read(f, m.Params())
+}
+
+// write writes parameters under GPT-2's names.
+func (m *Model) write(w io.Writer, params []graph.Expr) error {
+	return errors.Wrap(train.WriteTensors(w, asFiled(params), map[string]string{"format": "pt"}), "weights")
+}
+
+// read sets exactly these parameters from a file.
+func (m *Model) read(f *safetensors.File, params []graph.Expr) error {
 	_, hasHead := m.Graph.Leaf(headWeight)
-	list = slices.DeleteFunc(list, func(t train.Named) bool { return isMaskBuffer(t.Name) || !hasHead && t.Name == headWeight })
-	return errors.Wrap(train.Restore(train.Parameters(params), list), "weights")
-}
-
-func isMaskBuffer(name string) bool {
-	return strings.HasPrefix(name, "h.") && (strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias"))
-}
-
-func transposed(t graph.Tensor) graph.Tensor {
-	rows, cols := t.Shape[0], t.Shape[1]
-	u := t.Clone()
-	u.Shape = []int{cols, rows}
-	for i := range rows {
-		for j := range cols {
-			u.Set(j*rows+i, t.At(i*cols+j))
-		}
+	f.Entries = slices.DeleteFunc(f.Entries, func(e safetensors.Entry) bool { return notRead(e.Name, hasHead) })
+	for i, e := range f.Entries {
+		f.Entries[i].Name = plainName(e.Name)
 	}
-	return u
+	return errors.Wrap(train.Restore(asFiled(params), f), "weights")
+}
+
+// asFiled are parameters as they lie in a file.
+func asFiled(params []graph.Expr) []train.Named {
+	list := train.Parameters(params)
+	for i, t := range list {
+		list[i].Turned = t.Name == headWeight
+	}
+	return list
+}
+
+func plainName(name string) string { return strings.TrimPrefix(name, "transformer.") }
+
+// notRead is whether a tensor is none of a model's parameters, but of what files have beside them.
+func notRead(name string, hasHead bool) bool {
+	name = plainName(name)
+	mask := strings.HasPrefix(name, "h.") &&
+		(strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias"))
+	return mask || !hasHead && name == headWeight
 }

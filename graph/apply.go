@@ -13,7 +13,7 @@ import (
 func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
 	return x.try(op, func() (*G.Node, error) {
 		node, err := make()
-		if err == nil && x.g.merged(node, append([]Expr{x}, with...)) {
+		if err == nil && !x.g.outline && x.g.merged(node, append([]Expr{x}, with...)) {
 			err = errCollision
 		}
 		return node, err
@@ -33,7 +33,7 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 		x.g = New(Float64, 0)
 	}
 	y = Expr{g: x.g, scope: x.scope}
-	if x.g.err != nil || x.g.outline {
+	if x.g.err != nil {
 		return y
 	}
 	for _, e := range operands {

@@ -93,7 +93,7 @@ func checkFork(from, to, batch int) error {
 }
 
 func checkPosition(at Expr) error {
-	if n := len(at.Ints()); n != 1 {
+	if n := at.count(); n != 1 {
 		return errors.Errorf("%d positions, 1 is needed", n)
 	}
 	return nil

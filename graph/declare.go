@@ -1,21 +1,23 @@
 package graph
 
 import (
+	"math"
+	"slices"
+
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// Outline returns a Graph that is only declared on: it notes the name and shape of every parameter, value and list of
-// integers, and makes neither numbers nor nodes, so that a model of any size can be counted. What is declared has a
-// Name and a Shape, and no Tensor; operations on it give empty expressions; compiling one is an error. Sizes of a shape
-// have to be positive, and their product may be larger than any memory.
+// Outline returns a Graph of shapes alone: what is declared on it has a name and a shape and no numbers, so that a model
+// of any size can be counted, and operations on it make nodes, so that PlanBytes tells what it would need. Tensors are
+// empty, and compiling is an error. Sizes of a shape have to be positive, and their product may be larger than any memory.
 func Outline(dtype Dtype) *Graph {
 	g := New(dtype, 0)
 	g.outline = true
 	return g
 }
 
-// Outlined says whether g is an Outline.
+// Outlined says whether g is an Outline, on which nothing has numbers.
 func (g *Graph) Outlined() bool { return g != nil && g.outline }
 
 // Leaves lists what has been declared, parameters and inputs, in the order of declaration.
@@ -60,24 +62,20 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 		s.g.fail(full, "no Init: Const, Normal or one of your own gives the first numbers")
 	case len(shape) == 0:
 		s.g.fail(full, "no shape: at least one size is needed")
-	}
-	size := int64(1)
-	for _, n := range shape {
-		if n < 1 || !s.g.outline && size > 1<<40/int64(n) {
-			s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", tensor.Shape(shape))
-			break
-		}
-		size *= int64(n)
-	}
-	switch {
-	case s.g.err != nil || !s.reserve(full):
-		return failed
-	case s.g.outline:
-		return s.g.addLeaf(Expr{g: s.g, scope: s.path, name: full, shape: shape})
+	case slices.Min(shape) < 1 || !s.g.outline && !fits(entries(shape)):
+		s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", tensor.Shape(shape))
 	}
 	held := shape
 	if len(shape) == 1 {
 		held = []int{1, shape[0]}
+	}
+	switch {
+	case s.g.err != nil || !s.reserve(full):
+		return failed
+	case !s.g.hold(full, shape, s.g.dtype.Size()):
+		return failed
+	case s.g.outline:
+		return s.g.addLeaf(s.leaf(full, nil, s.g.dtype, held, shape))
 	}
 	dense, shared := store[full]
 	if shared && !dense.Shape().Eq(tensor.Shape(held)) {
@@ -91,7 +89,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 			store[full] = dense
 		}
 	}
-	return s.g.addLeaf(s.leaf(full, dense, shape))
+	return s.g.addLeaf(s.leaf(full, dense, s.g.dtype, held, shape))
 }
 
 // Ints declares n integers, such as token ids, that are fed through Ints. limit is the number of values that they may
@@ -102,20 +100,25 @@ func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	if n < 1 || int64(n) > 1<<40 {
 		s.g.fail(full, "%d integers: at least 1 and at most 2^40 are needed", n)
 	}
-	switch {
-	case s.g.err != nil || !s.reserve(full):
+	if s.g.err != nil || !s.reserve(full) || !s.g.hold(full, []int{n}, tensor.Int.Size()) {
 		return Expr{g: s.g, scope: s.path}
-	case s.g.outline:
-		return s.g.addLeaf(Expr{g: s.g, scope: s.path, name: full, shape: []int{n}})
 	}
-	x := s.leaf(full, tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int)), []int{n})
+	var dense *tensor.Dense
+	if !s.g.outline {
+		dense = tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int))
+	}
+	x := s.leaf(full, dense, tensor.Int, []int{n}, []int{n})
 	x.ids = &idRange{limit: limit, ignore: ignore}
 	return s.g.addLeaf(x)
 }
 
-func (s Scope) leaf(full string, dense *tensor.Dense, shape []int) Expr {
-	node := G.NewTensor(s.g.g, dense.Dtype(), dense.Dims(), G.WithShape(dense.Shape()...),
-		G.WithName(s.g.salt+full), G.WithValue(dense))
+// leaf is the node of what is held in one shape and has another to the outside. Without numbers it has no value.
+func (s Scope) leaf(full string, dense *tensor.Dense, dtype Dtype, held, shape []int) Expr {
+	with := []G.NodeConsOpt{G.WithShape(held...), G.WithName(s.g.salt + full)}
+	if dense != nil {
+		with = append(with, G.WithValue(dense))
+	}
+	node := G.NewTensor(s.g.g, dtype, len(held), with...)
 	s.g.source[node.ID()] = source{scope: s.path}
 	return Expr{g: s.g, scope: s.path, node: node, name: full, dense: dense, shape: shape}
 }
@@ -135,3 +138,15 @@ func (s Scope) reserve(full string) bool {
 	s.g.names[full] = true
 	return true
 }
+
+// entries is the product of the sizes, which a float64 holds whatever they are.
+func entries(shape []int) float64 {
+	n := 1.0
+	for _, size := range shape {
+		n *= float64(size)
+	}
+	return n
+}
+
+// fits says whether a tensor may have so many entries: the bytes of many such can still be counted in an int.
+func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"slices"
-
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -44,11 +42,10 @@ func (x Expr) Graph() *Graph { return x.g }
 // Name is the full name of a parameter or input, "" for anything else.
 func (x Expr) Name() string { return x.name }
 
-// Shape is the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields. On an
-// Outline it is the declared one.
+// Shape is the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields.
 func (x Expr) Shape() []int {
 	if x.node == nil {
-		return slices.Clone(x.shape)
+		return nil
 	}
 	return x.node.Shape()
 }
@@ -81,10 +78,18 @@ func (x Expr) Tensor() Tensor {
 
 // Ints is the backing of an input declared by Scope.Ints, to be overwritten in place; nil for anything else.
 func (x Expr) Ints() []int {
-	if x.ids == nil {
+	if x.ids == nil || x.dense == nil {
 		return nil
 	}
 	return x.dense.Ints()
+}
+
+// count is the number of integers that x declares.
+func (x Expr) count() int {
+	if x.ids == nil {
+		return 0
+	}
+	return x.shape[0]
 }
 
 // In says that what is computed from x from here on belongs to the layer at s: errors and pictures name it.

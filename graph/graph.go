@@ -33,6 +33,8 @@ type Graph struct {
 	memory    plan.Arena // of the programs
 	recompute []string   // scopes whose insides are computed again for the backward pass
 	outline   bool       // declared on, never computed with
+	limit     int64      // of memory in bytes; 0 is the machine's
+	held      float64    // bytes that are declared
 	err       error
 	ops       int64
 	run       *runContext
@@ -88,7 +90,7 @@ func (g *Graph) clear() {
 	g.g = G.NewGraph()
 	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
-	g.memory.Double = g.dtype == Float64
+	g.memory.Double, g.memory.Allows = g.dtype == Float64, g.allows
 	g.run, g.spans = &runContext{training: true}, map[*G.Node]*attention.Spans{}
 }
 
@@ -98,7 +100,7 @@ func (g *Graph) Sibling() *Graph {
 	if !g.exists() {
 		return g.made("")
 	}
-	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, store: g.store, pool: g.pool}
+	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, store: g.store, pool: g.pool, limit: g.limit}
 	s.clear()
 	return s
 }

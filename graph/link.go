@@ -21,21 +21,9 @@ type linker struct {
 // link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward
 // pass. It returns where the result of an output lies.
 func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err error) {
-	order, err := G.Sort(p.graph.g.ExactSubgraphRoots(outputs...))
+	l, ops, err := p.graph.linked(outputs)
 	if err != nil {
-		return nil, errors.Wrap(err, "compile")
-	}
-	l := linker{
-		g: p.graph, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: p.graph.scopes(order, outputs[0]), outputs: outputs,
-	}
-	slices.Reverse(order)
-	ops := make([]*plan.Op, 0, len(order))
-	for _, n := range order {
-		o, err := l.op(n)
-		if err != nil {
-			return nil, err
-		}
-		l.ops[n], ops = o, append(ops, o)
+		return nil, err
 	}
 	leaves := 0
 	for _, x := range p.graph.leaves {
@@ -50,11 +38,33 @@ func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err erro
 		return nil, errors.New("the expression depends on no parameter and no input")
 	}
 	p.stock = l.names
-	p.plan = plan.New(ops, &p.graph.memory)
+	if p.plan, err = plan.New(ops, &p.graph.memory); err != nil {
+		return nil, errors.Wrap(err, "compile")
+	}
 	return func(n *G.Node) Tensor {
 		r := p.plan.Result(l.ops[n])
 		return Tensor{Shape: n.Shape(), F32: r.F32, F64: r.F64}
 	}, nil
+}
+
+// linked is the operations that the outputs need, in the order of execution.
+func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
+	order, err := G.Sort(g.g.ExactSubgraphRoots(outputs...))
+	if err != nil {
+		return nil, nil, errors.Wrap(err, "compile")
+	}
+	l = &linker{
+		g: g, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: g.scopes(order, outputs[0]), outputs: outputs,
+	}
+	slices.Reverse(order)
+	for _, n := range order {
+		o, err := l.op(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		l.ops[n], ops = o, append(ops, o)
+	}
+	return l, ops, nil
 }
 
 // scopes are the places of what out is computed of. order has what is computed of others before those; a node that no
@@ -97,6 +107,9 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 			o.Place = place
 		}
 	}
+	if !fits(entries(n.Shape())) {
+		return nil, errors.Errorf("%s: shape %v: the whole may have at most 2^40 entries", o.Name, n.Shape())
+	}
 	own, ours := n.Op().(*op)
 	switch {
 	case ours:
@@ -105,6 +118,7 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 		o.Value = numbersOf(n.Value())
 	case len(children) == 1 && sizeOf(n.Op(), children[0]) > 0: // of a broadcast: known, and no reason to keep the operand
 		o.Inputs, o.Value = nil, plan.Numbers{F64: []float64{float64(sizeOf(n.Op(), children[0]))}}
+	case n.Op() == nil && l.g.outline: // a leaf
 	case n.Op() == nil:
 		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):

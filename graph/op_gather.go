@@ -18,9 +18,9 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 		return nil, err
 	}
 	ids.ids.isLookup = true
-	d, list := table.node.Shape()[1], ids.Ints()
+	d, n, list := table.node.Shape()[1], ids.count(), ids.Ints()
 	return table.g.node(&op{
-		name: "gather", shape: tensor.Shape{len(list), d}, wrt: []bool{true, false}, f32: gather[float32](list, d), f64: gather[float64](list, d),
+		name: "gather", shape: tensor.Shape{n, d}, wrt: []bool{true, false}, f32: gather[float32](list, d), f64: gather[float64](list, d),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 			return one(table.g.scatter("gather.dtable", in[0].Shape(), grad, list))
 		},

@@ -12,14 +12,14 @@ import (
 // ignored one, divided by their number if mean is set: a scalar.
 func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 	return logits.kernel("cross entropy", func() (*G.Node, error) {
-		g, list := logits.g, targets.Ints()
-		if n := logits.node.Shape()[0]; n != len(list) {
-			return nil, errors.Errorf("%d rows of logits for %d targets", n, len(list))
+		g, n := logits.g, targets.count()
+		if rows := logits.node.Shape()[0]; rows != n {
+			return nil, errors.Errorf("%d rows of logits for %d targets", rows, n)
 		}
 		if err := targets.ids.check(logits.node.Shape()[1], "classes"); err != nil {
 			return nil, err
 		}
-		l := &crossEntropyOp{pool: g.pool, targets: list, ignore: targets.ids.ignore, mean: mean, lse: &buffer{size: len(list)}}
+		l := &crossEntropyOp{pool: g.pool, targets: targets.Ints(), ignore: targets.ids.ignore, mean: mean, lse: &buffer{size: n}}
 		return g.node(&op{
 			name: fmt.Sprintf("crossentropy(%t)", mean), wrt: []bool{true, false}, fills: []*buffer{l.lse},
 			f32: crossEntropy[float32](l), f64: crossEntropy[float64](l),

@@ -59,8 +59,16 @@ func operands[T kernel.Float](l *normOp, x []T, params [][]T, ones []T) kernel.N
 	return n
 }
 
+// ones are the gains of a norm that has none.
+func ones[T kernel.Float](l *normOp) []T {
+	if l.g.outline {
+		return nil
+	}
+	return slices.Repeat([]T{1}, l.d)
+}
+
 func normForward[T kernel.Float](l *normOp, k normKernels[T]) body[T] {
-	pool, plain := l.g.pool, slices.Repeat([]T{1}, l.d)
+	pool, plain := l.g.pool, ones[T](l)
 	return func(y []T, in [][]T) {
 		k.forward(pool, y, operands(l, in[0], in[1:], plain))
 	}
@@ -89,7 +97,7 @@ func (l *normOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 }
 
 func normBackward[T kernel.Float](l *normOp, k normKernels[T], params [2]*buffer, scratch *buffer) body[T] {
-	pool, plain := l.g.pool, slices.Repeat([]T{1}, l.d)
+	pool, plain := l.g.pool, ones[T](l)
 	return func(dx []T, in [][]T) {
 		x, dy, gains := in[0], in[1], in[3:] // in[2] is the forward result
 		grads := kernel.NormGrads[T]{X: dx, W: of[T](params[0]), B: of[T](params[1]), Scratch: of[T](scratch)}

@@ -15,10 +15,10 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 			return nil, err
 		}
 		ids.ids.isLookup = true
-		g, shape, list := x.g, x.node.Shape(), ids.Ints()
+		g, shape, n, list := x.g, x.node.Shape(), ids.count(), ids.Ints()
 		d := table.node.Shape()[1]
-		if len(shape) != 2 || shape[0] != len(list) || shape[1] != d {
-			return nil, errors.Errorf("%v is not (%d, %d)", shape, len(list), d)
+		if len(shape) != 2 || shape[0] != n || shape[1] != d {
+			return nil, errors.Errorf("%v is not (%d, %d)", shape, n, d)
 		}
 		return g.node(&op{
 			name: fmt.Sprintf("addpositions(%g)", c), shape: shape, wrt: []bool{true, true, false},
@@ -47,16 +47,16 @@ func addPositions[T kernel.Float](ids []int, d int, c float64) body[T] {
 // The other columns pass. The backward pass rotates Δ by −φ.
 func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
 	return x.kernel("rotate", func() (*G.Node, error) {
-		table, list := cos.node.Shape(), positions.Ints()
+		table, n := cos.node.Shape(), positions.count()
 		if err := positions.ids.check(table[0], "positions"); err != nil {
 			return nil, err
 		}
 		positions.ids.isLookup = true
-		if shape := x.node.Shape(); len(shape) != 2 || shape[0] != len(list) || groups < 1 || shape[1] < groups*2*table[1] {
+		if shape := x.node.Shape(); len(shape) != 2 || shape[0] != n || groups < 1 || shape[1] < groups*2*table[1] {
 			return nil, errors.Errorf("%v is not (%d, %d or more): %d positions, %d groups of %d columns",
-				shape, len(list), groups*2*table[1], len(list), groups, 2*table[1])
+				shape, n, groups*2*table[1], n, groups, 2*table[1])
 		}
-		return x.g.rotate(x.node, cos.node, sin.node, positions.node, list, groups, false)
+		return x.g.rotate(x.node, cos.node, sin.node, positions.node, positions.Ints(), groups, false)
 	}, cos, sin, positions)
 }
 

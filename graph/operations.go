@@ -106,7 +106,7 @@ func (x Expr) ReLU() Expr { return x.unary("relu", G.Rectify) }
 // pass.
 func (x Expr) Gather(ids Expr) Expr {
 	return x.apply("gather", func() (*G.Node, error) {
-		if x.node.Shape()[1] == 1 && (x.node.Shape()[0] == 1 || len(ids.Ints()) == 1) {
+		if x.node.Shape()[1] == 1 && (x.node.Shape()[0] == 1 || ids.count() == 1) {
 			return x.gather(ids)
 		}
 		if err := ids.ids.check(x.node.Shape()[0], "rows"); err != nil {

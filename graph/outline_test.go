@@ -6,19 +6,19 @@ import (
 	"testing"
 )
 
-// An outline knows the names and shapes of what no machine could hold, allocates next to nothing, and is never computed
-// with.
+// An outline knows the names and shapes of what no machine could hold, allocates next to nothing, knows what operations
+// would need, and is never computed with.
 func TestOutline(t *testing.T) {
 	g := Outline(Float32)
 	s := g.Root().Sub("h.0")
-	var w, m, ids Expr
+	var w, ids Expr
 	allocated := testing.AllocsPerRun(1, func() {
 		w = s.Param("weight"+string(rune('a'+len(g.params))), Normal(1), 1<<28, 1<<28)
 	})
-	if allocated > 20 {
+	if allocated > 40 {
 		t.Errorf("a parameter costs %v allocations", allocated)
 	}
-	m = s.Value("mask", Const(0), 1<<27, 1<<27)
+	s.Value("mask", Const(0), 1<<27, 1<<27)
 	ids = s.Ints("tokens", 1<<40, 7, 0)
 	if got := w.Shape(); !slices.Equal(got, []int{1 << 28, 1 << 28}) || w.Name() != "h.0.weightb" || w.Tensor().Len() != 0 || ids.Ints() != nil {
 		t.Errorf("got %v %v with %d numbers", w.Name(), got, w.Tensor().Len())
@@ -26,9 +26,9 @@ func TestOutline(t *testing.T) {
 	if len(g.Params()) != 2 || len(g.Leaves()) != 4 || !g.Outlined() {
 		t.Errorf("got %d parameters of %d leaves, want 2 of 4", len(g.Params()), len(g.Leaves()))
 	}
-	y := w.MatMul(m).Add(w).Softmax().Gather(ids)
-	if y.node != nil || g.Err() != nil {
-		t.Errorf("operations: got a node or %v, want nothing", g.Err())
+	y := s.Value("rows", Const(0), 1<<27, 3).MatMulT(s.Value("columns", Const(0), 1<<30, 3)) // 2^57 products
+	if bytes, err := PlanBytes(y.Gather(ids)); !(bytes > 4*(1<<57)) || err != nil {
+		t.Errorf("planned %v bytes and error %v, want more than 2^59", bytes, err)
 	}
 	if _, err := Compile(w); err == nil || !strings.Contains(err.Error(), "an outline") {
 		t.Errorf("Compile: got %v, want an error", err)
@@ -39,5 +39,64 @@ func TestOutline(t *testing.T) {
 	g = Outline(Float32)
 	if g.Root().Value("none", Const(0), 3, 0); g.Err() == nil || !strings.Contains(g.Err().Error(), "none: shape (3, 0)") {
 		t.Errorf("got %v, want an error of the shape", g.Err())
+	}
+}
+
+// What is planned on an outline is what a graph of numbers holds, gradients too, and PlanBytes says the same of that.
+func TestPlanBytes(t *testing.T) {
+	model := func(g *Graph) (loss, w Expr) {
+		s := g.Root()
+		ids, w := s.Ints("ids", 5, 7, 0), s.Param("w", Normal(1), 7, 4)
+		return w.Gather(ids).MatMul(s.Param("v", Normal(1), 4, 4)).Tanh().SumAll(), w
+	}
+	for _, kernels := range []bool{true, false} {
+		g := New(Float64, 1)
+		g.Kernels = kernels
+		loss, w := model(g)
+		if _, err := Compile(loss, w); err != nil {
+			t.Fatal(err)
+		}
+		want := float64(g.Bytes() + 8*(5+7*4+4*4))
+		for _, g := range []*Graph{Outline(Float64), New(Float64, 1)} {
+			g.Kernels = kernels
+			loss, w := model(g)
+			if got, err := PlanBytes(loss, w); got != want || err != nil {
+				t.Errorf("kernels %t: planned %v bytes and error %v, want %v", kernels, got, err, want)
+			}
+		}
+	}
+	for _, x := range []Expr{{}, {g: New(Float32, 1)}} {
+		if _, err := PlanBytes(x); err == nil {
+			t.Error("an empty expression: got no error")
+		}
+	}
+}
+
+// Beyond its limit a graph makes nothing: neither what is declared nor a program.
+func TestMemoryLimit(t *testing.T) {
+	g := New(Float32, 1)
+	g.SetMemoryLimit(1 << 20)
+	w := g.Root().Param("w", Const(1), 1<<16)
+	if g.Err() != nil {
+		t.Fatal(g.Err())
+	}
+	if _, err := Compile(w.Exp().Mul(w).SumAll()); err != nil { // 256 KiB of w and as much or twice as much of results
+		t.Error(err)
+	}
+	y := w.Exp()
+	for range 6 {
+		y = y.Join(y)
+	}
+	if _, err := Compile(y.SumAll()); err == nil || !strings.Contains(err.Error(), "GiB held before, want at most 0.0009766 GiB") {
+		t.Errorf("a program: got error %v", err)
+	}
+	s := g.Sibling()
+	s.Root().Sub("h").Value("mask", Const(0), 1<<15, 1<<15)
+	if s.Err() == nil || !strings.Contains(s.Err().Error(), "h.mask: shape (32768, 32768): memory: got 4 GiB with 0 GiB held before, want at most") {
+		t.Errorf("a sibling: got error %v", s.Err())
+	}
+	s = g.Sibling()
+	if s.Root().Ints("ids", 1<<20, 1, 0); s.Err() == nil || !strings.Contains(s.Err().Error(), "ids: shape (1048576): memory: got 0.007812 GiB") {
+		t.Errorf("integers: got error %v", s.Err())
 	}
 }

@@ -84,7 +84,7 @@ func (ids Expr) OneHot(classes int) Expr {
 		}
 		list := ids.Ints()
 		return ids.g.node(&op{
-			name: "onehot", shape: tensor.Shape{len(list), classes}, wrt: []bool{false},
+			name: "onehot", shape: tensor.Shape{ids.count(), classes}, wrt: []bool{false},
 			f32: oneHot[float32](list, classes, ids.ids.ignore), f64: oneHot[float64](list, classes, ids.ids.ignore),
 		}, ids.node)
 	})

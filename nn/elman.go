@@ -32,7 +32,7 @@ func NewElman(at Site) *Elman {
 	d := at.Embd
 	l := &Elman{batch: at.Batch, tokens: at.Context, width: d, scope: at.Scope}
 	l.Input = at.affine("c_input", d, []int{d}, at.Bias, graph.Normal(1/math.Sqrt(float64(d))))
-	l.Weight = at.Param("weight", graph.Normal(0.5/math.Sqrt(float64(d))), d, d)
+	l.Weight = at.Scope.Param("weight", graph.Normal(0.5/math.Sqrt(float64(d))), d, d)
 	l.start = at.Value("start", graph.Const(0), at.Batch, d)
 	l.state = cacheAt(at.Caches, at.Path(), func() *graph.ElmanCache { return graph.NewElmanCache(at.Batch, d) })
 	return l

@@ -41,5 +41,8 @@ func stepAt(s graph.Scope, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr
 	}
 }
 
+// Adapt makes something else of the matrix w (in, out) of the layer at s, such as one with an adapter.
+type Adapt func(s graph.Scope, w graph.Expr, in, out int) graph.Expr
+
 // Affine makes the layer y = x·w + b with in inputs, the outputs given as blocks of columns, and weights from init.
 type Affine func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer

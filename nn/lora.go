@@ -56,6 +56,19 @@ func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	}
 }
 
+// NewAdapted is an adapter beside a matrix w (in, out) that a layer at s has declared for itself: lora_d and lora_u, of
+// rank r and scale s. The layer multiplies by its Matrix.
+func NewAdapted(at graph.Scope, w graph.Expr, in, out, r int, scale float64) *LoRA {
+	a := Adapter{at.Param("lora_d", graph.Normal(0.02), in, r), at.Param("lora_u", graph.Const(0), r, out), 0, out}
+	return &LoRA{Base: &Linear{Weight: w, scope: at}, Adapters: []Adapter{a}, Scale: scale, scope: at}
+}
+
+// Matrix is w + s·d·u, of an adapter by NewAdapted.
+func (l *LoRA) Matrix() graph.Expr { // (in, out)
+	a := l.Adapters[0]
+	return l.Base.Weight.In(l.scope).Add(a.up(a.Down.In(l.scope), l.Scale))
+}
+
 // Forward is the frozen base plus the adapters.
 func (l *LoRA) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, out)
 	defer whole(l, x, &result)

@@ -22,7 +22,7 @@ type LearnedPositions struct {
 // site's Positions say where tokens stand.
 func NewLearnedPositions(at Site) *LearnedPositions {
 	at.checkPositions()
-	return &LearnedPositions{at.Param("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
+	return &LearnedPositions{at.Scope.Param("weight", graph.Normal(0.02), at.Context, at.Embd), at.Positions, at.Scope}
 }
 
 // Forward is x + w[positions].

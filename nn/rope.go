@@ -54,7 +54,7 @@ func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (
 	if y, ok := graph.Rotate(x, l.Cos, l.Sin, l.positions, groups); ok {
 		return y
 	}
-	n, half, width := len(l.positions.Ints()), size/2, groups*size
+	n, half, width := count(l.positions), size/2, groups*size
 	cos := l.Cos.Gather(l.positions).Reshape(n, 1, half)          // cos φ                (n, 1, size/2)  (50)
 	sin := l.Sin.Gather(l.positions).Reshape(n, 1, half)          // sin φ                (n, 1, size/2)  (51)
 	pairs := x.Cols(0, width).Reshape(n*groups*half, 2)           // (a, b)

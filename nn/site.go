@@ -21,6 +21,7 @@ type Site struct {
 	Block int // the index of the block, from 0: an Attention that differs between blocks
 
 	Affine  Affine              // NewLinear, which nil is, or a LoRA around it: attention, NewMLP, NewElman
+	Adapt   Adapt               // what Param makes of a matrix, nil is the matrix: layers of one's own
 	Bias    bool                // of matrices and norms: the same, and norms
 	Norm    func(at Site) Layer // nil is NewLayerNorm: blocks
 	MLP     func(at Site) Layer // nil is NewMLP: blocks
@@ -61,6 +62,20 @@ func (s Site) affine(name string, in int, out []int, bias bool, init graph.Init)
 		}
 		return s.Affine(at.Scope, in, out, bias, init)
 	})
+}
+
+// Param declares a parameter of a layer at s. A matrix comes back as Adapt has it: with an adapter it is the result of an
+// operation, which has no Tensor.
+func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
+	w := s.Scope.Param(name, init, shape...)
+	if s.Adapt == nil || len(shape) != 2 {
+		return w
+	}
+	at := s.Scope
+	if name != "weight" {
+		at = s.Sub("%s", name)
+	}
+	return s.Adapt(at, w, shape[0], shape[1])
 }
 
 // heads are the sizes of attention with queries and keys of qk features, and values of v.
@@ -107,4 +122,12 @@ func (s Site) checkPositions() {
 	if s.Positions.Graph() == nil {
 		s.Failf("no positions: the site has to say where the %d tokens stand", s.Batch*s.Context)
 	}
+}
+
+// count is the number of integers of an input; 0 after a failure.
+func count(ids graph.Expr) int {
+	if shape := ids.Shape(); len(shape) == 1 {
+		return shape[0]
+	}
+	return 0
 }

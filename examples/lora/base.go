@@ -97,7 +97,7 @@ func trainBase(
 	if err := base.Save(baseDir(c), t.Done, files); err != nil {
 		return nil, err
 	}
-	return checkpoint.Load(baseDir(c))
+	return base.Load(baseDir(c), stderr)
 }
 
 // encode is the text in the base's tokens. Characters that the base has never seen are an error that lists them.

@@ -13,6 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
@@ -82,7 +83,7 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	weights, err := t.checkpoint.File("model.safetensors")
+	weights, err := t.checkpoint.Open(train.WeightsFile)
 	if err != nil {
 		return err
 	}
@@ -97,13 +98,13 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "forgotten of the old text: %+.4f nats per character\n\n", t.after[1]-t.before[1])
 	_, err = fmt.Fprintf(stdout,
 		"%s: %d bytes, %.1f %% of the base's %d\n%s: the model with the adapters merged, an ordinary checkpoint\n",
-		adapter, size, 100*float64(size)/float64(len(weights)), len(weights), merged)
+		adapter, size, 100*float64(size)/float64(weights.Size()), weights.Size(), merged)
 	return err
 }
 
 // reloaded is the losses of the merged model as it was saved: without adapters.
 func (t *tuned) reloaded(ctx context.Context, path string) (l [2]float64, err error) {
-	cp, err := checkpoint.Load(path)
+	cp, err := checkpoint.Load(path, gpt.Fits())
 	if err != nil {
 		return l, err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -19,9 +20,10 @@ func unit(tok text.Tokenizer) string {
 	return "token"
 }
 
-// open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names.
+// open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names. A run that
+// is resumed goes on with the stand-in if it began with it.
 func (o options) open(
-	ctx context.Context, blockSize int, stderr io.Writer,
+	ctx context.Context, blockSize int, saved *checkpoint.Checkpoint, stderr io.Writer,
 ) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
 	if _, missing := os.Stat(filepath.Join(o.data, text.ShardsFile)); o.data != "" && missing == nil {
 		shards, err := text.OpenShards(o.data)
@@ -30,7 +32,9 @@ func (o options) open(
 		}
 		return corpus.Source{Name: o.data}, shards, shards.Tokenizer, nil
 	}
-	if s, err = corpus.Open(ctx, o.data, stderr); err != nil {
+	if o.data == "" && corpus.BeganOnStandin(saved) {
+		s = corpus.Again(stderr)
+	} else if s, err = corpus.Open(ctx, o.data, stderr); err != nil {
 		return s, nil, nil, err
 	}
 	kind, err := text.KindOf(o.tokenizer)

@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -32,22 +33,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
-	source, data, tok, err := o.open(ctx, c.BlockSize, stderr)
+	var dir *checkpoint.Dir
+	var saved *checkpoint.Checkpoint // nil of a new run
+	if o.resume {
+		if dir, saved, err = base.Resume(gpt.Fits(), c.OutDir, stderr); err != nil {
+			return errors.Wrap(err, "-resume")
+		}
+		defer dir.Close()
+		defer saved.Close()
+	}
+	source, data, tok, err := o.open(ctx, c.BlockSize, saved, stderr)
 	if err != nil {
 		return err
 	}
 	if _, err := base.Prompt(tok, o.prompt); err != nil { // now rather than after the training
 		return err
 	}
-	t, err := trainer(c, o, data, tok, stderr)
+	t, err := trainer(c, source, data, tok, saved)
 	if err != nil {
 		return err
 	}
-	dir, err := checkpoint.Open(c.OutDir)
-	if err != nil {
-		return err
+	if !o.resume { // only now: what is refused leaves nothing behind
+		if dir, err = base.Begin(c.OutDir); err != nil {
+			return err
+		}
+		defer dir.Close()
 	}
-	defer dir.Close()
 	r, err := newReport(t, source, stdout)
 	if err != nil {
 		return err
@@ -56,25 +67,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := fit(ctx, t, dir, r); err != nil {
 		return err
 	}
-	return sample(ctx, t.Model, tok, o, stdout)
+	if err := sample(ctx, t.Model, tok, o, stdout); err != nil {
+		return err
+	}
+	return r.trouble
 }
 
-// trainer begins a run, or resumes where the newest checkpoint stopped.
-func trainer(c gpt.Config, o options, data text.Corpus, tok text.Tokenizer, stderr io.Writer) (*gpt.Trainer, error) {
-	saved, err := base.Load(c.OutDir, stderr)
-	switch {
-	case o.resume && err != nil:
-		return nil, errors.Wrap(err, "-resume")
-	case o.resume:
-		return gpt.Resume(c, data, tok, saved)
-	case errors.Is(err, checkpoint.ErrNone):
+// trainer begins a run, or resumes where the checkpoint stopped.
+func trainer(
+	c gpt.Config, source corpus.Source, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint,
+) (*gpt.Trainer, error) {
+	if saved == nil {
 		return gpt.NewTrainer(c, data, tok)
-	case err != nil:
-		return nil, err
 	}
-	return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
-		"another -out_dir begins a new run",
-		c.OutDir, saved.Step)
+	t, err := gpt.Resume(c, data, tok, saved)
+	if err != nil {
+		return nil, source.Explain(err, data, saved)
+	}
+	return t, saved.Close() // the next save may remove it
 }
 
 func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.Writer) error {
@@ -82,6 +92,7 @@ func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	defer saved.Close()
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
 	m, tok, err := base.Open(g, saved)

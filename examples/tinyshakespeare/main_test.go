@@ -148,6 +148,9 @@ func TestRefused(t *testing.T) {
 		{small(t, empty, "-data", empty), []string{empty, "directory"}},
 		{small(t, empty, "-data", short), []string{short, "block_size"}},
 		{small(t, empty, "-data", file("")), []string{"empty"}},
+		{small(t, ""), []string{"directory's name is empty"}},
+		{small(t, "", "-resume"), []string{"directory's name is empty"}},
+		{[]string{"-sample_only", "-out_dir", ""}, []string{"directory's name is empty"}},
 	} {
 		_, _, err := do(t.Context(), tc.args...)
 		if err == nil {

@@ -18,7 +18,9 @@ import (
 type report struct {
 	*program.Bar
 	config  gpt.Config
+	source  corpus.Source
 	metrics *metrics
+	trouble error   // the first with these files, none of which is worth the run
 	unit    string  // a token
 	floor   float64 // nats per character, 0 where unknown
 	peak    float64 // GFLOP/s of this processor
@@ -30,8 +32,8 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, metrics: m, unit: unit(t.Tokenizer),
-		peak: graph.Peak(c.Threads)}
+	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, source: source, metrics: m,
+		unit: unit(t.Tokenizer), peak: graph.Peak(c.Threads)}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
 	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total),
@@ -47,7 +49,15 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 		func(w io.Writer) error { return gpt.WriteConfig(w, c) })
 }
 
-func (r *report) step(p train.Progress) error {
+// keep is told what became of a file beside the checkpoints.
+func (r *report) keep(err error) {
+	if err != nil && r.trouble == nil {
+		r.trouble = err
+		r.Print("the run goes on without: %s", program.Shown(err))
+	}
+}
+
+func (r *report) step(p train.Progress) {
 	seconds := p.Took.Seconds()
 	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9
 	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s, %.0f%% of peak | %s tok/s | eta %s",
@@ -56,15 +66,13 @@ func (r *report) step(p train.Progress) error {
 		r.Print("step %d/%d | %s", p.Step, r.config.MaxIters, line)
 	}
 	round := func(x float64) float64 { return program.Round(x, 2) }
-	return r.metrics.add(stepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)})
+	r.keep(r.metrics.add(stepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)}))
 }
 
-func (r *report) evaluation(step int, e gpt.Evaluation) error {
+func (r *report) evaluation(step int, e gpt.Evaluation) {
 	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s", step, e.Train, e.Val, e.BitsPerChar(), r.unit)
-	if err := r.metrics.add(evalLine{step, e.Train, e.Val, e.BitsPerChar()}); err != nil {
-		return err
-	}
-	return r.plot()
+	r.keep(r.metrics.add(evalLine{step, e.Train, e.Val, e.BitsPerChar()}))
+	r.keep(r.plot())
 }
 
 // evaluated is whether the evaluation at that step is on file: a run that was interrupted before it still has to do it.
@@ -78,13 +86,13 @@ func (r *report) fullProgress(done, total int) {
 	r.Draw(r.config.MaxIters, fmt.Sprintf("validating: %s of %s blocks", n, of))
 }
 
-func (r *report) full(loss float64) error {
+func (r *report) full(loss float64) {
 	r.Print("val loss over the whole split: %.4f nats, %.4f bits per %s", loss, loss/math.Ln2, r.unit)
 	if r.floor > 0 {
 		r.Print("%.4f nats above the text's own %.4f", loss-r.floor, r.floor)
 	}
 	r.Print("saved to %s: checkpoints, metrics.jsonl, config.json, loss.png", r.config.OutDir)
-	return r.metrics.add(fullLine{loss})
+	r.keep(r.metrics.add(fullLine{loss}))
 }
 
 func (r *report) plot() error {

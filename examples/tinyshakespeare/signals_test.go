@@ -59,7 +59,7 @@ func TestSignals(t *testing.T) {
 	long := []string{"-max_iters", "60", "-lr_decay_iters", "60", "-eval_interval", "7", "-gradient_accumulation_steps", accumulate}
 	whole := t.TempDir()
 	mustDo(t, small(t, whole, long...)...)
-	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 		dir := t.TempDir()
 		args := small(t, dir, long...)
 		cmd, out, complaint := start(t, nil, args...)

@@ -18,56 +18,56 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 	for evaluated := r.evaluated(t.Done); ; evaluated = false {
 		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {
 			if err := evaluate(ctx, t, dir, r); err != nil {
-				return stopped(ctx, t, dir, err)
+				return stopped(ctx, t, dir, r, err)
 			}
 		}
 		if t.Done >= c.MaxIters {
 			break
 		}
 		if ctx.Err() != nil {
-			return stopped(ctx, t, dir, ctx.Err())
+			return stopped(ctx, t, dir, r, ctx.Err())
 		}
 		p, err := t.Step()
 		if err != nil {
 			return err
 		}
-		if err := r.step(p); err != nil {
-			return err
-		}
+		r.step(p)
 	}
 	loss, err := t.EvaluateAll(ctx, r.fullProgress)
 	if err != nil {
-		return stopped(ctx, t, dir, err)
+		return stopped(ctx, t, dir, r, err)
 	}
-	return r.full(loss)
+	r.full(loss)
+	return nil
 }
 
-// evaluate measures, then saves: a resumed run need not measure again.
+// evaluate measures, saves, and only then tells: a disk without room for a picture may have some for the checkpoint.
 func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	e, err := t.Evaluate(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.evaluation(t.Done, e); err != nil {
+	if err := r.save(t, dir); err != nil {
 		return err
 	}
-	return save(t, dir)
+	r.evaluation(t.Done, e)
+	return nil
 }
 
-func save(t *gpt.Trainer, dir *checkpoint.Dir) error {
+func (r *report) save(t *gpt.Trainer, dir *checkpoint.Dir) error {
 	files, err := t.Files()
 	if err != nil {
 		return err
 	}
-	return dir.Save(t.Done, files)
+	return dir.Save(t.Done, append(files, r.source.Stamp(t.Corpus)))
 }
 
 // stopped saves when a signal is the reason, and names it.
-func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, err error) error {
+func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	if err := save(t, dir); err != nil {
+	if err := r.save(t, dir); err != nil {
 		return err
 	}
 	return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)

@@ -13,6 +13,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
@@ -26,16 +27,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	saved, missing := checkpoint.Load(c.OutDir)
-	switch {
-	case missing == nil && !o.resume && o.translate == "":
-		return errors.Errorf("-out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
-			"another -out_dir begins a new run",
-			c.OutDir, saved.Step)
-	case missing != nil && (o.resume || o.translate != "" || !errors.Is(missing, checkpoint.ErrNone)):
-		return missing
-	case o.translate != "":
-		return translate(ctx, saved, o, stdout)
+	if o.translate != "" {
+		return translate(ctx, c.OutDir, o, stdout, stderr)
+	}
+	var dir *checkpoint.Dir
+	var saved *checkpoint.Checkpoint // nil of a new run
+	if o.resume {
+		if dir, saved, err = base.Resume(seq2seq.Fits(), c.OutDir, stderr); err != nil {
+			return errors.Wrap(err, "-resume")
+		}
+		defer dir.Close()
+		defer saved.Close()
 	}
 	texts, err := open(o)
 	if err != nil {
@@ -45,11 +47,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := checkpoint.Open(c.OutDir)
-	if err != nil {
-		return err
+	if !o.resume { // only now: what is refused leaves nothing behind
+		if dir, err = base.Begin(c.OutDir); err != nil {
+			return err
+		}
+		defer dir.Close()
 	}
-	defer dir.Close()
 	r := report{Bar: program.NewBar(stdout, "", t.Done, t.Model.Config.MaxIters), trainer: t, texts: texts, options: o}
 	r.begin()
 	if err := r.train(ctx, dir); err != nil {
@@ -89,7 +92,10 @@ func trainer(
 		return nil, err
 	}
 	t, err := seq2seq.Resume(c, texts, texts.source, texts.target, saved)
-	return t, errors.Wrap(err, "-resume")
+	if err != nil {
+		return nil, errors.Wrap(err, "-resume")
+	}
+	return t, saved.Close() // the next save may remove it
 }
 
 // fit fills in the sizes that are to come from the texts. Those that are given have to be enough for all texts, trained
@@ -115,8 +121,13 @@ func (c *corpus) fit(config seq2seq.Config) (seq2seq.Config, error) {
 	return config, nil
 }
 
-// translate writes what the checkpoint makes of a text.
-func translate(ctx context.Context, saved *checkpoint.Checkpoint, o options, stdout io.Writer) error {
+// translate writes what the newest checkpoint makes of a text.
+func translate(ctx context.Context, path string, o options, stdout, stderr io.Writer) error {
+	saved, err := base.LoadAs(seq2seq.Fits(), path, stderr)
+	if err != nil {
+		return err
+	}
+	defer saved.Close()
 	m, s, err := seq2seq.LoadModel(saved)
 	if err != nil {
 		return err

@@ -80,6 +80,23 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// A damaged checkpoint is passed over, and that is said: by what translates and by what resumes.
+func TestPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	mustDo(t, small(dir)...)
+	if err := os.Truncate(filepath.Join(dir, "step-00000006", "model.safetensors"), 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-out_dir", dir, "-translate", "two"}, small(dir, "-resume")} {
+		var out, said bytes.Buffer
+		if err := run(t.Context(), args, &out, &said); err != nil {
+			t.Fatalf("%+v", err)
+		}
+		want(t, said.String(), "passed over: ", "step-00000006", "model.safetensors: got 100 bytes")
+	}
+	want(t, mustDo(t, "-out_dir", dir, "-translate", "two"), "  p = ")
+}
+
 type writer func(string)
 
 func (w writer) Write(p []byte) (int, error) { w(string(p)); return len(p), nil }

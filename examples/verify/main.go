@@ -24,7 +24,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify"
@@ -125,7 +124,7 @@ func show(w io.Writer, r *verify.Report, asJSON bool) (ok bool, err error) {
 
 // trained is the model of the newest checkpoint with a random batch of the text.
 func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m verify.Model, err error) {
-	cp, err := checkpoint.Load(dir)
+	cp, err := base.Load(dir, stderr)
 	if err != nil {
 		return m, err
 	}

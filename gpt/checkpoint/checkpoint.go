@@ -2,12 +2,14 @@
 //
 //	out/step-00000250/    the checkpoint before the newest
 //	out/step-00000500/    the newest: the caller's files and manifest.json
-//	out/.lock             held by the process that saves
+//	out/.lock             held by the process that saves; it holds the mark of what that process makes beside the above
 //
 // A checkpoint is written under another name, every file and the directory are flushed to the disk, and only then is it
 // renamed; so neither a killed process nor a power cut can leave half of one under its name. Its manifest holds the
 // size and the SHA-256 of every file, so that a flipped bit or a missing byte is refused when the checkpoint is loaded.
 // This finds damage, not forgery: who can change a file can change the manifest.
+//
+// Reading takes no memory to speak of: files stay on the disk until they are asked for.
 //
 // The package knows nothing of models. It stores files with names.
 package checkpoint
@@ -31,45 +33,61 @@ var (
 	ErrLocked = errors.New("in use by another process")
 )
 
-// A Checkpoint is what Load found, its files in memory.
+// A Checkpoint is what Load found. Its files are open until Close, and stay as they are even if another process
+// removes them meanwhile.
 type Checkpoint struct {
 	Step    int     // the step it was saved at
 	Path    string  // its directory, …/step-00000500
 	Refused []error // the newer ones that are damaged, newest first
 
-	files map[string][]byte
+	files map[string]stored
 }
 
-// Load returns the newest intact checkpoint in path, which may also be the directory of one checkpoint. Damaged ones
-// are passed over and listed in Refused. Without an intact one the error is ErrDamaged and names what is wrong with
-// each, or ErrNone if there are none at all.
+// A Fit judges a checkpoint by what its files say of themselves, before all of them are read: whether tensors have the
+// shapes that the configuration beside them asks for. What no model asks for is not worth hashing.
+type Fit func(*Checkpoint) error
+
+// Load returns the newest checkpoint in path that is intact and fits; path may also be the directory of one checkpoint.
+// Others are passed over and listed in Refused. Without an intact one the error is ErrDamaged and names what is wrong
+// with each, or ErrNone if there are none at all.
 //
-// It takes no lock, and so can look into the directory of a running training.
-func Load(path string) (*Checkpoint, error) {
-	abs, err := filepath.Abs(path)
+// It takes no lock, and so can look into the directory of a running training. Who goes on with what it finds and saves
+// there reads by Dir.Load, under the lock.
+func Load(path string, fits ...Fit) (*Checkpoint, error) {
+	abs, err := absolute(path)
 	if err != nil {
-		return nil, errors.Wrap(err, "checkpoint")
+		return nil, err
 	}
 	if name := filepath.Base(abs); isStep(name) {
-		return load(os.DirFS(filepath.Dir(abs)), filepath.Dir(abs), name)
+		return load(os.DirFS(filepath.Dir(abs)), filepath.Dir(abs), name, fits)
 	}
-	return load(os.DirFS(abs), abs, "")
+	return load(os.DirFS(abs), abs, "", fits)
+}
+
+// absolute refuses the empty path, which would mean the working directory.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("checkpoint: the directory's name is empty")
+	}
+	abs, err := filepath.Abs(path)
+	return abs, errors.Wrap(err, "checkpoint")
 }
 
 // load reads from dir, whose path is for messages; only that name if not empty.
-func load(dir fs.FS, path, only string) (*Checkpoint, error) {
+func load(dir fs.FS, path, only string, fits []Fit) (*Checkpoint, error) {
 	names, err := list(dir, only)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Wrap(err, "checkpoint")
 	}
 	var refused []error
 	for _, name := range newestFirst(names) {
-		files, err := verify(dir, name)
-		if err == nil {
-			step, _ := stepOf(name)
-			return &Checkpoint{step, filepath.Join(path, name), refused, files}, nil
+		step, _ := stepOf(name)
+		c := &Checkpoint{Step: step, Path: filepath.Join(path, name), Refused: refused}
+		if err = c.open(dir, name, fits); err == nil {
+			return c, nil
 		}
-		refused = append(refused, errors.Wrapf(err, "checkpoint %s", filepath.Join(path, name)))
+		c.Close()
+		refused = append(refused, errors.Wrapf(err, "checkpoint %s", c.Path))
 	}
 	if len(refused) == 0 {
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s", filepath.Join(path, only))
@@ -99,13 +117,4 @@ func namesOf(entries []fs.DirEntry) []string {
 		names[i] = e.Name()
 	}
 	return names
-}
-
-// File returns the content of a file of the checkpoint. Without such a file the error is fs.ErrNotExist.
-func (c *Checkpoint) File(name string) ([]byte, error) {
-	content, ok := c.files[name]
-	if !ok {
-		return nil, errors.Wrapf(fs.ErrNotExist, "checkpoint %s: %s", c.Path, name)
-	}
-	return content, nil
 }

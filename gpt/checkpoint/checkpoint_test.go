@@ -129,20 +129,125 @@ func TestSaveLoad(t *testing.T) {
 	}
 	save(t, d, 10, 2) // again
 	wantLoad(t, path, 10, 2)
-	save(t, d, 7, 1) // taken back
-	wantLoad(t, path, 7, 1)
-	wantNames(t, path, "step-00000005", "step-00000007")
+	if err := d.Save(7, state(7, 1)); err == nil || !strings.Contains(err.Error(), "step-00000010 is of a later step") {
+		t.Errorf("before a later step: got %v", err)
+	}
+	wantLoad(t, path, 10, 2)
+	wantNames(t, path, "step-00000005", "step-00000010")
+}
+
+// What was read under the lock is what Save goes on from: a later step that is damaged stays where it is until the run
+// has passed it, and no step that is not is removed for one that is.
+func TestGoOnUnderTheLock(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	save(t, d, 3, 1)
+	save(t, d, 9, 1)
+	if err := os.Truncate(filepath.Join(path, stepName(9), "weights"), 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(6, state(6, 1)); err == nil {
+		t.Error("saved before a step that nobody has read")
+	}
+	if c, err := d.Load(); err != nil || c.Step != 3 || len(c.Refused) != 1 {
+		t.Fatalf("got %+v, %v", c, err)
+	}
+	save(t, d, 6, 1)
+	wantNames(t, path, stepName(3), stepName(6), stepName(9))
+	wantLoad(t, path, 6, 1)
+	save(t, d, 12, 1)
+	wantNames(t, path, stepName(6), stepName(12))
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Load(); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("loaded without the lock: %v", err)
+	}
+}
+
+// A checkpoint that was loaded can be read after it has been removed, and not after it has been closed.
+func TestReadOnly(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	save(t, d, 1, 1)
+	c := wantLoad(t, path, 1, 1)
+	save(t, d, 2, 1)
+	save(t, d, 3, 1)
+	if attempt, err := attemptOf(c); err != nil || attempt != 1 {
+		t.Errorf("after it was removed: got attempt %d, %v", attempt, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.File("weights"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after Close: got %v", err)
+	}
+}
+
+// A checkpoint that does not fit is passed over like a damaged one, before its files are read. What a Fit reads is what
+// was saved.
+func TestFit(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	save(t, d, 1, 1)
+	save(t, d, 2, 1)
+	fit := func(c *Checkpoint) error {
+		if c.Step == 2 {
+			return errors.New("too wide")
+		}
+		_, err := c.File("state.json")
+		return err
+	}
+	c, err := Load(path, fit)
+	if err != nil || c.Step != 1 || len(c.Refused) != 1 || !strings.Contains(c.Refused[0].Error(), "too wide") {
+		t.Fatalf("got %+v, %v", c, err)
+	}
+	if err := os.WriteFile(filepath.Join(path, stepName(1), "state.json"), []byte(`{"step":1,"attempt":7}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path, fit); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "state.json: got SHA-256") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A file too large for memory is read piece by piece.
+func TestLargeFile(t *testing.T) {
+	path := t.TempDir()
+	if err := open(t, path).Save(1, []File{content("weights", make([]byte, MaxFile+1))}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.File("weights"); err == nil || !strings.Contains(err.Error(), "got 4194305 bytes, want at most 4194304") {
+		t.Errorf("got %v", err)
+	}
+	if r, err := c.Open("weights"); err != nil || r.Size() != MaxFile+1 {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestOpen(t *testing.T) {
 	path := t.TempDir()
-	for _, name := range []string{".tmp-step-00000003", ".trash-step-00000001", "step-1", "kept"} {
+	others := []string{".tmp-step-00000003", ".trash-ABC-step-00000001"} // of somebody else
+	d := open(t, path)
+	for _, name := range append(others, "step-1", "kept", tmpPrefix+d.mark+"-x", trashPrefix+d.mark+"-x") {
 		if err := os.MkdirAll(filepath.Join(path, name, "x"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d := open(t, path)
-	wantNames(t, path, "kept", "step-1")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, path)
+	wantNames(t, path, append(others, "kept", "step-1")...)
+	if _, err := Open(""); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("no name: got %v", err)
+	}
+	if _, err := Load(""); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("no name: got %v", err)
+	}
 	if _, err := Open(path); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), path) {
 		t.Errorf("opened twice: got %v, want ErrLocked", err)
 	}
@@ -154,7 +259,7 @@ func TestOpen(t *testing.T) {
 	}
 	d = open(t, path)
 	save(t, d, 1, 1)
-	wantNames(t, path, "kept", "step-00000001", "step-1")
+	wantNames(t, path, append(others, "kept", "step-00000001", "step-1")...)
 
 	file := filepath.Join(path, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

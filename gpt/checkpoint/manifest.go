@@ -2,12 +2,12 @@ package checkpoint
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"path"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -40,13 +40,13 @@ func (m manifest) encode() ([]byte, error) {
 func decodeManifest(text []byte) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return manifest{}, err
+		return manifest{}, field.Said(err)
 	}
 	if canonical, err := m.encode(); err != nil || !bytes.Equal(text, canonical) {
 		return manifest{}, errors.New("is not written as a manifest is")
 	}
 	if m.Format != manifestFormat {
-		return manifest{}, errors.Errorf("format is %q, want %q", m.Format, manifestFormat)
+		return manifest{}, errors.Errorf("format is %.64q, want %q", m.Format, manifestFormat)
 	}
 	if len(m.Files) == 0 {
 		return manifest{}, errors.New("names no file")
@@ -62,53 +62,24 @@ func decodeManifest(text []byte) (manifest, error) {
 	return m, nil
 }
 
-// verify reads the files of the checkpoint in dir/name. They must be exactly what the manifest says; other files are
-// not looked at.
-func verify(dir fs.FS, name string) (map[string][]byte, error) {
-	text, err := readRegular(dir, path.Join(name, manifestName), func(size int64) error {
-		if size > maxManifest {
-			return errors.Errorf("%d bytes, the limit is %d", size, maxManifest)
-		}
-		return nil
-	})
+// readManifest reads the manifest of the checkpoint in dir/name.
+func readManifest(dir fs.FS, name string) (m manifest, err error) {
+	file := path.Join(name, manifestName)
+	info, err := fs.Lstat(dir, file)
 	if err != nil {
-		return nil, errors.Wrap(err, manifestName)
+		return m, err
 	}
-	m, err := decodeManifest(text)
+	if info.Mode().IsRegular() && info.Size() > maxManifest {
+		return m, errors.Errorf("%d bytes, the limit is %d", info.Size(), maxManifest)
+	}
+	f, err := openRegular(dir, file, info.Size())
 	if err != nil {
-		return nil, errors.Wrap(err, manifestName)
+		return m, err
 	}
-	files := make(map[string][]byte, len(m.Files))
-	for _, e := range m.Files {
-		content, err := readRegular(dir, path.Join(name, e.Name), func(size int64) error {
-			if size != e.Size {
-				return errors.Errorf("got %d bytes, want %d", size, e.Size)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, errors.Wrap(err, e.Name)
-		}
-		sum := sha256.Sum256(content)
-		if got := hex.EncodeToString(sum[:]); got != e.SHA256 || int64(len(content)) != e.Size {
-			return nil, errors.Errorf("%s: got SHA-256 %s, want %s", e.Name, got, e.SHA256)
-		}
-		files[e.Name] = content
-	}
-	return files, nil
-}
-
-// readRegular reads a file that is one: no link, no pipe, and of a size that is checked before memory is taken for it.
-func readRegular(dir fs.FS, name string, checkSize func(int64) error) ([]byte, error) {
-	info, err := fs.Lstat(dir, name)
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxManifest))
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.Errorf("is no regular file but %s", info.Mode())
-	}
-	if err := checkSize(info.Size()); err != nil {
-		return nil, err
-	}
-	return fs.ReadFile(dir, name)
+	return decodeManifest(text)
 }

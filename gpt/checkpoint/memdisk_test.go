@@ -190,5 +190,5 @@ func (t tree) checkpoints() fstest.MapFS {
 // newMemDir returns a Dir on a disk in memory.
 func newMemDir() (*Dir, *memDisk) {
 	m := newMemDisk()
-	return &Dir{"/", m, io.NopCloser(nil)}, m
+	return &Dir{path: "/", disk: m, lock: io.NopCloser(nil), mark: "MARK"}, m
 }

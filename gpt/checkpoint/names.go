@@ -10,7 +10,9 @@ import (
 )
 
 // The names in the directory. A step that is saved again renames the checkpoint it replaces first, as
-// step-00000500.old: it counts as a checkpoint until its successor stands, so that at no moment there is none.
+// step-00000500.old: it counts as a checkpoint until its successor stands, so that at no moment there is none. What is
+// unfinished or half removed has the directory's mark behind the prefix, .tmp-1f0c…-step-00000500: of the same prefix
+// there may be directories of somebody else.
 const (
 	stepPrefix   = "step-"
 	backupSuffix = ".old"

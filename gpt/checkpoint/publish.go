@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"slices"
 	"strings"
+
+	"github.com/pkg/errors"
 )
 
 // publish gives a staged checkpoint its name. Directories cannot be replaced in one step, so one of the same name is
@@ -33,7 +35,23 @@ func (d *Dir) publish(tmp, name string) error {
 	return d.disk.syncDir(d.path)
 }
 
-// prune removes every checkpoint but that of step and the newest before it.
+// checkLater refuses a step before one that is there: Load would return that one. Those that Load has passed over do
+// not count.
+func (d *Dir) checkLater(step int) error {
+	names, err := d.disk.list(d.path)
+	if err != nil {
+		return err
+	}
+	for _, name := range newestFirst(names) {
+		if n, _ := stepOf(name); n > step && !d.refused[name] {
+			return errors.Errorf("%s is of a later step, and is not removed", name)
+		}
+	}
+	return nil
+}
+
+// prune removes the checkpoints of earlier steps but the newest, those that are damaged first. Later ones stay: whoever
+// saves at step has not read them.
 func (d *Dir) prune(step int) error {
 	names, err := d.disk.list(d.path)
 	if err != nil {
@@ -44,8 +62,8 @@ func (d *Dir) prune(step int) error {
 	for _, name := range newestFirst(names) {
 		n, _ := stepOf(name)
 		switch {
-		case name == stepName(step):
-		case n < step && earlier == 0:
+		case name == stepName(step), n > step:
+		case n < step && earlier == 0 && !d.refused[name]:
 			earlier++
 		default:
 			drop = append(drop, name)
@@ -61,7 +79,7 @@ func (d *Dir) remove(names ...string) error {
 		return nil
 	}
 	for _, name := range names {
-		if err := d.disk.rename(d.join(name), d.join(trashPrefix+name)); err != nil {
+		if err := d.disk.rename(d.join(name), d.made(trashPrefix, name)); err != nil {
 			return err
 		}
 	}
@@ -69,21 +87,24 @@ func (d *Dir) remove(names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := d.disk.removeAll(d.join(trashPrefix + name)); err != nil {
+		if err := d.disk.removeAll(d.made(trashPrefix, name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sweep removes what is unfinished or half removed.
+// made is the path of what is unfinished or half removed.
+func (d *Dir) made(prefix, name string) string { return d.join(prefix + d.mark + "-" + name) }
+
+// sweep removes what is unfinished or half removed and has the mark.
 func (d *Dir) sweep() error {
 	names, err := d.disk.list(d.path)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, tmpPrefix) || strings.HasPrefix(name, trashPrefix) {
+		if strings.HasPrefix(name, tmpPrefix+d.mark+"-") || strings.HasPrefix(name, trashPrefix+d.mark+"-") {
 			if err := d.disk.removeAll(d.join(name)); err != nil {
 				return err
 			}

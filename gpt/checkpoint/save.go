@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,52 +16,12 @@ type File struct {
 	Write func(w io.Writer) error
 }
 
-// A Dir is a directory of checkpoints that this process alone saves into. It must not be used by two goroutines at the
-// same time.
-type Dir struct {
-	path string
-	disk disk
-	lock io.Closer
-}
-
-// Open makes the directory if it is missing, locks it until Close, and removes what a killed process left unfinished.
-// The error is ErrLocked if another process has it open. (The lock is advisory, and is taken on Unix only.)
-func Open(path string) (*Dir, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return nil, errors.Wrap(err, "checkpoint")
-	}
-	if err := makeDir(abs); err != nil {
-		return nil, errors.Wrapf(err, "checkpoint %s", path)
-	}
-	lock, err := lockFile(filepath.Join(abs, lockName))
-	if err != nil {
-		return nil, errors.Wrapf(err, "checkpoint %s", path)
-	}
-	d := &Dir{abs, osDisk{}, lock}
-	if err := d.sweep(); err != nil {
-		lock.Close()
-		return nil, errors.Wrapf(err, "checkpoint %s", path)
-	}
-	return d, nil
-}
-
-// Close lets go of the directory; Save is an error from then on.
-func (d *Dir) Close() error {
-	if d.lock == nil {
-		return nil
-	}
-	err := d.lock.Close()
-	d.lock = nil
-	return errors.Wrapf(err, "checkpoint %s", d.path)
-}
-
 // Save writes the files as the checkpoint of this step, from 0 to 99999999. When it has returned nil, Load returns this
 // checkpoint, whatever happens to the process or the power; until then, and after an error, Load returns this one or
 // the one before, whole.
 //
-// It keeps this checkpoint and the newest of an earlier step, and removes the others, those of later steps too: a run
-// that was taken back to step 300 has left its old step 500 behind. A step that is there already is replaced.
+// It keeps this checkpoint and the newest of an earlier step, and removes earlier others. A step that is there already
+// is replaced. It never removes a later one: that is an error, unless Dir.Load has passed it over as damaged.
 func (d *Dir) Save(step int, files []File) error {
 	err := d.save(step, files)
 	if err != nil && d.lock != nil {
@@ -86,7 +45,10 @@ func (d *Dir) save(step int, files []File) error {
 	if err := d.sweep(); err != nil {
 		return err
 	}
-	tmp := d.join(tmpPrefix + stepName(step))
+	if err := d.checkLater(step); err != nil {
+		return err
+	}
+	tmp := d.made(tmpPrefix, stepName(step))
 	if err := d.stage(tmp, files); err != nil {
 		return err
 	}
@@ -112,21 +74,3 @@ func checkFiles(files []File) error {
 }
 
 func (d *Dir) join(name string) string { return filepath.Join(d.path, name) }
-
-// makeDir makes a directory and those above it, down to the disk.
-func makeDir(path string) error {
-	err := os.Mkdir(path, 0o755)
-	if errors.Is(err, os.ErrNotExist) {
-		if err := makeDir(filepath.Dir(path)); err != nil {
-			return err
-		}
-		err = os.Mkdir(path, 0o755)
-	}
-	if errors.Is(err, os.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}

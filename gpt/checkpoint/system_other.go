@@ -2,14 +2,11 @@
 
 package checkpoint
 
-import (
-	"io"
-	"os"
-)
+import "os"
 
 // lockFile takes no lock here: a file that merely exists would outlive a killed process. It is up to the user not to
 // start two runs in one directory.
-func lockFile(path string) (io.Closer, error) {
+func lockFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 }
 

@@ -3,7 +3,6 @@
 package checkpoint
 
 import (
-	"io"
 	"os"
 	"syscall"
 
@@ -12,7 +11,7 @@ import (
 
 // lockFile locks a file for this process until it is closed; the system lets go of it when the process dies, however it
 // dies.
-func lockFile(path string) (io.Closer, error) {
+func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,6 @@
 // its JSON and flags know both by their names. gpt and seq2seq build their models from the same lists, and a program
 // adds its variants in a Registry.
 //
-// What a variant makes it declares when it is constructed: parameters and memory are counted by constructing a model on
-// a graph.Outline, on which tensors have no numbers.
+// What a variant makes it declares when it is constructed: parameters are counted by constructing a model on a
+// graph.Outline, and memory by building its loss there. On an Outline tensors have no numbers, for Forward neither.
 package parts

@@ -107,3 +107,11 @@ func made(kind, name string, with func(nn.Site) nn.Layer) func(nn.Site) nn.Layer
 		return nil
 	}
 }
+
+// TooWide says whether s, resolved, is wider than anything that is trained: more than 2^20 features of a token or 2^12
+// heads. Its layers are not built only to see what they would need.
+func (s Stack) TooWide() bool {
+	const most = 1 << 20
+	wide := float64(s.NHead) * (2*float64(s.QKSize) + float64(s.VSize))
+	return s.NHead > 1<<12 || max(s.NEmbd, s.NInner) > most || wide > most
+}

@@ -93,22 +93,6 @@ func TestResumeDiffOfTheOptimizer(t *testing.T) {
 	}
 }
 
-// The activations of a network whose sizes are all different, item by item.
-func TestActivationsAreCounted(t *testing.T) {
-	c := small()
-	c.BatchSize, c.NLayer, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.NInner = 2, 3, 5, 7, 11, 13, 17
-	c.SourceSize, c.TargetSize, c.TargetVocab = 19, 23, 29
-	heads := 2*5*11 + 2*5*13.0         // queries, keys, values and their mixture
-	token := 7*7 + heads + 2*17        // norms, residuals and the MLP
-	encoder := 19 * (token + 5*19)     // with a row of weights for every head
-	cross := 3*7 + heads + 5*(19+23.0) // of the decoder, whose heads look at both texts
-	decoder := 23 * (token + cross)
-	want := 2 * (3*(encoder+decoder) + 3*7*(19+23) + 23*29) // with the embeddings and the logits
-	if got := c.activations(); got != want {
-		t.Errorf("got %v numbers, want %v", got, want)
-	}
-}
-
 // Every token counts: those of the sources, of the targets, and the ends of these.
 func TestTokensOfAStep(t *testing.T) {
 	tr := newTrainer(t, small())
@@ -176,10 +160,13 @@ func TestFinalNorm(t *testing.T) {
 // Training is refused where it needs more than the limit, not before.
 func TestActivationLimit(t *testing.T) {
 	c := small()
-	c.BatchSize = 1
-	one := 2 * 4 * c.Resolved().activations()
+	c.BatchSize = 1 << 16
+	need, err := c.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for share, refused := range map[float64]bool{0.9: false, 1.1: true, 1.9: true} {
-		c.BatchSize = int(share * train.MemoryLimit / one)
+		c.MemoryLimit = need / share / (1 << 30)
 		if err := c.checkTraining(); (err != nil) != refused {
 			t.Errorf("%v of the limit: got error %v", share, err)
 		}

@@ -1,6 +1,8 @@
 package seq2seq
 
 import (
+	"fmt"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -29,14 +31,26 @@ func (c Config) parameters() (n float64, err error) {
 	return one + float64(c.NLayer-1)*(declared(2)-one), err
 }
 
-// activations estimates the numbers that a pass over one batch keeps, as gpt.Config.Memory does: of every token what
-// the matrices take and give, and a row of weights for every head.
-func (c Config) activations() float64 {
-	d, h, s, t := float64(c.NEmbd), float64(c.NHead), float64(c.SourceSize), float64(c.TargetSize)
-	heads := 2*h*float64(c.QKSize) + 2*h*float64(c.VSize)
-	token := 7*d + heads + 2*float64(c.NInner)
-	layer := s*(token+h*s) + t*(token+3*d+heads+h*(s+t))
-	return float64(c.BatchSize) * (float64(c.NLayer)*layer + 3*d*(s+t) + t*float64(c.TargetVocab))
+// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no network.
+func (c Config) Memory() (bytes float64, err error) {
+	if err := c.ValidateModel(); err != nil {
+		return 0, err
+	}
+	c = c.Resolved()
+	if c.TooWide() || c.BatchSize < 1 || c.BatchSize > 1<<20 { // layers list columns, and masks the lengths of sequences
+		n, err := c.parameters()
+		tokens := float64(c.BatchSize) * (float64(c.SourceSize) + float64(c.TargetSize))
+		return 4 * (4*n + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
+	}
+	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
+		c := c
+		c.NLayer = blocks
+		if c.Recompute {
+			g.Recompute(c.blocks()...)
+		}
+		m := c.declare(g, c.BatchSize)
+		return m.Loss, m.Params()
+	})
 }
 
 // checkParameters refuses a network of too many parameters, each of which is kept so many times.
@@ -46,16 +60,27 @@ func (c Config) checkParameters(times float64) error {
 	if err != nil {
 		return err
 	}
-	return train.CheckMemory(times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab", "target_vocab",
+	return c.CheckMemory(4*times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab", "target_vocab",
 		"source_size", "target_size", "qk_size", "v_size", "n_inner")
 }
 
-// checkTraining refuses what training would need too much memory for: the gradient and two moments of every parameter,
-// and the activations with their gradients.
+// checkTraining refuses what training would need too much memory for.
 func (c Config) checkTraining() error {
 	if err := c.checkParameters(4); err != nil {
 		return err
 	}
-	return train.CheckMemory(2*c.Resolved().activations(), "activations", c.fields(),
+	bytes, err := c.Memory()
+	if err != nil {
+		return err
+	}
+	return c.CheckMemory(bytes, "activations", c.fields(),
 		"batch_size", "source_size", "target_size", "n_layer", "n_head", "n_embd", "target_vocab")
+}
+
+// blocks are the places of the blocks.
+func (c Config) blocks() (places []string) {
+	for i := range c.NLayer {
+		places = append(places, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))
+	}
+	return places
 }

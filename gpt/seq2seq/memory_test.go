@@ -45,6 +45,61 @@ func TestParametersAreCounted(t *testing.T) {
 	}
 }
 
+// The memory of training is known before anything is built, exactly, of every attention and position, with kernels and
+// without, and of blocks that are computed again.
+func TestMemoryIsPlanned(t *testing.T) {
+	change := []func(*Config){
+		func(c *Config) { c.Recompute, c.Dropout = true, 0.1 },
+		func(c *Config) { c.GradientAccumulationSteps, c.QKSize, c.VSize, c.NInner = 2, 3, 5, 11 },
+		func(c *Config) { c.BatchSize, c.SourceSize, c.TargetSize = 50, 9, 8 },
+	}
+	for _, v := range blocks() {
+		change = append(change, func(c *Config) { c.Block = v.String() })
+	}
+	for _, v := range parts.Positions() {
+		change = append(change, func(c *Config) { c.Position = v.String() })
+	}
+	for _, v := range attentions(nil) {
+		change = append(change, func(c *Config) { c.Attention = v.String(); c.Options.Set("window", 3) })
+	}
+	for i, change := range change {
+		c := small()
+		change(&c)
+		c.Kernels = i%3 > 0
+		got, err := c.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := graph.New(graph.Float32, 1)
+		g.Kernels = c.Kernels
+		g.SetThreads(c.Threads)
+		if c.Recompute {
+			g.Recompute(c.blocks()...)
+		}
+		m, err := New(g, c, c.BatchSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := graph.Compile(m.Loss, m.Params()...); err != nil {
+			t.Fatal(err)
+		}
+		want := float64(g.Bytes())
+		for _, x := range g.Leaves() {
+			want += 4*float64(x.Tensor().Len()) + 8*float64(len(x.Ints()))
+		}
+		kept := 2.0
+		if c.GradientAccumulationSteps > 1 {
+			kept = 3
+		}
+		for _, p := range m.Params() {
+			want += 4 * kept * float64(p.Tensor().Len())
+		}
+		if got != want {
+			t.Errorf("%+v: got %v bytes, %v are used", c, got, want)
+		}
+	}
+}
+
 // What cannot be had in memory is an error that names the sizes, before anything is built.
 func TestMemoryLimit(t *testing.T) {
 	for _, tc := range []struct {
@@ -59,6 +114,7 @@ func TestMemoryLimit(t *testing.T) {
 		{func(c *Config) { c.SourceSize, c.Position = 1<<20, "none" }, []string{"GiB for activations", "source_size 1048576"}},
 	} {
 		c := small()
+		c.MemoryLimit = 64
 		tc.change(&c)
 		_, err := NewTrainer(c, backwards{})
 		for _, word := range tc.words {

@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -28,6 +29,9 @@ type Model struct {
 // New builds the model on an empty Graph for batches of that many pairs. It is an error, naming the field, if the
 // Config is impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
+	if batch < 1 || batch > field.MaxSize {
+		return nil, errors.Errorf("seq2seq: got batch_size %d, want 1 to %d", batch, field.MaxSize)
+	}
 	if err := c.ValidateModel(); err != nil {
 		return nil, err
 	}
@@ -44,8 +48,11 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, 0),
 		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, 0),
 		Targets: s.Ints("targets", batch*c.TargetSize, c.TargetVocab, text.Ignore),
-		encoder: newEncoder(s.Sub("encoder"), c, batch),
 	}
+	if g.Err() != nil { // too large: so would be the list of the lengths
+		return m
+	}
+	m.encoder = newEncoder(s.Sub("encoder"), c, batch)
 	z := m.encoder.forward(m.Source) // (B·S, d)
 	at := s.Sub("decoder")
 	m.memory = nn.NewMemory(at.Sub("memory"), z, batch, c.TargetSize, c.SourceSize, m.encoder.lengths)

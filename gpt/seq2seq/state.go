@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -23,20 +25,21 @@ type State struct {
 	Target *Vocabulary `json:"target"`
 }
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. Numbers that are not finite are refused when written.
+// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
+// step before is an error then, and numbers that are not finite are refused.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.Model.Config), source, target}
 	return []checkpoint.File{
-		{Name: train.WeightsFile, Write: func(w io.Writer) error {
+		{Name: train.WeightsFile, Write: t.AtStep(func(w io.Writer) error {
 			return train.WriteTensors(w, train.Parameters(t.Model.Params()), nil)
-		}},
-		{Name: train.OptimizerFile, Write: t.WriteMoments},
+		})},
+		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
 		{Name: train.StateFile, Write: train.WriteJSON(s)},
 	}
 }
 
-// ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program that
-// saved it, if it had any.
+// ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program
+// that saved it, if it had any.
 func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err error) {
 	s.Config = Config{ // what format 1 has no keys for
 		Training: train.Training{GradientAccumulationSteps: 1, DecayLR: true},
@@ -45,7 +48,7 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	for _, p := range own {
 		s.Config.Parts = p
 	}
-	if err := train.ReadJSON(cp, train.StateFile, &s); err != nil {
+	if err := train.ReadJSON(cp, train.StateFile, checkpoint.MaxFile, &s); err != nil {
 		return s, err
 	}
 	if err := s.Check(cp, 1, stateFormat); err != nil {
@@ -58,6 +61,25 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 		s.Config.Options.Set("window", w/2+1)
 	}
 	return s, nil
+}
+
+// Fits is what to load an encoder–decoder's checkpoints with: one whose tensors are not as many numbers as its
+// configuration asks for is passed over before it is read. own are the variants of the program that saved it.
+func Fits(own ...parts.Registry) checkpoint.Fit {
+	return func(cp *checkpoint.Checkpoint) error {
+		s, err := ReadState(cp, own...)
+		if err != nil {
+			return err
+		}
+		if err := s.Config.ValidateModel(); err != nil {
+			return err
+		}
+		n, err := s.Config.Resolved().parameters()
+		if err != nil {
+			return err
+		}
+		return train.Fit(cp, n, func(safetensors.Entry) bool { return false })
+	}
 }
 
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
@@ -78,12 +100,13 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 				cp.Path, v.now.Size(), v.was.Size())
 		}
 	}
-	t, err := NewTrainer(c, pairs)
+	t, err := trainerAt(c, pairs, s.Step)
 	if err != nil {
 		return nil, err
 	}
 	if s.Corpus != t.SHA256 {
-		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s", cp.Path, s.Corpus, t.SHA256)
+		return nil, errors.Errorf("checkpoint %s: trained on the pairs with sha256 %s, these have %s",
+			cp.Path, field.Clip(s.Corpus), t.SHA256)
 	}
 	if err := t.Model.restore(cp); err != nil {
 		return nil, err
@@ -110,13 +133,9 @@ func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State,
 
 // restore sets the parameters to those of the checkpoint.
 func (m *Model) restore(cp *checkpoint.Checkpoint) error {
-	data, err := cp.File(train.WeightsFile)
-	if err != nil {
-		return err
-	}
-	found, err := train.ReadTensors(data)
+	f, err := train.OpenTensors(cp, train.WeightsFile)
 	if err == nil {
-		err = train.Restore(train.Parameters(m.Params()), found)
+		err = train.Restore(train.Parameters(m.Params()), f)
 	}
 	return errors.Wrapf(err, "checkpoint %s: weights", cp.Path)
 }

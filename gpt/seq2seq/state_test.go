@@ -48,7 +48,7 @@ func saved(t *testing.T, tr *Trainer, v *Vocabulary, name string, change func([]
 	return cp
 }
 
-func abc(t *testing.T) *Vocabulary {
+func abc(t testing.TB) *Vocabulary {
 	t.Helper()
 	v, err := NewVocabulary("characters")
 	if err != nil {
@@ -90,6 +90,8 @@ func TestResumeRefuses(t *testing.T) {
 		{train.OptimizerFile, first(t, float32(math.Inf(1))), "not finite"},
 		{train.WeightsFile, swap("encoder.wte", "encoder.wta"), "encoder.wte.weight is missing"},
 		{train.StateFile, swap(`"step": 2`, `"step": 3`), "says step 3"},
+		{train.StateFile, swap(`"step": 2`, `"step": -2`), "says step -2, its directory step 2"},
+		{train.StateFile, swap(`"step": 2`, `"step": 2000000000`), "says step 2000000000, its directory step 2"},
 		{train.StateFile, swap(`"format": 2`, `"format": 3`), "format 3, this program reads 2"},
 		{train.StateFile, swap(`"n_head": 2`, `"n_heads": 2`), "n_heads: unknown field; did you mean n_head?"},
 		{train.StateFile, swap(`"source": {`, `"sauce": {`), "sauce"},
@@ -101,7 +103,26 @@ func TestResumeRefuses(t *testing.T) {
 			t.Errorf("%s: got error %v, want %s", tc.file, err, tc.want)
 		}
 	}
-	cp := saved(t, tr, v, train.WeightsFile, first(t, float32(math.NaN())))
+	for _, tc := range []struct {
+		file   string
+		change func([]byte) []byte
+		want   string
+	}{
+		{train.StateFile, swap(`"step": 2`, `"step": -2`), "says step -2"},
+		{train.StateFile, swap(`"n_embd": 16`, `"n_embd": 20`), "numbers, want"},
+		{train.StateFile, swap(`"n_embd": 16`, `"n_embd": 268435456`), "memory"},
+		{train.OptimizerFile, swap("m.encoder.wte", "m.encoder.wta"), "m.encoder.wta.weight: got"},
+		{train.WeightsFile, func(b []byte) []byte { return b[:len(b)-4] }, "safetensors"},
+	} {
+		if err := Fits()(saved(t, tr, v, tc.file, tc.change)); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s does not fit: got error %v, want %s", tc.file, err, tc.want)
+		}
+	}
+	cp := saved(t, tr, v, "", nil)
+	if err := Fits()(cp); err != nil {
+		t.Error(err)
+	}
+	cp = saved(t, tr, v, train.WeightsFile, first(t, float32(math.NaN())))
 	if _, _, err := LoadModel(cp); !errors.Is(err, graph.ErrNotFinite) {
 		t.Errorf("a model of NaN: got error %v", err)
 	}

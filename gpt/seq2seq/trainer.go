@@ -2,7 +2,6 @@ package seq2seq
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -28,7 +27,10 @@ type Trainer struct {
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the pairs. It looks at each of
 // them once: one that is too long for the model is an error.
-func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
+func NewTrainer(c Config, pairs Pairs) (*Trainer, error) { return trainerAt(c, pairs, 0) }
+
+// trainerAt is NewTrainer of a run of which so many steps are done.
+func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -37,10 +39,8 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
-	task := train.Task{Build: t.build, Fill: t.fill, Optimizer: parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New}
-	for i := range c.NLayer {
-		task.Blocks = append(task.Blocks, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))
-	}
+	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks()}
+	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	t.Core, err = train.New(c.scheduled(), c.Run, task)
 	return t, err
 }

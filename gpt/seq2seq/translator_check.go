@@ -28,7 +28,7 @@ func checkTranslator(m *Model, sources, beams int) error {
 	source := from*(kept+from+to+4*float64(c.NEmbd)+2*float64(c.NInner)) + to*float64(c.NEmbd)
 	beam := to*kept + from + float64(c.TargetVocab)
 	fields := append(c.networkFields(), searched(&sources, &beams)...)
-	return train.CheckMemory(float64(sources)*(source+float64(beams)*beam), "the keys and values", fields,
+	return train.CheckMemory(m.Graph.MemoryLimit(), 4*float64(sources)*(source+float64(beams)*beam), "the keys and values", fields,
 		"sources", "beams", "source_size", "target_size", "n_layer", "n_head", "target_vocab")
 }
 
@@ -51,7 +51,8 @@ func checkSearch(ctx context.Context, p Predictor, limit int) error {
 		return errors.Errorf("decode: got %d sources and %d beams, want 1 or more of each", sources, beams)
 	}
 	const slot = 32 // numbers that a hypothesis takes without its tokens
-	err := train.CheckMemory(slot*float64(sources)*float64(beams), "hypotheses", searched(&sources, &beams), "sources", "beams")
+	bytes := 4 * slot * float64(sources) * float64(beams)
+	err := train.CheckMemory(graph.MachineMemory(), bytes, "hypotheses", searched(&sources, &beams), "sources", "beams")
 	return errors.Wrap(err, "decode")
 }
 

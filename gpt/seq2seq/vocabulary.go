@@ -21,7 +21,7 @@ func units() []string { return []string{"words", "characters"} }
 // NewVocabulary is empty but for the special tokens. The unit is "words", between white space, or "characters".
 func NewVocabulary(unit string) (*Vocabulary, error) {
 	if !slices.Contains(units(), unit) {
-		return nil, errors.Errorf("vocabulary: got unit %q, want one of %s", unit, strings.Join(units(), ", "))
+		return nil, errors.Errorf("vocabulary: got unit %.64q, want one of %s", unit, strings.Join(units(), ", "))
 	}
 	special := []string{"<pad>", "<begin>", "<end>", "<hidden>"} // no text becomes one of these: they have no entry in ids
 	return &Vocabulary{unit: unit, ids: map[string]int{}, tokens: special}, nil
@@ -56,7 +56,7 @@ func (v *Vocabulary) Encode(text string) ([]int, error) {
 	for i, token := range parts {
 		id, known := v.ids[token]
 		if !known {
-			return nil, errors.Errorf("%q, number %d of the %s, is not in the vocabulary of %d", token, i+1, v.unit, v.Size())
+			return nil, errors.Errorf("%.64q, number %d of the %s, is not in the vocabulary of %d", token, i+1, v.unit, v.Size())
 		}
 		ids[i] = id
 	}
@@ -102,7 +102,7 @@ func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 			return errors.Errorf("vocabulary: got token %.64q, want one of the %s", token, j.Unit)
 		}
 		if _, twice := next.ids[token]; twice {
-			return errors.Errorf("vocabulary: %q stands in it twice", token)
+			return errors.Errorf("vocabulary: %.64q stands in it twice", token)
 		}
 		next.ids[token] = len(next.tokens)
 		next.tokens = append(next.tokens, token)

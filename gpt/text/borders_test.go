@@ -142,7 +142,7 @@ func TestShardsBorders(t *testing.T) {
 	if err := os.WriteFile(path, append([]byte{300 & 255, 300 >> 8}, make([]byte, 12)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, s.Val().Read(make([]int, 7), 0), path, "token 0 is 300, want 0 … 299")
+	wantError(t, s.Val().Read(make([]int, 7), 0), "val-00000.bin: token 0 is 300, want 0 … 299")
 	if err := os.WriteFile(path, make([]byte, 15), 0o600); err != nil {
 		t.Fatal(err)
 	}

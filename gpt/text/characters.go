@@ -40,5 +40,14 @@ func (t *Characters) MarshalJSON() ([]byte, error) {
 // After an error t is as it was.
 func (t *Characters) UnmarshalJSON(data []byte) error {
 	var vocab string
-	return t.unmarshal(data, "character", &vocab, func() ([]string, error) { return strings.Split(vocab, ""), nil })
+	return t.unmarshal(data, "character", &vocab, func() ([]string, error) {
+		at, last := 0, rune(-1)
+		for _, c := range vocab { // before there is a string of each
+			if c <= last {
+				return nil, notAscending(string(c), at, string(last))
+			}
+			at, last = at+1, c
+		}
+		return strings.Split(vocab, ""), nil
+	})
 }

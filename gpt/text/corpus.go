@@ -108,7 +108,7 @@ func varied(ids []int, tok Tokenizer) error {
 	if err != nil {
 		return errors.WithMessage(err, "corpus")
 	}
-	return errors.Errorf("corpus: the text is %q repeated (%d tokens), want at least 2 distinct tokens",
+	return errors.Errorf("corpus: the text is %.64q repeated (%d tokens), want at least 2 distinct tokens",
 		token, len(ids))
 }
 

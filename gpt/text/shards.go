@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -74,7 +75,7 @@ func (s *Shards) open(data []byte, own []Kind) (err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s.index); err != nil {
-		return errors.Wrap(err, ShardsFile)
+		return errors.Wrap(field.Said(err), ShardsFile)
 	}
 	switch {
 	case s.index.Format != shardsFormat:
@@ -109,7 +110,7 @@ func (s *Shards) Verify() error {
 	for _, e := range slices.Concat(s.index.Train, s.index.Val) {
 		f, err := os.Open(filepath.Join(s.dir, e.File))
 		if err != nil {
-			return errors.Wrap(err, "shards")
+			return errors.Wrap(field.Said(err), "shards")
 		}
 		h := sha256.New()
 		_, err = io.Copy(h, f)
@@ -118,7 +119,7 @@ func (s *Shards) Verify() error {
 			return errors.Wrapf(err, "shards %s", s.dir)
 		}
 		if got := hex.EncodeToString(h.Sum(nil)); got != e.SHA256 {
-			return errors.Errorf("shards %s: %s: got sha256 %s, want %s", s.dir, e.File, got, e.SHA256)
+			return errors.Errorf("shards %s: %s: got sha256 %s, want %s", s.dir, field.Clip(e.File), got, field.Clip(e.SHA256))
 		}
 	}
 	return nil

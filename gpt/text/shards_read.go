@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sort"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -27,11 +28,11 @@ func (s *Shards) split(entries []shardEntry) (*shardSplit, error) {
 	p := &shardSplit{width: s.index.Bytes, vocab: s.index.VocabSize, buffer: make([]byte, shardBuffer)}
 	for _, e := range entries {
 		if e.File != filepath.Base(e.File) || !filepath.IsLocal(e.File) {
-			return p, errors.Errorf("file: got %q, want a name without a directory", e.File)
+			return p, errors.Errorf("file: got %.64q, want a name without a directory", e.File)
 		}
 		f, err := os.Open(filepath.Join(s.dir, e.File))
 		if err != nil {
-			return p, errors.WithStack(err)
+			return p, errors.WithStack(field.Said(err))
 		}
 		start := p.Len()
 		p.shards = append(p.shards, shard{f, start, start + e.Tokens})
@@ -41,7 +42,7 @@ func (s *Shards) split(entries []shardEntry) (*shardSplit, error) {
 		}
 		if size := info.Size(); e.Tokens < 1 || size%int64(p.width) != 0 || size/int64(p.width) != int64(e.Tokens) {
 			return p, errors.Errorf("%s: got %d bytes, want %d tokens of %d bytes, 1 or more",
-				e.File, info.Size(), e.Tokens, p.width)
+				field.Clip(e.File), info.Size(), e.Tokens, p.width)
 		}
 	}
 	return p, nil
@@ -73,7 +74,7 @@ func (p *shardSplit) Read(ids []int, at int) error {
 			}
 			if ids[k] >= p.vocab {
 				return errors.Errorf("shards: %s: token %d is %d, want 0 … %d",
-					f.Name(), at-f.start+k, ids[k], p.vocab-1)
+					field.Clip(filepath.Base(f.Name())), at-f.start+k, ids[k], p.vocab-1)
 			}
 		}
 		ids, at = ids[n:], at+n

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -58,14 +59,14 @@ func KindOf(name string, own ...Kind) (Kind, error) {
 			return k, nil
 		}
 	}
-	return Kind{}, errors.Errorf("tokenizer: type: got %q, want one of %s", name, KindNames(own...))
+	return Kind{}, errors.Errorf("tokenizer: type: got %.64q, want one of %s", name, KindNames(own...))
 }
 
 // Open makes the tokenizer of a tokenizer.json.
 func Open(data []byte, own ...Kind) (Tokenizer, error) {
 	var object struct{ Type string }
 	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, errors.Wrap(err, "tokenizer")
+		return nil, errors.Wrap(field.Said(err), "tokenizer")
 	}
 	k, err := KindOf(object.Type, own...)
 	if err != nil {
@@ -88,11 +89,11 @@ func canonical(object any, data []byte) error {
 	}
 	var compact, got bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {
-		return errors.Wrap(err, "tokenizer")
+		return errors.Wrap(field.Said(err), "tokenizer")
 	}
 	json.HTMLEscape(&got, compact.Bytes())
 	if !bytes.Equal(got.Bytes(), want) {
-		return errors.Errorf("tokenizer: not the form %.80s", want)
+		return errors.Errorf("tokenizer: not the form %s", field.Clip(string(want)))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -87,10 +88,10 @@ func (v *vocabulary) marshal(kind string, vocab any) ([]byte, error) {
 func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func() ([]string, error)) error {
 	f := vocabularyJSON{Vocab: vocab}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return errors.Wrap(err, "tokenizer")
+		return errors.Wrap(field.Said(err), "tokenizer")
 	}
 	if f.Type != kind {
-		return errors.Errorf("tokenizer: type: got %q, want %q", f.Type, kind)
+		return errors.Errorf("tokenizer: type: got %.64q, want %q", f.Type, kind)
 	}
 	list, err := tokens()
 	if err != nil {
@@ -101,7 +102,7 @@ func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func(
 	}
 	for i := 1; i < len(list); i++ {
 		if list[i] <= list[i-1] {
-			return errors.Errorf("tokenizer: vocab: not ascending, %.64q at %d follows %.64q", list[i], i, list[i-1])
+			return notAscending(list[i], i, list[i-1])
 		}
 	}
 	if err := canonical(f, data); err != nil {
@@ -109,6 +110,10 @@ func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func(
 	}
 	*v = ranked(list)
 	return nil
+}
+
+func notAscending(token string, at int, before string) error {
+	return errors.Errorf("tokenizer: vocab: not ascending, %.64q at %d follows %.64q", token, at, before)
 }
 
 // quoted is a token as messages have it.

@@ -15,10 +15,10 @@ import (
 func TestMemoryLimitBorder(t *testing.T) {
 	n := 3
 	fields := field.List{field.New("n", &n, field.Any(), "")}
-	if err := CheckMemory(MemoryLimit/4, "all", fields, "n"); err != nil {
+	if err := CheckMemory(64<<30, 64<<30, "all", fields, "n"); err != nil {
 		t.Errorf("got %v", err)
 	}
-	if err := CheckMemory(MemoryLimit/4+1, "all", fields, "n"); err == nil || !strings.Contains(err.Error(), "64 GiB for all of n 3; want at most 64 GiB") {
+	if err := CheckMemory(64<<30, 64<<30+1, "all", fields, "n"); err == nil || !strings.Contains(err.Error(), "64 GiB for all of n 3; want at most 64 GiB") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,13 +29,14 @@ type Training struct {
 // Run says how long a run goes on, what it tells and with which means it computes: all of it may change when the run is
 // resumed, and the steps compute the same bits.
 type Run struct {
-	MaxIters     int    // steps
-	EvalInterval int    // steps between evaluations
-	EvalIters    int    // batches of one evaluation
-	LogInterval  int    // steps between log lines
-	OutDir       string // where a run's files go
-	Threads      int    // of the kernels; 0 is one per processor
-	Recompute    bool   // drop a block's activations and compute them again backwards
+	MaxIters     int     // steps
+	EvalInterval int     // steps between evaluations
+	EvalIters    int     // batches of one evaluation
+	LogInterval  int     // steps between log lines
+	OutDir       string  // where a run's files go
+	Threads      int     // of the kernels; 0 is one per processor
+	Recompute    bool    // drop a block's activations and compute them again backwards
+	MemoryLimit  float64 // GiB that a run may ask for; 0 is all that the machine has, or its container
 }
 
 // Fields is the table of both, in the order of the JSON. optimizers are the names that t may have.
@@ -65,5 +66,7 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 		field.New("kernels", &t.Kernels, field.Any(), "use kernels; false builds the reference, stock operations"),
 		field.Free("recompute", &r.Recompute, field.Any(),
 			"compute a block's activations again in the backward pass: less memory, more time, the same bits"),
+		field.Free("memory_limit", &r.MemoryLimit, field.NonNegative(),
+			"memory in GiB that the run may ask for; 0 is all that the machine has, or its container").Optional(),
 	}
 }

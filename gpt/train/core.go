@@ -20,6 +20,7 @@ type Task struct {
 	Rate      func(step int) float64 // the learning rate of a step counted from 0; nil is the Training's schedule
 	Blocks    []string               // scopes whose activations are dropped where the Run says Recompute
 	FLOPs     float64                // of a token
+	Done      int                    // steps done before, where a run is resumed
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -44,10 +45,11 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if task.Rate == nil {
 		task.Rate = t.RateAt
 	}
-	c := &Core{Best: math.Inf(1), training: t, task: task}
+	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, task: task}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels
 		g.SetThreads(r.Threads)
+		g.SetMemoryLimit(r.Limit())
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}
@@ -71,7 +73,7 @@ func (task Task) optimizer(params []graph.Expr, t Training) (o optim.Optimizer, 
 			err = errors.Errorf("optimizer %q: panic: %v", t.Optimizer, r)
 		}
 	}()
-	return task.Optimizer(params, t, 0)
+	return task.Optimizer(params, t, task.Done)
 }
 
 // Loss is that of the batch which is in the network, without dropout.

@@ -1,20 +1,32 @@
 package train
 
 import (
+	"math"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// MemoryLimit is the most memory in bytes that a run may ask for, by the estimate of its configuration.
-const MemoryLimit = 64 << 30
+const gib = 1 << 30
 
-// CheckMemory refuses float32 numbers beyond MemoryLimit, with the fields by these names that ask for them.
-func CheckMemory(numbers float64, what string, fields field.List, names ...string) error {
-	const gib = 1 << 30
-	bytes := 4 * numbers
-	if bytes <= MemoryLimit {
+// Limit is the most bytes of memory that a run may ask for: MemoryLimit, or all that the machine has.
+func (r Run) Limit() int64 {
+	if r.MemoryLimit > 0 {
+		return int64(min(r.MemoryLimit*gib, math.MaxInt64/2))
+	}
+	return graph.MachineMemory()
+}
+
+// CheckMemory refuses bytes beyond the limit of r.
+func (r Run) CheckMemory(bytes float64, what string, fields field.List, names ...string) error {
+	return CheckMemory(r.Limit(), bytes, what, fields, names...)
+}
+
+// CheckMemory refuses bytes beyond limit, with the fields by these names that ask for them.
+func CheckMemory(limit int64, bytes float64, what string, fields field.List, names ...string) error {
+	if bytes <= float64(limit) {
 		return nil
 	}
 	sizes := make([]string, len(names))
@@ -22,6 +34,51 @@ func CheckMemory(numbers float64, what string, fields field.List, names ...strin
 		f, _ := fields.Find(name)
 		sizes[i] = name + " " + f.String()
 	}
-	return errors.Errorf("memory: got about %.4g GiB for %s of %s; want at most %d GiB",
-		bytes/gib, what, strings.Join(sizes, ", "), MemoryLimit/gib)
+	return errors.Errorf("memory: got about %.4g GiB for %s of %s; want at most %.4g GiB, the machine's memory or memory_limit",
+		bytes/gib, what, strings.Join(sizes, ", "), float64(limit)/gib)
+}
+
+// Need is how many bytes a run of so many blocks needs: parameters, masks and ids, activations and gradients as they
+// are planned, and what the optimizer keeps. build makes the network of that many blocks on an Outline, and returns its
+// loss and the parameters to train. A deep network is planned by two that are not: every block more needs as much.
+func Need(t Training, r Run, blocks int, build func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr)) (bytes float64, err error) {
+	const few = 4
+	planned := func(n int) float64 {
+		g := graph.Outline(graph.Float32)
+		g.Kernels = t.Kernels
+		g.SetThreads(r.Threads)
+		loss, params := build(g, n)
+		all, failed := graph.PlanBytes(loss, params...)
+		if failed != nil && err == nil {
+			err = failed
+		}
+		for _, p := range params {
+			n := 4.0
+			for _, size := range p.Shape() {
+				n *= float64(size)
+			}
+			all += n * t.kept()
+		}
+		return all
+	}
+	if blocks <= few {
+		return planned(blocks), err
+	}
+	half, whole := planned(few/2), planned(few)
+	return whole + float64(blocks-few)*(whole-half)/(few/2), err
+}
+
+// kept is how many numbers a run keeps for every one that is trained, itself and its gradient apart: the moments of the
+// optimizer, as many as AdamW's for one of a program's own, and the sum over micro-batches.
+func (t Training) kept() (n float64) {
+	switch {
+	case t.Optimizer != "sgd":
+		n = 2
+	case t.Beta1 > 0:
+		n = 1
+	}
+	if t.GradientAccumulationSteps > 1 {
+		n++
+	}
+	return n
 }

@@ -1,8 +1,6 @@
 package train
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"math"
 	"slices"
@@ -50,33 +48,29 @@ func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 	return nil
 }
 
-// Restore continues c where s was saved: the network's own tensors are to be those of the checkpoint's weights.
+// Restore gives c, which was made for a run of that many steps done, the rest of what was saved: the network's own
+// tensors are to be those of the checkpoint's weights.
 func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
-	data, err := cp.File(OptimizerFile)
+	if c.Done != s.Step {
+		return errors.Errorf("restore: got a Core at step %d, want step %d", c.Done, s.Step)
+	}
+	f, err := OpenTensors(cp, OptimizerFile)
 	if err != nil {
 		return err
 	}
-	found, err := ReadTensors(data)
-	if err != nil {
-		return errors.Wrap(err, OptimizerFile)
-	}
-	if c.optimizer, err = c.task.Optimizer(c.params, c.training, s.Step); err != nil {
-		return err
-	}
-	if err := Restore(c.Moments(), found); err != nil {
+	if err := Restore(c.Moments(), f); err != nil {
 		return errors.Wrap(err, OptimizerFile)
 	}
 	if s.Best != nil {
 		c.Best = *s.Best
 	}
-	c.Done = s.Step
 	return nil
 }
 
 // Moments are the optimizer's tensors under the names that they have in its file.
 func (c *Core) Moments() (list []Named) {
 	c.optimizer.Moments(func(name string, m, v graph.Tensor) {
-		for _, moment := range []Named{{"m." + name, m}, {"v." + name, v}} {
+		for _, moment := range []Named{{Name: "m." + name, Tensor: m}, {Name: "v." + name, Tensor: v}} {
 			if moment.Len() > 0 {
 				list = append(list, moment)
 			}
@@ -88,36 +82,23 @@ func (c *Core) Moments() (list []Named) {
 // WriteMoments writes OptimizerFile. Numbers that are not finite are refused.
 func (c *Core) WriteMoments(w io.Writer) error { return WriteTensors(w, c.Moments(), nil) }
 
-// ReadJSON reads a file of a checkpoint into v: an unknown key and something behind the object are errors.
-func ReadJSON(cp *checkpoint.Checkpoint, name string, v any) error {
-	data, err := cp.File(name)
-	if err != nil {
-		return err
+// AtStep is write for tensors as they are now. Once a step has been done, before or while they are written, it is an
+// error: a checkpoint would be of two steps.
+func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
+	step := c.Done
+	unchanged := func() error {
+		if c.Done != step {
+			return errors.Errorf("files of step %d: got step %d since, want them saved before another step", step, c.Done)
+		}
+		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.Errorf("checkpoint %s: %s: something follows the object's end at byte %d", cp.Path, name, d.InputOffset())
-	}
-	return nil
-}
-
-// WriteBytes writes data into a file of a checkpoint.
-func WriteBytes(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}
-}
-
-// WriteJSON writes v, indented, into a file of a checkpoint.
-func WriteJSON(v any) func(io.Writer) error {
-	return func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+		if err := unchanged(); err != nil {
+			return err
+		}
+		if err := write(w); err != nil {
+			return err
+		}
+		return unchanged()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
@@ -69,42 +70,92 @@ func TestFieldsAtTheirBorders(t *testing.T) {
 
 // named is a tensor of one row.
 func named(name string, x ...float32) Named {
-	return Named{name, graph.Tensor{Shape: []int{1, len(x)}, F32: x}}
+	return Named{Name: name, Tensor: graph.Tensor{Shape: []int{1, len(x)}, F32: x}}
 }
 
 // Tensors that are written are read and restored by their names, in either type; what does not fit changes nothing.
 func TestTensors(t *testing.T) {
-	var b bytes.Buffer
-	if err := WriteTensors(&b, []Named{named("a", 1, 2), named("b", 3)}, nil); err != nil {
-		t.Fatal(err)
-	}
-	found, err := ReadTensors(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := []Named{named("b", 0), {"a", graph.Tensor{Shape: []int{1, 2}, F64: make([]float64, 2)}}}
-	if err := Restore(to, found); err != nil || to[0].At(0) != 3 || to[1].At(0) != 1 || to[1].At(1) != 2 {
+	to := []Named{named("b", 0), {Name: "a", Tensor: graph.Tensor{Shape: []int{1, 2}, F64: make([]float64, 2)}}}
+	if err := Restore(to, filed(t, named("a", 1, 2), named("b", 3))); err != nil || to[0].At(0) != 3 || to[1].At(0) != 1 || to[1].At(1) != 2 {
 		t.Errorf("got %v and %v, error %v", to[0].Floats(), to[1].Floats(), err)
 	}
 	nan := float32(math.NaN())
 	for want, tc := range map[string]struct{ to, found []Named }{
-		"b is missing":                         {[]Named{named("a", 9), named("b", 9)}, []Named{named("a", 1)}},
-		"the file has c, the model does not":   {[]Named{named("a", 9)}, []Named{named("a", 1), named("c", 1)}},
-		"the file has a twice":                 {[]Named{named("a", 9)}, []Named{named("a", 1), named("a", 1)}},
-		"a has shape [1 2] in the file, [1 1]": {[]Named{named("a", 9)}, []Named{named("a", 1, 2)}},
-		"a holds 0 floating-point numbers":     {[]Named{named("a", 9)}, []Named{{"a", graph.Tensor{Shape: []int{1, 1}}}}},
-		"b: entry 0 is NaN":                    {[]Named{named("a", 9), named("b", 9)}, []Named{named("a", 1), named("b", nan)}},
-		"a: entry 0 is +Inf":                   {[]Named{named("a", 9)}, []Named{{"a", graph.Tensor{Shape: []int{1, 1}, F64: []float64{1e300}}}}},
+		"b is missing":                            {[]Named{named("a", 9), named("b", 9)}, []Named{named("a", 1)}},
+		"the file has c, the model does not":      {[]Named{named("a", 9)}, []Named{named("a", 1), named("c", 1)}},
+		"a has shape [1 2] in the file, [1 1] in": {[]Named{named("a", 9)}, []Named{named("a", 1, 2)}},
+		"a: entry 0 is +Inf":                      {[]Named{named("a", 9)}, []Named{{Name: "a", Tensor: graph.Tensor{Shape: []int{1, 1}, F64: []float64{1e300}}}}},
 	} {
-		contains(t, Restore(tc.to, tc.found), want)
+		contains(t, Restore(tc.to, filed(t, tc.found...)), want)
 		if tc.to[0].At(0) != 9 {
 			t.Errorf("%s: yet a is %v", want, tc.to[0].At(0))
 		}
 	}
-	contains(t, WriteTensors(&b, []Named{named("a", 1), named("b", nan)}, nil), "b: entry 0 is NaN")
-	if _, err := ReadTensors([]byte("nothing")); err == nil {
-		t.Error("read tensors from nothing")
+	twice, ab := filed(t, named("a", 1)), []Named{named("a", 9), named("b", 9)}
+	twice.Entries = append(twice.Entries, twice.Entries[0]) // as a prefix that is dropped makes it
+	contains(t, Restore(ab[:1], twice), "the file has a twice")
+	var b bytes.Buffer
+	if err := WriteTensors(&b, []Named{named("a", 1), named("b", 7)}, nil); err != nil {
+		t.Fatal(err)
 	}
+	damaged := bytes.Clone(b.Bytes())
+	copy(damaged[len(damaged)-4:], "\xff\xff\xff\xff")
+	contains(t, Restore(ab, opened(t, damaged)), "b: entry 0 is NaN")
+	contains(t, Restore(ab, opened(t, bytes.Replace(b.Bytes(), []byte("F32"), []byte("I32"), 1))), "a holds 0 floating-point numbers")
+	if ab[0].At(0) != 9 {
+		t.Errorf("a is %v, want 9 as before", ab[0].At(0))
+	}
+	contains(t, WriteTensors(&b, []Named{named("a", 1), named("b", nan)}, nil), "b: entry 0 is NaN")
+	_, err := OpenTensors(save(t, 1, checkpoint.File{Name: "x", Write: WriteBytes([]byte("nothing"))}), "x")
+	contains(t, err, "x: safetensors")
+}
+
+// A matrix that lies the other way round in the file is turned on the way, and back; many pieces make one tensor.
+func TestTurned(t *testing.T) {
+	const rows, cols = 37, 1009 // more than are read at once
+	x := graph.Tensor{Shape: []int{rows, cols}, F32: make([]float32, rows*cols)}
+	for i := range x.F32 {
+		x.F32[i] = float32(i)
+	}
+	f := filed(t, Named{Name: "x", Tensor: x, Turned: true})
+	if got := f.Entries[0].Shape; !slices.Equal(got, []int{cols, rows}) {
+		t.Errorf("in the file its shape is %v", got)
+	}
+	for turned, at := range map[bool]int{true: 5*cols + 3, false: 3*rows + 5} {
+		y := Named{Name: "x", Tensor: graph.Tensor{Shape: []int{rows, cols}, F32: make([]float32, rows*cols)}, Turned: turned}
+		if !turned {
+			y.Shape = []int{cols, rows}
+		}
+		if err := Restore([]Named{y}, f); err != nil || y.At(at) != 5*cols+3 {
+			t.Errorf("turned %v: entry %d is %v, %v, want %d", turned, at, y.At(at), err, 5*cols+3)
+		}
+	}
+}
+
+// filed are tensors in a file.
+func filed(t *testing.T, list ...Named) *safetensors.File {
+	t.Helper()
+	var b bytes.Buffer
+	tensors := make([]safetensors.Tensor, len(list))
+	for i, x := range list {
+		if x.Turned {
+			x.Tensor = turned(x.Tensor)
+		}
+		tensors[i] = safetensors.Tensor{Name: x.Name, Shape: x.Shape, F32: x.F32, F64: x.F64}
+	}
+	if err := safetensors.Write(&b, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return opened(t, b.Bytes())
+}
+
+func opened(t *testing.T, data []byte) *safetensors.File {
+	t.Helper()
+	f, err := safetensors.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // save makes a checkpoint of these files.
@@ -141,10 +192,10 @@ func TestRestore(t *testing.T) {
 	s := StateOf(core, 2, nil, "sum", "config")
 	cp := save(t, 3, checkpoint.File{Name: OptimizerFile, Write: core.WriteMoments}, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})
 	var read State[string]
-	if err := errors.Join(ReadJSON(cp, StateFile, &read), read.Check(cp, 1, 2)); err != nil {
+	if err := errors.Join(ReadJSON(cp, StateFile, 1<<20, &read), read.Check(cp, 1, 2)); err != nil {
 		t.Fatal(err)
 	}
-	again, v := descent(t, training, AdamW, x)
+	again, v := descent(t, training, AdamW, x, func(task *Task) { task.Done = 3 })
 	copy(v.Tensor().F32, w.Tensor().F32)
 	if err := read.Restore(again, cp); err != nil || again.Done != 3 || again.Best != 1.5 {
 		t.Fatalf("got %d steps and best %v, error %v", again.Done, again.Best, err)
@@ -160,6 +211,8 @@ func TestRestore(t *testing.T) {
 	contains(t, read.Check(cp, 3, 1), "format 2, this program reads 3")
 	read.Step = 4
 	contains(t, read.Check(cp, 2), "says step 4, its directory step 3")
+	fresh, _ := descent(t, training, AdamW, x)
+	contains(t, read.Restore(fresh, cp), "got a Core at step 0, want step 4")
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: StateFile, Write: WriteJSON(s)})), OptimizerFile)
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})), OptimizerFile+": safetensors: got 1 bytes")
 	only := func(name string) checkpoint.File {
@@ -171,9 +224,10 @@ func TestRestore(t *testing.T) {
 	}
 	contains(t, read.Restore(again, save(t, 3, only("m.w"))), "v.w is missing")
 	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
-	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, &read), "stop")
-	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, &read), "something follows")
-	contains(t, ReadJSON(cp, "none", &read), "none")
+	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, 1<<20, &read), "stop")
+	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "something follows")
+	contains(t, ReadJSON(cp, StateFile, 9, &read), "want at most 9")
+	contains(t, ReadJSON(cp, "none", 1, &read), "none")
 }
 
 // What a step cannot get or use ends it: a batch, and gradients to accumulate; dropout draws anew for every micro-batch.

@@ -17,18 +17,6 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Load is the newest checkpoint in dir, or checkpoint.ErrNone; those passed over are listed on stderr.
-func Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
-	cp, err := checkpoint.Load(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, refused := range cp.Refused {
-		fmt.Fprintln(stderr, "passed over:", refused)
-	}
-	return cp, nil
-}
-
 // Save writes a checkpoint to a directory.
 func Save(path string, step int, files []checkpoint.File) error {
 	dir, err := checkpoint.Open(path)

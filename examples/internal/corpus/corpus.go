@@ -18,6 +18,9 @@ import (
 	"github.com/pkg/errors"
 )
 
+// standinName is the Name of the stand-in.
+const standinName = "built-in stand-in"
+
 // Source is a text and where it comes from.
 type Source struct {
 	Text  string
@@ -77,7 +80,7 @@ func standin(reason error) Source {
 	s, floor := Standin(standinSeed, standinSize)
 	return Source{
 		Text:  s,
-		Name:  "built-in stand-in",
+		Name:  standinName,
 		Floor: floor,
 		Note:  oneLine("tinyshakespeare could not be downloaded (%v); using the built-in stand-in", reason),
 	}

@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
 
 	"github.com/pkg/errors"
 )
 
-// Main is the main function of an example: it runs it, ends its context at the first SIGINT or SIGTERM and the process
-// at the second, prints the error, and exits with a status.
+// Main is the main function of an example: it runs it, ends its context at the first SIGINT, SIGTERM or SIGHUP and the
+// process at the second, prints the error, and exits with a status. A closed pipe is an error of who writes to it, and
+// ends nothing else.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	catch(signals)
 	go func() {
 		cancel(Interrupt{(<-signals).(syscall.Signal)})
 		os.Exit(Interrupt{(<-signals).(syscall.Signal)}.status())
@@ -28,7 +28,10 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	if errors.Is(err, syscall.EPIPE) { // nobody reads: as quiet as the signal would be
+		os.Exit(128 + 13)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", name, Shown(err))
 	var caught Interrupt
 	if errors.As(err, &caught) {
 		os.Exit(caught.status())

@@ -37,7 +37,7 @@ func Free(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain, free: true}
 }
 
-// Optional is f as a field that the JSON leaves out while it is empty.
+// Optional is f as a field that the JSON leaves out while it is empty or 0.
 func (f Field) Optional() Field { f.optional = true; return f }
 
 // String returns the field's value as a flag would write it.
@@ -81,13 +81,4 @@ func (f Field) valid() bool {
 		return f.domain.names == nil || *p == "" || slices.Contains(f.domain.names, *p)
 	}
 	return true
-}
-
-// Clip shortens what a message quotes from a file.
-func Clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

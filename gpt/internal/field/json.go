@@ -40,12 +40,12 @@ func (l List) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for _, f := range l {
-		if f.optional && f.String() == "" {
+		if f.optional && (f.String() == "" || f.String() == "0") {
 			continue
 		}
 		value, err := f.marshal()
 		if err != nil {
-			return nil, errors.Wrapf(err, "%s: got %s", f.Name, f)
+			return nil, errors.Wrapf(err, "%s: got %s", f.Name, Clip(f.String()))
 		}
 		if b.Len() > 1 {
 			b.WriteByte(',')

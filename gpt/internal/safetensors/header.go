@@ -9,19 +9,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// An entry is what the header says of one tensor.
-type entry struct {
-	name       string
+// An Entry is what the header says of one tensor.
+type Entry struct {
+	Name  string
+	Shape []int
+
 	dtype      string
-	shape      []int
 	begin, end int // bytes of the data
 }
 
 // parseHeader reads the JSON; checkLayout judges what the entries say together.
-func parseHeader(text []byte) ([]entry, map[string]string, error) {
+func parseHeader(text []byte) ([]Entry, map[string]string, error) {
 	// The count only sizes the slice; the limit is checked below.
 	guess := bytes.Count(text, []byte(`"data_offsets"`))
-	entries := make([]entry, 0, min(guess, maxTensors))
+	entries := make([]Entry, 0, min(guess, maxTensors))
 	var metadata map[string]string
 	p := &parser{text: text}
 	p.object(func(key []byte) {
@@ -59,9 +60,9 @@ func (p *parser) metadata() map[string]string {
 }
 
 // entry reads the object that describes the tensor of this name.
-func (p *parser) entry(key []byte) entry {
-	e := entry{name: string(key), begin: -1}
-	if err := checkName(e.name); err != nil {
+func (p *parser) entry(key []byte) Entry {
+	e := Entry{Name: string(key), begin: -1}
+	if err := checkName(e.Name); err != nil {
 		p.failf("%v", err)
 		return e
 	}
@@ -69,24 +70,24 @@ func (p *parser) entry(key []byte) entry {
 		switch k := string(key); {
 		case k == "dtype" && e.dtype == "":
 			e.dtype = p.dtype()
-		case k == "shape" && e.shape == nil:
-			e.shape = p.shape()
+		case k == "shape" && e.Shape == nil:
+			e.Shape = p.shape()
 		case k == "data_offsets" && e.begin < 0:
 			e.begin, e.end = p.offsets()
 		default:
-			p.failf("tensor %.80q: key %.80q is unknown or appears twice", e.name, k)
+			p.failf("tensor %.80q: key %.80q is unknown or appears twice", e.Name, k)
 		}
 	})
-	if p.err == nil && (e.dtype == "" || e.shape == nil || e.begin < 0) {
-		p.failf("tensor %.80q: needs dtype, shape and data_offsets", e.name)
+	if p.err == nil && (e.dtype == "" || e.Shape == nil || e.begin < 0) {
+		p.failf("tensor %.80q: needs dtype, shape and data_offsets", e.Name)
 	}
-	n, err := size(e.shape)
+	n, err := size(e.Shape)
 	if want := n * width(e.dtype); err == nil && e.end-e.begin != want {
 		err = errors.Errorf("data_offsets [%d, %d] hold %d bytes, want %d for %s %v",
-			e.begin, e.end, e.end-e.begin, want, e.dtype, e.shape)
+			e.begin, e.end, e.end-e.begin, want, e.dtype, e.Shape)
 	}
 	if err != nil {
-		p.failf("tensor %.80q: %v", e.name, err)
+		p.failf("tensor %.80q: %v", e.Name, err)
 	}
 	return e
 }
@@ -125,21 +126,21 @@ func (p *parser) offsets() (begin, end int) {
 
 // checkLayout puts the entries into the order of their values and checks that names differ and that the values fill the
 // n bytes of data, each byte once.
-func checkLayout(entries []entry, n int) error {
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+func checkLayout(entries []Entry, n int) error {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(entries); i++ {
-		if entries[i].name == entries[i-1].name {
-			return errors.Errorf("tensor %.80q appears twice", entries[i].name)
+		if entries[i].Name == entries[i-1].Name {
+			return errors.Errorf("tensor %.80q appears twice", entries[i].Name)
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int {
+	slices.SortStableFunc(entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
 	})
 	end := 0
 	for _, e := range entries {
 		if e.begin != end {
 			return errors.Errorf("tensor %.80q begins at byte %d, want %d: the values overlap or leave a hole",
-				e.name, e.begin, end)
+				e.Name, e.begin, end)
 		}
 		end = e.end
 	}

@@ -2,68 +2,125 @@ package safetensors
 
 import (
 	"encoding/binary"
+	"io"
 	"math"
 
 	"github.com/pkg/errors"
 )
 
-// Read reads a whole file and returns its tensors in the order of their values, and the metadata, nil if there is none.
-//
-// F32 and F64 are kept, F16 and BF16 become float32, which holds each of their values exactly. Integers and booleans
-// are returned without values (see Tensor); every other type is an error. So is anything that the format does not
-// allow: unknown, missing or repeated keys, repeated or empty names, text that is not valid UTF-8, values that overlap,
-// leave holes or do not fill the file. White space around the JSON is allowed.
-func Read(data []byte) ([]Tensor, map[string]string, error) {
-	if len(data) < 8 {
-		return nil, nil, errors.Errorf("safetensors: got %d bytes, want at least 8", len(data))
-	}
-	n, rest := binary.LittleEndian.Uint64(data), data[8:]
-	if n > maxHeader {
-		return nil, nil, errors.Errorf("safetensors: header of %d bytes, the limit is %d", n, maxHeader)
-	}
-	if n > uint64(len(rest)) {
-		return nil, nil, errors.Errorf("safetensors: header of %d bytes, but only %d follow", n, len(rest))
-	}
-	entries, metadata, err := parseHeader(rest[:n])
-	if err != nil {
-		return nil, nil, errors.Wrap(err, "safetensors")
-	}
-	values := rest[n:]
-	if err := checkLayout(entries, len(values)); err != nil {
-		return nil, nil, errors.Wrap(err, "safetensors")
-	}
-	tensors := make([]Tensor, len(entries))
-	for i, e := range entries {
-		if tensors[i], err = decode(e, values[e.begin:e.end]); err != nil {
-			return nil, nil, errors.Wrapf(err, "safetensors: tensor %q", e.name)
-		}
-	}
-	return tensors, metadata, nil
+// A File is a file whose header has been read. The values stay where they are until Values is called.
+type File struct {
+	Entries  []Entry           // in the order of their values
+	Metadata map[string]string // nil if there is none
+
+	values io.ReaderAt
+	start  int64 // of the values
+	raw    []byte
+	part   Tensor // the buffers of F32 and F64
 }
 
-// decode makes the tensor of an entry out of its bytes.
-func decode(e entry, raw []byte) (Tensor, error) {
-	t := Tensor{Name: e.name, Shape: e.shape}
+// Open reads the header of a file of that size.
+//
+// F32 and F64 are kept, F16 and BF16 become float32, which holds each of their values exactly. Integers and booleans
+// have no values (see Tensor); every other type is an error. So is anything that the format does not allow: unknown,
+// missing or repeated keys, repeated or empty names, text that is not valid UTF-8, values that overlap, leave holes or
+// do not fill the file. White space around the JSON is allowed.
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	var first [8]byte
+	if _, err := r.ReadAt(first[:min(8, size)], 0); err != nil && err != io.EOF {
+		return nil, errors.Wrap(err, "safetensors")
+	}
+	n, err := headerSize(first[:], size)
+	if err != nil {
+		return nil, errors.Wrap(err, "safetensors")
+	}
+	header := make([]byte, n)
+	if _, err := r.ReadAt(header, 8); err != nil && err != io.EOF {
+		return nil, errors.Wrap(err, "safetensors: header")
+	}
+	return open(header, r, size)
+}
+
+// headerSize is what the first bytes of a file of that size say.
+func headerSize(first []byte, size int64) (int64, error) {
+	if size < 8 {
+		return 0, errors.Errorf("got %d bytes, want at least 8", size)
+	}
+	switch n := binary.LittleEndian.Uint64(first); {
+	case n > maxHeader:
+		return 0, errors.Errorf("header of %d bytes, the limit is %d", n, maxHeader)
+	case n > uint64(size-8):
+		return 0, errors.Errorf("header of %d bytes, but only %d follow", n, size-8)
+	default:
+		return int64(n), nil
+	}
+}
+
+func open(header []byte, r io.ReaderAt, size int64) (*File, error) {
+	f := &File{values: r, start: 8 + int64(len(header))}
 	var err error
-	switch n := len(raw) / width(e.dtype); e.dtype {
-	case "F64":
-		t.F64 = make([]float64, n)
-		_, err = binary.Decode(raw, binary.LittleEndian, t.F64)
-	case "F32":
-		t.F32 = make([]float32, n)
-		_, err = binary.Decode(raw, binary.LittleEndian, t.F32)
-	case "F16":
-		t.F32 = make([]float32, n)
-		for i := range t.F32 {
-			t.F32[i] = float16(binary.LittleEndian.Uint16(raw[2*i:]))
+	if f.Entries, f.Metadata, err = parseHeader(header); err != nil {
+		return nil, errors.Wrap(err, "safetensors")
+	}
+	if err := checkLayout(f.Entries, int(size-f.start)); err != nil {
+		return nil, errors.Wrap(err, "safetensors")
+	}
+	return f, nil
+}
+
+// Len is the number of values, 0 of integers and booleans.
+func (e Entry) Len() int {
+	switch e.dtype {
+	case "F64", "F32", "F16", "BF16":
+		return (e.end - e.begin) / width(e.dtype)
+	}
+	return 0
+}
+
+// Bytes is what the tensor's values take in the file.
+func (e Entry) Bytes() int { return e.end - e.begin }
+
+// Values calls visit with the values of a tensor from place at on, some thousands at a time, which are valid only
+// during the call.
+func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
+	step := width(e.dtype)
+	if f.raw == nil {
+		f.raw, f.part.F32, f.part.F64 = make([]byte, 8*chunk), make([]float32, chunk), make([]float64, chunk)
+	}
+	for at, n := 0, e.Len(); at < n; at += chunk {
+		raw := f.raw[:min(chunk, n-at)*step]
+		if got, err := f.values.ReadAt(raw, f.start+int64(e.begin+at*step)); got < len(raw) {
+			return errors.Wrapf(err, "safetensors: tensor %.80q", e.Name)
 		}
-	case "BF16": // the upper half of a float32
-		t.F32 = make([]float32, n)
-		for i := range t.F32 {
-			t.F32[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		if err := visit(at, f.decode(e.dtype, raw)); err != nil {
+			return err
 		}
 	}
-	return t, err
+	return nil
+}
+
+// decode makes values of bytes, in the buffers.
+func (f *File) decode(dtype string, raw []byte) Tensor {
+	n := len(raw) / width(dtype)
+	if dtype == "F64" {
+		wide := f.part.F64[:n]
+		for i := range wide {
+			wide[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
+		}
+		return Tensor{F64: wide}
+	}
+	narrow := f.part.F32[:n]
+	for i := range narrow {
+		switch dtype {
+		case "F32":
+			narrow[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		case "F16":
+			narrow[i] = float16(binary.LittleEndian.Uint16(raw[2*i:]))
+		case "BF16": // the upper half of a float32
+			narrow[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		}
+	}
+	return Tensor{F32: narrow}
 }
 
 // float16 is the value of an IEEE 754 binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction.

@@ -9,8 +9,9 @@ import (
 
 // Arena is memory that programs share which do not run at the same time. It grows to what the largest of them needs.
 type Arena struct {
-	Double  bool // of float64
-	NoAlias bool // no two slots share memory, for tests
+	Double  bool                      // of float64
+	NoAlias bool                      // no two slots share memory, for tests
+	Allows  func(bytes float64) error // is asked before the arena grows to that size; nil allows all
 
 	numbers Numbers
 }
@@ -18,13 +19,25 @@ type Arena struct {
 // Bytes is the size of the arena.
 func (a *Arena) Bytes() int { return 4*len(a.numbers.F32) + 8*len(a.numbers.F64) }
 
-// layout gives every slot its memory: the largest first, each at the lowest address where nothing lies that is needed
-// at the same time.
-func (a *Arena) layout(all []*life) map[slot]Numbers {
+// Need is the size in bytes of an arena for ops, which need not be able to run.
+func (a *Arena) Need(ops []*Op) int {
+	_, total := a.place(lives(turns(ops)))
+	return a.size() * total
+}
+
+// size is that of a number in bytes.
+func (a *Arena) size() int {
+	if a.Double {
+		return 8
+	}
+	return 4
+}
+
+// place gives every slot its place: the largest first, each at the lowest address where nothing lies that is needed at
+// the same time.
+func (a *Arena) place(all []*life) (laid []*life, total int) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(l, m *life) int { return cmp.Compare(m.buffer.Len(), l.buffer.Len()) })
-	var laid []*life // by address
-	total := 0
 	for _, l := range all {
 		size := l.buffer.Len()
 		for _, other := range laid {
@@ -42,6 +55,17 @@ func (a *Arena) layout(all []*life) map[slot]Numbers {
 		laid = slices.Insert(laid, i, l)
 		total = max(total, l.to)
 	}
+	return laid, total // laid by address
+}
+
+// layout gives every slot its memory.
+func (a *Arena) layout(all []*life) (map[slot]Numbers, error) {
+	laid, total := a.place(all)
+	if total > a.numbers.Len() && a.Allows != nil {
+		if err := a.Allows(float64(total) * float64(a.size())); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case total <= a.numbers.Len():
 	case a.Double:
@@ -53,5 +77,5 @@ func (a *Arena) layout(all []*life) map[slot]Numbers {
 	for _, l := range laid {
 		out[l.slot] = a.numbers.part(l.from, l.from+l.buffer.Len())
 	}
-	return out
+	return out, nil
 }

@@ -65,10 +65,14 @@ type binding struct {
 	Numbers
 }
 
-// New lays out the memory of ops, which are in the order of execution, inputs before what reads them.
-func New(ops []*Op, a *Arena) *Program {
+// New lays out the memory of ops, which are in the order of execution, inputs before what reads them. Its error is that
+// of an arena that may not be so large.
+func New(ops []*Op, a *Arena) (p *Program, err error) {
 	list := turns(ops)
-	p := &Program{numbers: a.layout(lives(list))}
+	p = &Program{}
+	if p.numbers, err = a.layout(lives(list)); err != nil {
+		return nil, err
+	}
 	again := map[Buffer]bool{} // computed a second time already
 	at := func(b Buffer) Numbers { return p.numbers[slot{b, again[b]}] }
 	for _, t := range list {
@@ -96,7 +100,7 @@ func New(ops []*Op, a *Arena) *Program {
 		s.run = t.op.Run(out, in)
 		p.steps = append(p.steps, s)
 	}
-	return p
+	return p, nil
 }
 
 // Result is what the op's result holds after a run.

@@ -99,7 +99,7 @@ func build(seed uint64, places bool) (ops []*Op, runs *int) {
 
 func results(t *testing.T, ops []*Op, a *Arena) (list [][]float64) {
 	t.Helper()
-	p := New(ops, a)
+	p := mustPlan(t, ops, a)
 	for range 2 { // the second run finds what the first left
 		if err := p.Run(); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestOptional(t *testing.T) {
 				return func() error { return nil }
 			}})
 		}
-		if err := New(ops, &Arena{}).Run(); err != nil {
+		if err := mustPlan(t, ops, &Arena{}).Run(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestErrors(t *testing.T) {
 		runs := 0
 		x := input(1)
 		glass := &Op{Name: "h.0: glass", Inputs: []*Op{x}, Run: func(Numbers, []Numbers) func() error { return f }}
-		err := New([]*Op{x, glass, mixed(3, &runs, x)}, &Arena{Double: true}).Run()
+		err := mustPlan(t, []*Op{x, glass, mixed(3, &runs, x)}, &Arena{Double: true}).Run()
 		if err == nil || !strings.HasPrefix(err.Error(), want) || runs > 0 {
 			t.Errorf("got error %v and %d runs, want %s", err, runs, want)
 		}
@@ -217,7 +217,7 @@ func TestLines(t *testing.T) {
 		ops = append(ops, o)
 	}
 	var a Arena
-	p := New(ops, &a)
+	p := mustPlan(t, ops, &a)
 	if want := 4 * (16 + 32 + 16 + 32); a.Bytes() != want {
 		t.Errorf("the arena has %d bytes, want %d", a.Bytes(), want)
 	}
@@ -248,7 +248,7 @@ func TestResultElsewhere(t *testing.T) {
 			return nil
 		}
 	}
-	p := New([]*Op{o.Inputs[0], o}, &Arena{Double: true})
+	p := mustPlan(t, []*Op{o.Inputs[0], o}, &Arena{Double: true})
 	if err := p.Run(); err != nil || !ran || p.Result(o).F64[0] != 5 {
 		t.Errorf("got %v, %v, %v", err, ran, p.Result(o))
 	}
@@ -306,10 +306,13 @@ func TestLayout(t *testing.T) {
 		all := []*life{wide, middle, high, gap, low}
 		order := slices.Clone(all)
 		a := Arena{Double: double}
-		if numbers := a.layout(nil); len(numbers) != 0 || a.Bytes() != 0 {
+		if numbers, err := a.layout(nil); err != nil || len(numbers) != 0 || a.Bytes() != 0 {
 			t.Errorf("an arena of nothing has %d bytes", a.Bytes())
 		}
-		numbers := a.layout(all)
+		numbers, err := a.layout(all)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i, want := range map[*life]int{low: 0, middle: 64, high: 112, gap: 64, wide: 64} {
 			if i.from != want || numbers[i.slot].Len() != i.buffer.Len() {
 				t.Errorf("%d numbers from %d on, want %d", i.buffer.Len(), i.from, want)
@@ -330,7 +333,7 @@ func TestUsesAreBound(t *testing.T) {
 	second := &Op{Name: "second", Uses: []Buffer{state}, Run: func(Numbers, []Numbers) func() error {
 		return func() error { seen = state.now; return nil }
 	}}
-	p := New([]*Op{first, second}, &Arena{Double: true})
+	p := mustPlan(t, []*Op{first, second}, &Arena{Double: true})
 	for range 2 {
 		state.Bind(Numbers{})
 		if err := errors.Wrap(p.steps[1].do(), "alone"); err != nil || seen.Len() != 3 {
@@ -349,7 +352,7 @@ func TestChain(t *testing.T) {
 		ops = append(ops, o)
 	}
 	a := &Arena{Double: true}
-	if New(ops, a); a.Bytes() != 2*16*8 {
+	if mustPlan(t, ops, a); a.Bytes() != 2*16*8 {
 		t.Errorf("%d bytes, want %d", a.Bytes(), 2*16*8)
 	}
 }
@@ -376,8 +379,17 @@ func TestFurtherResult(t *testing.T) {
 		ops = append(ops, &Op{Name: "other", Inputs: ops[len(ops)-1:], Out: &memory{size: 16}, Run: fill(2, nil)})
 	}
 	part := &Op{Name: "part", Inputs: []*Op{first}, Out: further, Output: true, Run: func(Numbers, []Numbers) func() error { return func() error { return nil } }}
-	p := New(append(ops, part), &Arena{Double: true})
+	p := mustPlan(t, append(ops, part), &Arena{Double: true})
 	if err := p.Run(); err != nil || !slices.Equal(p.Result(part).F64, slices.Repeat([]float64{7}, 16)) {
 		t.Errorf("got %v, error %v, want 7", p.Result(part).F64, err)
 	}
+}
+
+func mustPlan(t *testing.T, ops []*Op, a *Arena) *Program {
+	t.Helper()
+	p, err := New(ops, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

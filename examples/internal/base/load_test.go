@@ -1,0 +1,77 @@
+package base
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pkg/errors"
+)
+
+func content(s string) []checkpoint.File {
+	return []checkpoint.File{{Name: "state", Write: func(w io.Writer) error { _, err := io.WriteString(w, s); return err }}}
+}
+
+// A run is read under its lock: between the reading and the first save no other process can save.
+func TestResumeReadsUnderTheLock(t *testing.T) {
+	path := t.TempDir()
+	for step := range 2 {
+		if err := Save(path, step, content("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(path, "step-00000001", "state"), []byte("\x1b"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	var said bytes.Buffer
+	dir, cp, err := Resume(func(*checkpoint.Checkpoint) error {
+		read++
+		if _, err := checkpoint.Open(path); !errors.Is(err, checkpoint.ErrLocked) {
+			t.Errorf("read without the lock: %v", err)
+		}
+		return nil
+	}, path, &said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if cp.Step != 0 || read == 0 || !strings.Contains(said.String(), "passed over: ") || strings.Count(said.String(), "\n") != 1 {
+		t.Errorf("step %d after %d looks, said %q, want step 0 and what was passed over", cp.Step, read, said.String())
+	}
+	if _, _, err := Resume(nil, path, io.Discard); !errors.Is(err, checkpoint.ErrLocked) {
+		t.Errorf("beside a run: got %v", err)
+	}
+}
+
+// What is not there is not made, and what is there is not begun anew.
+func TestResumeAndBeginRefuse(t *testing.T) {
+	empty, taken := t.TempDir(), t.TempDir()
+	if _, _, err := Resume(nil, empty, io.Discard); !errors.Is(err, checkpoint.ErrNone) {
+		t.Errorf("nothing to resume: got %v", err)
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if err := Save(taken, 3, content("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Begin(taken); err == nil || !strings.Contains(err.Error(), "holds a checkpoint of step 3; -resume continues it") {
+		t.Errorf("begun anew: got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(taken, "step-00000003", "state"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Begin(taken); !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Errorf("begun beside a damaged one: got %v", err)
+	}
+	dir, err := Begin(empty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.Close()
+}

@@ -1,0 +1,18 @@
+//go:build !js
+
+package program
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// catch sends what is to end a program. A SIGHUP that is ignored, as by nohup, stays so.
+func catch(signals chan<- os.Signal) {
+	signal.Ignore(syscall.SIGPIPE)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+}

@@ -1,0 +1,9 @@
+package program
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func catch(signals chan<- os.Signal) { signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) }

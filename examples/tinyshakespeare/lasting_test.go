@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+)
+
+// A reader that goes away, as head does, ends no run.
+func TestClosedPipe(t *testing.T) {
+	dir := t.TempDir()
+	cmd, out, complaint := start(t, nil, small(t, dir)...)
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(line, err)
+	}
+	out.(io.Closer).Close()
+	cmd.Wait()
+	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 6 {
+		t.Errorf("got %v (%v), want the run's last step, 6: %s", cp, err, complaint)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != 141 || complaint.Len() > 0 {
+		t.Errorf("exit status %d, said %q, want 141 and nothing", got, complaint)
+	}
+}
+
+// What goes wrong with the picture or the metrics comes after the checkpoint, and does not end the run.
+func TestTroubleWithThePicture(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "loss.png"), 0o755); err != nil { // where no file can be
+		t.Fatal(err)
+	}
+	out, _, err := do(t.Context(), small(t, dir)...)
+	if err == nil || !strings.Contains(err.Error(), "loss.png") {
+		t.Errorf("got %v, want what is wrong with loss.png", err)
+	}
+	if got := strings.Count(out, "the run goes on without: "); got != 1 || !strings.HasSuffix(out, "tok/s\n") {
+		t.Errorf("told %d times:\n%s", got, out)
+	}
+	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 6 {
+		t.Errorf("got %v (%v), want step 6", cp, err)
+	}
+}
+
+// A run that began on the stand-in goes on with it, whatever text can be had by then.
+func TestResumeOnTheStandin(t *testing.T) {
+	text, _ := corpus.Standin(1, 1_000_000)
+	data, dir := filepath.Join(t.TempDir(), "standin.txt"), t.TempDir()
+	if err := os.WriteFile(data, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := small(t, dir, "-data", data, "-tokens", "0", "-block_size", "64", "-batch_size", "32", "-max_iters", "1")
+	mustDo(t, args...)
+	_, _, err := do(t.Context(), append(args, "-resume", "-data", small(t, dir)[1])...)
+	if err == nil || !strings.Contains(err.Error(), strconv.Quote(data)) {
+		t.Errorf("on another text: got %v, want the name of the first", err)
+	}
+	renamed := []byte(`{"name":"built-in stand-in","sha256":""}`)
+	rewrite(t, dir, "corpus.json", renamed)
+	_, said, err := do(t.Context(), append(args, "-resume", "-data", "", "-max_iters", "2")...)
+	if err != nil || !strings.Contains(said, "goes on with it") {
+		t.Errorf("got %v, said %q", err, said)
+	}
+	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 2 {
+		t.Errorf("got %v (%v), want step 2", cp, err)
+	}
+}
+
+// rewrite saves the newest checkpoint with another content of one file.
+func rewrite(t *testing.T, path, name string, content []byte) {
+	t.Helper()
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	cp, err := dir.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cp.Close()
+	var list []checkpoint.File
+	for _, file := range cp.Names() {
+		data, err := cp.File(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file == name {
+			data = content
+		}
+		list = append(list, checkpoint.File{Name: file, Write: func(w io.Writer) error { _, err := w.Write(data); return err }})
+	}
+	if err := dir.Save(cp.Step, list); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestResumeBesideARun resumes again and again while the run before is being ended by a signal: whatever that one says it
+// has saved is what the next goes on from, or a later step. RESUMES is how often.
+func TestResumeBesideARun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes")
+	}
+	tries := 3
+	if n, err := strconv.Atoi(os.Getenv("RESUMES")); err == nil {
+		tries = n
+	}
+	dir := t.TempDir()
+	args := small(t, dir, "-max_iters", "1000000", "-lr_decay_iters", "1000000", "-eval_interval", "1", "-log_interval", "1", "-tokens", "0")
+	cmd, out, complaint := start(t, nil, args...)
+	waitFor(t, out, "step 1: ")
+	for try := range tries {
+		cmd.Process.Signal(syscall.SIGTERM)
+		var next struct {
+			out       io.Reader
+			complaint *bytes.Buffer
+		}
+		ended := cmd
+		for locked := 0; ; locked++ { // until the one before has let go
+			cmd, next.out, next.complaint = start(t, nil, append(args, "-resume")...)
+			lines := bufio.NewReader(next.out)
+			line, _ := lines.ReadString('\n')
+			if line != "" {
+				next.out = lines
+				break
+			}
+			cmd.Wait()
+			if !strings.Contains(next.complaint.String(), "in use by another process") || locked == 1000 {
+				t.Fatalf("try %d: %s", try, next.complaint)
+			}
+		}
+		ended.Wait()
+		said, first := 0, 0
+		_, after, _ := strings.Cut(complaint.String(), "saved at step ")
+		if _, err := fmt.Sscanf(after, "%d", &said); err != nil {
+			t.Fatalf("try %d: the run before said %q", try, complaint)
+		}
+		for lines := bufio.NewScanner(next.out); lines.Scan(); {
+			if _, err := fmt.Sscanf(lines.Text(), "step %d/", &first); err == nil {
+				break
+			}
+		}
+		if first != said+1 {
+			t.Errorf("try %d: step %d was saved, the next run begins with step %d", try, said, first)
+		}
+		go io.Copy(io.Discard, next.out)
+		complaint = next.complaint
+	}
+}

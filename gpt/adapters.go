@@ -1,0 +1,100 @@
+package gpt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
+
+// baseKey is the key of a file of adapters under which the SHA-256 of the weights beside them stands. The other keys
+// are the network's fields.
+const baseKey = "base_sha256"
+
+// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. Its metadata say
+// what they belong to: every field of the network but dropout, lora_alpha and lora_scale among them, and the SHA-256 of
+// the weights that they were trained on. It is an error if the model has none.
+func (m *Model) WriteAdapters(w io.Writer) error {
+	belongs, err := m.belonging()
+	if err != nil {
+		return err
+	}
+	return errors.Wrap(train.WriteTensors(w, asFiled(m.Trainable()), belongs), "adapters")
+}
+
+// ReadAdapters sets the adapters from a file of WriteAdapters, of exactly this model's names and shapes. What the file
+// says of the network has to be so: with another α, activation or base the same numbers are another function. The error
+// names the field and both values. A file that does not say so, such as one of an earlier version, is refused.
+func (m *Model) ReadAdapters(data []byte) error {
+	belongs, err := m.belonging()
+	if err != nil {
+		return err
+	}
+	f, err := safetensors.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return errors.Wrap(err, "adapters")
+	}
+	if f.Metadata[baseKey] == "" {
+		return errors.Errorf("adapters: the file does not say what it belongs to: %s is missing", baseKey)
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+		got, want := belongs[key], f.Metadata[key]
+		if _, known := belongs[key]; !known {
+			return errors.Errorf("adapters: %s: got %s in the file, this model has no such field",
+				field.Clip(key), field.Clip(want))
+		}
+		if got != want {
+			return errors.Errorf("adapters: %s: got %s, want %s as in the file", key, field.Clip(got), field.Clip(want))
+		}
+	}
+	return m.read(f, m.Trainable())
+}
+
+// belonging is what a file of the model's adapters says of the model.
+func (m *Model) belonging() (map[string]string, error) {
+	if m.Config.LoraR == 0 {
+		return nil, errors.New("adapters: the model has none, lora_r is 0")
+	}
+	belongs := map[string]string{"format": "pt", baseKey: m.baseSHA256()}
+	for _, f := range m.Config.networkFields().Without("dropout") {
+		if v := f.String(); strings.ToValidUTF8(v, "") == v {
+			belongs[f.Name] = v
+		}
+	}
+	return belongs, nil
+}
+
+// baseSHA256 is the hash of names, shapes and numbers, as float64, of all parameters but the adapters.
+func (m *Model) baseSHA256() string {
+	h := sha256.New()
+	buf := make([]byte, 0, 1<<15)
+	for _, p := range m.Params() {
+		if isAdapter(p) {
+			continue
+		}
+		t := p.Tensor()
+		buf = append(append(buf[:0], p.Name()...), 0)
+		for _, n := range t.Shape {
+			buf = binary.LittleEndian.AppendUint64(buf, uint64(n))
+		}
+		for i := range t.Len() {
+			if len(buf)+8 > cap(buf) {
+				h.Write(buf)
+				buf = buf[:0]
+			}
+			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(t.At(i)))
+		}
+		h.Write(buf)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,94 @@
+package checkpoint
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/pkg/errors"
+)
+
+// A Dir is a directory of checkpoints that this process alone saves into. It must not be used by two goroutines at the
+// same time.
+type Dir struct {
+	path    string
+	disk    disk
+	lock    io.Closer
+	mark    string          // of what it makes beside checkpoints
+	refused map[string]bool // names that Load has passed over
+}
+
+// Open makes the directory if it is missing, locks it until Close, and removes what a killed process of this package
+// left unfinished: what has the mark that it keeps in the directory. The error is ErrLocked if another process has it
+// open. (The lock is advisory, and is taken on Unix only.)
+func Open(path string) (*Dir, error) {
+	abs, err := absolute(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeDir(abs); err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", path)
+	}
+	lock, err := lockFile(filepath.Join(abs, lockName))
+	if err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", path)
+	}
+	d := &Dir{path: abs, disk: osDisk{}, lock: lock}
+	if d.mark, err = markIn(lock); err == nil {
+		err = d.sweep()
+	}
+	if err != nil {
+		lock.Close()
+		return nil, errors.Wrapf(err, "checkpoint %s", path)
+	}
+	return d, nil
+}
+
+// Load is the function Load on the directory, under the lock: no other process saves between what it reads and the next
+// Save.
+func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
+	if d.lock == nil {
+		return nil, errors.Errorf("checkpoint %s: the directory is closed", d.path)
+	}
+	names, err := d.disk.list(d.path)
+	if err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s", d.path)
+	}
+	c, err := Load(d.path, fits...)
+	d.refused = map[string]bool{}
+	for _, name := range newestFirst(names) {
+		if c == nil || name == filepath.Base(c.Path) {
+			break
+		}
+		d.refused[name] = true
+	}
+	return c, err
+}
+
+// Close lets go of the directory; Save is an error from then on.
+func (d *Dir) Close() error {
+	if d.lock == nil {
+		return nil
+	}
+	err := d.lock.Close()
+	d.lock = nil
+	return errors.Wrapf(err, "checkpoint %s", d.path)
+}
+
+// makeDir makes a directory and those above it, down to the disk.
+func makeDir(path string) error {
+	err := os.Mkdir(path, 0o755)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := makeDir(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = os.Mkdir(path, 0o755)
+	}
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

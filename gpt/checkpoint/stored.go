@@ -1,0 +1,139 @@
+package checkpoint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/pkg/errors"
+)
+
+// MaxFile is the size in bytes of the largest file that [Checkpoint.File] takes into memory.
+const MaxFile = 4 << 20
+
+// stored is an open file, and what the manifest says of it.
+type stored struct {
+	entry
+	file readable
+}
+
+// readable is a file that can be read from any place.
+type readable interface {
+	fs.File
+	io.ReaderAt
+}
+
+// open opens the files of the checkpoint in dir/name. They must be exactly what the manifest says; other files are not
+// looked at.
+func (c *Checkpoint) open(dir fs.FS, name string, fits []Fit) error {
+	m, err := readManifest(dir, name)
+	if err != nil {
+		return errors.Wrap(err, manifestName)
+	}
+	c.files = make(map[string]stored, len(m.Files))
+	for _, e := range m.Files {
+		s := stored{entry: e}
+		if s.file, err = openRegular(dir, path.Join(name, e.Name), e.Size); err != nil {
+			return errors.Wrap(err, e.Name)
+		}
+		c.files[e.Name] = s
+	}
+	for _, fit := range fits {
+		if fit == nil {
+			continue
+		}
+		if err := fit(c); err != nil {
+			return err
+		}
+	}
+	for _, e := range m.Files {
+		h := sha256.New()
+		if _, err := io.Copy(h, c.files[e.Name].reader()); err != nil {
+			return errors.Wrap(err, e.Name)
+		}
+		if err := e.match(h.Sum(nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s stored) reader() *io.SectionReader { return io.NewSectionReader(s.file, 0, s.Size) }
+
+// match compares a SHA-256.
+func (e entry) match(sum []byte) error {
+	if got := hex.EncodeToString(sum); got != e.SHA256 {
+		return errors.Errorf("%s: got SHA-256 %s, want %.64q", e.Name, got, e.SHA256)
+	}
+	return nil
+}
+
+// Names lists the files of the checkpoint.
+func (c *Checkpoint) Names() []string { return slices.Sorted(maps.Keys(c.files)) }
+
+// Open reads a file of the checkpoint piece by piece. Without such a file the error is fs.ErrNotExist.
+func (c *Checkpoint) Open(name string) (*io.SectionReader, error) {
+	s, ok := c.files[name]
+	if !ok {
+		return nil, errors.Wrapf(fs.ErrNotExist, "checkpoint %s: %s", c.Path, name)
+	}
+	return s.reader(), nil
+}
+
+// File returns the content of a file of the checkpoint of at most MaxFile bytes, such as its settings. Without such a
+// file the error is fs.ErrNotExist.
+func (c *Checkpoint) File(name string) ([]byte, error) {
+	r, err := c.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if r.Size() > MaxFile {
+		return nil, errors.Errorf("checkpoint %s: %s: got %d bytes, want at most %d", c.Path, name, r.Size(), MaxFile)
+	}
+	content := make([]byte, r.Size())
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, errors.Wrapf(err, "checkpoint %s: %s", c.Path, name)
+	}
+	sum := sha256.Sum256(content) // a Fit reads it before all are compared
+	return content, errors.Wrapf(c.files[name].match(sum[:]), "checkpoint %s", c.Path)
+}
+
+// Close closes the files; nothing can be read from then on.
+func (c *Checkpoint) Close() error {
+	var first error
+	for _, s := range c.files {
+		if err := s.file.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	c.files = nil
+	return errors.Wrapf(first, "checkpoint %s", c.Path)
+}
+
+// openRegular opens a file of that size that is one: no link, no pipe.
+func openRegular(dir fs.FS, name string, size int64) (readable, error) {
+	info, err := fs.Lstat(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.Errorf("is no regular file but %s", info.Mode())
+	}
+	if info.Size() != size {
+		return nil, errors.Errorf("got %d bytes, want %d", info.Size(), size)
+	}
+	f, err := dir.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := f.(readable)
+	if !ok {
+		f.Close()
+		return nil, errors.New("cannot be read from any place")
+	}
+	return r, nil
+}

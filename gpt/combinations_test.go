@@ -1,0 +1,111 @@
+package gpt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+)
+
+// everyCombination makes TestCombinations try all of them, which takes some minutes.
+const everyCombination = false
+
+// permitted are all combinations of parts that can be, as the index of each part in its list.
+func permitted() (list [][7]int, build func([7]int) Config) {
+	positions, attentions, norms, blocks := parts.Positions(), parts.Attentions(), parts.Norms(), parts.Blocks()
+	activations, heads := parts.Activations(), parts.Heads()
+	build = func(at [7]int) Config {
+		c := odd()
+		c.QKSize, c.Attention = 4, attentions[at[1]].String()
+		for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1} {
+			c.Options.Set(name, n)
+		}
+		c.Position, c.Norm, c.Block = positions[at[0]].String(), norms[at[2]].String(), blocks[at[3]].String()
+		c.Activation, c.Head, c.Bias = activations[at[4]].String(), heads[at[5]].String(), at[6] == 1
+		return c
+	}
+	sizes := [7]int{len(positions), len(attentions), len(norms), len(blocks), len(activations), len(heads), 2}
+	total := 1
+	for _, n := range sizes {
+		total *= n
+	}
+	for n := range total {
+		var at [7]int
+		rest := n
+		for k, size := range sizes {
+			at[k], rest = rest%size, rest/size
+		}
+		c := build(at)
+		if c.Stack.Check(c.known(), c.BlockSize) == nil && c.Attention != "linformer" {
+			list = append(list, at)
+		}
+	}
+	return list, build
+}
+
+// covering is a part of list, drawn by seed, in which every two parts that can be together are together somewhere.
+func covering(list [][7]int, seed uint64) (sample [][7]int) {
+	rng := rand.New(rand.NewPCG(seed, 17))
+	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	seen := map[[4]int]bool{}
+	missing := func(at [7]int) (pairs [][4]int) {
+		for i := range at {
+			for j := range i {
+				if p := [4]int{i, at[i], j, at[j]}; !seen[p] {
+					pairs = append(pairs, p)
+				}
+			}
+		}
+		return pairs
+	}
+	for least := 21; least > 0; least-- { // those first that bring most
+		for _, at := range list {
+			if pairs := missing(at); len(pairs) >= least {
+				sample = append(sample, at)
+				for _, p := range pairs {
+					seen[p] = true
+				}
+			}
+		}
+	}
+	return sample
+}
+
+// In every combination of parts the parameters are those that were counted, and token by token the decoder computes what
+// a forward pass over the window does.
+func TestCombinations(t *testing.T) {
+	list, build := permitted()
+	if !everyCombination {
+		list = covering(list, 1)
+	}
+	if testing.Short() {
+		list = list[:len(list)/4]
+	}
+	t.Logf("%d combinations", len(list))
+	for i, at := range list {
+		c := build(at)
+		name := fmt.Sprint(c.Position, " ", c.Attention, " ", c.Norm, " ", c.Block, " ", c.Activation, " ", c.Head, " ", c.Bias)
+		m := model64(t, c, true, 1)
+		built := int64(0)
+		for _, p := range m.Params() {
+			built += int64(p.Tensor().Len())
+		}
+		if got, _ := c.Count(); got != built {
+			t.Errorf("%s: counted %d parameters, %d are built", name, got, built)
+		}
+		d := newDecoderOf(t, m)
+		tokens := make([]int, 1+i%c.BlockSize)
+		for j := range tokens {
+			tokens[j] = (i*5 + j*3) % c.VocabSize
+		}
+		var got []float64
+		for _, id := range tokens {
+			got = feed(t, d, id)
+		}
+		want := newFull(t, m).last(t, tokens)
+		if d := relative(got, want, 0); !(d < 1e-9) {
+			t.Errorf("%s: after %d tokens the decoder is %v off a forward pass", name, len(tokens), d)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package gpt
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Memory is the bytes that training in float32 needs: parameters, what the optimizer keeps of them, masks and ids, and,
+// planned as a run would plan them, activations and gradients. Up to four blocks it is exact; in a deeper network every
+// block more needs as much. Of a Config that is not valid it is what could be counted.
+func (c Config) Memory() (bytes float64) {
+	c = c.Resolved()
+	o, _ := c.outline()
+	bytes, err := c.need(o)
+	if err != nil {
+		return c.parameterBytes(o)
+	}
+	return bytes
+}
+
+// parameterBytes is of what does not depend on the batch: parameters and masks, gradients, and AdamW's moments.
+func (c Config) parameterBytes(o outline) float64 {
+	return 4 * (o.base + o.adapters + o.values + 3*o.trained(c))
+}
+
+// need is Memory of c, which is resolved and declares o. Layers wider than anybody trains are not planned, for a layer
+// may list its columns, nor is a long recurrence, whose reference form lists its steps: then it is a bound from below.
+func (c Config) need(o outline) (bytes float64, err error) {
+	if c.TooWide() || c.Block == "elman" && !c.Kernels && c.BlockSize > 1<<10 {
+		tokens, d := float64(c.BatchSize)*float64(c.BlockSize), float64(c.NEmbd)
+		heads := float64(c.NHead) * (2*float64(c.QKSize) + float64(c.VSize))
+		token := float64(c.NLayer)*(4*d+heads+float64(c.NInner)) + float64(c.VocabSize)
+		return c.parameterBytes(o) + 4*tokens*token, nil
+	}
+	defer func() {
+		if r := recover(); r != nil { // of a part that wants numbers
+			err = errors.Errorf("memory: %v, in a layer that is planned without numbers", r)
+		}
+	}()
+	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
+		c := c
+		c.NLayer = blocks
+		if c.Recompute {
+			g.Recompute(c.blocks()...)
+		}
+		m := c.declare(g, c.BatchSize)
+		return m.Loss, m.Trainable()
+	})
+}
+
+// blocks are the places of the blocks.
+func (c Config) blocks() (places []string) {
+	for i := range c.NLayer {
+		places = append(places, fmt.Sprintf("h.%d", i))
+	}
+	return places
+}
+
+// checkParameters refuses a network that breaks the limit without being trained.
+func (c Config) checkParameters(bytes float64) error {
+	return c.CheckMemory(bytes, "parameters and masks", c.fields(),
+		"n_layer", "n_head", "n_embd", "vocab_size", "block_size", "qk_size", "v_size", "n_inner", "lora_r")
+}
+
+// checkMemory refuses what training would need too much memory for, and names the larger part of it.
+func (c Config) checkMemory(o outline) error {
+	c = c.Resolved()
+	parameters := c.parameterBytes(o)
+	if err := c.checkParameters(parameters); err != nil {
+		return err
+	}
+	bytes, err := c.need(o)
+	switch {
+	case err != nil:
+		return err
+	case parameters > bytes/2:
+		return c.checkParameters(bytes)
+	}
+	return c.CheckMemory(bytes, "activations", c.fields(),
+		"batch_size", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
+}

@@ -1,0 +1,68 @@
+package train
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
+	"github.com/pkg/errors"
+)
+
+// Fit is an error unless the weights of a checkpoint are so many numbers, those passed over not counted, and the
+// optimizer has for each parameter no more than two tensors of its size. It reads their headers alone. All other files
+// have to be ones that Checkpoint.File takes.
+func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Entry) bool) error {
+	for _, name := range cp.Names() {
+		r, err := cp.Open(name)
+		if err != nil {
+			return err
+		}
+		if name != WeightsFile && name != OptimizerFile && r.Size() > checkpoint.MaxFile {
+			return errors.Errorf("%s: got %d bytes, want at most %d", name, r.Size(), checkpoint.MaxFile)
+		}
+	}
+	weights, err := OpenTensors(cp, WeightsFile)
+	if err != nil {
+		return err
+	}
+	sizes, n := map[string]int{}, 0.0
+	for _, e := range weights.Entries {
+		if passed(e) {
+			continue
+		}
+		if e.Len() == 0 {
+			return errors.Errorf("%s: %s holds no floating-point numbers", WeightsFile, field.Clip(e.Name))
+		}
+		sizes[e.Name] = e.Len()
+		n += float64(e.Len())
+	}
+	if n != numbers {
+		return errors.Errorf("%s: got %.0f numbers, want %.0f for this configuration", WeightsFile, n, numbers)
+	}
+	return fitMoments(cp, sizes)
+}
+
+func fitMoments(cp *checkpoint.Checkpoint, sizes map[string]int) error {
+	moments, err := OpenTensors(cp, OptimizerFile)
+	if errors.Is(err, fs.ErrNotExist) { // a model alone
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range moments.Entries {
+		i := slices.IndexFunc([]string{"m.", "v."}, func(prefix string) bool { return strings.HasPrefix(e.Name, prefix) })
+		size := 0
+		if i >= 0 {
+			size = sizes[e.Name[2:]]
+		}
+		if size == 0 || e.Len() > size || e.Len() == 0 {
+			return errors.Errorf("%s: %s: got %d numbers, want at most %d, its parameter's",
+				OptimizerFile, field.Clip(e.Name), e.Len(), size)
+		}
+	}
+	return nil
+}

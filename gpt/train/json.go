@@ -1,0 +1,58 @@
+package train
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
+)
+
+// ReadJSON reads a file of a checkpoint, of at most that many bytes, into v: an unknown key and something behind the
+// object are errors.
+func ReadJSON(cp *checkpoint.Checkpoint, name string, most int, v any) error {
+	data, err := cp.File(name)
+	if err != nil {
+		return err
+	}
+	if len(data) > most {
+		return errors.Errorf("checkpoint %s: %s: got %d bytes, want at most %d", cp.Path, name, len(data), most)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return errors.Wrapf(field.Said(err), "checkpoint %s: %s", cp.Path, name)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.Errorf("checkpoint %s: %s: something follows the object's end at byte %d", cp.Path, name, d.InputOffset())
+	}
+	return nil
+}
+
+// WriteBytes writes data into a file of a checkpoint.
+func WriteBytes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// WriteJSON writes v, indented, into a file of a checkpoint. What could not be read again is an error: more than
+// checkpoint.MaxFile bytes.
+func WriteJSON(v any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetIndent("", "  ")
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+		if b.Len() > checkpoint.MaxFile {
+			return errors.Errorf("got %d bytes, want at most %d", b.Len(), checkpoint.MaxFile)
+		}
+		_, err := b.WriteTo(w)
+		return err
+	}
+}

@@ -1,0 +1,42 @@
+package graph
+
+import (
+	"cmp"
+
+	"github.com/pkg/errors"
+	"gorgonia.org/tensor"
+)
+
+// SetMemoryLimit fixes how many bytes a Graph may hold in what is declared from here on and in its programs: what would
+// go beyond is an error of that place and is not allocated. 0 is MachineMemory. Siblings made from here on have the same.
+func (g *Graph) SetMemoryLimit(bytes int64) { g.limit = max(0, bytes) }
+
+// MemoryLimit is the most bytes that g may hold.
+func (g *Graph) MemoryLimit() int64 {
+	if g.limit > 0 {
+		return g.limit
+	}
+	return MachineMemory()
+}
+
+// hold counts a tensor that is about to be made, if there may be one.
+func (g *Graph) hold(name string, shape []int, size uintptr) bool {
+	bytes := float64(size) * entries(shape)
+	if err := g.allows(bytes); err != nil {
+		g.fail(name, "shape %v: %v", tensor.Shape(shape), err)
+		return false
+	}
+	g.held += bytes
+	return true
+}
+
+// allows is an error if so many bytes more are beyond the limit. What every machine has is not looked up.
+func (g *Graph) allows(bytes float64) error {
+	const little, gib = 1 << 26, 1 << 30
+	all := g.held + bytes
+	if g.outline || all <= float64(cmp.Or(g.limit, little)) || all <= float64(g.MemoryLimit()) {
+		return nil
+	}
+	return errors.Errorf("memory: got %.4g GiB with %.4g GiB held before, want at most %.4g GiB",
+		all/gib, g.held/gib, float64(g.MemoryLimit())/gib)
+}

@@ -1,0 +1,57 @@
+package graph
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+func machineMemory() int64 { return memoryOf(os.DirFS("/")) }
+
+// memoryOf is the least of what a Linux system says: /proc/meminfo, and the limit of the process's cgroup and of every
+// group around it, of version 2 and of version 1; 0 if it says nothing. In a container the path of the group may be the
+// host's: the groups that are there count.
+func memoryOf(root fs.FS) (least int64) {
+	limit := func(n int64) {
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	info, _ := fs.ReadFile(root, "proc/meminfo")
+	for line := range strings.Lines(string(info)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "MemTotal:" {
+			limit(1024 * number(f[1]))
+		}
+	}
+	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
+	for line := range strings.Lines(string(groups)) {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, group, _ := strings.Cut(rest, ":")
+		mount, file := "sys/fs/cgroup", "memory.max"
+		if id != "0" || controllers != "" {
+			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			if !strings.Contains(","+controllers+",", ",memory,") {
+				continue
+			}
+		}
+		for at := path.Clean("/" + group); ; at = path.Dir(at) {
+			text, _ := fs.ReadFile(root, path.Join(mount, at, file))
+			limit(number(strings.TrimSpace(string(text))))
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return least
+}
+
+// number is 0 of what is none, such as "max".
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+package graph
+
+import (
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// PlanBytes is the memory that the graph would hold once Compile has made a program of the same, without making one: all
+// that is declared, results, gradients, and what lies between. out and wrt may be of an Outline. It is exact, but for
+// expressions of more than 2^40 entries, where it is what they have together.
+func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
+	g := out.g
+	switch {
+	case g != nil && g.err != nil:
+		return 0, g.err
+	case out.node == nil:
+		return 0, errors.New("nothing to plan: the expression is empty")
+	}
+	building.Lock()
+	defer building.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			bytes, err = 0, errors.Errorf("plan: %v", r)
+		}
+	}()
+	var grads G.Nodes
+	if len(wrt) > 0 {
+		if grads, err = differentiate(out, wrt); err != nil {
+			return 0, err
+		}
+	}
+	all, known := 0.0, true
+	for _, n := range g.g.AllNodes() {
+		entries := entries(n.Shape())
+		all, known = all+entries, known && fits(entries)
+	}
+	if !known {
+		return float64(g.dtype.Size()) * all, nil
+	}
+	_, ops, err := g.linked(append(G.Nodes{out.node}, grads...))
+	return g.held + float64(g.memory.Need(ops)), err
+}
