@@ -35,7 +35,11 @@ func (c Config) outline() (o outline, err error) {
 	short := c
 	short.NLayer = min(c.NLayer, mostDeclared)
 	g := graph.Outline(graph.Float32)
-	at := site(g.Root(), short, 1, g.Root().Ints("positions", c.BlockSize, c.BlockSize, 0))
+	positions := g.Root().Ints("positions", c.BlockSize, c.BlockSize, 0)
+	if err := g.Err(); err != nil { // too many to count anything
+		return o, err
+	}
+	at := site(g.Root(), short, 1, positions)
 	var matrices []string
 	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	net := newStack(at, short)

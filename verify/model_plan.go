@@ -17,7 +17,7 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 	c := m.Config
 	p := parts.Plan{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head,
+		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head, MLP: c.MLP,
 		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta,
 	}
 	if m.Sum {

@@ -98,6 +98,9 @@ func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	for _, token := range j.Tokens {
+		if parts := next.split(token); len(parts) != 1 || parts[0] != token {
+			return errors.Errorf("vocabulary: got token %.64q, want one of the %s", token, j.Unit)
+		}
 		if _, twice := next.ids[token]; twice {
 			return errors.Errorf("vocabulary: %.64q stands in it twice", token)
 		}
