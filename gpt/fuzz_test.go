@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // written is what a file of a checkpoint holds.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
 )
 
 // FuzzState: no state.json of an encoder–decoder makes the reader panic, and one that is accepted is written and read

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 )
 
 // FuzzConfig: no text makes a configuration panic, and one that is accepted is written, read and judged as the same.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/internal/fuzzed"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 )
 
 // FuzzShards: no shards.json and no file of ids makes the reader panic or allocate what is merely claimed, and the ids
