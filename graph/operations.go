@@ -14,7 +14,8 @@ var errBroadcast = errors.New("shapes differ and do not broadcast")
 
 // pointwise combines two expressions entry by entry. Axes of size 1 stretch, in either, and leading axes that y lacks are
 // added; Gorgonia wants the axes listed. It is less than NumPy's: x with fewer axes than y is refused, and so is what
-// Gorgonia does not stretch where y lacks axes, (2, 3, 4) with (4) or (2, 1, 4) with (3, 4); a Reshape to as many axes helps.
+// Gorgonia does not stretch where y lacks axes, as (2, 3, 4) with (4) or (2, 1, 4) with (3, 4). A Reshape of y to as
+// many axes helps.
 func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Expr {
 	return x.apply(name, func() (*G.Node, error) {
 		a, b := x.node.Shape(), y.node.Shape()
