@@ -70,6 +70,7 @@ func TestImportDirections(t *testing.T) {
 		"graph/optim":    {"graph"},
 		"nn":             {"graph"},
 		"gpt":            {"graph", "nn", "gpt"},
+		"internal":       nil, // for tests
 		"verify":         {"graph", "nn", "gpt", "verify"},
 		"examples":       {"graph", "nn", "gpt", "verify", "examples"},
 	}
