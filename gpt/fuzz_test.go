@@ -37,7 +37,7 @@ func FuzzState(f *testing.F) {
 	f.Add(bytes.ReplaceAll(contents[train.StateFile], []byte(`"step": 0`), []byte(`"step": 3`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		read := func(data []byte) (s train.State[Config], err error) {
-			cp, err := checkpoint.Load(planted(t, map[string][]byte{train.StateFile: nil}, train.StateFile, hostile{data: data}))
+			cp, err := checkpoint.Load(fuzzed.Planted(t, map[string][]byte{train.StateFile: nil}, train.StateFile, data))
 			if err != nil {
 				t.Fatal(err)
 			}

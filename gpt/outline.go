@@ -46,6 +46,13 @@ func (c Config) outline() (o outline, err error) {
 	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
 	o.countLeaves(g, blocks)
 	o.nameMatrices(matrices)
+	if len(net.attentions) == 0 { // blocks that do without the attention they are given
+		for _, l := range net.Blocks {
+			if m, ok := l.(nn.Mixing); ok {
+				o.mixing += blocks * m.Mixing()
+			}
+		}
+	}
 	for _, l := range net.attentions {
 		if m, ok := l.(nn.Mixing); ok {
 			o.mixing += blocks * m.Mixing()

@@ -55,7 +55,7 @@ func drawn(g *graph.Graph, p *parts.Plan) error {
 	p.Random, candidates = p.Drawn(x.Tensor().Floats(), func(x float64) bool { return !math.IsInf(x, -1) })
 	for i, keys := range p.Random {
 		if want := min(p.Option("random_keys"), candidates[i]); len(keys) != want || want > 0 && keys[want-1] > i {
-			return errors.Errorf("verify: chance has drawn the keys %v for query %d, want %d of those before it", keys, i, want)
+			return errors.Errorf("verify: chance has drawn the keys %v for query %d, want %d of those up to it", keys, i, want)
 		}
 	}
 	return nil
