@@ -68,6 +68,7 @@ func Begin(path string) (*checkpoint.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer cp.Close()
 	return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
 		"another -out_dir begins a new run", path, cp.Step)
 }
