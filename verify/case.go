@@ -43,8 +43,9 @@ const input = "x" // the name of a layer's input
 
 // Run compares. The error is of a layer that cannot be built or evaluated, or wraps ErrCoverage where the gradients do
 // not cover the same parameters with the same shapes; disagreements are in the Report.
-func (c Case) Run() (*Report, error) {
-	r, err := c.run()
+func (c Case) Run() (r *Report, err error) {
+	defer caught(&err, "case %s", c.Name)
+	r, err = c.run()
 	if err == nil {
 		err = c.compareSteps(r)
 	}

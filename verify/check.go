@@ -33,7 +33,20 @@ type subject struct {
 //
 // The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover
 // the same parameters with the same shapes; disagreements are in the Report.
-func Check(m Subject) (*Report, error) {
+func Check(m Subject) (r *Report, err error) {
+	defer caught(&err, "check")
+	if m == nil {
+		return nil, errors.New("verify: nothing to check (nil)")
+	}
+	switch m := m.(type) {
+	case Model:
+		err = m.Config.ValidateModel()
+	case Pairs:
+		err = m.Config.ValidateModel()
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "check")
+	}
 	s := m.subject()
 	plan, roads, err := evaluate(s)
 	if err != nil {
