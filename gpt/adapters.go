@@ -62,6 +62,9 @@ func (m *Model) ReadAdapters(data []byte) error {
 
 // belonging is what a file of the model's adapters says of the model.
 func (m *Model) belonging() (map[string]string, error) {
+	if err := m.made(); err != nil {
+		return nil, err
+	}
 	if m.Config.LoraR == 0 {
 		return nil, errors.New("adapters: the model has none, lora_r is 0")
 	}

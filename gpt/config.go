@@ -43,6 +43,9 @@ type Adapters struct {
 // Configure sets the switches of a graph to build on: whether kernels stand in for equations, their threads, and how
 // much memory it may hold.
 func (c Config) Configure(g *graph.Graph) {
+	if g == nil {
+		return
+	}
 	g.Kernels = c.Kernels
 	g.SetThreads(c.Threads)
 	g.SetMemoryLimit(c.Limit())

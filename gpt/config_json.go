@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
 )
 
 // ReadConfig reads one JSON object from r and returns base with the object's keys in place of base's values. It is
@@ -31,6 +32,9 @@ func (c Config) MarshalJSON() ([]byte, error) { return c.fields().MarshalJSON() 
 
 // UnmarshalJSON sets the fields that data names, by the rules of [ReadConfig]. After an error c is as it was.
 func (c *Config) UnmarshalJSON(data []byte) error {
+	if c == nil {
+		return errors.New("config: nowhere to read it into (nil)")
+	}
 	next := *c
 	if err := next.fields().Decode(data, next.decodeTie); err != nil {
 		return err
@@ -54,4 +58,9 @@ func (c *Config) decodeTie(key string, value json.RawMessage) (known bool, err e
 
 // Flags registers every field of c with fs under its JSON name, with c's present value as the default. To let flags
 // override a file whatever their order, parse, read the file into c, and parse the same arguments again.
-func (c *Config) Flags(fs *flag.FlagSet) { c.fields().Flags(fs) }
+func (c *Config) Flags(fs *flag.FlagSet) {
+	if c == nil || fs == nil {
+		return
+	}
+	c.fields().Flags(fs)
+}

@@ -8,12 +8,10 @@ import (
 
 // checkDecoding refuses what cannot be decoded with before anything is allocated.
 func (m *Model) checkDecoding(batch int) error {
-	switch {
-	case m == nil:
-		return errors.New("model: got nil, want one of New or LoadModel")
-	case m.Graph == nil:
-		return errors.New("model: it has no graph, want one of New or LoadModel")
-	case batch < 1:
+	if err := m.made(); err != nil {
+		return err
+	}
+	if batch < 1 {
 		return errors.Errorf("sequences: got a batch of %d, want 1 or more", batch)
 	}
 	c := m.Config

@@ -18,6 +18,10 @@ func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 // Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on
 // the seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
+	if err := t.begin(); err != nil {
+		return e, err
+	}
+	defer t.busy.Unlock()
 	h := fnv.New64a()
 	h.Write([]byte("evaluate"))
 	rng := rand.New(rand.NewPCG(t.config.Seed^h.Sum64(), uint64(t.Done)))
@@ -43,6 +47,10 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 // EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called
 // with the blocks done so far.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
+	if err := t.begin(); err != nil {
+		return 0, err
+	}
+	defer t.busy.Unlock()
 	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
 	var sum float64
 	done := 0

@@ -63,6 +63,9 @@ func (c Config) sameNetwork(saved Config) error {
 
 // Merge adds every adapter to the weight beside it, w + s·d·u, and sets u to 0: the same function.
 func (m *Model) Merge() {
+	if m == nil {
+		return
+	}
 	for _, l := range m.adapters {
 		l.Merge()
 	}
@@ -71,6 +74,9 @@ func (m *Model) Merge() {
 // Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
 // model was with them. The weights are shared.
 func (m *Model) Plain(batch int) (*Model, error) {
+	if err := m.made(); err != nil {
+		return nil, err
+	}
 	c := m.Config
 	c.Adapters = Adapters{}
 	return New(m.Graph.Sibling(), c, batch)
@@ -79,6 +85,9 @@ func (m *Model) Plain(batch int) (*Model, error) {
 // Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.
 // tok may be nil.
 func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
+	if err := m.made(); err != nil {
+		return nil, err
+	}
 	hf, err := m.Config.HuggingFace()
 	if err != nil {
 		return nil, err

@@ -96,11 +96,27 @@ func (m *Model) recordAdapters(affine nn.Affine) nn.Affine {
 }
 
 // Params lists the parameters in the order of Table 2.
-func (m *Model) Params() []graph.Expr { return m.Graph.Params() }
+func (m *Model) Params() []graph.Expr {
+	if m == nil {
+		return nil
+	}
+	return m.Graph.Params()
+}
+
+// made is an error unless m is what New or LoadModel makes.
+func (m *Model) made() error {
+	switch {
+	case m == nil:
+		return errors.New("model: got nil, want one of New or LoadModel")
+	case m.Graph == nil:
+		return errors.New("model: it has no graph, want one of New or LoadModel")
+	}
+	return nil
+}
 
 // Trainable lists the parameters to train: all, or with LoRA the adapters alone.
 func (m *Model) Trainable() []graph.Expr {
-	if m.Config.LoraR == 0 {
+	if m == nil || m.Config.LoraR == 0 {
 		return m.Params()
 	}
 	return slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool { return !isAdapter(p) })

@@ -24,6 +24,10 @@ const maxState = 1 << 20
 // Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
 // step before is an error then, and weights and moments that are not finite are refused.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
+	defer t.busy.Unlock()
 	hf, err := t.config.HuggingFace()
 	if err != nil {
 		return nil, err

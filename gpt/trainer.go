@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"math/rand/v2"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -20,6 +21,7 @@ type Trainer struct {
 
 	config  Config
 	batches *rand.PCG // draws the batches
+	busy    sync.Mutex
 }
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0
@@ -30,6 +32,14 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, err
 
 // trainerAt is NewTrainer of a run of which so many steps are done.
 func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int) (t *Trainer, err error) {
+	switch {
+	case corpus == nil:
+		return nil, errors.New("trainer: no corpus (nil)")
+	case tok == nil:
+		return nil, errors.New("trainer: no tokenizer (nil)")
+	case tok.Size() < 1:
+		return nil, errors.New("trainer: the tokenizer has no tokens")
+	}
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
@@ -60,6 +70,10 @@ func (t *Trainer) fill(int, int) (tokens int, err error) {
 
 // Step is train.Core's. After an error the next one draws the same batches.
 func (t *Trainer) Step() (train.Progress, error) {
+	if err := t.begin(); err != nil {
+		return train.Progress{}, err
+	}
+	defer t.busy.Unlock()
 	before := *t.batches
 	p, err := t.Core.Step()
 	if err != nil {
@@ -68,10 +82,26 @@ func (t *Trainer) Step() (train.Progress, error) {
 	return p, err
 }
 
+// begin holds t for one goroutine, until t.busy is unlocked.
+func (t *Trainer) begin() error {
+	switch {
+	case t == nil || t.Core == nil || t.batches == nil:
+		return errors.New("trainer: nothing to train, want one of NewTrainer, Resume or FineTune")
+	case !t.busy.TryLock():
+		return errors.New("trainer: in use by another goroutine")
+	}
+	return nil
+}
+
 // sample fills the model's batch at random.
 func (t *Trainer) sample(s text.Split, rng *rand.Rand) error {
 	return text.Sample(s, rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)
 }
 
 // Config is the run's configuration with the size of the vocabulary filled in.
-func (t *Trainer) Config() Config { return t.config }
+func (t *Trainer) Config() Config {
+	if t == nil {
+		return Config{}
+	}
+	return t.config
+}

@@ -18,13 +18,21 @@ const headWeight = "lm_head.weight"
 
 // WriteWeights writes the parameters as a safetensors file under GPT-2's names. Numbers that are not finite are
 // refused.
-func (m *Model) WriteWeights(w io.Writer) error { return m.write(w, m.Params()) }
+func (m *Model) WriteWeights(w io.Writer) error {
+	if err := m.made(); err != nil {
+		return err
+	}
+	return m.write(w, m.Params())
+}
 
 // ReadWeights sets the parameters from a safetensors file: one written by WriteWeights, or a published GPT-2, whose
 // names may have the prefix "transformer." and whose mask buffers are ignored. A parameter that is missing, a tensor
 // that is not a parameter, another shape, and a number that is not finite are errors, and then no parameter has
 // changed.
 func (m *Model) ReadWeights(data []byte) error {
+	if err := m.made(); err != nil {
+		return err
+	}
 	f, err := safetensors.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return errors.Wrap(err, "weights")

@@ -33,9 +33,9 @@ func checkDropout(p float64) error {
 }
 
 // DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step of the last run,
-// or that SetStep gave: 0 or 1/(1 − p). It is nil where p is not in 0 ≤ p < 1 or n is less than 1.
+// or that SetStep gave: 0 or 1/(1 − p). It is nil where p is not in 0 ≤ p < 1, n is less than 1 or more than fits.
 func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
-	if !g.exists() || n < 1 || checkDropout(p) != nil {
+	if !g.exists() || n < 1 || int64(n) > g.MemoryLimit()/8 || checkDropout(p) != nil {
 		return nil
 	}
 	d := kernel.DropMask{P: p, Key: g.keyOf(scope, 1), Step: g.run.step}

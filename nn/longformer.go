@@ -80,6 +80,9 @@ func (l *Longformer) Mixing() float64 {
 // one of its parts: q·kᵀ or q^g·k^gᵀ. The scale is meant for 2dρ features, hence √2.
 func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
 	h, both := l.heads, near.Join(global)
+	if both.Shape() == nil { // building has failed: what the sizes are then nobody has checked
+		return y, false
+	}
 	q, ok := graph.GatherCols(both, l.queries())
 	if !ok {
 		return y, false

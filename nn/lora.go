@@ -65,6 +65,9 @@ func NewAdapted(at graph.Scope, w graph.Expr, in, out, r int, scale float64) *Lo
 
 // Matrix is w + s·d·u, of an adapter by NewAdapted.
 func (l *LoRA) Matrix() graph.Expr { // (in, out)
+	if l.Base == nil || len(l.Adapters) == 0 {
+		return graph.Expr{}
+	}
 	a := l.Adapters[0]
 	return l.Base.Weight.In(l.scope).Add(a.up(a.Down.In(l.scope), l.Scale))
 }

@@ -69,6 +69,9 @@ func (l *MLARoPE) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → 
 // attend is everything behind the latent c; the rotated part of the key is made of source.
 func (l *MLARoPE) attend(x, c, source graph.Expr) graph.Expr {
 	kR := l.rotatedKey(source)
+	if kR.Shape() == nil { // building has failed: how many heads there are then nobody has checked
+		return kR
+	}
 	others := slices.Repeat([]graph.Expr{kR}, max(1, l.heads.sizes.Heads)-1)
 	q := l.query(x)                                         // q = [q^C | q^R]               (B·T, H(dρ+dR))  (63)
 	k := l.sideBySide(l.UpK.Forward(c), kR.Join(others...)) // k = [c·w↑_k | k^R]            (B·T, H(dρ+dR))  (65)

@@ -47,8 +47,8 @@ func Open(path string) (*Dir, error) {
 // Load is the function Load on the directory, under the lock: no other process saves between what it reads and the next
 // Save.
 func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
-	if d.lock == nil {
-		return nil, errors.Errorf("checkpoint %s: the directory is closed", d.path)
+	if err := d.open(); err != nil {
+		return nil, err
 	}
 	names, err := d.disk.list(d.path)
 	if err != nil {
@@ -65,9 +65,20 @@ func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
 	return c, err
 }
 
+// open is an error unless d is between Open and Close.
+func (d *Dir) open() error {
+	switch {
+	case d == nil:
+		return errors.New("checkpoint: no directory (nil)")
+	case d.lock == nil:
+		return errors.Errorf("checkpoint %s: the directory is closed", d.path)
+	}
+	return nil
+}
+
 // Close lets go of the directory; Save is an error from then on.
 func (d *Dir) Close() error {
-	if d.lock == nil {
+	if d == nil || d.lock == nil {
 		return nil
 	}
 	err := d.lock.Close()

@@ -23,17 +23,17 @@ type File struct {
 // It keeps this checkpoint and the newest of an earlier step, and removes earlier others. A step that is there already
 // is replaced. It never removes a later one: that is an error, unless Dir.Load has passed it over as damaged.
 func (d *Dir) Save(step int, files []File) error {
+	if err := d.open(); err != nil {
+		return errors.Wrapf(err, "saving step %d", step)
+	}
 	err := d.save(step, files)
-	if err != nil && d.lock != nil {
+	if err != nil {
 		d.sweep() // as far as it can; Open and the next Save try again
 	}
 	return errors.Wrapf(err, "checkpoint %s: saving step %d", d.path, step)
 }
 
 func (d *Dir) save(step int, files []File) error {
-	if d.lock == nil {
-		return errors.New("the directory is closed")
-	}
 	if step < 0 || step > maxStep {
 		return errors.Errorf("the step must be from 0 to %d", maxStep)
 	}
@@ -65,6 +65,9 @@ func checkFiles(files []File) error {
 	for i, f := range files {
 		if err := checkName(f.Name); err != nil {
 			return err
+		}
+		if f.Write == nil {
+			return errors.Errorf("file %s: there is no function that writes it", f.Name)
 		}
 		if i > 0 && f.Name == files[i-1].Name {
 			return errors.Errorf("file %s appears twice", f.Name)

@@ -73,10 +73,18 @@ func (e entry) match(sum []byte) error {
 }
 
 // Names lists the files of the checkpoint.
-func (c *Checkpoint) Names() []string { return slices.Sorted(maps.Keys(c.files)) }
+func (c *Checkpoint) Names() []string {
+	if c == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.files))
+}
 
 // Open reads a file of the checkpoint piece by piece. Without such a file the error is fs.ErrNotExist.
 func (c *Checkpoint) Open(name string) (*io.SectionReader, error) {
+	if c == nil {
+		return nil, errors.Wrapf(fs.ErrNotExist, "no checkpoint (nil): %s", name)
+	}
 	s, ok := c.files[name]
 	if !ok {
 		return nil, errors.Wrapf(fs.ErrNotExist, "checkpoint %s: %s", c.Path, name)
@@ -104,6 +112,9 @@ func (c *Checkpoint) File(name string) ([]byte, error) {
 
 // Close closes the files; nothing can be read from then on.
 func (c *Checkpoint) Close() error {
+	if c == nil {
+		return nil
+	}
 	var first error
 	for _, s := range c.files {
 		if err := s.file.Close(); err != nil && first == nil {

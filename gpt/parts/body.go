@@ -29,6 +29,9 @@ func (s Stack) Body(known Registry, at nn.Site, vocabulary int, inner func(root 
 	mask, block := inner(at)
 	at.Mask = mask
 	for i := range s.NLayer {
+		if at.Graph().Err() != nil {
+			break // it is no model, and there may be more blocks than anybody waits for
+		}
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
 		b.Blocks = append(b.Blocks, Make(at.Scope, "block", Name(s.Block), func() nn.Layer { return block(at) }))

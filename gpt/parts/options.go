@@ -23,6 +23,9 @@ func (o Options) Get(name string) int { return o.set[name] }
 
 // Set changes one option.
 func (o *Options) Set(name string, n int) {
+	if o == nil {
+		return
+	}
 	next := maps.Clone(o.set)
 	if next == nil {
 		next = map[string]int{}

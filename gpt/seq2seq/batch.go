@@ -17,6 +17,9 @@ const (
 // Fill puts the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all of
 // them are as before.
 func (m *Model) Fill(pairs []Pair) error {
+	if m == nil || m.Graph == nil {
+		return errors.New("seq2seq: nothing to fill, want one of New")
+	}
 	if batch := len(m.encoder.lengths); len(pairs) != batch {
 		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), batch)
 	}

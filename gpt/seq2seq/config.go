@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
 )
 
 // Config says which network to build and how to train it. Its JSON keys and its flags are the names of gpt.Config where
@@ -55,13 +56,21 @@ func (c *Config) networkFields() field.List {
 }
 
 // Flags registers every field with fs under its JSON name, with c's present value as the default.
-func (c *Config) Flags(fs *flag.FlagSet) { c.fields().Flags(fs) }
+func (c *Config) Flags(fs *flag.FlagSet) {
+	if c == nil || fs == nil {
+		return
+	}
+	c.fields().Flags(fs)
+}
 
 // MarshalJSON returns every field, always in the same order.
 func (c Config) MarshalJSON() ([]byte, error) { return c.fields().MarshalJSON() }
 
 // UnmarshalJSON sets the fields that data names, as strictly as gpt.ReadConfig. After an error c is as it was.
 func (c *Config) UnmarshalJSON(data []byte) error {
+	if c == nil {
+		return errors.New("config: nowhere to read it into (nil)")
+	}
 	next := *c
 	if err := next.fields().Decode(data, nil); err != nil {
 		return err

@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"math/rand/v2"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -25,6 +26,12 @@ type Masked struct {
 
 // NewMasked builds the model on an empty Graph for batches of that many sources.
 func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
+	switch {
+	case g == nil:
+		return nil, errors.New("masked: no graph to build on (nil)")
+	case batch < 1 || batch > field.MaxSize:
+		return nil, errors.Errorf("masked: got batch_size %d, want 1 to %d", batch, field.MaxSize)
+	}
 	c.TargetSize, c.TargetVocab = 1, 1
 	if err := c.ValidateModel(); err != nil {
 		return nil, err
@@ -45,11 +52,22 @@ func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 }
 
 // Params lists the parameters.
-func (m *Masked) Params() []graph.Expr { return m.Graph.Params() }
+func (m *Masked) Params() []graph.Expr {
+	if m == nil {
+		return nil
+	}
+	return m.Graph.Params()
+}
 
 // Fill puts the sources, one for every row of the batch, into Source, and hides each of their tokens with probability
 // rate, at least one in each source.
 func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {
+	switch {
+	case m == nil || m.Graph == nil:
+		return errors.New("masked: nothing to fill, want one of NewMasked")
+	case !(rate >= 0 && rate <= 1):
+		return errors.Errorf("masked: got rate %v, want 0 to 1", rate)
+	}
 	if len(sources) != len(m.encoder.lengths) {
 		return errors.Errorf("got %d sources for a batch of %d", len(sources), len(m.encoder.lengths))
 	}
@@ -66,6 +84,9 @@ func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {
 	}
 	for i := range targets {
 		targets[i] = text.Ignore
+	}
+	if rng == nil {
+		return errors.New("masked: nothing to draw with (nil)")
 	}
 	for b, n := range m.encoder.lengths {
 		row := b * m.Config.SourceSize

@@ -29,6 +29,9 @@ type Model struct {
 // New builds the model on an empty Graph for batches of that many pairs. It is an error, naming the field, if the
 // Config is impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
+	if g == nil {
+		return nil, errors.New("seq2seq: no graph to build on (nil)")
+	}
 	if batch < 1 || batch > field.MaxSize {
 		return nil, errors.Errorf("seq2seq: got batch_size %d, want 1 to %d", batch, field.MaxSize)
 	}
@@ -63,7 +66,12 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 }
 
 // Params lists the parameters, those of the encoder first.
-func (m *Model) Params() []graph.Expr { return m.Graph.Params() }
+func (m *Model) Params() []graph.Expr {
+	if m == nil {
+		return nil
+	}
+	return m.Graph.Params()
+}
 
 // encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the
 // attention lets it see, but no padding.

@@ -28,6 +28,9 @@ type State struct {
 // Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
 // step before is an error then, and numbers that are not finite are refused.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
+	if t == nil || t.Core == nil {
+		return nil
+	}
 	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.Model.Config), source, target}
 	return []checkpoint.File{
 		{Name: train.WeightsFile, Write: t.AtStep(func(w io.Writer) error {

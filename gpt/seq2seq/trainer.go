@@ -3,6 +3,7 @@ package seq2seq
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -23,6 +24,7 @@ type Trainer struct {
 	pairs  Pairs
 	batch  []Pair
 	draws  *rand.PCG // pairs, from the seed and the step
+	busy   sync.Mutex
 }
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the pairs. It looks at each of
@@ -33,6 +35,9 @@ func NewTrainer(c Config, pairs Pairs) (*Trainer, error) { return trainerAt(c, p
 func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if pairs == nil {
+		return nil, errors.New("trainer: no pairs (nil)")
 	}
 	sum, err := survey(c, pairs)
 	if err != nil {
@@ -67,11 +72,43 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 }
 
 // Config is the run's configuration.
-func (t *Trainer) Config() Config { return t.config }
+func (t *Trainer) Config() Config {
+	if t == nil {
+		return Config{}
+	}
+	return t.config
+}
+
+// Step is train.Core's.
+func (t *Trainer) Step() (train.Progress, error) {
+	if err := t.begin(); err != nil {
+		return train.Progress{}, err
+	}
+	defer t.busy.Unlock()
+	return t.Core.Step()
+}
+
+// begin holds t for one goroutine, until t.busy is unlocked.
+func (t *Trainer) begin() error {
+	switch {
+	case t == nil || t.Core == nil || t.Model == nil:
+		return errors.New("trainer: nothing to train, want one of NewTrainer or Resume")
+	case !t.busy.TryLock():
+		return errors.New("trainer: in use by another goroutine")
+	}
+	return nil
+}
 
 // Evaluate is the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps
 // Best.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
+	if pairs == nil {
+		return 0, errors.New("evaluate: no pairs (nil)")
+	}
+	if err := t.begin(); err != nil {
+		return 0, err
+	}
+	defer t.busy.Unlock()
 	total, size := 0, t.config.TargetSize
 	for first := 0; first < pairs.Len(); first += len(t.batch) {
 		n := 0

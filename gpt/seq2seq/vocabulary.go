@@ -17,6 +17,9 @@ type Vocabulary struct {
 	ids    map[string]int
 }
 
+// errNoVocabulary is that of one that no constructor has made.
+var errNoVocabulary = errors.New("vocabulary: it is empty, want one of NewVocabulary")
+
 // units are what a text can be divided into.
 func units() []string { return []string{"words", "characters"} }
 
@@ -47,6 +50,9 @@ func (v *Vocabulary) single(text string) bool {
 
 // Add gives the tokens of a text that have none ids, and returns how many tokens the text has.
 func (v *Vocabulary) Add(text string) (n int) {
+	if v == nil || v.ids == nil {
+		return 0
+	}
 	parts := v.split(text)
 	for _, token := range parts {
 		if _, known := v.ids[token]; !known {
@@ -58,10 +64,18 @@ func (v *Vocabulary) Add(text string) (n int) {
 }
 
 // Size counts the special tokens too.
-func (v *Vocabulary) Size() int { return len(v.tokens) }
+func (v *Vocabulary) Size() int {
+	if v == nil {
+		return 0
+	}
+	return len(v.tokens)
+}
 
 // Encode is the ids of a text; a token that was never added is an error.
 func (v *Vocabulary) Encode(text string) ([]int, error) {
+	if v == nil || v.ids == nil {
+		return nil, errNoVocabulary
+	}
 	parts := v.split(text)
 	ids := make([]int, len(parts))
 	for i, token := range parts {
@@ -76,6 +90,9 @@ func (v *Vocabulary) Encode(text string) ([]int, error) {
 
 // Decode is the text of ids; the special tokens and ids beyond the vocabulary are shown as they are.
 func (v *Vocabulary) Decode(ids []int) string {
+	if v == nil {
+		v = &Vocabulary{}
+	}
 	parts := make([]string, len(ids))
 	for i, id := range ids {
 		if parts[i] = "<unknown>"; id >= 0 && id < len(v.tokens) {
@@ -95,11 +112,17 @@ type vocabularyJSON struct {
 
 // MarshalJSON writes the unit and the tokens.
 func (v *Vocabulary) MarshalJSON() ([]byte, error) {
+	if v == nil || v.ids == nil {
+		return nil, errNoVocabulary
+	}
 	return json.Marshal(vocabularyJSON{v.unit, v.tokens[specials:]})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (v *Vocabulary) UnmarshalJSON(data []byte) error {
+	if v == nil {
+		return errNoVocabulary
+	}
 	j := vocabularyJSON{Tokens: make([]string, 0, bytes.Count(data, []byte(`"`))/2)} // growing takes five times as much
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
@@ -38,6 +39,7 @@ type Core struct {
 	optimizer optim.Optimizer
 	backward  *graph.Program // loss and gradients
 	forward   *graph.Program // loss alone; nil before the first evaluation
+	busy      sync.Mutex     // held while it trains or evaluates
 }
 
 // New builds the network and what is needed to train it.
@@ -76,8 +78,26 @@ func (task Task) optimizer(params []graph.Expr, t Training) (o optim.Optimizer, 
 	return task.Optimizer(params, t, task.Done)
 }
 
+// begin holds c for one goroutine, until c.busy is unlocked.
+func (c *Core) begin() error {
+	switch {
+	case c == nil || c.backward == nil:
+		return errors.New("trainer: nothing to train, want what a constructor makes")
+	case !c.busy.TryLock():
+		return errors.New("trainer: in use by another goroutine")
+	}
+	return nil
+}
+
 // Loss is that of the batch which is in the network, without dropout.
 func (c *Core) Loss(ctx context.Context) (loss float64, err error) {
+	if ctx == nil {
+		return 0, errors.New("evaluate: no context (nil)")
+	}
+	if err := c.begin(); err != nil {
+		return 0, errors.Wrap(err, "evaluate")
+	}
+	defer c.busy.Unlock()
 	if err := ctx.Err(); err != nil {
 		return 0, errors.Wrap(err, "evaluate")
 	}

@@ -21,6 +21,10 @@ type Progress struct {
 // graph.ErrNotFinite, that names the tensor, and the next Step is the one that this should have been. So is an update
 // that overflows, but the numbers that it overwrote are lost: resume from a checkpoint.
 func (c *Core) Step() (Progress, error) {
+	if err := c.begin(); err != nil {
+		return Progress{}, err
+	}
+	defer c.busy.Unlock()
 	start, p := time.Now(), Progress{Step: c.Done + 1, LR: c.task.Rate(c.Done)}
 	err := c.accumulate(&p)
 	if err == nil {

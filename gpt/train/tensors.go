@@ -5,6 +5,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // Named is a tensor and its name in a file.
@@ -25,6 +26,9 @@ func Parameters(params []graph.Expr) []Named {
 
 // WriteTensors writes a safetensors file. Numbers that are not finite are refused.
 func WriteTensors(w io.Writer, tensors []Named, metadata map[string]string) error {
+	if w == nil {
+		return errors.New("nothing to write to: the writer is nil")
+	}
 	list := make([]safetensors.Tensor, len(tensors))
 	for i, t := range tensors {
 		if err := t.Finite(t.Name); err != nil {

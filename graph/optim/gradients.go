@@ -132,6 +132,9 @@ func (c *Gradients) Apply(
 
 // Forget drops what was accumulated.
 func (c *Gradients) Forget() {
+	if c == nil {
+		return
+	}
 	for i := range c.sums {
 		clear(c.sums[i].F32)
 		clear(c.sums[i].F64)

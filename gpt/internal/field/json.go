@@ -14,6 +14,9 @@ const maxBytes = 1 << 20
 
 // Read returns the text of a configuration, at most 1 MiB.
 func Read(r io.Reader) ([]byte, error) {
+	if r == nil {
+		return nil, errors.New("config: nothing to read: the reader is nil")
+	}
 	data, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err != nil {
 		return nil, errors.Wrap(err, "config")
@@ -26,6 +29,9 @@ func Read(r io.Reader) ([]byte, error) {
 
 // Write writes a configuration as indented JSON.
 func Write(w io.Writer, config json.Marshaler) error {
+	if w == nil {
+		return errors.New("config: nothing to write to: the writer is nil")
+	}
 	data, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return errors.Wrap(err, "config")

@@ -2,180 +2,187 @@ package hostile
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"maps"
-	"math/rand/v2"
-	"path/filepath"
+	"iter"
 	"reflect"
-	"slices"
+	"runtime/metrics"
 	"strings"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// packages are what is called, with their folders.
-var packages = map[string]string{"graph": "graph", "optim": "graph/optim", "nn": "nn"}
-
-// TestEverythingIsListed: what a package exports is on a list, or it is said why not.
-func TestEverythingIsListed(t *testing.T) {
-	for name, dir := range packages {
-		files, err := filepath.Glob("../../../" + dir + "/*.go")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", dir, len(files), err)
+// TestWrongValues calls every function and method with well-made arguments, and then with each of them replaced by each
+// wrong value of its type. Nothing panics, no call allocates more than 64 MiB, and what is wrong is an error, at once or
+// when what came back is compiled and run.
+func TestWrongValues(t *testing.T) {
+	s := newSource()
+	s.dir = checkpoints(t, s)
+	t.Chdir(s.dir) // for the directories that are made by wrong names
+	called, required, silent := 0, 0, 0
+	for _, c := range s.calls {
+		if uncalled[c.name] != "" {
+			continue
 		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range syntax.Decls {
-				for _, id := range declared(d) {
-					full := name + "." + id
-					if functions[full] == nil && types[full] == nil && uncalled[full] == "" && ast.IsExported(id) {
-						t.Errorf("%s is on no list of this package", full)
+		w := s.world()
+		args, err := w.tryArgs(c)
+		if err != nil {
+			t.Errorf("%s: no well-made arguments: %v", c.name, err)
+			continue
+		}
+		works := false
+		if out := attempt(t, w, c, c.name, args); out.failed == nil && out.can {
+			works = match(unchecked, c.name) == ""
+		}
+		called++
+		for i := range args {
+			var configs []wrong // belong to no world: made once
+			for k := 0; ; k++ {
+				if !works && k%3 != 0 { // where no error can come, some of them
+					if k > 200 {
+						break
 					}
+					continue
+				}
+				w := s.world()
+				args, err := w.tryArgs(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				list := configs
+				if list == nil {
+					list = w.wrongs(args[i])
+				}
+				if k == 0 && (args[i].Type() == reflect.TypeFor[gpt.Config]() || args[i].Type() == reflect.TypeFor[seq2seq.Config]()) {
+					configs = list
+				}
+				if k >= len(list) {
+					break
+				}
+				bad := list[k]
+				if nilLayer := strings.HasPrefix(c.name, "nn."); i == 0 && bad.how == "=nil" && c.method && (c.field || nilLayer) {
+					continue
+				}
+				args[i] = bad.v
+				name := fmt.Sprintf("%s %d%s", c.name, i, bad.how)
+				out := attempt(t, w, c, name, args)
+				called++
+				if !works || !mustFail(c, args, i, bad.how) {
+					continue
+				}
+				required++
+				if out.failed == nil {
+					silent++
+					t.Errorf("%s: no error", name)
 				}
 			}
 		}
 	}
+	if called < 3000 || required < 400 {
+		t.Errorf("%d calls, an error required of %d: fewer than there were", called, required)
+	}
+	t.Logf("%d calls, an error required of %d, silent %d", called, required, silent)
 }
 
-// declared are the functions and types, but interfaces and other names of types, that a declaration makes.
-func declared(d ast.Decl) (names []string) {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			names = append(names, d.Name.Name)
+// tryArgs are the well-made arguments, or why there are none.
+func (w *world) tryArgs(c call) (args []reflect.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
 		}
-	case *ast.GenDecl:
-		for _, s := range d.Specs {
-			if s, ok := s.(*ast.TypeSpec); ok && !s.Assign.IsValid() {
-				if _, is := s.Type.(*ast.InterfaceType); !is {
-					names = append(names, s.Name.Name)
-				}
+	}()
+	return w.args(c), nil
+}
+
+// outcome is what came of a call: whether an error could come out of it, and the one that did.
+type outcome struct {
+	can    bool
+	failed error
+}
+
+// attempt calls, and uses what comes back.
+func attempt(t *testing.T, w *world, c call, name string, args []reflect.Value) (out outcome) {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	before := sample[0].Value.Uint64()
+	defer func() {
+		if r := recover(); r != nil {
+			t.Errorf("%s: panic: %v", name, r)
+			out.failed = fmt.Errorf("panic: %v", r)
+		}
+		metrics.Read(sample)
+		if bytes := sample[0].Value.Uint64() - before; bytes > 64<<20 {
+			t.Errorf("%s: %d MiB allocated", name, bytes>>20)
+		}
+	}()
+	results := c.f.Call(args)
+	for i, r := range results {
+		out.use(w, r, i == len(results)-1)
+	}
+	for _, a := range args { // what is wrong on a graph comes out when it is compiled
+		switch a := a.Interface().(type) {
+		case *graph.Graph:
+			out.graph(a)
+		case graph.Scope:
+			out.graph(a.Graph())
+		case nn.Site:
+			out.graph(a.Scope.Graph())
+		}
+	}
+	return out
+}
+
+func (o *outcome) err(err error) {
+	o.can = true
+	if o.failed == nil {
+		o.failed = err
+	}
+}
+
+func (o *outcome) graph(g *graph.Graph) {
+	if g != nil && o.failed == nil {
+		o.failed = g.Err()
+	}
+}
+
+// use does with a result what it is for, to see the error that it carries.
+func (o *outcome) use(w *world, r reflect.Value, last bool) {
+	switch v := r.Interface().(type) {
+	case error:
+		o.err(v)
+	case graph.Expr:
+		p, err := graph.Compile(v)
+		if err == nil {
+			err = p.Run()
+		}
+		o.err(err)
+	case *graph.Program:
+		o.err(v.Run())
+	case nn.Affine:
+		if v != nil {
+			o.use(w, reflect.ValueOf(v(get[graph.Scope](w).Sub("affine"), 4, []int{4}, true, graph.Const(1))), false)
+		}
+	case nn.Layer:
+		if r.Kind() != reflect.Pointer || !r.IsNil() {
+			o.use(w, reflect.ValueOf(v.Forward(get[graph.Expr](w))), false)
+		}
+	case iter.Seq2[int, error]:
+		n := 0
+		for _, err := range v {
+			if o.err(err); n > 9 || err != nil {
+				break
 			}
+			n++
+		}
+	case bool:
+		if last && !v {
+			o.err(fmt.Errorf("false"))
+		}
+	case nil:
+		if r.Type() == reflect.TypeFor[error]() {
+			o.err(nil)
 		}
 	}
-	return names
-}
-
-// TestNothingPanics: each function and method with right values, with one of them wrong, and with several. What it
-// returns is compiled and run, and may be an error.
-func TestNothingPanics(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	calls := 0
-	made := map[reflect.Type]func(w *world) reflect.Value{} // by constructors, from right values
-	for _, name := range slices.Sorted(maps.Keys(functions)) {
-		f := reflect.ValueOf(functions[name])
-		if t := f.Type(); t.NumOut() > 0 && t.Out(0).Kind() == reflect.Pointer && t.Out(0) != reflect.TypeFor[*graph.Graph]() {
-			made[t.Out(0)] = func(w *world) reflect.Value { return f.Call(pick(w, t, nil, 0))[0] }
-		}
-		calls += try(t, name, f.Type(), rng, func(*world) (reflect.Value, bool) { return f, true })
-	}
-	for _, name := range slices.Sorted(maps.Keys(types)) {
-		pointer := reflect.TypeOf(types[name])
-		for i := range pointer.NumMethod() {
-			method := pointer.Method(i)
-			for which := range 4 {
-				calls += try(t, name+"."+method.Name, method.Type, rng, func(w *world) (reflect.Value, bool) {
-					receiver, ok := receiver(w, pointer, made[pointer], which)
-					if !ok {
-						return receiver, false
-					}
-					return receiver.Method(i), true
-				})
-			}
-		}
-	}
-	t.Logf("%d calls", calls)
-	if calls < 1000 {
-		t.Errorf("%d calls: fewer than there were", calls)
-	}
-}
-
-// receiver is the zero value, what a constructor makes, or one of the world's values.
-func receiver(w *world, pointer reflect.Type, made func(*world) reflect.Value, which int) (r reflect.Value, ok bool) {
-	defer func() { ok = recover() == nil && ok }() // a constructor's panic is noticed where it is called itself
-	switch of := w.values[pointer.Elem()]; {
-	case which == 0:
-		return reflect.New(pointer.Elem()), true
-	case which == 1 && made != nil:
-		r = made(w)
-		return r, !r.IsNil()
-	case len(w.values[pointer]) >= which && which > 1:
-		return w.values[pointer][which-1], !w.values[pointer][which-1].IsNil()
-	case len(of) >= which:
-		r = reflect.New(pointer.Elem())
-		r.Elem().Set(of[which-1])
-		return r, true
-	}
-	return r, false
-}
-
-// pick chooses the arguments of a function: right ones, but for the wrong ones, which is none, one, or any.
-func pick(w *world, f reflect.Type, rng *rand.Rand, trial int) (args []reflect.Value) {
-	n := f.NumIn()
-	for i := range n {
-		in := f.In(i)
-		if f.IsVariadic() && i == n-1 {
-			in = in.Elem()
-		}
-		list := w.of(in)
-		v := list[0]
-		if rng != nil && trial > 0 && (rng.IntN(n) == 0 || trial%4 == 0) {
-			v = list[rng.IntN(len(list))]
-		}
-		args = append(args, v)
-	}
-	return args
-}
-
-// try calls a function of a new world in every way.
-func try(t *testing.T, name string, of reflect.Type, rng *rand.Rand, get func(*world) (reflect.Value, bool)) (calls int) {
-	trials := 4
-	if testing.Short() {
-		trials = 2
-	}
-	for trial := range trials {
-		w := newWorld(trial%2 == 0)
-		f, ok := get(w)
-		if !ok {
-			return calls
-		}
-		calls++
-		args := pick(w, f.Type(), rng, trial)
-		func() {
-			defer func() {
-				if r := recover(); r != nil {
-					t.Errorf("%s(%s): panic: %v", name, describe(args), r)
-				}
-			}()
-			for _, out := range f.Call(args) {
-				if y, ok := out.Interface().(graph.Expr); ok {
-					if p, err := graph.Compile(y); err == nil {
-						p.Run()
-					}
-				}
-			}
-		}()
-	}
-	return calls
-}
-
-func describe(args []reflect.Value) string {
-	var list []string
-	for _, a := range args {
-		s := fmt.Sprintf("%v", a.Type())
-		if a.Kind() < reflect.Array || a.Kind() == reflect.String {
-			s = fmt.Sprintf("%v", a)
-		}
-		list = append(list, s)
-	}
-	return strings.Join(list, ", ")
 }

@@ -1,0 +1,82 @@
+package hostile
+
+import (
+	"reflect"
+	"regexp"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// rules say why what looks wrong is right, by the name of the call, which argument, and what is wrong with it.
+var rules = []struct{ pattern, why string }{
+	{`(Position|Attention|Norm|Block|Activation|MLP|Head|Optimizer|LoraScale)=""`, "empty is the default part"},
+	{`(Options={}|LoraTargets=nil)`, "none is the default"},
+	{`(Threads|QKSize|VSize|NInner|Eps|RopeTheta|LRDecayIters|VocabSize|MemoryLimit)=0`, "0 is the default"},
+	{`(WeightDecay|Beta1|Beta2|GradClip|Warmup\w*|MinLR|MaxIters|Dropout|LoraR|LoraAlpha)=0`, "0 is a value: none of it"},
+	{`OutDir=`, "who writes there checks it"},
+	{`^(gpt|seq2seq)\..*\.Parts\.\w+`, "a variant that is not named is not looked at"},
+	{`^(gpt\.(New|Config\.ValidateModel)|seq2seq\.(New\w*|Config\.ValidateModel)|verify\.New\w+) .*\.(Training|Run)\b`,
+		"what trains is not looked at where nothing is trained"},
+	{`^(checkpoint|text)\.\w+\.Close `, "what is not open is closed"},
+	{`^checkpoint\.Open 0=typo`, "a directory's name"},
+	{`^gpt\.Decoder\.(Generate|Continue) 2`, "another prompt"},
+	{`^gpt\.Decoder\.(Generate|Continue) 3`, "nothing asked for, or as much as the caller takes"},
+	{`^gpt\.(Decoder\.(Generate|Continue) 4|Sampler\.Draw 0|Sampler\.Validate 0)=zero`, "the zero Sampler is greedy"},
+	{`^gpt\.Sampler\.Draw 1=a liar`, "the numbers count, whatever the shape beside them"},
+	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},
+	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},
+	{`^optim\.(AdamW|SGD)\.Update 2=0`, "a learning rate of 0 changes nothing"},
+	{`^optim\.Gradients\.Apply 2`, "the optimizers check the clip"},
+	{`^optim\.New\w+ \d\[0\]=of another graph`, "a list of one is of one graph"},
+	{`^optim\.NewGradients 0`, "a name for messages"},
+	{`^graph\.Graph\.BuildSibling 0=nil`, "a sibling of nothing is empty"},
+	{`^seq2seq\.Beam (2=0|3=)`, "no token more; nil ranks by probability, and a Rank is the caller's"},
+	{`^seq2seq\.Greedy 2=0`, "no token more"},
+	{`^seq2seq\.Masked\.Fill 2=0`, "nothing hidden"},
+	{`^seq2seq\.NewMasked 1\.Target`, "an encoder alone has no targets"},
+	{`^seq2seq\.Translator\.(Beam|Greedy|Read) [12](=short|=nil|\[0\](=short|\[0\]=0))`, "no text, or another"},
+	{`^seq2seq\.Translator\.Beam 3`, "nil ranks by probability, and a Rank is the caller's"},
+	{`^gpt\.Model\.Files 1=`, "without a tokenizer it is a model alone"},
+	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "nobody asks for progress"},
+}
+
+// unchecked are calls that give no error for a value by design, and why.
+var unchecked = []struct{ pattern, why string }{
+	{`^gpt\.(ReadConfig|WriteConfig|Config\.(MarshalJSON|UnmarshalJSON|HuggingFace|ResumeDiff|Configure))$`,
+		"reads or writes a configuration, and does not validate it: its doc says so"},
+	{`^seq2seq\.Config\.(Memory|MarshalJSON|UnmarshalJSON|ResumeDiff)$`, "the same"},
+	{`^graph\.Tensor\.`, "a number may be any: Finite asks"},
+	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale|GatherCols|Build|PlanBytes|Scope\.\w+)$`, "a number, name or order may be any"},
+	{`^parts\.Make$`, "a name for a message"},
+	{`^seq2seq\.(Model|Masked)\.Fill$`, "ids are checked when the program runs"},
+	{`^nn\.`, "a layer reads of a Site what its doc names, and the rest may be anything"},
+}
+
+var compiled = map[string]*regexp.Regexp{}
+
+func match(list []struct{ pattern, why string }, name string) string {
+	for _, r := range list {
+		if compiled[r.pattern] == nil {
+			compiled[r.pattern] = regexp.MustCompile(r.pattern)
+		}
+		if compiled[r.pattern].MatchString(name) {
+			return r.why
+		}
+	}
+	return ""
+}
+
+// mustFail says that a call with this wrong argument has to be an error.
+func mustFail(c call, args []reflect.Value, i int, how string) bool {
+	if match(unchecked, c.name) != "" || match(rules, c.name+" "+string(rune('0'+i))+how) != "" {
+		return false
+	}
+	exprs := 0
+	for _, a := range args {
+		if a.Type() == reflect.TypeFor[graph.Expr]() {
+			exprs++
+		}
+	}
+	// An operand alone may have any shape.
+	return args[i].Type() != reflect.TypeFor[graph.Expr]() || exprs > 1 || how == "={}"
+}

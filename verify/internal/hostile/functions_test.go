@@ -1,0 +1,58 @@
+package hostile
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// functions are what the packages export, to be called.
+var functions = []any{
+	graph.AddPositions, graph.Attention, graph.Build, graph.CachedAttention, graph.CachedElman,
+	graph.CachedLatentAttention, graph.CachedLinearAttention, graph.Compile, graph.Const, graph.CrossAttention,
+	graph.CrossEntropy, graph.Elman, graph.EluPlusOne, graph.GELU, graph.GELUTanh, graph.Gather, graph.GatherCols,
+	graph.Instructions, graph.LayerNorm, graph.LayerNormSigma, graph.Linear, graph.LinearAttention, graph.LinearT,
+	graph.MachineMemory, graph.MixTokens, graph.New, graph.NewElmanCache, graph.NewKVCache, graph.NewLatentCache,
+	graph.NewLinearCache, graph.Normal, graph.Outline, graph.PPOClip, graph.PlanBytes, graph.ReLU, graph.Reinforce,
+	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
+	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
+	nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
+	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewLayerNorm, nn.NewLayerNormPlain,
+	nn.NewLayerNormSigma, nn.NewLearnedPositions, nn.NewLinear, nn.NewLinearAttention, nn.NewLinformer, nn.NewLoRA,
+	nn.NewLongformer, nn.NewLongformerMask, nn.NewMLA, nn.NewMLALatentRoPE, nn.NewMLARoPE, nn.NewMLP, nn.NewMask,
+	nn.NewMemory, nn.NewPPOClip, nn.NewPostNormBlock, nn.NewPostNormDecoderBlock, nn.NewReinforce, nn.NewRoPE,
+	nn.NewRollout, nn.NewSelfAttention, nn.NewSinusoidal, nn.NewTaylorAttention, nn.NewTied, nn.NewUnprojected,
+	nn.NewUnprojectedCross, nn.NewValueHead, nn.NewValueLoss,
+	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.GPT2, gpt.LoadModel,
+	gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler, gpt.NewTrainer, gpt.Paper,
+	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
+	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Library, parts.MLPs, parts.NameField,
+	parts.Norms, parts.Optimizers, parts.Places, parts.Positions,
+	checkpoint.Load, checkpoint.Open,
+	seq2seq.Beam, seq2seq.Fits, seq2seq.Greedy, seq2seq.LengthPenalty, seq2seq.LoadModel, seq2seq.New,
+	seq2seq.NewMasked, seq2seq.NewTrainer, seq2seq.NewTranslator, seq2seq.NewVocabulary, seq2seq.ReadState,
+	seq2seq.Resume,
+}
+
+// generic are functions of any type, each with one.
+var generic = map[string]any{
+	"parts.Find": parts.Find[parts.Norm], "parts.Make": parts.Make[nn.Layer], "parts.Names": parts.Names[parts.Norm],
+}
+
+// uncalled says why an exported name is not called.
+var uncalled = map[string]string{
+	"graph.UseBLAS": "changes the whole process",
+	"graph.Peak":    "takes its time, and nothing but a number of threads",
+
+	"parts.Stack.Body":         "builds what models have validated, however many blocks",
+	"parts.Stack.Check":        "of a Stack whose fields Validate has checked one by one",
+	"parts.Stack.OptionFields": "what Config.Flags is made of", "parts.Stack.PartFields": "what Config.Flags is made of",
+	"parts.Stack.SizeFields": "what Config.Flags is made of",
+	"parts.Body.Forward":     "of a Body that Stack.Body makes",
+	"parts.Body.Step":        "of a Body that Stack.Body makes",
+	"parts.Body.Normed":      "of a Body that Stack.Body makes",
+}

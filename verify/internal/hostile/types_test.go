@@ -1,0 +1,16 @@
+package hostile
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// types are those that no function leads to.
+var types = []any{
+	graph.Tensor{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{},
+	parts.Body{}, checkpoint.File{},
+}

@@ -1,0 +1,102 @@
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+const words = "the water pays no rent, and what is ground by day is spent by night"
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func gptValues(v table) {
+	define(v, func(*world) context.Context { return context.Background() })
+	define(v, func(*world) io.Writer { return &bytes.Buffer{} })
+	define(v, func(*world) io.Reader { return bytes.NewReader([]byte("{}")) })
+	define(v, func(*world) []byte { return []byte("{}") })
+	define(v, func(w *world) gpt.Config {
+		c := gpt.Shakespeare()
+		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.MaxIters, c.EvalIters, c.Threads = 1, 2, 4, 4, 2, 2, 1, 1
+		c.VocabSize = get[text.Tokenizer](w).Size()
+		return c
+	})
+	define(v, func(w *world) gpt.Network { return get[gpt.Config](w).Network })
+	define(v, func(w *world) train.Training { return get[gpt.Config](w).Training })
+	define(v, func(w *world) train.Run { return get[gpt.Config](w).Run })
+	define(v, func(w *world) parts.Stack { return get[gpt.Config](w).Resolved().Stack })
+	define(v, func(w *world) parts.Registry { return parts.Library() })
+	define(v, func(w *world) text.Tokenizer { return must(text.NewCharacters(words)) })
+	define(v, func(w *world) *text.Characters { return must(text.NewCharacters(words)) })
+	define(v, func(w *world) *text.Words { return must(text.NewWords(words)) })
+	define(v, func(w *world) text.Kind { return text.Kinds()[0] })
+	define(v, func(w *world) text.Corpus { return must(text.NewCorpus(words, get[text.Tokenizer](w), 4)) })
+	define(v, func(w *world) text.Split { return get[text.Corpus](w).Train() })
+	define(v, func(w *world) *gpt.Model { return must(gpt.New(get[*graph.Graph](w), get[gpt.Config](w), 2)) })
+	define(v, func(w *world) *gpt.Trainer {
+		return must(gpt.NewTrainer(get[gpt.Config](w), get[text.Corpus](w), get[text.Tokenizer](w)))
+	})
+	define(v, func(w *world) *gpt.Sampler { return gpt.NewSampler(1) })
+	define(v, func(w *world) *checkpoint.Checkpoint { return must(checkpoint.Load(w.dir + "/gpt")) })
+	define(v, func(w *world) checkpoint.File {
+		return checkpoint.File{Name: "file", Write: train.WriteBytes([]byte("x"))}
+	})
+	define(v, func(w *world) []checkpoint.File { return []checkpoint.File{get[checkpoint.File](w)} })
+
+	define(v, func(w *world) seq2seq.Config {
+		c := seq2seq.Config{SourceSize: 4, TargetSize: 4, SourceVocab: 9, TargetVocab: 9,
+			Stack: parts.Stack{NLayer: 1, NHead: 2, NEmbd: 4}, Training: get[train.Training](w), Run: get[train.Run](w)}
+		return c
+	})
+	define(v, func(w *world) []seq2seq.Pair {
+		p := seq2seq.Pair{Source: []int{5, 6}, Target: []int{7}}
+		return []seq2seq.Pair{p, p}
+	})
+	define(v, func(w *world) seq2seq.Pairs { return pairs(get[[]seq2seq.Pair](w)) })
+	define(v, func(w *world) [][]int { return [][]int{{5, 6}, {7}} })
+	define(v, func(w *world) *seq2seq.Model {
+		return must(seq2seq.New(get[*graph.Graph](w), get[seq2seq.Config](w), 2))
+	})
+	define(v, func(w *world) *seq2seq.Translator { return must(seq2seq.NewTranslator(get[*seq2seq.Model](w), 2, 2)) })
+	define(v, func(w *world) seq2seq.Predictor {
+		t := get[*seq2seq.Translator](w)
+		if err := t.Read(get[[][]int](w)); err != nil {
+			panic(err)
+		}
+		return t
+	})
+	define(v, func(w *world) *seq2seq.Vocabulary {
+		words := must(seq2seq.NewVocabulary("characters"))
+		words.Add("water")
+		return words
+	})
+
+	define(v, func(w *world) hand.Matrix[float64] { return hand.NewMatrix[float64](2, 2, 1, 2, 3, 4) })
+	define(v, func(w *world) hand.Parameters[float64] {
+		return hand.Parameters[float64]{"x": get[hand.Matrix[float64]](w)}
+	})
+	define(v, func(w *world) verify.Model { c := get[gpt.Config](w); return must(verify.NewModel(c, 2, 1)) })
+	define(v, func(w *world) verify.Pairs { return must(verify.NewPairs(get[seq2seq.Config](w), 2, 1)) })
+	define(v, func(w *world) verify.Subject { return get[verify.Model](w) })
+	define(v, func(w *world) verify.Report { return verify.Report{} })
+}
+
+type pairs []seq2seq.Pair
+
+func (p pairs) Len() int                         { return len(p) }
+func (p pairs) Pair(i int) (seq2seq.Pair, error) { return p[i], nil }

@@ -1,0 +1,106 @@
+package hostile
+
+import (
+	"math/rand/v2"
+	"reflect"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// table makes the well-made values, where a type's zero value or constructor is not enough.
+type table map[reflect.Type]func(w *world) any
+
+// values are those of all packages.
+func values() table {
+	v := table{}
+	graphValues(v)
+	gptValues(v)
+	return v
+}
+
+func define[T any](v table, make func(w *world) T) {
+	v[reflect.TypeFor[T]()] = func(w *world) any { return make(w) }
+}
+
+func graphValues(v table) {
+	define(v, func(*world) int { return 2 })
+	define(v, func(*world) int64 { return 1 << 30 })
+	define(v, func(*world) float64 { return 0.5 })
+	define(v, func(*world) string { return "x" })
+	define(v, func(*world) []float64 { return []float64{1, 2} })
+	define(v, func(*world) []int { return []int{1, 0} })
+	define(v, func(*world) graph.Dtype { return graph.Float64 })
+	define(v, func(*world) graph.Init { return graph.Normal(1) })
+	define(v, func(*world) *rand.Rand { return rand.New(rand.NewPCG(1, 2)) })
+	define(v, func(*world) *graph.Graph { return graph.New(graph.Float64, 1) })
+	define(v, func(w *world) graph.Scope { return get[*graph.Graph](w).Root().Sub("h.0") })
+	define(v, func(w *world) graph.Expr { return get[graph.Scope](w).Param("x", graph.Normal(1), 4, 4) })
+	define(v, func(w *world) []graph.Expr { return []graph.Expr{get[graph.Expr](w)} })
+	define(v, func(w *world) graph.Tensor { return get[graph.Expr](w).Tensor() })
+	define(v, func(w *world) graph.AttentionShape {
+		return graph.AttentionShape{Batch: 2, Context: 2, Heads: 1, QK: 1, V: 2}
+	})
+	define(v, func(w *world) graph.LinearShape {
+		return graph.LinearShape{AttentionShape: get[graph.AttentionShape](w), Map: graph.EluPlusOne()}
+	})
+	define(v, func(w *world) graph.CrossShape {
+		return graph.CrossShape{Batch: 2, Queries: 2, Keys: 2, Heads: 2, QK: 1, V: 1}
+	})
+	define(v, func(w *world) graph.LatentShape {
+		return graph.LatentShape{Batch: 2, Context: 2, Heads: 1, QK: 2, V: 2, Latent: 2, Rotary: 1}
+	})
+	define(v, func(w *world) *graph.Program {
+		x := get[graph.Expr](w)
+		p, err := graph.Compile(x.Square().SumAll(), x)
+		if err == nil {
+			err = p.Run()
+		}
+		if err != nil {
+			panic(err)
+		}
+		return p
+	})
+	define(v, func(w *world) nn.Dims {
+		return nn.Dims{Batch: 2, Context: 2, Embd: 4, Heads: 2, QK: 2, V: 2, Inner: 4, Blocks: 1}
+	})
+	define(v, func(w *world) nn.Site {
+		d, s := get[nn.Dims](w), get[graph.Scope](w)
+		return nn.Site{Scope: s, Dims: d, Eps: 1e-5, Act: nn.GELU{}, Bias: true, Positions: ids(w), Caches: nn.Caches{},
+			Mask: nn.NewMask(s.Sub("m"), d, nn.Causal{})}
+	})
+	define(v, func(w *world) nn.Attention { return func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) } })
+	define(v, func(w *world) nn.Affine { return nn.NewLinear })
+	define(v, func(w *world) nn.Layer { return nn.GELU{} })
+	define(v, func(w *world) func(nn.Site) nn.Layer { return get[nn.Attention](w) })
+	define(v, func(w *world) nn.Visibility { return nn.Causal{} })
+	define(v, func(w *world) nn.Bias { return nn.NewALiBi(2) })
+	define(v, func(w *world) nn.Dilated { return nn.Dilated{Width: 2, Dilation: []int{1, 1}} })
+	define(v, func(w *world) *optim.Gradients {
+		g, err := optim.NewGradients("adamw", get[[]graph.Expr](w))
+		if err == nil {
+			err = g.Accumulate(get[*graph.Program](w))
+		}
+		if err != nil {
+			panic(err)
+		}
+		return g
+	})
+}
+
+// ids are the ids of four tokens.
+func ids(w *world) graph.Expr {
+	s := get[graph.Scope](w)
+	if x, ok := s.Graph().Leaf(s.Path() + ".ids"); ok {
+		return x
+	}
+	x := s.Ints("ids", 4, 4, -1)
+	copy(x.Ints(), []int{0, 1, 0, 1})
+	return x
+}
+
+// value is a fed value of that shape.
+func value(w *world, name string, shape ...int) graph.Expr {
+	return get[graph.Scope](w).Value(name, graph.Normal(0.5), shape...)
+}

@@ -1,0 +1,127 @@
+package hostile
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"reflect"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// wrong is a value that stands for a well-made one, and what makes it wrong.
+type wrong struct {
+	how string
+	v   reflect.Value
+}
+
+// wrongs are what may stand for a well-made value: none of them is equal to it.
+func (w *world) wrongs(good reflect.Value) (list []wrong) {
+	t := good.Type()
+	add := func(how string, x any) {
+		v := reflect.ValueOf(x)
+		if !v.IsValid() {
+			v = reflect.Zero(t)
+		}
+		if v = v.Convert(t); !reflect.DeepEqual(v.Interface(), good.Interface()) {
+			list = append(list, wrong{how, v})
+		}
+	}
+	zero := func(how string) { add(how, reflect.Zero(t).Interface()) }
+	switch good.Interface().(type) {
+	case graph.Expr:
+		zero("={}")
+		add("=of another graph", graph.New(graph.Float64, 1).Root().Param("other", graph.Const(1), 4, 4))
+		add("=(3, 5)", get[graph.Scope](w).Value("wide", graph.Const(0), 3, 5))
+		add("=(2, 2, 2)", get[graph.Scope](w).Value("cube", graph.Const(0), 2, 2, 2))
+		return list
+	case graph.Scope:
+		zero("={}")
+		return list
+	case graph.Tensor:
+		zero("={}")
+		add("=a liar", graph.Tensor{Shape: []int{9, 9}, F64: []float64{1}})
+		return list
+	case hand.Matrix[float64]:
+		zero("={}")
+		add("=(1, 2)", hand.NewMatrix[float64](1, 2, 1, 2))
+		return list
+	case *rand.Rand:
+		zero("=nil")
+		return list
+	case nn.Caches:
+		zero("=nil")
+		return list
+	case io.Reader, io.Writer:
+		if t.Kind() == reflect.Interface {
+			zero("=nil")
+			add("=failing", failing{})
+			return list
+		}
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		for _, n := range []int{0, -1, 1 << 40, math.MaxInt} {
+			add(fmt.Sprint("=", n), n)
+		}
+	case reflect.Float64:
+		for _, x := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+			add(fmt.Sprint("=", x), x)
+		}
+	case reflect.String:
+		add(`=""`, "")
+		add("=typo", "typo\x1b\xff")
+	case reflect.Pointer:
+		zero("=nil")
+		add("=zero", reflect.New(t.Elem()).Interface())
+	case reflect.Interface:
+		zero("=nil")
+		if e := good.Elem(); e.IsValid() && e.Kind() == reflect.Pointer {
+			add("=zero", reflect.New(e.Type().Elem()).Interface())
+		}
+	case reflect.Func:
+		zero("=nil")
+		if t.NumOut() > 0 {
+			add("=of zeros", returning(t, reflect.Zero).Interface())
+		}
+		if t.NumIn() > 0 && (t.In(0) == reflect.TypeFor[nn.Site]() || t == reflect.TypeFor[graph.Init]()) { // a part's
+			add("=panics", reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value { panic("glass") }).Interface())
+		}
+	case reflect.Map:
+		zero("=nil")
+	case reflect.Slice:
+		zero("=nil")
+		if good.Len() > 0 {
+			add("=short", good.Slice(0, good.Len()-1).Interface())
+			for _, e := range w.wrongs(good.Index(0)) {
+				v := reflect.MakeSlice(t, good.Len(), good.Len())
+				reflect.Copy(v, good)
+				v.Index(0).Set(e.v)
+				list = append(list, wrong{"[0]" + e.how, v})
+			}
+		}
+	case reflect.Struct:
+		zero("={}")
+		for i := range t.NumField() {
+			if !t.Field(i).IsExported() {
+				continue
+			}
+			for _, f := range w.wrongs(good.Field(i)) {
+				v := reflect.New(t).Elem()
+				v.Set(good)
+				v.Field(i).Set(f.v)
+				list = append(list, wrong{"." + t.Field(i).Name + f.how, v})
+			}
+		}
+	}
+	return list
+}
+
+// failing neither reads nor writes.
+type failing struct{}
+
+func (failing) Read([]byte) (int, error)  { return 0, io.ErrUnexpectedEOF }
+func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
