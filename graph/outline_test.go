@@ -75,6 +75,11 @@ func TestPlanBytes(t *testing.T) {
 // Beyond its limit a graph makes nothing: neither what is declared nor a program.
 func TestMemoryLimit(t *testing.T) {
 	g := New(Float32, 1)
+	for set, want := range map[int64]int64{0: MachineMemory(), -1: MachineMemory(), 1: 1, 1 << 20: 1 << 20} {
+		if g.SetMemoryLimit(set); g.MemoryLimit() != want {
+			t.Errorf("set to %d, the limit is %d, want %d", set, g.MemoryLimit(), want)
+		}
+	}
 	g.SetMemoryLimit(1 << 20)
 	w := g.Root().Param("w", Const(1), 1<<16)
 	if g.Err() != nil {

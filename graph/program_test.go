@@ -97,3 +97,15 @@ func TestVectorsAreVectorsOutside(t *testing.T) {
 		}
 	}
 }
+
+// A gradient may be asked for twice: it is one.
+func TestGradientAskedForTwice(t *testing.T) {
+	g := New(Float64, 1)
+	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
+	loss := x.Mul(y).Square().SumAll()
+	p := mustRun(t, mustCompile(t, loss, x, y, x, x))
+	for i, v := range p.Grad(x).Floats() {
+		a, b := x.Tensor().At(i), y.Tensor().At(i)
+		near(t, "∂x, ∂y", []float64{v, p.Grad(y).At(i)}, []float64{2 * a * b * b, 2 * b * a * a}, 1e-14)
+	}
+}

@@ -69,6 +69,7 @@ func TestSpansAreReadAgain(t *testing.T) {
 		{perSequence, shape(3, backwardKeys+1), 2},
 		{diagonal, shape(6, 3*backwardKeys+1), 4},
 		{diagonal, shape(1, 1), 1},
+		{diagonal, shape(4, backwardKeys), 1},
 	} {
 		h, mask := c.shape, c.mask(c.shape)
 		if got := h.blocks(); got != c.blocks {
