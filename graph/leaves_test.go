@@ -207,11 +207,23 @@ func TestLeaving(t *testing.T) {
 
 // A Scope of nothing declares nothing, and what it gives has an error.
 func TestScopeOfNothing(t *testing.T) {
+	if g := (*Graph)(nil); g.Params() != nil || g.Leaves() != nil || g.Outlined() {
+		t.Error("a graph that is none has leaves")
+	}
 	for name, declare := range map[string]func(Scope) Expr{
 		"Param": func(s Scope) Expr { return s.Param("x", Const(1), 2) },
 		"Value": func(s Scope) Expr { return s.Value("x", Const(1), 2) },
 		"Ints":  func(s Scope) Expr { return s.Ints("x", 2, 3, -1) },
 	} {
+		g := New(Float64, 1)
+		named := map[string]func(Scope) Expr{
+			"Param": func(s Scope) Expr { return s.Param("", Const(1), 2) },
+			"Value": func(s Scope) Expr { return s.Value("", Const(1), 2) },
+			"Ints":  func(s Scope) Expr { return s.Ints("", 2, 3, -1) },
+		}[name]
+		if named(g.Root()); g.Err() == nil || g.Err().Error() != "a parameter or input without a name" || len(g.Leaves()) != 0 {
+			t.Errorf("%s without a name: got error %v", name, g.Err())
+		}
 		if err := declare(Scope{}).Graph().Err(); err == nil || !strings.HasPrefix(err.Error(), "no graph: ") {
 			t.Errorf("%s: got error %v", name, err)
 		}

@@ -95,6 +95,12 @@ func TestMemoryLimit(t *testing.T) {
 	if _, err := Compile(y.SumAll()); err == nil || !strings.Contains(err.Error(), "GiB held before, want at most 0.0009766 GiB") {
 		t.Errorf("a program: got error %v", err)
 	}
+	wide := New(Float64, 1)
+	wide.SetMemoryLimit(48 << 10)
+	x := wide.Root().Value("x", Const(1), 64, 64) // 32 KiB, as is every result
+	if _, err := Compile(x.Exp().Mul(x.Tanh()).SumAll()); err == nil || !strings.Contains(err.Error(), "want at most 4.578e-05 GiB") {
+		t.Errorf("a program of numbers of 8 bytes: got error %v", err)
+	}
 	s := g.Sibling()
 	s.Root().Sub("h").Value("mask", Const(0), 1<<15, 1<<15)
 	if s.Err() == nil || !strings.Contains(s.Err().Error(), "h.mask: shape (32768, 32768): memory: got 4 GiB with 0 GiB held before, want at most") {
