@@ -58,6 +58,7 @@ func TestOpenRefuses(t *testing.T) {
 		`{"type":"word","vocab":[]}`:             "empty",
 		`{"type":"word","vocab":["b","a"]}`:      `"a" at 1 follows "b"`,
 		`{"type":"word","vocab":["a","a"]}`:      "not ascending",
+		`{"type":"word","vocab":["a","c","b"]}`:  `not ascending, "b" at 2 follows "c"`,
 		`{"type":"word","vocab":["a b"]}`:        `"a b" at 0 is 3 words`,
 		`{"type":"word","vocab":[""]}`:           "0 words",
 		`{"type":"word","vocab":["a"],"x":1}`:    "not the form",
