@@ -9,6 +9,8 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
 // Whatever memory there is, a decoder is refused or decodes.
@@ -85,5 +87,33 @@ func TestLoadedStates(t *testing.T) {
 		} else if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// large has a Step that takes more memory than there may be.
+type large struct {
+	nn.Cached
+	steps *int
+}
+
+func (l large) Step(x, at graph.Expr) graph.Expr {
+	*l.steps++
+	y := l.Cached.Step(x, at)
+	wide := y
+	for range 14 {
+		wide = wide.Join(wide)
+	}
+	return wide.Cols(0, y.Shape()[1])
+}
+
+// The first program that cannot be compiled is the last that is built.
+func TestDecoderOfALargeStep(t *testing.T) {
+	var steps int
+	m := model64(t, withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return large{l.(nn.Cached), &steps} }), true, 1)
+	m.Graph.SetMemoryLimit(1 << 20)
+	_, err := NewDecoder(m)
+	mustContain(t, err, "decoder: ", "memory: got ", "want at most 0.0009766 GiB")
+	if steps != m.Config.NLayer {
+		t.Errorf("Step was called %d times, want once for each of %d blocks", steps, m.Config.NLayer)
 	}
 }
