@@ -93,6 +93,23 @@ func TestMixingOfAnOwnAttention(t *testing.T) {
 	}
 }
 
+// A block that builds attention of its own is asked what its mixing costs.
+func TestMixingOfAnOwnBlock(t *testing.T) {
+	flops := func(wrap func(*nn.SelfAttention) nn.Layer) float64 {
+		c := tiny()
+		c.VocabSize, c.Block = 65, "own"
+		c.Parts.Blocks = []parts.Block{{Name: "own", New: func(at nn.Site, _ nn.Attention) nn.Layer {
+			return wrap(nn.NewSelfAttention(at.At("own")))
+		}}}
+		return FLOPsPerToken(c)
+	}
+	said := flops(func(l *nn.SelfAttention) nn.Layer { return l })
+	silent := flops(func(l *nn.SelfAttention) nn.Layer { return mute{l} })
+	if got, want := said-silent, float64(6*2*8*2*(5+7)); got != want {
+		t.Errorf("two blocks that say their mixing have %v more, want %v", got, want)
+	}
+}
+
 // After Reset a batch begins anew: nothing of the rows before is seen.
 func TestBatchDecoderReset(t *testing.T) {
 	c := tiny()

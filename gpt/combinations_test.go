@@ -3,13 +3,11 @@ package gpt
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
-
-// everyCombination makes TestCombinations try all of them, which takes some minutes.
-const everyCombination = false
 
 // permitted are all combinations of parts that can be, as the index of each part in its list.
 func permitted() (list [][7]int, build func([7]int) Config) {
@@ -76,7 +74,7 @@ func covering(list [][7]int, seed uint64) (sample [][7]int) {
 // a forward pass over the window does.
 func TestCombinations(t *testing.T) {
 	list, build := permitted()
-	if !everyCombination {
+	if os.Getenv("NIGHTLY") == "" {
 		list = covering(list, 1)
 	}
 	if testing.Short() {

@@ -58,7 +58,9 @@ func (m *Model) compareSteps(context int, blocks bool) (err error) {
 		some.at.Ints()[0] = first
 		for i := range n {
 			some.positions.Ints()[i] = first + i
-			copyRow(some.x.Tensor().Row(i), all.x.Tensor().Row(first+i))
+			if err := some.x.Tensor().Row(i).Copy(all.x.Tensor().Row(first + i)); err != nil {
+				return err
+			}
 		}
 		if err := some.program.Run(); err != nil {
 			return err
@@ -68,11 +70,6 @@ func (m *Model) compareSteps(context int, blocks bool) (err error) {
 		}
 	}
 	return nil
-}
-
-func copyRow(to, from graph.Tensor) {
-	copy(to.F32, from.F32)
-	copy(to.F64, from.F64)
 }
 
 // compare holds rows of Step, from first on, against Forward, layer by layer. Where Forward is not finite

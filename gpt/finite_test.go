@@ -3,11 +3,11 @@ package gpt
 import (
 	"bytes"
 	"fmt"
-	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )

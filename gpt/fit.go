@@ -20,8 +20,10 @@ func Fits(own ...parts.Registry) checkpoint.Fit {
 		if err != nil {
 			return err
 		}
+		size := float64(c.BlockSize)
+		most := 8 * max(size*size, float64(c.VocabSize)*float64(c.NEmbd)) // of a mask, or of a head that is tied
 		return train.Fit(cp, o.base+o.adapters, func(e safetensors.Entry) bool {
-			return notRead(e.Name, o.ownHead) && e.Bytes() <= 8*max(c.BlockSize*c.BlockSize, c.VocabSize*c.NEmbd)
+			return notRead(e.Name, o.ownHead) && float64(e.Bytes()) <= most
 		})
 	}
 }

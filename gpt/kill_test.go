@@ -108,8 +108,11 @@ func program(t *testing.T, name, argument, input string, env ...string) (*exec.C
 // and state are those of a run that nobody disturbed.
 func TestKillResume(t *testing.T) {
 	kills := 20
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		kills = 5
+	case os.Getenv("NIGHTLY") != "":
+		kills = 200
 	}
 	c, path := killed(kills), t.TempDir()
 	argument := fmt.Sprint(kills, " ", path)

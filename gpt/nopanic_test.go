@@ -2,13 +2,13 @@ package gpt
 
 import (
 	"bytes"
-	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 

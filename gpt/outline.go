@@ -35,13 +35,24 @@ func (c Config) outline() (o outline, err error) {
 	short := c
 	short.NLayer = min(c.NLayer, mostDeclared)
 	g := graph.Outline(graph.Float32)
-	at := site(g.Root(), short, 1, g.Root().Ints("positions", c.BlockSize, c.BlockSize, 0))
+	positions := g.Root().Ints("positions", c.BlockSize, c.BlockSize, 0)
+	if err := g.Err(); err != nil { // too many to count anything
+		return o, err
+	}
+	at := site(g.Root(), short, 1, positions)
 	var matrices []string
 	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	net := newStack(at, short)
 	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
 	o.countLeaves(g, blocks)
 	o.nameMatrices(matrices)
+	if len(net.attentions) == 0 { // blocks that do without the attention they are given
+		for _, l := range net.Blocks {
+			if m, ok := l.(nn.Mixing); ok {
+				o.mixing += blocks * m.Mixing()
+			}
+		}
+	}
 	for _, l := range net.attentions {
 		if m, ok := l.(nn.Mixing); ok {
 			o.mixing += blocks * m.Mixing()

@@ -2,8 +2,6 @@ package gpt
 
 import (
 	"bytes"
-	"github.com/pedestrian-ml/pedestrian/gpt/parts"
-	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"io"
 	"math"
 	"strings"
@@ -11,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,33 @@ func live() (heap uint64, goroutines int) {
 	return m.HeapAlloc, runtime.NumGoroutine()
 }
 
+// residentSet is the memory that the process has from the system, after giving back what it does not use; 0 where the
+// system does not say.
+func residentSet(t *testing.T) (bytes int) {
+	t.Helper()
+	debug.FreeOSMemory()
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(data), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}
+
 // aloneVariable is set in the process that TestSoak measures: what other tests leave behind would cover a leak.
 const aloneVariable = "GPT_TEST_ALONE"
 
 // A run may go on for ever: what it holds does not grow.
 func TestSoak(t *testing.T) {
 	n := 1000
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		n = 200
+	case os.Getenv("NIGHTLY") != "":
+		n = 8000
 	}
 	if os.Getenv(aloneVariable) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSoak$", "-test.v", fmt.Sprintf("-test.short=%v", testing.Short()))
@@ -63,8 +83,12 @@ func TestSoak(t *testing.T) {
 	}
 	work(300)
 	heap, goroutines := live()
+	resident := residentSet(t)
 	work(n)
 	heap2, goroutines2 := live()
+	if now := residentSet(t); now > resident*105/100+1<<20 {
+		t.Errorf("the process grew from %d to %d bytes in %d steps", resident, now, n)
+	}
 	runtime.KeepAlive(trainer)
 	growth := float64(heap2) - float64(heap)
 	t.Logf("heap %.2f MB, %+.0f bytes after %d steps more", float64(heap)/1e6, growth, n)

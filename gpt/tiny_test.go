@@ -3,7 +3,6 @@ package gpt
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 

@@ -7,12 +7,15 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
+var errDifferentiated = errors.New("the graph has been differentiated: a second loss needs a Sibling")
+
+// differentiate adds the backward pass to the loss's graph.
 func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 	if !loss.node.IsScalar() {
 		return nil, errors.Errorf("the gradient of a scalar is needed, not of shape %v", loss.node.Shape())
 	}
-	if loss.g.differentiated {
-		return nil, errors.New("the graph has been differentiated: a second loss needs a Sibling")
+	if loss.g.differentiated != nil {
+		return nil, loss.g.differentiated
 	}
 	nodes := make(G.Nodes, len(wrt))
 	for i, x := range wrt {
@@ -21,7 +24,7 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 		}
 		nodes[i] = x.node
 	}
-	loss.g.differentiated = true // Gorgonia keeps a gradient in every node: a second loss would get the first one's
+	loss.g.differentiated = errDifferentiated // Gorgonia keeps a gradient in every node: a second loss would get the first one's
 	if err := loss.g.backpropagate(loss, nodes); err != nil {
 		return nil, explain(err, wrt)
 	}

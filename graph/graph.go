@@ -49,7 +49,7 @@ type Graph struct {
 	firstInput     map[string]Expr              // scope → the first expression that came into it from outside
 	firstOutput    map[string]Expr              // scope → the first expression that left it for another one
 	entered        string                       // the scope that an expression came into last
-	differentiated bool                         // Gorgonia hands out the first gradients again the second time
+	differentiated error                        // once it is: why not again, which is what went wrong if something did
 	spans          map[*G.Node]*attention.Spans // of masks
 }
 

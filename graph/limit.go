@@ -9,11 +9,15 @@ import (
 
 // SetMemoryLimit fixes how many bytes a Graph may hold in what is declared from here on and in its programs: what would
 // go beyond is an error of that place and is not allocated. 0 is MachineMemory. Siblings made from here on have the same.
-func (g *Graph) SetMemoryLimit(bytes int64) { g.limit = max(0, bytes) }
+func (g *Graph) SetMemoryLimit(bytes int64) {
+	if g != nil {
+		g.limit = max(0, bytes)
+	}
+}
 
 // MemoryLimit is the most bytes that g may hold.
 func (g *Graph) MemoryLimit() int64 {
-	if g.limit > 0 {
+	if g != nil && g.limit > 0 {
 		return g.limit
 	}
 	return MachineMemory()

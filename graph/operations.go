@@ -10,8 +10,12 @@ import (
 type binary func(a, b *G.Node) (*G.Node, error)
 type broadcast func(a, b *G.Node, left, right []byte) (*G.Node, error)
 
-// pointwise combines two expressions entry by entry. Axes of size 1 stretch, and missing leading axes are added, as in
-// NumPy; Gorgonia wants the axes listed.
+var errBroadcast = errors.New("shapes differ and do not broadcast")
+
+// pointwise combines two expressions entry by entry. Axes of size 1 stretch, in either, and leading axes that y lacks are
+// added; Gorgonia wants the axes listed. It is less than NumPy's: x with fewer axes than y is refused, and so is what
+// Gorgonia does not stretch where y lacks axes, as (2, 3, 4) with (4) or (2, 1, 4) with (3, 4). A Reshape of y to as
+// many axes helps.
 func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Expr {
 	return x.apply(name, func() (*G.Node, error) {
 		a, b := x.node.Shape(), y.node.Shape()
@@ -19,7 +23,7 @@ func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Exp
 			return same(x.node, y.node)
 		}
 		if len(b) > len(a) {
-			return nil, errors.New("shapes differ and do not broadcast")
+			return nil, errBroadcast
 		}
 		lead := len(a) - len(b)
 		var left, right []byte
@@ -33,10 +37,14 @@ func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Exp
 			case b[i-lead] == 1:
 				right = append(right, byte(i))
 			default:
-				return nil, errors.New("shapes differ and do not broadcast")
+				return nil, errBroadcast
 			}
 		}
-		return stretch(x.node, y.node, left, right)
+		z, err := stretch(x.node, y.node, left, right)
+		if err != nil {
+			return nil, errBroadcast
+		}
+		return z, nil
 	}, y)
 }
 

@@ -1,13 +1,16 @@
 package graph
 
 import (
+	"math"
+
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
 )
 
 // PlanBytes is the memory that the graph would hold once Compile has made a program of the same, without making one: all
 // that is declared, results, gradients, and what lies between. out and wrt may be of an Outline. It is exact, but for
-// expressions of more than 2^40 entries, where it is what they have together.
+// expressions of more than 2^40 entries, or of more bytes together than an int counts, where it is what they have
+// together.
 func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
 	g := out.g
 	switch {
@@ -34,7 +37,7 @@ func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
 		entries := entries(n.Shape())
 		all, known = all+entries, known && fits(entries)
 	}
-	if !known {
+	if !known || all > math.MaxInt/8 {
 		return float64(g.dtype.Size()) * all, nil
 	}
 	_, ops, err := g.linked(append(G.Nodes{out.node}, grads...))

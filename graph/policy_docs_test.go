@@ -24,7 +24,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	command := regexp.MustCompile(`\./((?:graph|nn|gpt|verify|examples)[\w/.]*)`)
 	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|rmsnorm|op_rmsnorm|lines|jsonlines)\.go$|text\.jsonl$`)
 	found := 0
-	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md"} {
+	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md", "PROMISES.md"} {
 		data, err := os.ReadFile(filepath.Join("..", document))
 		if err != nil {
 			t.Fatal(err)

@@ -38,9 +38,13 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 	defer g.running.Unlock()
 	building.Lock()
 	defer building.Unlock()
+	again := g.differentiated
 	defer func() {
 		if r := recover(); r != nil {
 			p, err = nil, errors.Errorf("compile: panic: %v", r)
+		}
+		if err != nil && again == nil && g.differentiated != nil {
+			g.differentiated = err // half a backward pass is there: the next one hears why
 		}
 	}()
 	if err := g.checkRecompute(); err != nil {

@@ -208,6 +208,28 @@ func TestTrap18ASecondLossIsRefused(t *testing.T) {
 	near(t, "the sibling's", []float64{p.Loss(), p.Grad(y).At(0)}, []float64{8, 12}, 0)
 }
 
+// TestTrap18AFailedBackwardPassSaysWhy: what went wrong the first time is what the next one hears.
+func TestTrap18AFailedBackwardPassSaysWhy(t *testing.T) {
+	g := New(Float64, 1)
+	x, w := g.Root().Param("x", Const(2), 1, 1), g.Root().Param("w", Const(2), 1, 1)
+	loss := x.Square().SumAll()
+	for range 3 {
+		if _, err := Compile(loss, w); err == nil || err.Error() != "w: the loss does not depend on it" {
+			t.Errorf("got %v", err)
+		}
+	}
+	near(t, "a forward program", values(t, loss), []float64{4}, 0)
+	g = New(Float64, 1)
+	x = g.Root().Param("x", Const(2), 1, 1)
+	loss = x.Square().SumAll()
+	g.SetMemoryLimit(1)
+	_, first := Compile(loss, x)
+	g.SetMemoryLimit(1 << 30)
+	if _, err := Compile(loss, x); first == nil || err == nil || err.Error() != first.Error() {
+		t.Errorf("got %v, want what was first, %v", err, first)
+	}
+}
+
 // TestTrap19GradientsDoNotAddUpOverRuns: each run overwrites what the last one left; Gorgonia's dual values add to it.
 func TestTrap19GradientsDoNotAddUpOverRuns(t *testing.T) {
 	g := New(Float64, 1)

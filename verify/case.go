@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"math/rand/v2"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -11,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Case checks one layer, in sizes of which no two are alike and with random parameters: Σ y∘Δ for the result y of the
+// Case checks one layer, in sizes of which no two are alike (Dims) and with random parameters: Σ y∘Δ for the result y of the
 // layer and a random Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
 //
 // With Forward and Backward the layer is held against these formulas by hand: by autodiff, by the kernels, and by the
@@ -37,6 +36,10 @@ type Case struct {
 	Backward func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64]
 
 	Frozen []string // parameters that nothing is differentiated by
+
+	// Dims are the sizes at the site. What is 0 is that of DefaultDims; a layer that needs another one, such as heads in
+	// two groups, says so here.
+	Dims nn.Dims
 }
 
 const input = "x" // the name of a layer's input
@@ -44,11 +47,27 @@ const input = "x" // the name of a layer's input
 // Run compares. The error is of a layer that cannot be built or evaluated, or wraps ErrCoverage where the gradients do
 // not cover the same parameters with the same shapes; disagreements are in the Report.
 func (c Case) Run() (*Report, error) {
-	r, err := c.run()
-	if err == nil {
-		err = c.compareSteps(r)
+	var r *Report
+	err := guarded(func() (err error) {
+		if r, err = c.run(); err == nil {
+			err = c.compareSteps(r)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Wrapf(err, "case %s", c.Name)
 	}
-	return r, errors.Wrapf(err, "case %s", c.Name)
+	return r, nil
+}
+
+// guarded makes a panic in what a caller has written, such as Build, an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.Errorf("verify: a panic: %v", p)
+		}
+	}()
+	return f()
 }
 
 func (c Case) run() (*Report, error) {
@@ -108,20 +127,7 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 }
 
 func (c Case) byDifferences(l *layerForm, roads []*results) (*Report, error) {
-	reference := roads[0] // autodiff
-	var g hand.Gradients[float64]
-	for name, value := range reference.grads {
-		g = append(g, hand.Gradient[float64]{Name: name, Value: value})
-	}
-	r := &Report{Loss: reference.loss, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: caseRows(g)}
-	if err := r.compare(roads, reference.grads); err != nil {
-		return nil, err
-	}
-	rng := rand.New(rand.NewPCG(fixture.Seed, 5))
-	if err := r.oneByOne("differences", reference.grads, defaultSampling(), rng, l.difference); err != nil {
-		return nil, err
-	}
-	return r.done(reference.grads, roads), nil
+	return byDifferences(roads, l.loss, l.wrt, toleranceLayer32, defaultSampling(), fixture.Seed)
 }
 
 func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {

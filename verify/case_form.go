@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -10,24 +11,51 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Central differences: the step that balances its square against rounding, and what they can be off.
-const (
-	differenceStep       = 1e-5
-	toleranceDifferences = 1e-6
-)
-
 // layerForm is the layer of a Case in one form of the library.
 type layerForm struct {
 	form    form
+	loss    graph.Expr
 	wrt     []graph.Expr
 	program *graph.Program
 	numbers hand.Parameters[float64] // the input and every parameter
 	delta   hand.Matrix[float64]
 }
 
+// DefaultDims are the sizes of a Case that names none: odd and no two alike, with a width that three heads can share, so
+// that what takes two groups, a wrong divisor or a transposed matrix for granted does not fit.
+func DefaultDims() nn.Dims {
+	return nn.Dims{Batch: 5, Context: 7, Embd: 9, Heads: 3, QK: 11, V: 13, Inner: 15, Blocks: 1}
+}
+
+// dims are those of the Case, and the default's where it says nothing.
+func (c Case) dims() (d nn.Dims, err error) {
+	d = c.Dims
+	usual := DefaultDims()
+	for _, size := range []struct {
+		name       string
+		got, usual *int
+	}{
+		{"batch", &d.Batch, &usual.Batch}, {"context", &d.Context, &usual.Context}, {"embd", &d.Embd, &usual.Embd},
+		{"heads", &d.Heads, &usual.Heads}, {"qk", &d.QK, &usual.QK}, {"v", &d.V, &usual.V},
+		{"inner", &d.Inner, &usual.Inner}, {"blocks", &d.Blocks, &usual.Blocks},
+	} {
+		if *size.got = cmp.Or(*size.got, *size.usual); *size.got < 1 || *size.got > largestDim {
+			return d, errors.Errorf("verify: Dims: %s: got %d, want 1 … %d, or 0 for %d", size.name, *size.got, largestDim, *size.usual)
+		}
+	}
+	return d, nil
+}
+
+// largestDim keeps what a Case compares, number by number, within memory and patience.
+const largestDim = 1 << 10
+
 // form builds the layer and puts random numbers into it: nothing may stay at 0 or 1, where a mistake hides.
 func (c Case) form(f form) (*layerForm, error) {
-	g, d := f.graph(fixture.Seed, fixture.Step), fixture.Dims()
+	d, err := c.dims()
+	if err != nil {
+		return nil, err
+	}
+	g := f.graph(fixture.Seed, fixture.Step)
 	s := g.Root()
 	at := nn.Site{
 		Scope: s, Dims: d, Affine: nn.NewLinear, Bias: true, Eps: 1e-5,
@@ -35,6 +63,12 @@ func (c Case) form(f form) (*layerForm, error) {
 	}
 	x := s.Value(input, graph.Const(0), d.Batch*d.Context, d.Embd)
 	y := c.Build(at, x)
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	if y.Graph() != g {
+		return nil, errors.New("verify: Build or Layer: got no expression of the site's graph, want the layer's result")
+	}
 	l := &layerForm{form: f, wrt: []graph.Expr{x}, numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0)}
 	loss := y
 	if shape := y.Shape(); len(shape) == 2 {
@@ -57,7 +91,7 @@ func (c Case) form(f form) (*layerForm, error) {
 			l.wrt = append(l.wrt, p)
 		}
 	}
-	var err error
+	l.loss = loss
 	if l.program, err = graph.Compile(loss, l.wrt...); err != nil {
 		return nil, err
 	}
@@ -85,20 +119,4 @@ func (l *layerForm) run() (*results, error) {
 		a.grads[x.Name()] = FromTensor(l.program.Grad(x))
 	}
 	return a, nil
-}
-
-// difference is the central difference of the loss by entry i of a parameter.
-func (l *layerForm) difference(name string, i int) (float64, error) {
-	x := l.wrt[slices.IndexFunc(l.wrt, func(x graph.Expr) bool { return x.Name() == name })].Tensor()
-	here := x.At(i)
-	defer x.Set(i, here)
-	var sides [2]float64
-	for j, step := range []float64{-differenceStep, differenceStep} {
-		x.Set(i, here+step)
-		if err := l.program.Run(); err != nil {
-			return 0, err
-		}
-		sides[j] = l.program.Loss()
-	}
-	return (sides[1] - sides[0]) / (2 * differenceStep), nil
 }

@@ -73,7 +73,11 @@ func TestEachRow(t *testing.T) {
 func TestCheckRefusesWords(t *testing.T) {
 	m := newModel(t, small())
 	m.Tokens[0] = m.Config.VocabSize
-	b, err := m.subject().build(kernels64)
+	s, err := m.subject()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.build(kernels64)
 	if err != nil {
 		t.Fatal(err)
 	}

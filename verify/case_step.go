@@ -11,7 +11,12 @@ import (
 
 // forward is Build for a Layer, at a site that knows the positions.
 func (c Case) forward(at nn.Site, x graph.Expr) graph.Expr {
-	return c.Layer(placed(at, at.Context, 0)).Forward(x)
+	l := c.Layer(placed(at, at.Context, 0))
+	if l == nil {
+		at.Failf("verify: Layer: got nil, want a layer")
+		return x
+	}
+	return l.Forward(x)
 }
 
 // placed is at with the positions of n tokens of every sequence, from first on.
@@ -41,6 +46,7 @@ func (c Case) compareSteps(r *Report) error {
 	if _, err := c.form(kernels64); err != nil || !cached {
 		return err
 	}
+	r.Roads = append(r.Roads, "Step against Forward")
 	at.Graph().SetTraining(false)
 	want, err := computed(y)
 	if err != nil {
@@ -83,7 +89,8 @@ func computed(y graph.Expr) (graph.Tensor, error) {
 	if err != nil {
 		return graph.Tensor{}, err
 	}
-	return p.Value(), p.Run()
+	err = p.Run() // first: before it there is no value
+	return p.Value(), err
 }
 
 // compareStep is a failure where a row of Step is not that of Forward; one a row is enough.

@@ -15,6 +15,7 @@ import (
 
 // byFormulas gives a Case its formulas.
 func byFormulas(c Case, real func(hand.Site[float64]) hand.Layer[float64], step func(hand.Site[complex128]) hand.Layer[complex128]) Case {
+	c.Dims = fixture.Dims()
 	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
 		return step(hand.Site[complex128]{Parameters: p, Eps: 1e-3}).Forward(p[input])
 	}
@@ -178,7 +179,7 @@ func TestCaseWithoutFormulas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.OK() || r.ByHand || !strings.Contains(r.Failures[0], "x: differences: distance") {
+	if r.OK() || r.ByHand || !strings.Contains(r.Failures[0], "x: central differences: distance") {
 		t.Errorf("got %v, want a distance from central differences", r.Failures)
 	}
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // Subject is what Check can look at: a Model, or Pairs.
-type Subject interface{ subject() subject }
+type Subject interface{ subject() (subject, error) }
 
 // subject is a model with its numbers, and how the library and the formulas build it.
 type subject struct {
@@ -31,19 +31,43 @@ type subject struct {
 // complex step of the forward by hand, which knows no derivative: entry by entry up to 5,000 parameters, beyond that at
 // the entries of every parameter that are largest, at some random ones, and along one random direction over everything.
 //
+// A model with a part that has no formula here, such as an attention of one's own, is compared as a Case without
+// formulas is: autodiff with central differences, at the same entries, and the kernels with autodiff. Report.ByHand and
+// Report.Roads say so.
+//
 // The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover
 // the same parameters with the same shapes; disagreements are in the Report.
 func Check(m Subject) (*Report, error) {
-	s := m.subject()
-	plan, roads, err := evaluate(s)
-	if err != nil {
-		return nil, err
+	if m == nil {
+		return nil, errors.New("verify: Check got nil, want a Model or Pairs")
 	}
-	return compare(s, plan, roads, defaultSampling())
+	var r *Report
+	err := guarded(func() error {
+		s, err := m.subject()
+		if err != nil {
+			return err
+		}
+		r, err = check(s, defaultSampling())
+		return err
+	})
+	return r, err
 }
 
-// evaluate describes the model to the formulas and computes it in every form of the library.
+func check(s subject, look sampling) (*Report, error) {
+	plan, roads, err := evaluate(s)
+	switch {
+	case errors.Is(err, parts.ErrNoFormula):
+		return checkByDifferences(s, roads, look)
+	case err != nil:
+		return nil, err
+	}
+	return compare(s, plan, roads, look)
+}
+
+// evaluate describes the model to the formulas and computes it in every form of the library. The error wraps
+// parts.ErrNoFormula, and the roads are there nonetheless, where the formulas lack a part.
 func evaluate(s subject) (plan parts.Plan, roads []*results, err error) {
+	var none error
 	for _, f := range forms() {
 		b, err := s.build(f)
 		if err != nil {
@@ -52,7 +76,9 @@ func evaluate(s subject) (plan parts.Plan, roads []*results, err error) {
 		if plan, err = s.plan(b.graph); err != nil {
 			return plan, nil, err
 		}
-		if _, err := parts.Model(plan, s.parameters); err != nil {
+		if _, err := parts.Model(plan, s.parameters); errors.Is(err, parts.ErrNoFormula) {
+			none, b.places = err, nil // there is no Δ to compare
+		} else if err != nil {
 			return plan, nil, err
 		}
 		r, err := b.run(f, s.parameters)
@@ -61,7 +87,19 @@ func evaluate(s subject) (plan parts.Plan, roads []*results, err error) {
 		}
 		roads = append(roads, r)
 	}
-	return plan, roads, nil
+	return plan, roads, none
+}
+
+// checkByDifferences is for a model of which a part has no formula.
+func checkByDifferences(s subject, roads []*results, look sampling) (*Report, error) {
+	b, err := s.build(reference)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fill(s.parameters); err != nil {
+		return nil, err
+	}
+	return byDifferences(roads, b.loss, b.graph.Params(), ToleranceFloat32, look, s.seed)
 }
 
 // compare compares the roads and the complex step with the gradients by hand.

@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 			if strings.Contains(name, "b") {
 				m.Sum = true
 			}
-			plan, roads, err := evaluate(m.subject())
+			s, err := m.subject()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 			if name == "generic" || name == "everything" {
 				look = defaultSampling()
 			}
-			r, err := compare(m.subject(), plan, roads, look)
+			r, err := check(s, look)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,10 @@ func byHand(t testing.TB, s subject, plan parts.Plan) hand.Gradients[float64] {
 // asked is what Check compares for a model, for a test to spoil.
 func asked(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
 	t.Helper()
-	s := newModel(t, c).subject()
+	s, err := newModel(t, c).subject()
+	if err != nil {
+		t.Fatal(err)
+	}
 	plan, roads, err := evaluate(s)
 	if err != nil {
 		t.Fatal(err)

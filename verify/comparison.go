@@ -73,11 +73,17 @@ func (r *Report) loss(road *results) {
 	}
 }
 
-// finish says what failed and what is worst.
+// finish says what failed, what is worst, and which roads ran.
 func (r *Report) finish() {
+	if r.Roads = []string{"by hand"}; !r.ByHand {
+		r.Roads = []string{reference.name}
+	}
+	for _, c := range r.columns() {
+		r.Roads = append(r.Roads, c.road)
+	}
 	for _, row := range r.Rows {
 		r.Failures = append(r.Failures, r.failures(row)...)
-		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex)
+		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex, row.Differences)
 		r.WorstFloat32 = max(r.WorstFloat32, row.Float32)
 		if !(max(row.Autodiff, row.Kernels, row.Complex) <= Suspicion) {
 			r.Suspicious = append(r.Suspicious, row.Name)

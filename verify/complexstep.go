@@ -1,6 +1,9 @@
 package verify
 
-import "github.com/pedestrian-ml/pedestrian/verify/hand"
+import (
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pkg/errors"
+)
 
 // The complex step (Squire and Trapp, 1998): for an analytic f, Im f(x + ih)/h = f'(x) up to terms in h², and nothing
 // is subtracted, so h can be as small as one likes. It needs the forward only and knows no derivative.
@@ -11,7 +14,11 @@ type Objective func(hand.Parameters[complex128]) (complex128, error)
 
 // ComplexStep differentiates f by every entry of every parameter.
 func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float64], error) {
-	g, z := hand.Parameters[float64]{}, lifted(p)
+	z, err := steps(f, p)
+	if err != nil {
+		return nil, err
+	}
+	g := hand.Parameters[float64]{}
 	for name, m := range p {
 		dm := hand.Zeros[float64](m.Rows, m.Cols)
 		for i := range m.Data {
@@ -28,7 +35,25 @@ func ComplexStep(f Objective, p hand.Parameters[float64]) (hand.Parameters[float
 
 // ComplexStepAt differentiates f by entry i (row by row) of one parameter.
 func ComplexStepAt(f Objective, p hand.Parameters[float64], name string, i int) (float64, error) {
-	return stepAt(f, lifted(p), name, i)
+	z, err := steps(f, p)
+	if err != nil {
+		return 0, err
+	}
+	if n := len(p[name].Data); i < 0 || i >= n {
+		return 0, errors.Errorf("complex step: %q, entry %d: the parameter has %d", name, i, n)
+	}
+	return stepAt(f, z, name, i)
+}
+
+// steps are the numbers to step from, if there is something to differentiate.
+func steps(f Objective, p hand.Parameters[float64]) (hand.Parameters[complex128], error) {
+	if f == nil {
+		return nil, errors.New("complex step: got no objective")
+	}
+	if err := p.Check(); err != nil {
+		return nil, errors.Wrap(err, "complex step")
+	}
+	return lifted(p), nil
 }
 
 // stepAt differentiates f at z, which is real and will be again, by entry i of one parameter.
@@ -43,8 +68,14 @@ func stepAt(f Objective, z hand.Parameters[complex128], name string, i int) (flo
 
 // ComplexStepAlong differentiates f along a direction, zero for the parameters that the direction leaves out.
 func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float64, error) {
-	z := lifted(p)
+	z, err := steps(f, p)
+	if err != nil {
+		return 0, err
+	}
 	for name, d := range direction {
+		if len(d.Data) != len(z[name].Data) {
+			return 0, errors.Errorf("complex step: %q: a direction of %d numbers, the parameter has %d", name, len(d.Data), len(z[name].Data))
+		}
 		for i, v := range d.Data {
 			z[name].Data[i] += complex(0, imaginaryStep*v)
 		}

@@ -49,21 +49,30 @@ type results struct {
 	deltas map[string]hand.Matrix[float64]
 }
 
+// fill writes the text and the parameters.
+func (b *built) fill(parameters hand.Parameters[float64]) error {
+	if err := b.feed(); err != nil {
+		return err
+	}
+	params := b.graph.Params()
+	for _, p := range params {
+		if err := set(p, parameters); err != nil {
+			return err
+		}
+	}
+	if len(params) != len(parameters) {
+		return errors.Wrapf(ErrCoverage, "the model has %d parameters, %d are given", len(params), len(parameters))
+	}
+	return nil
+}
+
 // run computes with the given parameters.
 func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, error) {
-	if err := b.feed(); err != nil {
+	if err := b.fill(parameters); err != nil {
 		return nil, err
 	}
 	params := b.graph.Params()
 	wrt := params[:len(params):len(params)]
-	for _, p := range params {
-		if err := set(p, parameters); err != nil {
-			return nil, err
-		}
-	}
-	if len(params) != len(parameters) {
-		return nil, errors.Wrapf(ErrCoverage, "the model has %d parameters, %d are given", len(params), len(parameters))
-	}
 	for _, x := range b.places {
 		wrt = append(wrt, x)
 	}

@@ -58,9 +58,13 @@ func Compare(got, want hand.Parameters[float64]) ([]Difference, error) {
 	return out, errors.Join(holes...)
 }
 
-// Distance compares two matrices of the same shape in a model whose largest gradient is g.
+// Distance compares two matrices of the same shape in a model whose largest gradient is g. Those of other shapes, or
+// that carry an error, are as far apart as NaN.
 func Distance(a, b hand.Matrix[float64], g float64) Difference {
 	d := Difference{}
+	if a.Err != nil || b.Err != nil || a.Rows != b.Rows || a.Cols != b.Cols || len(a.Data) != len(b.Data) || len(b.Data) != b.Rows*b.Cols {
+		return Difference{Distance: math.NaN()}
+	}
 	scale, worst := relativeFloor*g, -1.0
 	for i := range b.Data {
 		scale = max(scale, math.Abs(a.Data[i]), math.Abs(b.Data[i]))
@@ -78,8 +82,12 @@ func Distance(a, b hand.Matrix[float64], g float64) Difference {
 	return d
 }
 
-// Worst returns the parameter whose gradients are farthest apart; a NaN is farther than anything.
+// Worst returns the parameter whose gradients are farthest apart; a NaN is farther than anything, and what Worst has of
+// an empty list.
 func Worst(ds []Difference) Difference {
+	if len(ds) == 0 {
+		return Difference{Name: "nothing compared", Distance: math.NaN()}
+	}
 	return slices.MaxFunc(ds, func(a, b Difference) int {
 		switch {
 		case math.IsNaN(a.Distance) || a.Distance > b.Distance:

@@ -9,6 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pkg/errors"
 )
 
 // Model is a decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of text.
@@ -23,17 +24,18 @@ type Model struct {
 // NewModel fills the model that c describes with random numbers: nothing is left at 0 or 1, where a mistake could hide,
 // words repeat within and across sequences, and one target in seven is ignored.
 func NewModel(c gpt.Config, batch int, seed uint64) (Model, error) {
+	if batch < 1 {
+		return Model{}, errors.Errorf("verify: batch: got %d, want ≥ 1", batch)
+	}
 	m := Model{Config: c.Resolved(), Seed: seed, Step: 3}
-	m.Tokens = make([]int, batch*c.BlockSize)
-	b, err := m.build(kernels64)
+	model, err := gpt.New(kernels64.graph(seed, m.Step), c, batch)
 	if err != nil {
 		return Model{}, err
 	}
-	if m.Parameters, err = randomParameters(b.graph, seed); err != nil {
+	if m.Parameters, err = randomParameters(model.Graph, seed); err != nil {
 		return Model{}, err
 	}
 	rng := rand.New(rand.NewPCG(seed, 2))
-	m.Tokens, m.Targets = m.Tokens[:0], nil
 	for i := range batch * c.BlockSize {
 		m.Tokens = append(m.Tokens, rng.IntN(c.VocabSize))
 		target := rng.IntN(c.VocabSize)
@@ -57,11 +59,24 @@ func (m Model) Count() (n int) {
 }
 
 // subject is the model as Check sees it.
-func (m Model) subject() subject {
+func (m Model) subject() (subject, error) {
+	if err := m.Config.ValidateModel(); err != nil {
+		return subject{}, errors.Wrap(err, "verify: Model.Config")
+	}
+	m.Config = m.Config.Resolved()
+	n := len(m.Tokens)
+	switch {
+	case n == 0 || n%m.Config.BlockSize != 0:
+		return subject{}, errors.Errorf("verify: Model.Tokens: got %d, want a multiple of block_size, %d", n, m.Config.BlockSize)
+	case len(m.Targets) != n:
+		return subject{}, errors.Errorf("verify: Model.Targets: got %d, want as many as Tokens, %d", len(m.Targets), n)
+	case len(m.Parameters) == 0:
+		return subject{}, errors.New("verify: Model.Parameters: got none, want those of NewModel or ParametersOf")
+	}
 	return subject{
 		parameters: m.Parameters, text: hand.Text{Tokens: m.Tokens, Targets: m.Targets}, seed: m.Seed,
 		build: m.build, plan: m.plan, position: m.position,
-	}
+	}, nil
 }
 
 func (m Model) build(f form) (*built, error) {

@@ -17,7 +17,7 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 	c := m.Config
 	p := parts.Plan{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head,
+		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head, MLP: c.MLP,
 		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta,
 	}
 	if m.Sum {
@@ -55,7 +55,7 @@ func drawn(g *graph.Graph, p *parts.Plan) error {
 	p.Random, candidates = p.Drawn(x.Tensor().Floats(), func(x float64) bool { return !math.IsInf(x, -1) })
 	for i, keys := range p.Random {
 		if want := min(p.Option("random_keys"), candidates[i]); len(keys) != want || want > 0 && keys[want-1] > i {
-			return errors.Errorf("verify: chance has drawn the keys %v for query %d, want %d of those before it", keys, i, want)
+			return errors.Errorf("verify: chance has drawn the keys %v for query %d, want %d of those up to it", keys, i, want)
 		}
 	}
 	return nil

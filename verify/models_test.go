@@ -176,7 +176,7 @@ func TestDrawnKeys(t *testing.T) {
 	for i := range x.Tensor().Len() {
 		x.Tensor().Set(i, 0) // all is seen
 	}
-	if _, err := m.plan(b.graph); err == nil || !strings.Contains(err.Error(), "chance has drawn the keys") {
+	if _, err := m.plan(b.graph); err == nil || !strings.Contains(err.Error(), "for query 0, want 0 of those up to it") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := m.plan(graph.New(graph.Float64, 1)); err == nil || !strings.Contains(err.Error(), "no visible.mask") {

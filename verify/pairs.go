@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pkg/errors"
 )
 
 // Pairs is an encoder–decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of
@@ -21,12 +22,16 @@ type Pairs struct {
 // NewPairs fills the model that c describes with random numbers, of which nothing is left at 0 or 1. The first pair is
 // as long as it can be, the others are of random lengths.
 func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
-	m := Pairs{Config: c.Resolved(), Pairs: make([]seq2seq.Pair, batch), Seed: seed, Step: 3}
-	b, err := m.build(kernels64)
+	if batch < 1 {
+		return Pairs{}, errors.Errorf("verify: batch: got %d, want ≥ 1", batch)
+	}
+	m := Pairs{Config: c.Resolved(), Seed: seed, Step: 3}
+	model, err := seq2seq.New(kernels64.graph(seed, m.Step), c, batch)
 	if err != nil {
 		return Pairs{}, err
 	}
-	if m.Parameters, err = randomParameters(b.graph, seed); err != nil {
+	m.Pairs = make([]seq2seq.Pair, batch)
+	if m.Parameters, err = randomParameters(model.Graph, seed); err != nil {
 		return Pairs{}, err
 	}
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -50,10 +55,20 @@ func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
 	return m, nil
 }
 
-func (m Pairs) subject() subject {
+func (m Pairs) subject() (subject, error) {
+	if err := m.Config.ValidateModel(); err != nil {
+		return subject{}, errors.Wrap(err, "verify: Pairs.Config")
+	}
+	m.Config = m.Config.Resolved()
+	switch {
+	case len(m.Pairs) == 0:
+		return subject{}, errors.New("verify: Pairs.Pairs: got none, want those of NewPairs or a batch of one's own")
+	case len(m.Parameters) == 0:
+		return subject{}, errors.New("verify: Pairs.Parameters: got none, want those of NewPairs or ParametersOf")
+	}
 	return subject{
 		parameters: m.Parameters, text: m.text(), seed: m.Seed, build: m.build, plan: m.plan, position: m.position,
-	}
+	}, nil
 }
 
 // text is what the two sides read and what is to be said, padded behind their ends.

@@ -16,7 +16,10 @@ func TestCheckPairsFindsMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Pairs[1].Source = m.Pairs[1].Source[:1]
-	s := m.subject()
+	s, err := m.subject()
+	if err != nil {
+		t.Fatal(err)
+	}
 	few := sampling{every: 0, few: 1}
 	report := func() *Report {
 		t.Helper()

@@ -18,7 +18,7 @@ func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
 	}
 	p := parts.Plan{
 		Batch: batch, Context: c.TargetSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: "linear",
+		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: "linear", MLP: c.MLP,
 		Option: c.Options.Get, Eps: c.Eps, Theta: 10_000, Encoder: &e,
 	}
 	if c.Dropout > 0 {

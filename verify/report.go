@@ -5,17 +5,20 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/pkg/errors"
 )
 
 // Report is the paper's Table 3 with measured distances.
 type Report struct {
 	ByHand           bool     `json:"by_hand"`    // else the reference is autodiff, and central differences are compared
+	Roads            []string `json:"roads"`      // that ran, the first is what the others are compared with
 	Parameters       int      `json:"parameters"` // numbers compared
 	Loss             float64  `json:"loss"`
 	Tolerance        float64  `json:"tolerance"`
 	ToleranceFloat32 float64  `json:"tolerance_float32"`
 	Rows             []Row    `json:"rows"`
-	Worst            Gap      `json:"worst"`         // over the float64 roads but central differences
+	Worst            Gap      `json:"worst"`         // over the float64 roads; central differences, where they ran, are the coarsest
 	WorstFloat32     Gap      `json:"worst_float32"` // of the kernels in float32
 	Direction        Gap      `json:"direction"`     // the complex step along a random direction over everything
 	Suspicious       []string `json:"suspicious,omitempty"`
@@ -23,11 +26,14 @@ type Report struct {
 	First            string   `json:"first_wrong,omitempty"`
 }
 
-// OK says whether every road agrees on every gradient.
-func (r *Report) OK() bool { return len(r.Failures) == 0 }
+// OK says whether every road agrees on every gradient. No Report is none that does.
+func (r *Report) OK() bool { return r != nil && len(r.Failures) == 0 }
 
 // WriteTo prints the table.
 func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
+	if r == nil || w == nil {
+		return 0, errors.New("verify: WriteTo: got no Report or no Writer")
+	}
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	header := []string{"parameter", "symbol", "equation", "shape", "count", "|∂L/∂p|"}
@@ -58,7 +64,12 @@ func (r *Report) summary(b *strings.Builder) {
 		by, reference = "no formulas by hand: autodiff equals central differences", "autodiff"
 	}
 	fmt.Fprintf(b, "\n%d parameters in %d rows, each compared with %s; loss %.6f\n", r.Parameters, len(r.Rows), reference, r.Loss)
-	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)", r.Worst, r.Tolerance, r.WorstFloat32, r.ToleranceFloat32)
+	fmt.Fprintf(b, "roads: %s\n", strings.Join(r.Roads, ", "))
+	fails := r.Tolerance
+	if !r.ByHand {
+		fails = toleranceDifferences
+	}
+	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)", r.Worst, fails, r.WorstFloat32, r.ToleranceFloat32)
 	if r.ByHand {
 		fmt.Fprintf(b, "; along a random direction %.1e", r.Direction)
 	}

@@ -65,9 +65,9 @@ func (r *Row) put(road string, distance float64) {
 		r.Kernels = g
 	case kernels32.name:
 		r.Float32 = g
-	case "complex step":
+	case complexStep:
 		r.Complex = g
-	case "differences":
+	case differences:
 		r.Differences = g
 	}
 }
@@ -96,6 +96,12 @@ func (r *Row) difference(got, want hand.Matrix[float64], largest float64) Differ
 
 func (r *Row) title() string { return strings.TrimSpace(r.Name + " " + r.Equation) }
 
+// The roads that look at one entry at a time.
+const (
+	complexStep = "complex step"
+	differences = "central differences"
+)
+
 // column is a road in the table.
 type column struct {
 	road      string
@@ -107,12 +113,12 @@ func (r *Report) columns() []column {
 	kernels := column{kernels64.name, func(w Row) Gap { return w.Kernels }, r.Tolerance}
 	float := column{kernels32.name, func(w Row) Gap { return w.Float32 }, r.ToleranceFloat32}
 	if !r.ByHand {
-		return []column{{"differences", func(w Row) Gap { return w.Differences }, toleranceDifferences}, kernels, float}
+		return []column{{differences, func(w Row) Gap { return w.Differences }, toleranceDifferences}, kernels, float}
 	}
 	return []column{
 		{reference.name, func(w Row) Gap { return w.Autodiff }, r.Tolerance},
 		kernels,
-		{"complex step", func(w Row) Gap { return w.Complex }, r.Tolerance},
+		{complexStep, func(w Row) Gap { return w.Complex }, r.Tolerance},
 		float,
 	}
 }

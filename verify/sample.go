@@ -21,7 +21,7 @@ func defaultSampling() sampling { return sampling{every: 5_000, few: 8} }
 func (r *Report) complexStep(f Objective, p, want hand.Parameters[float64], look sampling, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	z := lifted(p)
-	err := r.oneByOne("complex step", want, look, rng, func(name string, at int) (float64, error) {
+	err := r.oneByOne(complexStep, want, look, rng, func(name string, at int) (float64, error) {
 		return stepAt(f, z, name, at)
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ func model(
 	if err != nil {
 		return nil, nil, err
 	}
+	defer cp.Close()
 	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), cp)
 	if err != nil {
 		return nil, nil, err

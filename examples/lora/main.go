@@ -63,6 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer b.checkpoint.Close()
 	c = b.tuning()
 	if _, err := parse(&c, args, stderr); err != nil { // flags override the checkpoint
 		return err

@@ -108,6 +108,7 @@ func (t *tuned) reloaded(ctx context.Context, path string) (l [2]float64, err er
 	if err != nil {
 		return l, err
 	}
+	defer cp.Close()
 	c := t.Config()
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
 	plain := *t

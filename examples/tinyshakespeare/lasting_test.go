@@ -105,14 +105,14 @@ func rewrite(t *testing.T, path, name string, content []byte) {
 }
 
 // TestResumeBesideARun resumes again and again while the run before is being ended by a signal: whatever that one says it
-// has saved is what the next goes on from, or a later step. RESUMES is how often.
+// has saved is what the next goes on from, or a later step.
 func TestResumeBesideARun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes")
 	}
 	tries := 3
-	if n, err := strconv.Atoi(os.Getenv("RESUMES")); err == nil {
-		tries = n
+	if os.Getenv("NIGHTLY") != "" {
+		tries = 100
 	}
 	dir := t.TempDir()
 	args := small(t, dir, "-max_iters", "1000000", "-lr_decay_iters", "1000000", "-eval_interval", "1", "-log_interval", "1", "-tokens", "0")

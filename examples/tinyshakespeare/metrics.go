@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -50,9 +49,10 @@ func openMetrics(path string, step int) (*metrics, error) {
 		return nil, err
 	}
 	var kept bytes.Buffer
-	for lines := bufio.NewScanner(bytes.NewReader(old)); step > 0 && lines.Scan(); {
-		if m.keep(lines.Bytes(), step) {
-			kept.Write(append(lines.Bytes(), '\n'))
+	for line := range bytes.Lines(old) { // of any length
+		if line = bytes.TrimRight(line, "\r\n"); step > 0 && m.keep(line, step) {
+			kept.Write(line)
+			kept.WriteByte('\n')
 		}
 	}
 	if err := program.WriteWhole(path, func(w io.Writer) error { _, err := kept.WriteTo(w); return err }); err != nil {

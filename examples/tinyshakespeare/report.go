@@ -60,13 +60,21 @@ func (r *report) keep(err error) {
 func (r *report) step(p train.Progress) {
 	seconds := p.Took.Seconds()
 	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9
-	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s, %.0f%% of peak | %s tok/s | eta %s",
-		p.Loss, p.Norm, p.LR, seconds*1e3, gflops, 100*gflops/r.peak, program.Thousands(int(speed)), r.ETA(p.Step))
+	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s%s | %s tok/s | eta %s",
+		p.Loss, p.Norm, p.LR, seconds*1e3, gflops, share(gflops, r.peak), program.Thousands(int(speed)), r.ETA(p.Step))
 	if !r.Draw(p.Step, line) && p.Step%r.config.LogInterval == 0 {
 		r.Print("step %d/%d | %s", p.Step, r.config.MaxIters, line)
 	}
 	round := func(x float64) float64 { return program.Round(x, 2) }
 	r.keep(r.metrics.add(stepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)}))
+}
+
+// share is how much of the peak a speed is. Nothing is faster than the peak: what seems so says that the peak is wrong.
+func share(speed, peak float64) string {
+	if !(speed <= peak) {
+		return ""
+	}
+	return fmt.Sprintf(", %.0f%% of peak", 100*speed/peak)
 }
 
 func (r *report) evaluation(step int, e gpt.Evaluation) {

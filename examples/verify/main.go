@@ -128,6 +128,7 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 	if err != nil {
 		return m, err
 	}
+	defer cp.Close()
 	model, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
 	if err != nil {
 		return m, err

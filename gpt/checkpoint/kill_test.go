@@ -65,9 +65,12 @@ func TestKillDuringSave(t *testing.T) {
 		t.Fatal(saveUntilKilled(path))
 	}
 	path := t.TempDir()
-	kills, unfinished, step := 20, 0, 0
-	if testing.Short() {
+	kills, unfinished, step := 50, 0, 0
+	switch {
+	case testing.Short():
 		kills = 4
+	case os.Getenv("NIGHTLY") != "":
+		kills = 500
 	}
 	for range kills {
 		step = max(step, killChild(t, path))

@@ -45,7 +45,7 @@ func (backwards) Pair(i int) (p Pair, err error) {
 	return p, nil
 }
 
-func newTrainer(t *testing.T, c Config) *Trainer {
+func newTrainer(t testing.TB, c Config) *Trainer {
 	t.Helper()
 	tr, err := NewTrainer(c, backwards{})
 	if err != nil {

@@ -57,6 +57,15 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	if s.Source == nil || s.Target == nil {
 		return s, errors.Errorf("checkpoint %s: %s: the two vocabularies of an encoder–decoder are missing", cp.Path, train.StateFile)
 	}
+	for _, v := range []struct {
+		name     string
+		has, may int
+	}{{"source", s.Source.Size(), s.Config.SourceVocab}, {"target", s.Target.Size(), s.Config.TargetVocab}} {
+		if v.has > v.may {
+			return s, errors.Errorf("checkpoint %s: %s: got %d tokens in the %s's vocabulary, want at most %s_vocab %d",
+				cp.Path, train.StateFile, v.has, v.name, v.name, v.may)
+		}
+	}
 	if w := s.Config.Options.Get("window"); s.Format == 1 && w > 0 {
 		s.Config.Options.Set("window", w/2+1)
 	}

@@ -48,7 +48,7 @@ func saved(t *testing.T, tr *Trainer, v *Vocabulary, name string, change func([]
 	return cp
 }
 
-func abc(t *testing.T) *Vocabulary {
+func abc(t testing.TB) *Vocabulary {
 	t.Helper()
 	v, err := NewVocabulary("characters")
 	if err != nil {

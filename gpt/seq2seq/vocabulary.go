@@ -1,9 +1,11 @@
 package seq2seq
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pkg/errors"
 )
@@ -32,6 +34,15 @@ func (v *Vocabulary) split(text string) []string {
 		return strings.Fields(text)
 	}
 	return strings.Split(text, "")
+}
+
+// single tells whether split leaves a text as it is.
+func (v *Vocabulary) single(text string) bool {
+	if v.unit == "words" {
+		return text != "" && !strings.ContainsFunc(text, unicode.IsSpace)
+	}
+	parts := v.split(text)
+	return len(parts) == 1 && parts[0] == text
 }
 
 // Add gives the tokens of a text that have none ids, and returns how many tokens the text has.
@@ -89,7 +100,7 @@ func (v *Vocabulary) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON is the inverse of MarshalJSON.
 func (v *Vocabulary) UnmarshalJSON(data []byte) error {
-	var j vocabularyJSON
+	j := vocabularyJSON{Tokens: make([]string, 0, bytes.Count(data, []byte(`"`))/2)} // growing takes five times as much
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
@@ -97,7 +108,11 @@ func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
+	next.ids, next.tokens = make(map[string]int, len(j.Tokens)), slices.Grow(next.tokens, len(j.Tokens))
 	for _, token := range j.Tokens {
+		if !next.single(token) {
+			return errors.Errorf("vocabulary: got token %.64q, want one of the %s", token, j.Unit)
+		}
 		if _, twice := next.ids[token]; twice {
 			return errors.Errorf("vocabulary: %.64q stands in it twice", token)
 		}

@@ -1,11 +1,14 @@
 package train
 
 import (
+	"encoding/json"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 // Build says which program wrote a checkpoint. Equal bits are promised for equal builds.
@@ -26,6 +29,19 @@ func ThisBuild() Build {
 		info = new(debug.BuildInfo)
 	}
 	return buildOf(info)
+}
+
+// BuildOf is the program that wrote a checkpoint.
+func BuildOf(cp *checkpoint.Checkpoint) (Build, error) {
+	data, err := cp.File(StateFile)
+	if err != nil {
+		return Build{}, err
+	}
+	var s struct {
+		Build Build `json:"build"`
+	}
+	err = json.Unmarshal(data, &s)
+	return s.Build, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, StateFile)
 }
 
 func buildOf(info *debug.BuildInfo) Build {

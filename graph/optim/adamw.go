@@ -40,9 +40,12 @@ func NewAdamW(params []graph.Expr) (*AdamW, error) {
 	return o, nil
 }
 
+// made says whether NewAdamW has made o.
+func (o *AdamW) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
+
 // Moments calls f with every parameter's name and its moments m and v, to save or to restore them.
 func (o *AdamW) Moments(f func(name string, m, v graph.Tensor)) {
-	if o == nil || f == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+	if f == nil || !o.made() {
 		return
 	}
 	for i, p := range o.params {
@@ -52,7 +55,7 @@ func (o *AdamW) Moments(f func(name string, m, v graph.Tensor)) {
 
 // Update does one step at the learning rate lr: see Optimizer.
 func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
-	if o == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+	if !o.made() {
 		return math.NaN(), errors.New("adamw: no parameters: NewAdamW makes one")
 	}
 	if err := check("adamw", lr, o.Steps, fraction("beta1", o.Beta1), fraction("beta2", o.Beta2), positive("eps", o.Eps),

@@ -33,10 +33,13 @@ func NewSGD(params []graph.Expr) (*SGD, error) {
 	return &SGD{Gradients: g, m: make([]graph.Tensor, len(params))}, nil
 }
 
+// made says whether NewSGD has made o.
+func (o *SGD) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
+
 // Moments calls f with every parameter's name and its momentum m, to save or to restore it; v is empty, and so is m
 // without Momentum.
 func (o *SGD) Moments(f func(name string, m, v graph.Tensor)) {
-	if o == nil || f == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+	if f == nil || !o.made() {
 		return
 	}
 	for i, p := range o.params {
@@ -54,7 +57,7 @@ func (o *SGD) momentum(i int) graph.Tensor {
 
 // Update does one step at the learning rate lr: see Optimizer.
 func (o *SGD) Update(p *graph.Program, lr float64) (norm float64, err error) {
-	if o == nil || o.Gradients == nil || len(o.m) != len(o.params) {
+	if !o.made() {
 		return math.NaN(), errors.New("sgd: no parameters: NewSGD makes one")
 	}
 	if err := check("sgd", lr, o.Steps, fraction("momentum", o.Momentum), notNegative("decay", o.Decay),

@@ -21,6 +21,9 @@ type Matrix[T Number] struct {
 
 // Zeros returns the (rows, cols) matrix of zeros.
 func Zeros[T Number](rows, cols int) Matrix[T] {
+	if rows < 0 || cols < 0 {
+		return failed[T]("zeros (%d, %d)", rows, cols)
+	}
 	return Matrix[T]{Rows: rows, Cols: cols, Data: make([]T, rows*cols)}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
@@ -47,6 +48,9 @@ func Resume(fit checkpoint.Fit, path string, stderr io.Writer) (*checkpoint.Dir,
 		dir.Close()
 		return nil, nil, err
 	}
+	if was, err := train.BuildOf(cp); err == nil && !was.SameBits(train.ThisBuild()) { // whoever reads the state has the error
+		fmt.Fprintf(stderr, "saved by another build, %.80q, not %q: from here on the last digits differ\n", was, train.ThisBuild())
+	}
 	return dir, cp, nil
 }
 
@@ -64,6 +68,7 @@ func Begin(path string) (*checkpoint.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer cp.Close()
 	return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
 		"another -out_dir begins a new run", path, cp.Step)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
@@ -45,6 +46,32 @@ func TestResumeReadsUnderTheLock(t *testing.T) {
 	}
 	if _, _, err := Resume(nil, path, io.Discard); !errors.Is(err, checkpoint.ErrLocked) {
 		t.Errorf("beside a run: got %v", err)
+	}
+}
+
+// A run that goes on with other instructions, or another compiler, says that its bits will be others.
+func TestResumeComparesBuilds(t *testing.T) {
+	this := train.ThisBuild()
+	other := this
+	other.Instructions = "Go\x1b"
+	for _, c := range []struct {
+		build train.Build
+		want  string
+	}{{this, ""}, {other, "saved by another build, \"" + this.Go}} {
+		path, write := t.TempDir(), train.WriteJSON(map[string]any{"build": c.build})
+		if err := Save(path, 1, []checkpoint.File{{Name: train.StateFile, Write: write}}); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		dir, cp, err := Resume(func(*checkpoint.Checkpoint) error { return nil }, path, &said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cp.Close()
+		dir.Close()
+		if got := said.String(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") || strings.Contains(got, "\x1b") {
+			t.Errorf("said %q, want %q", got, c.want)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
 // All are the Cases of every entry, each exported type of nn with a Forward in one at least.
@@ -52,8 +53,10 @@ const input = "x"
 // layer builds a layer by hand from the parameters of a Case.
 type layer[T hand.Number] func(at hand.Site[T]) hand.Layer[T]
 
-// byHand adds to a Case its formulas: the same layer for numbers and for the complex step.
+// byHand adds to a Case its formulas, the same layer for numbers and for the complex step, and the sizes that they have
+// it in.
 func byHand(c verify.Case, real layer[float64], step layer[complex128]) verify.Case {
+	c.Dims = fixture.Dims()
 	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
 		return step(site(p)).Forward(p[input])
 	}

@@ -79,7 +79,7 @@ func (c Plan) windows(n, head int) hand.LongformerMask {
 }
 
 // Drawn reads which keys chance has drawn from the numbers of a library's mask (n, n), and nothing else: the rest of
-// the mask is the formulas' own. candidates are the keys before a query from which it could draw.
+// the mask is the formulas' own. candidates are the keys up to a query, itself included, from which it could draw.
 func (c Plan) Drawn(mask []float64, seen func(x float64) bool) (keys [][]int, candidates []int) {
 	n := c.Context
 	plain, causal := hand.BigBirdMask(n, 2*c.option("window")-1, c.first(), make([][]int, n)), hand.CausalMask(n)

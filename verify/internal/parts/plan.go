@@ -3,6 +3,8 @@
 package parts
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +19,8 @@ type Plan struct {
 	Layers, Heads, QK int // L, H, dρ
 
 	Position, Attention, Norm, Block, Activation, Head string
+
+	MLP string // empty is the only one that has formulas, mlp
 
 	Option    func(name string) int // that an attention reads, such as window; nil has none
 	Random    [][]int               // keys that chance has drawn for every query, in attention bigbird
@@ -40,6 +44,9 @@ type Encoder struct {
 	Lengths   []int
 	Attention string
 }
+
+// ErrNoFormula is wrapped where a plan names a part that was not derived by hand.
+var ErrNoFormula = errors.New("verify: no formula by hand")
 
 // Model puts the model together from the parameters.
 func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err error) {
@@ -74,14 +81,14 @@ func (c Plan) check() error {
 		{"norm", c.Norm, known(norms[float64]())},
 		{"block", c.Block, known(blocks[float64]())},
 		{"activation", c.Activation, known(activations[float64]())},
+		{"mlp", cmp.Or(c.MLP, "mlp"), []string{"mlp"}},
 		{"head", c.Head, known(heads[float64]())},
 		{"attention", c.Attention, known(attentions[float64]())},
 		{"attention", c.encoderSide().attention, known(attentions[float64]())},
 	}
 	for _, s := range chosen {
 		if !slices.Contains(s.known, s.name) {
-			return fmt.Errorf("verify: %s: no formula by hand for %q in a whole model, only for %s; its layer alone can be checked by a Case",
-				s.field, s.name, strings.Join(s.known, ", "))
+			return fmt.Errorf("%w for %s %q, only for %s", ErrNoFormula, s.field, s.name, strings.Join(s.known, ", "))
 		}
 	}
 	return nil

@@ -41,12 +41,12 @@ func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
 	return true
 }
 
-// peakLoop does a number of multiplications and additions n times, counted as operations.
-func peakLoop() (loop func(n int), operations float64) {
+// peakLoops are of what a product is made.
+func peakLoops() []peakLoop {
 	if gemmBest == nil {
-		return plainPeak, plainPeakOps
+		return plainPeaks()
 	}
-	return gemmBest.peak, float64(2 * 24 * gemmBest.lanes)
+	return []peakLoop{{gemmBest.peak, float64(2 * 24 * gemmBest.lanes)}}
 }
 
 // depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:

@@ -14,6 +14,9 @@ func TestPeak(t *testing.T) {
 			t.Errorf("%d threads: %g operations per nanosecond", threads, peak)
 		}
 	}
+	if dots := plainPeaks()[1]; dots.operations*dotEvery != 2*dotSize {
+		t.Errorf("%v operations a round, want %d in %d", dots.operations, 2*dotSize, dotEvery)
+	}
 	if plainPeakLoop(1000) != plainPeakLoop(1000) {
 		t.Error("the loop ends in NaN")
 	}

@@ -18,7 +18,7 @@ func (f *fn) advance(pointers ...string) {
 	}
 }
 
-const minusInf = 0xff800000
+const minusInf uint32 = 0xff800000
 
 // softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's end without any other
 // mask are left out: half of a causal matrix.

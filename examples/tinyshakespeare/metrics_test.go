@@ -1,0 +1,39 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A line of any length is kept whole, and so is what follows it.
+func TestLongMetrics(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	long := `{"step":2,"loss":2,"lr":0,"norm":0,"note":"` + strings.Repeat("a", 1<<17) + "\"}\n"
+	want := `{"step":1,"loss":3}` + "\n" + long + `{"step":3,"loss":1}` + "\n"
+	if err := os.WriteFile(path, []byte(want+`{"step":4,"loss":1}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := openMetrics(path, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.file.Close()
+	if got := string(read(t, path)); got != want || len(m.steps) != 3 {
+		t.Errorf("%d steps in %d bytes, want 3 in %d", len(m.steps), len(got), len(want))
+	}
+}
+
+// A share of the peak above 100 % is not shown.
+func TestShareOfPeak(t *testing.T) {
+	for _, c := range []struct {
+		speed, peak float64
+		want        string
+	}{{3, 4, ", 75% of peak"}, {4, 4, ", 100% of peak"}, {4.01, 4, ""}, {12, 4, ""}, {1, 0, ""}, {math.NaN(), 4, ""}} {
+		if got := share(c.speed, c.peak); got != c.want {
+			t.Errorf("%v of %v: got %q, want %q", c.speed, c.peak, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzPairs: no file of pairs makes the reader panic, and of one that is accepted every pair becomes ids and the text
+// that it was.
+func FuzzPairs(f *testing.F) {
+	f.Add([]byte("one\tuno\ntwo\tdue\n"), true)
+	f.Fuzz(func(t *testing.T, data []byte, words bool) {
+		path := filepath.Join(t.TempDir(), "pairs.tsv")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		o := options{sourceUnit: "characters", targetUnit: "characters", heldOut: 0.5}
+		if words {
+			o.sourceUnit = "words"
+		}
+		c, err := parallel(path)
+		if err == nil {
+			err = c.prepare(o)
+		}
+		if err != nil {
+			return
+		}
+		for _, i := range append(c.train, c.held...) {
+			source, target := c.texts(i)
+			p, err := c.encode(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if words {
+				source = strings.Join(strings.Fields(source), " ")
+			}
+			if got := c.source.Decode(p.Source); got != source {
+				t.Fatalf("source %d: got %q, want %q", i, got, source)
+			}
+			if got := c.target.Decode(p.Target); got != target {
+				t.Fatalf("target %d: got %q, want %q", i, got, target)
+			}
+			if len(p.Source) == 0 || len(p.Target) == 0 || len(p.Source) > c.longest[0] || len(p.Target) > c.longest[1] {
+				t.Fatalf("pair %d has %d and %d tokens, the longest %v", i, len(p.Source), len(p.Target), c.longest)
+			}
+		}
+	})
+}

@@ -1,0 +1,74 @@
+package verify
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// Central differences: the step that balances its square against rounding, and what they can be off.
+const (
+	differenceStep       = 1e-5
+	toleranceDifferences = 1e-6
+)
+
+// byDifferences holds autodiff of the reference form, the first of the roads, against central differences of the loss,
+// and the kernels against autodiff.
+func byDifferences(roads []*results, loss graph.Expr, wrt []graph.Expr, tolerance32 float64, look sampling, seed uint64) (*Report, error) {
+	p, err := graph.Compile(loss)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]graph.Tensor{}
+	for _, x := range wrt {
+		values[x.Name()] = x.Tensor()
+	}
+	autodiff := roads[0].grads
+	var g hand.Gradients[float64]
+	for name, value := range autodiff {
+		g = append(g, hand.Gradient[float64]{Name: name, Value: value})
+	}
+	r := &Report{Loss: roads[0].loss, Tolerance: Tolerance, ToleranceFloat32: tolerance32, Rows: caseRows(g)}
+	if err := r.compare(roads, autodiff); err != nil {
+		return nil, err
+	}
+	err = r.oneByOne(differences, autodiff, look, rand.New(rand.NewPCG(seed, 5)), func(name string, i int) (float64, error) {
+		return difference(p, values[name], i, autodiff[name].Data[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.done(autodiff, roads), nil
+}
+
+// difference is how fast the output of p changes with entry i of x: the central difference (f(h) − f(−h))/2h. Where
+// that is not the expected slope, a bend of the function (ReLU) may lie within h; it lies on one side, and what the
+// other says to second order, (4f(h) − f(2h) − 3f(0))/2h, counts if it is nearer. A wrong slope is near to none.
+func difference(p *graph.Program, x graph.Tensor, i int, expected float64) (float64, error) {
+	const h = differenceStep
+	here := x.At(i)
+	defer x.Set(i, here)
+	var failed error
+	f := func(step float64) float64 {
+		x.Set(i, here+step)
+		if err := p.Run(); err != nil {
+			failed = err
+			return math.NaN()
+		}
+		return p.Loss()
+	}
+	slope := (f(h) - f(-h)) / (2 * h)
+	off := func(d float64) float64 { return math.Abs(d - expected) }
+	if failed != nil || off(slope) <= toleranceDifferences*math.Abs(expected) {
+		return slope, failed
+	}
+	zero := f(0)
+	for _, side := range []float64{h, -h} {
+		if d := (4*f(side) - f(2*side) - 3*zero) / (2 * side); off(d) < off(slope) {
+			slope = d
+		}
+	}
+	return slope, failed
+}
