@@ -37,3 +37,12 @@ func TestActionsWithoutWeight(t *testing.T) {
 		}
 	}
 }
+
+// The gradient of an ignored row is 0, whatever was there before.
+func TestIgnoredRowsAreCleared(t *testing.T) {
+	dz := []float64{7, 7, 7, 7}
+	CrossEntropyBackward(NewPool(1), dz, []float64{1, 2, 3, 4}, []float64{3, 5}, []int{-1, 0}, -1, 1)
+	if dz[0] != 0 || dz[1] != 0 || dz[2] == 7 {
+		t.Errorf("got %v, want 0 and 0 first", dz)
+	}
+}
