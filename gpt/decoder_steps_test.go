@@ -48,6 +48,9 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 	other := func(l nn.Cached) func(x graph.Expr) graph.Expr {
 		return func(x graph.Expr) graph.Expr { return x }
 	}
+	more := func(l nn.Cached) func(x graph.Expr) graph.Expr {
+		return func(x graph.Expr) graph.Expr { return l.Forward(x).Shift(1) }
+	}
 	picky := func(at nn.Site, l nn.Layer) nn.Layer { // cannot be built for few tokens
 		if at.Context < 20 {
 			at.Failf("%d tokens", at.Context)
@@ -65,6 +68,7 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 	}{
 		"scaled":             {withOwn(7, second(scaled)), "h.1.attn"},
 		"of a long context":  {withOwn(40, second(scaled)), "h.1.attn"},
+		"more everywhere":    {withOwn(7, second(more)), "h.1.attn"},
 		"of one token":       {withOwn(1, second(scaled)), "h.1.attn"},
 		"something else":     {withOwn(8, second(other)), "h.1.attn"},
 		"no few tokens":      {withOwn(21, picky), "h.1.attn"},

@@ -104,6 +104,10 @@ func TestFineTuneRefuses(t *testing.T) {
 	if got := inherited.Config(); got.NEmbd != 16 || got.LoraR != 2 || got.Dropout != 0.1 {
 		t.Errorf("got n_embd %d, lora_r %d, dropout %v, want 16, 2, 0.1", got.NEmbd, got.LoraR, got.Dropout)
 	}
+	c = tiny()
+	c.LoraR = 1
+	_, err = FineTune(bare, base.Corpus, base.Tokenizer, saved(t, 0, files(t, newTrainer(t, c))))
+	mustContain(t, err, "lora_r: got 1 as saved, want 0: merge its adapters first")
 	mustContain(t, base.Model.WriteAdapters(new(bytes.Buffer)), "lora_r is 0")
 	mustContain(t, base.Model.ReadAdapters(nil), "lora_r is 0")
 	var whole bytes.Buffer

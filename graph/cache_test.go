@@ -120,3 +120,13 @@ func TestResetForgets(t *testing.T) {
 		t.Error("a forgotten token was copied")
 	}
 }
+
+// A copy has the place of its sequence alone, whichever it is.
+func TestCopySequence(t *testing.T) {
+	for to, want := range [][]float64{{3, 4, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 3, 4}} {
+		x := []float64{1, 2, 3, 4, 5, 6}
+		if copySequence(x, 3, 1, to); !slices.Equal(x, want) {
+			t.Errorf("sequence 1 to %d: got %v, want %v", to, x, want)
+		}
+	}
+}

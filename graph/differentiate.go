@@ -17,16 +17,12 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 	if loss.g.differentiated != nil {
 		return nil, loss.g.differentiated
 	}
-	nodes := make(G.Nodes, 0, len(wrt))
-	seen := map[*G.Node]bool{}
-	for _, x := range wrt {
+	nodes := make(G.Nodes, len(wrt))
+	for i, x := range wrt {
 		if x.node == nil || x.g != loss.g {
 			return nil, errors.Errorf("%q is empty or of another graph", x.name)
 		}
-		if !seen[x.node] {
-			seen[x.node] = true
-			nodes = append(nodes, x.node)
-		}
+		nodes[i] = x.node
 	}
 	loss.g.differentiated = errDifferentiated // Gorgonia keeps a gradient in every node: a second loss would get the first one's
 	if err := loss.g.backpropagate(loss, nodes); err != nil {

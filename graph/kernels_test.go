@@ -97,6 +97,11 @@ func kernelCases() map[string]kernelCase {
 				first := in[0].MatMul(rows(in[1], 0, 1, 2)).Reshape(1, 20)
 				return first.Join(in[0].MatMul(rows(in[1], 3, 4, 5)).Reshape(1, 20)).Reshape(10, 4)
 			}},
+		"cross attention": {leaves(2, m(6, 8), m(10, 14), m(3, 5)),
+			func(in []Expr) (Expr, bool) {
+				return CrossAttention(in[0], in[1], in[2], CrossShape{2, 3, 5, 2, 4, 3}, 0)
+			},
+			func(in []Expr) Expr { return referenceCross(in[0], in[1], in[2], CrossShape{2, 3, 5, 2, 4, 3}, 0) }},
 		"squared error": {positive(leaves(1, m(5, 1), m(5, 1), m(5, 1)), 2), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[2].Mul(in[0].Sub(in[1]).Square()).SumAll().Div(in[2].SumAll()) }},
 	}

@@ -190,3 +190,58 @@ func TestTooManyIntegers(t *testing.T) {
 		t.Error("more integers than any memory holds")
 	}
 }
+
+// What stays inside a layer does not leave it, and what a layer of layers gives leaves both.
+func TestLeaving(t *testing.T) {
+	g := New(Float64, 1)
+	a, b := g.Root().Sub("h.0.a"), g.Root().Sub("h.0.b")
+	inside := g.Root().Value("x", Normal(1), 2, 3).In(a).Tanh()
+	out := inside.In(b).Exp()
+	out.In(g.Root().Sub("h.1"))
+	for path, want := range map[string]Expr{"h.0.a": inside, "h.0.b": out, "h.0": out} {
+		if got, err := g.Leaving(path); err != nil || got.node != want.node {
+			t.Errorf("%s: another expression leaves it, or none: %v", path, err)
+		}
+	}
+}
+
+// A Scope of nothing declares nothing, and what it gives has an error.
+func TestScopeOfNothing(t *testing.T) {
+	if g := (*Graph)(nil); g.Params() != nil || g.Leaves() != nil || g.Outlined() {
+		t.Error("a graph that is none has leaves")
+	}
+	for name, declare := range map[string]func(Scope) Expr{
+		"Param": func(s Scope) Expr { return s.Param("x", Const(1), 2) },
+		"Value": func(s Scope) Expr { return s.Value("x", Const(1), 2) },
+		"Ints":  func(s Scope) Expr { return s.Ints("x", 2, 3, -1) },
+	} {
+		g := New(Float64, 1)
+		named := map[string]func(Scope) Expr{
+			"Param": func(s Scope) Expr { return s.Param("", Const(1), 2) },
+			"Value": func(s Scope) Expr { return s.Value("", Const(1), 2) },
+			"Ints":  func(s Scope) Expr { return s.Ints("", 2, 3, -1) },
+		}[name]
+		if named(g.Root()); g.Err() == nil || g.Err().Error() != "a parameter or input without a name" || len(g.Leaves()) != 0 {
+			t.Errorf("%s without a name: got error %v", name, g.Err())
+		}
+		if err := declare(Scope{}).Graph().Err(); err == nil || !strings.HasPrefix(err.Error(), "no graph: ") {
+			t.Errorf("%s: got error %v", name, err)
+		}
+	}
+}
+
+// The distance of two names is the number of letters put in, taken out or changed.
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "xyz", 3},
+		{"ab", "cab", 1}, {"ab", "acb", 1}, {"ab", "abcd", 2}, {"abcd", "bd", 2}, {"attn", "mlp", 4}, {"h.0", "h.10", 1},
+		{"kitten", "sitting", 3}, {"flaw", "lawn", 2},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%q to %q: got %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

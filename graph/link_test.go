@@ -254,7 +254,10 @@ func TestConstantsAndStates(t *testing.T) {
 	for name, c := range map[string]struct {
 		op   G.Op
 		want bool
-	}{"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true}, "counter": {counted{overwrites: -1}, false}, "in place": {counted{}, true}} {
+	}{
+		"difference": {x.Sub(y).node.Op(), true}, "exponential": {x.Exp().node.Op(), true}, "product": {G.Must(G.Mul(x.node, y.Transpose(1, 0).node)).Op(), true},
+		"counter": {counted{overwrites: -1}, false}, "in place": {counted{}, true},
+	} {
 		if pure(c.op) != c.want {
 			t.Errorf("%s may run twice: %t", name, !c.want)
 		}

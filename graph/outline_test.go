@@ -75,6 +75,11 @@ func TestPlanBytes(t *testing.T) {
 // Beyond its limit a graph makes nothing: neither what is declared nor a program.
 func TestMemoryLimit(t *testing.T) {
 	g := New(Float32, 1)
+	for set, want := range map[int64]int64{0: MachineMemory(), -1: MachineMemory(), 1: 1, 1 << 20: 1 << 20} {
+		if g.SetMemoryLimit(set); g.MemoryLimit() != want {
+			t.Errorf("set to %d, the limit is %d, want %d", set, g.MemoryLimit(), want)
+		}
+	}
 	g.SetMemoryLimit(1 << 20)
 	w := g.Root().Param("w", Const(1), 1<<16)
 	if g.Err() != nil {
@@ -89,6 +94,12 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	if _, err := Compile(y.SumAll()); err == nil || !strings.Contains(err.Error(), "GiB held before, want at most 0.0009766 GiB") {
 		t.Errorf("a program: got error %v", err)
+	}
+	wide := New(Float64, 1)
+	wide.SetMemoryLimit(48 << 10)
+	x := wide.Root().Value("x", Const(1), 64, 64) // 32 KiB, as is every result
+	if _, err := Compile(x.Exp().Mul(x.Tanh()).SumAll()); err == nil || !strings.Contains(err.Error(), "want at most 4.578e-05 GiB") {
+		t.Errorf("a program of numbers of 8 bytes: got error %v", err)
 	}
 	s := g.Sibling()
 	s.Root().Sub("h").Value("mask", Const(0), 1<<15, 1<<15)

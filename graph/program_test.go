@@ -97,3 +97,30 @@ func TestVectorsAreVectorsOutside(t *testing.T) {
 		}
 	}
 }
+
+// A gradient may be asked for twice: it is one.
+func TestGradientAskedForTwice(t *testing.T) {
+	g := New(Float64, 1)
+	x, y := g.Root().Param("x", Normal(1), 2, 3), g.Root().Param("y", Normal(1), 2, 3)
+	loss := x.Mul(y).Square().SumAll()
+	p := mustRun(t, mustCompile(t, loss, x, y, x, x))
+	for i, v := range p.Grad(x).Floats() {
+		a, b := x.Tensor().At(i), y.Tensor().At(i)
+		near(t, "∂x, ∂y", []float64{v, p.Grad(y).At(i)}, []float64{2 * a * b * b, 2 * b * a * a}, 1e-14)
+	}
+}
+
+// The gradient of an operand has its shape, whatever that of the others of as many numbers is.
+func TestShapeOfErrors(t *testing.T) {
+	g := New(Float64, 1)
+	x, y, w := g.Root().Param("x", Normal(1), 5, 1), g.Root().Value("y", Normal(1), 1, 5), g.Root().Value("w", Const(1), 5, 1)
+	loss, ok := SquaredError(x.Scale(2), y, w)
+	if !ok {
+		t.Fatal(g.Err())
+	}
+	p := mustRun(t, mustCompile(t, loss.Add(x.Square().SumAll()), x))
+	for i, got := range p.Grad(x).Floats() {
+		a := x.Tensor().At(i)
+		near(t, "∂x", []float64{got}, []float64{4./5*(2*a-y.Tensor().At(i)) + 2*a}, 1e-14)
+	}
+}

@@ -321,3 +321,47 @@ func TestStockInputs(t *testing.T) {
 	let(5)
 	near(t, "another product", mustRun(t, p).Value().Floats(), []float64{15, 15, 15, 15}, 0)
 }
+
+// given is an operation that has no use for memory of others: into that it writes something else.
+type given struct{ counted }
+
+func (given) UsePreallocDo(to G.Value, _ ...G.Value) (G.Value, error) {
+	return to.(*tensor.Dense).AddScalar(7., true, tensor.UseUnsafe())
+}
+
+// Memory is handed to arithmetic of two operands, and to what calls extern: Gorgonia itself asks no other for it.
+func TestStockMemoryIsNotForAll(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(2), 2, 2)
+	p := mustCompile(t, x.Wrap(G.ApplyOp(given{counted{new(int), -1, tripled}}, x.node)))
+	near(t, "3x", mustRun(t, p).Value().Floats(), []float64{6, 6, 6, 6}, 0)
+}
+
+// An operation that turns its operand around and leaves it so does that to its own header alone.
+func TestStockHeaders(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", func(i int, _ *rand.Rand) float64 { return float64(i) }, 2, 3)
+	turns := func(x *tensor.Dense) (G.Value, error) {
+		y, err := x.MulScalar(1., true)
+		if err != nil {
+			return nil, err
+		}
+		return y, x.T()
+	}
+	first := x.Wrap(G.ApplyOp(counted{new(int), -1, turns}, x.node))
+	p := mustCompile(t, first.Add(x.Wrap(G.Transpose(G.Must(G.Transpose(x.node, 1, 0)), 1, 0))))
+	near(t, "2x", mustRun(t, p).Value().Floats(), []float64{0, 2, 4, 6, 8, 10}, 0)
+	if shape := x.dense.Shape(); !shape.Eq(tensor.Shape{2, 3}) {
+		t.Errorf("the parameter has shape %v, want (2, 3)", shape)
+	}
+}
+
+// A sum of integers is no sum of the graph's numbers.
+func TestSumOfIntegers(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", func(i int, _ *rand.Rand) float64 { return float64(i) }, 5, 2)
+	ids := g.Root().Ints("ids", 3, 3, -1)
+	copy(ids.Ints(), []int{2, 0, 1})
+	p := mustCompile(t, x.Wrap(G.ByIndices(x.node, G.Must(G.Add(ids.node, ids.node)), 0)))
+	near(t, "rows", mustRun(t, p).Value().Floats(), []float64{8, 9, 0, 1, 4, 5}, 0)
+}

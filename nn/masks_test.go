@@ -437,3 +437,28 @@ func TestLongformerMaskUpdate(t *testing.T) {
 		t.Errorf("%d pairs meet, then %d, want 40 and 34", before, after)
 	}
 }
+
+// Every set of keys is drawn as often as any other, near enough: of three keys two are each pair in a third of the draws.
+func TestBigBirdDrawsEveryPair(t *testing.T) {
+	d, count := Dims{Batch: 1, Context: 4, Heads: 1}, map[[2]int]int{}
+	for seed := range uint64(300) {
+		keys := slices.Clone(BigBird{Width: 1, Random: 2, Seed: seed}.draw(nil, d).keys[0][0])
+		slices.Sort(keys)
+		count[[2]int(keys)]++
+	}
+	for _, pair := range [][2]int{{1, 2}, {1, 3}, {2, 3}} {
+		if n := count[pair]; n < 70 || n > 130 {
+			t.Errorf("keys %v are drawn %d times of 300, want about 100", pair, n)
+		}
+	}
+}
+
+// A head without a dilation sees the global tokens alone.
+func TestDilatedHeadsThatAreNot(t *testing.T) {
+	v := Dilated{Width: 3, Dilation: []int{1, 2}, Global: []int{5}}
+	for head, sees := range map[int]bool{-1: false, 0: true, 1: false, 2: false, 7: false} {
+		if v.VisibleTo(head, 0, 2, 1) != sees || !v.VisibleTo(head, 0, 2, 5) {
+			t.Errorf("head %d: token 1 is visible: %t, token 5: %t", head, !sees, v.VisibleTo(head, 0, 2, 5))
+		}
+	}
+}

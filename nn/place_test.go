@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +90,9 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 		"h.1: panic: ": func(at Site, x graph.Expr) graph.Expr {
 			return NewBlock(at, func(Site) Layer { return stepless{} }).Step(x, x)
 		},
-		"as its constructor makes it?": func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
+		"MLA, as its constructor makes it?":           func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
+		"Linformer, as its constructor makes it?":     func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
+		"MLALatentRoPE, as its constructor makes it?": func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
 	} {
 		g := graph.New(graph.Float64, 1)
 		at, x := placeSite(g)
@@ -133,3 +136,21 @@ func (sightless) Visible(_, _, _ int) bool { return false }
 type panicking struct{}
 
 func (panicking) Visible(_, _, _ int) bool { panic("glass") }
+
+// Of attention's dropout the weights come out, of shape (B, H, T, T): what is done with them is the layer's own.
+func TestWeightsLeaveTheDropout(t *testing.T) {
+	g := graph.New(graph.Float64, 1)
+	g.Kernels = false
+	at, x := placeSite(g)
+	NewSelfAttention(at.At("attn")).Forward(x)
+	if err := g.Err(); err != nil {
+		t.Fatal(err)
+	}
+	rho, err := g.Leaving("h.1.attn.attn_dropout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rho.Shape(); !slices.Equal(got, []int{2, 2, 3, 3}) {
+		t.Errorf("what leaves has shape %v, want (2, 2, 3, 3)", got)
+	}
+}

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,18 +43,6 @@ func TestFileNames(t *testing.T) {
 		if checkName("x"+string(c)) == nil {
 			t.Errorf("%q is allowed", c)
 		}
-	}
-}
-
-// A manifest too long to be read again is not written.
-func TestManifestLimit(t *testing.T) {
-	d, _ := newMemDir()
-	var files []File
-	for i := range maxManifest / 200 {
-		files = append(files, text(fmt.Sprintf("%0100d", i), ""))
-	}
-	if err := d.Save(1, files); err == nil || !strings.Contains(err.Error(), "the limit is 1048576") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"hash/fnv"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,10 @@ func TestCheckpointV1(t *testing.T) {
 	}
 	if got := s.Config.Options.Get("window"); got != 2 { // of 3, which was one on either side
 		t.Errorf("got window %d, want 2", got)
+	}
+	c := s.Config // what format 1 has no keys for
+	if got := []any{c.GradientAccumulationSteps, c.DecayLR, c.EvalInterval, c.EvalIters, c.LogInterval}; !slices.Equal(got, []any{1, true, 500, 1, 50}) {
+		t.Errorf("got accumulation, decay and intervals %v, want 1, true, 500, 1, 50", got)
 	}
 	pairs, source, target := oldPairs(t)
 	tr, err := Resume(s.Config, pairs, source, target, cp)

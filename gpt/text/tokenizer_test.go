@@ -54,9 +54,11 @@ func TestOpenRefuses(t *testing.T) {
 		`{"type":"bpe"}`:                         `got "bpe", want one of ` + KindNames(),
 		`{"type":"byte","vocab":"a"}`:            "not the form",
 		`{"type":"character","vocab":"ba"}`:      "not ascending",
+		`{"type":"character","vocab":"abdc"}`:    `not ascending, "c" at 3 follows "d"`,
 		`{"type":"word","vocab":[]}`:             "empty",
 		`{"type":"word","vocab":["b","a"]}`:      `"a" at 1 follows "b"`,
 		`{"type":"word","vocab":["a","a"]}`:      "not ascending",
+		`{"type":"word","vocab":["a","c","b"]}`:  `not ascending, "b" at 2 follows "c"`,
 		`{"type":"word","vocab":["a b"]}`:        `"a b" at 0 is 3 words`,
 		`{"type":"word","vocab":[""]}`:           "0 words",
 		`{"type":"word","vocab":["a"],"x":1}`:    "not the form",
@@ -90,4 +92,18 @@ func TestWords(t *testing.T) {
 	wantError(t, err, "empty")
 	_, err = NewWords("a\xff")
 	wantError(t, err, "UTF-8", "byte 1")
+}
+
+// A list of one's own kinds stays what it is, also behind its end.
+func TestOwnKindsStay(t *testing.T) {
+	own := make([]Kind, 1, 9)
+	own[0].Name = "own"
+	for _, name := range []string{"own", "character", "none"} {
+		if _, err := KindOf(name, own...); (err != nil) != (name == "none") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if KindNames(own...); own[:2][1].Name != "" {
+			t.Fatalf("%s: behind the list stands %s", name, own[:2][1].Name)
+		}
+	}
 }

@@ -105,6 +105,11 @@ func TestOptimizersOfNothing(t *testing.T) {
 		}
 		o.Moments(func(string, graph.Tensor, graph.Tensor) { t.Errorf("%T has moments", o) })
 	}
+	sgd, _ := NewSGD([]graph.Expr{w})
+	adamw, _ := NewAdamW([]graph.Expr{w})
+	for _, o := range []Optimizer{sgd, adamw} {
+		o.Moments(nil) // calls nothing
+	}
 	for want, list := range map[string][]graph.Expr{
 		"adamw: fed is a value, not a parameter, or listed twice": {w, fed},
 		"adamw: w is a value, not a parameter, or listed twice":   {w, w},

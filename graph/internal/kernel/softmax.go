@@ -18,9 +18,6 @@ func Softmax[T Float](x, mask []T) {
 	}
 	clear(x[last:])
 	x = x[:last]
-	if last == 0 {
-		return
-	}
 	top := T(math.Inf(-1))
 	for j := range x {
 		if x[j] += mask[j]; math.IsInf(float64(mask[j]), -1) {

@@ -134,3 +134,23 @@ func TestAddMask(t *testing.T) {
 		t.Errorf("without a mask got %v", x)
 	}
 }
+
+// TestWeightsOfEveryHead: heads that threads compute at the same time have places of their own for their weights.
+func TestWeightsOfEveryHead(t *testing.T) {
+	h := Shape{Batch: 2, Queries: 3, Keys: 3, Heads: 2, QK: 2, V: 1}
+	c := NewKVCache[float64](h)
+	qkv := make([]float64, 2*3*h.Width())
+	for i := range qkv {
+		qkv[i] = float64(i%7) / 3
+	}
+	c.Attend(kernel.NewPool(1), make([]float64, 2*3*2), qkv, Mask[float64]{Data: make([]float64, 9), Batch: 1, Heads: 1}, 0)
+	for head := range 4 {
+		var sum float64
+		for _, w := range c.weights[head*3:][:3] {
+			sum += w
+		}
+		if math.Abs(sum-1) > 1e-12 {
+			t.Errorf("head %d: the weights of the last query add up to %v", head, sum)
+		}
+	}
+}

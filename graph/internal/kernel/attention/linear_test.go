@@ -220,3 +220,33 @@ func BenchmarkLinearAttention(b *testing.B) {
 		}
 	}
 }
+
+// TestLinearTasks: as many parts as there is work for twice the threads, of whole heads.
+func TestLinearTasks(t *testing.T) {
+	for _, c := range []struct{ threads, batch, heads, n, each int }{
+		{1, 1, 7, 1, 7}, {2, 1, 7, 4, 2}, {2, 1, 2, 2, 1}, {2, 2, 3, 2, 2}, {2, 3, 7, 2, 4}, {2, 4, 7, 1, 7}, {2, 5, 7, 1, 7}, {3, 1, 8, 4, 2},
+	} {
+		n, each := Linear[float64]{Batch: c.batch, Heads: c.heads}.tasks(kernel.NewPool(c.threads))
+		if n != c.n || each != c.each {
+			t.Errorf("%d threads, %d sequences of %d heads: got %d parts of %d, want %d of %d", c.threads, c.batch, c.heads, n, each, c.n, c.each)
+		}
+	}
+}
+
+// TestLinearHeadsAreShared: threads that take several heads each leave the result and the sums of one thread.
+func TestLinearHeadsAreShared(t *testing.T) {
+	s := linearSize{1, 3, 7, 2, 3}
+	qkv, _, _ := linearData(s)
+	l := linearOf[float64](s, true, "elu")
+	run := func(threads int) []float64 {
+		p := kernel.NewPool(threads)
+		y, total, state := make([]float64, s.tokens*s.heads*s.v), make([]float64, s.heads*s.tokens), make([]float64, l.StateLen())
+		for range 2 {
+			l.forwardPerHead(p, y, total, qkv, nil, state, make([]float64, l.ScratchLen(p)))
+		}
+		return append(append(y, total...), state...)
+	}
+	if want, got := run(1), run(2); !kerneltest.SameBits(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

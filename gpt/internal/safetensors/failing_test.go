@@ -1,0 +1,52 @@
+package safetensors
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// failing is a file that can be read up to a place.
+type failing struct {
+	io.ReaderAt
+	from int64
+}
+
+var errDisk = errors.New("the disk is gone")
+
+func (f failing) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > f.from {
+		return 0, errDisk
+	}
+	return f.ReaderAt.ReadAt(p, off)
+}
+
+// An error of reading is told, wherever it comes, and so is one of who is shown the values.
+func TestErrorsOfReading(t *testing.T) {
+	header := `{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
+	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
+	values := int64(len(file))
+	file = append(file, make([]byte, 8)...)
+	size := int64(len(file))
+	for from, want := range map[int64]string{0: "safetensors: the disk is gone", 8: "safetensors: header: the disk is gone"} {
+		if _, err := Open(failing{bytes.NewReader(file), from}, size); err == nil || err.Error() != want {
+			t.Errorf("from byte %d: got error %v, want %s", from, err, want)
+		}
+	}
+	f, err := Open(failing{bytes.NewReader(file), values}, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := func(int, Tensor) error { return nil }
+	if err := f.Values(f.Entries[0], visit); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+		t.Errorf("values: got error %v", err)
+	}
+	if f, err = Open(bytes.NewReader(file), size); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Values(f.Entries[0], func(int, Tensor) error { return errDisk }); !errors.Is(err, errDisk) {
+		t.Errorf("who is shown them: got error %v", err)
+	}
+}

@@ -1,0 +1,108 @@
+package seq2seq
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+func newModel(t *testing.T) *Model {
+	t.Helper()
+	m, err := New(graph.New(graph.Float32, 1), small(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Whatever memory there is, a translator is refused or translates.
+func TestTranslatorWithinItsMemory(t *testing.T) {
+	m := newModel(t)
+	var refused, made int
+	for limit := int64(1 << 9); limit < 1<<22; limit += limit / 8 {
+		m.Graph.SetMemoryLimit(limit)
+		w, err := NewTranslator(m, 1, 2)
+		if err != nil {
+			refused++
+			continue
+		}
+		made++
+		if _, err := w.Greedy(t.Context(), [][]int{{5, 4, 6}}); err != nil {
+			t.Errorf("a limit of %d bytes: %v", limit, err)
+		}
+	}
+	if refused == 0 || made == 0 {
+		t.Errorf("%d translators refused, %d made, want some of both", refused, made)
+	}
+}
+
+// What a translator keeps is keys and values of all heads, the words that a hypothesis may go on with, and what reading
+// a source takes: a limit of as much is enough, of less is not.
+func TestTranslatorLimit(t *testing.T) {
+	m := newModel(t) // 5 → 7 tokens, 2 layers of 2 heads with 8 + 8 features, 16 wide, 64 within
+	const token, read = 2 * 2 * (8 + 8), 5 + 7 + 4*16 + 2*64
+	const source, beam = 5*(token+read) + 7*16, 7*token + 5 + 10
+	for _, c := range []struct{ sources, beams int }{{1, 1}, {3, 1}, {2, 5}} {
+		bytes := int64(4 * c.sources * (source + c.beams*beam))
+		m.Graph.SetMemoryLimit(bytes)
+		if err := checkTranslator(m, c.sources, c.beams); err != nil {
+			t.Errorf("%d bytes: %v", bytes, err)
+		}
+		m.Graph.SetMemoryLimit(bytes - 1)
+		if err := checkTranslator(m, c.sources, c.beams); err == nil || !strings.Contains(err.Error(), "for the keys and values of sources") {
+			t.Errorf("%d bytes: got error %v", bytes-1, err)
+		}
+	}
+}
+
+// A batch has a pair and at most MaxSize, the mixed keys of a Linformer are half of the source, and a model may take all
+// memory with its parameters.
+func TestBorders(t *testing.T) {
+	for _, batch := range []int{0, field.MaxSize + 1} {
+		if _, err := New(graph.New(graph.Float32, 1), small(), batch); err == nil || !strings.Contains(err.Error(), "want 1 to 268435456") {
+			t.Errorf("a batch of %d: got error %v", batch, err)
+		}
+	}
+	for size, want := range map[int]int{1: 1, 6: 3, 7: 4, 12: 6} {
+		c := small()
+		c.SourceSize, c.Attention = size, "linformer"
+		if got := c.Resolved().Options.Get("mixed_keys"); got != want {
+			t.Errorf("%d tokens: got %d mixed keys, want %d", size, got, want)
+		}
+	}
+	c := small()
+	n, err := c.Resolved().parameters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for share, refused := range map[float64]bool{1.01: false, 0.99: true} {
+		c.MemoryLimit = share * 4 * n / (1 << 30)
+		if err := c.ValidateModel(); (err != nil) != refused {
+			t.Errorf("%v of the parameters' memory: got error %v", share, err)
+		}
+	}
+}
+
+// The head of a masked model begins as small as that of others.
+func TestMaskedHead(t *testing.T) {
+	c := small()
+	c.SourceVocab, c.NEmbd = 200, 64
+	m, err := NewMasked(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	w, ok := m.Graph.Leaf("lm_head.weight")
+	if !ok {
+		t.Fatal("no lm_head.weight")
+	}
+	for _, v := range w.Tensor().Floats() {
+		sum += v * v
+	}
+	if got := math.Sqrt(sum / float64(w.Tensor().Len())); !(got > 0.019 && got < 0.021) {
+		t.Errorf("a standard deviation of %v, want 0.02", got)
+	}
+}

@@ -1,0 +1,34 @@
+package train
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// Every block needs as much as the one before, those that are planned and those that are counted.
+func TestNeedOfBlocks(t *testing.T) {
+	need := func(blocks int) float64 {
+		bytes, err := Need(Training{}, Run{}, blocks, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
+			x := g.Root().Value("x", graph.Const(0), 32, 64)
+			for i := range blocks {
+				x = x.MatMul(g.Root().Param(fmt.Sprint("w", i), graph.Const(0), 64, 64)).Tanh()
+			}
+			return x.SumAll(), g.Params()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes
+	}
+	each := (need(4) - need(2)) / 2
+	if each < 4*3*64*64 { // AdamW's two moments, and the gradient
+		t.Errorf("a block needs %v bytes", each)
+	}
+	for blocks := 4; blocks < 9; blocks++ {
+		if got := need(blocks+1) - need(blocks); got != each {
+			t.Errorf("block %d needs %v bytes, want %v", blocks+1, got, each)
+		}
+	}
+}
