@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -16,9 +17,9 @@ import (
 func TestHostileSizesAreCheap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	names := func(list []string) string { return list[rng.IntN(len(list))] }
-	trials := 600
-	if testing.Short() {
-		trials = 150
+	trials := 150
+	if os.Getenv("NIGHTLY") != "" {
+		trials = 600
 	}
 	for range trials {
 		c := shakespeare65()
