@@ -219,7 +219,7 @@ func TestOp(t *testing.T) {
 	if o.ReturnsPtr() || o.CallsExtern() || o.OverwritesInput() != -1 || o.Arity() != 1 {
 		t.Errorf("got %t, %t, %d, %d", o.ReturnsPtr(), o.CallsExtern(), o.OverwritesInput(), o.Arity())
 	}
-	if o.Hashcode() == other.Hashcode() || o.Hashcode() != o.Hashcode() {
+	if hash := o.Hashcode(); hash == other.Hashcode() || hash != o.Hashcode() {
 		t.Error("two operations have one hash, or one has two")
 	}
 	for name, c := range kernelCases() {

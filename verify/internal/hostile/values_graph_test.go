@@ -99,8 +99,3 @@ func ids(w *world) graph.Expr {
 	copy(x.Ints(), []int{0, 1, 0, 1})
 	return x
 }
-
-// value is a fed value of that shape.
-func value(w *world, name string, shape ...int) graph.Expr {
-	return get[graph.Scope](w).Value(name, graph.Normal(0.5), shape...)
-}
