@@ -38,6 +38,8 @@ var rules = []struct{ pattern, why string }{
 	{`^seq2seq\.Translator\.Beam 3`, "nil ranks by probability, and a Rank is the caller's"},
 	{`^gpt\.Model\.Files 1=`, "without a tokenizer it is a model alone"},
 	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "nobody asks for progress"},
+	{`^structured\.(Columns 0=0|Compare 0=(nil|short))`, "the approximation of nothing, or of fewer heads"},
+	{`^structured\..*\.(Tokens|Drop|Epsilon|Share)=0`, "none of it"},
 }
 
 // unchecked are calls that give no error for a value by design, and why.

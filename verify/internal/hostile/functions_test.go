@@ -5,6 +5,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -36,6 +37,8 @@ var functions = []any{
 	seq2seq.Beam, seq2seq.Fits, seq2seq.Greedy, seq2seq.LengthPenalty, seq2seq.LoadModel, seq2seq.New,
 	seq2seq.NewMasked, seq2seq.NewTrainer, seq2seq.NewTranslator, seq2seq.NewVocabulary, seq2seq.ReadState,
 	seq2seq.Resume,
+	structured.Add, structured.Band, structured.Bound, structured.Columns, structured.Compare, structured.Dimension,
+	structured.Distance, structured.Groups, structured.Identity, structured.Noise, structured.OffBand, structured.Project,
 }
 
 // generic are functions of any type, each with one.
