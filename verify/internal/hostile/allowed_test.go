@@ -40,6 +40,11 @@ var rules = []struct{ pattern, why string }{
 	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "nobody asks for progress"},
 	{`^structured\.(Columns 0=0|Compare 0=(nil|short))`, "the approximation of nothing, or of fewer heads"},
 	{`^structured\..*\.(Tokens|Drop|Epsilon|Share)=0`, "none of it"},
+	{`^text\.(Blocks|Sample|Tokens\.Read) \d\[0\]`, "an id may be any, and what is read into is written over"},
+	{`^text\.Tokens\.Read (0=short|1=(nil|short)|2=0)`, "fewer, or from the start"},
+	{`^text\.\w+\.(Decode|Encode) 1(=nil|=short|=""|\[0\]=0)`, "another text"},
+	{`^text\.Bytes\.Encode 1`, "every text is bytes"},
+	{`^text\.WriteShards 0=typo`, "a directory's name"},
 }
 
 // unchecked are calls that give no error for a value by design, and why.

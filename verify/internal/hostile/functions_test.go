@@ -6,6 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -39,6 +40,8 @@ var functions = []any{
 	seq2seq.Resume,
 	structured.Add, structured.Band, structured.Bound, structured.Columns, structured.Compare, structured.Dimension,
 	structured.Distance, structured.Groups, structured.Identity, structured.Noise, structured.OffBand, structured.Project,
+	text.All, text.Blocks, text.KindNames, text.KindOf, text.Kinds, text.Match, text.NewCharacters, text.NewCorpus,
+	text.NewWords, text.Open, text.OpenShards, text.ReadCorpus, text.Sample, text.WriteShards,
 }
 
 // generic are functions of any type, each with one.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
+	"os"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -47,6 +49,18 @@ func gptValues(v table) {
 	define(v, func(w *world) *text.Words { return must(text.NewWords(words)) })
 	define(v, func(w *world) text.Kind { return text.Kinds()[0] })
 	define(v, func(w *world) text.Corpus { return must(text.NewCorpus(words, get[text.Tokenizer](w), 4)) })
+	define(v, func(*world) text.Tokens { return text.Tokens{1, 2, 0, 1, 2, 0, 1, 2, 0, 1} })
+	define(v, func(w *world) iter.Seq2[int, error] { return text.All(get[text.Tokens](w)) })
+	define(v, func(w *world) *text.Shards {
+		dir := w.dir + "/shards"
+		if _, err := os.Stat(dir); err != nil {
+			ids := get[iter.Seq2[int, error]](w)
+			if err := text.WriteShards(dir, get[text.Tokenizer](w), 4, ids, ids); err != nil {
+				panic(err)
+			}
+		}
+		return must(text.OpenShards(dir))
+	})
 	define(v, func(w *world) text.Split { return get[text.Corpus](w).Train() })
 	define(v, func(w *world) *gpt.Model { return must(gpt.New(get[*graph.Graph](w), get[gpt.Config](w), 2)) })
 	define(v, func(w *world) *gpt.Trainer {
