@@ -85,7 +85,7 @@ func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {
 	for i := range targets {
 		targets[i] = text.Ignore
 	}
-	if rng == nil {
+	if rng == nil || *rng == (rand.Rand{}) {
 		return errors.New("masked: nothing to draw with (nil)")
 	}
 	for b, n := range m.encoder.lengths {

@@ -22,7 +22,7 @@ func Identity(n int) [][]float64 {
 // lost all of them keeps its diagonal, so that rows sum to 1 as those of A do. A w of n or more is n − 1, the full
 // matrix (errata C9).
 func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
-	if rng == nil {
+	if empty(rng) {
 		return nil
 	}
 	w = clamp(n, w)
@@ -74,7 +74,7 @@ func Columns(n int, groups ...Group) ([][]float64, error) {
 // Groups draws count disjoint groups of w rows each, all positions equally likely, and the token of each.
 func Groups(n, w, count int, rng *rand.Rand) ([]Group, error) {
 	switch {
-	case rng == nil:
+	case empty(rng):
 		return nil, errors.New("groups: no generator to draw them with, want one of rand.New")
 	case w < 1 || count < 0 || n > maxRows || count > n/w:
 		return nil, errors.Errorf("groups: got %d of %d rows, want at most %d rows", count, w, n)
@@ -91,7 +91,7 @@ func Groups(n, w, count int, rng *rand.Rand) ([]Group, error) {
 
 // Noise draws Ẽ of (20), (23): an entry is, with the probability share, uniform in ±ε, and else 0.
 func Noise(n int, epsilon, share float64, rng *rand.Rand) [][]float64 {
-	if rng == nil {
+	if empty(rng) {
 		return nil
 	}
 	x := zeros(n)
@@ -118,6 +118,9 @@ func Add(p, e [][]float64) [][]float64 {
 	}
 	return x
 }
+
+// empty says that there is nothing to draw with: the zero rand.Rand has no source, and would panic.
+func empty(rng *rand.Rand) bool { return rng == nil || *rng == rand.Rand{} }
 
 // maxRows is far beyond any context whose weights are compared: 2 GiB of them.
 const maxRows = 1 << 14

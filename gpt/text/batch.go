@@ -20,6 +20,9 @@ func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {
 	if err := fits(s, x, y, blockSize); err != nil {
 		return err
 	}
+	if rng == nil || *rng == (rand.Rand{}) {
+		return errors.New("batch: no generator to draw with, want one of rand.New")
+	}
 	for row := 0; row < len(x); row += blockSize {
 		if err := fill(s, x[row:row+blockSize], y[row:row+blockSize], rng.IntN(s.Len()-blockSize)); err != nil {
 			return err

@@ -23,15 +23,23 @@ func (t *Characters) Encode(s string) ([]int, error) {
 	if at := invalidUTF8(s); at >= 0 {
 		return nil, errors.Errorf("tokenizer: not valid UTF-8 at byte %d", at)
 	}
-	return t.encode(strings.SplitSeq(s, ""), utf8.RuneCountInString(s), "characters")
+	return t.list().encode(strings.SplitSeq(s, ""), utf8.RuneCountInString(s), "characters")
 }
 
 // Decode returns the text that ids stand for; an id outside [0, Size) is an error.
-func (t *Characters) Decode(ids []int) (string, error) { return t.decode(ids, "characters") }
+func (t *Characters) Decode(ids []int) (string, error) { return t.list().decode(ids, "characters") }
+
+// list is the vocabulary, of nil an empty one.
+func (t *Characters) list() *vocabulary {
+	if t == nil {
+		return new(vocabulary)
+	}
+	return &t.vocabulary
+}
 
 // MarshalJSON writes {"type":"character","vocab":"…"}. A vocabulary without characters is an error.
 func (t *Characters) MarshalJSON() ([]byte, error) {
-	return t.marshal("character", strings.Join(t.tokens, ""))
+	return t.list().marshal("character", strings.Join(t.list().tokens, ""))
 }
 
 // UnmarshalJSON reads what MarshalJSON writes and nothing else: the vocabulary has to be not empty and strictly
@@ -39,6 +47,9 @@ func (t *Characters) MarshalJSON() ([]byte, error) {
 // < > apart. So a key that is unknown, repeated or in another case, a lone surrogate and trailing data are refused.
 // After an error t is as it was.
 func (t *Characters) UnmarshalJSON(data []byte) error {
+	if t == nil {
+		return errors.New("tokenizer: nothing to read into (nil)")
+	}
 	var vocab string
 	return t.unmarshal(data, "character", &vocab, func() ([]string, error) {
 		at, last := 0, rune(-1)

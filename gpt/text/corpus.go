@@ -29,8 +29,11 @@ type Tokens []int
 // Len is the number of tokens.
 func (t Tokens) Len() int { return len(t) }
 
-// Read copies.
+// Read copies. What lies outside 0 … Len is an error.
 func (t Tokens) Read(ids []int, at int) error {
+	if at < 0 || at > len(t)-len(ids) {
+		return errors.Errorf("tokens: got %d from position %d on, want them within 0 … %d", len(ids), at, len(t))
+	}
 	copy(ids, t[at:])
 	return nil
 }
@@ -38,6 +41,10 @@ func (t Tokens) Read(ids []int, at int) error {
 // All yields the tokens of a split one by one, such as for WriteShards.
 func All(s Split) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
+		if s == nil {
+			yield(0, errors.New("tokens: the split is nil"))
+			return
+		}
 		ids := make([]int, min(s.Len(), 1<<12))
 		for at := 0; at < s.Len(); at += len(ids) {
 			ids = ids[:min(len(ids), s.Len()-at)]
@@ -77,6 +84,9 @@ func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	if blockSize < 1 {
 		return nil, errors.Errorf("corpus: block_size: got %d, want at least 1", blockSize)
 	}
+	if tok == nil {
+		return nil, errors.New("corpus: the tokenizer is nil")
+	}
 	ids, err := tok.Encode(text)
 	if err != nil {
 		return nil, errors.WithMessage(err, "corpus")
@@ -114,6 +124,9 @@ func varied(ids []int, tok Tokenizer) error {
 
 // holds refuses a split that is too short for one block and its targets.
 func holds(s Split, blockSize int) error {
+	if s == nil {
+		return errors.New("got nil, want a Split")
+	}
 	if n := s.Len(); n <= blockSize {
 		return errors.Errorf("got %d tokens, want at least %d (block_size %d and one target more)",
 			n, blockSize+1, blockSize)

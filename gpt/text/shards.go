@@ -96,17 +96,35 @@ func (s *Shards) open(data []byte, own []Kind) (err error) {
 	return errors.WithMessage(err, "val")
 }
 
-// Train is the part to train on.
-func (s *Shards) Train() Split { return s.train }
+// Train is the part to train on, nil of Shards that are not open, as Val is.
+func (s *Shards) Train() Split {
+	if s == nil || s.train == nil {
+		return nil
+	}
+	return s.train
+}
 
 // Val is the part to validate on.
-func (s *Shards) Val() Split { return s.val }
+func (s *Shards) Val() Split {
+	if s == nil || s.val == nil {
+		return nil
+	}
+	return s.val
+}
 
 // SHA256 is that of shards.json, which has those of all files.
-func (s *Shards) SHA256() string { return s.sum }
+func (s *Shards) SHA256() string {
+	if s == nil {
+		return ""
+	}
+	return s.sum
+}
 
 // Verify reads every file once and compares its SHA-256 with that in shards.json.
 func (s *Shards) Verify() error {
+	if s == nil || s.train == nil {
+		return errors.New("shards: not open, want what OpenShards returns")
+	}
 	for _, e := range slices.Concat(s.index.Train, s.index.Val) {
 		f, err := os.Open(filepath.Join(s.dir, e.File))
 		if err != nil {
@@ -127,6 +145,9 @@ func (s *Shards) Verify() error {
 
 // Close closes the files.
 func (s *Shards) Close() error {
+	if s == nil {
+		return nil
+	}
 	var first error
 	for _, part := range []*shardSplit{s.train, s.val} {
 		if part == nil {

@@ -58,6 +58,9 @@ func (p *shardSplit) Len() int {
 
 // Read fills ids from as many files as they lie in. An id outside the vocabulary is an error.
 func (p *shardSplit) Read(ids []int, at int) error {
+	if at < 0 || at > p.Len()-len(ids) {
+		return errors.Errorf("shards: got %d tokens from position %d on, want them within 0 … %d", len(ids), at, p.Len())
+	}
 	i := sort.Search(len(p.shards), func(i int) bool { return at < p.shards[i].end })
 	for len(ids) > 0 {
 		f := p.shards[i]

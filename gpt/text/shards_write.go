@@ -23,8 +23,11 @@ func WriteShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[i
 }
 
 func writeShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[int, error]) error {
-	if perShard < 1 {
+	switch {
+	case perShard < 1:
 		return errors.Errorf("got %d tokens a shard, want 1 or more", perShard)
+	case tok == nil || train == nil || val == nil:
+		return errors.New("the tokenizer, train or val is nil")
 	}
 	object, err := tok.MarshalJSON()
 	if err != nil {

@@ -77,6 +77,9 @@ func Open(data []byte, own ...Kind) (Tokenizer, error) {
 
 // Match is an error if data is not the tokenizer.json of tok: of the same kind, with the same vocabulary.
 func Match(tok Tokenizer, data []byte) error {
+	if tok == nil {
+		return errors.New("tokenizer: got nil, want the one of the vocabulary")
+	}
 	return errors.WithMessagef(canonical(tok, data), "another vocabulary than the given one of %d tokens", tok.Size())
 }
 

@@ -40,17 +40,28 @@ func words(s string) iter.Seq[string] {
 
 // Encode returns one id for each token of s. A token outside the vocabulary is an error that names it and its position,
 // counted in tokens from 0.
-func (t *Words) Encode(s string) ([]int, error) { return t.encode(words(s), 0, "words") }
+func (t *Words) Encode(s string) ([]int, error) { return t.list().encode(words(s), 0, "words") }
 
 // Decode returns the text that ids stand for; an id outside [0, Size) is an error.
-func (t *Words) Decode(ids []int) (string, error) { return t.decode(ids, "words") }
+func (t *Words) Decode(ids []int) (string, error) { return t.list().decode(ids, "words") }
+
+// list is the vocabulary, of nil an empty one.
+func (t *Words) list() *vocabulary {
+	if t == nil {
+		return new(vocabulary)
+	}
+	return &t.vocabulary
+}
 
 // MarshalJSON writes {"type":"word","vocab":["…",…]}, the tokens in the order of their ids. A vocabulary without tokens
 // is an error.
-func (t *Words) MarshalJSON() ([]byte, error) { return t.marshal("word", t.tokens) }
+func (t *Words) MarshalJSON() ([]byte, error) { return t.list().marshal("word", t.list().tokens) }
 
 // UnmarshalJSON reads what MarshalJSON writes and nothing else. After an error t is as it was.
 func (t *Words) UnmarshalJSON(data []byte) error {
+	if t == nil {
+		return errors.New("tokenizer: nothing to read into (nil)")
+	}
 	var vocab []string
 	return t.unmarshal(data, "word", &vocab, func() ([]string, error) {
 		for i, token := range vocab {

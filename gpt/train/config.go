@@ -41,6 +41,9 @@ type Run struct {
 
 // Fields is the table of both, in the order of the JSON. optimizers are the names that t may have.
 func Fields(t *Training, r *Run, optimizers []string) field.List {
+	if t == nil || r == nil {
+		return nil
+	}
 	return field.List{
 		field.New("batch_size", &t.BatchSize, field.Size(1), "sequences in a micro-batch"),
 		field.New("gradient_accumulation_steps", &t.GradientAccumulationSteps, field.Size(1),

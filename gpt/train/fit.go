@@ -15,6 +15,9 @@ import (
 // optimizer has for each parameter no more than two tensors of its size. It reads their headers alone. All other files
 // have to be ones that Checkpoint.File takes.
 func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Entry) bool) error {
+	if cp == nil || passed == nil {
+		return errors.New("fit: the checkpoint or what says which weights to pass over is nil")
+	}
 	for _, name := range cp.Names() {
 		r, err := cp.Open(name)
 		if err != nil {

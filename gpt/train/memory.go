@@ -42,6 +42,9 @@ func CheckMemory(limit int64, bytes float64, what string, fields field.List, nam
 // are planned, and what the optimizer keeps. build makes the network of that many blocks on an Outline, and returns its
 // loss and the parameters to train. A deep network is planned by two that are not: every block more needs as much.
 func Need(t Training, r Run, blocks int, build func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr)) (bytes float64, err error) {
+	if build == nil {
+		return 0, errors.New("memory: nothing builds the network (nil)")
+	}
 	const few = 4
 	planned := func(n int) float64 {
 		g := graph.Outline(graph.Float32)

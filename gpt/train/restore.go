@@ -25,6 +25,9 @@ func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, err
 // tensor that is missing or superfluous, another shape, and a number that is not finite are errors, and then nothing
 // has changed: the file is read twice.
 func Restore(tensors []Named, f *safetensors.File) error {
+	if f == nil {
+		return errors.New("restore: the file is nil")
+	}
 	from, err := match(tensors, f.Entries)
 	if err != nil {
 		return err

@@ -28,8 +28,11 @@ type State[C any] struct {
 	Build   Build    `json:"build"`
 }
 
-// StateOf is the state of c, of a run on a corpus with that SHA-256.
+// StateOf is the state of c (nil is at step 0), of a run on a corpus with that SHA-256.
 func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C) State[C] {
+	if c == nil {
+		return State[C]{Format: format, Batches: batches, Corpus: sha256, Config: config, Build: ThisBuild()}
+	}
 	s := State[C]{format, c.Done, nil, batches, sha256, config, ThisBuild()}
 	if !math.IsInf(c.Best, 1) {
 		s.Best = &c.Best
@@ -39,7 +42,9 @@ func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C
 
 // Check is an error if s is not what checkpoint cp is to have, in one of the formats.
 func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
-	switch newest := slices.Max(formats); {
+	switch newest := slices.Max(append(formats, 0)); {
+	case s == nil || cp == nil:
+		return errors.New("state: the state or its checkpoint is nil")
 	case !slices.Contains(formats, s.Format):
 		return errors.Errorf("checkpoint %s: format %d, this program reads %d", cp.Path, s.Format, newest)
 	case s.Step != cp.Step:
@@ -51,6 +56,9 @@ func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 // Restore gives c, which was made for a run of that many steps done, the rest of what was saved: the network's own
 // tensors are to be those of the checkpoint's weights.
 func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
+	if s == nil || c == nil || cp == nil {
+		return errors.New("restore: the state, its Core or its checkpoint is nil")
+	}
 	if c.Done != s.Step {
 		return errors.Errorf("restore: got a Core at step %d, want step %d", c.Done, s.Step)
 	}
@@ -69,6 +77,9 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 
 // Moments are the optimizer's tensors under the names that they have in its file.
 func (c *Core) Moments() (list []Named) {
+	if c == nil || c.optimizer == nil {
+		return nil
+	}
 	c.optimizer.Moments(func(name string, m, v graph.Tensor) {
 		for _, moment := range []Named{{Name: "m." + name, Tensor: m}, {Name: "v." + name, Tensor: v}} {
 			if moment.Len() > 0 {
@@ -80,11 +91,19 @@ func (c *Core) Moments() (list []Named) {
 }
 
 // WriteMoments writes OptimizerFile. Numbers that are not finite are refused.
-func (c *Core) WriteMoments(w io.Writer) error { return WriteTensors(w, c.Moments(), nil) }
+func (c *Core) WriteMoments(w io.Writer) error {
+	if c == nil || c.optimizer == nil {
+		return errors.New("trainer: no moments, want a Core that New makes")
+	}
+	return WriteTensors(w, c.Moments(), nil)
+}
 
 // AtStep is write for tensors as they are now. Once a step has been done, before or while they are written, it is an
 // error: a checkpoint would be of two steps.
 func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
+	if c == nil || write == nil {
+		return func(io.Writer) error { return errors.New("files: the Core or what writes is nil") }
+	}
 	step := c.Done
 	unchanged := func() error {
 		if c.Done != step {

@@ -38,6 +38,13 @@ var rules = []struct{ pattern, why string }{
 	{`^seq2seq\.Translator\.Beam 3`, "nil ranks by probability, and a Rank is the caller's"},
 	{`^gpt\.Model\.Files 1=`, "without a tokenizer it is a model alone"},
 	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "nobody asks for progress"},
+	{`^structured\.(Columns 0=0|Compare 0=(nil|short))`, "the approximation of nothing, or of fewer heads"},
+	{`^structured\..*\.(Tokens|Drop|Epsilon|Share)=0`, "none of it"},
+	{`^text\.(Blocks|Sample|Tokens\.Read) \d\[0\]`, "an id may be any, and what is read into is written over"},
+	{`^text\.Tokens\.Read (0=short|1=(nil|short)|2=0)`, "fewer, or from the start"},
+	{`^text\.\w+\.(Decode|Encode) 1(=nil|=short|=""|\[0\]=0)`, "another text"},
+	{`^text\.Bytes\.Encode 1`, "every text is bytes"},
+	{`^text\.WriteShards 0=typo`, "a directory's name"},
 }
 
 // unchecked are calls that give no error for a value by design, and why.
@@ -47,6 +54,7 @@ var unchecked = []struct{ pattern, why string }{
 	{`^seq2seq\.Config\.(Memory|MarshalJSON|UnmarshalJSON|ResumeDiff)$`, "the same"},
 	{`^graph\.Tensor\.`, "a number may be any: Finite asks"},
 	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale|GatherCols|Build|PlanBytes|Scope\.\w+)$`, "a number, name or order may be any"},
+	{`^train\.(AdamW|SGD|Training\.CheckSchedule|Run\.CheckMemory|CheckMemory)$`, "of a Training that Fields has validated"},
 	{`^parts\.Make$`, "a name for a message"},
 	{`^seq2seq\.(Model|Masked)\.Fill$`, "ids are checked when the program runs"},
 	{`^nn\.`, "a layer reads of a Site what its doc names, and the rest may be anything"},

@@ -5,6 +5,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -36,11 +39,19 @@ var functions = []any{
 	seq2seq.Beam, seq2seq.Fits, seq2seq.Greedy, seq2seq.LengthPenalty, seq2seq.LoadModel, seq2seq.New,
 	seq2seq.NewMasked, seq2seq.NewTrainer, seq2seq.NewTranslator, seq2seq.NewVocabulary, seq2seq.ReadState,
 	seq2seq.Resume,
+	structured.Add, structured.Band, structured.Bound, structured.Columns, structured.Compare, structured.Dimension,
+	structured.Distance, structured.Groups, structured.Identity, structured.Noise, structured.OffBand, structured.Project,
+	text.All, text.Blocks, text.KindNames, text.KindOf, text.Kinds, text.Match, text.NewCharacters, text.NewCorpus,
+	text.NewWords, text.Open, text.OpenShards, text.ReadCorpus, text.Sample, text.WriteShards,
+	train.AdamW, train.BuildOf, train.CheckMemory, train.Fields, train.Fit, train.Need, train.New, train.OpenTensors,
+	train.Parameters, train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON,
+	train.WriteTensors,
 }
 
 // generic are functions of any type, each with one.
 var generic = map[string]any{
-	"parts.Find": parts.Find[parts.Norm], "parts.Make": parts.Make[nn.Layer], "parts.Names": parts.Names[parts.Norm],
+	"train.StateOf": train.StateOf[gpt.Config],
+	"parts.Find":    parts.Find[parts.Norm], "parts.Make": parts.Make[nn.Layer], "parts.Names": parts.Names[parts.Norm],
 }
 
 // uncalled says why an exported name is not called.

@@ -5,6 +5,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -12,5 +14,5 @@ import (
 // types are those that no function leads to.
 var types = []any{
 	graph.Tensor{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{},
-	parts.Body{}, checkpoint.File{},
+	parts.Body{}, checkpoint.File{}, text.Bytes{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
 }

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
+	"os"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -46,6 +49,18 @@ func gptValues(v table) {
 	define(v, func(w *world) *text.Words { return must(text.NewWords(words)) })
 	define(v, func(w *world) text.Kind { return text.Kinds()[0] })
 	define(v, func(w *world) text.Corpus { return must(text.NewCorpus(words, get[text.Tokenizer](w), 4)) })
+	define(v, func(*world) text.Tokens { return text.Tokens{1, 2, 0, 1, 2, 0, 1, 2, 0, 1} })
+	define(v, func(w *world) iter.Seq2[int, error] { return text.All(get[text.Tokens](w)) })
+	define(v, func(w *world) *text.Shards {
+		dir := w.dir + "/shards"
+		if _, err := os.Stat(dir); err != nil {
+			ids := get[iter.Seq2[int, error]](w)
+			if err := text.WriteShards(dir, get[text.Tokenizer](w), 4, ids, ids); err != nil {
+				panic(err)
+			}
+		}
+		return must(text.OpenShards(dir))
+	})
 	define(v, func(w *world) text.Split { return get[text.Corpus](w).Train() })
 	define(v, func(w *world) *gpt.Model { return must(gpt.New(get[*graph.Graph](w), get[gpt.Config](w), 2)) })
 	define(v, func(w *world) *gpt.Trainer {
@@ -84,6 +99,12 @@ func gptValues(v table) {
 		words := must(seq2seq.NewVocabulary("characters"))
 		words.Add("water")
 		return words
+	})
+
+	define(v, func(*world) [][]float64 { return [][]float64{{1, 0, 0}, {0.5, 0.5, 0}, {0.5, 0.25, 0.25}} })
+	define(v, func(w *world) [][][]float64 { return [][][]float64{get[[][]float64](w)} })
+	define(v, func(*world) structured.Settings {
+		return structured.Settings{Width: 1, Tokens: 1, Drop: 0.5, Epsilon: 0.1, Share: 0.5, Draws: 2}
 	})
 
 	define(v, func(w *world) hand.Matrix[float64] { return hand.NewMatrix[float64](2, 2, 1, 2, 3, 4) })

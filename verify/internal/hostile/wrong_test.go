@@ -51,6 +51,7 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		return list
 	case *rand.Rand:
 		zero("=nil")
+		add("=zero", new(rand.Rand))
 		return list
 	case nn.Caches:
 		zero("=nil")
