@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // rules say why what looks wrong is right, by the name of the call, which argument, and what is wrong with it.
@@ -76,15 +77,21 @@ func match(list []struct{ pattern, why string }, name string) string {
 
 // mustFail says that a call with this wrong argument has to be an error.
 func mustFail(c call, args []reflect.Value, i int, how string) bool {
-	if match(unchecked, c.name) != "" || match(rules, c.name+" "+string(rune('0'+i))+how) != "" {
+	if match(unchecked, c.name) != "" || match(append(rules, handRules...), c.name+" "+string(rune('0'+i))+how) != "" {
 		return false
 	}
-	exprs := 0
+	operands := 0
 	for _, a := range args {
-		if a.Type() == reflect.TypeFor[graph.Expr]() {
-			exprs++
+		switch a.Type() {
+		case reflect.TypeFor[graph.Expr](), reflect.TypeFor[hand.Matrix[float64]](), reflect.TypeFor[hand.Matrix[complex128]]():
+			operands++
 		}
 	}
-	// An operand alone may have any shape.
-	return args[i].Type() != reflect.TypeFor[graph.Expr]() || exprs > 1 || how == "={}"
+	switch args[i].Interface().(type) { // an operand alone may have any shape
+	case graph.Expr:
+		return operands > 1 || how == "={}"
+	case hand.Matrix[float64], hand.Matrix[complex128]:
+		return operands > 1 || how != "={}" && how != "=(5, 7)"
+	}
+	return true
 }

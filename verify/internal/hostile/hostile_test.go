@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // TestWrongValues calls every function and method with well-made arguments, and then with each of them replaced by each
@@ -160,6 +162,20 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 		o.err(err)
 	case *graph.Program:
 		o.err(v.Run())
+	case hand.Matrix[float64]:
+		o.err(v.Err)
+	case hand.Matrix[complex128]:
+		o.err(v.Err)
+	case hand.Gradients[float64]:
+		o.err(v.Err())
+	case hand.Parameters[float64]:
+		o.err(v.Check())
+	case hand.Partial[float64]:
+		o.err(cmp.Or(v.Max.Err, v.Total.Err, v.Out.Err))
+	case hand.Cache[float64]:
+		o.err(cmp.Or(v.K.Err, v.V.Err))
+	case hand.Layer[float64]:
+		o.use(w, reflect.ValueOf(v.Forward(get[hand.Matrix[float64]](w))), false)
 	case nn.Affine:
 		if v != nil {
 			o.use(w, reflect.ValueOf(v(get[graph.Scope](w).Sub("affine"), 4, []int{4}, true, graph.Const(1))), false)

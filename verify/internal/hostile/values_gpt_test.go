@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -107,13 +108,16 @@ func gptValues(v table) {
 		return structured.Settings{Width: 1, Tokens: 1, Drop: 0.5, Epsilon: 0.1, Share: 0.5, Draws: 2}
 	})
 
-	define(v, func(w *world) hand.Matrix[float64] { return hand.NewMatrix[float64](2, 2, 1, 2, 3, 4) })
-	define(v, func(w *world) hand.Parameters[float64] {
-		return hand.Parameters[float64]{"x": get[hand.Matrix[float64]](w)}
-	})
 	define(v, func(w *world) verify.Model { c := get[gpt.Config](w); return must(verify.NewModel(c, 2, 1)) })
 	define(v, func(w *world) verify.Pairs { return must(verify.NewPairs(get[seq2seq.Config](w), 2, 1)) })
 	define(v, func(w *world) verify.Subject { return get[verify.Model](w) })
+	define(v, func(w *world) verify.Case {
+		return verify.Case{Layer: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }, Dims: get[nn.Dims](w)}
+	})
+	define(v, func(w *world) verify.Difference { return verify.Difference{} })
+	define(v, func(w *world) verify.Objective {
+		return func(p hand.Parameters[complex128]) (complex128, error) { return p["x"].At(0, 0), nil }
+	})
 	define(v, func(w *world) verify.Report { return verify.Report{} })
 }
 

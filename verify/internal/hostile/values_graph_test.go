@@ -17,6 +17,8 @@ func values() table {
 	v := table{}
 	graphValues(v)
 	gptValues(v)
+	handValues[float64](v)
+	handValues[complex128](v)
 	return v
 }
 
