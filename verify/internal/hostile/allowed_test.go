@@ -46,6 +46,20 @@ var rules = []struct{ pattern, why string }{
 	{`^text\.\w+\.(Decode|Encode) 1(=nil|=short|=""|\[0\]=0)`, "another text"},
 	{`^text\.Bytes\.Encode 1`, "every text is bytes"},
 	{`^text\.WriteShards 0=typo`, "a directory's name"},
+	{`^train\.(AdamW|SGD) 1(={}|\.(BatchSize|Gradient\w+|LearningRate|Optimizer|WarmupIters|LRDecayIters|MinLR)=)`, "not the optimizer's"},
+	{`^train\.SGD 1\.Beta2`, "not the optimizer's"},
+	{`^train\.((AdamW|SGD) 2|New 2\.Done)=\d`, "another step"},
+	{`^train\.CheckMemory 0=\d{9,}`, "more than is asked"},
+	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is asked; a text"},
+	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|LogInterval|Threads|OutDir)=)`, "of the loop around it, and its means"},
+	{`^train\.(Run\.CheckMemory 0|New 1)\.MemoryLimit=\+Inf`, "no limit"},
+	{`^train\.New 1\.MemoryLimit=`, "CheckMemory refuses it"},
+	{`^train\.New 0\.(BatchSize|Optimizer|WarmupIters|LRDecayIters|MinLR)=`, "of Fill, Task.Optimizer and later steps"},
+	{`^train\.New (0\.LearningRate=0|2\.Fill=of zeros)`, "a step of 0, or of no tokens"},
+	{`^train\.Training\.CheckSchedule 0(={}|\.(BatchSize|Gradient\w+|Optimizer|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
+	{`^train\.Training\.CheckSchedule 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1)`, "wrong by itself: Fields refuses it"},
+	{`^train\.New 2\.(Rate|FLOPs)=`, "a step of 0, and a number to report"},
+	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},
 }
 
 // unchecked are calls that give no error for a value by design, and why.
@@ -55,7 +69,6 @@ var unchecked = []struct{ pattern, why string }{
 	{`^seq2seq\.Config\.(Memory|MarshalJSON|UnmarshalJSON|ResumeDiff)$`, "the same"},
 	{`^graph\.Tensor\.`, "a number may be any: Finite asks"},
 	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale|GatherCols|Build|PlanBytes|Scope\.\w+)$`, "a number, name or order may be any"},
-	{`^train\.(AdamW|SGD|Training\.CheckSchedule|Run\.CheckMemory|CheckMemory)$`, "of a Training that Fields has validated"},
 	{`^parts\.Make$`, "a name for a message"},
 	{`^seq2seq\.(Model|Masked)\.Fill$`, "ids are checked when the program runs"},
 	{`^nn\.`, "a layer reads of a Site what its doc names, and the rest may be anything"},

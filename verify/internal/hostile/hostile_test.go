@@ -11,7 +11,9 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -162,6 +164,16 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 		o.err(err)
 	case *graph.Program:
 		o.err(v.Run())
+	case *train.Core:
+		if v != nil {
+			_, err := v.Step()
+			o.err(err)
+		}
+	case optim.Optimizer:
+		if r.Kind() != reflect.Pointer || !r.IsNil() {
+			_, err := v.Update(get[*graph.Program](w), 0.5)
+			o.err(err)
+		}
 	case hand.Matrix[float64]:
 		o.err(v.Err)
 	case hand.Matrix[complex128]:

@@ -43,6 +43,21 @@ func gptValues(v table) {
 	define(v, func(w *world) gpt.Network { return get[gpt.Config](w).Network })
 	define(v, func(w *world) train.Training { return get[gpt.Config](w).Training })
 	define(v, func(w *world) train.Run { return get[gpt.Config](w).Run })
+	define(v, func(w *world) train.Task {
+		return train.Task{
+			Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+				return g.Root().Param("w", graph.Normal(1), 2, 2).Square().SumAll(), g.Params(), g.Err()
+			},
+			Fill: func(step, micro int) (int, error) {
+				if micro > 9 {
+					return 0, io.EOF
+				}
+				return 1, nil
+			},
+			Optimizer: train.AdamW,
+		}
+	})
+	define(v, func(w *world) train.Optimizer { return train.AdamW })
 	define(v, func(w *world) parts.Stack { return get[gpt.Config](w).Resolved().Stack })
 	define(v, func(w *world) parts.Registry { return parts.Library() })
 	define(v, func(w *world) text.Tokenizer { return must(text.NewCharacters(words)) })
