@@ -35,8 +35,11 @@ func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 }
 
 func checkElman(a, w *G.Node, batch int) error {
+	if s := a.Shape(); len(s) != 2 {
+		return errors.Errorf("tokens %v, (B·n, d) are needed", s)
+	}
 	d := a.Shape()[1]
-	if s := w.Shape(); s[0] != d || s[1] != d {
+	if s := w.Shape(); len(s) != 2 || s[0] != d || s[1] != d {
 		return errors.Errorf("a recurrent weight %v, (%d, %d) is needed", s, d, d)
 	}
 	if n := a.Shape()[0]; batch < 1 || n%batch != 0 {

@@ -64,8 +64,10 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.optimizer, err = task.optimizer(c.params, t)
-	return c, errors.Wrap(err, "trainer")
+	if c.optimizer, err = task.optimizer(c.params, t); err != nil {
+		return nil, errors.Wrap(err, "trainer")
+	}
+	return c, nil
 }
 
 // optimizer makes that of the task, which may be the user's: a panic in it is an error.
@@ -75,7 +77,10 @@ func (task Task) optimizer(params []graph.Expr, t Training) (o optim.Optimizer, 
 			err = errors.Errorf("optimizer %q: panic: %v", t.Optimizer, r)
 		}
 	}()
-	return task.Optimizer(params, t, task.Done)
+	if o, err = task.Optimizer(params, t, task.Done); o == nil && err == nil {
+		err = errors.Errorf("optimizer %q: Task.Optimizer has made none", t.Optimizer)
+	}
+	return o, err
 }
 
 // begin holds c for one goroutine, until c.busy is unlocked.

@@ -21,12 +21,15 @@ func (r Run) Limit() int64 {
 
 // CheckMemory refuses bytes beyond the limit of r.
 func (r Run) CheckMemory(bytes float64, what string, fields field.List, names ...string) error {
+	if !(r.MemoryLimit >= 0) {
+		return errors.Errorf("memory_limit: got %v, want at least 0", r.MemoryLimit)
+	}
 	return CheckMemory(r.Limit(), bytes, what, fields, names...)
 }
 
 // CheckMemory refuses bytes beyond limit, with the fields by these names that ask for them.
 func CheckMemory(limit int64, bytes float64, what string, fields field.List, names ...string) error {
-	if bytes <= float64(limit) {
+	if bytes >= 0 && bytes <= float64(limit) {
 		return nil
 	}
 	sizes := make([]string, len(names))

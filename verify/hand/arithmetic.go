@@ -2,7 +2,7 @@ package hand
 
 // MatMul returns the matrix product xy.
 func (x Matrix[T]) MatMul(y Matrix[T]) Matrix[T] {
-	switch {
+	switch x, y = x.sound(), y.sound(); {
 	case x.Err != nil:
 		return x
 	case y.Err != nil:
@@ -11,7 +11,7 @@ func (x Matrix[T]) MatMul(y Matrix[T]) Matrix[T] {
 		return failed[T]("matmul (%d, %d), (%d, %d)", x.Rows, x.Cols, y.Rows, y.Cols)
 	}
 	out := Zeros[T](x.Rows, y.Cols)
-	for i := range x.Rows {
+	for i := range out.Rows {
 		row := out.Data[i*out.Cols : (i+1)*out.Cols]
 		for k := range x.Cols {
 			a := x.At(i, k)
@@ -55,6 +55,7 @@ func (x Matrix[T]) Div(y Matrix[T]) Matrix[T] {
 }
 
 func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
+	x, y = x.sound(), y.sound()
 	rows, cols := max(x.Rows, y.Rows), max(x.Cols, y.Cols)
 	switch {
 	case x.Err != nil:
@@ -67,7 +68,7 @@ func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
 	out := Zeros[T](rows, cols)
 	xi, xj := x.strides()
 	yi, yj := y.strides()
-	for i := range rows {
+	for i := range out.Rows {
 		for j := range cols {
 			out.Data[i*cols+j] = f(x.Data[i*xi+j*xj], y.Data[i*yi+j*yj])
 		}
@@ -105,6 +106,7 @@ func (x Matrix[T]) Square() Matrix[T] { return x.Mul(x) }
 
 // SumTokens adds the rows up: (n, d) → (1, d).
 func (x Matrix[T]) SumTokens() Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](1, x.Cols)
 	for i, a := range x.Data {
 		out.Data[i%x.Cols] += a
@@ -115,6 +117,7 @@ func (x Matrix[T]) SumTokens() Matrix[T] {
 
 // SumFeatures adds the columns up: (n, d) → (n, 1).
 func (x Matrix[T]) SumFeatures() Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](x.Rows, 1)
 	for i, a := range x.Data {
 		out.Data[i/x.Cols] += a
@@ -127,6 +130,7 @@ func (x Matrix[T]) SumFeatures() Matrix[T] {
 func (x Matrix[T]) Mean() Matrix[T] { return x.SumFeatures().Scale(1 / float64(x.Cols)) }
 
 func (x Matrix[T]) each(f func(T) T) Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](x.Rows, x.Cols)
 	for i, a := range x.Data {
 		out.Data[i] = f(a)
