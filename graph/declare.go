@@ -48,15 +48,9 @@ func (s Scope) Value(name string, init Init, shape ...int) Expr {
 }
 
 // declare makes a leaf. A panic of init's is an error of that name.
-func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) (x Expr) {
+func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) Expr {
 	full := s.full(name)
 	failed := Expr{g: s.g, scope: s.path}
-	defer func() {
-		if r := recover(); r != nil {
-			s.g.fail(full, "panic: %v", r)
-			x = failed
-		}
-	}()
 	switch {
 	case init == nil:
 		s.g.fail(full, "no Init: Const, Normal or one of your own gives the first numbers")
@@ -84,7 +78,9 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	}
 	if !shared {
 		dense = newDense(s.g.dtype, held...)
-		s.g.initialise(full, view(dense), init)
+		if !(Scope{s.g, full}).Try(func() { s.g.initialise(full, view(dense), init) }) {
+			return failed
+		}
 		if store != nil {
 			store[full] = dense
 		}

@@ -27,7 +27,7 @@ type Adapter struct {
 // two.
 func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
-		base := NewLinear(s, in, out, bias, init).(*Linear)
+		base := newLinear(s, in, out, bias, init)
 		switch {
 		case adapts == nil:
 			s.Failf("no function that says which layers have an adapter")

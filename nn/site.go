@@ -56,7 +56,7 @@ func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
 
 // affine makes the affine layer of that name, with outputs given as blocks of columns.
 func (s Site) affine(name string, in int, out []int, bias bool, init graph.Init) Layer {
-	return build(s.At(name), func(at Site) Layer {
+	return Make(s.At(name), func(at Site) Layer {
 		if s.Affine == nil {
 			return NewLinear(at.Scope, in, out, bias, init)
 		}
@@ -106,7 +106,7 @@ func (s Site) norm(name string) Layer {
 	if s.Norm == nil {
 		return NewLayerNorm(s.At(name))
 	}
-	return build(s.At(name), s.Norm)
+	return Make(s.At(name), s.Norm)
 }
 
 // mlp makes the MLP of a block.
@@ -114,7 +114,7 @@ func (s Site) mlp() Layer {
 	if s.MLP == nil {
 		return NewMLP(s.At("mlp"))
 	}
-	return build(s.At("mlp"), s.MLP)
+	return Make(s.At("mlp"), s.MLP)
 }
 
 // checkPositions is an error where the site does not know the positions.

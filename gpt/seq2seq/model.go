@@ -89,7 +89,7 @@ func newEncoder(s graph.Scope, c Config, batch int) encoder {
 		kind, block := c.attention(), c.block()
 		e.mask = nn.NewBiasedMask(s, root.Dims, kind.sees(c.Stack, e.lengths), root.Scores)
 		root.Mask = e.mask
-		attention := kind.New(root, c.Stack)
+		attention := kind.Make(root, c.Stack)
 		return e.mask, func(at nn.Site) nn.Layer { return block.New(at, attention) }
 	})
 	return e

@@ -55,7 +55,6 @@ var unchecked = []struct{ pattern, why string }{
 	{`^graph\.Tensor\.`, "a number may be any: Finite asks"},
 	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale|GatherCols|Build|PlanBytes|Scope\.\w+)$`, "a number, name or order may be any"},
 	{`^train\.(AdamW|SGD|Training\.CheckSchedule|Run\.CheckMemory|CheckMemory)$`, "of a Training that Fields has validated"},
-	{`^parts\.Make$`, "a name for a message"},
 	{`^seq2seq\.(Model|Masked)\.Fill$`, "ids are checked when the program runs"},
 	{`^nn\.`, "a layer reads of a Site what its doc names, and the rest may be anything"},
 }

@@ -23,7 +23,7 @@ var functions = []any{
 	graph.NewLinearCache, graph.Normal, graph.Outline, graph.PPOClip, graph.PlanBytes, graph.ReLU, graph.Reinforce,
 	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
 	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
-	nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
+	nn.In, nn.Make, nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
 	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewLayerNorm, nn.NewLayerNormPlain,
 	nn.NewLayerNormSigma, nn.NewLearnedPositions, nn.NewLinear, nn.NewLinearAttention, nn.NewLinformer, nn.NewLoRA,
 	nn.NewLongformer, nn.NewLongformerMask, nn.NewMLA, nn.NewMLALatentRoPE, nn.NewMLARoPE, nn.NewMLP, nn.NewMask,
@@ -51,7 +51,7 @@ var functions = []any{
 // generic are functions of any type, each with one.
 var generic = map[string]any{
 	"train.StateOf": train.StateOf[gpt.Config],
-	"parts.Find":    parts.Find[parts.Norm], "parts.Make": parts.Make[nn.Layer], "parts.Names": parts.Names[parts.Norm],
+	"parts.Find":    parts.Find[parts.Norm], "parts.Names": parts.Names[parts.Norm],
 }
 
 // uncalled says why an exported name is not called.
