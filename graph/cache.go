@@ -10,7 +10,9 @@ type Cache interface {
 	// Fork makes sequence to a copy of sequence from, as when two hypotheses of a beam search continue the same one. It is
 	// an error, and nothing is copied, if there is no such sequence.
 	Fork(from, to int) error
-	// Bytes is the memory of what is remembered of a full context; 0 before the first run.
+	// Numbers is how many are remembered of a full context.
+	Numbers() float64
+	// Bytes is the memory that they take; 0 before the first run.
 	Bytes() int
 }
 
@@ -20,6 +22,7 @@ var ErrOrder = errors.New("tokens out of order")
 // cachedTokens is a Cache with room for every token of a context.
 type cachedTokens struct {
 	batch, context int
+	width          int      // numbers of a token
 	tokens         int      // of every sequence, so far
 	held           sequence // nil before the first run
 }
@@ -40,6 +43,11 @@ func (c *cachedTokens) Fork(from, to int) error {
 	}
 	c.held.Fork(from, to, c.tokens)
 	return nil
+}
+
+// Numbers is how many are remembered of a full context.
+func (c *cachedTokens) Numbers() float64 {
+	return float64(c.batch) * float64(c.context) * float64(c.width)
 }
 
 // Bytes is the memory of a full context; 0 before the first run.

@@ -18,7 +18,7 @@ type KVCache struct {
 
 // NewKVCache is an empty cache for h.Context tokens of h.Batch sequences.
 func NewKVCache(h AttentionShape) *KVCache {
-	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context}}
+	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.Heads * (h.QK + h.V)}}
 }
 
 // CachedAttention is attention of some new tokens per sequence to themselves and to the tokens before them, whose keys

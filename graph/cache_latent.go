@@ -26,7 +26,7 @@ type LatentCache struct {
 
 // NewLatentCache is an empty cache for h.Context tokens of h.Batch sequences.
 func NewLatentCache(h LatentShape) *LatentCache {
-	return &LatentCache{h, cachedTokens{batch: h.Batch, context: h.Context}}
+	return &LatentCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.Width()}}
 }
 
 // CachedLatentAttention is multi-head latent attention of some new tokens per sequence to themselves and to the tokens

@@ -19,7 +19,11 @@ type LinearCache struct {
 
 // NewLinearCache is the cache before the first token.
 func NewLinearCache(h LinearShape) *LinearCache {
-	return &LinearCache{h, cachedState{batch: h.Batch}}
+	features := 0.0
+	if h.Map.f64 != nil {
+		features = float64(h.Map.f64.Size(h.QK))
+	}
+	return &LinearCache{h, cachedState{batch: h.Batch, numbers: float64(h.Batch) * float64(h.Heads) * features * float64(h.V+1)}}
 }
 
 // CachedLinearAttention is causal linear attention of some new tokens per sequence to themselves and to the tokens before
@@ -52,6 +56,6 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 
 func cachedLinearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], cache *LinearCache, total, scratch *buffer) body[T] {
 	return func(y []T, in [][]T) {
-		l.Forward(p, y, of[T](total), in[0], nil, stateOf[T](&cache.cachedState, l.StateLen()), of[T](scratch))
+		l.Forward(p, y, of[T](total), in[0], nil, stateOf[T](&cache.cachedState), of[T](scratch))
 	}
 }

@@ -65,7 +65,7 @@ type ElmanCache struct {
 
 // NewElmanCache is the cache before the first token, for batch sequences and width features.
 func NewElmanCache(batch, width int) *ElmanCache {
-	return &ElmanCache{width, cachedState{batch: batch}}
+	return &ElmanCache{width, cachedState{batch: batch, numbers: float64(batch) * float64(width)}}
 }
 
 // CachedElman is Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache. at is one
@@ -97,7 +97,7 @@ func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 func cachedElman[T kernel.Float](p *kernel.Pool, c *ElmanCache) body[T] {
 	return func(h []T, in [][]T) {
 		d, n := c.width, len(h)/(c.batch*c.width)
-		last := stateOf[T](&c.cachedState, c.batch*d)
+		last := stateOf[T](&c.cachedState)
 		recurrent.Elman(p, h, in[0], in[1], last, c.batch, d)
 		for b := range c.batch {
 			copy(last[b*d:(b+1)*d], h[(b*n+n-1)*d:])
