@@ -34,14 +34,11 @@ func (c Config) need(o outline) (bytes float64, err error) {
 		token := float64(c.NLayer)*(4*d+heads+float64(c.NInner)) + float64(c.VocabSize)
 		return c.parameterBytes(o) + 4*tokens*token, nil
 	}
-	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
+	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
-		if c.Recompute {
-			g.Recompute(c.blocks()...)
-		}
 		m := c.declare(g, c.BatchSize)
-		return m.Loss, m.Trainable()
+		return c.blocks(), m.Loss, m.Trainable()
 	})
 }
 

@@ -37,7 +37,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		return nil, errors.Errorf("gpt: got a batch of %d, want 1 to %d", batch, field.MaxSize)
 	}
 	limited := c
-	limited.MemoryLimit = float64(g.MemoryLimit()) / (1 << 30)
+	limited.Run = c.Within(g)
 	declared, err := limited.validated()
 	if err != nil {
 		return nil, err
