@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
@@ -44,3 +45,15 @@ func (g *Graph) allows(bytes float64) error {
 	return errors.Errorf("memory: got %.4g GiB with %.4g GiB held before, want at most %.4g GiB",
 		all/gib, g.held/gib, float64(g.MemoryLimit())/gib)
 }
+
+// entries is the product of the sizes, which a float64 holds whatever they are.
+func entries(shape []int) float64 {
+	n := 1.0
+	for _, size := range shape {
+		n *= float64(size)
+	}
+	return n
+}
+
+// fits says whether a tensor may have so many entries: the bytes of many such can still be counted in an int.
+func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }
