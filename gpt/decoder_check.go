@@ -24,6 +24,7 @@ func (m *Model) checkDecoding(batch int) error {
 	}
 	fed := float64(c.BlockSize) / 2 * (4*float64(c.NEmbd) + 2*float64(c.NInner)) // half a context at once
 	fields := append(c.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
-	return train.CheckMemory(m.Graph.MemoryLimit(), 4*float64(batch)*(o.remembered+fed+float64(c.VocabSize)), "the keys and values", fields,
+	bytes := 4 * float64(batch) * (o.remembered + fed + float64(c.VocabSize))
+	return train.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values", fields,
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
 }

@@ -78,8 +78,8 @@ func (m *Model) checkCount(declared outline) error {
 		built += float64(p.Tensor().Len())
 	}
 	if want := declared.base + declared.adapters; built != want && m.Config.NLayer <= mostDeclared {
-		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: a layer declares in Forward, or others every time",
-			built, want)
+		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: "+
+			"a layer declares in Forward, or others every time", built, want)
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ func newStack(at nn.Site, c Config) *stack {
 	return net
 }
 
-// blockBuilder makes the mask at a site that knows what the positions give, and what builds each block; the attention in it is
-// handed to collect.
+// blockBuilder makes the mask at a site that knows what the positions give, and what builds each block; the attention
+// in it is handed to collect.
 func (c Config) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
 	known := c.known()
 	root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)

@@ -2,8 +2,8 @@ package graph
 
 import "github.com/pkg/errors"
 
-// Cache is what one layer of a decoder remembers of the tokens so far. Graphs for one new token and for several may share
-// it; run one at a time. Its numbers are allocated by the first run.
+// Cache is what one layer of a decoder remembers of the tokens so far. Graphs for one new token and for several may
+// share it; run one at a time. Its numbers are allocated by the first run.
 type Cache interface {
 	// Reset forgets all tokens.
 	Reset()
@@ -67,13 +67,14 @@ func (c *cachedTokens) advance(at, n int) error {
 	return nil
 }
 
-// checkRows says whether as many new tokens for each sequence fit the context, one mask serves all sequences, and there is
-// one position. It returns the number of masks: one, or one for each head.
+// checkRows says whether as many new tokens for each sequence fit the context, one mask serves all sequences, and there
+// is one position. It returns the number of masks: one, or one for each head.
 func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err error) {
 	if rows%c.batch != 0 || rows/c.batch > c.context {
 		return 0, errors.Errorf("%d tokens are not 1 … %d for each of %d sequences", rows, c.context, c.batch)
 	}
-	batch, masks, err := CrossShape{Batch: c.batch, Queries: c.context, Keys: c.context, Heads: heads}.masks(mask.node.Shape())
+	shape := CrossShape{Batch: c.batch, Queries: c.context, Keys: c.context, Heads: heads}
+	batch, masks, err := shape.masks(mask.node.Shape())
 	if err != nil {
 		return 0, err
 	}

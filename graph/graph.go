@@ -55,7 +55,8 @@ type Graph struct {
 // New returns an empty Graph that computes in the given type, Float32 or Float64. The seed fixes every initial value
 // together with the parameter's name: neither the order of declaration nor what else is declared changes it.
 func New(dtype Dtype, seed uint64) *Graph {
-	g := &Graph{Kernels: true, dtype: dtype, seed: seed, store: &store{params: map[string]*tensor.Dense{}}, pool: kernel.NewPool(0)}
+	g := &Graph{Kernels: true, dtype: dtype, seed: seed, pool: kernel.NewPool(0)}
+	g.store = &store{params: map[string]*tensor.Dense{}}
 	g.clear()
 	if dtype != Float32 && dtype != Float64 {
 		g.dtype = Float64
@@ -78,7 +79,8 @@ func (g *Graph) Sibling() *Graph {
 	if !g.exists() {
 		return g.made("")
 	}
-	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, store: g.store, pool: g.pool, limit: g.limit}
+	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, pool: g.pool, limit: g.limit}
+	s.store = g.store
 	s.clear()
 	return s
 }

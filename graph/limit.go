@@ -9,7 +9,8 @@ import (
 )
 
 // SetMemoryLimit fixes how many bytes a Graph may hold in what is declared from here on and in its programs: what would
-// go beyond is an error of that place and is not allocated. 0 is MachineMemory. Siblings made from here on have the same.
+// go beyond is an error of that place and is not allocated. 0 is MachineMemory. Siblings made from here on have the
+// same.
 func (g *Graph) SetMemoryLimit(bytes int64) {
 	if g != nil {
 		g.limit = max(0, bytes)

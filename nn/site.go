@@ -33,7 +33,7 @@ type Site struct {
 	Caches Caches // what Step keeps, nil where only Forward is used: self-attention that is Cached, NewElman
 
 	Positions graph.Expr // (n) where each token stands: NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
-	Rotary    Rotary     // of the Placement: NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
+	Rotary    Rotary     // NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
 	Scores    Bias       // of the Placement: an Attention that makes a mask of its own, for NewBiasedMask
 }
 
@@ -64,8 +64,8 @@ func (s Site) affine(name string, in int, out []int, bias bool, init graph.Init)
 	})
 }
 
-// Param declares a parameter of a layer at s. A matrix comes back as Adapt has it: with an adapter it is the result of an
-// operation, which has no Tensor.
+// Param declares a parameter of a layer at s. A matrix comes back as Adapt has it: with an adapter it is the result of
+// an operation, which has no Tensor.
 func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
 	w := s.Scope.Param(name, init, shape...)
 	if s.Adapt == nil || len(shape) != 2 {

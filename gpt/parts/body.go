@@ -20,7 +20,9 @@ type Body struct {
 
 // Body builds the layers of s, which is resolved, at a site of Stack.Site. inner is told what the positions give, and
 // makes what the blocks share: their mask, and what builds each of them.
-func (s Stack) Body(known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer)) *Body {
+func (s Stack) Body(
+	known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer),
+) *Body {
 	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope}
 	at.Sub("position %q", s.Position).Try(func() {
 		p := Find(known.Positions, s.Position).New(at, s)

@@ -31,7 +31,8 @@ func (c Config) parameters() (n float64, err error) {
 	return one + float64(c.NLayer-1)*(declared(2)-one), err
 }
 
-// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no network.
+// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no
+// network.
 func (c Config) Memory() (bytes float64, err error) {
 	if err := c.ValidateModel(); err != nil {
 		return 0, err
@@ -57,8 +58,8 @@ func (c Config) checkParameters(times float64) error {
 	if err != nil {
 		return err
 	}
-	return c.CheckMemory(4*times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab", "target_vocab",
-		"source_size", "target_size", "qk_size", "v_size", "n_inner")
+	return c.CheckMemory(4*times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab",
+		"target_vocab", "source_size", "target_size", "qk_size", "v_size", "n_inner")
 }
 
 // checkTraining refuses what training would need too much memory for.

@@ -28,7 +28,8 @@ func checkTranslator(m *Model, sources, beams int) error {
 	source := from*(kept+from+to+4*float64(c.NEmbd)+2*float64(c.NInner)) + to*float64(c.NEmbd)
 	beam := to*kept + from + float64(c.TargetVocab) + hypothesisSize
 	fields := append(c.networkFields(), searched(&sources, &beams)...)
-	return train.CheckMemory(m.Graph.MemoryLimit(), 4*float64(sources)*(source+float64(beams)*beam), "the keys and values", fields,
+	bytes := 4 * float64(sources) * (source + float64(beams)*beam)
+	return train.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values", fields,
 		"sources", "beams", "source_size", "target_size", "n_layer", "n_head", "target_vocab")
 }
 

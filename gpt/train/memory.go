@@ -44,13 +44,14 @@ func CheckMemory(limit int64, bytes float64, what string, fields field.List, nam
 		bytes/gib, what, strings.Join(sizes, ", "), float64(limit)/gib)
 }
 
+// Planned makes a network of so many blocks on an Outline, and returns their places, its loss and the parameters to
+// train.
+type Planned func(g *graph.Graph, blocks int) (places []string, loss graph.Expr, params []graph.Expr)
+
 // Need is how many bytes a run of so many blocks needs: parameters, masks and ids, activations and gradients as they
-// are planned, and what the optimizer keeps. build makes the network of that many blocks on an Outline, and returns their
-// places, its loss and the parameters to train. A deep network is planned by two that are not: every block more needs as
+// are planned, and what the optimizer keeps. A deep network is planned by two that are not: every block more needs as
 // much.
-func Need(t Training, r Run, blocks int, build func(g *graph.Graph, blocks int) (places []string, loss graph.Expr, params []graph.Expr)) (
-	bytes float64, err error,
-) {
+func Need(t Training, r Run, blocks int, build Planned) (bytes float64, err error) {
 	if build == nil {
 		return 0, errors.New("memory: nothing builds the network (nil)")
 	}
