@@ -11,10 +11,6 @@ type Linear struct {
 
 // NewLinear declares s.weight (in, Σ out) and, with bias, s.bias, which starts at 0. It is an Affine.
 func NewLinear(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
-	return newLinear(s, in, out, bias, init)
-}
-
-func newLinear(s graph.Scope, in int, out []int, bias bool, init graph.Init) *Linear {
 	l := &Linear{scope: s, Weight: s.Param("weight", init, in, sum(out))}
 	if bias {
 		l.Bias = s.Param("bias", graph.Const(0), sum(out))

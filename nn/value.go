@@ -7,7 +7,7 @@ type ValueHead struct{ Linear }
 
 // NewValueHead declares weight (d, 1) and bias, which start at 0: nothing is expected.
 func NewValueHead(at Site) *ValueHead {
-	return &ValueHead{*newLinear(at.Scope, at.Embd, []int{1}, true, graph.Const(0))}
+	return &ValueHead{*NewLinear(at.Scope, at.Embd, []int{1}, true, graph.Const(0)).(*Linear)}
 }
 
 // ValueLoss is the mean squared error of what was expected:
