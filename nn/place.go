@@ -19,8 +19,8 @@ func Make(at Site, with func(Site) Layer) (l Layer) {
 
 // In is the layer of that name in s, as a function. That there is none, and a panic in it, are errors of the layer.
 func In(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
-	s = s.Sub("%s", name)
-	return func(x graph.Expr) graph.Expr { return try(s, func() graph.Expr { return l.Forward(x) }) }
+	at := s.Sub("%s", name)
+	return func(x graph.Expr) graph.Expr { return try(at, func() graph.Expr { return l.Forward(x) }) }
 }
 
 // try is what f gives, or the error of s that it panics with.
