@@ -19,6 +19,9 @@ func NewTaylorAttention(at Site) *TaylorAttention {
 	return &TaylorAttention{*newLinearAttention(at, taylor{at.Eps})}
 }
 
+// Forward lets the tokens of every sequence meet.
+func (l *TaylorAttention) Forward(x graph.Expr) graph.Expr { return l.LinearAttention.Forward(x) } // (B·T, d) → (B·T, d)
+
 // taylor is sim(q, k) = 1 + q̂·k̂.
 type taylor struct{ eps float64 }
 

@@ -10,6 +10,9 @@ func NewValueHead(at Site) *ValueHead {
 	return &ValueHead{*NewLinear(at.Scope, at.Embd, []int{1}, true, graph.Const(0)).(*Linear)}
 }
 
+// Forward is x·w + b.
+func (l *ValueHead) Forward(x graph.Expr) graph.Expr { return l.Linear.Forward(x) } // (n, d) → (n, 1)
+
 // ValueLoss is the mean squared error of what was expected:
 //
 //	L = Σ w(v − R)² / Σ w
