@@ -74,7 +74,7 @@ var unchecked = []struct{ pattern, why string }{
 	{`^seq2seq\.Config\.(Memory|MarshalJSON|UnmarshalJSON|ResumeDiff)$`, "the same"},
 	{`^graph\.Tensor\.`, "a number may be any: Finite asks"},
 	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale)$`, "a number or name may be any"},
-	{`^parts\.Make$`, "a name for a message"},
+	{`^nn\.Make$`, "what it calls decides what it reads"},
 	{`^seq2seq\.(Model|Masked)\.Fill$`, "ids are checked when the program runs"},
 }
 

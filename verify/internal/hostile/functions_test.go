@@ -26,7 +26,7 @@ var functions = []any{
 	graph.NewLinearCache, graph.Normal, graph.Outline, graph.PPOClip, graph.PlanBytes, graph.ReLU, graph.Reinforce,
 	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
 	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
-	nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
+	nn.In, nn.Make, nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
 	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewLayerNorm, nn.NewLayerNormPlain,
 	nn.NewLayerNormSigma, nn.NewLearnedPositions, nn.NewLinear, nn.NewLinearAttention, nn.NewLinformer, nn.NewLoRA,
 	nn.NewLongformer, nn.NewLongformerMask, nn.NewMLA, nn.NewMLALatentRoPE, nn.NewMLARoPE, nn.NewMLP, nn.NewMask,
@@ -63,7 +63,7 @@ var generic = map[string]any{
 	"hand.AdamWUpdate": hand.AdamWUpdate[float64], "hand.JoinColumns": hand.JoinColumns[float64],
 	"hand.JoinTokens": hand.JoinTokens[float64], "hand.Lift": hand.Lift[complex128], "hand.NewMatrix": hand.NewMatrix[float64],
 	"hand.NewPartial": hand.NewPartial[float64], "hand.SGDUpdate": hand.SGDUpdate[float64], "hand.Zeros": hand.Zeros[float64],
-	"parts.Find": parts.Find[parts.Norm], "parts.Make": parts.Make[nn.Layer], "parts.Names": parts.Names[parts.Norm],
+	"parts.Find": parts.Find[parts.Norm], "parts.Names": parts.Names[parts.Norm],
 }
 
 // uncalled says why an exported name is not called.
