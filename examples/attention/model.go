@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -42,6 +43,9 @@ func model(
 
 // trainBriefly trains a model that is good enough to look at. What would fail after the training fails before it.
 func trainBriefly(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
+	if err := base.Check(c); err != nil {
+		return nil, nil, err
+	}
 	source, err := corpus.Open(ctx, o.data, stderr)
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +62,7 @@ func trainBriefly(ctx context.Context, c gpt.Config, o options, stderr io.Writer
 	}
 	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n",
 		o.checkpoint, c.NLayer, c.MaxIters, source.Name)
-	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
+	return t.Model, t.Tokenizer, base.Train(ctx, t, &program.Log{Bar: program.NewBar(stderr, "training", 0, c.MaxIters)})
 }
 
 // promptSize is the length of the default prompt: more is hard to read in a picture.

@@ -10,35 +10,46 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 func main() {
-	if err := run(); err != nil {
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "graph:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	c := gpt.Shakespeare()
+func run(args []string, stdout, stderr io.Writer) error {
+	c, dot := gpt.Shakespeare(), ""
 	c.VocabSize = 65
-	c.Flags(flag.CommandLine)
-	dot := flag.String("dot", "", `write a picture instead: "all", or a scope such as "h.0"`)
-	flag.Parse()
+	fs := program.Flags("graph", stderr)
+	program.Group(fs, "The network", c.Flags, "gradient_accumulation_steps", "learning_rate", "max_iters", "optimizer",
+		"weight_decay", "beta1", "beta2", "grad_clip", "decay_lr", "warmup_iters", "lr_decay_iters", "min_lr",
+		"eval_interval", "eval_iters", "log_interval", "seed", "out_dir", "threads", "recompute")
+	program.Group(fs, "What is shown of it", func(fs *flag.FlagSet) {
+		fs.StringVar(&dot, "dot", "", `write a picture instead of the table: "all", or a scope such as "h.0"`)
+	})
+	if err := program.Parse(fs, args); err != nil {
+		return err
+	}
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
 	if _, err := gpt.New(g, c, c.BatchSize); err != nil {
 		return err
 	}
-	switch *dot {
+	switch dot {
 	case "":
-		return g.Summary(os.Stdout)
+		return g.Summary(stdout)
 	case "all":
-		return g.Dot(os.Stdout, "")
+		return g.Dot(stdout, "")
 	}
-	return g.Dot(os.Stdout, *dot)
+	return g.Dot(stdout, dot)
 }

@@ -136,7 +136,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{small(taken), []string{"out_dir", taken, "step 6", "-resume"}},
 		{small(taken, "-resume", "-n_embd", "32"), []string{"n_embd", "got 32", "want 16"}},
-		{small(taken, "-resume", "-below", "90"), []string{"-resume", "vocabulary of"}},
+		{small(taken, "-resume", "-below", "90"), []string{"-resume", "below: got 90, want 300 as saved"}},
 		{small(empty, "-resume"), []string{"no checkpoint", empty}},
 		{[]string{"-out_dir", empty, "-translate", "two"}, []string{"no checkpoint", empty}},
 		{[]string{"-out_dir", taken, "-translate", "two millions"}, []string{"-translate", `"millions"`, "number 2", "vocabulary"}},
@@ -147,8 +147,10 @@ func TestRefused(t *testing.T) {
 		{small(empty, "-target_size", "24"), []string{"target_size: got 24", "has 25 tokens"}},
 		{small(empty, "-source_size", "3"), []string{"source_size: got 3", "the longest source has 4 tokens"}},
 		{small(empty, "-source_vocab", "9"), []string{"source_vocab: got 9", "different tokens"}},
-		{small(taken, "-resume", "-held_out", "0.3"), []string{"-resume", "trained on the pairs with sha256 ", "these have "}},
-		{small(taken, "-resume", "-below", "299"), []string{"-resume", "trained on the pairs with sha256 ", "these have "}},
+		{small(taken, "-resume", "-held_out", "0.3"), []string{"-resume", "held_out: got 0.3, want 0.1 as saved"}},
+		{small(taken, "-resume", "-below", "299", "-source_unit", "characters"), []string{"below: got 299, want 300 as saved; source_unit: got characters, want words as saved"}},
+		{small(taken, "-resume", "-data", file(t, "a\tb\nc\td\n")), []string{"another text", `"numbers"`, "pairs.tsv"}},
+		{[]string{"-out_dir", taken, "-translate", "two", "-n_layer", "2"}, []string{"n_layer", "got 2", "want 1"}},
 		{small(empty, "-below", "2000000"), []string{"-below", "2000000", "1000000"}},
 		{small(empty, "-beams", "0"), []string{"-beams", "0"}},
 		{small(empty, "-length_penalty", "-1"), []string{"-length_penalty", "-1"}},
@@ -177,11 +179,9 @@ func TestRefused(t *testing.T) {
 
 // Held out means held out: no source is on both sides, and short numbers are listed more often.
 func TestHeldOut(t *testing.T) {
-	c, err := numbers(3000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.prepare(options{sourceUnit: "words", targetUnit: "characters", heldOut: 0.1}); err != nil {
+	held := pairing{SourceUnit: "words", TargetUnit: "characters", HeldOut: 0.1}
+	c := numbers(3000)
+	if err := c.prepare(held); err != nil {
 		t.Fatal(err)
 	}
 	times := map[int]int{}
@@ -202,8 +202,8 @@ func TestHeldOut(t *testing.T) {
 	if share := float64(len(c.held)) / 3000; !(0.07 < share && share < 0.13) {
 		t.Errorf("%.3f are held out, want about 0.1", share)
 	}
-	again, _ := numbers(3000)
-	if err := again.prepare(options{sourceUnit: "words", targetUnit: "characters", heldOut: 0.1}); err != nil {
+	again := numbers(3000)
+	if err := again.prepare(held); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(c.held, again.held); diff != "" {
