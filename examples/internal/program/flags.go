@@ -58,7 +58,7 @@ func Parse(fs *flag.FlagSet, args []string) error {
 		fs.Usage()
 		return err
 	case err != nil:
-		return errors.WithMessage(err, "-help lists the flags")
+		return errors.Errorf("%s; -help lists the flags", err)
 	case fs.NArg() > 0:
 		return errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	}
