@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -14,6 +15,7 @@ type Bar struct {
 	End time.Time
 
 	out               io.Writer
+	terminal          bool
 	what              string
 	begin, now, total int           // steps
 	every             int           // steps between two lines
@@ -25,8 +27,8 @@ type Bar struct {
 // NewBar counts from begin, where a run is resumed, to total. What is empty where the steps are the program's own.
 func NewBar(out io.Writer, what string, begin, total int) *Bar {
 	now := time.Now()
-	return &Bar{out: out, what: what, begin: begin, now: begin, total: total, every: interval(total),
-		pause: 5 * time.Second, start: now, last: now}
+	return &Bar{out: out, terminal: columns(out) > 0, what: what, begin: begin, now: begin, total: total,
+		every: interval(total), pause: 5 * time.Second, start: now, last: now}
 }
 
 // Every makes it a line every so many steps, however fast they are; 0 is some fifty lines.
@@ -59,29 +61,28 @@ func (b *Bar) Write(data []byte) (int, error) {
 
 // Draw says that a program is at a step, with what there is to say of it; a narrow terminal shows the first of that.
 func (b *Bar) Draw(step int, fields ...string) {
-	before := b.now
+	before, since := b.now, time.Since(b.last)
 	b.now = step
-	what, count, eta := b.what, fmt.Sprintf("%d/%d", step, b.total), "eta "+b.eta()
-	if width := columns(b.out); width > 0 {
-		if since := time.Since(b.last); b.drawn && since < 100*time.Millisecond { // nobody reads faster
+	switch {
+	case b.terminal:
+		if b.drawn && since < 100*time.Millisecond { // nobody reads faster
 			return
 		}
-		b.last, b.drawn = time.Now(), true
-		line := fit(width-1, float64(step)/float64(max(1, b.total)), append([]string{named(what, count), eta}, fields...))
-		fmt.Fprint(b.out, "\r", line)
+		fields = append([]string{b.count(b.what), "eta " + b.eta()}, fields...)
+		fmt.Fprint(b.out, "\r", fit(columns(b.out)-1, float64(step)/float64(max(1, b.total)), fields))
+		b.drawn = true
+	case step/b.every > before/b.every && since >= b.pause:
+		fields = append([]string{b.count(cmp.Or(b.what, "step"))}, fields...)
+		fmt.Fprintln(b.out, strings.Join(append(fields, "eta "+b.eta()), " | "))
+	default:
 		return
 	}
-	if step/b.every > before/b.every && time.Since(b.last) >= b.pause {
-		b.last = time.Now()
-		if what == "" {
-			what = "step"
-		}
-		fields = append([]string{named(what, count)}, fields...)
-		fmt.Fprintln(b.out, strings.Join(append(fields, eta), " | "))
-	}
+	b.last = time.Now()
 }
 
-func named(what, count string) string { return strings.TrimSpace(what + " " + count) }
+func (b *Bar) count(what string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s %d/%d", what, b.now, b.total))
+}
 
 // eta is the time that the steps left will take, if they are as fast as those since begin: seconds, or minutes where it
 // is hours.
