@@ -29,7 +29,8 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	c = gpt.Shakespeare()
 	c.MaxIters = 1000
 	fs := program.Flags("architectures", stderr)
-	program.Group(fs, "The baseline and its training", c.Flags, "eval_interval", "eval_iters", "log_interval", "out_dir")
+	program.Group(fs, "The baseline and its training", c.Flags,
+		"eval_interval", "eval_iters", "log_interval", "out_dir")
 	var only, heads, contexts string
 	var quick bool
 	program.Group(fs, "The rows and the tables", func(fs *flag.FlagSet) {
@@ -39,7 +40,8 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 		fs.StringVar(&heads, "headline", headline, "rows that are trained with several seeds")
 		fs.IntVar(&o.seeds, "seeds", 3, "seeds of the headline rows")
 		fs.IntVar(&o.rounds, "rounds", 10, "turns that the rows take, since the machine's speed drifts")
-		fs.StringVar(&contexts, "contexts", "64,256,1024,2048", "context lengths of the second table; empty leaves it out")
+		fs.StringVar(&contexts, "contexts", "64,256,1024,2048",
+			"context lengths of the second table; empty leaves it out")
 		fs.BoolVar(&o.asJSON, "json", false, "print data instead of tables")
 		fs.BoolVar(&quick, "quick", false, "a tiny model for a few steps")
 	})

@@ -62,7 +62,8 @@ func trainBriefly(ctx context.Context, c gpt.Config, o options, stderr io.Writer
 	}
 	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n",
 		o.checkpoint, c.NLayer, c.MaxIters, source.Name)
-	return t.Model, t.Tokenizer, base.Train(ctx, t, &program.Log{Bar: program.NewBar(stderr, "training", 0, c.MaxIters)})
+	log := &program.Log{Bar: program.NewBar(stderr, "training", 0, c.MaxIters)}
+	return t.Model, t.Tokenizer, base.Train(ctx, t, log)
 }
 
 // promptSize is the length of the default prompt: more is hard to read in a picture.

@@ -12,9 +12,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -31,9 +33,10 @@ func run(args []string, stdout, stderr io.Writer) error {
 	c, dot := gpt.Shakespeare(), ""
 	c.VocabSize = 65
 	fs := program.Flags("graph", stderr)
-	program.Group(fs, "The network", c.Flags, "gradient_accumulation_steps", "learning_rate", "max_iters", "optimizer",
-		"weight_decay", "beta1", "beta2", "grad_clip", "decay_lr", "warmup_iters", "lr_decay_iters", "min_lr",
-		"eval_interval", "eval_iters", "log_interval", "seed", "out_dir", "threads", "recompute")
+	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
+		return slices.Contains([]string{"batch_size", "kernels", "memory_limit"}, name)
+	})
+	program.Group(fs, "The network", c.Flags, training...)
 	program.Group(fs, "What is shown of it", func(fs *flag.FlagSet) {
 		fs.StringVar(&dot, "dot", "", `write a picture instead of the table: "all", or a scope such as "h.0"`)
 	})

@@ -83,7 +83,8 @@ func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpu
 	if tuning.VocabSize = t.Tokenizer.Size(); tuning.Validate() != nil {
 		return tuning.Validate()
 	}
-	if err := base.Train(ctx, t, &program.Log{Bar: program.NewBar(stderr, "training the base", 0, c.MaxIters)}); err != nil {
+	log := &program.Log{Bar: program.NewBar(stderr, "training the base", 0, c.MaxIters)}
+	if err := base.Train(ctx, t, log); err != nil {
 		return err
 	}
 	files, err := t.Files()

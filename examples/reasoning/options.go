@@ -34,7 +34,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.IntVar(&o.width, "n_embd", 64, "features of a token")
 	})
 	program.Group(fs, "Teaching", func(fs *flag.FlagSet) {
-		fs.Float64Var(&o.slip, "slip", 0.5, "probability that the teacher forgets a one that stands right behind another")
+		fs.Float64Var(&o.slip, "slip", 0.5,
+			"probability that the teacher forgets a one that stands right behind another")
 		fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
 		fs.IntVar(&o.batch, "batch_size", 128, "questions in a batch")
 		fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "of teaching")

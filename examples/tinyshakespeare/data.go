@@ -37,7 +37,8 @@ func (o options) open(
 		if err != nil {
 			return s, nil, nil, err
 		}
-		return s, shards, shards.Tokenizer, cmp.Or(corpus.Same(s.Name, shards.SHA256(), saved), o.hasKind(shards.Tokenizer))
+		err = cmp.Or(corpus.Same(s.Name, shards.SHA256(), saved), o.hasKind(shards.Tokenizer))
+		return s, shards, shards.Tokenizer, err
 	}
 	if saved != nil && o.data == "" {
 		s, err = corpus.Of(ctx, saved, stderr)
@@ -60,11 +61,7 @@ func (o options) open(
 // tokenizerOf is the tokenizer of a run: the checkpoint's, or one for the text.
 func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (text.Tokenizer, error) {
 	if saved != nil {
-		tok, err := gpt.LoadTokenizer(saved)
-		if err != nil {
-			return nil, err
-		}
-		return tok, o.hasKind(tok)
+		return gpt.LoadTokenizer(saved)
 	}
 	kind, err := text.KindOf(o.tokenizer)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
@@ -22,7 +23,11 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config,
 		return c, o, err
 	}
 	c.OutDir = dir // it may have been moved
-	return c, o, errors.Wrapf(c.ResumeDiff(was), "checkpoint %s", saved.Path)
+	tok, err := gpt.LoadTokenizer(saved)
+	if err != nil {
+		return c, o, err
+	}
+	return c, o, errors.Wrapf(cmp.Or(c.ResumeDiff(was), o.hasKind(tok)), "checkpoint %s", saved.Path)
 }
 
 // finished says of a run that there is nothing left to do, if it is so.

@@ -94,6 +94,7 @@ func (p pairing) same(was pairing) error {
 	if p.SHA256 == was.SHA256 {
 		return nil
 	}
-	return errors.Errorf("another text: the run is on %.80q (sha256 %.8s…), this is %.80q (sha256 %.8s…); -data says where the run's is",
+	return errors.Errorf("another text: the run is on %.80q (sha256 %.8s…), this is %.80q (sha256 %.8s…); "+
+		"-data says where the run's is",
 		cmp.Or(was.Data, "numbers"), cmp.Or(was.SHA256, "none"), cmp.Or(p.Data, "numbers"), cmp.Or(p.SHA256, "none"))
 }

@@ -82,6 +82,6 @@ func Same(name, sha256 string, cp *checkpoint.Checkpoint) error {
 	if was.Name == "" {
 		was.Name = "a text that the checkpoint does not name"
 	}
-	return errors.Errorf("another text: the run is on %.80q (sha256 %.8s…), this is %.80q (sha256 %.8s…); -data says where the run's is",
-		was.Name, was.SHA256, name, sha256)
+	return errors.Errorf("another text: the run is on %.80q (sha256 %.8s…), this is %.80q (sha256 %.8s…); "+
+		"-data says where the run's is", was.Name, was.SHA256, name, sha256)
 }
