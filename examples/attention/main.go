@@ -14,8 +14,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
@@ -92,11 +94,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, tok, err := model(ctx, c, o, args, stderr)
+	source := sync.OnceValues(func() (corpus.Source, error) { return corpus.Open(ctx, o.data, stderr) })
+	m, tok, err := model(ctx, c, o, args, source, stderr)
 	if err != nil {
 		return err
 	}
-	ids, err := o.promptIDs(ctx, m, tok, stderr)
+	ids, err := o.promptIDs(m, tok, source)
 	if err != nil {
 		return err
 	}

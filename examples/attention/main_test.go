@@ -287,3 +287,20 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+// Without a network that is said once, though the text is asked for twice: to train on, and for a prompt.
+func TestNoNetworkIsOneLine(t *testing.T) {
+	cache := t.TempDir()
+	for name, value := range map[string]string{
+		"XDG_CACHE_HOME": cache, "HOME": cache, "HTTPS_PROXY": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1", "NO_PROXY": "", "no_proxy": "",
+	} {
+		t.Setenv(name, value)
+	}
+	var said bytes.Buffer
+	if err := run(t.Context(), small(t, t.TempDir(), "-data", ""), io.Discard, &said); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(said.String(), "tinyshakespeare cannot be downloaded (") != 1 || strings.Count(said.String(), "\n") != 2 {
+		t.Errorf("said %q, want one line about the text and one about the training", said.String())
+	}
+}

@@ -16,13 +16,16 @@ import (
 	"github.com/pkg/errors"
 )
 
+// opener finds the text, and says once what became of it.
+type opener func() (corpus.Source, error)
+
 // model is the one in the checkpoint, or one that is trained briefly.
 func model(
-	ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer,
+	ctx context.Context, c gpt.Config, o options, args []string, open opener, stderr io.Writer,
 ) (*gpt.Model, text.Tokenizer, error) {
 	cp, err := base.Load(o.checkpoint, stderr)
 	if errors.Is(err, checkpoint.ErrNone) {
-		return trainBriefly(ctx, c, o, stderr)
+		return trainBriefly(ctx, c, o, open, stderr)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -42,11 +45,13 @@ func model(
 }
 
 // trainBriefly trains a model that is good enough to look at. What would fail after the training fails before it.
-func trainBriefly(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
+func trainBriefly(
+	ctx context.Context, c gpt.Config, o options, open opener, stderr io.Writer,
+) (*gpt.Model, text.Tokenizer, error) {
 	if err := base.Check(c); err != nil {
 		return nil, nil, err
 	}
-	source, err := corpus.Open(ctx, o.data, stderr)
+	source, err := open()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,12 +84,12 @@ func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
 }
 
 // promptIDs is what the model looks at: the prompt, or the beginning of a speech of the validation split.
-func (o options) promptIDs(ctx context.Context, m *gpt.Model, tok text.Tokenizer, stderr io.Writer) ([]int, error) {
+func (o options) promptIDs(m *gpt.Model, tok text.Tokenizer, open opener) ([]int, error) {
 	context := m.Config.BlockSize
 	if o.prompt != "" {
 		return o.encoded(tok, context)
 	}
-	source, err := corpus.Open(ctx, o.data, stderr)
+	source, err := open()
 	if err != nil {
 		return nil, err
 	}
