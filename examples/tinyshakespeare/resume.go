@@ -22,7 +22,8 @@ func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config,
 	if err != nil {
 		return c, o, err
 	}
-	c.OutDir = dir // it may have been moved
+	c.OutDir = dir                                   // it may have been moved
+	c.VocabSize = cmp.Or(c.VocabSize, was.VocabSize) // 0 is the text's
 	tok, err := gpt.LoadTokenizer(saved)
 	if err != nil {
 		return c, o, err

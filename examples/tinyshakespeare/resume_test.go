@@ -137,7 +137,7 @@ func TestFinished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{}, {"-max_iters", "5"}, small(t, dir)[:2]} {
+	for _, args := range [][]string{{}, {"-max_iters", "5"}, {"-vocab_size", "0"}, small(t, dir)[:2]} {
 		out := mustDo(t, append([]string{"-resume", "-out_dir", dir}, args...)...)
 		if strings.Count(out, "\n") != 1 || !strings.Contains(out, dir+": finished at step 6 of max_iters ") || !strings.Contains(out, "-resume -max_iters 12 goes on, -sample_only writes") {
 			t.Errorf("%q: got %q", args, out)
