@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -14,7 +15,7 @@ import (
 
 // plotLosses draws the loss of every step, and the estimates of both losses at the evaluations; the floor, where it
 // is known, is a line.
-func plotLosses(w io.Writer, steps []stepLine, evals []evalLine, floor float64) error {
+func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine, floor float64) error {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = "step", "cross entropy, nats per character"
 	p.Legend.Top, p.Legend.Padding, p.Legend.YOffs = true, vg.Points(3), -vg.Points(4)
