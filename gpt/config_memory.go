@@ -40,15 +40,20 @@ func (c Config) need(o outline) (bytes float64, err error) {
 			err = errors.Errorf("memory: %v, in a layer that is planned without numbers", r)
 		}
 	}()
-	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
+	copied := 0.0
+	if c.Hooks.Gradients != nil && c.GradientAccumulationSteps == 1 {
+		copied = 4 * o.trained(c)
+	}
+	bytes, err = train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
 		if c.Recompute {
 			g.Recompute(c.blocks()...)
 		}
 		m := c.declare(g, c.BatchSize)
-		return m.Loss, m.Trainable()
+		return m.Loss, m.candidates()
 	})
+	return bytes + copied, err
 }
 
 // blocks are the places of the blocks.

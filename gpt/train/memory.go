@@ -51,7 +51,13 @@ func Need(t Training, r Run, blocks int, build func(g *graph.Graph, blocks int) 
 		g.Kernels = t.Kernels
 		g.SetThreads(r.Threads)
 		loss, params := build(g, n)
+		if rest := t.Frozen.Rest(params); len(rest) > 0 { // of a few blocks all may be frozen
+			params = rest
+		}
 		all, failed := graph.PlanBytes(loss, params...)
+		if g.Err() != nil { // which says more than that there is nothing to plan
+			failed = g.Err()
+		}
 		if failed != nil && err == nil {
 			err = failed
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
@@ -175,6 +176,18 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 				break
 			}
 			n++
+		}
+	case iter.Seq2[string, error]:
+		for _, err := range v {
+			if o.err(err); err != nil {
+				break
+			}
+		}
+	case iter.Seq2[train.Progress, error]:
+		for p, err := range v {
+			if o.err(err); p.Step > 9 || err != nil {
+				break
+			}
 		}
 	case bool:
 		if last && !v {
