@@ -35,6 +35,11 @@ func TestFrozen(t *testing.T) {
 	if got, want := FLOPsPerToken(plain)-FLOPsPerToken(trainer.Config()), 2*float64(frozen-wte); got != want {
 		t.Errorf("%v products a token saved, want %v", got, want)
 	}
+	tied, still := plain, plain // the table is the head's matrix, too
+	tied.Head, still.Head, still.Frozen = "tied", "tied", train.Frozen{"wte.*"}
+	if got := FLOPsPerToken(tied) - FLOPsPerToken(still); got != 2*float64(wte) {
+		t.Errorf("%v products a token saved of a tied head, want %v", got, 2*wte)
+	}
 	if with, without := trainer.Config().Memory(), plain.Memory(); !(with < without-4*2*float64(frozen)) {
 		t.Errorf("planned %.0f bytes, without anything frozen %.0f", with, without)
 	}
@@ -101,6 +106,11 @@ func TestFrozenRefused(t *testing.T) {
 	left, all := trainer.Model.Trainable(), trainer.Model.candidates()
 	if _, trainable := trainer.Config().Count(); len(left) == 0 || len(all) <= len(left) || int(trainable) != numbers(left) {
 		t.Errorf("%d of %d adapters to train, %d numbers, want %d", len(left), len(all), trainable, numbers(left))
+	}
+	plain := trainer.Config()
+	plain.Frozen = nil
+	if got, want := FLOPsPerToken(plain)-FLOPsPerToken(trainer.Config()), 2*float64(numbers(all)-numbers(left)); got != want {
+		t.Errorf("%v products a token saved, want %v", got, want)
 	}
 	var adapters bytes.Buffer // all of them, whatever is frozen
 	if err := trainer.Model.WriteAdapters(&adapters); err != nil || strings.Count(adapters.String(), "data_offsets") != len(all) {
