@@ -71,18 +71,6 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	return m
 }
 
-// loss is the cross entropy, or what the hook makes.
-func (c Config) loss(s graph.Scope, logits, targets graph.Expr) graph.Expr {
-	if c.Hooks.Loss == nil {
-		return nn.NewCrossEntropy(s).Forward(logits, targets)
-	}
-	loss := parts.Make(s, "hook", "loss", func() graph.Expr { return c.Hooks.Loss(logits.In(s), targets.In(s)) })
-	if loss.Graph() == nil || len(loss.Shape()) > 0 {
-		s.Failf("hook \"loss\": got a loss of shape %v, want a scalar", loss.Shape())
-	}
-	return loss
-}
-
 // checkCount compares the parameters with those that were declared to be counted: memory and FLOPs would be wrong of a
 // part that declares others the second time, or some in Forward.
 func (m *Model) checkCount(declared outline) error {

@@ -71,13 +71,6 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	return c, errors.Wrap(err, "trainer")
 }
 
-func names(params []graph.Expr) (list []string) {
-	for _, p := range params {
-		list = append(list, p.Name())
-	}
-	return list
-}
-
 // optimizer makes that of the task, which may be the user's: a panic in it is an error.
 func (task Task) optimizer(params []graph.Expr, t Training) (o optim.Optimizer, err error) {
 	defer func() {

@@ -49,6 +49,13 @@ func (f Frozen) Check(names []string) error {
 	return nil
 }
 
+func names(params []graph.Expr) (list []string) {
+	for _, p := range params {
+		list = append(list, p.Name())
+	}
+	return list
+}
+
 // nearest are the names most like a pattern, by what stands before its first * and behind its last.
 func nearest(pattern string, names []string) []string {
 	const most = 4

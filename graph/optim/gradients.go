@@ -78,38 +78,6 @@ func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 	return g, nil
 }
 
-// Before has f called in every Apply with the parameters and their gradients, the mean of p's last run and of what was
-// accumulated, before they are clipped: f may write to them, and its error is that of Apply, which then calls no step.
-// The gradients are copied for it. nil is nothing to call.
-func (c *Gradients) Before(f func(params []graph.Expr, grads []graph.Tensor) error) {
-	if c != nil {
-		c.before = f
-	}
-}
-
-// show hands the mean of what was accumulated to what is to see it.
-func (c *Gradients) show() error {
-	for _, sum := range c.sums {
-		scaleBy(sum.F32, 1/float64(c.batches))
-		scaleBy(sum.F64, 1/float64(c.batches))
-	}
-	c.batches = 1
-	if err := c.before(c.params, c.sums); err != nil {
-		c.Forget()
-		return errors.Wrap(err, c.name)
-	}
-	return nil
-}
-
-func scaleBy[T float32 | float64](list []T, factor float64) {
-	if factor == 1 {
-		return
-	}
-	for i, x := range list {
-		list[i] = T(float64(x) * factor)
-	}
-}
-
 // Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of
 // what was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It
 // returns the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the
