@@ -13,7 +13,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	c := gpt.Shakespeare()
-	c.MaxIters = 50 // of 2000
+	c.MaxIters = 20 // of 2000
 	corpus, tok, err := text.Load("input.txt", "character", c.BlockSize)
 	check(err)
 	trainer, err := gpt.NewTrainer(c, corpus, tok)

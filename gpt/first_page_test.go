@@ -71,7 +71,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps, text, _ := strings.Cut(string(data), "step 50: loss ")
+	steps, text, _ := strings.Cut(string(data), "step 20: loss ")
 	var first, last float64
 	if _, err := fmt.Sscanf(steps, "step 1: loss %f", &first); err != nil {
 		t.Fatalf("%v: %s", err, data)
@@ -79,7 +79,7 @@ func TestExample(t *testing.T) {
 	if _, err := fmt.Sscanf(text, "%f", &last); err != nil || !(last < first-0.5) {
 		t.Errorf("the loss went from %v to %v (%v), want it to fall", first, last, err)
 	}
-	if _, err := os.Stat("out/step-00000050/manifest.json"); err != nil {
+	if _, err := os.Stat("out/step-00000020/manifest.json"); err != nil {
 		t.Error(err)
 	}
 	if _, written, _ := strings.Cut(text, "\n"); len(written) != 200 || !strings.Contains(written, "e") {
