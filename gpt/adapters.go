@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
@@ -29,7 +29,7 @@ func (m *Model) WriteAdapters(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Wrap(train.WriteTensors(w, asFiled(m.Trainable()), belongs), "adapters")
+	return errors.Wrap(train.WriteTensors(w, asFiled(m.candidates()), belongs), "adapters")
 }
 
 // ReadAdapters sets the adapters from a file of WriteAdapters, of exactly this model's names and shapes. What the file
@@ -57,7 +57,7 @@ func (m *Model) ReadAdapters(data []byte) error {
 			return errors.Errorf("adapters: %s: got %s, want %s as in the file", key, field.Clip(got), field.Clip(want))
 		}
 	}
-	return m.read(f, m.Trainable())
+	return m.read(f, m.candidates())
 }
 
 // belonging is what a file of the model's adapters says of the model.

@@ -17,6 +17,7 @@ type Config struct {
 	train.Training
 	train.Run
 	Parts parts.Registry // a program's variants beside the library's; not in files
+	Hooks train.Hooks    // what a run does that is code; not in files, to be given again when it is resumed
 }
 
 // Network says what a model computes. A zero means the default where a field says so; [Config.Resolved] fills it in.

@@ -17,7 +17,7 @@ func (c Config) Resolved() Config {
 }
 
 // Count returns the number of parameters that the network's layers declare, and of those that are trained: all, or with
-// lora_r > 0 the adapters alone. For the default attention and norm these are
+// lora_r > 0 the adapters alone, but what Frozen says. For the default attention and norm these are
 //
 //	V·d + positions + n_layer·block + norm + head     norm = d, or 2d with biases
 //	block = 2·norm + d·H(2dρ+dh) + H·dh·d + 2·d·f     + H(2dρ+dh) + d + f + d with biases
@@ -35,9 +35,9 @@ func (c Config) Count() (total, trainable int64) {
 
 func (o outline) trained(c Config) float64 {
 	if c.LoraR > 0 {
-		return o.adapters
+		return o.adapters - o.frozen
 	}
-	return o.base
+	return o.base - o.frozen
 }
 
 func toInt64(x float64) int64 {
@@ -59,5 +59,5 @@ func FLOPsPerToken(c Config) float64 {
 	if c.LoraR > 0 {
 		each = 4
 	}
-	return each*(o.base-o.lookups) + 6*o.adapters + 6*o.mixing
+	return each*(o.base-o.lookups) + 6*o.adapters - 2*o.still + 6*o.mixing
 }

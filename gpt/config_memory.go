@@ -34,12 +34,17 @@ func (c Config) need(o outline) (bytes float64, err error) {
 		token := float64(c.NLayer)*(4*d+heads+float64(c.NInner)) + float64(c.VocabSize)
 		return c.parameterBytes(o) + 4*tokens*token, nil
 	}
-	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+	copied := 0.0
+	if c.Hooks.Gradients != nil && c.GradientAccumulationSteps == 1 {
+		copied = 4 * o.trained(c)
+	}
+	bytes, err = train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
 		m := c.declare(g, c.BatchSize)
-		return c.blocks(), m.Loss, m.Trainable()
+		return c.blocks(), m.Loss, m.candidates()
 	})
+	return bytes + copied, err
 }
 
 // blocks are the places of the blocks.

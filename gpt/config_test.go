@@ -203,7 +203,7 @@ func TestConfigResolved(t *testing.T) {
 func TestConfigResumeDiff(t *testing.T) {
 	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true}
 	plain, odd := Shakespeare(), unusual()
-	odd.MemoryLimit = 50.5
+	odd.MemoryLimit, odd.Frozen = 50.5, []string{"h.0.*", "wte.*"}
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {
 		c := Shakespeare()

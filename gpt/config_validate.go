@@ -21,6 +21,11 @@ func (c Config) Validate() error {
 	if err := c.CheckSchedule(); err != nil {
 		return err
 	}
+	if c.NLayer <= mostDeclared { // else not all names are known before the network is built
+		if err := c.Frozen.Check(o.names); err != nil {
+			return err
+		}
+	}
 	return c.checkMemory(o)
 }
 

@@ -19,6 +19,27 @@ func (m *Model) readFrom(cp *checkpoint.Checkpoint) error {
 	return m.read(f, m.Params())
 }
 
+// Open is the model of the newest checkpoint in dir that is intact, for use as by LoadModel, and its tokenizer; dir may
+// also be the directory of one checkpoint. own are the variants of the program that saved it, its tokenizers among them,
+// if it had any. Who needs only one of both, or a graph of other settings, uses LoadModel and LoadTokenizer.
+func Open(dir string, own ...parts.Registry) (*Model, text.Tokenizer, error) {
+	cp, err := checkpoint.Load(dir, Fits(own...))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer cp.Close()
+	var kinds []text.Kind
+	for _, p := range own {
+		kinds = append(kinds, p.Tokenizers...)
+	}
+	tok, err := LoadTokenizer(cp, kinds...)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := LoadModel(graph.New(graph.Float32, 1), cp, own...)
+	return m, tok, err
+}
+
 // LoadModel builds the model of a checkpoint, for use: on an empty Graph, for batches of one, and without dropout until
 // [graph.Graph.SetTraining] switches it on. The checkpoint may also be a model alone, such as a published GPT-2, with
 // config.json and model.safetensors. own are the variants of the program that saved it, if it had any.

@@ -1,6 +1,7 @@
 // Package gpt stacks the layers of nn into a GPT, trains it on a text and lets it write. A Config describes network and
-// training in nanoGPT's names; New builds the network in the order of the paper's Table 2; a Trainer steps, evaluates
-// and saves; a Decoder generates with a KV cache. Nothing here prints: programs own their flags and their output.
+// training in nanoGPT's names. Start with NewTrainer, whose Run does the steps and whose Save keeps what Open opens. New
+// builds the network alone, in the order of the paper's Table 2; a Decoder generates with a KV cache. Nothing here
+// prints: programs own their flags and their output.
 package gpt
 
 import (
@@ -21,7 +22,7 @@ type Model struct {
 	Tokens  graph.Expr // (B·T) ids, to be overwritten with Ints
 	Targets graph.Expr // (B·T) ids, or text.Ignore where nothing is to be predicted
 	Logits  graph.Expr // (B·T, V)
-	Loss    graph.Expr // the mean cross entropy in nats over the targets that count
+	Loss    graph.Expr // the mean cross entropy in nats over the targets that count, or that of Hooks
 
 	adapters []*nn.LoRA
 }
@@ -66,7 +67,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	at.Adapt = c.adapt(func(l *nn.LoRA) { m.adapters = append(m.adapters, l) })
 	net := newStack(at, c)
 	m.Logits = net.predict(net.Forward(m.Tokens))
-	m.Loss = nn.NewCrossEntropy(s.Sub("loss")).Forward(m.Logits, m.Targets)
+	m.Loss = c.loss(s.Sub("loss"), m.Logits, m.Targets)
 	return m
 }
 
@@ -114,9 +115,17 @@ func (m *Model) made() error {
 	return nil
 }
 
-// Trainable lists the parameters to train: all, or with LoRA the adapters alone.
+// Trainable lists the parameters to train: all, or with LoRA the adapters alone, but those that Frozen says.
 func (m *Model) Trainable() []graph.Expr {
-	if m == nil || m.Config.LoraR == 0 {
+	if m == nil {
+		return nil
+	}
+	return m.Config.Frozen.Rest(m.candidates())
+}
+
+// candidates are all parameters, or the adapters: Frozen may keep some of them from being trained.
+func (m *Model) candidates() []graph.Expr {
+	if m.Config.LoraR == 0 {
 		return m.Params()
 	}
 	return slices.DeleteFunc(slices.Clone(m.Params()), func(p graph.Expr) bool { return !isAdapter(p) })

@@ -21,6 +21,8 @@ type outline struct {
 	remembered     float64  // numbers that a decoder keeps of a sequence
 	ownHead        bool     // the head has parameters; else the token embedding is its matrix
 	linears        []string // names of the matrices, in their block: "attn.c_attn"
+	names          []string // of what may be trained: all parameters, or the adapters
+	frozen, still  float64  // of these, what Frozen keeps from being trained, and what of it multiplies
 }
 
 // outline counts c, which has its defaults. It is an error if its sizes or names make no network, or a layer says so;
@@ -46,7 +48,7 @@ func (c Config) outline() (o outline, err error) {
 	at.Caches = nn.Caches{}
 	net := newStack(at, short)
 	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
-	o.countLeaves(g, blocks)
+	o.countLeaves(c, g, blocks)
 	o.nameMatrices(matrices)
 	o.remembered = blocks * at.Caches.Numbers()
 	if len(net.attentions) == 0 { // blocks that do without the attention they are given
@@ -67,8 +69,8 @@ func (c Config) outline() (o outline, err error) {
 }
 
 // countLeaves sums what is declared outside the blocks, in the blocks, and in the head.
-func (o *outline) countLeaves(g *graph.Graph, blocks float64) {
-	var table, head float64
+func (o *outline) countLeaves(c Config, g *graph.Graph, blocks float64) {
+	var table, head, still float64 // the last is of the table
 	params := g.Params()
 	leaves := g.Leaves()
 	for _, x := range leaves[min(1, len(leaves)):] { // behind the positions, which are no numbers of the network
@@ -85,22 +87,33 @@ func (o *outline) countLeaves(g *graph.Graph, blocks float64) {
 			continue
 		}
 		params = params[1:]
+		frozen := 0.0
+		if isAdapter(x) == (c.LoraR > 0) {
+			if o.names = append(o.names, name); c.Frozen.Has(name) {
+				frozen = n
+			}
+		}
+		o.frozen += frozen
 		if isAdapter(x) {
-			o.adapters += n
+			o.adapters, o.still = o.adapters+n, o.still+frozen
 			continue
 		}
 		o.base += n
 		switch {
 		case strings.HasPrefix(name, "wte."):
-			table += n
+			table, still = table+n, still+frozen
 		case strings.HasPrefix(name, "lm_head."):
-			head += n
+			head, o.still = head+n, o.still+frozen
 		case !inBlock && !strings.HasPrefix(name, "ln_f."):
 			o.lookups += n // positions
+		default:
+			o.still += frozen
 		}
 	}
 	if o.ownHead = head > 0; o.ownHead {
 		o.lookups += table
+	} else {
+		o.still += still
 	}
 }
 

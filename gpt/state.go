@@ -45,8 +45,24 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 	}, nil
 }
 
+// Save writes the state as a checkpoint into the directory at path, which is made where it is missing, and holds its lock
+// meanwhile. Who saves more than once keeps a checkpoint.Dir open instead, so that no other process saves between.
+func (t *Trainer) Save(path string) error {
+	files, err := t.Files()
+	if err != nil {
+		return err
+	}
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Save(t.Done, files)
+}
+
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
-// Config.ResumeDiff allows it; another corpus or vocabulary is an error.
+// Config.ResumeDiff allows it; another corpus or vocabulary is an error. What of c is code, Parts and Hooks, is in no
+// checkpoint: the same has to be handed in again, and where Hooks are not, the rest of the run is another without an error.
 func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()

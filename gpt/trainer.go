@@ -1,6 +1,8 @@
 package gpt
 
 import (
+	"context"
+	"iter"
 	"math/rand/v2"
 	"sync"
 
@@ -50,7 +52,7 @@ func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int) (t *T
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
-	task := train.Task{Build: t.build, Fill: t.fill, FLOPs: FLOPsPerToken(c), Done: done}
+	task := train.Task{Build: t.build, Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	task.Blocks = c.blocks()
 	t.Core, err = train.New(c.Training, c.Run, task)
@@ -61,7 +63,7 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 	if t.Model, err = New(g, t.config, t.config.BatchSize); err != nil {
 		return loss, nil, err
 	}
-	return t.Model.Loss, t.Model.Trainable(), nil
+	return t.Model.Loss, t.Model.candidates(), nil
 }
 
 func (t *Trainer) fill(int, int) (tokens int, err error) {
@@ -80,6 +82,16 @@ func (t *Trainer) Step() (train.Progress, error) {
 		*t.batches = before
 	}
 	return p, err
+}
+
+// Run yields what each step did until max_iters are done. It ends with an error when ctx does, and with that of a step.
+// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run too.
+// In the loop the trainer may evaluate and save.
+func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
+	if t == nil {
+		return new(Trainer).Run(ctx)
+	}
+	return t.Steps(ctx, t.config.MaxIters, t.Step)
 }
 
 // begin holds t for one goroutine, until t.busy is unlocked.

@@ -1,4 +1,6 @@
 // Package graph makes Gorgonia read like the equations it computes, and run fast enough to train with.
+// Start with Build, which hands out an empty Graph: parameters are declared in its Root, expressions are methods of Expr,
+// and Compile makes a Program that runs and is differentiated.
 //
 // A Graph holds parameters and inputs under the names of the layers that declare them; an Expr is a symbolic value
 // whose methods are the operations of the papers, so that a chain of calls reads from left to right; Compile turns a

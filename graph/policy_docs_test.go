@@ -50,3 +50,66 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		t.Errorf("%d paths and tests found, want more", found)
 	}
 }
+
+// TestEveryPackageSaysWhatToStartWith: in the first paragraph of its doc, by a name that it exports.
+func TestEveryPackageSaysWhatToStartWith(t *testing.T) {
+	first, exported := map[string]string{}, map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test || f.top() == "examples" || strings.Contains("/"+f.dir+"/", "/internal/") {
+			continue
+		}
+		paragraph, _, _ := strings.Cut(f.syntax.Doc.Text(), "\n\n")
+		if first[f.dir] == "" {
+			first[f.dir] = strings.Join(strings.Fields(paragraph), " ")
+		}
+		for _, d := range f.syntax.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				exported[f.dir+" "+d.Name.Name] = exported[f.dir+" "+d.Name.Name] || d.Recv == nil
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if s, ok := s.(*ast.TypeSpec); ok {
+						exported[f.dir+" "+s.Name.Name] = true
+					}
+				}
+			}
+		}
+	}
+	start := regexp.MustCompile(`Start with ([A-Z]\w+)`)
+	for dir, doc := range first {
+		m := start.FindStringSubmatch(doc)
+		if m == nil || !exported[dir+" "+m[1]] {
+			t.Errorf("%s: the first paragraph names nothing of its own to start with: %s", dir, doc)
+		}
+	}
+	if len(first) < 10 {
+		t.Errorf("%d packages found", len(first))
+	}
+}
+
+// TestFiguresNameTheMachine: what the README says of time and memory stands in a table whose head names processor and day.
+func TestFiguresNameTheMachine(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := regexp.MustCompile(`\d (ms|s|MiB|GiB)\b|\d %|tokens a second|\d ×|times (as|faster|slower)|minute`)
+	machine := regexp.MustCompile(`\((Zen|Intel|Apple|Xeon)[^)]*\).* \d+ [A-Z][a-z]+ 20\d\d`)
+	head, found := "", 0
+	for _, line := range strings.Split(string(data), "\n") {
+		if !strings.HasPrefix(line, "|") {
+			head = ""
+		} else if head == "" {
+			head = line
+		}
+		if !figure.MatchString(line) {
+			continue
+		}
+		if found++; !machine.MatchString(head) && !strings.Contains(line, "on the machine below") {
+			t.Errorf("a figure without processor and day: %s", line)
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d lines with figures found", found)
+	}
+}

@@ -1,5 +1,5 @@
 // Package verify holds what a program computed against gradients that were worked out by hand, in verify/hand: the
-// equations, the legend of their symbols and where to begin reading are there.
+// equations, the legend of their symbols and where to begin reading are there. Start with NewModel and Check.
 //
 // Check holds every gradient of a whole model, of text or of pairs, against four other roads to it; Case.Run those of
 // one layer; both answer with a Report. verify/inventory lists the layers of nn, and ExampleCase checks a new one.

@@ -39,7 +39,7 @@ func newAgent(o options, t task, l lesson) (*agent, error) {
 		},
 		Fill:      func(step, _ int) (int, error) { return len(a.model.Tokens.Ints()), l.fill(a, step) },
 		Optimizer: train.AdamW,
-		Rate:      l.rate,
+		Hooks:     train.Hooks{Rate: l.rate},
 	})
 	if err != nil {
 		return nil, err

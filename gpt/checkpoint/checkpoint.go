@@ -1,4 +1,5 @@
-// Package checkpoint keeps the state of a training run in directories that are written whole or not at all.
+// Package checkpoint keeps the state of a training run in directories that are written whole or not at all. Start
+// with Open, which locks a directory to save into, and Load, which finds the newest checkpoint in one.
 //
 //	out/step-00000250/    the checkpoint before the newest
 //	out/step-00000500/    the newest: the caller's files and manifest.json

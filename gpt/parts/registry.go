@@ -3,6 +3,8 @@ package parts
 import (
 	"fmt"
 	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
 // Registry lists variants by kind. Its zero value has none: the library's are in Library. Names go into configuration
@@ -16,13 +18,14 @@ type Registry struct {
 	Activations []Activation
 	Heads       []Head
 	Optimizers  []Optimizer
+	Tokenizers  []text.Kind // of no configuration: what opens a checkpoint reads its tokenizer with them
 }
 
 // Library is every variant of the library, of each kind the default first.
 func Library() Registry {
 	return Registry{
 		Positions: Positions(), Attentions: Attentions(), Norms: Norms(), Blocks: Blocks(), MLPs: MLPs(),
-		Activations: Activations(), Heads: Heads(), Optimizers: Optimizers(),
+		Activations: Activations(), Heads: Heads(), Optimizers: Optimizers(), Tokenizers: text.Kinds(),
 	}
 }
 
@@ -38,6 +41,7 @@ func (r Registry) WithLibrary() Registry {
 		Activations: slices.Concat(r.Activations, l.Activations),
 		Heads:       slices.Concat(r.Heads, l.Heads),
 		Optimizers:  slices.Concat(r.Optimizers, l.Optimizers),
+		Tokenizers:  slices.Concat(r.Tokenizers, l.Tokenizers),
 	}
 }
 

@@ -164,8 +164,8 @@ func ExampleTrainer() {
 		fmt.Println(err)
 		return
 	}
-	for t.Done < c.MaxIters {
-		if _, err := t.Step(); err != nil {
+	for _, err := range t.Run(context.Background()) {
+		if err != nil {
 			fmt.Println(err)
 			return
 		}

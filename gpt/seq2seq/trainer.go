@@ -2,6 +2,7 @@ package seq2seq
 
 import (
 	"context"
+	"iter"
 	"math/rand/v2"
 	"sync"
 
@@ -78,6 +79,15 @@ func (t *Trainer) Step() (train.Progress, error) {
 	}
 	defer t.busy.Unlock()
 	return t.Core.Step()
+}
+
+// Run yields what each step did until max_iters are done. It ends with an error when ctx does, and with that of a step.
+// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run too.
+func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
+	if t == nil {
+		return new(Trainer).Run(ctx)
+	}
+	return t.Steps(ctx, t.config.MaxIters, t.Step)
 }
 
 // begin holds t for one goroutine, until t.busy is unlocked.

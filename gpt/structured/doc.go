@@ -1,5 +1,6 @@
 // Package structured approximates the attention weights of a head by matrices of a prescribed form, as E. Conti, "The
 // Math behind transformers" (2023/2024), chapter 3, proposes, and says how far off they are.
+// Start with Compare.
 //
 // A is (n, n), its rows sum to 1. The approximation of (20), (21) is
 //

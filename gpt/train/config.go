@@ -24,6 +24,7 @@ type Training struct {
 	MinLR                     float64 // the lowest after warm-up
 	Seed                      uint64  // of every random choice
 	Kernels                   bool    // kernels; else the reference, stock operations
+	Frozen                    Frozen  // parameters that are not trained
 }
 
 // Run says how long a run goes on, what it tells and with which means it computes: all of it may change when the run is
@@ -67,6 +68,8 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 		field.Free("out_dir", &r.OutDir, field.Any(), "directory of the run's files"),
 		field.Free("threads", &r.Threads, field.UpTo(4096), "threads of the kernels; 0 is one per processor"),
 		field.New("kernels", &t.Kernels, field.Any(), "use kernels; false builds the reference, stock operations"),
+		field.New("frozen", (*[]string)(&t.Frozen), field.Any(),
+			"comma-separated patterns of parameters not to train, such as wte.*,h.0.*; empty is none").Optional(),
 		field.Free("recompute", &r.Recompute, field.Any(),
 			"compute a block's activations again in the backward pass: less memory, more time, the same bits"),
 		field.Free("memory_limit", &r.MemoryLimit, field.NonNegative(),

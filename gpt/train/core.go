@@ -12,16 +12,16 @@ import (
 
 // Task is what one run differs from another in: the network, and the batches that it is trained on.
 type Task struct {
-	// Build makes the network on an empty Graph, and returns its loss and the parameters to train. It may be called
-	// again with another Graph.
+	// Build makes the network on an empty Graph, and returns its loss and the parameters to train, of which the
+	// Training may freeze some. It may be called again with another Graph.
 	Build func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error)
 	// Fill puts a micro-batch into the network, both numbers counted from 0, and returns its tokens.
 	Fill      func(step, micro int) (tokens int, err error)
 	Optimizer Optimizer
-	Rate      func(step int) float64 // the learning rate of a step counted from 0; nil is the Training's schedule
-	Blocks    []string               // scopes whose activations are dropped where the Run says Recompute
-	FLOPs     float64                // of a token
-	Done      int                    // steps done before, where a run is resumed
+	Hooks              // but Loss, which is what Build makes
+	Blocks    []string // scopes whose activations are dropped where the Run says Recompute
+	FLOPs     float64  // of a token
+	Done      int      // steps done before, where a run is resumed
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -44,9 +44,6 @@ type Core struct {
 
 // New builds the network and what is needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
-	if task.Rate == nil {
-		task.Rate = t.RateAt
-	}
 	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, task: task}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels
@@ -55,6 +52,10 @@ func New(t Training, r Run, task Task) (*Core, error) {
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}
+		if err := t.Frozen.Check(names(c.params)); err != nil {
+			return err
+		}
+		c.params = t.Frozen.Rest(c.params)
 		if r.Recompute {
 			g.Recompute(task.Blocks...)
 		}
@@ -64,7 +65,10 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.optimizer, err = c.newOptimizer(); err != nil {
+	if c.optimizer, err = c.newOptimizer(); err == nil {
+		err = c.showGradients()
+	}
+	if err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	return c, nil

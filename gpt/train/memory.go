@@ -64,10 +64,16 @@ func Need(t Training, r Run, blocks int, build Planned) (bytes float64, err erro
 		g.Kernels = t.Kernels
 		g.SetThreads(r.Threads)
 		places, loss, params := build(g, n)
+		if rest := t.Frozen.Rest(params); len(rest) > 0 { // of a few blocks all may be frozen
+			params = rest
+		}
 		if r.Recompute {
 			g.Recompute(places...)
 		}
 		all, failed := graph.PlanBytes(loss, params...)
+		if g.Err() != nil { // which says more than that there is nothing to plan
+			failed = g.Err()
+		}
 		if failed != nil && err == nil {
 			err = failed
 		}

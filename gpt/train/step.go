@@ -25,8 +25,11 @@ func (c *Core) Step() (Progress, error) {
 		return Progress{}, err
 	}
 	defer c.busy.Unlock()
-	start, p := time.Now(), Progress{Step: c.Done + 1, LR: c.task.Rate(c.Done)}
-	err := c.accumulate(&p)
+	start, p := time.Now(), Progress{Step: c.Done + 1}
+	var err error
+	if p.LR, err = c.rate(); err == nil {
+		err = c.accumulate(&p)
+	}
 	if err == nil {
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
 	}

@@ -1,5 +1,5 @@
 // Package optim holds the optimizers: what they do with the gradients of a program, and the state that they keep. Start
-// with NewAdamW: after every run of the program, Update.
+// with NewAdamW: after every run of the program, Update. Parameters, Moments and Steps are the whole state of a run.
 package optim
 
 import "github.com/pedestrian-ml/pedestrian/graph"

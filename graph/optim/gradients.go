@@ -15,6 +15,7 @@ type Gradients struct {
 	params  []graph.Expr
 	sums    []graph.Tensor // over micro-batches
 	batches int
+	before  func(params []graph.Expr, grads []graph.Tensor) error
 }
 
 // NewGradients is for parameters of one graph, each once: a value that is fed, or what an operation gives, is refused.
@@ -60,9 +61,14 @@ func (c *Gradients) Apply(
 		return 0, errors.Errorf("%s: no step to do", c.name)
 	}
 	grads := make([]graph.Tensor, len(c.params))
-	if c.batches > 0 {
+	if c.batches > 0 || c.before != nil {
 		if err := c.Accumulate(p); err != nil {
 			return 0, err
+		}
+		if c.before != nil {
+			if err := c.show(); err != nil {
+				return math.NaN(), err
+			}
 		}
 		copy(grads, c.sums)
 	}

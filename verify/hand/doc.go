@@ -2,7 +2,7 @@
 // derived on paper (L. Boué, "Deep learning for pedestrians: backpropagation in Transformers"; numbers in parentheses
 // in the right margin are that paper's equations). A model is composed of such values, as one of nn is. Only the
 // standard library is used, not a line of this module, so that a mistake in the library cannot hide behind the same
-// mistake here.
+// mistake here. Start with LayerNorm.
 //
 // # Legend
 //

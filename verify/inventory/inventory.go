@@ -1,5 +1,5 @@
 // Package inventory lists what the five papers describe and the Cases that hold it against formulas by hand: every layer of
-// nn, checked alone.
+// nn, checked alone. Start with Cases.
 package inventory
 
 import (

@@ -50,7 +50,7 @@ func TestDistance(t *testing.T) {
 		{"kitten", "sitting", 3}, {"", "abc", 3}, {"abc", "", 3}, {"xyabc", "abc", 2}, {"abc", "abcxy", 2}, {"abc", "abc", 0},
 		{"abc", "acb", 2}, {"a", "b", 1}, {"abcdef", "bcdefg", 2}, {"flaw", "lawn", 2},
 	} {
-		if got := distance(c.a, c.b); got != c.want {
+		if got := Distance(c.a, c.b); got != c.want {
 			t.Errorf("from %q to %q: got %d, want %d", c.a, c.b, got, c.want)
 		}
 	}

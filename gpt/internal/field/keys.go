@@ -55,7 +55,7 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 func (l List) unknown(key string) error {
 	best, near := 3, "" // fewer than three letters off
 	for _, f := range l {
-		if d := distance(Clip(strings.ToLower(key)), f.Name); d < best {
+		if d := Distance(Clip(strings.ToLower(key)), f.Name); d < best {
 			best, near = d, f.Name
 		}
 	}
@@ -65,8 +65,8 @@ func (l List) unknown(key string) error {
 	return errors.Errorf("%s: unknown field; the known are %s", Clip(key), strings.Join(l.Names(), " "))
 }
 
-// distance is the number of bytes to insert, delete or replace to make b of a (Levenshtein 1966).
-func distance(a, b string) int {
+// Distance is the number of bytes to insert, delete or replace to make b of a (Levenshtein 1966).
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -119,7 +119,7 @@ func TestClippedMessages(t *testing.T) {
 		}
 	}
 	for _, c := range []string{"abcxy", "abxyc"} {
-		if got := distance(c, "abc"); got != 2 {
+		if got := Distance(c, "abc"); got != 2 {
 			t.Errorf("from %s to abc: got %d, want 2", c, got)
 		}
 	}

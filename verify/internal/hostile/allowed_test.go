@@ -46,6 +46,11 @@ var rules = []struct{ pattern, why string }{
 	{`^gpt\.Trainer\.EvaluateAll 2=nil`, "nobody asks for progress"},
 	{`^structured\.(Columns 0=0|Compare 0=(nil|short))`, "the approximation of nothing, or of fewer heads"},
 	{`^structured\..*\.(Tokens|Drop|Epsilon|Share)=0`, "none of it"},
+	{`^train\.Frozen\.Check 0=(nil|short)|\.Frozen=nil`, "nothing is frozen"},
+	{`\.Hooks\.(Rate|Gradients)=of zeros`, "a rate of 0, and a look at gradients that changes nothing"},
+	{`^gpt\.Config\.ValidateModel 0\.Hooks\.Loss`, "a network alone has no loss"},
+	{`^gpt\.Trainer\.Save 1=typo`, "a directory's name"},
+	{`^safetensors\.(File\.Values (1\.(Name|Shape)|2=of zeros)|Write 1=(nil|short))`, "a place in the file, whatever it is called; no tensors"},
 	{`^text\.(Blocks|Sample|Tokens\.Read) \d\[0\]`, "an id may be any, and what is read into is written over"},
 	{`^text\.Tokens\.Read (0=short|1=(nil|short)|2=0)`, "fewer, or from the start"},
 	{`^text\.\w+\.(Decode|Encode) 1(=nil|=short|=""|\[0\]=0)`, "another text"},
@@ -63,7 +68,8 @@ var rules = []struct{ pattern, why string }{
 	{`^train\.New (0\.LearningRate=0|2\.Fill=of zeros)`, "a step of 0, or of no tokens"},
 	{`^train\.Training\.CheckSchedule 0(={}|\.(BatchSize|Gradient\w+|Optimizer|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
 	{`^train\.Training\.CheckSchedule 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1)`, "wrong by itself: Fields refuses it"},
-	{`^train\.New 2\.(Rate|FLOPs)=`, "a step of 0, and a number to report"},
+	{`^train\.New 2\.(Hooks\.Rate|FLOPs)=`, "a step of 0, and a number to report"},
+	{`^train\.New 2\.Hooks\.Loss=`, "Build makes the loss"},
 	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},
 }
 

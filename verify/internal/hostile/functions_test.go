@@ -4,6 +4,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -34,17 +35,18 @@ var functions = []any{
 	nn.NewRollout, nn.NewSelfAttention, nn.NewSinusoidal, nn.NewTaylorAttention, nn.NewTied, nn.NewUnprojected,
 	nn.NewUnprojectedCross, nn.NewValueHead, nn.NewValueLoss,
 	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.GPT2, gpt.LoadModel,
-	gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler, gpt.NewTrainer, gpt.Paper,
+	gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler, gpt.NewTrainer, gpt.Open, gpt.Paper,
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
 	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Library, parts.MLPs, parts.NameField,
 	parts.Norms, parts.Optimizers, parts.Places, parts.Positions,
 	checkpoint.Load, checkpoint.Open,
+	safetensors.Open, safetensors.Read, safetensors.Write,
 	seq2seq.Beam, seq2seq.Fits, seq2seq.Greedy, seq2seq.LengthPenalty, seq2seq.LoadModel, seq2seq.New,
 	seq2seq.NewMasked, seq2seq.NewTrainer, seq2seq.NewTranslator, seq2seq.NewVocabulary, seq2seq.ReadState,
 	seq2seq.Resume,
 	structured.Add, structured.Band, structured.Bound, structured.Columns, structured.Compare, structured.Dimension,
 	structured.Distance, structured.Groups, structured.Identity, structured.Noise, structured.OffBand, structured.Project,
-	text.All, text.Blocks, text.KindNames, text.KindOf, text.Kinds, text.Match, text.NewCharacters, text.NewCorpus,
+	text.All, text.Blocks, text.KindNames, text.KindOf, text.Kinds, text.Load, text.Match, text.NewCharacters, text.NewCorpus,
 	text.NewWords, text.Open, text.OpenShards, text.ReadCorpus, text.Sample, text.WriteShards,
 	train.AdamW, train.BuildOf, train.CheckMemory, train.Fields, train.Fit, train.Need, train.New, train.OpenTensors,
 	train.Parameters, train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON,

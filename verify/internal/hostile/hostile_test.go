@@ -209,6 +209,18 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 			}
 			n++
 		}
+	case iter.Seq2[string, error]:
+		for _, err := range v {
+			if o.err(err); err != nil {
+				break
+			}
+		}
+	case iter.Seq2[train.Progress, error]:
+		for p, err := range v {
+			if o.err(err); p.Step > 9 || err != nil {
+				break
+			}
+		}
 	case bool:
 		if last && !v {
 			o.err(fmt.Errorf("false"))

@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -84,6 +85,15 @@ func gptValues(v table) {
 	})
 	define(v, func(w *world) *gpt.Sampler { return gpt.NewSampler(1) })
 	define(v, func(w *world) *checkpoint.Checkpoint { return must(checkpoint.Load(w.dir + "/gpt")) })
+	define(v, func(*world) []safetensors.Tensor {
+		return []safetensors.Tensor{{Name: "w", Shape: []int{2, 2}, F32: []float32{1, 2, 3, 4}}}
+	})
+	define(v, func(w *world) io.ReaderAt { return bytes.NewReader(tensors(w)) })
+	define(v, func(w *world) *safetensors.File {
+		data := tensors(w)
+		return must(safetensors.Open(bytes.NewReader(data), int64(len(data))))
+	})
+	define(v, func(w *world) safetensors.Entry { return get[*safetensors.File](w).Entries[0] })
 	define(v, func(w *world) checkpoint.File {
 		return checkpoint.File{Name: "file", Write: train.WriteBytes([]byte("x"))}
 	})
@@ -134,6 +144,15 @@ func gptValues(v table) {
 		return func(p hand.Parameters[complex128]) (complex128, error) { return p["x"].At(0, 0), nil }
 	})
 	define(v, func(w *world) verify.Report { return verify.Report{} })
+}
+
+// tensors is a file of them.
+func tensors(w *world) []byte {
+	var file bytes.Buffer
+	if err := safetensors.Write(&file, get[[]safetensors.Tensor](w), nil); err != nil {
+		panic(err)
+	}
+	return file.Bytes()
 }
 
 type pairs []seq2seq.Pair

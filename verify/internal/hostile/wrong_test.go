@@ -67,7 +67,7 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 	case nn.Caches:
 		zero("=nil")
 		return list
-	case io.Reader, io.Writer:
+	case io.Reader, io.Writer, io.ReaderAt:
 		if t.Kind() == reflect.Interface {
 			zero("=nil")
 			add("=failing", failing{})
@@ -166,3 +166,5 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error)  { return 0, io.ErrUnexpectedEOF }
 func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func (failing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF }

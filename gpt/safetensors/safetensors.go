@@ -1,4 +1,5 @@
-// Package safetensors reads and writes the file format in which the weights of GPT-2 are published.
+// Package safetensors reads and writes the file format in which the weights of GPT-2 are published. Start with Read and
+// Write, of files in memory; Open reads one of any size piece by piece.
 //
 // A file is a header length n (8 bytes, little endian), n bytes of JSON, and the tensors' values, little endian and row
 // by row:

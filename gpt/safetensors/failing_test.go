@@ -50,3 +50,24 @@ func TestErrorsOfReading(t *testing.T) {
 		t.Errorf("who is shown them: got error %v", err)
 	}
 }
+
+// What cannot be read from, written to or shown is an error.
+func TestNothingToReadOrWrite(t *testing.T) {
+	data := encode(t, sample(), nil)
+	f, err := Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := func(int, Tensor) error { return nil }
+	_, negative := Open(bytes.NewReader(data), -1)
+	_, nothing := Open(nil, 8)
+	for what, err := range map[string]error{
+		"got -1 bytes, want at least 8": negative, "the reader is nil": nothing, "the writer is nil": Write(nil, nil, nil),
+		`tensor "": want an entry`: f.Values(Entry{}, visit), "of a file of Open": (*File)(nil).Values(f.Entries[0], visit),
+		"want an entry of a file": new(File).Values(f.Entries[0], visit), "who is shown": f.Values(f.Entries[0], nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("got error %v, want %q", err, what)
+		}
+	}
+}

@@ -23,6 +23,9 @@ const chunk = 8192
 // It refuses empty, repeated and reserved names, names with a NUL or invalid UTF-8, shapes that do not agree with the
 // number of values, and whatever exceeds the limits of Read.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
+	if w == nil {
+		return errors.New("safetensors: nothing to write to: the writer is nil")
+	}
 	tensors = slices.Clone(tensors)
 	slices.SortStableFunc(tensors, func(a, b Tensor) int {
 		return cmp.Compare(min(1, len(b.F64)), min(1, len(a.F64)))

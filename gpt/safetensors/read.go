@@ -26,8 +26,11 @@ type File struct {
 // missing or repeated keys, repeated or empty names, text that is not valid UTF-8, values that overlap, leave holes or
 // do not fill the file. White space around the JSON is allowed.
 func Open(r io.ReaderAt, size int64) (*File, error) {
+	if r == nil {
+		return nil, errors.New("safetensors: nothing to read: the reader is nil")
+	}
 	var first [8]byte
-	if _, err := r.ReadAt(first[:min(8, size)], 0); err != nil && err != io.EOF {
+	if _, err := r.ReadAt(first[:max(0, min(8, size))], 0); err != nil && err != io.EOF {
 		return nil, errors.Wrap(err, "safetensors")
 	}
 	n, err := headerSize(first[:], size)
@@ -81,9 +84,12 @@ func (e Entry) Len() int {
 func (e Entry) Bytes() int { return e.end - e.begin }
 
 // Values calls visit with the values of a tensor from place at on, some thousands at a time, which are valid only
-// during the call.
+// during the call. e is one of f's Entries, renamed or not.
 func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
 	step := width(e.dtype)
+	if f == nil || f.values == nil || step == 0 || visit == nil {
+		return errors.Errorf("safetensors: tensor %.80q: want an entry of a file of Open, and who is shown its values", e.Name)
+	}
 	if f.raw == nil {
 		f.raw, f.part.F32, f.part.F64 = make([]byte, 8*chunk), make([]float32, chunk), make([]float64, chunk)
 	}

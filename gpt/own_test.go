@@ -1,0 +1,81 @@
+package gpt_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+const verse = "The wheel goes round, the water pays no rent, and what I grind by day by night is spent. "
+
+// small is a run of thirty steps of a tiny network.
+func small() gpt.Config {
+	c := gpt.Shakespeare()
+	c.BlockSize, c.BatchSize, c.NLayer, c.NHead, c.NEmbd, c.VocabSize = 8, 3, 2, 4, 16, 23
+	c.LearningRate, c.WarmupIters, c.MaxIters, c.LRDecayIters = 1e-2, 4, 40, 40
+	return c
+}
+
+// corpus is the verse in c's tokens: those of its own kind, or characters.
+func corpus(c gpt.Config) (text.Corpus, text.Tokenizer) {
+	kind := append(c.Parts.Tokenizers, text.Kinds()...)[0]
+	s := strings.Repeat(verse, 4)
+	tok, err := kind.New(s)
+	check(err)
+	data, err := text.NewCorpus(s, tok, c.BlockSize)
+	check(err)
+	return data, tok
+}
+
+// trains says whether the loss falls, and whether the model writes that is opened from the run's checkpoint.
+func trains(c gpt.Config) {
+	dir, err := os.MkdirTemp("", "own")
+	check(err)
+	defer os.RemoveAll(dir)
+	data, tok := corpus(c)
+	trainer, err := gpt.NewTrainer(c, data, tok)
+	check(err)
+	var losses []float64
+	for p, err := range trainer.Run(context.Background()) {
+		check(err)
+		losses = append(losses, p.Loss)
+	}
+	if first, last := losses[0], losses[len(losses)-1]; last < 0.9*first {
+		fmt.Print("the loss falls, ")
+	}
+	check(trainer.Save(dir))
+	m, tok, err := gpt.Open(dir, c.Parts)
+	check(err)
+	written := ""
+	for piece, err := range m.Generate(context.Background(), tok, "The ", 20, gpt.NewSampler(1)) {
+		check(err)
+		written += piece
+	}
+	if len(written) > 0 {
+		fmt.Println("and it writes")
+	}
+}
+
+// What is one's own has at most thirty lines, from the first behind the imports up to its Example.
+func TestOwnPartsAreShort(t *testing.T) {
+	for _, name := range []string{"attention", "norm", "mlp", "tokenizer", "schedule"} {
+		data, err := os.ReadFile("own_" + name + "_example_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, own, imports := strings.Cut(string(data), "\n)\n")
+		if !imports {
+			_, own, _ = strings.Cut(string(data), "\n")
+		}
+		own, example, found := strings.Cut(own, "func Example")
+		own = own[:strings.LastIndex(own, "}")+1] // without the comment of the Example
+		if lines := strings.Count(strings.TrimSpace(own), "\n") + 1; lines > 30 || !found || !strings.Contains(example, "// Output:") {
+			t.Errorf("own_%s_example_test.go: %d lines, want at most 30 and an Example behind them", name, lines)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package optim_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+)
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// regression fits x·w to t, of which the step fills in both.
+type regression struct {
+	x, t, w graph.Expr
+	program *graph.Program
+	*optim.AdamW
+}
+
+func newRegression() (r regression) {
+	s := graph.New(graph.Float32, 1).Root()
+	r.x, r.t = s.Value("x", graph.Const(0), 4, 3), s.Value("t", graph.Const(0), 4, 1)
+	r.w = s.Param("w", graph.Normal(1), 3, 1)
+	var err error
+	r.program, err = graph.Compile(r.x.MatMul(r.w).Sub(r.t).Square().SumAll(), r.w)
+	check(err)
+	r.AdamW, err = optim.NewAdamW([]graph.Expr{r.w})
+	check(err)
+	return r
+}
+
+// train does the steps up to that many: what a step fills in depends on its number alone.
+func (r regression) train(until int) {
+	for r.Steps < until {
+		rng := rand.New(rand.NewPCG(1, uint64(r.Steps)))
+		for _, in := range []graph.Tensor{r.x.Tensor(), r.t.Tensor()} {
+			for i := range in.Len() {
+				in.Set(i, rng.NormFloat64())
+			}
+		}
+		check(r.program.Run())
+		_, err := r.Update(r.program, 0.1)
+		check(err)
+	}
+}
+
+// state is what the run is resumed from, under names.
+func (r regression) state() map[string]graph.Tensor {
+	all := map[string]graph.Tensor{r.w.Name(): r.w.Tensor()}
+	r.Moments(func(name string, m, v graph.Tensor) { all["m."+name], all["v."+name] = m, v })
+	return all
+}
+
+// Parameters, moments and the number of steps are the whole state: ten steps, written and read, and ten more are the bits
+// of twenty.
+func ExampleAdamW() {
+	whole, first, second := newRegression(), newRegression(), newRegression()
+	whole.train(20)
+
+	first.train(10)
+	var list []safetensors.Tensor
+	for name, t := range first.state() {
+		list = append(list, safetensors.Tensor{Name: name, Shape: t.Shape, F32: t.F32})
+	}
+	var file bytes.Buffer
+	check(safetensors.Write(&file, list, map[string]string{"steps": strconv.Itoa(first.Steps)}))
+
+	read, metadata, err := safetensors.Read(file.Bytes())
+	check(err)
+	state := second.state()
+	for _, t := range read {
+		check(state[t.Name].Copy(graph.Tensor{Shape: t.Shape, F32: t.F32}))
+	}
+	second.Steps, err = strconv.Atoi(metadata["steps"])
+	check(err)
+	second.train(20)
+	fmt.Println(len(read), "tensors; the same bits:", fmt.Sprint(second.w.Tensor().F32) == fmt.Sprint(whole.w.Tensor().F32), second.Steps)
+	// Output: 3 tensors; the same bits: true 20
+}
