@@ -67,6 +67,7 @@ func gptValues(v table) {
 		return must(gpt.NewTrainer(get[gpt.Config](w), get[text.Corpus](w), get[text.Tokenizer](w)))
 	})
 	define(v, func(w *world) *gpt.Sampler { return gpt.NewSampler(1) })
+	define(v, func(w *world) []*gpt.Sampler { return []*gpt.Sampler{gpt.NewSampler(1), gpt.NewSampler(2)} })
 	define(v, func(w *world) *checkpoint.Checkpoint { return must(checkpoint.Load(w.dir + "/gpt")) })
 	define(v, func(w *world) checkpoint.File {
 		return checkpoint.File{Name: "file", Write: train.WriteBytes([]byte("x"))}
