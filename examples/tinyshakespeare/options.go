@@ -15,8 +15,10 @@ type options struct {
 	data, config, prompt string
 	tokenizer            string
 	resume, sampleOnly   bool
+	stop                 []string
 	tokens, topK         int
 	temperature, topP    float64
+	minP, penalty        float64
 }
 
 // parse reads the flags over the -config file over the recipe.
@@ -31,10 +33,18 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
 	fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
 	fs.StringVar(&o.prompt, "prompt", "\n", "what a sample begins with")
+	fs.Func("stop", "text that ends a sample, and is left out; may be given several times", func(s string) error {
+		if o.stop = append(o.stop, s); s == "" {
+			return errors.New("empty, want at least one character")
+		}
+		return nil
+	})
 	fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 is none")
 	fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
 	fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")
 	fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
+	fs.Float64Var(&o.minP, "min_p", 0, "sample among tokens at least this times as likely as the likeliest")
+	fs.Float64Var(&o.penalty, "repetition_penalty", 1, "above 1 makes tokens that are in the text already less likely")
 	if err = program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
@@ -56,6 +66,6 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 
 func (o options) sampler(seed uint64) *gpt.Sampler {
 	s := gpt.NewSampler(seed)
-	s.Temperature, s.TopK, s.TopP = o.temperature, o.topK, o.topP
+	s.Temperature, s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = o.temperature, o.topK, o.topP, o.minP, o.penalty
 	return s
 }
