@@ -60,23 +60,17 @@ func (d *BatchDecoder) Generate(ctx context.Context, prompts [][]int, n int, sam
 
 // checkBatch refuses what cannot be before anything is forgotten.
 func (d *decoding) checkBatch(ctx context.Context, prompts [][]int, n int, samplers []*Sampler, stop []int) error {
-	if err := checkGenerate(ctx, n); err != nil {
+	if err := d.checkWriting(ctx, n, stop); err != nil {
 		return err
 	}
 	if len(prompts) != d.batch || len(samplers) != d.batch {
 		return errors.Errorf("got %d prompts and %d samplers, want %d of each", len(prompts), len(samplers), d.batch)
 	}
-	if err := d.check(stop); err != nil {
-		return errors.Wrap(err, "stop")
-	}
 	for b, prompt := range prompts {
 		if err := samplers[b].Validate(); err != nil {
 			return errors.Wrapf(err, "row %d", b)
 		}
-		if len(prompt) == 0 {
-			return errors.Errorf("row %d: prompt: got 0 tokens, want 1 or more", b)
-		}
-		if err := d.check(prompt); err != nil {
+		if err := d.checkPrompt(prompt); err != nil {
 			return errors.Wrapf(err, "row %d", b)
 		}
 	}

@@ -54,6 +54,7 @@ func TestBatchDecoder(t *testing.T) {
 				}
 				// Shorter and longer than one another and than the context, beyond which all texts go on.
 				generatesAlone(t, c, d, single, map[bool][]int{true: {1, 4, 9}, false: {20, 3, 2}}[kernels]...)
+				beamsAlone(t, d, single)
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -94,6 +95,31 @@ func ExampleBatchDecoder_Generate() {
 	}
 	fmt.Println(len(texts[0]) <= 13, len(texts[1]) <= 11, logProbs[0] <= 0)
 	// Output: true true true
+}
+
+// The likeliest texts of at most ten tokens behind a prompt, up to token 4, for their length: three beams.
+func ExampleBatchDecoder_Beam() {
+	var c gpt.Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
+	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		panic(err)
+	}
+	d, err := gpt.NewBatchDecoder(m, 3)
+	if err != nil {
+		panic(err)
+	}
+	best, err := d.Beam(context.Background(), []int{1, 2, 3}, 10, seq2seq.LengthPenalty(0.6), 4)
+	if err != nil {
+		panic(err)
+	}
+	for _, h := range best {
+		fmt.Println(len(h.Tokens) <= 10, h.LogProb < 0)
+	}
+	// Output:
+	// true true
+	// true true
+	// true true
 }
 
 // Two prompts of one length are fed by hand, with what is drawn from either.

@@ -43,7 +43,7 @@ func (d *Decoder) generate(ctx context.Context, tokens []int, n int, s *Sampler,
 
 // prepare refuses what cannot be before anything is forgotten, and puts the tokens where the first draw feeds them.
 func (d *Decoder) prepare(ctx context.Context, tokens []int, n int, s *Sampler, on bool) error {
-	if err := checkGenerate(ctx, n); err != nil {
+	if err := d.decoding.checkWriting(ctx, n, nil); err != nil {
 		return err
 	}
 	if err := s.Validate(); err != nil {
@@ -57,16 +57,6 @@ func (d *Decoder) prepare(ctx context.Context, tokens []int, n int, s *Sampler, 
 	}
 	if d.waiting = append(d.waiting, tokens...); len(d.waiting) == 0 {
 		return errors.New("prompt: got 0 tokens, want 1 or more")
-	}
-	return nil
-}
-
-func checkGenerate(ctx context.Context, n int) error {
-	switch {
-	case ctx == nil:
-		return errors.New("context: got nil, want one such as context.Background()")
-	case n < 0:
-		return errors.Errorf("tokens: got %d to write, want 0 or more", n)
 	}
 	return nil
 }
