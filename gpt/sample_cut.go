@@ -47,13 +47,18 @@ func (s *Sampler) cut() {
 	}
 }
 
-// cutTop sorts for what it cuts. The sort is stable, so equals keep their order.
+// cutTop sorts for what it cuts, equals by their ids: for a large vocabulary that is many times as fast as a stable sort.
 func (s *Sampler) cutTop() {
 	all := (s.TopK == 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
 	if all {
 		return
 	}
-	slices.SortStableFunc(s.choices, func(a, b choice) int { return cmp.Compare(b.p, a.p) })
+	slices.SortFunc(s.choices, func(a, b choice) int {
+		if c := cmp.Compare(b.p, a.p); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.id, b.id)
+	})
 	if s.TopK > 0 && s.TopK < len(s.choices) {
 		s.choices = s.choices[:s.TopK]
 	}
