@@ -12,14 +12,14 @@ import (
 type Token struct{ Row, ID int }
 
 // Generate begins a text with each prompt, one for every sequence, and yields n tokens more of each, or fewer: a text
-// ends before the first of the stop tokens, which is not yielded. Prompts may differ in length, since all sequences stand
-// at the same place: shorter ones are written on while longer ones are still read. Every text is the one that a Decoder
-// writes alone, behind the same prompt with a sampler of the same seed, to the bit; but for linear and Taylor attention,
-// and a tied head in float32, which add up one token and several in another order. Of a prompt longer than block_size the
-// last tokens count.
+// ends before the first of the stop tokens, which is not yielded. Prompts may differ in length, since all sequences
+// stand at the same place: shorter ones are written on while longer ones are still read. Every text is the one that a
+// Decoder writes alone, behind the same prompt with a sampler of the same seed, to the bit; but for linear and Taylor
+// attention, and a tied head in float32, which add up one token and several in another order. Of a prompt longer than
+// block_size the last tokens count.
 //
-// What was fed before is forgotten. The loop ends with the last text, or with an error, such as when ctx ends. The decoder
-// is the caller's until then; what it has read afterwards is nothing to go on with.
+// What was fed before is forgotten. The loop ends with the last text, or with an error, such as when ctx ends. The
+// decoder is the caller's until then; what it has read afterwards is nothing to go on with.
 func (d *BatchDecoder) Generate(ctx context.Context, prompts [][]int, n int, samplers []*Sampler, stop ...int) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		in, err := d.begin()

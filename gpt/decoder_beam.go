@@ -9,9 +9,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Beam searches for the likeliest text of at most n tokens behind the prompt, with as many hypotheses as the decoder has
-// sequences, and returns them, best first, without the prompt. It is the search of seq2seq.Beam, where any of the stop
-// tokens stands for End. What was fed before is forgotten; what the decoder has read afterwards is nothing to go on with.
+// Beam searches for the likeliest text of at most n tokens behind the prompt, with as many hypotheses as the decoder
+// has sequences, and returns them, best first, without the prompt. It is the search of seq2seq.Beam, where any of the
+// stop tokens stands for End. What was fed before is forgotten; what the decoder has read afterwards is nothing to go
+// on with.
 func (d *BatchDecoder) Beam(
 	ctx context.Context, prompt []int, n int, rank seq2seq.Rank, stop ...int,
 ) ([]seq2seq.Hypothesis, error) {

@@ -20,8 +20,9 @@ import (
 //	the fewest of these whose probabilities add up to TopP         (Diab 14)
 //	of these the tokens with p ≥ MinP·max p                        Nguyen et al. 2024
 //
-// So do Hugging Face's transformers; llama.cpp comes to the temperature last, which leaves other tokens. Temperature 0 is
-// greedy: the token with the largest logit after the penalty, the first of equals. It draws for one goroutine at a time.
+// So do Hugging Face's transformers; llama.cpp comes to the temperature last, which leaves other tokens. Temperature 0
+// is greedy: the token with the largest logit after the penalty, the first of equals. It draws for one goroutine at a
+// time.
 type Sampler struct {
 	Temperature       float64
 	TopK              int     // 0: all

@@ -15,8 +15,8 @@ type choice struct {
 	p  float64 // its logit, then its probability relative to that of the likeliest token, which has 1
 }
 
-// penalise makes tokens that are in the text less likely. It starts from the logit, so a token counts once however often
-// it is there.
+// penalise makes tokens that are in the text less likely. It starts from the logit, so a token counts once however
+// often it is there.
 func (s *Sampler) penalise(logits graph.Tensor, before []int) error {
 	if s.RepetitionPenalty == 0 || s.RepetitionPenalty == 1 {
 		return nil
@@ -47,7 +47,8 @@ func (s *Sampler) cut() {
 	}
 }
 
-// cutTop sorts for what it cuts, equals by their ids: for a large vocabulary that is many times as fast as a stable sort.
+// cutTop sorts for what it cuts, equals by their ids: for a large vocabulary that is many times as fast as a stable
+// sort.
 func (s *Sampler) cutTop() {
 	all := (s.TopK == 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
 	if all {

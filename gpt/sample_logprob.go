@@ -6,7 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// lastDraw is a token, and the logits that it was drawn from, where they are: most who draw never ask for its probability.
+// lastDraw is a token, and the logits that it was drawn from, where they are: most who draw never ask for its
+// probability.
 type lastDraw struct {
 	id  int
 	f32 []float32
@@ -14,8 +15,8 @@ type lastDraw struct {
 }
 
 // LogProb is ln softmax(z)ᵢ of the token i that was drawn last: the model's own, before penalty, temperature and cuts.
-// It reads z where Draw did, and a decoder writes the next logits there: ask before it is fed again, such as inside of the
-// loop over Generate. NaN where nothing was drawn, and while another goroutine draws.
+// It reads z where Draw did, and a decoder writes the next logits there: ask before it is fed again, such as inside of
+// the loop over Generate. NaN where nothing was drawn, and while another goroutine draws.
 func (s *Sampler) LogProb() float64 {
 	if s == nil || !s.busy.TryLock() {
 		return math.NaN()

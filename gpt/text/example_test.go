@@ -84,7 +84,8 @@ func ExampleNewCorpus() {
 	// corpus: validation split: got 5 tokens, want at least 9 (block_size 8 and one target more)
 }
 
-// A tokenizer of your own, which knows no vocabulary but two answers, and opens from the tokenizer.json of a checkpoint.
+// A tokenizer of your own, which knows no vocabulary but two answers, and opens from the tokenizer.json of a
+// checkpoint.
 type answers struct{}
 
 func (answers) Size() int                    { return 2 }

@@ -9,12 +9,12 @@ import (
 )
 
 // Stream yields the text of ids in pieces, as they come, up to the first stop string, which it leaves out. Joined, the
-// pieces are what all ids decode to. None is empty, and none ends inside of a character, though a token may be one byte of
-// it; what may be the beginning of a stop string is held back until that is decided. Of stop strings that overlap the one
-// that ends first counts, of those that end at the same place the longest.
+// pieces are what all ids decode to. None is empty, and none ends inside of a character, though a token may be one
+// byte of it; what may be the beginning of a stop string is held back until that is decided. Of stop strings that
+// overlap the one that ends first counts, of those that end at the same place the longest.
 //
-// An error that comes with an id follows the text before it, and is the last. The tokenizer's Decode of single ids, joined,
-// has to be its Decode of them all.
+// An error that comes with an id follows the text before it, and is the last. The tokenizer's Decode of single ids,
+// joined, has to be its Decode of them all.
 func Stream(tok Tokenizer, ids iter.Seq2[int, error], stop ...string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := checkStream(tok, ids, stop); err != nil {

@@ -133,8 +133,8 @@ func counted(s string, err error, ended *bool) iter.Seq2[int, error] {
 	}
 }
 
-// Whoever yields the ids is left as soon as nothing more is wanted: at a stop, at an error, when the loop is broken off.
-// The text before an error comes first.
+// Whoever yields the ids is left as soon as nothing more is wanted: at a stop, at an error, when the loop is broken
+// off. The text before an error comes first.
 func TestStreamLeavesItsSource(t *testing.T) {
 	glass := errors.New("glass")
 	for _, tc := range []struct {
