@@ -47,22 +47,17 @@ func (s *Sampler) cut() {
 	}
 }
 
-// cutTop sorts for what it cuts, equals by their ids: for a large vocabulary that is many times as fast as a stable
-// sort.
+// cutTop sorts what is left of TopK, and cuts it at TopP.
 func (s *Sampler) cutTop() {
 	all := (s.TopK == 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
 	if all {
 		return
 	}
-	slices.SortFunc(s.choices, func(a, b choice) int {
-		if c := cmp.Compare(b.p, a.p); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.id, b.id)
-	})
 	if s.TopK > 0 && s.TopK < len(s.choices) {
+		partition(s.choices, s.TopK)
 		s.choices = s.choices[:s.TopK]
 	}
+	slices.SortFunc(s.choices, byLikelihood)
 	if s.TopP == 0 || s.TopP == 1 {
 		return
 	}
@@ -73,6 +68,42 @@ func (s *Sampler) cutTop() {
 	for i, c := range s.choices {
 		if sum += c.p; sum >= s.TopP*total {
 			s.choices = s.choices[:i+1]
+			return
+		}
+	}
+}
+
+// byLikelihood has the likelier token first, of equals the one with the smaller id.
+func byLikelihood(a, b choice) int {
+	if c := cmp.Compare(b.p, a.p); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.id, b.id)
+}
+
+// partition moves the k likeliest to the front, in any order (Hoare's quickselect): a vocabulary of 50,257 tokens takes
+// several times as long to sort.
+func partition(choices []choice, k int) {
+	for from, to := 0, len(choices); ; {
+		pivot, i, j := choices[(from+to)/2], from, to-1
+		for i <= j {
+			for byLikelihood(choices[i], pivot) < 0 {
+				i++
+			}
+			for byLikelihood(pivot, choices[j]) < 0 {
+				j--
+			}
+			if i <= j {
+				choices[i], choices[j] = choices[j], choices[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch { // before i nothing is worse than the pivot, behind j nothing better
+		case k <= j:
+			to = j + 1
+		case k > i:
+			from = i
+		default:
 			return
 		}
 	}

@@ -108,6 +108,26 @@ func TestSamplerIsTheSpelledForm(t *testing.T) {
 	}
 }
 
+// The likeliest k of any list come to its front, whatever is equal in it and however it is ordered.
+func TestPartition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for trial := range 3000 {
+		list := make([]choice, 1+rng.IntN(40))
+		for i := range list {
+			list[i] = choice{i, float64(rng.IntN(1 + trial%9))}
+			if trial%5 == 0 {
+				list[i].p = float64((trial%2*2 - 1) * i)
+			}
+		}
+		k, sorted := 1+rng.IntN(len(list)), slices.SortedFunc(slices.Values(list), byLikelihood)
+		partition(list, k)
+		slices.SortFunc(list[:k], byLikelihood)
+		if !slices.Equal(list[:k], sorted[:k]) {
+			t.Fatalf("the likeliest %d: got %v, want %v", k, list[:k], sorted[:k])
+		}
+	}
+}
+
 // The penalty by numbers: a token counts once, what is positive is divided, what is not is multiplied, and greedy
 // drawing has it, too. 0 and 1 are none, and then no text is looked at.
 func TestSamplerRepetitionPenalty(t *testing.T) {
