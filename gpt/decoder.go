@@ -17,6 +17,7 @@ import (
 type Decoder struct {
 	decoding *decoding
 	waiting  []int // tokens of the text that are not fed yet: the one that was drawn last
+	text     seen
 }
 
 // NewDecoder makes a decoder of m's parameters, as they are when it runs. It is an error, naming the layer, if a part
@@ -26,7 +27,7 @@ func NewDecoder(m *Model) (*Decoder, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "decoder")
 	}
-	return &Decoder{decoding: d}, nil
+	return &Decoder{decoding: d, text: newSeen(d.vocab)}, nil
 }
 
 // begin takes the decoder for a call, whose decoding is to be unlocked.
@@ -51,6 +52,7 @@ func (d *Decoder) Reset() error {
 func (d *Decoder) restart() {
 	d.decoding.reset()
 	d.waiting = d.waiting[:0]
+	d.text.reset()
 }
 
 // Feed appends tokens, at least one, to those that were fed, and returns the logits (1, V) of what follows. The result
@@ -74,6 +76,7 @@ func (d *Decoder) feed(tokens []int) (graph.Tensor, error) {
 	if len(tokens) == 0 {
 		return graph.Tensor{}, errors.New("decoder: no token to feed, want 1 or more")
 	}
+	d.text.add(tokens...)
 	logits, err := d.decoding.feed(tokens)
 	return logits, errors.Wrap(err, "decoder")
 }

@@ -13,7 +13,7 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		m := model32(t, threads, 16)
 		d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 8), NewSampler(1)
-		s.TopK, s.TopP = 20, 0.9
+		s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = 20, 0.9, 0.01, 1.2
 		rows := make([][]int, 8)
 		for b := range rows {
 			rows[b] = []int{b}
@@ -24,7 +24,7 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 			"a token drawn and fed": func() error {
 				logits, err := d.Feed(next)
 				if err == nil {
-					next, err = s.Draw(logits)
+					next, err = s.Draw(logits, 3, 64, 3)
 				}
 				return err
 			},
@@ -41,5 +41,43 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// However long a text, it is begun with as many allocations.
+func TestGenerateAllocatesNothingPerToken(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 3), samplersOf(3)
+	for name, f := range map[string]func(n int) error{
+		"a text": func(n int) error {
+			for _, err := range d.Generate(t.Context(), []int{1, 2}, n, s[2]) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"texts": func(n int) error {
+			for _, err := range batch.Generate(t.Context(), [][]int{{1, 2}, {3}, {4, 5, 6}}, n, s, 12) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocs := func(n int) float64 {
+				return testing.AllocsPerRun(1, func() { // after one that makes what is kept
+					if err := f(n); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			allocs(90)
+			if few, many := allocs(30), allocs(90); many != few {
+				t.Errorf("%v allocations for 90 tokens, %v for 30, want as many", many, few)
+			}
+		})
 	}
 }

@@ -17,7 +17,7 @@ func newBatchDecoderOf(t testing.TB, m *Model, batch int) *BatchDecoder {
 	return d
 }
 
-// Every sequence of a batch is written as if it were alone, prompts and sliding windows included.
+// Every sequence of a batch is read and written as if it were alone, prompts and sliding windows included.
 func TestBatchDecoder(t *testing.T) {
 	const batch = 3
 	for name, c := range variants() {
@@ -52,6 +52,9 @@ func TestBatchDecoder(t *testing.T) {
 						}
 					}
 				}
+				// Shorter and longer than one another and than the context, beyond which all texts go on.
+				generatesAlone(t, c, d, single, map[bool][]int{true: {1, 4, 9}, false: {20, 3, 2}}[kernels]...)
+				beamsAlone(t, d, single)
 			})
 		}
 	}

@@ -18,6 +18,7 @@ var (
 type decoding struct {
 	batch, size, vocab int          // sequences, block_size, V
 	one, half          *stepProgram // of a model whose layers are all cached; for one token and half a context
+	caches             nn.Caches    // of these
 	rerun              *rerun       // of any other
 	context            []int
 	busy               sync.Mutex // held while somebody decodes
@@ -29,15 +30,15 @@ func newDecoding(m *Model, batch int) (d *decoding, err error) {
 	}
 	d = &decoding{batch: batch, size: m.Config.BlockSize, vocab: m.Config.VocabSize}
 	d.context = make([]int, 0, d.size*batch)
-	caches := nn.Caches{}
-	if d.one, err = newStepProgram(m, batch, 1, caches); err != nil {
+	d.caches = nn.Caches{}
+	if d.one, err = newStepProgram(m, batch, 1, d.caches); err != nil {
 		return nil, err
 	}
 	if d.one == nil {
 		d.rerun, err = newRerun(m, batch)
 		return d, err
 	}
-	if d.half, err = newStepProgram(m, batch, max(1, d.size/2), caches); err != nil {
+	if d.half, err = newStepProgram(m, batch, max(1, d.size/2), d.caches); err != nil {
 		return nil, err
 	}
 	return d, m.checkSteps()

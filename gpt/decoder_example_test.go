@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -38,7 +41,88 @@ func ExampleDecoder_Continue() {
 	// Output: 13
 }
 
-// Two prompts of one length are continued side by side, each with a draw of its own.
+// A model that writes bytes, streamed as text up to a stop string; it is greedy, and does not repeat itself much.
+func ExampleDecoder_Generate() {
+	var c gpt.Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 256, 1, 2, 8
+	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		panic(err)
+	}
+	d, err := gpt.NewDecoder(m)
+	if err != nil {
+		panic(err)
+	}
+	prompt, err := text.Bytes{}.Encode("ROMEO:")
+	if err != nil {
+		panic(err)
+	}
+	s := gpt.NewSampler(1)
+	s.Temperature, s.RepetitionPenalty = 0, 1.2
+	written := ""
+	for piece, err := range text.Stream(text.Bytes{}, d.Generate(context.Background(), prompt, 50, s), "\n\n", "JULIET:") {
+		if err != nil {
+			panic(err)
+		}
+		written += piece // or print it
+	}
+	fmt.Println(len(written) > 0, strings.Contains(written, "\n\n"))
+	// Output: true false
+}
+
+// Prompts of any length are continued side by side, each with draws of its own and up to token 4 or ten more, and with
+// the probability of what was drawn.
+func ExampleBatchDecoder_Generate() {
+	var c gpt.Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
+	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		panic(err)
+	}
+	d, err := gpt.NewBatchDecoder(m, 2)
+	if err != nil {
+		panic(err)
+	}
+	samplers := []*gpt.Sampler{gpt.NewSampler(1), gpt.NewSampler(2)}
+	samplers[1].MinP = 0.1
+	texts, logProbs := [][]int{{1, 2, 3}, {4}}, make([]float64, 2)
+	for token, err := range d.Generate(context.Background(), texts, 10, samplers, 4) {
+		if err != nil {
+			panic(err)
+		}
+		texts[token.Row] = append(texts[token.Row], token.ID)
+		logProbs[token.Row] += samplers[token.Row].LogProb()
+	}
+	fmt.Println(len(texts[0]) <= 13, len(texts[1]) <= 11, logProbs[0] <= 0)
+	// Output: true true true
+}
+
+// The likeliest texts of at most ten tokens behind a prompt, up to token 4, for their length: three beams.
+func ExampleBatchDecoder_Beam() {
+	var c gpt.Config
+	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8
+	m, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
+	if err != nil {
+		panic(err)
+	}
+	d, err := gpt.NewBatchDecoder(m, 3)
+	if err != nil {
+		panic(err)
+	}
+	best, err := d.Beam(context.Background(), []int{1, 2, 3}, 10, seq2seq.LengthPenalty(0.6), 4)
+	if err != nil {
+		panic(err)
+	}
+	for _, h := range best {
+		fmt.Println(len(h.Tokens) <= 10, h.LogProb < 0)
+	}
+	// Output:
+	// true true
+	// true true
+	// true true
+}
+
+// Two prompts of one length are fed by hand, with what is drawn from either.
 func ExampleBatchDecoder() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 8, 5, 1, 2, 8

@@ -43,11 +43,8 @@ func (d *Decoder) generate(ctx context.Context, tokens []int, n int, s *Sampler,
 
 // prepare refuses what cannot be before anything is forgotten, and puts the tokens where the first draw feeds them.
 func (d *Decoder) prepare(ctx context.Context, tokens []int, n int, s *Sampler, on bool) error {
-	switch {
-	case ctx == nil:
-		return errors.New("context: got nil, want one such as context.Background()")
-	case n < 0:
-		return errors.Errorf("tokens: got %d to write, want 0 or more", n)
+	if err := d.decoding.checkWriting(ctx, n, nil); err != nil {
+		return err
 	}
 	if err := s.Validate(); err != nil {
 		return err
@@ -74,7 +71,7 @@ func (d *Decoder) draw(ctx context.Context, s *Sampler) (int, error) {
 		return 0, err
 	}
 	d.waiting = d.waiting[:0]
-	id, err := s.Draw(logits)
+	id, err := s.Draw(logits, d.text.ids...)
 	if err == nil {
 		d.waiting = append(d.waiting, id)
 	}

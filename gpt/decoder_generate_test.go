@@ -108,6 +108,12 @@ func TestGenerateRefuses(t *testing.T) {
 		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopK = -1 }), []string{"top_k", "-1", "0 for all"}},
 		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopP = 1.5 }), []string{"top_p", "1.5", "[0, 1]"}},
 		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.TopP = math.NaN() }), []string{"top_p", "NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.MinP = 1.01 }), []string{"min_p: got 1.01", "[0, 1]"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.MinP = -0.1 }), []string{"min_p: got -0.1", "[0, 1]"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.MinP = math.NaN() }), []string{"min_p: got NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.RepetitionPenalty = -1 }), []string{"repetition_penalty: got -1", "above 0"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.RepetitionPenalty = math.NaN() }), []string{"repetition_penalty: got NaN"}},
+		{ctx, []int{1}, 1, sampler(func(s *Sampler) { s.RepetitionPenalty = math.Inf(1) }), []string{"repetition_penalty: got +Inf"}},
 	} {
 		feed(t, d, 5)
 		for _, from := range []func(context.Context, []int, int, *Sampler) iter.Seq2[int, error]{d.Generate, d.Continue} {

@@ -8,33 +8,22 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Generate yields how the model goes on with the prompt, at least one token: n tokens as the sampler draws them, each as
-// the text that it stands for. It stops early, with an error, when ctx ends. It is a Decoder and a tokenizer in one: who
-// writes more than one text keeps a Decoder.
-func (m *Model) Generate(ctx context.Context, tok text.Tokenizer, prompt string, n int, s *Sampler) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		if tok == nil {
-			yield("", errors.New("generate: no tokenizer (nil)"))
-			return
-		}
-		ids, err := tok.Encode(prompt)
+// Generate yields how the model goes on with the prompt, at least one token, up to n tokens or the first stop string: the
+// text of what the sampler draws, as text.Stream has it. It stops early, with an error, when ctx ends. It is a Decoder
+// and a tokenizer in one: who writes more than one text keeps a Decoder.
+func (m *Model) Generate(ctx context.Context, tok text.Tokenizer, prompt string, n int, s *Sampler, stop ...string) iter.Seq2[string, error] {
+	ids := func(yield func(int, error) bool) {
+		prompt, err := tok.Encode(prompt)
 		if err != nil {
-			yield("", errors.Wrap(err, "generate: prompt"))
+			yield(0, errors.Wrap(err, "generate: prompt"))
 			return
 		}
 		d, err := NewDecoder(m)
 		if err != nil {
-			yield("", err)
+			yield(0, err)
 			return
 		}
-		for id, err := range d.Generate(ctx, ids, n, s) {
-			word := ""
-			if err == nil {
-				word, err = tok.Decode([]int{id})
-			}
-			if !yield(word, err) || err != nil {
-				return
-			}
-		}
+		d.Generate(ctx, prompt, n, s)(yield)
 	}
+	return text.Stream(tok, ids, stop...)
 }

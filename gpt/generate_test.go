@@ -47,7 +47,7 @@ func TestModelGenerate(t *testing.T) {
 		prompt string
 		want   string
 	}{
-		{t.Context(), trainer.Model, nil, "The", "no tokenizer"},
+		{t.Context(), trainer.Model, nil, "The", "tokenizer: got nil"},
 		{t.Context(), trainer.Model, tok, "\u00fc", "generate: prompt: "},
 		{t.Context(), trainer.Model, tok, "", "prompt: got 0 tokens"},
 		{t.Context(), nil, tok, "The", "model: got nil"},

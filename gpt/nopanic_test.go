@@ -210,7 +210,8 @@ func TestNoPanicSampler(t *testing.T) {
 			z[i] = special[rng.IntN(len(special))]
 		}
 		s.Temperature, s.TopP, s.TopK = special[rng.IntN(len(special))], special[rng.IntN(3)], rng.IntN(7)-2
-		id, err := s.Draw(graph.Tensor{Shape: []int{len(z)}, F64: z})
+		s.MinP, s.RepetitionPenalty = special[rng.IntN(3)], special[rng.IntN(len(special))]
+		id, err := s.Draw(graph.Tensor{Shape: []int{len(z)}, F64: z}, make([]int, rng.IntN(3))...)
 		if err == nil && (id < 0 || id >= len(z) || math.IsInf(z[id], -1)) {
 			t.Fatalf("drew %d from %v at temperature %v, top_k %d, top_p %v", id, z, s.Temperature, s.TopK, s.TopP)
 		}

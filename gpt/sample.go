@@ -11,21 +11,28 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sampler draws a token from logits z: from softmax(z/Temperature) (Diab 13), cut to the TopK likeliest tokens and then
-// to the fewest whose probabilities add up to TopP (Diab 14), and normalised again. Temperature 0 is greedy: the
-// likeliest token, the first of equals. It draws for one goroutine at a time.
+// Sampler draws a token from logits z. What is set is applied in this order, and probabilities are normalised again
+// after every cut:
+//
+//	z/θ where z > 0, else z·θ, of each token of the text so far    θ = RepetitionPenalty, Keskar et al. 2019
+//	p = softmax(z/Temperature)                                     (Diab 13)
+//	the TopK likeliest tokens
+//	the fewest of these whose probabilities add up to TopP         (Diab 14)
+//	of these the tokens with p ≥ MinP·max p                        Nguyen et al. 2024
+//
+// So do Hugging Face's transformers; llama.cpp comes to the temperature last, which leaves other tokens. Temperature 0
+// is greedy: the token with the largest logit after the penalty, the first of equals. It draws for one goroutine at a
+// time.
 type Sampler struct {
-	Temperature float64
-	TopK        int     // 0: all
-	TopP        float64 // 0 or 1: all
-	rng         *rand.Rand
-	choices     []choice
-	busy        sync.Mutex // held while it draws
-}
-
-type choice struct {
-	id int
-	p  float64
+	Temperature       float64
+	TopK              int     // 0: all
+	TopP              float64 // 0 or 1: all
+	MinP              float64 // 0: all
+	RepetitionPenalty float64 // 0 or 1: none; above 1 a text repeats itself less
+	rng               *rand.Rand
+	choices           []choice
+	last              lastDraw
+	busy              sync.Mutex // held while it draws
 }
 
 // NewSampler is a sampler at temperature 1 over all tokens; its draws are fixed by the seed.
@@ -44,14 +51,19 @@ func (s *Sampler) Validate() error {
 		return errors.Errorf("top_k: got %d, want 0 for all tokens, or above", s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return errors.Errorf("top_p: got %v, want a number in [0, 1]", s.TopP)
+	case !(s.MinP >= 0 && s.MinP <= 1):
+		return errors.Errorf("min_p: got %v, want a number in [0, 1]", s.MinP)
+	case !(s.RepetitionPenalty >= 0) || math.IsInf(s.RepetitionPenalty, 1):
+		return errors.Errorf("repetition_penalty: got %v, want a finite number above 0, or 0 for none", s.RepetitionPenalty)
 	case s.Temperature > 0 && s.rng == nil:
 		return errors.Errorf("sampler: temperature %v and nothing to draw with, want one of NewSampler", s.Temperature)
 	}
 	return nil
 }
 
-// Draw returns a token id.
-func (s *Sampler) Draw(logits graph.Tensor) (int, error) {
+// Draw returns a token id. Before it stand the tokens of the text so far, the prompt's too, in any order: only a
+// RepetitionPenalty looks at them.
+func (s *Sampler) Draw(logits graph.Tensor, before ...int) (int, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
 	}
@@ -59,66 +71,42 @@ func (s *Sampler) Draw(logits graph.Tensor) (int, error) {
 		return 0, errors.New("sampler: in use by another goroutine, want one for each")
 	}
 	defer s.busy.Unlock()
+	s.last = lastDraw{}
+	best, err := s.read(logits, before)
+	if err != nil {
+		return 0, err
+	}
+	id := best.id
+	if s.Temperature > 0 {
+		for i, c := range s.choices {
+			s.choices[i].p = math.Exp((c.p - best.p) / s.Temperature)
+		}
+		s.cut()
+		id = s.pick()
+	}
+	s.last = lastDraw{id, logits.F32, logits.F64}
+	return id, nil
+}
+
+// read makes a choice of every logit, and returns the best.
+func (s *Sampler) read(logits graph.Tensor, before []int) (best choice, err error) {
 	s.choices = s.choices[:0]
 	for i := range logits.Len() {
 		z := logits.At(i)
 		if math.IsNaN(z) || math.IsInf(z, 1) {
-			return 0, errors.Wrapf(graph.ErrNotFinite, "the logit of token %d is %v", i, z)
+			return best, errors.Wrapf(graph.ErrNotFinite, "the logit of token %d is %v", i, z)
 		}
 		s.choices = append(s.choices, choice{i, z})
 	}
 	if len(s.choices) == 0 {
-		return 0, errors.New("sampler: no logits")
+		return best, errors.New("sampler: no logits")
 	}
-	best := slices.MaxFunc(s.choices, func(a, b choice) int { return cmp.Compare(a.p, b.p) })
+	if err := s.penalise(logits, before); err != nil {
+		return best, err
+	}
+	best = slices.MaxFunc(s.choices, func(a, b choice) int { return cmp.Compare(a.p, b.p) })
 	if math.IsInf(best.p, -1) {
-		return 0, errors.Wrap(graph.ErrNotFinite, "all logits are -Inf")
+		return best, errors.Wrap(graph.ErrNotFinite, "all logits are -Inf")
 	}
-	if s.Temperature == 0 {
-		return best.id, nil
-	}
-	for i, c := range s.choices {
-		s.choices[i].p = math.Exp((c.p - best.p) / s.Temperature)
-	}
-	s.cut()
-	return s.pick(), nil
-}
-
-// cut keeps the TopK likeliest and of these the fewest that reach TopP. The sort is stable, so equals keep their order.
-func (s *Sampler) cut() {
-	all := (s.TopK == 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
-	if all {
-		return
-	}
-	slices.SortStableFunc(s.choices, func(a, b choice) int { return cmp.Compare(b.p, a.p) })
-	if s.TopK > 0 && s.TopK < len(s.choices) {
-		s.choices = s.choices[:s.TopK]
-	}
-	if s.TopP == 0 || s.TopP == 1 {
-		return
-	}
-	var sum, total float64
-	for _, c := range s.choices {
-		total += c.p
-	}
-	for i, c := range s.choices {
-		if sum += c.p; sum >= s.TopP*total {
-			s.choices = s.choices[:i+1]
-			return
-		}
-	}
-}
-
-func (s *Sampler) pick() int {
-	var total float64
-	for _, c := range s.choices {
-		total += c.p
-	}
-	u := s.rng.Float64() * total
-	for _, c := range s.choices {
-		if u -= c.p; u < 0 {
-			return c.id
-		}
-	}
-	return s.choices[len(s.choices)-1].id
+	return best, nil
 }

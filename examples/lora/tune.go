@@ -72,7 +72,7 @@ func (t *tuned) sample(ctx context.Context, when string, w io.Writer) error {
 	s := gpt.NewSampler(t.Config().Seed)
 	s.Temperature = 0.8
 	fmt.Fprintf(w, "\n--- %s ---\n", when)
-	_, err := base.Write(ctx, w, t.Model, t.tokenizer, t.flags.prompt, t.flags.tokens, s)
+	_, _, err := base.Write(ctx, w, t.Model, t.tokenizer, t.flags.prompt, t.flags.tokens, s)
 	fmt.Fprintln(w)
 	return err
 }

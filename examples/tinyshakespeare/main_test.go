@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"io"
 	"maps"
@@ -135,6 +136,9 @@ func TestRefused(t *testing.T) {
 		{small(t, empty, "-prompt", ""), []string{"-prompt", "empty"}},
 		{small(t, empty, "-temperature", "-1"), []string{"temperature", "-1"}},
 		{small(t, empty, "-top_p", "2"), []string{"top_p", "2"}},
+		{small(t, empty, "-min_p", "-1"), []string{"min_p", "-1"}},
+		{small(t, empty, "-repetition_penalty", "NaN"), []string{"repetition_penalty", "NaN"}},
+		{small(t, empty, "-stop", ""), []string{"-stop", "empty"}},
 		{small(t, empty, "-n_head", "3"), []string{"n_head", "3", "8"}},
 		{small(t, empty, "-dropout", "1"), []string{"dropout", "got 1"}},
 		{small(t, empty, "-learning_rate", "NaN"), []string{"learning_rate", "NaN"}},
@@ -286,6 +290,19 @@ func TestSampleOnly(t *testing.T) {
 	}
 	if out := mustDo(t, append(args, "-tokens", "0")...); out != "" {
 		t.Errorf("no tokens were asked for, got %q", out)
+	}
+	stop := text(trained)[7:10]
+	want, _, _ := strings.Cut(text(trained), stop)
+	stopped := mustDo(t, append(args, "-stop", "no such text", "-stop", stop)...)
+	if line := fmt.Sprintf("FERRY%s\n\n%d characters, ", want, len(want+stop)); !strings.Contains(stopped, line) {
+		t.Errorf("until %q: got %q, want it to contain %q", stop, stopped, line)
+	}
+	greedy := text(mustDo(t, append(args, "-temperature", "0")...))
+	if got := text(mustDo(t, append(args, "-min_p", "1")...)); got != greedy {
+		t.Errorf("-min_p 1 writes %q, -temperature 0 %q", got, greedy)
+	}
+	if got := text(mustDo(t, append(args, "-temperature", "0", "-repetition_penalty", "9")...)); got == greedy {
+		t.Errorf("with a repetition penalty it still writes %q", got)
 	}
 }
 

@@ -16,10 +16,12 @@ type options struct {
 	data, config, prompt string
 	tokenizer            string
 	resume, sampleOnly   bool
+	stop                 []string
 	tokens, topK         int
 	temperature, topP    float64
 	logInterval          int             // 0 is some fifty lines
 	given                map[string]bool // names of flags
+	minP, penalty        float64
 }
 
 // parse reads the flags over the -config file over c.
@@ -42,6 +44,14 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
 		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")
 		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
+		fs.Float64Var(&o.minP, "min_p", 0, "sample among tokens at least this times as likely as the likeliest")
+		fs.Float64Var(&o.penalty, "repetition_penalty", 1, "above 1 makes tokens that are in the text already less likely")
+		fs.Func("stop", "text that ends a sample, and is left out; may be given several times", func(s string) error {
+			if o.stop = append(o.stop, s); s == "" {
+				return errors.New("empty, want at least one character")
+			}
+			return nil
+		})
 	})
 	program.LogInterval(fs)
 	c.LogInterval = -1 // not given
@@ -53,7 +63,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		if err := o.read(&c); err != nil {
 			return c, o, err
 		}
-		if err := fs.Parse(args); err != nil {
+		o.stop = nil
+		if err := fs.Parse(args); err != nil { // again, because they override the file
 			return c, o, err
 		}
 	}
@@ -84,6 +95,6 @@ func (o options) read(c *gpt.Config) error {
 
 func (o options) sampler(seed uint64) *gpt.Sampler {
 	s := gpt.NewSampler(seed)
-	s.Temperature, s.TopK, s.TopP = o.temperature, o.topK, o.topP
+	s.Temperature, s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = o.temperature, o.topK, o.topP, o.minP, o.penalty
 	return s
 }

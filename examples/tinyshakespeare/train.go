@@ -81,10 +81,10 @@ func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, se
 		return nil
 	}
 	fmt.Fprintln(w)
-	speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(seed))
+	n, speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(seed), o.stop...)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\n\n%d %ss, %.0f tok/s\n", o.tokens, unit(tok), speed)
+	_, err = fmt.Fprintf(w, "\n\n%d %ss, %.0f tok/s\n", n, unit(tok), speed)
 	return err
 }

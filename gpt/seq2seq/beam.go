@@ -36,7 +36,7 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 	for i := range beams {
 		beams[i] = newBeam(p.Beams())
 	}
-	tokens := begin(p)
+	tokens, ends := begin(p), endsOf(p)
 	for range limit {
 		logits, err := step(ctx, p, tokens)
 		if err != nil {
@@ -47,7 +47,7 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 			if b.done(sum) {
 				continue
 			}
-			if err := b.grow(func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }, rank); err != nil {
+			if err := b.grow(func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }, rank, ends); err != nil {
 				return nil, err
 			}
 			for slot, h := range b.slots {

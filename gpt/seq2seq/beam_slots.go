@@ -27,13 +27,10 @@ func newBeam(n int) beam {
 	return b
 }
 
-// token is what the slot is to be continued with; where nothing is, any will do.
+// token is what the slot is to be continued with; where nothing goes on, any will do.
 func (s slot) token() int {
-	switch {
-	case !s.live:
-		return Begin
-	case s.Ended:
-		return End
+	if !s.live || s.Ended {
+		return Pad
 	}
 	return s.Tokens[len(s.Tokens)-1]
 }
@@ -60,7 +57,7 @@ func (b beam) byOrder() []int {
 
 // grow replaces the hypotheses by the best of their continuations. The first of a parent's continuations takes its
 // slot, the others the slots of parents that have none. It is an error if a rank is NaN, which has no place.
-func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) error {
+func (b *beam) grow(logProbs func(slot int) []float64, rank Rank, ends func(token int) bool) error {
 	n := len(b.slots)
 	var kept []slot
 	offer := func(s slot) {
@@ -83,7 +80,7 @@ func (b *beam) grow(logProbs func(slot int) []float64, rank Rank) error {
 		default:
 			before, sofar := s.Tokens, s.LogProb
 			for v, lp := range logProbs(i) {
-				s.LogProb, s.Ended, s.Tokens = sofar+lp, v == End, before
+				s.LogProb, s.Ended, s.Tokens = sofar+lp, ends(v), before
 				if s.score = rank(s.LogProb, len(before)+1); math.IsNaN(s.score) {
 					return errors.Errorf("decode: rank: got NaN for ln p %.4g of %d tokens, want a number", s.LogProb, len(before)+1)
 				}

@@ -20,6 +20,9 @@ type Predictor interface {
 	Fork(from, to int)
 }
 
+// Ender is a Predictor whose texts end with other tokens than End.
+type Ender interface{ Ends(token int) bool }
+
 // Hypothesis is a target, without Begin and End.
 type Hypothesis struct {
 	Tokens  []int
@@ -35,7 +38,7 @@ func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 		return nil, err
 	}
 	best := make([]Hypothesis, p.Sources())
-	tokens := begin(p)
+	tokens, ends := begin(p), endsOf(p)
 	for range limit {
 		logits, err := step(ctx, p, tokens)
 		if err != nil {
@@ -54,7 +57,7 @@ func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 				}
 			}
 			h.LogProb += logProb
-			if tokens[row] = token; token == End {
+			if tokens[row] = token; ends(token) {
 				h.Ended = true
 				continue
 			}
@@ -74,6 +77,13 @@ func begin(p Predictor) []int {
 		tokens[i] = Begin
 	}
 	return tokens
+}
+
+func endsOf(p Predictor) func(token int) bool {
+	if e, ok := p.(Ender); ok {
+		return e.Ends
+	}
+	return func(token int) bool { return token == End }
 }
 
 func step(ctx context.Context, p Predictor, tokens []int) (graph.Tensor, error) {

@@ -110,6 +110,22 @@ func TestI53BeamFindsWhatGreedyMisses(t *testing.T) {
 	}
 }
 
+// ender is a tree whose texts end with b as well.
+type ender struct{ *tree }
+
+func (ender) Ends(token int) bool { return token == End || token == id("b") }
+
+// What ends a text is what the Predictor says: it is counted, and left out.
+func TestOtherEnds(t *testing.T) {
+	next := map[string]map[string]float64{"": {"a": .6, "b": .4}, "a": {"b": .7, "a": .3}}
+	if got := fmt.Sprint(greedily(t, ender{newTree(1, 1, next)}, 3)); got != "[a. 0.420]" {
+		t.Errorf("greedy: got %s", got)
+	}
+	if got := fmt.Sprint(beams(t, ender{newTree(1, 2, next)}, 3, nil)); got != "[[a. 0.420 . 0.400]]" {
+		t.Errorf("two beams: got %s", got)
+	}
+}
+
 // One beam is greedy, whatever the tree; as many beams as there are texts find the likeliest.
 func TestI53OneBeamIsGreedyAllAreExact(t *testing.T) {
 	for seed := range 200 {

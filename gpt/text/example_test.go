@@ -84,7 +84,8 @@ func ExampleNewCorpus() {
 	// corpus: validation split: got 5 tokens, want at least 9 (block_size 8 and one target more)
 }
 
-// A tokenizer of your own, which knows no vocabulary but two answers, and opens from the tokenizer.json of a checkpoint.
+// A tokenizer of your own, which knows no vocabulary but two answers, and opens from the tokenizer.json of a
+// checkpoint.
 type answers struct{}
 
 func (answers) Size() int                    { return 2 }
@@ -172,4 +173,34 @@ func ExampleWriteShards() {
 	defer shards.Close()
 	fmt.Println(shards.Train().Len(), shards.Val().Len(), shards.Tokenizer.Size(), shards.Verify())
 	// Output: 250 20 256 <nil>
+}
+
+// The text of tokens as a decoder would draw them, here all that there are: a letter may be several of them, and comes
+// when it is whole; what might have been a stop string comes when it is none.
+func ExampleStream() {
+	ids, err := text.Bytes{}.Encode("é – …\nROMEO: No.\n\nJULIET: Ay.")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for piece, err := range text.Stream(text.Bytes{}, text.All(text.Tokens(ids)), "\n\n", "\nJULIET:") {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%q ", piece)
+	}
+	// Output: "é" " " "–" " " "…" "\nR" "O" "M" "E" "O" ":" " " "N" "o" "."
+}
+
+// A turn ends with either of two tokens.
+func ExampleUntil() {
+	for id, err := range text.Until(text.All(text.Tokens{5, 9, 2, 1, 7}), 1, 0) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(id, " ")
+	}
+	// Output: 5 9 2
 }

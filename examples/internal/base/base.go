@@ -75,29 +75,33 @@ func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 	return ids, errors.Wrap(err, "-prompt")
 }
 
-// Write lets a model continue the prompt by n tokens, each as it is drawn, and returns their number in a second.
+// Write lets a model continue the prompt by n tokens, or up to one of the stop strings, and shows the text as it comes.
+// It returns how many tokens were drawn, and their number in a second.
 func Write(
-	ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string, n int, s *gpt.Sampler,
-) (perSecond float64, err error) {
+	ctx context.Context, w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string, n int, s *gpt.Sampler, stop ...string,
+) (drawn int, perSecond float64, err error) {
 	ids, err := Prompt(tok, prompt)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	d, err := gpt.NewDecoder(m)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	fmt.Fprint(w, prompt)
 	start := time.Now()
-	for id, err := range d.Generate(ctx, ids, n, s) {
-		if err != nil {
-			return 0, program.Cause(ctx, err)
+	counted := func(yield func(int, error) bool) {
+		for id, err := range d.Generate(ctx, ids, n, s) {
+			if drawn++; !yield(id, err) {
+				return
+			}
 		}
-		word, err := tok.Decode([]int{id})
-		if err != nil {
-			return 0, err
-		}
-		fmt.Fprint(w, word)
 	}
-	return float64(n) / time.Since(start).Seconds(), nil
+	for piece, err := range text.Stream(tok, counted, stop...) {
+		if err != nil {
+			return 0, 0, program.Cause(ctx, err)
+		}
+		fmt.Fprint(w, piece)
+	}
+	return drawn, float64(drawn) / time.Since(start).Seconds(), nil
 }

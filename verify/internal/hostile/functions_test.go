@@ -47,7 +47,7 @@ var functions = []any{
 	structured.Add, structured.Band, structured.Bound, structured.Columns, structured.Compare, structured.Dimension,
 	structured.Distance, structured.Groups, structured.Identity, structured.Noise, structured.OffBand, structured.Project,
 	text.All, text.Blocks, text.KindNames, text.KindOf, text.Kinds, text.Load, text.Match, text.NewCharacters, text.NewCorpus,
-	text.NewWords, text.Open, text.OpenShards, text.ReadCorpus, text.Sample, text.WriteShards,
+	text.NewWords, text.Open, text.OpenShards, text.ReadCorpus, text.Sample, text.Stream, text.Until, text.WriteShards,
 	train.AdamW, train.BuildOf, train.CheckMemory, train.Fields, train.Fit, train.Need, train.New, train.OpenTensors,
 	train.Parameters, train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON,
 	train.WriteTensors,

@@ -202,25 +202,13 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 			o.use(w, reflect.ValueOf(v.Forward(get[graph.Expr](w))), false)
 		}
 	case iter.Seq2[int, error]:
-		n := 0
-		for _, err := range v {
-			if o.err(err); n > 9 || err != nil {
-				break
-			}
-			n++
-		}
+		some(o, v)
 	case iter.Seq2[string, error]:
-		for _, err := range v {
-			if o.err(err); err != nil {
-				break
-			}
-		}
+		some(o, v)
+	case iter.Seq2[gpt.Token, error]:
+		some(o, v)
 	case iter.Seq2[train.Progress, error]:
-		for p, err := range v {
-			if o.err(err); p.Step > 9 || err != nil {
-				break
-			}
-		}
+		some(o, v)
 	case bool:
 		if last && !v {
 			o.err(fmt.Errorf("false"))
@@ -229,5 +217,16 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 		if r.Type() == reflect.TypeFor[error]() {
 			o.err(nil)
 		}
+	}
+}
+
+// some takes the first values of a sequence, to see an error among them.
+func some[T any](o *outcome, values iter.Seq2[T, error]) {
+	n := 0
+	for _, err := range values {
+		if o.err(err); n > 9 || err != nil {
+			break
+		}
+		n++
 	}
 }

@@ -84,6 +84,7 @@ func gptValues(v table) {
 		return must(gpt.NewTrainer(get[gpt.Config](w), get[text.Corpus](w), get[text.Tokenizer](w)))
 	})
 	define(v, func(w *world) *gpt.Sampler { return gpt.NewSampler(1) })
+	define(v, func(w *world) []*gpt.Sampler { return []*gpt.Sampler{gpt.NewSampler(1), gpt.NewSampler(2)} })
 	define(v, func(w *world) *checkpoint.Checkpoint { return must(checkpoint.Load(w.dir + "/gpt")) })
 	define(v, func(*world) []safetensors.Tensor {
 		return []safetensors.Tensor{{Name: "w", Shape: []int{2, 2}, F32: []float32{1, 2, 3, 4}}}

@@ -1,0 +1,74 @@
+package gpt
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Beam searches for the likeliest text of at most n tokens behind the prompt, with as many hypotheses as the decoder
+// has sequences, and returns them, best first, without the prompt. It is the search of seq2seq.Beam, where any of the
+// stop tokens stands for End. What was fed before is forgotten; what the decoder has read afterwards is nothing to go
+// on with.
+func (d *BatchDecoder) Beam(
+	ctx context.Context, prompt []int, n int, rank seq2seq.Rank, stop ...int,
+) ([]seq2seq.Hypothesis, error) {
+	in, err := d.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer in.busy.Unlock()
+	for _, err := range []error{in.checkWriting(ctx, n, stop), in.checkPrompt(prompt), in.checkHypotheses(n)} {
+		if err != nil {
+			return nil, errors.Wrap(err, "beam")
+		}
+	}
+	in.reset()
+	found, err := seq2seq.Beam(ctx, &hypotheses{decoding: in, prompt: prompt, stop: stop}, n, rank)
+	if err != nil {
+		return nil, errors.Wrap(err, "beam")
+	}
+	return found[0], nil
+}
+
+// hypotheses are the sequences of a decoder as a seq2seq.Predictor of one text, which begins with a prompt.
+type hypotheses struct {
+	*decoding
+	prompt []int // nil once it is fed
+	stop   []int
+	failed error // of a Fork
+}
+
+var _ seq2seq.Ender = (*hypotheses)(nil)
+
+func (h *hypotheses) Sources() int        { return 1 }
+func (h *hypotheses) Beams() int          { return h.batch }
+func (h *hypotheses) Ends(token int) bool { return slices.Contains(h.stop, token) }
+
+// Step appends the tokens, but instead of the first ones, which only begin, the prompt.
+func (h *hypotheses) Step(tokens []int) (graph.Tensor, error) {
+	if h.failed != nil {
+		return graph.Tensor{}, h.failed
+	}
+	if h.prompt != nil {
+		tokens = nil
+		for _, id := range h.prompt {
+			tokens = append(tokens, slices.Repeat([]int{id}, h.batch)...)
+		}
+		h.prompt = nil
+	}
+	return h.feed(tokens)
+}
+
+// Fork copies what the layers remember, and the tokens, of which the newer half is fed again when the context is full.
+func (h *hypotheses) Fork(from, to int) {
+	for t := 0; t < len(h.context); t += h.batch {
+		h.context[t+to] = h.context[t+from]
+	}
+	if err := h.caches.Fork(from, to); err != nil {
+		h.failed = err
+	}
+}

@@ -1,0 +1,154 @@
+package gpt
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// lnp is ln softmax, token by token.
+func lnp(z graph.Tensor) []float64 {
+	s, list := NewSampler(1), make([]float64, z.Len())
+	for id := range list {
+		s.last = lastDraw{id, z.F32, z.F64}
+		list[id] = s.LogProb()
+	}
+	return list
+}
+
+// scored is ln p of the tokens behind a prompt, and of the best stop token behind them if they have ended.
+func scored(t *testing.T, d *Decoder, prompt []int, h seq2seq.Hypothesis, stop []int) (sum float64) {
+	t.Helper()
+	if err := d.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	next := prompt
+	for i := range len(h.Tokens) + 1 {
+		z, err := d.Feed(next...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lp := lnp(z)
+		if i < len(h.Tokens) {
+			sum += lp[h.Tokens[i]]
+			next = h.Tokens[i:][:1]
+		} else if h.Ended {
+			best := math.Inf(-1)
+			for _, id := range stop {
+				best = max(best, lp[id])
+			}
+			sum += best
+		}
+	}
+	return sum
+}
+
+// beamsAlone holds what a search finds against the probabilities of the same tokens one by one: what a fork leaves
+// behind in any layer is another probability.
+func beamsAlone(t *testing.T, d *BatchDecoder, single *Decoder) {
+	t.Helper()
+	prompt, stop := []int{4, 1, 9, 6}, []int{11}
+	found, err := d.Beam(t.Context(), prompt, 9, seq2seq.LengthPenalty(1), stop...)
+	if err != nil || len(found) != 3 {
+		t.Fatalf("got %v (%v), want 3 hypotheses", found, err)
+	}
+	for i, h := range found {
+		if want := scored(t, single, prompt, h, stop); !(math.Abs(h.LogProb-want) <= 1e-11) {
+			t.Errorf("hypothesis %d, %v: ln p is %v, alone %v", i, h.Tokens, h.LogProb, want)
+		}
+	}
+}
+
+// As many beams as there are tokens find the likeliest two; one beam is greedy.
+func TestBeamIsExactAndGreedy(t *testing.T) {
+	m := model64(t, odd(), true, 1)
+	d, single := newBatchDecoderOf(t, m, 13), newDecoderOf(t, m)
+	prompt, stop := []int{3, 4}, []int{2, 7}
+	var all []seq2seq.Hypothesis
+	add := func(tokens []int, ended bool) {
+		h := seq2seq.Hypothesis{Tokens: tokens, Ended: ended}
+		h.LogProb = scored(t, single, prompt, h, stop)
+		all = append(all, h)
+	}
+	add(nil, true)
+	for a := range 13 {
+		if slices.Contains(stop, a) {
+			continue
+		}
+		add([]int{a}, true)
+		for b := range 13 {
+			if !slices.Contains(stop, b) {
+				add([]int{a, b}, false)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b seq2seq.Hypothesis) int {
+		if a.LogProb > b.LogProb {
+			return -1
+		}
+		return 1
+	})
+	found, err := d.Beam(t.Context(), prompt, 2, seq2seq.LengthPenalty(0), stop...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := found[0]
+	for _, h := range found[1:] { // those that have ended come first
+		if h.LogProb > best.LogProb {
+			best = h
+		}
+	}
+	if !slices.Equal(best.Tokens, all[0].Tokens) || best.Ended != all[0].Ended || !(math.Abs(best.LogProb-all[0].LogProb) <= 1e-12) {
+		t.Errorf("got %+v, want %+v", best, all[0])
+	}
+
+	greedy := NewSampler(1)
+	greedy.Temperature = 0
+	want, _ := alone(t, single, prompt, 20, greedy, 7)
+	one, err := newBatchDecoderOf(t, m, 1).Beam(t.Context(), prompt, 20, nil, 7)
+	if err != nil || !slices.Equal(one[0].Tokens, want) || one[0].Ended != (len(want) < 20) {
+		t.Errorf("one beam: got %v (%v), greedy %v", one, err, want)
+	}
+}
+
+func TestBeamRefuses(t *testing.T) {
+	d := newBatchDecoderOf(t, model64(t, odd(), true, 1), 2)
+	if _, err := d.Feed([][]int{{5}, {6}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Beam(nil, []int{1}, 1, nil) //nolint:staticcheck // no context at all
+	mustContain(t, err, "beam: context: got nil")
+	ctx := t.Context()
+	for _, tc := range []struct {
+		prompt []int
+		n      int
+		stop   []int
+		says   string
+	}{
+		{nil, 1, nil, "beam: prompt: got 0 tokens"}, {[]int{1, 13}, 1, nil, "beam: token 1 is 13, not in 0 … 12"},
+		{[]int{1}, -1, nil, "beam: tokens: got -1"}, {[]int{1}, 1, []int{-1}, "beam: stop: token 0 is -1, not in 0 … 12"},
+		{[]int{1}, 1 << 40, nil, "beam: memory: got about 1.638e+04 GiB for hypotheses of tokens 1099511627776, sequences 2"},
+	} {
+		_, err := d.Beam(ctx, tc.prompt, tc.n, nil, tc.stop...)
+		mustContain(t, err, tc.says)
+	}
+	if _, err := d.Feed([][]int{{7}, {8}}); err != nil || !slices.Equal(d.decoding.context, []int{5, 6, 7, 8}) {
+		t.Errorf("after refusals: %v (%v), want [5 6 7 8]", d.decoding.context, err)
+	}
+	_, err = d.Beam(ctx, []int{1}, 3, func(float64, int) float64 { return math.NaN() })
+	mustContain(t, err, "beam: decode: rank: got NaN")
+	d.decoding.busy.Lock()
+	_, err = d.Beam(ctx, []int{1}, 1, nil)
+	mustContain(t, err, "decoder: in use")
+	for _, d := range []*BatchDecoder{nil, {}} {
+		_, err := d.Beam(ctx, []int{1}, 1, nil)
+		mustContain(t, err, "NewBatchDecoder")
+	}
+	h := hypotheses{decoding: newBatchDecoderOf(t, model64(t, odd(), true, 1), 2).decoding}
+	h.Fork(0, 2)
+	_, err = h.Step([]int{1, 2})
+	mustContain(t, err, "fork: sequence 0 to 2")
+}

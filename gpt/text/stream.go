@@ -1,0 +1,103 @@
+package text
+
+import (
+	"iter"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pkg/errors"
+)
+
+// Stream yields the text of ids in pieces, as they come, up to the first stop string, which it leaves out. Joined, the
+// pieces are what all ids decode to. None is empty, and none ends inside of a character, though a token may be one
+// byte of it; what may be the beginning of a stop string is held back until that is decided. Of stop strings that
+// overlap the one that ends first counts, of those that end at the same place the longest.
+//
+// An error that comes with an id follows the text before it, and is the last. The tokenizer's Decode of single ids,
+// joined, has to be its Decode of them all.
+func Stream(tok Tokenizer, ids iter.Seq2[int, error], stop ...string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := checkStream(tok, ids, stop); err != nil {
+			yield("", errors.Wrap(err, "stream"))
+			return
+		}
+		held := "" // what is not yielded yet
+		for id, err := range ids {
+			piece := ""
+			if err == nil {
+				piece, err = tok.Decode([]int{id})
+			}
+			if err != nil {
+				if held == "" || yield(held, nil) {
+					yield("", err)
+				}
+				return
+			}
+			from := len(held)
+			held += piece
+			for end := from + 1; end <= len(held); end++ {
+				if n := ending(held[:end], stop); n > 0 {
+					if end > n {
+						yield(held[:end-n], nil)
+					}
+					return
+				}
+			}
+			if n := decided(held, stop); n > 0 {
+				if !yield(held[:n], nil) {
+					return
+				}
+				held = held[n:]
+			}
+		}
+		if held != "" {
+			yield(held, nil)
+		}
+	}
+}
+
+func checkStream(tok Tokenizer, ids iter.Seq2[int, error], stop []string) error {
+	switch {
+	case tok == nil:
+		return errors.New("tokenizer: got nil, want one such as Bytes")
+	case ids == nil:
+		return errors.New("ids: got nil, want a sequence such as that of Generate")
+	}
+	for i, s := range stop {
+		if s == "" {
+			return errors.Errorf("stop: string %d is empty, want at least one character", i)
+		}
+	}
+	return nil
+}
+
+// ending is the length of the longest stop string that s ends with, 0 if there is none.
+func ending(s string, stop []string) (n int) {
+	for _, t := range stop {
+		if strings.HasSuffix(s, t) {
+			n = max(n, len(t))
+		}
+	}
+	return n
+}
+
+// decided is how much of s stands before anything that may become a stop string or a character.
+func decided(s string, stop []string) int {
+	n := len(s)
+	for _, t := range stop {
+		for k := min(len(t)-1, len(s)); k > len(s)-n; k-- {
+			if strings.HasSuffix(s, t[:k]) {
+				n = len(s) - k
+			}
+		}
+	}
+	for i := n - 1; i >= max(0, n-utf8.UTFMax+1); i-- {
+		if utf8.RuneStart(s[i]) {
+			if !utf8.FullRuneInString(s[i:n]) {
+				return i
+			}
+			break
+		}
+	}
+	return n
+}

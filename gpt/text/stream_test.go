@@ -1,0 +1,232 @@
+package text
+
+import (
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// ended is what a text is before its first stop string: the one that ends first, of these the longest.
+func ended(s string, stop []string) (string, bool) {
+	for end := range len(s) + 1 {
+		for begin := range end {
+			for _, t := range stop {
+				if s[begin:end] == t {
+					return s[:begin], true
+				}
+			}
+		}
+	}
+	return s, false
+}
+
+// settled is how much of a text that may go on will stay: what stands before anything that a stop string, and then a
+// character, may begin with.
+func settled(s string, stop []string) string {
+	for n := range len(s) {
+		if slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, s[n:]) }) {
+			s = s[:n]
+			break
+		}
+	}
+	for n := range len(s) {
+		if utf8.RuneStart(s[n]) && !utf8.FullRuneInString(s[n:]) {
+			return s[:n]
+		}
+	}
+	return s
+}
+
+// However a text falls into tokens, its pieces are what was said: all that is settled, as soon as it is.
+func TestStream(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	letters := []string{"a", "b", "a", "b", "é", "世", "😀", " "}
+	some := func(n int) string {
+		var s strings.Builder
+		for range n {
+			s.WriteString(letters[rng.IntN(len(letters))])
+		}
+		return s.String()
+	}
+	characters, err := NewCharacters(strings.Join(letters, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := 0
+	for range 3000 {
+		s := some(rng.IntN(16))
+		words, err := NewWords(s + " x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stop []string
+		for range rng.IntN(4) {
+			stop = append(stop, some(1+rng.IntN(4)))
+		}
+		tok := []Tokenizer{Bytes{}, characters, words}[rng.IntN(3)]
+		if rng.IntN(5) == 0 { // what is no UTF-8 is passed on as it is
+			tok = Bytes{}
+			s += []string{"\xc3", "\xff", "\x80a", "\xe4\xb8", "\xe4\xb8a", "\xf0\x9f\x98"}[rng.IntN(6)] + some(rng.IntN(3))
+			if rng.IntN(2) == 0 {
+				stop = append(stop, "\xb8"+some(1))
+			}
+		}
+		ids, err := tok.Encode(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, fed string
+		var pieces []string
+		source := func(yield func(int, error) bool) {
+			for _, id := range ids {
+				piece, _ := tok.Decode([]int{id})
+				fed += piece
+				if !yield(id, nil) {
+					return
+				}
+				if want := settled(fed, stop); got != want {
+					t.Fatalf("%q of %q until %q: %q so far, want %q", fed, s, stop, got, want)
+				}
+			}
+		}
+		for piece, err := range Stream(tok, source, stop...) {
+			if err != nil || piece == "" {
+				t.Fatalf("%q until %q: a piece %q (%v)", s, stop, piece, err)
+			}
+			got += piece
+			pieces = append(pieces, piece)
+		}
+		want, was := ended(s, stop)
+		if got != want {
+			t.Fatalf("%q until %q: got %q, want %q", s, stop, pieces, want)
+		}
+		if was {
+			stopped++
+		}
+		for _, piece := range pieces {
+			if utf8.ValidString(s) && !utf8.ValidString(piece) {
+				t.Fatalf("%q until %q: a piece is %q", s, stop, piece)
+			}
+		}
+	}
+	if stopped < 300 {
+		t.Errorf("%d texts stopped, want more", stopped)
+	}
+}
+
+// counted yields the bytes of s and then an error, and notes when it has ended.
+func counted(s string, err error, ended *bool) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		defer func() { *ended = true }()
+		for i := range len(s) {
+			if !yield(int(s[i]), nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(0, err)
+		}
+	}
+}
+
+// Whoever yields the ids is left as soon as nothing more is wanted: at a stop, at an error, when the loop is broken
+// off. The text before an error comes first.
+func TestStreamLeavesItsSource(t *testing.T) {
+	glass := errors.New("glass")
+	for _, tc := range []struct {
+		s    string
+		err  error
+		want string
+	}{
+		{"one", nil, "one"}, {"one. two", nil, "one"}, {"on", glass, "on|glass"}, {"one.", glass, "one"},
+		{"", glass, "|glass"}, {"a\xc3", glass, "a\xc3|glass"}, {"", nil, ""}, {"1, ", glass, "1, |glass"},
+	} {
+		var left bool
+		var got string
+		for piece, err := range Stream(Bytes{}, counted(tc.s, tc.err, &left), ". ", ".", ", t") {
+			if got += piece; err != nil {
+				got += "|" + err.Error()
+			}
+		}
+		if got != tc.want || !left {
+			t.Errorf("%q and %v: got %q, want %q; left: %t", tc.s, tc.err, got, tc.want, left)
+		}
+	}
+	for _, s := range []string{"long", "l.", "\xc3"} { // broken off at a piece, at the last before a stop, and at what was held
+		var left bool
+		for range Stream(Bytes{}, counted(s, glass, &left), ".") {
+			break
+		}
+		if !left {
+			t.Errorf("%q: not left", s)
+		}
+	}
+}
+
+func TestStreamRefuses(t *testing.T) {
+	var left bool
+	source := counted("abc", nil, &left)
+	for _, tc := range []struct {
+		tok  Tokenizer
+		ids  iter.Seq2[int, error]
+		stop []string
+		says string
+	}{
+		{nil, source, nil, "stream: tokenizer: got nil"},
+		{Bytes{}, nil, nil, "stream: ids: got nil"},
+		{Bytes{}, source, []string{"a", ""}, "stream: stop: string 1 is empty"},
+		{new(Characters), source, nil, "id 97"},
+		{(*Words)(nil), source, nil, "id 97"},
+	} {
+		n := 0
+		for piece, err := range Stream(tc.tok, tc.ids, tc.stop...) {
+			if n++; piece != "" {
+				t.Errorf("%s: a piece %q", tc.says, piece)
+			}
+			wantError(t, err, tc.says)
+		}
+		if n != 1 {
+			t.Errorf("%s: came %d times, want once", tc.says, n)
+		}
+	}
+}
+
+func TestUntil(t *testing.T) {
+	glass := errors.New("glass")
+	for _, tc := range []struct {
+		s    string
+		err  error
+		stop []int
+		want string
+	}{
+		{"abc", nil, nil, "abc"}, {"abc", nil, []int{'x', 'c'}, "ab"}, {"abc", nil, []int{'a'}, ""}, {"abcb", nil, []int{'c', 'b'}, "a"},
+		{"ab", glass, []int{'c'}, "ab|glass"}, {"ab", glass, []int{0}, "ab|glass"}, {"ab", glass, []int{'b'}, "a"},
+	} {
+		var left bool
+		got := ""
+		for id, err := range Until(counted(tc.s, tc.err, &left), tc.stop...) {
+			if err != nil {
+				got += "|" + err.Error()
+			} else {
+				got += string(rune(id))
+			}
+		}
+		if got != tc.want || !left {
+			t.Errorf("%q, %v until %v: got %q, want %q; left: %t", tc.s, tc.err, tc.stop, got, tc.want, left)
+		}
+	}
+	for _, err := range Until(nil, 1) {
+		wantError(t, err, "until: ids: got nil")
+	}
+	var left bool
+	for range Until(counted("abc", nil, &left), 'c') {
+		break
+	}
+	if !left {
+		t.Error("not left")
+	}
+}
