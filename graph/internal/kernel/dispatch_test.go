@@ -54,6 +54,8 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add("gelu, backward", func(z []T) { GELUBackward(p, z, x, y) }, n*d)
 	add("gelu of tanh", func(z []T) { GELUTanh(p, z, x) }, n*d)
 	add("gelu of tanh, backward", func(z []T) { GELUTanhBackward(p, z, x, y) }, n*d)
+	add("silu", func(z []T) { SiLU(p, z, x) }, n*d)
+	add("silu, backward", func(z []T) { SiLUBackward(p, z, x, y) }, n*d)
 	add("rows", func(z []T) { SumRows(p, z, x, make([]T, Parts*d)) }, d)
 	add("gather", func(z []T) { Gather(z, x, ids, d) }, n*d)
 	add("scatter", func(z []T) { ScatterAdd(z, y, ids, d) }, n*d)

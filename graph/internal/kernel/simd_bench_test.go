@@ -61,6 +61,8 @@ func BenchmarkElementwise(b *testing.B) {
 		{"GELUBackward", 12, func() { GELUBackward(p, u, x, y) }},
 		{"GELUTanh", 8, func() { GELUTanh(p, u, x) }},
 		{"GELUTanhBackward", 12, func() { GELUTanhBackward(p, u, x, y) }},
+		{"SiLU", 8, func() { SiLU(p, u, x) }},
+		{"SiLUBackward", 12, func() { SiLUBackward(p, u, x, y) }},
 		{"Softmax64", 12, func() { softmaxAll(mask) }},
 		{"Softmax64Causal", 12, func() { softmaxAll(causal) }},
 		{"CrossEntropy64", 4, func() { CrossEntropy(p, x, lse, targets, -1) }},

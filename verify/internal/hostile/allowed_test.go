@@ -24,6 +24,7 @@ var rules = []struct{ pattern, why string }{
 	{`^gpt\.(Decoder\.(Generate|Continue) 4|Sampler\.Draw 0|Sampler\.Validate 0)=zero`, "the zero Sampler is greedy"},
 	{`^gpt\.Sampler\.Draw 1=a liar`, "the numbers count, whatever the shape beside them"},
 	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},
+	{`^graph\.SquaredError 2={}`, "without weights all are 1"},
 	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},
 	{`^optim\.(AdamW|SGD)\.Update 2=0`, "a learning rate of 0 changes nothing"},
 	{`^optim\.Gradients\.Apply 2`, "the optimizers check the clip"},

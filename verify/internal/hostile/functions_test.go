@@ -22,6 +22,7 @@ var functions = []any{
 	graph.MachineMemory, graph.MixTokens, graph.New, graph.NewElmanCache, graph.NewKVCache, graph.NewLatentCache,
 	graph.NewLinearCache, graph.Normal, graph.Outline, graph.PPOClip, graph.PlanBytes, graph.ReLU, graph.Reinforce,
 	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
+	graph.BinaryCrossEntropy, graph.GatherTokens, graph.MeanTokens, graph.SiLU, graph.Sigmoid, graph.Softplus,
 	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
 	nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
 	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewLayerNorm, nn.NewLayerNormPlain,

@@ -13,6 +13,8 @@ var kernels = []kernel{
 	{"geluBackward", "(dx, x, dy []float32)", geluBackward},
 	{"geluTanh", "(y, x []float32)", geluTanh},
 	{"geluTanhBackward", "(dx, x, dy []float32)", geluTanhBackward},
+	{"silu", "(y, x []float32)", silu},
+	{"siluBackward", "(dx, x, dy []float32)", siluBackward},
 	{"softmax", "(x, mask []float32, cols, rows int)", softmax},
 	{"softmaxTile", "(x, mask, top, total, keep []float32, cols, stride int)", softmaxTile},
 	{"softmaxTileBackward", "(d, x, mask, top, total, dot []float32, cols, stride int)", softmaxTileBackward},
