@@ -31,6 +31,7 @@ var functions = []any{
 	nn.NewMemory, nn.NewPPOClip, nn.NewPostNormBlock, nn.NewPostNormDecoderBlock, nn.NewReinforce, nn.NewRoPE,
 	nn.NewRollout, nn.NewSelfAttention, nn.NewSinusoidal, nn.NewTaylorAttention, nn.NewTied, nn.NewUnprojected,
 	nn.NewUnprojectedCross, nn.NewValueHead, nn.NewValueLoss,
+	nn.NewBinaryCrossEntropy, nn.NewGatherTokens, nn.NewMeanTokens, nn.NewSquaredError,
 	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.GPT2, gpt.LoadModel,
 	gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler, gpt.NewTrainer, gpt.Paper,
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,

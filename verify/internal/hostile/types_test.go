@@ -14,5 +14,6 @@ import (
 // types are those that no function leads to.
 var types = []any{
 	graph.Tensor{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{},
+	nn.Sigmoid{}, nn.SiLU{}, nn.Softplus{},
 	parts.Body{}, checkpoint.File{}, text.Bytes{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
 }
