@@ -21,6 +21,10 @@ func Sigmoid[T Float](p *Pool, y, x []T) { each[T](p, logisticTask[T]{}, y, x, n
 type logisticTask[T Float] struct{}
 
 func (logisticTask[T]) of(y, x, _ []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Sigmoid(simd.Float32s(y), simd.Float32s(x))
+		return
+	}
 	for i, v := range x {
 		y[i], _ = sigmoid(v)
 	}
@@ -32,6 +36,10 @@ func SigmoidBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, logisticSlope
 type logisticSlope[T Float] struct{}
 
 func (logisticSlope[T]) of(dx, x, dy []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.SigmoidBackward(simd.Float32s(dx), simd.Float32s(x), simd.Float32s(dy))
+		return
+	}
 	for i, v := range x {
 		s, rest := sigmoid(v)
 		dx[i] = dy[i] * (s * rest)
@@ -77,8 +85,34 @@ type softplus[T Float] struct{}
 
 func (softplus[T]) of(y, x, _ []T) {
 	for i, v := range x {
-		y[i] = max(v, 0) + T(math.Log1p(float64(Exp(min(v, -v)))))
+		y[i] = min(v, -v)
 	}
+	exps(y)
+	for i, v := range x {
+		y[i] = max(v, 0) + log1p(y[i])
+	}
+}
+
+// exps replaces x by eˣ.
+func exps[T Float](x []T) {
+	if fast := simd.Of[T](); fast != nil {
+		fast.Exp(simd.Float32s(x), simd.Float32s(x), 0, 1)
+		return
+	}
+	for i, v := range x {
+		x[i] = Exp(v)
+	}
+}
+
+// log1p is ln(1 + x) for 0 ≤ x ≤ 1. In float32 it is 2·artanh(s), s = x/(2 + x) ≤ ⅓, by its series to s¹³, whose remainder
+// is below 2e-8 of it.
+func log1p[T Float](x T) T {
+	if y, ok := any(x).(float64); ok {
+		return T(math.Log1p(y))
+	}
+	s := x / (2 + x)
+	t := s * s
+	return 2 * s * (1 + t*(1./3+t*(1./5+t*(1./7+t*(1./9+t*(1./11+t*(1./13)))))))
 }
 
 // SoftplusBackward computes dx = dy∘σ(x).
@@ -87,8 +121,8 @@ func SoftplusBackward[T Float](p *Pool, dx, x, dy []T) { each[T](p, softplusSlop
 type softplusSlope[T Float] struct{}
 
 func (softplusSlope[T]) of(dx, x, dy []T) {
-	for i, v := range x {
-		s, _ := sigmoid(v)
-		dx[i] = dy[i] * s
+	logisticTask[T]{}.of(dx, x, nil)
+	for i, v := range dy {
+		dx[i] *= v
 	}
 }

@@ -56,13 +56,20 @@ func TestLogistic(t *testing.T) {
 
 // Far from 0 a small result has its digits: nothing cancels.
 func TestLogisticKeepsDigits(t *testing.T) {
-	x := []float64{-40, -20, 20, 40}
-	y, one, p := make([]float64, 4), ones[float64](4), NewPool(1)
+	logisticDigits[float64](t, 1e-14)
+	logisticDigits[float32](t, 5e-7)
+	defer simd.Use(nil)()
+	logisticDigits[float32](t, 5e-7)
+}
+
+func logisticDigits[T Float](t *testing.T, tolerance float64) {
+	x := []T{-40, -20, 20, 40}
+	y, one, p := make([]T, 4), ones[T](4), NewPool(1)
 	relative := func(what string, want ...float64) {
 		t.Helper()
 		for i, w := range want {
-			if !(math.Abs(y[i]-w) <= 1e-14*w) {
-				t.Errorf("%s of %v: got %v, want %v", what, x[i], y[i], w)
+			if !(math.Abs(float64(y[i])-w) <= tolerance*w) {
+				t.Errorf("%T %s of %v: got %v, want %v", x[i], what, x[i], y[i], w)
 			}
 		}
 	}

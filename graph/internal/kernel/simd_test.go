@@ -42,6 +42,7 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	pointwise("exp", func(y, x []float32) { v.Exp(y, x, 0.5, 3) })
 	pointwise("gelu", v.Gelu)
 	pointwise("geluTanh", v.GeluTanh)
+	pointwise("sigmoid", v.Sigmoid)
 	pointwise("silu", v.Silu)
 	pointwise("dropout", func(y, x []float32) { v.Dropout(y, x, 5, entryStep, 1<<51, 1.25) })
 	binary := func(name string, f func(z, x, y []float32)) {
@@ -53,6 +54,7 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	binary("reluBackward", v.ReluBackward)
 	binary("geluBackward", v.GeluBackward)
 	binary("geluTanhBackward", v.GeluTanhBackward)
+	binary("sigmoidBackward", v.SigmoidBackward)
 	binary("siluBackward", v.SiluBackward)
 
 	w, dw, m, second := in(n), in(n), in(n), in(n)
@@ -174,6 +176,8 @@ func TestTailsAreLikeTheRest(t *testing.T) {
 			"relu":             func(y, x, _ []float32) { v.Relu(y, x) },
 			"gelu":             func(y, x, _ []float32) { v.Gelu(y, x) },
 			"geluTanh":         func(y, x, _ []float32) { v.GeluTanh(y, x) },
+			"sigmoid":          func(y, x, _ []float32) { v.Sigmoid(y, x) },
+			"sigmoidBackward":  v.SigmoidBackward,
 			"silu":             func(y, x, _ []float32) { v.Silu(y, x) },
 			"reluBackward":     v.ReluBackward,
 			"geluBackward":     v.GeluBackward,

@@ -13,6 +13,8 @@ var kernels = []kernel{
 	{"geluBackward", "(dx, x, dy []float32)", geluBackward},
 	{"geluTanh", "(y, x []float32)", geluTanh},
 	{"geluTanhBackward", "(dx, x, dy []float32)", geluTanhBackward},
+	{"sigmoid", "(y, x []float32)", sigmoid},
+	{"sigmoidBackward", "(dx, x, dy []float32)", sigmoidBackward},
 	{"silu", "(y, x []float32)", silu},
 	{"siluBackward", "(dx, x, dy []float32)", siluBackward},
 	{"softmax", "(x, mask []float32, cols, rows int)", softmax},
