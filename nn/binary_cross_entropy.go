@@ -31,12 +31,11 @@ func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) graph.Expr {
 // matrix without a word. n is the number of their entries.
 func pairOf(s graph.Scope, x, y graph.Expr) (_, _ graph.Expr, n float64) {
 	x, y = x.In(s), y.In(s)
-	a, b := x.Shape(), y.Shape()
-	if a != nil && b != nil && !slices.Equal(a, b) {
+	if a, b := x.Shape(), y.Shape(); !slices.Equal(a, b) {
 		s.Failf("shapes %v and %v differ", a, b)
 	}
 	n = 1
-	for _, size := range a {
+	for _, size := range x.Shape() {
 		n *= float64(size)
 	}
 	return x, y, n

@@ -61,6 +61,25 @@ func TestI63TwoClasses(t *testing.T) {
 	}
 }
 
+// What is compared leaves the layers that it comes from, and the loss is where it goes.
+func TestLossesAreEntered(t *testing.T) {
+	for name, loss := range map[string]func(s graph.Scope, x, y graph.Expr) graph.Expr{
+		"squared error":        func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewSquaredError(s).Forward(x, y) },
+		"binary cross entropy": func(s graph.Scope, x, y graph.Expr) graph.Expr { return NewBinaryCrossEntropy(s).Forward(x, y) },
+	} {
+		g := graph.New(graph.Float64, 1)
+		x := g.Root().Value("x", graph.Normal(1), 4, 1).In(g.Root().Sub("student")).Tanh()
+		y := g.Root().Value("y", graph.Normal(1), 4, 1).In(g.Root().Sub("teacher")).Tanh()
+		loss(g.Root().Sub("loss"), x, y)
+		in, err := g.Entering("loss")
+		student, err1 := g.Leaving("student")
+		teacher, err2 := g.Leaving("teacher")
+		if err != nil || err1 != nil || err2 != nil || in.Node() != x.Node() || student.Node() != x.Node() || teacher.Node() != y.Node() {
+			t.Errorf("%s: got %v, %v, %v, or other expressions", name, err, err1, err2)
+		}
+	}
+}
+
 // A column beside a row is an error of the loss, with both shapes: stretched, it would be the error of every pair.
 func TestLossesOfOtherShapes(t *testing.T) {
 	for name, loss := range map[string]func(s graph.Scope, x, y graph.Expr) graph.Expr{
