@@ -93,6 +93,11 @@ func TestArgMaxHasNoDerivative(t *testing.T) {
 	}
 	g = New(Float64, 1)
 	x = g.Root().Param("x", Normal(1), 2, 3)
+	if _, err := Compile(x.ArgMax().Scale(2).SumAll(), x); err == nil || !strings.Contains(err.Error(), "x: the loss does not depend on it") {
+		t.Errorf("of its numbers: got %v, want an error that names x", err)
+	}
+	g = New(Float64, 1)
+	x = g.Root().Param("x", Normal(1), 2, 3)
 	largest := x.Mul(x.ArgMax().OneHot(3)).SumAll()
 	p := mustRun(t, mustCompile(t, largest, x))
 	near(t, "gradient of the largest", p.Grad(x).Floats(), values(t, x.ArgMax().OneHot(3)), 0)
@@ -106,6 +111,10 @@ func TestArgMaxOfAnOutline(t *testing.T) {
 	planned, err := PlanBytes(build(Outline(Float32)))
 	if want := float64(g.Bytes() + 4*15 + 8*5); err != nil || planned != want || p == nil {
 		t.Errorf("planned %v bytes and %v, want %v", planned, err, want)
+	}
+	ids := Outline(Float32).Root().Value("x", Const(0), 1<<37, 3).ArgMax() // what no machine could hold
+	if err := ids.Graph().Err(); err != nil || ids.Ints() != nil || !slices.Equal(ids.Shape(), []int{1 << 37}) {
+		t.Errorf("got %v, %d ids of shape %v", err, len(ids.Ints()), ids.Shape())
 	}
 	g = New(Float32, 1)
 	x := g.Root().Value("x", Const(0), 5, 3)

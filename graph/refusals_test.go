@@ -100,6 +100,7 @@ func TestRefusals(t *testing.T) {
 		"a loss of fewer weights":         {func(s Scope) { SquaredError(x(s, 4, 1), y(s, 4, 1), z(s, 3, 1)) }, "3 numbers beside 4"},
 		"a loss of other logits":          {func(s Scope) { BinaryCrossEntropy(x(s, 4, 1), y(s, 1, 4)) }, "(4, 1) logits for (1, 4) targets"},
 		"means":                           {func(s Scope) { MeanTokens(x(s, 6, 4), 3) }, ""},
+		"means of one sequence":           {func(s Scope) { MeanTokens(x(s, 6, 4), 1) }, ""},
 		"means of other sequences":        {func(s Scope) { MeanTokens(x(s, 6, 4), 4) }, "(6, 4) is not equally many tokens for each of 4 sequences"},
 		"means of no sequence":            {func(s Scope) { MeanTokens(x(s, 6, 4), 0) }, "(6, 4) is not equally many tokens for each of 0 sequences"},
 		"means of a batch":                {func(s Scope) { MeanTokens(x(s, 6, 4, 2), 3) }, "(6, 4, 2) is not equally many tokens for each of 3 sequences"},
