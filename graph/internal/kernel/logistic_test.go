@@ -60,6 +60,18 @@ func TestLogisticKeepsDigits(t *testing.T) {
 	logisticDigits[float32](t, 5e-7)
 	defer simd.Use(nil)()
 	logisticDigits[float32](t, 5e-7)
+	if s, rest := sigmoid(-1000.); s != 0 || rest != 1 {
+		t.Errorf("σ(−1000) is %v, 1 − σ %v, want 0 and 1", s, rest)
+	}
+	const n = 4000
+	sum := 0.0 // of errors near 1, where the series is longest: those of rounding cancel
+	for i := range n {
+		e := float32(1 - 0.05*float64(i)/n)
+		sum += float64(log1p(e))/math.Log1p(float64(e)) - 1
+	}
+	if !(math.Abs(sum/n) <= 4e-8) {
+		t.Errorf("ln(1 + e^x) is off by %.1e on the average", sum/n)
+	}
 }
 
 func logisticDigits[T Float](t *testing.T, tolerance float64) {
@@ -108,6 +120,23 @@ func logisticEnds[T Float](t *testing.T) {
 				if got, want := pair[0], pair[1]; got != want && !(got != got && want != want) {
 					t.Errorf("%T %s%s(%v): got %v, want %v", v, c.name, what, v, got, want)
 				}
+			}
+		}
+	}
+}
+
+// What comes back is the derivative times what comes in.
+func TestLogisticGradients(t *testing.T) {
+	x, dy, p := []float64{-3, -0.5, 0, 2}, []float64{2, -3, 5, 0.5}, NewPool(1)
+	for name, back := range map[string]func(p *Pool, dx, x, dy []float64){
+		"sigmoid": SigmoidBackward[float64], "silu": SiLUBackward[float64], "softplus": SoftplusBackward[float64],
+	} {
+		dx, slope := make([]float64, 4), make([]float64, 4)
+		back(p, dx, x, dy)
+		back(p, slope, x, ones[float64](4))
+		for i, s := range slope {
+			if want := s * dy[i]; !(math.Abs(dx[i]-want) <= 1e-15*math.Abs(want)) {
+				t.Errorf("%s at %v: got %v, want %v", name, x[i], dx[i], want)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ func tokens[T Float](t *testing.T) {
 	approx(t, "one token", y, []float64{8, 9, 30, 40}, 0)
 	ScatterTokens(dx, []T{5, 6, 7, 8}, []int{2, 1}, d)
 	approx(t, "gradient of one token", dx, []float64{0, 0, 0, 0, 5, 6, 0, 0, 7, 8, 0, 0}, 0)
+	MeanTokens(p, y[:2], []T{1, 2, 6, 0, 0, 9}, 1)
+	approx(t, "mean of one feature", y[:2], []float64{3, 3}, 1e-7)
 }
 
 // Several sequences on several threads give the bits of one thread.

@@ -50,6 +50,10 @@ func TestVectorsAreUsed(t *testing.T) {
 			t.Errorf("%s: used %q", want, used)
 		}
 	}
+	used = ""
+	if Softplus(p, s(), s()); used != "exp" {
+		t.Errorf("softplus: used %q", used)
+	}
 	undo := simd.Use(&simd.Set{Add: func(_, _, _ []float32) {}, LayerNormBackward: func(_, _, _, _, _, _, _, _ []float32, _ float32) { used = "norm'" }})
 	defer undo()
 	if LayerNormBackward(p, norm, s(), NormGrads[float32]{X: s(), W: make([]float32, 1), B: make([]float32, 1), Scratch: make([]float32, 2*Parts)}); used != "norm'" {
