@@ -60,8 +60,8 @@ func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
 	}
 }
 
-// SquaredError is the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w of equally many numbers; empty weights are 1. It
-// is differentiated by x and y.
+// SquaredError is the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w of equally many numbers; empty weights are 1.
+// It is differentiated by x and y.
 func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
 	with := append([]Expr{y}, present(weights)...)
 	return x.kernel("squared error", func() (*G.Node, error) {

@@ -19,8 +19,8 @@ func All() (list []verify.Case) {
 	return list
 }
 
-// Entries are sorted by ID, which is the order in which a model is built, trained and used; from I60 on they are of no paper
-// of the five.
+// Entries are sorted by ID, which is the order in which a model is built, trained and used; from I60 on they are of none
+// of the five papers.
 func Entries() []verify.Entry {
 	list := slices.Concat(
 		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), unprojected(), masks(),
