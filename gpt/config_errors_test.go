@@ -143,7 +143,7 @@ func TestConfigErrors(t *testing.T) {
 		{huggingFace, `{"n_ctx": 2048}`, "n_ctx: got 2048, want n_positions 1024"},
 		{huggingFace, `{"n_embd": 268435452}`, "memory: got about"},
 		{huggingFace, `{"model_type": "llama"}`, "model_type: got llama, want gpt2"},
-		{huggingFace, `{"activation_function": "swish"}`, "activation_function: got swish, want"},
+		{huggingFace, `{"activation_function": "mish"}`, "activation_function: got mish, want"},
 		{huggingFace, `{"attn_pdrop": 0}`, "attn_pdrop: got 0, want resid_pdrop 0.1"},
 		{huggingFace, `{"embd_pdrop": 0.5}`, "embd_pdrop: got 0.5, want resid_pdrop 0.1"},
 		{huggingFace, `{"resid_pdrop": 1.5}`, "resid_pdrop: got 1.5, want"},

@@ -56,22 +56,23 @@ func ExampleCompile_tap() {
 	// hidden [3 3 3]
 }
 
-// A layer of a user's own: x·σ(βx), the Swish of Ramachandran et al. 2017. What Expr does not offer, here the sigmoid, is an
+// A layer of a user's own: x + sin²(βx)/β, the Snake of Ziyin et al. 2020. What Expr does not offer, here the sine, is an
 // operation of Gorgonia's on the node, and Wrap brings the result, or the error in making it, back. Gorgonia derives the
 // backward pass. Such operations run in planned memory beside kernels, and Recompute takes them as well.
 func ExampleExpr_Node() {
 	g := graph.New(graph.Float64, 1)
-	s := g.Root().Sub("swish")
+	s := g.Root().Sub("snake")
 	x := g.Root().Value("x", graph.Const(1), 1, 2)
 	beta := s.Param("beta", graph.Const(2), 1)
 	scaled := x.In(s).Mul(beta)
-	y := x.In(s).Mul(scaled.Wrap(G.Sigmoid(scaled.Node())))
+	wave := scaled.Wrap(G.Sin(scaled.Node()))
+	y := x.In(s).Add(wave.Square().Div(beta))
 	p, err := graph.Compile(y.SumAll(), x, beta)
 	check(err)
 	check(p.Run())
 	fmt.Printf("Σy %.4f, ∂x %.4f, ∂β %.4f\n", p.Loss(), p.Grad(x).Floats(), p.Grad(beta).Floats())
-	fmt.Println("Gorgonia's:", slices.Contains(p.Stock(), "swish: sigmoid"))
+	fmt.Println("Gorgonia's:", slices.Contains(p.Stock(), "snake: sin"))
 	// Output:
-	// Σy 1.7616, ∂x [1.0908 1.0908], ∂β [0.2100]
+	// Σy 2.8268, ∂x [0.2432 0.2432], ∂β [-1.1702]
 	// Gorgonia's: true
 }

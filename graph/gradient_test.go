@@ -90,6 +90,7 @@ func TestGradients(t *testing.T) {
 	cases := map[string]build{
 		"square": on(Expr.Square, 2, 3), "sqrt": on(Expr.Sqrt, 2, 3), "exp": on(Expr.Exp, 2, 3), "log": on(Expr.Log, 2, 3),
 		"tanh": on(Expr.Tanh, 2, 3), "cube": on(Expr.Cube, 2, 3), "erf": on(Expr.Erf, 2, 3), "relu": on(Expr.ReLU, 2, 3),
+		"sigmoid": on(Expr.Sigmoid, 2, 3), "softplus": on(Expr.Softplus, 2, 3),
 		"sum": on(Expr.Sum, 2, 3), "mean": on(Expr.Mean, 2, 3), "sum of all": on(Expr.SumAll, 2, 3),
 		"sum in 3-D": on(Expr.Sum, 2, 3, 4), "mean of one column": on(Expr.Mean, 4, 1),
 		"softmax": on(Expr.Softmax, 3, 4), "softmax in 4-D": on(Expr.Softmax, 2, 1, 3, 4), "log-sum-exp": on(Expr.LogSumExp, 3, 4),

@@ -64,7 +64,18 @@ func kernelCases() map[string]kernelCase {
 		"gelu, tanh": one(GELUTanh, func(x Expr) Expr {
 			return x.Mul(x.Add(x.Cube().Scale(0.044715)).Scale(math.Sqrt(2 / math.Pi)).Tanh().Shift(1)).Scale(0.5)
 		}),
-		"relu":  one(ReLU, Expr.ReLU),
+		"relu":     one(ReLU, Expr.ReLU),
+		"sigmoid":  one(Sigmoid, Expr.Sigmoid),
+		"silu":     one(SiLU, func(x Expr) Expr { return x.Mul(x.Sigmoid()) }),
+		"softplus": one(Softplus, Expr.Softplus),
+		"mean of tokens": {leaves(1, m(15, 4)), func(in []Expr) (Expr, bool) { return MeanTokens(in[0], 3) },
+			func(in []Expr) Expr { return in[0].Reshape(3, 5, 4).Transpose(0, 2, 1).Mean().Reshape(3, 4) }},
+		"one token": {listed(leaves(1, m(15, 4)), 5, -1, 4, 0, 2), func(in []Expr) (Expr, bool) { return GatherTokens(in[0], in[1]) },
+			func(in []Expr) Expr { return rows(in[0], 4, 5, 12) }},
+		"squared error, no weights": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], Expr{}) },
+			func(in []Expr) Expr { return in[0].Sub(in[1]).Square().SumAll().Scale(1. / 15) }},
+		"binary cross entropy": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return BinaryCrossEntropy(in[0], in[1]) },
+			func(in []Expr) Expr { return in[0].Softplus().Sub(in[0].Mul(in[1])).SumAll().Scale(1. / 15) }},
 		"scale": one(func(x Expr) (Expr, bool) { return Scale(x, -0.3) }, func(x Expr) Expr { return x.Scale(-0.3) }),
 		"gather columns": one(func(x Expr) (Expr, bool) { return GatherCols(x, []int{4, -1, 0, 4, 2, 1}) }, func(x Expr) Expr {
 			return x.Cols(4, 5).Join(x.Cols(0, 1).Scale(0), x.Cols(0, 1), x.Cols(4, 5), x.Cols(2, 3), x.Cols(1, 2))
@@ -102,7 +113,7 @@ func kernelCases() map[string]kernelCase {
 				return CrossAttention(in[0], in[1], in[2], CrossShape{2, 3, 5, 2, 4, 3}, 0)
 			},
 			func(in []Expr) Expr { return referenceCross(in[0], in[1], in[2], CrossShape{2, 3, 5, 2, 4, 3}, 0) }},
-		"squared error": {positive(leaves(1, m(5, 1), m(5, 1), m(5, 1)), 2), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
+		"squared error": {positive(leaves(2, m(5, 1), m(5, 1), m(5, 1)), 2), func(in []Expr) (Expr, bool) { return SquaredError(in[0], in[1], in[2]) },
 			func(in []Expr) Expr { return in[2].Mul(in[0].Sub(in[1]).Square()).SumAll().Div(in[2].SumAll()) }},
 	}
 	for name, c := range map[string]kernelCase{"": {leaves: leaves(1, m(3, 5))}, ", gains": {leaves: leaves(2, m(3, 5), []int{5})},

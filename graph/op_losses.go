@@ -60,30 +60,48 @@ func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
 	}
 }
 
-// SquaredError is the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w (n, 1). It is differentiated by x alone.
+// SquaredError is the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w of equally many numbers; empty weights are 1.
+// It is differentiated by x and y.
 func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
+	with := append([]Expr{y}, present(weights)...)
 	return x.kernel("squared error", func() (*G.Node, error) {
 		n, g := x.node.Shape().TotalSize(), x.g
-		for _, e := range []Expr{y, weights} {
+		for _, e := range with {
 			if got := e.node.Shape().TotalSize(); got != n {
 				return nil, errors.Errorf("%d numbers beside %d", got, n)
 			}
 		}
 		return g.node(&op{
-			name: "squarederror", wrt: []bool{true, false, false}, f32: squaredError[float32], f64: squaredError[float64],
+			name: "squarederror", wrt: []bool{true, true, false}[:1+len(with)], f32: squaredError[float32], f64: squaredError[float64],
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-				return one(g.node(&op{
-					name: "squarederror.dx", shape: in[0].Shape(), f32: squaredErrorBackward[float32], f64: squaredErrorBackward[float64],
-				}, in[0], in[1], in[2], grad))
+				slope := func(of, from *G.Node) (*G.Node, error) { // 2w(of − from)/Σw
+					return g.node(&op{
+						name: "squarederror.dx", shape: of.Shape(), f32: squaredErrorBackward[float32], f64: squaredErrorBackward[float64],
+					}, append(G.Nodes{grad, of, from}, in[2:]...)...)
+				}
+				dx, err := slope(in[0], in[1])
+				if err != nil {
+					return nil, err
+				}
+				dy, err := slope(in[1], in[0])
+				return G.Nodes{dx, dy}, err
 			},
-		}, x.node, y.node, weights.node)
-	}, y, weights)
+		}, append(G.Nodes{x.node}, nodes(with...)...)...)
+	}, with...)
 }
 
 func squaredError[T kernel.Float](out []T, in [][]T) {
-	out[0] = T(kernel.SquaredError(in[0], in[1], in[2]))
+	out[0] = T(kernel.SquaredError(in[0], in[1], third(in)))
 }
 
 func squaredErrorBackward[T kernel.Float](dx []T, in [][]T) {
-	kernel.SquaredErrorBackward(dx, in[0], in[1], in[2], in[3][0])
+	kernel.SquaredErrorBackward(dx, in[1], in[2], third(in[1:]), in[0][0])
+}
+
+// third is the third operand, nil if there are two.
+func third[T kernel.Float](in [][]T) []T {
+	if len(in) < 3 {
+		return nil
+	}
+	return in[2]
 }

@@ -22,6 +22,8 @@ func TestLossesInsideAFormula(t *testing.T) {
 		"squared error": func(i inputs) (Expr, bool) {
 			return SquaredError(i.z.MatMul(i.x), i.returns, i.weights)
 		},
+		"squared error of both": func(i inputs) (Expr, bool) { return SquaredError(i.z, i.z.Square(), Expr{}) },
+		"binary cross entropy":  func(i inputs) (Expr, bool) { return BinaryCrossEntropy(i.z, i.z.Square()) },
 	} {
 		gradient := func(whole func(loss Expr, in inputs) Expr) []float64 {
 			g := New(Float64, 1)

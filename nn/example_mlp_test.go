@@ -7,8 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// SwiGLU is an MLP whose features pass a gate (Shazeer 2020): y = (swish(x·w_g) ∘ x·w_u)·w_d, swish(u) = u/(1 +
-// e^(−u)).
+// SwiGLU is an MLP whose features pass a gate (Shazeer 2020): y = (silu(x·w_g) ∘ x·w_u)·w_d, silu(u) = u/(1 + e^(−u)).
 type SwiGLU struct {
 	Gate, Up, Down nn.Layer
 	scope          graph.Scope
@@ -22,11 +21,10 @@ func NewSwiGLU(at nn.Site) nn.Layer {
 	return &SwiGLU{matrix("w_gate", at.Embd, at.Inner), matrix("w_up", at.Embd, at.Inner), matrix("w_down", at.Inner, at.Embd), at.Scope}
 }
 
-// Forward is (swish(x·w_g) ∘ x·w_u)·w_d.
+// Forward is (silu(x·w_g) ∘ x·w_u)·w_d.
 func (l *SwiGLU) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
-	u := l.Gate.Forward(x).In(l.scope)                // x·w_g             (n, f)
-	swish := u.Div(u.Scale(-1).Exp().Shift(1))        // u/(1 + e^(−u))    (n, f)
-	return l.Down.Forward(swish.Mul(l.Up.Forward(x))) // (… ∘ x·w_u)·w_d   (n, d)
+	gate := nn.SiLU{}.Forward(l.Gate.Forward(x).In(l.scope)) // silu(x·w_g)       (n, f)
+	return l.Down.Forward(gate.Mul(l.Up.Forward(x)))         // (… ∘ x·w_u)·w_d   (n, d)
 }
 
 // A user's MLP takes the place of the default in every kind of block.

@@ -116,6 +116,7 @@ func allCases() []layerCase {
 		mlaLayerCases,
 		linearLayerCases,
 		maskLayerCases,
+		pooledLayerCases,
 	)
 }
 

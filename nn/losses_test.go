@@ -25,6 +25,12 @@ var losses = map[string]func(s graph.Scope, z, targets graph.Expr, r Rollout) gr
 		r.Baseline = z.Mean()
 		return NewPPOClip(s).Forward(z, r)
 	},
+	"squared error": func(s graph.Scope, z, _ graph.Expr, _ Rollout) graph.Expr {
+		return NewSquaredError(s).Forward(z, z.Square().Scale(0.3)) // by both
+	},
+	"binary cross entropy": func(s graph.Scope, z, _ graph.Expr, _ Rollout) graph.Expr {
+		return NewBinaryCrossEntropy(s).Forward(z, z.Square().Scale(0.3))
+	},
 	"value": func(s graph.Scope, z, _ graph.Expr, r Rollout) graph.Expr {
 		return NewValueLoss(s).Forward(z.Mean(), r)
 	},

@@ -48,6 +48,7 @@ func TestCheck(t *testing.T) {
 		"tied":         func(c *gpt.Config) { c.Head = "tied" },
 		"post-norm":    func(c *gpt.Config) { c.Block = "post" },
 		"relu":         func(c *gpt.Config) { c.Activation = "relu" },
+		"silu":         func(c *gpt.Config) { c.Activation = "silu" },
 		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },
 		"no biases":    func(c *gpt.Config) { c.Bias = false },
 		"epsilon":      func(c *gpt.Config) { c.Eps = 1e-2 },

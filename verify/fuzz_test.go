@@ -28,7 +28,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
 	c.BlockSize, c.VocabSize, c.Head = upTo(s.context, 9), 1+upTo(s.vocabulary, 16), []string{"linear", "tied"}[s.flags>>1&1]
-	norms := parts.Names(parts.Norms())
+	norms, activations := parts.Names(parts.Norms()), parts.Names(parts.Activations())
 	c.Stack = parts.Stack{
 		NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
 		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
@@ -36,7 +36,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		Block:      []string{"pre", "post", "pre", "post", "elman"}[s.norm%5],
 		Norm:       norms[int(s.norm/5)%len(norms)],
 		Position:   []string{"learned", "sinusoidal", "rope", "alibi", "none"}[s.position%5],
-		Activation: []string{"gelu", "gelu_tanh", "relu"}[s.activation%3],
+		Activation: activations[int(s.activation)%len(activations)],
 		Eps:        []float64{1e-5, 1e-3, 0.1}[s.eps%3],
 		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
 	}

@@ -45,6 +45,9 @@ func Activations() []Activation {
 		{"gelu", nn.GELU{}, []string{"gelu"}},
 		{"gelu_tanh", nn.GELUTanh{}, []string{"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}},
 		{"relu", nn.ReLU{}, []string{"relu"}},
+		{"silu", nn.SiLU{}, []string{"silu", "swish"}},
+		{"sigmoid", nn.Sigmoid{}, []string{"sigmoid"}},
+		{"softplus", nn.Softplus{}, nil},
 	}
 }
 

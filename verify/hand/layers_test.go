@@ -87,6 +87,11 @@ func examples[T hand.Number]() []example[T] {
 		{"gelu", "x 8 5", is(hand.GELU[T]{})},
 		{"gelu_tanh", "x 8 5", is(hand.GELUTanh[T]{})},
 		{"relu", "x 8 5", is(hand.ReLU[T]{})},
+		{"sigmoid", "x 8 5", is(hand.Sigmoid[T]{})},
+		{"silu", "x 8 5", is(hand.SiLU[T]{})},
+		{"softplus", "x 8 5", is(hand.Softplus[T]{})},
+		{"mean of tokens", "x 8 5", is(hand.MeanTokens[T]{Batch: batch})},
+		{"one token of each", "x 8 5", is(hand.GatherTokens[T]{At: []int{3, 1}})},
 		{"elu plus one", "x 8 5", is(hand.EluPlusOne[T]{})},
 		{"taylor features", "x 8 5", is(hand.TaylorFeatures[T]{Eps: 0.1})},
 		{"dropout", "x 8 5", func(at site) layer { return at.Drop("dropout") }},
@@ -169,6 +174,8 @@ func examples[T hand.Number]() []example[T] {
 		{"cross entropy, sum", "x 8 7", is(hand.CrossEntropy[T]{Targets: targets, Reduction: hand.Sum})},
 		{"reinforce", "x 8 7", is(hand.Reinforce[T]{Rollout: rollout})},
 		{"ppo", "x 8 7", is(hand.PPO[T]{Rollout: rollout, Clip: 0.6})},
+		{"squared error", "x 8 3, y 8 3", func(at site) layer { return hand.SquaredError[T]{Y: at.Param("y")} }},
+		{"binary cross entropy", "x 8 3, y 8 3", func(at site) layer { return hand.BinaryCrossEntropy[T]{Y: at.Param("y")} }},
 		{"value loss", "x 8 1", is(hand.ValueLoss[T]{Returns: rollout.Advantages, Weights: rollout.Weights})},
 	}
 }

@@ -1,5 +1,5 @@
-// Package inventory lists what the five papers describe and the Cases that hold it against formulas by hand: every layer of
-// nn, checked alone. Start with Cases.
+// Package inventory lists what the five papers describe, and layers beside them, with the Cases that hold it against
+// formulas by hand: every layer of nn, checked alone. Start with Cases.
 package inventory
 
 import (
@@ -7,7 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/cases"
 )
 
-// Entries are everything that the papers describe, in the order in which a model is built, trained and used.
+// Entries are everything that the papers describe, in the order in which a model is built, trained and used, then what
+// comes from elsewhere, from I60 on.
 func Entries() []verify.Entry { return cases.Entries() }
 
 // Cases are those of all entries.

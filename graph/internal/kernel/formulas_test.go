@@ -60,6 +60,13 @@ func formulas[T Float](t *testing.T, tolerance float64) {
 	approx(t, "squared error", []T{T(SquaredError(a, b, w))}, []float64{loss}, tolerance)
 	approx(t, "squared error's gradient", got, dx, tolerance)
 
+	without, same, unit := make([]T, n), make([]T, n), []T{1, 1, 1, 1}
+	SquaredErrorBackward(without, a, b, nil, 0.7)
+	SquaredErrorBackward(same, a, b, unit, 0.7)
+	if SquaredError(a, b, nil) != SquaredError(a, b, unit) || !kerneltest.SameBits(without, same) {
+		t.Errorf("without weights: got %v and %v, want those of ones, %v and %v", SquaredError(a, b, nil), without, SquaredError(a, b, unit), same)
+	}
+
 	const many = 5 * grain // on several threads
 	for _, momentum := range []float64{0, 0.75} {
 		weights, grads, m := draw(many), draw(many), draw(many)

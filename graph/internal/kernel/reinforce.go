@@ -66,21 +66,36 @@ func ReinforceBackward[T Float](p *Pool, dz, logits, lse, factor []T, actions []
 	})
 }
 
-// SquaredError returns Σ w(x − y)²/Σ w.
+// SquaredError returns Σ w(x − y)²/Σ w. Without weights all are 1.
 func SquaredError[T Float](x, y, weights []T) (loss float64) {
 	for i, v := range x {
-		d := float64(v) - float64(y[i])
-		loss += float64(weights[i]) * d * d
+		d, w := float64(v)-float64(y[i]), 1.
+		if weights != nil {
+			w = float64(weights[i])
+		}
+		loss += w * d * d
 	}
-	return loss / total(weights)
+	return loss / sumOf(weights, len(x))
 }
 
 // SquaredErrorBackward computes dx = scale·2w(x − y)/Σ w.
 func SquaredErrorBackward[T Float](dx, x, y, weights []T, scale T) {
-	f := 2 * float64(scale) / total(weights)
+	f := 2 * float64(scale) / sumOf(weights, len(x))
 	for i, v := range x {
-		dx[i] = T(f * float64(weights[i]) * (float64(v) - float64(y[i])))
+		w := 1.
+		if weights != nil {
+			w = float64(weights[i])
+		}
+		dx[i] = T(f * w * (float64(v) - float64(y[i])))
 	}
+}
+
+// sumOf is the sum of n weights.
+func sumOf[T Float](weights []T, n int) float64 {
+	if weights == nil {
+		return float64(n)
+	}
+	return total(weights)
 }
 
 func total[T Float](x []T) (sum float64) {

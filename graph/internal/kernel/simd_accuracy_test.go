@@ -41,6 +41,10 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			{"geluBackward", func() { v.GeluBackward(y, x, one) }, func(x float64) float64 { _, d := gelu(x); return d }, absolute, 2e-7},
 			{"geluTanh", func() { v.GeluTanh(y, x) }, func(x float64) float64 { y, _ := geluTanh(x); return y }, absolute, 1.5e-7},
 			{"geluTanhBackward", func() { v.GeluTanhBackward(y, x, one) }, func(x float64) float64 { _, d := geluTanh(x); return d }, absolute, 2e-7},
+			{"sigmoid", func() { v.Sigmoid(y, x) }, func(x float64) float64 { y, _ := logisticOf(x); return y }, absolute, 1.5e-7},
+			{"sigmoidBackward", func() { v.SigmoidBackward(y, x, one) }, func(x float64) float64 { _, d := logisticOf(x); return d }, absolute, 1e-7},
+			{"silu", func() { v.Silu(y, x) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
+			{"siluBackward", func() { v.SiluBackward(y, x, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
 		} {
 			c.f()
 			worst, at := 0.0, float32(0)
@@ -90,6 +94,12 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 			{"relu", v.Relu, []float32{inf, -inf, nan, 1e-45, -1e-45}, []float32{inf, 0, nan, 1e-45, 0}},
 			{"gelu", v.Gelu, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
 			{"geluTanh", v.GeluTanh, []float32{0, inf, -inf, nan, 1e38, -1e38}, []float32{0, inf, 0, nan, 1e38, 0}},
+			{"sigmoid", v.Sigmoid, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.5, 1, 0, nan, 1, 0, 0}},
+			{"sigmoidBackward", func(y, x []float32) { v.SigmoidBackward(y, x, ones[float32](len(x))) },
+				[]float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0.25, 0, 0, nan, 0, 0, 0}},
+			{"silu", v.Silu, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0, inf, 0, nan, 1e38, 0, 0}},
+			{"siluBackward", func(y, x []float32) { v.SiluBackward(y, x, ones[float32](len(x))) },
+				[]float32{inf, -inf, nan, 1e38, -1e38, 1000, -1000}, []float32{1, 0, nan, 1, 0, 1, 0}},
 			{"geluBackward", func(y, x []float32) { v.GeluBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38}, []float32{1, 0, nan, 1, 0}},
 			{"geluTanhBackward", func(y, x []float32) { v.GeluTanhBackward(y, x, ones[float32](len(x))) },

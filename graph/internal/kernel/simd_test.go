@@ -42,6 +42,8 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	pointwise("exp", func(y, x []float32) { v.Exp(y, x, 0.5, 3) })
 	pointwise("gelu", v.Gelu)
 	pointwise("geluTanh", v.GeluTanh)
+	pointwise("sigmoid", v.Sigmoid)
+	pointwise("silu", v.Silu)
 	pointwise("dropout", func(y, x []float32) { v.Dropout(y, x, 5, entryStep, 1<<51, 1.25) })
 	binary := func(name string, f func(z, x, y []float32)) {
 		x, y, z := in(n), in(n), out(n)
@@ -52,6 +54,8 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	binary("reluBackward", v.ReluBackward)
 	binary("geluBackward", v.GeluBackward)
 	binary("geluTanhBackward", v.GeluTanhBackward)
+	binary("sigmoidBackward", v.SigmoidBackward)
+	binary("siluBackward", v.SiluBackward)
 
 	w, dw, m, second := in(n), in(n), in(n), in(n)
 	v.AdamW(w, dw, m, second, &[9]float32{0.5, 0.9, 0.1, 0.99, 0.01, 0.999, 1e-3, 1.5, 1e-8})
@@ -172,9 +176,13 @@ func TestTailsAreLikeTheRest(t *testing.T) {
 			"relu":             func(y, x, _ []float32) { v.Relu(y, x) },
 			"gelu":             func(y, x, _ []float32) { v.Gelu(y, x) },
 			"geluTanh":         func(y, x, _ []float32) { v.GeluTanh(y, x) },
+			"sigmoid":          func(y, x, _ []float32) { v.Sigmoid(y, x) },
+			"sigmoidBackward":  v.SigmoidBackward,
+			"silu":             func(y, x, _ []float32) { v.Silu(y, x) },
 			"reluBackward":     v.ReluBackward,
 			"geluBackward":     v.GeluBackward,
 			"geluTanhBackward": v.GeluTanhBackward,
+			"siluBackward":     v.SiluBackward,
 			"add":              v.Add,
 		} {
 			y, one := make([]float32, len(x)), make([]float32, len(x))

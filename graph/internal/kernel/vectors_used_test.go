@@ -15,7 +15,7 @@ func TestVectorsAreUsed(t *testing.T) {
 	two := func(name string) func(z, x, y []float32) { return func(_, _, _ []float32) { used = name } }
 	defer simd.Use(&simd.Set{
 		Add: two("add"), Relu: one("relu"), ReluBackward: two("relu'"), Gelu: one("gelu"), GeluBackward: two("gelu'"),
-		GeluTanh: one("tanh"), GeluTanhBackward: two("tanh'"),
+		GeluTanh: one("tanh"), GeluTanhBackward: two("tanh'"), Sigmoid: one("sigmoid"), SigmoidBackward: two("sigmoid'"), Silu: one("silu"), SiluBackward: two("silu'"),
 		Exp:        func(_, _ []float32, _, _ float32) { used = "exp" },
 		Softmax:    func(_, _ []float32, _, _ int) { used = "softmax" },
 		ExpSum:     func([]float32) (float32, float64) { used = "expsum"; return 0, 1 },
@@ -35,6 +35,8 @@ func TestVectorsAreUsed(t *testing.T) {
 		"add": func() { Add(p, s(), s(), s()) }, "relu": func() { ReLU(p, s(), s()) }, "relu'": func() { ReLUBackward(p, s(), s(), s()) },
 		"gelu": func() { GELU(p, s(), s()) }, "gelu'": func() { GELUBackward(p, s(), s(), s()) },
 		"tanh": func() { GELUTanh(p, s(), s()) }, "tanh'": func() { GELUTanhBackward(p, s(), s(), s()) },
+		"sigmoid": func() { Sigmoid(p, s(), s()) }, "sigmoid'": func() { SigmoidBackward(p, s(), s(), s()) },
+		"silu": func() { SiLU(p, s(), s()) }, "silu'": func() { SiLUBackward(p, s(), s(), s()) },
 		"exp":     func() { CrossEntropyBackward(p, s(), s(), s()[:1], []int{0}, -1, 1) },
 		"softmax": func() { Softmax(s(), s()) },
 		"expsum":  func() { CrossEntropy(p, s(), s()[:1], []int{0}, -1) },
@@ -47,6 +49,10 @@ func TestVectorsAreUsed(t *testing.T) {
 		if f(); used != want {
 			t.Errorf("%s: used %q", want, used)
 		}
+	}
+	used = ""
+	if Softplus(p, s(), s()); used != "exp" {
+		t.Errorf("softplus: used %q", used)
 	}
 	undo := simd.Use(&simd.Set{Add: func(_, _, _ []float32) {}, LayerNormBackward: func(_, _, _, _, _, _, _, _ []float32, _ float32) { used = "norm'" }})
 	defer undo()

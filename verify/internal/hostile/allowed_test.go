@@ -32,6 +32,7 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.LinearAttention 1={}`, "an empty mask hides no key"},
 	{`^graph\.(Cross|Linear)?Attention [12]=\(2, 2, 2\)`, "a mask of every sequence"},
 	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},
+	{`^graph\.SquaredError 2={}`, "without weights all are 1"},
 	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},
 	{`^optim\.(AdamW|SGD)\.Update 2=0`, "a learning rate of 0 changes nothing"},
 	{`^optim\.Gradients\.Apply 2`, "the optimizers check the clip"},

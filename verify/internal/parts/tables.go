@@ -11,7 +11,10 @@ func norms[T hand.Number]() map[string]func(hand.Site[T]) hand.Layer[T] {
 }
 
 func activations[T hand.Number]() map[string]hand.Layer[T] {
-	return map[string]hand.Layer[T]{"gelu": hand.GELU[T]{}, "gelu_tanh": hand.GELUTanh[T]{}, "relu": hand.ReLU[T]{}}
+	return map[string]hand.Layer[T]{
+		"gelu": hand.GELU[T]{}, "gelu_tanh": hand.GELUTanh[T]{}, "relu": hand.ReLU[T]{},
+		"sigmoid": hand.Sigmoid[T]{}, "silu": hand.SiLU[T]{}, "softplus": hand.Softplus[T]{},
+	}
 }
 
 func heads[T hand.Number]() map[string]func(hand.Site[T]) hand.Layer[T] {

@@ -174,3 +174,80 @@ func geluTanhBackward(f *fn) {
 		f.store(w, dx)
 	})
 }
+
+// silu: y = x/(1 + e^(−x)).
+func silu(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.op("VMAXPS", v, f.inRegister(number(expLeast), t), v) // so that −∞ gives 0
+		f.minus(m, v)
+		f.expAnywhere(e, m, s, t, n)
+		f.op("VADDPS", number(1), e, e)
+		f.op("VDIVPS", e, v, v)
+		f.store(v, y)
+	})
+}
+
+// minus makes m = −x.
+func (f *fn) minus(m, x vec) {
+	f.set(m, 0)
+	f.op("VSUBPS", x, m, m)
+}
+
+// siluBackward: dx = dy·s·(1 + x·(1−s)), s = σ(x).
+func siluBackward(f *fn) {
+	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
+	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, m)
+		f.bound(v, m, number(expLeast), number(expMost))
+		f.logistic(s, e, v, m, t, n)
+		f.op("VMULPS", e, v, v)
+		f.op("VFMADD213PS", s, s, v)
+		f.load(dy, t)
+		f.op("VMULPS", t, v, v)
+		f.store(v, dx)
+	})
+}
+
+// logistic makes s = σ(x) = 1/(1 + e^(−x)) and e = 1 − s = s·e^(−x). m, t and n are lost.
+func (f *fn) logistic(s, e, x, m, t, n vec) {
+	f.minus(m, x)
+	f.expAnywhere(e, m, s, t, n)
+	one := f.inRegister(number(1), s)
+	f.op("VADDPS", one, e, t)
+	f.op("VDIVPS", t, one, s)
+	f.op("VMINPS", e, f.inRegister(number(math.MaxFloat32), t), e) // ∞·0 is not 0
+	f.op("VMULPS", s, e, e)
+}
+
+// sigmoid: y = 1/(1 + e^(−x)).
+func sigmoid(f *fn) {
+	y, x := f.pointer("y_base"), f.pointer("x_base")
+	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.minus(m, v)
+		f.expAnywhere(e, m, s, t, n)
+		one := f.inRegister(number(1), s)
+		f.op("VADDPS", one, e, e)
+		f.op("VDIVPS", e, one, v)
+		f.store(v, y)
+	})
+}
+
+// sigmoidBackward: dx = dy·s(1−s), s = σ(x).
+func sigmoidBackward(f *fn) {
+	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
+	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	f.blocks(f.param("x_len"), func() {
+		f.load(x, v)
+		f.logistic(s, e, v, m, t, n)
+		f.op("VMULPS", s, e, e)
+		f.load(dy, v)
+		f.op("VMULPS", v, e, e)
+		f.store(e, dx)
+	})
+}

@@ -46,6 +46,16 @@ func Formulas() *simd.Set {
 			t := inner(x)
 			return (1+t)/2 + x*(1-t*t)/2*math.Sqrt(2/math.Pi)*(1+3*0.044715*x*x)
 		}),
+		Sigmoid: entrywise(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
+		SigmoidBackward: slope(func(x float64) float64 {
+			s := 1 / (1 + math.Exp(-x))
+			return s * (1 - s)
+		}),
+		Silu: entrywise(func(x float64) float64 { return x / (1 + math.Exp(-x)) }),
+		SiluBackward: slope(func(x float64) float64 {
+			s := 1 / (1 + math.Exp(-x))
+			return s * (1 + x*(1-s))
+		}),
 		Softmax: softmax, ExpSum: expSum,
 		DotRows: func(dot, x, y []float32, cols, stride int) {
 			for i := range dot {

@@ -24,6 +24,14 @@ type Set struct {
 	GeluTanh func(y, x []float32)
 	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
 	GeluTanhBackward func(dx, x, dy []float32)
+	// y = σ(x) = 1/(1 + e^(−x)) within 1.5e-7, and 5e-7·y where y is above 1e-37.
+	Sigmoid func(y, x []float32)
+	// dx = dy∘σ(x)(1 − σ(x)) within 1e-7·|dy|, up to rounding the product.
+	SigmoidBackward func(dx, x, dy []float32)
+	// y = x/(1 + e^(−x)) within 1.5e-7·max(1, |y|); −∞ gives 0.
+	Silu func(y, x []float32)
+	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
+	SiluBackward func(dx, x, dy []float32)
 	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below the
 	// largest, or 2⁻¹⁴⁸; 0 where the mask is −∞, whatever x is there.
 	Softmax func(x, mask []float32, cols, rows int)

@@ -7,11 +7,12 @@ package simd
 var setAVX512 = &Set{
 	Add: addAVX512, Relu: reluAVX512, ReluBackward: reluBackwardAVX512,
 	Exp: expAVX512, Gelu: geluAVX512, GeluBackward: geluBackwardAVX512,
-	GeluTanh: geluTanhAVX512, GeluTanhBackward: geluTanhBackwardAVX512, Softmax: softmaxAVX512,
-	SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512, DotRows: dotRowsAVX512,
-	ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
-	LayerNormBackward: layerNormBackwardAVX512, AdamW: adamWAVX512, SumSquares: sumSquaresAVX512,
-	Dropout: dropoutAVX512,
+	GeluTanh: geluTanhAVX512, GeluTanhBackward: geluTanhBackwardAVX512, Sigmoid: sigmoidAVX512,
+	SigmoidBackward: sigmoidBackwardAVX512, Silu: siluAVX512, SiluBackward: siluBackwardAVX512,
+	Softmax: softmaxAVX512, SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512,
+	DotRows: dotRowsAVX512, ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512,
+	LayerNorm: layerNormAVX512, LayerNormBackward: layerNormBackwardAVX512, AdamW: adamWAVX512,
+	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
 }
 
 //go:noescape
@@ -37,6 +38,18 @@ func geluTanhAVX512(y, x []float32)
 
 //go:noescape
 func geluTanhBackwardAVX512(dx, x, dy []float32)
+
+//go:noescape
+func sigmoidAVX512(y, x []float32)
+
+//go:noescape
+func sigmoidBackwardAVX512(dx, x, dy []float32)
+
+//go:noescape
+func siluAVX512(y, x []float32)
+
+//go:noescape
+func siluBackwardAVX512(dx, x, dy []float32)
 
 //go:noescape
 func softmaxAVX512(x, mask []float32, cols, rows int)
@@ -74,11 +87,12 @@ func dropoutAVX512(y, x []float32, key, at, threshold uint64, factor float32)
 var setAVX2 = &Set{
 	Add: addAVX2, Relu: reluAVX2, ReluBackward: reluBackwardAVX2,
 	Exp: expAVX2, Gelu: geluAVX2, GeluBackward: geluBackwardAVX2,
-	GeluTanh: geluTanhAVX2, GeluTanhBackward: geluTanhBackwardAVX2, Softmax: softmaxAVX2,
-	SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2, DotRows: dotRowsAVX2,
-	ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
-	LayerNormBackward: layerNormBackwardAVX2, AdamW: adamWAVX2, SumSquares: sumSquaresAVX2,
-	Dropout: dropoutAVX2,
+	GeluTanh: geluTanhAVX2, GeluTanhBackward: geluTanhBackwardAVX2, Sigmoid: sigmoidAVX2,
+	SigmoidBackward: sigmoidBackwardAVX2, Silu: siluAVX2, SiluBackward: siluBackwardAVX2,
+	Softmax: softmaxAVX2, SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2,
+	DotRows: dotRowsAVX2, ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2,
+	LayerNorm: layerNormAVX2, LayerNormBackward: layerNormBackwardAVX2, AdamW: adamWAVX2,
+	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
 }
 
 //go:noescape
@@ -104,6 +118,18 @@ func geluTanhAVX2(y, x []float32)
 
 //go:noescape
 func geluTanhBackwardAVX2(dx, x, dy []float32)
+
+//go:noescape
+func sigmoidAVX2(y, x []float32)
+
+//go:noescape
+func sigmoidBackwardAVX2(dx, x, dy []float32)
+
+//go:noescape
+func siluAVX2(y, x []float32)
+
+//go:noescape
+func siluBackwardAVX2(dx, x, dy []float32)
 
 //go:noescape
 func softmaxAVX2(x, mask []float32, cols, rows int)

@@ -1,0 +1,30 @@
+package kernel
+
+import "math"
+
+// BinaryCrossEntropy returns the mean of max(z, 0) − z·y + ln(1 + e^(−|z|)), in parts of fixed size summed in their
+// order.
+func BinaryCrossEntropy[T Float](p *Pool, z, y []T) (loss float64) {
+	var parts [Parts]float64
+	p.For(Parts, func(part int) {
+		for i := part * len(z) / Parts; i < (part+1)*len(z)/Parts; i++ {
+			v := float64(z[i])
+			parts[part] += max(v, 0) - v*float64(y[i]) + math.Log1p(math.Exp(min(v, -v)))
+		}
+	})
+	for _, sum := range parts {
+		loss += sum
+	}
+	return loss / float64(len(z))
+}
+
+// BinaryCrossEntropyBackward computes dz = scale·(σ(z) − y)/n.
+func BinaryCrossEntropyBackward[T Float](p *Pool, dz, z, y []T, scale T) {
+	scale /= T(len(z))
+	p.Range(len(z), grain, func(from, to int) {
+		for i := from; i < to; i++ {
+			s, _ := sigmoid(z[i])
+			dz[i] = scale * (s - y[i])
+		}
+	})
+}

@@ -1,0 +1,42 @@
+package nn
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// BinaryCrossEntropy is the loss of several labels at once, each present or absent by itself, the mean over all entries:
+//
+//	L = mean(−y ln σ(z) − (1 − y) ln(1 − σ(z))) = mean(max(z, 0) − z∘y + ln(1 + e^(−|z|)))
+//
+// The right side overflows nowhere. The gradients are (σ(z) − y)/n by z and −z/n by y, n being the number of entries.
+type BinaryCrossEntropy struct{ scope graph.Scope }
+
+// NewBinaryCrossEntropy declares nothing.
+func NewBinaryCrossEntropy(s graph.Scope) *BinaryCrossEntropy { return &BinaryCrossEntropy{s} }
+
+// Forward compares logits z with labels y, 0, 1 or a probability in between, of the same shape: a scalar.
+func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) graph.Expr {
+	z, y, n := pairOf(l.scope, z, y)
+	if loss, ok := graph.BinaryCrossEntropy(z, y); ok {
+		return loss
+	}
+	top := z.ReLU()                                  // max(z, 0)
+	rest := z.Sub(top.Scale(2)).Exp().Shift(1).Log() // ln(1 + e^(−|z|))
+	return top.Sub(z.Mul(y)).Add(rest).SumAll().Scale(1 / n)
+}
+
+// pairOf is two operands of a loss at s, whose shapes have to be the same: a column beside a row would stretch to a
+// matrix without a word. n is the number of their entries.
+func pairOf(s graph.Scope, x, y graph.Expr) (_, _ graph.Expr, n float64) {
+	x, y = x.In(s), y.In(s)
+	if a, b := x.Shape(), y.Shape(); !slices.Equal(a, b) {
+		s.Failf("shapes %v and %v differ", a, b)
+	}
+	n = 1
+	for _, size := range x.Shape() {
+		n *= float64(size)
+	}
+	return x, y, n
+}

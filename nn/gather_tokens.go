@@ -1,0 +1,25 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// GatherTokens is one token of each sequence, such as the first or the last one, for what is to be said of the whole:
+//
+//	y_b = x_b,at(b)
+type GatherTokens struct {
+	At graph.Expr // (B) which token of each sequence, from 0
+	Dims
+	scope graph.Scope
+}
+
+// NewGatherTokens takes the places from at, which Scope.Ints or Expr.ArgMax makes.
+func NewGatherTokens(s Site, at graph.Expr) *GatherTokens { return &GatherTokens{at, s.Dims, s.Scope} }
+
+// Forward is row b·T + at(b) of x for every sequence b.
+func (l *GatherTokens) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B, d)
+	x = x.In(l.scope)
+	if y, ok := graph.GatherTokens(x, l.At); ok {
+		return y
+	}
+	pick := l.At.OneHot(l.Context).Reshape(l.Batch, 1, l.Context) // 1 at that token, or 0   (B, 1, T)
+	return pick.MatMul(x.Reshape(l.Batch, l.Context, l.Embd)).Reshape(l.Batch, l.Embd)
+}

@@ -1,0 +1,22 @@
+package hand
+
+// BinaryCrossEntropy scores logits z against labels y, which are 0, 1 or a probability in between, each entry by itself.
+//
+//	L = Σ (−y ln σ(z) − (1 − y) ln(1 − σ(z)))/N, N entries     (1, 1)
+//
+// With −ln σ(z) = ln(1 + e^(−z)) = softplus(z) − z and −ln(1 − σ(z)) = softplus(z), an entry is softplus(z) − z y.
+type BinaryCrossEntropy[T Number] struct{ Y Matrix[T] }
+
+// Forward is L.
+func (l BinaryCrossEntropy[T]) Forward(z Matrix[T]) Matrix[T] {
+	return softplus(z).Sub(z.Mul(l.Y)).SumTokens().Mean().Scale(1 / float64(z.Rows))
+}
+
+// Backward returns Δ at z and the gradient of y; the derivative of softplus is σ.
+//
+//	Δz = (σ(z) − y)/N                              (n, d)
+//	∂y = −z/N                                      (n, d)
+func (l BinaryCrossEntropy[T]) Backward(z, delta Matrix[T]) (dz Matrix[T], g Gradients[T]) {
+	share := delta.Scale(1 / float64(z.Rows*z.Cols)) // Δ/N
+	return sigmoid(z).Sub(l.Y).Mul(share), gradient(l.Y, "y", "y", "−z/N", z.Scale(-1).Mul(share))
+}

@@ -1,0 +1,57 @@
+package hand
+
+// MeanTokens is the mean of the n tokens of each of Batch sequences.
+//
+//	y_b = 1/n Σ_t x_bt                             (B·n, d) → (B, d)
+type MeanTokens[T Number] struct{ Batch int }
+
+// Forward is the mean.
+func (l MeanTokens[T]) Forward(x Matrix[T]) Matrix[T] {
+	return perHead(l.Batch, 1, func(_, _ int, x []Matrix[T]) []Matrix[T] {
+		return []Matrix[T]{x[0].SumTokens().Scale(1 / float64(x[0].Rows))}
+	}, x)[0]
+}
+
+// Backward returns Δ at the input x: each token has an n-th part in the mean of its sequence.
+//
+//	Δ_bt = Δ_b/n                                   (B, d) → (B·n, d)
+func (l MeanTokens[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return perHead(l.Batch, 1, func(_, _ int, x []Matrix[T]) []Matrix[T] {
+		each := Zeros[T](x[0].Rows, x[0].Cols)
+		each.Err = x[0].Err
+		return []Matrix[T]{each.Add(x[1].Scale(1 / float64(x[0].Rows)))}
+	}, x, delta)[0], nil
+}
+
+// GatherTokens is one token of each sequence, that at At[b], counted from 0.
+//
+//	y_b = x_b,at(b)                                (B·n, d) → (B, d)
+type GatherTokens[T Number] struct{ At []int }
+
+// Forward is those tokens.
+func (l GatherTokens[T]) Forward(x Matrix[T]) Matrix[T] {
+	return perHead(len(l.At), 1, func(b, _ int, x []Matrix[T]) []Matrix[T] {
+		return []Matrix[T]{x[0].Tokens(l.at(b), l.at(b)+1)}
+	}, x)[0]
+}
+
+// Backward returns Δ at the input x, as the product with the one-hot vector of the place: 0 at the tokens that are not
+// taken.
+//
+//	Δ_bt = Δ_b if t = at(b), else 0                (B, d) → (B·n, d)
+func (l GatherTokens[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	return perHead(len(l.At), 1, func(b, _ int, x []Matrix[T]) []Matrix[T] {
+		t := l.at(b)
+		before, behind := Zeros[T](t, x[0].Cols), Zeros[T](x[0].Rows-1-t, x[0].Cols)
+		before.Err = x[0].Err
+		return []Matrix[T]{JoinTokens(before, x[1], behind)}
+	}, x, delta)[0], nil
+}
+
+// at is the place in sequence b. Where there are no sequences it is that of none: x has the error.
+func (l GatherTokens[T]) at(b int) int {
+	if len(l.At) == 0 {
+		return 0
+	}
+	return l.At[b]
+}
