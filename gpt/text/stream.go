@@ -2,6 +2,7 @@ package text
 
 import (
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,9 +34,8 @@ func Stream(tok Tokenizer, ids iter.Seq2[int, error], stop ...string) iter.Seq2[
 				}
 				return
 			}
-			from := len(held)
 			held += piece
-			for end := from + 1; end <= len(held); end++ {
+			for end := range len(held) + 1 {
 				if n := ending(held[:end], stop); n > 0 {
 					if end > n {
 						yield(held[:end-n], nil)
@@ -83,21 +83,16 @@ func ending(s string, stop []string) (n int) {
 
 // decided is how much of s stands before anything that may become a stop string or a character.
 func decided(s string, stop []string) int {
-	n := len(s)
-	for _, t := range stop {
-		for k := min(len(t)-1, len(s)); k > len(s)-n; k-- {
-			if strings.HasSuffix(s, t[:k]) {
-				n = len(s) - k
-			}
-		}
-	}
-	for i := n - 1; i >= max(0, n-utf8.UTFMax+1); i-- {
-		if utf8.RuneStart(s[i]) {
-			if !utf8.FullRuneInString(s[i:n]) {
-				return i
-			}
+	for n := range len(s) {
+		if slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, s[n:]) }) {
+			s = s[:n]
 			break
 		}
 	}
-	return n
+	for n := range len(s) {
+		if !utf8.FullRuneInString(s[n:]) {
+			return n
+		}
+	}
+	return len(s)
 }

@@ -24,21 +24,23 @@ func ended(s string, stop []string) (string, bool) {
 	return s, false
 }
 
-// settled is how much of a text that may go on will stay: what stands before anything that a stop string, and then a
-// character, may begin with.
-func settled(s string, stop []string) string {
-	for n := range len(s) {
-		if slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, s[n:]) }) {
-			s = s[:n]
-			break
-		}
-	}
-	for n := range len(s) {
-		if utf8.RuneStart(s[n]) && !utf8.FullRuneInString(s[n:]) {
-			return s[:n]
+func longest(list []string) (s string) {
+	for _, t := range list {
+		if len(t) > len(s) {
+			s = t
 		}
 	}
 	return s
+}
+
+// beginsCharacter says whether some bytes more make one character of s.
+func beginsCharacter(s string) bool {
+	for _, more := range []string{"\x80", "\x90\x80", "\x80\x80", "\x90\x80\x80", "\x80\x80\x80"} {
+		if utf8.ValidString(s+more) && utf8.RuneCountInString(s+more) == 1 && !utf8.ValidString(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // However a text falls into tokens, its pieces are what was said: all that is settled, as soon as it is.
@@ -88,7 +90,20 @@ func TestStream(t *testing.T) {
 				if !yield(id, nil) {
 					return
 				}
-				if want := settled(fed, stop); got != want {
+				want := fed // but for what a stop string, and then a character, may begin with
+				for held := len(longest(stop)); held > 0; held-- {
+					if n := len(fed) - held; n >= 0 && slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, fed[n:]) }) {
+						want = fed[:n]
+						break
+					}
+				}
+				for held := 3; held > 0; held-- {
+					if n := len(want) - held; n >= 0 && beginsCharacter(want[n:]) {
+						want = want[:n]
+						break
+					}
+				}
+				if got != want {
 					t.Fatalf("%q of %q until %q: %q so far, want %q", fed, s, stop, got, want)
 				}
 			}
@@ -219,8 +234,13 @@ func TestUntil(t *testing.T) {
 			t.Errorf("%q, %v until %v: got %q, want %q; left: %t", tc.s, tc.err, tc.stop, got, tc.want, left)
 		}
 	}
-	for _, err := range Until(nil, 1) {
+	n := 0
+	for id, err := range Until(nil, 1) {
 		wantError(t, err, "until: ids: got nil")
+		n += 1 + id
+	}
+	if n != 1 {
+		t.Errorf("of nil: %d, want one error beside a 0", n)
 	}
 	var left bool
 	for range Until(counted("abc", nil, &left), 'c') {
