@@ -95,7 +95,7 @@ func TestRowsAreIndependent(t *testing.T) {
 		t.Skip("with -short: trains six models, which under the race detector takes most of the time of this package")
 	}
 	one := measured(t, quick(t, "-only", "relu", "-seeds", "1", "-contexts", ""))
-	two := measured(t, quick(t, "-only", "activation,head", "-contexts", "", "-rounds", "3"))
+	two := measured(t, quick(t, "-only", "gelu_tanh,relu,head", "-contexts", "", "-rounds", "3"))
 	if len(one.Rows) != 2 || len(two.Rows) != 4 {
 		t.Fatalf("got %d and %d rows", len(one.Rows), len(two.Rows))
 	}

@@ -18,7 +18,6 @@ func (l MeanTokens[T]) Forward(x Matrix[T]) Matrix[T] {
 func (l MeanTokens[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return perHead(l.Batch, 1, func(_, _ int, x []Matrix[T]) []Matrix[T] {
 		each := Zeros[T](x[0].Rows, x[0].Cols)
-		each.Err = x[0].Err
 		return []Matrix[T]{each.Add(x[1].Scale(1 / float64(x[0].Rows)))}
 	}, x, delta)[0], nil
 }
@@ -43,7 +42,6 @@ func (l GatherTokens[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients
 	return perHead(len(l.At), 1, func(b, _ int, x []Matrix[T]) []Matrix[T] {
 		t := l.at(b)
 		before, behind := Zeros[T](t, x[0].Cols), Zeros[T](x[0].Rows-1-t, x[0].Cols)
-		before.Err = x[0].Err
 		return []Matrix[T]{JoinTokens(before, x[1], behind)}
 	}, x, delta)[0], nil
 }

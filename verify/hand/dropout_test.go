@@ -1,0 +1,24 @@
+package hand_test
+
+import (
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
+
+// The rows of a mask are those of sequence, head, query in this order; what is outside of it is an error.
+func TestDropoutHead(t *testing.T) {
+	mask := hand.NewMatrix(2*3*4, 1, make([]float64, 24)...)
+	for i := range mask.Data {
+		mask.Data[i] = float64(i)
+	}
+	d := hand.Dropout[float64]{Mask: mask}
+	if got := d.Head(1, 2, 3, 4); got.Mask.Err != nil || got.Mask.Rows != 4 || got.Mask.At(0, 0) != 20 {
+		t.Errorf("got %v, want rows 20 … 23", got.Mask)
+	}
+	for _, at := range [][4]int{{-1, 0, 3, 4}, {24, 0, 3, 4}, {0, -1, 3, 4}, {0, 3, 3, 4}, {0, 0, 25, 4}, {0, 0, 3, 0}, {0, 0, 3, 25}, {2, 0, 3, 4}} {
+		if got := d.Head(at[0], at[1], at[2], at[3]); got.Mask.Err == nil {
+			t.Errorf("%v: got %v, want an error", at, got.Mask)
+		}
+	}
+}
