@@ -23,7 +23,8 @@ func (l Dropout[T]) Head(b, h, heads, n int) Dropout[T] {
 	if l.Mask.None() {
 		return l
 	}
-	if rows := l.Mask.Rows; b < 0 || b >= rows || h < 0 || h >= heads || heads > rows || n < 1 || n > rows {
+	rows := l.Mask.Rows
+	if !shares(rows, n) || !shares(rows/n, heads) || h < 0 || h >= heads || b < 0 || b >= rows/n/heads {
 		return Dropout[T]{failed[float64]("%d queries of head %d of %d, sequence %d, in a mask (%d, %d)", n, h, heads, b, rows, l.Mask.Cols)}
 	}
 	from := (b*heads + h) * n

@@ -91,6 +91,7 @@ func examples[T hand.Number]() []example[T] {
 		{"silu", "x 8 5", is(hand.SiLU[T]{})},
 		{"softplus", "x 8 5", is(hand.Softplus[T]{})},
 		{"mean of tokens", "x 8 5", is(hand.MeanTokens[T]{Batch: batch})},
+		{"one token", "x 4 5", is(hand.GatherTokens[T]{At: []int{2}})},
 		{"one token of each", "x 8 5", is(hand.GatherTokens[T]{At: []int{3, 1}})},
 		{"elu plus one", "x 8 5", is(hand.EluPlusOne[T]{})},
 		{"taylor features", "x 8 5", is(hand.TaylorFeatures[T]{Eps: 0.1})},

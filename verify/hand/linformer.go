@@ -36,12 +36,12 @@ func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
 //
 //	Δk = eᵗ ΔK',  Δv = fᵗ ΔV',  ∂e = Σ ΔK' kᵗ,  ∂f = Σ ΔV' vᵗ
 func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	l.E, l.F = l.E.sound(), l.F.sound()
 	q, k, v := splitPacked(forward("c_attn", l.QKV, x), l.QK)
 	out := l.heads(q, k, v)
 	d, _ := l.Drop.Backward(out, delta)
 	d, proj := backward("c_proj", l.Proj, out, d)
-	de, df := Zeros[T](l.E.Rows, l.E.Cols), Zeros[T](l.F.Rows, l.F.Cols)
+	zero := func(T) T { return 0 }
+	de, df := l.E.each(zero), l.F.each(zero)
 	dqkv := perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		q, k, v, d := x[0], x[1], x[2], x[3]
 		dq, dK, dV := l.head(b, h, q.Rows).Backward(q, l.E.MatMul(k), l.F.MatMul(v), d)

@@ -102,9 +102,6 @@ func (m Model[T]) memory(t Text) (z Matrix[T]) {
 // Logits is Table 2 read downwards.
 func (m Model[T]) Logits(t Text) Matrix[T] {
 	z := m.memory(t)
-	if z.Err != nil {
-		return z
-	}
 	a11 := m.decoder(z).Forward(t.Tokens) // a₁…a₁₁  (B·n, d)
 	if m.Encoder != nil {
 		a11 = within("decoder", z, a11)

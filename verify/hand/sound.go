@@ -11,11 +11,11 @@ var ErrShape = errors.New("hand: shapes do not fit")
 // sound is x; or, where it carries an error or its Data are not Rows·Cols entries, as a literal may have it, that error
 // in an empty matrix, over which loops do nothing. Every operation that reads Data begins with it.
 func (x Matrix[T]) sound() Matrix[T] {
-	if x.Err == nil && (!possible(x.Rows, x.Cols) || len(x.Data) != x.Rows*x.Cols) {
-		return failed[T]("matrix (%d, %d) from %d values", x.Rows, x.Cols, len(x.Data))
-	}
 	if x.Err != nil {
 		return Matrix[T]{Err: x.Err}
+	}
+	if !possible(x.Rows, x.Cols) || len(x.Data) != x.Rows*x.Cols {
+		return failed[T]("matrix (%d, %d) from %d values", x.Rows, x.Cols, len(x.Data))
 	}
 	return x
 }
