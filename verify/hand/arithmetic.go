@@ -129,6 +129,9 @@ func (x Matrix[T]) SumFeatures() Matrix[T] {
 // Mean averages over the features of each token: (n, d) → (n, 1).
 func (x Matrix[T]) Mean() Matrix[T] { return x.SumFeatures().Scale(1 / float64(x.Cols)) }
 
+// zeros has the shape of x, or its error.
+func (x Matrix[T]) zeros() Matrix[T] { return x.each(func(T) T { return 0 }) }
+
 func (x Matrix[T]) each(f func(T) T) Matrix[T] {
 	x = x.sound()
 	out := Zeros[T](x.Rows, x.Cols)

@@ -55,20 +55,17 @@ func (l CrossEntropy[T]) right(logits Matrix[T]) Matrix[T] {
 
 // oneHot has a row of zeros for an ignored target.
 func oneHot[T Number](logits Matrix[T], targets []int) Matrix[T] {
-	if logits = logits.sound(); logits.Err != nil {
-		return logits
-	}
-	if logits.Rows != len(targets) {
+	out := logits.zeros()
+	if out.Rows != len(targets) {
 		return failed[T]("%d targets for logits (%d, %d)", len(targets), logits.Rows, logits.Cols)
 	}
-	out := Zeros[T](logits.Rows, logits.Cols)
 	for i, target := range targets {
 		switch {
 		case target == Ignore:
-		case target < 0 || target >= logits.Cols:
+		case target < 0 || target >= out.Cols:
 			return failed[T]("target %d at %d, logits (%d, %d)", target, i, logits.Rows, logits.Cols)
 		default:
-			out.Data[i*logits.Cols+target] = 1
+			out.Data[i*out.Cols+target] = 1
 		}
 	}
 	return out

@@ -45,7 +45,7 @@ func (l Elman[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	}
 	w := l.Weight
 	n, rows := h.Rows/l.Batch, make([]Matrix[T], h.Rows)
-	dw := Zeros[T](w.Rows, w.Cols)
+	dw := w.zeros()
 	for s := range l.Batch {
 		c := Zeros[T](1, w.Rows)
 		for t := n - 1; t >= 0; t-- {

@@ -68,7 +68,7 @@ func (l Flash[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	}
 	d := delta.Mul(o).SumFeatures() //                                       D       (n, 1)
 	scale := 1 / math.Sqrt(float64(q.Cols))
-	dq = Zeros[T](q.Rows, q.Cols)
+	dq = q.zeros()
 	var dks, dvs []Matrix[T]
 	for j := range tiles(k.Rows, l.Keys) {
 		dkj, dvj := Zeros[T](j.to-j.from, k.Cols), Zeros[T](j.to-j.from, v.Cols)

@@ -40,8 +40,7 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	out := l.heads(q, k, v)
 	d, _ := l.Drop.Backward(out, delta)
 	d, proj := backward("c_proj", l.Proj, out, d)
-	zero := func(T) T { return 0 }
-	de, df := l.E.each(zero), l.F.each(zero)
+	de, df := l.E.zeros(), l.F.zeros()
 	dqkv := perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		q, k, v, d := x[0], x[1], x[2], x[3]
 		dq, dK, dV := l.head(b, h, q.Rows).Backward(q, l.E.MatMul(k), l.F.MatMul(v), d)

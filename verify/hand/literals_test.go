@@ -29,12 +29,13 @@ func TestSizes(t *testing.T) {
 	flash := func(mask matrix) hand.Flash[float64] { return hand.Flash[float64]{Mask: mask, Queries: 2, Keys: 2} }
 	scan := hand.LinearScan[float64]{Features: hand.EluPlusOne[float64]{}}
 	short, _, _ := scan.Backward(x, x, x, x.Tokens(0, 3))
-	absorbed := func(heads, qk, v, o int) matrix {
+	absorbed := func(heads, qk, v, o int) layer {
 		return hand.MLAAbsorbed[float64]{
 			Wq: hand.Zeros[float64](4, qk), Down: hand.Zeros[float64](6, 6), UpK: hand.Zeros[float64](6, qk),
 			UpV: hand.Zeros[float64](6, v), Wo: hand.Zeros[float64](o, 6), Batch: 1, Heads: heads,
-		}.Forward(x)
+		}
 	}
+	back, _ := absorbed(0, 6, 6, 6).Backward(x, x)
 	rotary := func(count, q, qR, k int) matrix {
 		to := func(width int) layer { return hand.Linear[float64]{Weight: hand.Zeros[float64](6, width)} }
 		return hand.MLARoPE[float64]{
@@ -81,9 +82,11 @@ func TestSizes(t *testing.T) {
 		{"with base +Inf,", hand.Sinusoids(2, 2, math.Inf(1))},
 		{"with base NaN,", hand.Sinusoids(2, 2, math.NaN())},
 		{"", hand.Sinusoids(2, 2, math.MaxFloat64)},
+		{"", hand.Sinusoids(2, 2, 0.5)},
 		{"rotate with base 0,", rope(0)},
 		{"rotate with base +Inf,", rope(math.Inf(1))},
 		{"", rope(math.MaxFloat64)},
+		{"", rope(0.5)},
 		{"reduction 2, want Mean or Sum", hand.CrossEntropy[float64]{Targets: make([]int, 4), Reduction: 2}.Forward(x)},
 		{"reduction -1, want Mean or Sum", hand.CrossEntropy[float64]{Targets: make([]int, 4), Reduction: -1}.Forward(x)},
 		{"2 targets, none of which counts", hand.CrossEntropy[float64]{Targets: []int{hand.Ignore, hand.Ignore}}.Forward(x)},
@@ -102,10 +105,11 @@ func TestSizes(t *testing.T) {
 		{"4 queries, 3 keys, 4 values, 4 Δ", scan.Forward(x, x.Tokens(0, 3), x)},
 		{"4 queries, 4 keys, 3 values, 3 Δ", scan.Forward(x, x, x.Tokens(0, 3))},
 		{"4 queries, 4 keys, 4 values, 3 Δ", short},
-		{"(4, 5), (6, 6) and (6, 6) for 2 heads", absorbed(2, 5, 6, 6)},
-		{"(4, 6), (6, 5) and (5, 6) for 2 heads", absorbed(2, 6, 5, 5)},
-		{"(4, 6), (6, 6) and (4, 6) for 2 heads", absorbed(2, 6, 6, 4)},
-		{"(4, 6), (6, 6) and (6, 6) for 0 heads", absorbed(0, 6, 6, 6)},
+		{"(4, 5), (6, 6) and (6, 6) for 2 heads", absorbed(2, 5, 6, 6).Forward(x)},
+		{"(4, 6), (6, 5) and (5, 6) for 2 heads", absorbed(2, 6, 5, 5).Forward(x)},
+		{"(4, 6), (6, 6) and (4, 6) for 2 heads", absorbed(2, 6, 6, 4).Forward(x)},
+		{"(4, 6), (6, 6) and (6, 6) for 0 heads", absorbed(0, 6, 6, 6).Forward(x)},
+		{"(4, 6), (6, 6) and (6, 6) for 0 heads", back},
 		{"heads: hand: shapes do not fit: (4, 6) for 0 heads", rotary(0, 6, 6, 6)},
 		{"heads: hand: shapes do not fit: (4, 6) for 4 heads", rotary(4, 6, 6, 6)},
 		{"(4, 6) beside (4, 5) in 2 heads", rotary(2, 6, 5, 6)},
@@ -185,6 +189,9 @@ func TestTorn(t *testing.T) {
 		t.Errorf("got %v, want the first error", y)
 	}
 	none := hand.Zeros[float64](0, 1)
+	if y := (hand.Flash[float64]{Queries: 1, Keys: 1, Mask: matrix{Cols: 4, Data: []float64{1}}}).Forward(x.Tokens(0, 0), x, x); y.Err == nil {
+		t.Error("a mask without queries is no error")
+	}
 	if y := (hand.LinearScan[float64]{Features: hand.ReLU[float64]{}}).Forward(none, none, matrix{Cols: 1, Data: []float64{1}}); y.Err == nil {
 		t.Error("values without places are no error")
 	}

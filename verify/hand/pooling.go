@@ -17,8 +17,7 @@ func (l MeanTokens[T]) Forward(x Matrix[T]) Matrix[T] {
 //	Δ_bt = Δ_b/n                                   (B, d) → (B·n, d)
 func (l MeanTokens[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return perHead(l.Batch, 1, func(_, _ int, x []Matrix[T]) []Matrix[T] {
-		each := Zeros[T](x[0].Rows, x[0].Cols)
-		return []Matrix[T]{each.Add(x[1].Scale(1 / float64(x[0].Rows)))}
+		return []Matrix[T]{x[0].zeros().Add(x[1].Scale(1 / float64(x[0].Rows)))}
 	}, x, delta)[0], nil
 }
 
