@@ -19,10 +19,12 @@ func TestDropoutHead(t *testing.T) {
 		t.Errorf("got %v, want rows 20 … 23", got.Mask)
 	}
 	for _, at := range [][4]int{
-		{-1, 0, 3, 4}, {2, 0, 3, 4}, {0, -1, 3, 4}, {0, 3, 3, 4}, {0, 0, 0, 4}, {0, 0, 4, 4}, {0, 0, 3, 0}, {0, 0, 3, 5}, {0, 0, 7, 4}, {0, 0, 1, 25},
+		{-1, 0, 3, 4}, {2, 0, 3, 4}, {0, -1, 3, 4}, {0, 3, 3, 4}, {0, 0, 0, 4},
+		{0, 0, 4, 4}, {0, 0, 3, 0}, {0, 0, 3, 5}, {0, 0, 7, 4}, {0, 0, 1, 25},
 	} {
 		want := fmt.Sprintf("%d queries of head %d of %d, sequence %d, in a mask (24, 1)", at[3], at[1], at[2], at[0])
-		if got := d.Head(at[0], at[1], at[2], at[3]); got.Mask.Err == nil || !strings.HasSuffix(got.Mask.Err.Error(), want) {
+		got := d.Head(at[0], at[1], at[2], at[3])
+		if got.Mask.Err == nil || !strings.HasSuffix(got.Mask.Err.Error(), want) {
 			t.Errorf("got %v, want %s", got.Mask, want)
 		}
 	}
