@@ -11,7 +11,7 @@ import (
 func TestShapesOfHeads(t *testing.T) {
 	x := fixture.Random("x", 4, 6)
 	flash := func(mask matrix) hand.Flash[float64] { return hand.Flash[float64]{Mask: mask, Queries: 2, Keys: 2} }
-	wide, _, _ := flash(hand.Zeros[float64](5, 4)).Backward(x, x, x, x)
+	wide, _, _ := flash(hand.Zeros[float64](5, 4)).Backward(x, x.Tokens(0, 0), x.Tokens(0, 0), x)
 	scan := hand.LinearScan[float64]{Features: hand.EluPlusOne[float64]{}}
 	short, _, _ := scan.Backward(x, x, x, x.Tokens(0, 3))
 	absorbed := func(heads, qk, v, o int) layer {
@@ -43,7 +43,7 @@ func TestShapesOfHeads(t *testing.T) {
 		{"queries (4, 6), keys (4, 6), values (3, 6), mask (0, 0)", flash(matrix{}).Forward(x, x, x.Tokens(0, 3))},
 		{"queries (4, 6), keys (4, 6), values (4, 6), mask (5, 4)", flash(hand.Zeros[float64](5, 4)).Forward(x, x, x)},
 		{"queries (4, 6), keys (4, 6), values (4, 6), mask (4, 5)", flash(hand.Zeros[float64](4, 5)).Forward(x, x, x)},
-		{"queries (4, 6), keys (4, 6), values (4, 6), mask (5, 4)", wide},
+		{"queries (4, 6), keys (0, 6), values (0, 6), mask (5, 4)", wide},
 		{"", flash(hand.Zeros[float64](4, 4)).Forward(x, x, x)},
 		{"3 queries, 4 keys, 4 values, 4 Δ", scan.Forward(x.Tokens(0, 3), x, x)},
 		{"4 queries, 3 keys, 4 values, 4 Δ", scan.Forward(x, x.Tokens(0, 3), x)},
