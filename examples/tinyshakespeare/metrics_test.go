@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,17 +22,5 @@ func TestLongMetrics(t *testing.T) {
 	m.file.Close()
 	if got := string(read(t, path)); got != want || len(m.steps) != 3 {
 		t.Errorf("%d steps in %d bytes, want 3 in %d", len(m.steps), len(got), len(want))
-	}
-}
-
-// A share of the peak above 100 % is not shown.
-func TestShareOfPeak(t *testing.T) {
-	for _, c := range []struct {
-		speed, peak float64
-		want        string
-	}{{3, 4, ", 75% of peak"}, {4, 4, ", 100% of peak"}, {4.01, 4, ""}, {12, 4, ""}, {1, 0, ""}, {math.NaN(), 4, ""}} {
-		if got := share(c.speed, c.peak); got != c.want {
-			t.Errorf("%v of %v: got %q, want %q", c.speed, c.peak, got, c.want)
-		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -23,7 +22,6 @@ type report struct {
 	trouble error   // the first with these files, none of which is worth the run
 	unit    string  // a token
 	floor   float64 // nats per character, 0 where unknown
-	peak    float64 // GFLOP/s of this processor
 }
 
 func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, error) {
@@ -33,7 +31,7 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 		return nil, err
 	}
 	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, source: source, metrics: m,
-		unit: unit(t.Tokenizer), peak: graph.Peak(c.Threads)}
+		unit: unit(t.Tokenizer)}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
 	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total),
@@ -60,21 +58,13 @@ func (r *report) keep(err error) {
 func (r *report) step(p train.Progress) {
 	seconds := p.Took.Seconds()
 	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9
-	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s%s | %s tok/s | eta %s",
-		p.Loss, p.Norm, p.LR, seconds*1e3, gflops, share(gflops, r.peak), program.Thousands(int(speed)), r.ETA(p.Step))
+	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s | %s tok/s | eta %s",
+		p.Loss, p.Norm, p.LR, seconds*1e3, gflops, program.Thousands(int(speed)), r.ETA(p.Step))
 	if !r.Draw(p.Step, line) && p.Step%r.config.LogInterval == 0 {
 		r.Print("step %d/%d | %s", p.Step, r.config.MaxIters, line)
 	}
 	round := func(x float64) float64 { return program.Round(x, 2) }
 	r.keep(r.metrics.add(stepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)}))
-}
-
-// share is how much of the peak a speed is. Nothing is faster than the peak: what seems so says that the peak is wrong.
-func share(speed, peak float64) string {
-	if !(speed <= peak) {
-		return ""
-	}
-	return fmt.Sprintf(", %.0f%% of peak", 100*speed/peak)
 }
 
 func (r *report) evaluation(step int, e gpt.Evaluation) {
