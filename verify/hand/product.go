@@ -1,9 +1,17 @@
 package hand
 
+import "slices"
+
+// few multiplications are quicker done than looked at.
+const few = 1 << 12
+
 // product is xy, row by row, for x (rows, inner) and y (inner, cols). In the complex step most matrices are real: those
 // that do not depend on what is stepped, such as nearly every weight. What is multiplied by zeros as imaginary parts is
-// left out, which changes no bit of the sums.
+// left out, which changes no bit of the sums. Of small matrices nothing is.
 func product[T Number](x, y []T, rows, inner, cols int) []T {
+	if rows*inner*cols < few {
+		return sums(x, y, rows, inner, cols)
+	}
 	xr, xi := planes(x)
 	yr, yi := planes(y)
 	switch {
@@ -48,12 +56,14 @@ func planes[T Number](x []T) (re, im []float64) {
 	}
 	re = make([]float64, len(z))
 	for i, v := range z {
-		if re[i] = real(v); imag(v) != 0 && im == nil {
-			im = make([]float64, len(z))
-		}
+		re[i] = real(v)
 	}
-	for i := range im {
-		im[i] = imag(z[i])
+	if !slices.ContainsFunc(z, func(v complex128) bool { return imag(v) != 0 }) {
+		return re, nil
+	}
+	im = make([]float64, len(z))
+	for i, v := range z {
+		im[i] = imag(v)
 	}
 	return re, im
 }
@@ -67,10 +77,9 @@ func joined[T Number](re, im []float64) []T {
 	out = make([]T, len(re))
 	z := any(out).([]complex128)
 	for i, v := range re {
-		z[i] = complex(v, 0)
-	}
-	for i, v := range im {
-		z[i] = complex(re[i], v)
+		if z[i] = complex(v, 0); im != nil {
+			z[i] = complex(v, im[i])
+		}
 	}
 	return out
 }
