@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,6 +119,19 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A check that is interrupted ends with the reason, and prints no table.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("interrupt")
+	cancel(reason)
+	for _, args := range [][]string{nil, {"-all"}} {
+		var out bytes.Buffer
+		if err := run(ctx, args, &out, io.Discard); err != reason || out.Len() > 0 {
+			t.Errorf("%v: got error %v\n%s", args, err, out.String())
+		}
+	}
+}
+
 // The weights of a model that has been trained for some steps.
 func TestCheckpoint(t *testing.T) {
 	verses := strings.Repeat("Who weighs us both and tells if we shall float?\nThe boat will tell.\n", 20)
@@ -139,6 +154,9 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if !(r.Loss > 1 && r.Loss < 4) {
 		t.Errorf("got loss %v, want one of a model that has begun to learn", r.Loss)
+	}
+	if want := "parameters, 2 sequences of 6 tokens\n"; !strings.Contains(complaint, dir) || !strings.Contains(complaint, want) {
+		t.Errorf("got %q, want the checkpoint and %q", complaint, want)
 	}
 	if status, _, complaint := do("-checkpoint", dir, "-data", "absent.txt"); status != 1 || !strings.Contains(complaint, "absent.txt") {
 		t.Errorf("absent text: got status %d: %s", status, complaint)
