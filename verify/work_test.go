@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pkg/errors"
 )
 
@@ -97,5 +98,22 @@ func TestEach(t *testing.T) {
 		if err := w.each(0, nil); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Every mask is drawn once.
+func TestRemembered(t *testing.T) {
+	draws := map[string]int{}
+	mask := remembered(func(path string) hand.Matrix[float64] {
+		draws[path]++
+		return hand.NewMatrix(1, 1, float64(len(path)))
+	})
+	for range 3 {
+		if a, b := mask("drop"), mask("h.0.attn"); a.Data[0] != 4 || b.Data[0] != 8 {
+			t.Errorf("got %v and %v", a, b)
+		}
+	}
+	if draws["drop"] != 1 || draws["h.0.attn"] != 1 {
+		t.Errorf("got %v, want each once", draws)
 	}
 }
