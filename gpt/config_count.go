@@ -49,9 +49,9 @@ func toInt64(x float64) int64 {
 
 // FLOPsPerToken is what a token costs in the matrix products of the forward and the backward pass: 6 for every weight
 // that multiplies it, 4 for a frozen one, and 6 for every product of two numbers in which it meets other tokens,
-// counted without regard to the mask: T·H·(dρ+dh) a block, or what the attention, as an nn.Mixing, says. Of a block that
-// does not build the attention it is given these are what the block says, as an nn.Mixing, and none if it is not one:
-// layers that it builds inside are not asked.
+// counted without regard to the mask: T·H·(dρ+dh) a block, or what the attention, as an nn.Mixing, says. Of a block
+// that does not build the attention it is given these are what the block says, as an nn.Mixing, and none if it is not
+// one: layers that it builds inside are not asked.
 func FLOPsPerToken(c Config) float64 {
 	c = c.Resolved()
 	o, _ := c.outline()

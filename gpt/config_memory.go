@@ -5,7 +5,6 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
 )
 
 // Memory is the bytes that training in float32 needs: parameters, what the optimizer keeps of them, masks and ids, and,
@@ -35,19 +34,11 @@ func (c Config) need(o outline) (bytes float64, err error) {
 		token := float64(c.NLayer)*(4*d+heads+float64(c.NInner)) + float64(c.VocabSize)
 		return c.parameterBytes(o) + 4*tokens*token, nil
 	}
-	defer func() {
-		if r := recover(); r != nil { // of a part that wants numbers
-			err = errors.Errorf("memory: %v, in a layer that is planned without numbers", r)
-		}
-	}()
-	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
+	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
-		if c.Recompute {
-			g.Recompute(c.blocks()...)
-		}
 		m := c.declare(g, c.BatchSize)
-		return m.Loss, m.Trainable()
+		return c.blocks(), m.Loss, m.Trainable()
 	})
 }
 

@@ -12,15 +12,15 @@ import (
 // When the context of block_size tokens is full, the older half is dropped and the rest fed again: learned positions
 // have moved, so what was kept is no longer valid (errata X9).
 //
-// It writes one text at a time, for one goroutine: each of several at once needs a Decoder of its own, and whoever comes
-// while another works with it gets an error.
+// It writes one text at a time, for one goroutine: each of several at once needs a Decoder of its own, and whoever
+// comes while another works with it gets an error.
 type Decoder struct {
 	decoding *decoding
 	waiting  []int // tokens of the text that are not fed yet: the one that was drawn last
 }
 
-// NewDecoder makes a decoder of m's parameters, as they are when it runs. It is an error, naming the layer, if a part of
-// the program's own computes something else token by token than all at once.
+// NewDecoder makes a decoder of m's parameters, as they are when it runs. It is an error, naming the layer, if a part
+// of the program's own computes something else token by token than all at once.
 func NewDecoder(m *Model) (*Decoder, error) {
 	d, err := newDecoding(m, 1)
 	if err != nil {

@@ -54,7 +54,8 @@ func (d *BatchDecoder) Feed(rows [][]int) (graph.Tensor, error) {
 	d.step = d.step[:0]
 	for b, row := range rows {
 		if len(row) == 0 || len(row) != len(rows[0]) {
-			return graph.Tensor{}, errors.Errorf("decoder: got %d tokens in row %d and %d in row 0, want as many, 1 or more", len(row), b, len(rows[0]))
+			return graph.Tensor{}, errors.Errorf("decoder: got %d tokens in row %d and %d in row 0, want as many, 1 or more",
+				len(row), b, len(rows[0]))
 		}
 		if err := in.check(row); err != nil {
 			return graph.Tensor{}, errors.Wrapf(err, "decoder: row %d", b)

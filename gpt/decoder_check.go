@@ -18,14 +18,13 @@ func (m *Model) checkDecoding(batch int) error {
 	if err := c.networkFields().Check(); err != nil {
 		return errors.Wrap(err, "model")
 	}
+	o, err := c.outline()
+	if err != nil {
+		return errors.Wrap(err, "model")
+	}
 	fed := float64(c.BlockSize) / 2 * (4*float64(c.NEmbd) + 2*float64(c.NInner)) // half a context at once
 	fields := append(c.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
-	return train.CheckMemory(m.Graph.MemoryLimit(), 4*float64(batch)*(c.remembered()+fed+float64(c.VocabSize)), "the keys and values", fields,
+	bytes := 4 * float64(batch) * (o.remembered + fed + float64(c.VocabSize))
+	return train.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values", fields,
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
-}
-
-// remembered is how many numbers the layers keep of a sequence: keys and values of every token. Sums and latents are
-// fewer, unless heads are longer than the context or a latent is larger than all heads.
-func (c Config) remembered() float64 {
-	return float64(c.BlockSize) * float64(c.NLayer) * float64(c.NHead) * (float64(c.QKSize) + float64(c.VSize))
 }

@@ -7,47 +7,31 @@ import (
 	"github.com/pkg/errors"
 )
 
-// firstWindow is how many tokens Step and Forward are compared on: few, so that it takes the time of a few tokens.
-const firstWindow = 16
-
-// checkSteps compares Step with Forward in every attention, or every block, that a part of the program's own may be in:
-// who embeds a layer of the library and replaces its Forward inherits a Step that computes something else, which
-// decoding would use without a word. The library's own are compared in its tests. What differs on a few tokens, or
-// cannot be built for so few, is compared on a whole context before it is an error.
+// checkSteps compares Step with Forward in every attention, or every block, that a part of the program's own may be in,
+// over a whole context: who embeds a layer of the library and replaces its Forward inherits a Step that computes
+// something else, which decoding would use without a word. The library's own are compared in its tests.
 func (m *Model) checkSteps() error {
 	own := m.Config.Parts
 	if len(own.Attentions)+len(own.Positions) > 0 {
-		if err := m.checkStepsOf(false); err != nil {
+		if err := m.compareSteps(false); err != nil {
 			return err
 		}
 	}
 	if len(own.Blocks)+len(own.Norms)+len(own.MLPs)+len(own.Activations) > 0 {
-		return m.checkStepsOf(true)
+		return m.compareSteps(true)
 	}
 	return nil
 }
 
-func (m *Model) checkStepsOf(blocks bool) error {
-	whole := m.Config.BlockSize
-	if whole > firstWindow && m.compareSteps(firstWindow, blocks) == nil {
-		return nil
-	}
-	return m.compareSteps(whole, blocks)
-}
-
 // compareSteps takes random rows at once through Forward, and by halves through Step.
-func (m *Model) compareSteps(context int, blocks bool) (err error) {
-	defer func() {
-		if r := recover(); r != nil { // of a part that a program brings along
-			err = errors.Errorf("comparing Step with Forward: %v", r)
-		}
-	}()
+func (m *Model) compareSteps(blocks bool) error {
+	context := m.Config.BlockSize
 	n := max(1, context/2)
-	all, err := m.newWindow(context, context, blocks, false)
+	all, err := m.newWindow(context, blocks, false)
 	if err != nil || len(all.names) == 0 {
 		return err
 	}
-	some, err := m.newWindow(context, n, blocks, true)
+	some, err := m.newWindow(n, blocks, true)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -57,6 +58,12 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 		}
 		return second(scaled)(at, l)
 	}
+	late := func(at nn.Site, l nn.Layer) nn.Layer { // from token 20 on, as with a window
+		behind := at.Value("late", func(i int, _ *rand.Rand) float64 { return float64(i % at.Context / 20) }, at.Batch*at.Context, 1)
+		return second(func(l nn.Cached) func(x graph.Expr) graph.Expr {
+			return func(x graph.Expr) graph.Expr { y := l.Forward(x); return y.Add(y.Mul(behind)) }
+		})(at, l)
+	}
 	block := withOwn(7, func(_ nn.Site, l nn.Layer) nn.Layer { return l })
 	block.Parts.Blocks = []parts.Block{{Name: "pre", Final: true, New: func(at nn.Site, a nn.Attention) nn.Layer {
 		b := nn.NewBlock(at, a)
@@ -72,6 +79,7 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 		"of one token":       {withOwn(1, second(scaled)), "h.1.attn"},
 		"something else":     {withOwn(8, second(other)), "h.1.attn"},
 		"no few tokens":      {withOwn(21, picky), "h.1.attn"},
+		"from token 20 on":   {withOwn(40, late), "h.1.attn"},
 		"a block of our own": {block, "h.0"},
 	} {
 		for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
@@ -87,8 +95,8 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 	}
 }
 
-// Parts of one's own that do in steps what they do at once decode, in either type and form, with contexts longer than
-// what is compared; and so do those that depend on the context's length.
+// Parts of one's own that do in steps what they do at once decode, in either type and form; and so do those that depend
+// on the context's length.
 func TestDecoderTakesOwnParts(t *testing.T) {
 	compared := 0
 	for i, a := range parts.Attentions() {

@@ -16,16 +16,15 @@ type window struct {
 	program          *graph.Program
 }
 
-// newWindow builds it for n tokens of one text in a context, with Step or with Forward.
-func (m *Model) newWindow(context, n int, blocks, step bool) (w *window, err error) {
+// newWindow builds it for n tokens of one text, with Step or with Forward.
+func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		c, root := m.Config, g.Root()
-		c.BlockSize = context
 		w = &window{
 			x:         root.Value("window", graph.Normal(1), n, c.NEmbd),
-			positions: root.Ints("positions", n, context, 0),
-			at:        root.Ints("at", 1, context, 0),
+			positions: root.Ints("positions", n, c.BlockSize, 0),
+			at:        root.Ints("at", 1, c.BlockSize, 0),
 		}
 		for i := range n {
 			w.positions.Ints()[i] = i
@@ -44,7 +43,7 @@ func (m *Model) newWindow(context, n int, blocks, step bool) (w *window, err err
 		}
 		at := site(root, c, 1, w.positions)
 		at.Caches = nn.Caches{}
-		p := parts.Find(c.known().Positions, c.Position).New(at.At(fmt.Sprintf("window%d", context)), c.Stack) // of other sizes
+		p := parts.Find(c.known().Positions, c.Position).New(at, c.Stack)
 		at.Rotary, at.Scores = p.Rotary, p.Scores
 		mask, block := c.blockBuilder(at, func(at nn.Site, l nn.Layer) {
 			if !blocks {

@@ -37,7 +37,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		return nil, errors.Errorf("gpt: got a batch of %d, want 1 to %d", batch, field.MaxSize)
 	}
 	limited := c
-	limited.MemoryLimit = float64(g.MemoryLimit()) / (1 << 30)
+	limited.Run = c.Within(g)
 	declared, err := limited.validated()
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (m *Model) checkCount(declared outline) error {
 		built += float64(p.Tensor().Len())
 	}
 	if want := declared.base + declared.adapters; built != want && m.Config.NLayer <= mostDeclared {
-		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: a layer declares in Forward, or others every time",
-			built, want)
+		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: "+
+			"a layer declares in Forward, or others every time", built, want)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ type outline struct {
 	lookups        float64  // those of the base that are looked up and added, not multiplied
 	values         float64  // numbers of masks, and of tables of positions
 	mixing         float64  // products of two numbers in which a token meets others
+	remembered     float64  // numbers that a decoder keeps of a sequence
 	ownHead        bool     // the head has parameters; else the token embedding is its matrix
 	linears        []string // names of the matrices, in their block: "attn.c_attn"
 }
@@ -42,10 +43,12 @@ func (c Config) outline() (o outline, err error) {
 	at := site(g.Root(), short, 1, positions)
 	var matrices []string
 	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
+	at.Caches = nn.Caches{}
 	net := newStack(at, short)
 	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
 	o.countLeaves(g, blocks)
 	o.nameMatrices(matrices)
+	o.remembered = blocks * at.Caches.Numbers()
 	if len(net.attentions) == 0 { // blocks that do without the attention they are given
 		for _, l := range net.Blocks {
 			if m, ok := l.(nn.Mixing); ok {

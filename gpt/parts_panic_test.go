@@ -31,13 +31,13 @@ func TestPartsThatPanic(t *testing.T) {
 			"norm":      {parts.Registry{Norms: []parts.Norm{{Name: "ours", New: layer}}}, []string{`norm "ours"`, "h.0.ln_1: ", "ln_f"}},
 			"mlp":       {parts.Registry{MLPs: []parts.MLP{{Name: "ours", New: layer}}}, []string{"h.0.mlp: "}},
 			"block": {parts.Registry{Blocks: []parts.Block{{Name: "ours", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return layer(at) }}}},
-				[]string{`block "ours"`}},
+				[]string{"h.0: "}},
 			"head": {parts.Registry{Heads: []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return layer(at) }}}},
-				[]string{`head "ours"`}},
+				[]string{"lm_head: "}},
 			"activation": {parts.Registry{Activations: []parts.Activation{{Name: "ours", Layer: glass{}}}}, []string{"h.0.mlp.act: "}},
 			"position": {parts.Registry{Positions: []parts.Position{{Name: "ours", New: func(at nn.Site, _ parts.Stack) nn.Placement {
 				return nn.Placement{Layer: layer(at)}
-			}}}}, []string{`position "ours"`}},
+			}}}}, []string{`position "ours"`, "position: "}},
 			"optimizer": {parts.Registry{Optimizers: []parts.Optimizer{{Name: "ours", New: func([]graph.Expr, train.Training, int) (optim.Optimizer, error) {
 				panic("glass")
 			}}}}, []string{`optimizer "ours"`}},

@@ -13,36 +13,32 @@ type stack struct {
 	*parts.Body
 	attentions []nn.Layer // inside the blocks
 	head       nn.Layer
-	named      parts.Name // the head
-	at         graph.Scope
+	scope      graph.Scope
 }
 
 func newStack(at nn.Site, c Config) *stack {
-	known, net := c.known(), &stack{named: parts.Name(c.Head), at: at.Sub("lm_head")}
+	known, net := c.known(), &stack{scope: at.Scope}
 	net.Body = c.Stack.Body(known, at, c.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		return c.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
-	net.head = parts.Make(net.at, "head", net.named, func() nn.Layer {
-		return parts.Find(known.Heads, c.Head).New(at.At("lm_head"), c.VocabSize, net.Embedding)
+	net.head = nn.Make(at.At("lm_head"), func(at nn.Site) nn.Layer {
+		return parts.Find(known.Heads, c.Head).New(at, c.VocabSize, net.Embedding)
 	})
 	return net
 }
 
-// blockBuilder makes the mask at a site that knows what the positions give, and what builds each block; the attention in it is
-// handed to collect.
+// blockBuilder makes the mask at a site that knows what the positions give, and what builds each block; the attention
+// in it is handed to collect.
 func (c Config) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
 	known := c.known()
 	root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
-	block := parts.Find(known.Blocks, c.Block)
-	attention := parts.Make(root.Scope, "attention", parts.Name(c.Attention), func() nn.Attention {
-		return parts.Find(known.Attentions, c.Attention).New(root, c.Stack)
-	})
+	attention := parts.Find(known.Attentions, c.Attention).Make(root, c.Stack)
 	collected := func(at nn.Site) nn.Layer {
-		l := parts.Make(at.Scope, "attention", parts.Name(c.Attention), func() nn.Layer { return attention(at) })
+		l := nn.Make(at, attention) // a block of one's own may not
 		collect(at, l)
 		return l
 	}
-	return root.Mask, func(at nn.Site) nn.Layer { return block.New(at, collected) }
+	return root.Mask, func(at nn.Site) nn.Layer { return parts.Find(known.Blocks, c.Block).New(at, collected) }
 }
 
 // site is the style of the whole model; c is resolved. The mask comes when the positions are known.
@@ -94,6 +90,5 @@ func (n *stack) cached() bool {
 
 // predict is a₁₂, the logits.
 func (n *stack) predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
-	x = n.Normed(x)
-	return parts.Make(n.at, "head", n.named, func() graph.Expr { return n.head.Forward(x) })
+	return nn.In(n.scope, "lm_head", n.head)(n.Normed(x))
 }

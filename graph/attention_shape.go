@@ -15,7 +15,7 @@ type AttentionShape struct{ Batch, Context, Heads, QK, V int }
 func (h AttentionShape) Width() int { return h.Heads * (2*h.QK + h.V) }
 
 func (h AttentionShape) check(x *G.Node, rows int) error {
-	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() {
+	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() || h.QK < 1 {
 		return errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.Width(), h)
 	}
 	return nil

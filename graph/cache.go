@@ -2,15 +2,17 @@ package graph
 
 import "github.com/pkg/errors"
 
-// Cache is what one layer of a decoder remembers of the tokens so far. Graphs for one new token and for several may share
-// it; run one at a time. Its numbers are allocated by the first run.
+// Cache is what one layer of a decoder remembers of the tokens so far. Graphs for one new token and for several may
+// share it; run one at a time. Its numbers are allocated by the first run.
 type Cache interface {
 	// Reset forgets all tokens.
 	Reset()
 	// Fork makes sequence to a copy of sequence from, as when two hypotheses of a beam search continue the same one. It is
 	// an error, and nothing is copied, if there is no such sequence.
 	Fork(from, to int) error
-	// Bytes is the memory of what is remembered of a full context; 0 before the first run.
+	// Numbers is how many are remembered of a full context.
+	Numbers() float64
+	// Bytes is the memory that they take; 0 before the first run.
 	Bytes() int
 }
 
@@ -20,6 +22,7 @@ var ErrOrder = errors.New("tokens out of order")
 // cachedTokens is a Cache with room for every token of a context.
 type cachedTokens struct {
 	batch, context int
+	width          int      // numbers of a token
 	tokens         int      // of every sequence, so far
 	held           sequence // nil before the first run
 }
@@ -42,6 +45,11 @@ func (c *cachedTokens) Fork(from, to int) error {
 	return nil
 }
 
+// Numbers is how many are remembered of a full context.
+func (c *cachedTokens) Numbers() float64 {
+	return float64(c.batch) * float64(c.context) * float64(c.width)
+}
+
 // Bytes is the memory of a full context; 0 before the first run.
 func (c *cachedTokens) Bytes() int {
 	if c.held == nil {
@@ -59,13 +67,14 @@ func (c *cachedTokens) advance(at, n int) error {
 	return nil
 }
 
-// checkRows says whether as many new tokens for each sequence fit the context, one mask serves all sequences, and there is
-// one position. It returns the number of masks: one, or one for each head.
+// checkRows says whether as many new tokens for each sequence fit the context, one mask serves all sequences, and there
+// is one position. It returns the number of masks: one, or one for each head.
 func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err error) {
 	if rows%c.batch != 0 || rows/c.batch > c.context {
 		return 0, errors.Errorf("%d tokens are not 1 … %d for each of %d sequences", rows, c.context, c.batch)
 	}
-	batch, masks, err := CrossShape{Batch: c.batch, Queries: c.context, Keys: c.context, Heads: heads}.masks(mask.node.Shape())
+	shape := CrossShape{Batch: c.batch, Queries: c.context, Keys: c.context, Heads: heads}
+	batch, masks, err := shape.masks(mask.node.Shape())
 	if err != nil {
 		return 0, err
 	}

@@ -10,9 +10,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LatentShape is the sizes of attention to latents that all heads share: T tokens of B sequences, H heads, QK features of
-// a query or key and V of a value per head, Latent features that keys and values are made of, and Rotary further features
-// of queries and keys, those of the key being the same for every head; 0 without.
+// LatentShape is the sizes of attention to latents that all heads share: T tokens of B sequences, H heads, QK features
+// of a query or key and V of a value per head, Latent features that keys and values are made of, and Rotary further
+// features of queries and keys, those of the key being the same for every head; 0 without.
 type LatentShape struct{ Batch, Context, Heads, QK, V, Latent, Rotary int }
 
 // Width is the number of floats that are kept of a token, Latent + Rotary.
@@ -26,7 +26,7 @@ type LatentCache struct {
 
 // NewLatentCache is an empty cache for h.Context tokens of h.Batch sequences.
 func NewLatentCache(h LatentShape) *LatentCache {
-	return &LatentCache{h, cachedTokens{batch: h.Batch, context: h.Context}}
+	return &LatentCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.Width()}}
 }
 
 // CachedLatentAttention is multi-head latent attention of some new tokens per sequence to themselves and to the tokens
@@ -35,9 +35,9 @@ func NewLatentCache(h LatentShape) *LatentCache {
 //
 //	softmax((q_h·upK_hᵀ·cᵀ + q_h'·rᵀ)/√(QK+Rotary) + mask)·c·upV_h
 //
-// where q_h' is the last Rotary features of its query. That is attention to the keys [c·upK_h | r] and the values c·upV_h,
-// none of which is made: the ways up are absorbed. at, the mask and what is overwritten are those of CachedAttention. It
-// has no derivative and no reference.
+// where q_h' is the last Rotary features of its query. That is attention to the keys [c·upK_h | r] and the values
+// c·upV_h, none of which is made: the ways up are absorbed. at, the mask and what is overwritten are those of
+// CachedAttention. It has no derivative and no reference.
 func CachedLatentAttention(q, latent, upK, upV, mask, at Expr, cache *LatentCache) Expr {
 	return q.apply("cached latent attention", func() (*G.Node, error) {
 		if cache == nil {

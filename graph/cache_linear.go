@@ -19,13 +19,19 @@ type LinearCache struct {
 
 // NewLinearCache is the cache before the first token.
 func NewLinearCache(h LinearShape) *LinearCache {
-	return &LinearCache{h, cachedState{batch: h.Batch}}
+	features := 0.0
+	if h.Map.f64 != nil {
+		features = float64(h.Map.f64.Size(h.QK))
+	}
+	numbers := float64(h.Batch) * float64(h.Heads) * features * float64(h.V+1)
+	return &LinearCache{h, cachedState{batch: h.Batch, numbers: numbers}}
 }
 
-// CachedLinearAttention is causal linear attention of some new tokens per sequence to themselves and to the tokens before
-// them: (B·n, H(2·QK+V)) → (B·n, H·V), in the same time however many these are. at is one integer, the position of the
-// first new token. Sums cannot be taken back, so at is 0, which forgets everything, or the number of tokens so far: else
-// running fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of LinearAttention.
+// CachedLinearAttention is causal linear attention of some new tokens per sequence to themselves and to the tokens
+// before them: (B·n, H(2·QK+V)) → (B·n, H·V), in the same time however many these are. at is one integer, the position
+// of the first new token. Sums cannot be taken back, so at is 0, which forgets everything, or the number of tokens so
+// far: else running fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of
+// LinearAttention.
 func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 	return qkv.apply("cached linear attention", func() (*G.Node, error) {
 		if cache == nil {
@@ -52,6 +58,6 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 
 func cachedLinearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], cache *LinearCache, total, scratch *buffer) body[T] {
 	return func(y []T, in [][]T) {
-		l.Forward(p, y, of[T](total), in[0], nil, stateOf[T](&cache.cachedState, l.StateLen()), of[T](scratch))
+		l.Forward(p, y, of[T](total), in[0], nil, stateOf[T](&cache.cachedState), of[T](scratch))
 	}
 }

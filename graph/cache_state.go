@@ -8,10 +8,11 @@ import (
 // cachedState is a Cache whose size does not depend on the number of tokens: the sums or the features that a recurrence
 // continues from. Tokens come in order: position 0 forgets everything, any other one is the number of tokens so far.
 type cachedState struct {
-	batch  int
-	tokens int       // of every sequence, so far
-	f32    []float32 // of one sequence after the other
-	f64    []float64
+	batch   int
+	numbers float64   // of all sequences
+	tokens  int       // of every sequence, so far
+	f32     []float32 // of one sequence after the other
+	f64     []float64
 }
 
 // Reset forgets all tokens.
@@ -36,6 +37,9 @@ func copySequence[T kernel.Float](x []T, batch, from, to int) {
 	copy(x[to*n:(to+1)*n], x[from*n:])
 }
 
+// Numbers is how many are remembered, however many tokens there are.
+func (c *cachedState) Numbers() float64 { return c.numbers }
+
 // Bytes is the memory of the state; 0 before the first run.
 func (c *cachedState) Bytes() int { return kernel.Bytes(c.f32) + kernel.Bytes(c.f64) }
 
@@ -51,14 +55,14 @@ func (c *cachedState) advance(at, n int) error {
 	return nil
 }
 
-// stateOf is the state of size numbers.
-func stateOf[T kernel.Float](c *cachedState, size int) []T {
+// stateOf is the numbers of the state.
+func stateOf[T kernel.Float](c *cachedState) []T {
 	x, ok := any(&c.f32).(*[]T)
 	if !ok {
 		x = any(&c.f64).(*[]T)
 	}
 	if *x == nil {
-		*x = kernel.Make[T](size)
+		*x = kernel.Make[T](int(c.numbers))
 	}
 	return *x
 }

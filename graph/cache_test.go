@@ -66,8 +66,8 @@ func TestCaches(t *testing.T) {
 			}
 			first := step(0, 1, 2)
 			step(1, 3, 4)
-			if got := c.Bytes(); got != layer.bytes {
-				t.Errorf("%d bytes, want %d", got, layer.bytes)
+			if got := c.Bytes(); got != layer.bytes || 8*c.Numbers() != float64(got) {
+				t.Errorf("%d bytes of %v numbers, want %d", got, c.Numbers(), layer.bytes)
 			}
 			for _, bad := range [][2]int{{-1, 0}, {2, 0}, {0, -1}, {0, 2}} {
 				if err := c.Fork(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("sequence %d to %d, the cache has 2", bad[0], bad[1])) {

@@ -1,32 +1,11 @@
 package graph
 
 import (
-	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
-
-// Outline returns a Graph of shapes alone: what is declared on it has a name and a shape and no numbers, so that a model
-// of any size can be counted, and operations on it make nodes, so that PlanBytes tells what it would need. Tensors are
-// empty, and compiling is an error. Sizes of a shape have to be positive, and their product may be larger than any memory.
-func Outline(dtype Dtype) *Graph {
-	g := New(dtype, 0)
-	g.outline = true
-	return g
-}
-
-// Outlined says whether g is an Outline, on which nothing has numbers.
-func (g *Graph) Outlined() bool { return g != nil && g.outline }
-
-// Leaves lists what has been declared, parameters and inputs, in the order of declaration.
-func (g *Graph) Leaves() []Expr {
-	if g == nil {
-		return nil
-	}
-	return g.leaves
-}
 
 // Param declares a trainable tensor under the scope's name. A vector of d entries is held as (1, d), and its Tensor has
 // shape (d).
@@ -48,15 +27,9 @@ func (s Scope) Value(name string, init Init, shape ...int) Expr {
 }
 
 // declare makes a leaf. A panic of init's is an error of that name.
-func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) (x Expr) {
+func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) Expr {
 	full := s.full(name)
 	failed := Expr{g: s.g, scope: s.path}
-	defer func() {
-		if r := recover(); r != nil {
-			s.g.fail(full, "panic: %v", r)
-			x = failed
-		}
-	}()
 	switch {
 	case init == nil:
 		s.g.fail(full, "no Init: Const, Normal or one of your own gives the first numbers")
@@ -84,7 +57,9 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	}
 	if !shared {
 		dense = newDense(s.g.dtype, held...)
-		s.g.initialise(full, view(dense), init)
+		if !(Scope{s.g, full}).Try(func() { s.g.initialise(full, view(dense), init) }) {
+			return failed
+		}
 		if store != nil {
 			store[full] = dense
 		}
@@ -138,15 +113,3 @@ func (s Scope) reserve(full string) bool {
 	s.g.names[full] = true
 	return true
 }
-
-// entries is the product of the sizes, which a float64 holds whatever they are.
-func entries(shape []int) float64 {
-	n := 1.0
-	for _, size := range shape {
-		n *= float64(size)
-	}
-	return n
-}
-
-// fits says whether a tensor may have so many entries: the bytes of many such can still be counted in an int.
-func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }

@@ -7,7 +7,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
-	"github.com/pkg/errors"
 	_ "go4.org/unsafe/assume-no-moving-gc" // Gorgonia's dependency; an older version of it panics at start on this Go
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -53,31 +52,11 @@ type Graph struct {
 	spans          map[*G.Node]*attention.Spans // of masks
 }
 
-// runContext is what operations ask about the run they are in.
-type runContext struct {
-	training bool
-	step     uint64
-	numbered bool   // the step, by SetStep
-	begun    bool   // there was a run with gradients
-	serial   uint64 // number of the run, over all programs of the graph
-}
-
-// begin numbers a run. One with gradients is the next step of training unless the caller numbers the steps: else every
-// step of a loop would drop the same entries.
-func (r *runContext) begin(gradients bool) {
-	if r.serial++; !gradients || !r.training || r.numbered {
-		return
-	}
-	if r.begun {
-		r.step++
-	}
-	r.begun = true
-}
-
 // New returns an empty Graph that computes in the given type, Float32 or Float64. The seed fixes every initial value
 // together with the parameter's name: neither the order of declaration nor what else is declared changes it.
 func New(dtype Dtype, seed uint64) *Graph {
-	g := &Graph{Kernels: true, dtype: dtype, seed: seed, store: &store{params: map[string]*tensor.Dense{}}, pool: kernel.NewPool(0)}
+	g := &Graph{Kernels: true, dtype: dtype, seed: seed, pool: kernel.NewPool(0)}
+	g.store = &store{params: map[string]*tensor.Dense{}}
 	g.clear()
 	if dtype != Float32 && dtype != Float64 {
 		g.dtype = Float64
@@ -100,7 +79,8 @@ func (g *Graph) Sibling() *Graph {
 	if !g.exists() {
 		return g.made("")
 	}
-	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, store: g.store, pool: g.pool, limit: g.limit}
+	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, pool: g.pool, limit: g.limit}
+	s.store = g.store
 	s.clear()
 	return s
 }
@@ -113,6 +93,14 @@ func (g *Graph) Params() []Expr {
 	return g.params
 }
 
+// Leaves lists what has been declared, parameters and inputs, in the order of declaration.
+func (g *Graph) Leaves() []Expr {
+	if g == nil {
+		return nil
+	}
+	return g.leaves
+}
+
 // Leaf is the parameter or input of that full name.
 func (g *Graph) Leaf(name string) (x Expr, ok bool) {
 	i := slices.IndexFunc(g.Leaves(), func(x Expr) bool { return x.name == name })
@@ -120,38 +108,4 @@ func (g *Graph) Leaf(name string) (x Expr, ok bool) {
 		return Expr{}, false
 	}
 	return g.leaves[i], true
-}
-
-// Err is the first error in building, with a stack.
-func (g *Graph) Err() error {
-	if !g.exists() {
-		return g.made("").err
-	}
-	return g.err
-}
-
-// exists says whether g was made, and is not nil or a literal.
-func (g *Graph) exists() bool { return g != nil && g.g != nil }
-
-// made is g, or one in its place that has failed, so that what is built on it takes the error to Compile.
-func (g *Graph) made(scope string) *Graph {
-	if g.exists() {
-		return g
-	}
-	failed := New(Float64, 0)
-	failed.fail(scope, "no graph: New, Build, Sibling or Outline makes one")
-	return failed
-}
-
-func (g *Graph) fail(scope, format string, args ...any) {
-	if g.err == nil {
-		g.err = errors.Errorf("%s"+format, append([]any{prefix(scope)}, args...)...)
-	}
-}
-
-func prefix(scope string) string {
-	if scope == "" {
-		return ""
-	}
-	return scope + ": "
 }

@@ -2,13 +2,15 @@ package graph
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
 )
 
 // SetMemoryLimit fixes how many bytes a Graph may hold in what is declared from here on and in its programs: what would
-// go beyond is an error of that place and is not allocated. 0 is MachineMemory. Siblings made from here on have the same.
+// go beyond is an error of that place and is not allocated. 0 is MachineMemory. Siblings made from here on have the
+// same.
 func (g *Graph) SetMemoryLimit(bytes int64) {
 	if g != nil {
 		g.limit = max(0, bytes)
@@ -44,3 +46,15 @@ func (g *Graph) allows(bytes float64) error {
 	return errors.Errorf("memory: got %.4g GiB with %.4g GiB held before, want at most %.4g GiB",
 		all/gib, g.held/gib, float64(g.MemoryLimit())/gib)
 }
+
+// entries is the product of the sizes, which a float64 holds whatever they are.
+func entries(shape []int) float64 {
+	n := 1.0
+	for _, size := range shape {
+		n *= float64(size)
+	}
+	return n
+}
+
+// fits says whether a tensor may have so many entries: the bytes of many such can still be counted in an int.
+func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }

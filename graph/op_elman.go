@@ -7,8 +7,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Elman is the kernel of h_t = tanh(h_{t−1}·w + a_t) over batch sequences with h_0 = 0: a (B·T, d), w (d, d) → (B·T, d).
-// Its backward pass goes back through time.
+// Elman is the kernel of h_t = tanh(h_{t−1}·w + a_t) over batch sequences with h_0 = 0: a (B·T, d), w (d, d) → (B·T,
+// d). Its backward pass goes back through time.
 func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 	return a.kernel("elman", func() (*G.Node, error) {
 		g := a.g
@@ -35,8 +35,11 @@ func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 }
 
 func checkElman(a, w *G.Node, batch int) error {
+	if s := a.Shape(); len(s) != 2 {
+		return errors.Errorf("tokens %v, (B·n, d) are needed", s)
+	}
 	d := a.Shape()[1]
-	if s := w.Shape(); s[0] != d || s[1] != d {
+	if s := w.Shape(); len(s) != 2 || s[0] != d || s[1] != d {
 		return errors.Errorf("a recurrent weight %v, (%d, %d) is needed", s, d, d)
 	}
 	if n := a.Shape()[0]; batch < 1 || n%batch != 0 {
@@ -65,12 +68,12 @@ type ElmanCache struct {
 
 // NewElmanCache is the cache before the first token, for batch sequences and width features.
 func NewElmanCache(batch, width int) *ElmanCache {
-	return &ElmanCache{width, cachedState{batch: batch}}
+	return &ElmanCache{width, cachedState{batch: batch, numbers: float64(batch) * float64(width)}}
 }
 
-// CachedElman is Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache. at is one
-// integer, the number of tokens before them: at 0 the cache is reset, any other number has to be that of the tokens so far,
-// or the run fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of Elman.
+// CachedElman is Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache. at is
+// one integer, the number of tokens before them: at 0 the cache is reset, any other number has to be that of the tokens
+// so far, or the run fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of Elman.
 func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 	return a.apply("cached elman", func() (*G.Node, error) {
 		if cache == nil {
@@ -97,7 +100,7 @@ func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 func cachedElman[T kernel.Float](p *kernel.Pool, c *ElmanCache) body[T] {
 	return func(h []T, in [][]T) {
 		d, n := c.width, len(h)/(c.batch*c.width)
-		last := stateOf[T](&c.cachedState, c.batch*d)
+		last := stateOf[T](&c.cachedState)
 		recurrent.Elman(p, h, in[0], in[1], last, c.batch, d)
 		for b := range c.batch {
 			copy(last[b*d:(b+1)*d], h[(b*n+n-1)*d:])

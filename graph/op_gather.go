@@ -14,6 +14,9 @@ func Gather(table, ids Expr) (y Expr, ok bool) {
 }
 
 func (table Expr) gather(ids Expr) (*G.Node, error) {
+	if s := table.node.Shape(); len(s) != 2 {
+		return nil, errors.Errorf("a table %v, (v, d) is needed", s)
+	}
 	if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
@@ -22,8 +23,11 @@ func EluPlusOne() FeatureMap {
 	return FeatureMap{"elu+1", attention.EluPlusOne[float32]{}, attention.EluPlusOne[float64]{}}
 }
 
-// Taylor is φ(x) = [1, x/√(‖x‖² + eps)], so that the weights are 1 + q̂·k̂.
+// Taylor is φ(x) = [1, x/√(‖x‖² + eps)], so that the weights are 1 + q̂·k̂. An eps below 0 makes no map, which is refused.
 func Taylor(eps float64) FeatureMap {
+	if !(eps >= 0 && eps <= math.MaxFloat64) {
+		return FeatureMap{}
+	}
 	return FeatureMap{fmt.Sprintf("taylor,%g", eps), attention.Taylor[float32]{Eps: eps}, attention.Taylor[float64]{Eps: eps}}
 }
 

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
@@ -32,6 +33,9 @@ func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 
 	return x.kernel(name, func() (*G.Node, error) {
 		if b.g != nil && w.g == nil {
 			return nil, errors.New("shifts without gains")
+		}
+		if !(eps >= 0 && eps <= math.MaxFloat64) {
+			return nil, errors.Errorf("eps: got %v, want at least 0", eps)
 		}
 		n, d := x.node.Shape()[0], x.node.Shape()[1]
 		for i, e := range params {

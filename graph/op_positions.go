@@ -48,6 +48,9 @@ func addPositions[T kernel.Float](ids []int, d int, c float64) body[T] {
 func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
 	return x.kernel("rotate", func() (*G.Node, error) {
 		table, n := cos.node.Shape(), positions.count()
+		if len(table) != 2 || !table.Eq(sin.node.Shape()) {
+			return nil, errors.Errorf("cosines %v and sines %v, two matrices of one shape are needed", table, sin.node.Shape())
+		}
 		if err := positions.ids.check(table[0], "positions"); err != nil {
 			return nil, err
 		}

@@ -81,6 +81,9 @@ func reinforceBackward[T kernel.Float](l *reinforceOp) body[T] {
 // PPOClip is the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old and old (n, 1) the
 // logarithms of the probabilities that the actions were drawn with; the rest is as in Reinforce.
 func PPOClip(logits, actions, returns, baseline, weights, old Expr, clip float64) (loss Expr, ok bool) {
+	if !(clip >= 0) {
+		return logits.kernel("ppo", func() (*G.Node, error) { return nil, errors.Errorf("clip: got %v, want at least 0", clip) })
+	}
 	return reinforce(fmt.Sprintf("ppo(%g)", clip), logits, actions, returns, weights, baseline, old, ppoClipLoss[float32](clip), ppoClipLoss[float64](clip))
 }
 

@@ -114,7 +114,7 @@ func (x Expr) ReLU() Expr { return x.unary("relu", G.Rectify) }
 // pass.
 func (x Expr) Gather(ids Expr) Expr {
 	return x.apply("gather", func() (*G.Node, error) {
-		if x.node.Shape()[1] == 1 && (x.node.Shape()[0] == 1 || ids.count() == 1) {
+		if s := x.node.Shape(); len(s) != 2 || s[1] == 1 && (x.node.Shape()[0] == 1 || ids.count() == 1) {
 			return x.gather(ids)
 		}
 		if err := ids.ids.check(x.node.Shape()[0], "rows"); err != nil {

@@ -94,7 +94,7 @@ func TestImportDirections(t *testing.T) {
 				if f.dir != "graph" {
 					t.Errorf("%s imports %s: only graph may", f.path, path)
 				}
-			case inTree(path, "gonum.org/v1/plot") || strings.HasPrefix(path, "github.com/schollz/progressbar"):
+			case inTree(path, "gonum.org/v1/plot"):
 				if f.top() != "examples" {
 					t.Errorf("%s imports %s: only examples may", f.path, path)
 				}

@@ -31,6 +31,17 @@ func prefixed(path, name string) string {
 	return path + "." + name
 }
 
+// Try calls f, which may be a user's, and says whether it returned: a panic in it is an error of this place.
+func (s Scope) Try(f func()) (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.Failf("panic: %v", r)
+		}
+	}()
+	f()
+	return true
+}
+
 // Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32
 // features".
 func (s Scope) Failf(format string, args ...any) { s.Graph().fail(s.path, format, args...) }

@@ -21,6 +21,27 @@ func (g *Graph) Pool() *kernel.Pool {
 	return g.pool
 }
 
+// runContext is what operations ask about the run they are in.
+type runContext struct {
+	training bool
+	step     uint64
+	numbered bool   // the step, by SetStep
+	begun    bool   // there was a run with gradients
+	serial   uint64 // number of the run, over all programs of the graph
+}
+
+// begin numbers a run. One with gradients is the next step of training unless the caller numbers the steps: else every
+// step of a loop would drop the same entries.
+func (r *runContext) begin(gradients bool) {
+	if r.serial++; !gradients || !r.training || r.numbered {
+		return
+	}
+	if r.begun {
+		r.step++
+	}
+	r.begun = true
+}
+
 // SetTraining switches dropout on or off for the next runs.
 func (g *Graph) SetTraining(on bool) {
 	if g.exists() {

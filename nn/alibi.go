@@ -52,5 +52,10 @@ func (a ALiBi) Check(d Dims) error {
 	if len(a.Slopes) != d.Heads {
 		return errors.Errorf("slopes for %d heads, there are %d", len(a.Slopes), d.Heads)
 	}
+	for h, m := range a.Slopes {
+		if math.IsNaN(m) || math.IsInf(m, 0) {
+			return errors.Errorf("slope %v of head %d, not a number to multiply a distance with", m, h)
+		}
+	}
 	return nil
 }

@@ -20,7 +20,7 @@ type Attention func(at Site) Layer
 // may differ.
 type SelfAttention struct {
 	QKV   Layer // [q | k | v], rotated where positions are rotary
-	heads *heads
+	heads heads
 	cache *graph.KVCache
 }
 
@@ -63,10 +63,10 @@ type heads struct {
 }
 
 // newHeads declares the mask and c_proj, for queries and keys of qk features.
-func newHeads(at Site, qk int) *heads {
+func newHeads(at Site, qk int) heads {
 	mask := at.mask()
 	mask.Expr()
-	return &heads{newOutProjection(at), at.heads(qk, at.V), mask, NewDropout(at.At("attn_dropout")), at.Scope}
+	return heads{newOutProjection(at), at.heads(qk, at.V), mask, NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
 // Forward is the heads, then their projection.
@@ -98,8 +98,5 @@ func (l *heads) causalMask() graph.Expr {
 }
 
 func (l *heads) mixing() float64 {
-	if l == nil {
-		return 0
-	}
 	return overKeys(l.sizes.Context, l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }

@@ -14,11 +14,11 @@ type Block struct {
 
 // NewBlock declares ln_1, attn, ln_2 and mlp.
 func NewBlock(at Site, attention Attention) *Block {
-	return &Block{at.norm("ln_1"), build(at.At("attn"), attention), at.norm("ln_2"), at.mlp(), at.Scope}
+	return &Block{at.norm("ln_1"), Make(at.At("attn"), attention), at.norm("ln_2"), at.mlp(), at.Scope}
 }
 
 // Forward is the two residual steps.
-func (b *Block) Forward(x graph.Expr) graph.Expr { return b.forward(x, in(b.scope, "attn", b.Attn)) }
+func (b *Block) Forward(x graph.Expr) graph.Expr { return b.forward(x, In(b.scope, "attn", b.Attn)) }
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *Block) Step(x, at graph.Expr) graph.Expr {
@@ -26,7 +26,7 @@ func (b *Block) Step(x, at graph.Expr) graph.Expr {
 }
 
 func (b *Block) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
-	norm1, norm2, mlp := in(b.scope, "ln_1", b.Ln1), in(b.scope, "ln_2", b.Ln2), in(b.scope, "mlp", b.Mlp)
+	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
 	x = x.In(b.scope)
 	x = x.Add(attend(norm1(x))) // a₅ = a₁ + attention(norm(a₁))   (n, d)
 	return x.Add(mlp(norm2(x))) // a₁₀ = a₅ + mlp(norm(a₅))        (n, d)
@@ -47,7 +47,7 @@ func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {
 
 // Forward is the two residual steps.
 func (b *PostNormBlock) Forward(x graph.Expr) graph.Expr {
-	return b.forward(x, in(b.scope, "attn", b.Attn))
+	return b.forward(x, In(b.scope, "attn", b.Attn))
 }
 
 // Step is Forward for the newest tokens of every sequence.
@@ -56,7 +56,7 @@ func (b *PostNormBlock) Step(x, at graph.Expr) graph.Expr {
 }
 
 func (b *PostNormBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
-	norm1, norm2, mlp := in(b.scope, "ln_1", b.Ln1), in(b.scope, "ln_2", b.Ln2), in(b.scope, "mlp", b.Mlp)
+	norm1, norm2, mlp := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
 	x = x.In(b.scope)
 	x = norm1(x.Add(attend(x)))             // u = norm(x + attention(x))   (n, d)
 	return norm2(x.In(b.scope).Add(mlp(x))) // y = norm(u + mlp(u))         (n, d)

@@ -26,6 +26,14 @@ func (c Caches) Fork(from, to int) error {
 	return nil
 }
 
+// Numbers is how many are remembered of a full context.
+func (c Caches) Numbers() (sum float64) {
+	for _, cache := range c {
+		sum += cache.Numbers()
+	}
+	return sum
+}
+
 // Bytes is the memory of what is remembered.
 func (c Caches) Bytes() (sum int) {
 	for _, cache := range c {

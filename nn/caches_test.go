@@ -12,14 +12,15 @@ type remembered [2][]int
 
 func (c *remembered) Reset()                  { *c = remembered{} }
 func (c *remembered) Fork(from, to int) error { c[to] = append([]int{}, c[from]...); return nil }
+func (c *remembered) Numbers() float64        { return 9 }
 func (c *remembered) Bytes() int              { return 8 * (len(c[0]) + len(c[1])) }
 
 // TestCachesActOnEveryLayer, and an error names the layer.
 func TestCachesActOnEveryLayer(t *testing.T) {
 	a, b := &remembered{{1, 2}, {3}}, &remembered{{4}, {5}}
 	c := Caches{"h.0.attn": a, "h.1.attn": b}
-	if got := c.Bytes(); got != 8*5 {
-		t.Errorf("got %d bytes, want %d", got, 8*5)
+	if got := c.Bytes(); got != 8*5 || c.Numbers() != 18 {
+		t.Errorf("got %d bytes and %v numbers, want %d and 18", got, c.Numbers(), 8*5)
 	}
 	if err := c.Fork(0, 1); err != nil || len(a[1]) != 2 || b[1][0] != 4 {
 		t.Errorf("after a fork %v and %v (%v)", a, b, err)

@@ -19,8 +19,8 @@ import (
 // two sequences there is no distance.
 type CrossAttention struct {
 	Q, KV, Proj Layer
-	memory      *Memory
-	heads       *crossHeads
+	z           graph.Expr // (B·m, d), the memory's
+	heads       crossHeads
 	kept        graph.Expr
 }
 
@@ -32,11 +32,11 @@ func NewCrossAttention(at Site, m *Memory) *CrossAttention {
 		at.Failf("%d tokens of the decoder are not %d queries for each of %d sources", rows, m.Queries, m.Batch)
 	}
 	return &CrossAttention{
-		Q:      at.affine("c_q", at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
-		KV:     at.affine("c_kv", at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
-		Proj:   newOutProjection(at),
-		memory: m,
-		heads:  m.heads(at, at.QK, at.V),
+		Q:     at.affine("c_q", at.Embd, []int{qk}, at.Bias, graph.Normal(0.02)),
+		KV:    at.affine("c_kv", at.Embd, []int{qk, v}, at.Bias, graph.Normal(0.02)),
+		Proj:  newOutProjection(at),
+		z:     m.Z,
+		heads: m.heads(at, at.QK, at.V),
 	}
 }
 
@@ -50,7 +50,7 @@ func (l *CrossAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d
 // sentence.
 func (l *CrossAttention) Projected() (result graph.Expr) { // (B·m, H(dρ+dh))
 	defer whole(l, graph.Expr{}, &result)
-	return l.KV.Forward(l.memory.Z)
+	return l.KV.Forward(l.z)
 }
 
 // Step is Forward with the keys and values that Kept holds.
@@ -60,8 +60,7 @@ func (l *CrossAttention) Step(x, _ graph.Expr) (result graph.Expr) { // (B·n, d
 }
 
 // Kept is a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
-func (l *CrossAttention) Kept() (result graph.Expr) {
-	defer whole(l, graph.Expr{}, &result)
+func (l *CrossAttention) Kept() graph.Expr {
 	if h := l.heads.sizes; l.kept.Graph() == nil {
 		l.kept = l.heads.scope.Value("kv", graph.Const(0), h.Batch*h.Keys, h.Heads*(h.QK+h.V))
 	}
@@ -75,7 +74,7 @@ func (l *CrossAttention) Mixing() float64 { return l.heads.mixing() }
 type crossHeads struct {
 	sizes graph.CrossShape
 	mask  graph.Expr // (B, n, m), or (n, m) for all sequences
-	drop  *Dropout   // of the weights
+	drop  Dropout    // of the weights
 	scope graph.Scope
 }
 
@@ -105,8 +104,5 @@ func (l *crossHeads) split(x graph.Expr, tokens, from, size int) graph.Expr {
 }
 
 func (l *crossHeads) mixing() float64 {
-	if l == nil {
-		return 0
-	}
 	return overKeys(l.sizes.Keys, l.sizes.Heads, l.sizes.QK, l.sizes.V)
 }

@@ -36,9 +36,9 @@ func (m *Memory) orNone(at Site) *Memory {
 }
 
 // heads attend to m, with queries and keys of qk features, and values of v.
-func (m *Memory) heads(at Site, qk, v int) *crossHeads {
+func (m *Memory) heads(at Site, qk, v int) crossHeads {
 	sizes := graph.CrossShape{Batch: m.Batch, Queries: m.Queries, Keys: m.Keys, Heads: at.Heads, QK: qk, V: v}
-	return &crossHeads{sizes, m.Expr(), NewDropout(at.At("attn_dropout")), at.Scope}
+	return crossHeads{sizes, m.Expr(), *NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
 func (m *Memory) entry(i int) float64 {

@@ -19,7 +19,7 @@ type DecoderBlock struct {
 // NewDecoderBlock declares ln_1, attn, ln_cross, cross, ln_2 and mlp.
 func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 	return &DecoderBlock{
-		Ln1: at.norm("ln_1"), Attn: build(at.At("attn"), attention),
+		Ln1: at.norm("ln_1"), Attn: Make(at.At("attn"), attention),
 		LnCross: at.norm("ln_cross"), Cross: NewCrossAttention(at.At("cross"), m),
 		Ln2: at.norm("ln_2"), Mlp: at.mlp(),
 		scope: at.Scope,
@@ -28,7 +28,7 @@ func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 
 // Forward is the three residual steps.
 func (b *DecoderBlock) Forward(x graph.Expr) graph.Expr {
-	return b.forward(x, in(b.scope, "attn", b.Attn), in(b.scope, "cross", b.Cross))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
 }
 
 // Step is Forward for the newest tokens of every sequence.
@@ -38,8 +38,8 @@ func (b *DecoderBlock) Step(x, at graph.Expr) graph.Expr {
 
 // forward is (n, d) → (n, d).
 func (b *DecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
-	norm1, normC := in(b.scope, "ln_1", b.Ln1), in(b.scope, "ln_cross", b.LnCross)
-	norm2, mlp := in(b.scope, "ln_2", b.Ln2), in(b.scope, "mlp", b.Mlp)
+	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
+	norm2, mlp := In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
 	x = x.In(b.scope)
 	x = x.Add(attend(norm1(x))) // u = x + attention(norm₁(x))   (n, d)
 	x = x.Add(cross(normC(x)))  // v = u + cross(norm_c(u), z)   (n, d)

@@ -19,7 +19,7 @@ func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormD
 
 // Forward is the three residual steps.
 func (b *PostNormDecoderBlock) Forward(x graph.Expr) graph.Expr {
-	return b.forward(x, in(b.scope, "attn", b.Attn), in(b.scope, "cross", b.Cross))
+	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
 }
 
 // Step is Forward for the newest tokens of every sequence.
@@ -29,8 +29,8 @@ func (b *PostNormDecoderBlock) Step(x, at graph.Expr) graph.Expr {
 
 // forward is (n, d) → (n, d).
 func (b *PostNormDecoderBlock) forward(x graph.Expr, attend, cross func(graph.Expr) graph.Expr) graph.Expr {
-	norm1, normC := in(b.scope, "ln_1", b.Ln1), in(b.scope, "ln_cross", b.LnCross)
-	norm2, mlp := in(b.scope, "ln_2", b.Ln2), in(b.scope, "mlp", b.Mlp)
+	norm1, normC := In(b.scope, "ln_1", b.Ln1), In(b.scope, "ln_cross", b.LnCross)
+	norm2, mlp := In(b.scope, "ln_2", b.Ln2), In(b.scope, "mlp", b.Mlp)
 	x = x.In(b.scope)
 	x = norm1(x.Add(attend(x))).In(b.scope) // u = norm₁(x + attention(x))   (n, d)
 	x = normC(x.Add(cross(x))).In(b.scope)  // v = norm_c(u + cross(u, z))   (n, d)

@@ -31,10 +31,9 @@ func overKeys(keys, heads, qk, v int) float64 {
 
 // stepAt is l's Step at one position, in the block at s.
 func stepAt(s graph.Scope, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
-	return func(x graph.Expr) (y graph.Expr) {
-		defer caught(s, &y)
+	return func(x graph.Expr) graph.Expr {
 		if c, ok := l.(Cached); ok {
-			return c.Step(x, at)
+			return try(s, func() graph.Expr { return c.Step(x, at) })
 		}
 		s.Failf("%T keeps nothing of earlier tokens, so they have to come all at once, through Forward", l)
 		return x

@@ -212,7 +212,7 @@ func TestI46RotaryWeightsDependOnDistance(t *testing.T) {
 	}
 	at.Rotary = NewRoPE(at.At("rope"), d.QK, 10000)
 	x := g.Root().Value("x", func(i int, _ *rand.Rand) float64 { return float64(i%d.Embd) - 2 }, d.Context, d.Embd)
-	qkv := NewTaylorAttention(at).linear.QKV.Forward(x)
+	qkv := NewTaylorAttention(at).QKV.Forward(x)
 	p, err := graph.Compile(taylor{at.Eps}.of(qkv.Cols(0, d.QK), qkv.Cols(d.QK, 2*d.QK)))
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 type Linformer struct {
 	QKV, Proj Layer
 	E, F      graph.Expr // (k', T)
-	heads     *crossHeads
+	heads     crossHeads
 }
 
 // NewLinformer declares c_attn (d, H(2dρ+dh)), c_proj (H·dh, d), and e and f (mixed, T), normal with variance 1/mixed
@@ -43,10 +43,10 @@ func NewLinformer(at Site, mixed int) *Linformer {
 	return &Linformer{
 		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
 		E: at.Sub("e").Param("weight", init, mixed, t), F: at.Sub("f").Param("weight", init, mixed, t),
-		heads: &crossHeads{
+		heads: crossHeads{
 			sizes: graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},
 			mask:  at.Value("none", graph.Const(0), t, mixed), // hides nothing
-			drop:  NewDropout(at.At("attn_dropout")), scope: at.Scope,
+			drop:  *NewDropout(at.At("attn_dropout")), scope: at.Scope,
 		},
 	}
 }

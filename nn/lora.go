@@ -63,7 +63,7 @@ func NewAdapted(at graph.Scope, w graph.Expr, in, out, r int, scale float64) *Lo
 	return &LoRA{Base: &Linear{Weight: w, scope: at}, Adapters: []Adapter{a}, Scale: scale, scope: at}
 }
 
-// Matrix is w + s·d·u, of an adapter by NewAdapted.
+// Matrix is w + s·d·u, of an adapter by NewAdapted, or by NewLoRA of one block of columns.
 func (l *LoRA) Matrix() graph.Expr { // (in, out)
 	if l.Base == nil || len(l.Adapters) == 0 {
 		return graph.Expr{}

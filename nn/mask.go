@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
 )
 
 // Bias is what is added to the score of query i and key j in a head. It may be a Checker.
@@ -35,26 +34,23 @@ type Mask struct {
 func NewMask(s graph.Scope, dims Dims, v Visibility) *Mask { return NewBiasedMask(s, dims, v, nil) }
 
 // NewBiasedMask is NewMask with what is added to the scores of visible keys; nil adds nothing.
-func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) (m *Mask) {
-	defer func() {
-		if r := recover(); r != nil {
-			m = &Mask{}
-			m.table = table{scope: s, name: "mask"}
-			m.fail(errors.Errorf("panic: %v", r))
+func NewBiasedMask(s graph.Scope, dims Dims, v Visibility, bias Bias) *Mask {
+	m := &Mask{given: v, bias: bias, dims: dims, batch: 1, head: 1}
+	m.table = table{scope: s, name: "mask", prepare: m.prepare, score: m.entry}
+	s.Sub("mask").Try(func() {
+		m.fail(m.check())
+		t, rules := dims.Context, rulesOf(v)
+		shape := []int{t, t}
+		if slices.ContainsFunc(rules, perSequence) {
+			m.batch = dims.Batch
+			shape = []int{m.batch, t, t}
 		}
-	}()
-	t, rules := dims.Context, rulesOf(v)
-	m = &Mask{given: v, bias: bias, dims: dims, batch: 1, head: 1}
-	m.table = table{scope: s, name: "mask", shape: []int{t, t}, prepare: m.prepare, score: m.entry}
-	if slices.ContainsFunc(rules, perSequence) {
-		m.batch = dims.Batch
-		m.shape = []int{m.batch, t, t}
-	}
-	if slices.ContainsFunc(rules, perHead) || bias != nil {
-		m.head = dims.Heads
-		m.shape = []int{m.batch, m.head, t, t}
-	}
-	m.fail(m.check())
+		if slices.ContainsFunc(rules, perHead) || bias != nil {
+			m.head = dims.Heads
+			shape = []int{m.batch, m.head, t, t}
+		}
+		m.shape = shape
+	})
 	return m
 }
 

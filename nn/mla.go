@@ -17,7 +17,7 @@ import (
 // c_proj, and the latent's is either. Dropout and the mask are those of SelfAttention.
 type MLA struct {
 	Query, Down, UpK, UpV Layer
-	heads                 *heads // from packed queries, keys and values on
+	heads                 heads // from packed queries, keys and values on
 	cache                 *graph.LatentCache
 	scope                 graph.Scope
 }
@@ -96,8 +96,7 @@ func matrix(s graph.Scope, l Layer) graph.Expr {
 	case *Linear:
 		return l.Weight.In(s)
 	case *LoRA:
-		a := l.Adapters[0]                                          // of the only block of columns
-		return l.Base.Weight.In(s).Add(a.up(a.Down.In(s), l.Scale)) // w + s·d·u
+		return l.Matrix()
 	}
 	s.Failf("%T: only a Linear or a LoRA can be absorbed", l)
 	return graph.Expr{}

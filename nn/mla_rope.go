@@ -20,8 +20,8 @@ import (
 type MLARoPE struct {
 	DownQ, UpQ, RoPEQ       Layer
 	Down, UpK, RoPEK, UpV   Layer
-	heads                   *heads // from packed queries, keys and values on
-	content, rotary, tokens int    // dρ, dR, n
+	heads                   heads // from packed queries, keys and values on
+	content, rotary, tokens int   // dρ, dR, n
 	rope                    *RoPE
 	cache                   *graph.LatentCache
 	scope                   graph.Scope

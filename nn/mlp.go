@@ -39,6 +39,6 @@ func residual(at Site) graph.Init {
 // Forward is act(x·w₁ + b₁)·w₂ + b₂, then dropout.
 func (l *MLP) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
 	defer whole(l, x, &result)
-	h := in(l.scope, "act", l.Act)(l.Fc.Forward(x).In(l.scope)) // (n, f)
+	h := In(l.scope, "act", l.Act)(l.Fc.Forward(x).In(l.scope)) // (n, f)
 	return l.drop.Forward(l.Proj.Forward(h))
 }

@@ -5,46 +5,30 @@ import (
 	"github.com/pkg/errors"
 )
 
-// build makes the layer of a site. That there is nothing to make one with, that nothing is made, and a panic are errors
-// of the site.
-func build(at Site, with func(Site) Layer) (l Layer) {
-	defer func() {
-		if r := recover(); r != nil {
-			at.Failf("panic: %v", r)
-		}
-		if l == nil {
-			l = unmade{}
-		}
-	}()
-	if with == nil {
+// Make is the layer that with makes for a site. That there is no such function, that it makes nothing, and a panic in
+// it are errors of the site.
+func Make(at Site, with func(Site) Layer) (l Layer) {
+	switch {
+	case with == nil:
 		at.Failf("no layer: there is no function that makes it")
-		return nil
-	}
-	if l = with(at); l == nil {
+	case at.Try(func() { l = with(at) }) && l == nil:
 		at.Failf("no layer: the function that makes it returns nil")
 	}
 	return l
 }
 
-// unmade stands in for a layer that could not be made.
-type unmade struct{}
-
-func (unmade) Forward(x graph.Expr) graph.Expr { return x }
-
-// in is the layer of that name in s, as a function. That there is none, and a panic in it, are errors of the layer.
-func in(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
-	return func(x graph.Expr) (y graph.Expr) {
-		defer caught(s.Sub("%s", name), &y)
-		return l.Forward(x)
-	}
+// In is the layer of that name in s, as a function. That there is none, and a panic in it, are errors of the layer.
+func In(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
+	at := s.Sub("%s", name)
+	return func(x graph.Expr) graph.Expr { return try(at, func() graph.Expr { return l.Forward(x) }) }
 }
 
-// caught is deferred where a layer works that may be the user's.
-func caught(s graph.Scope, y *graph.Expr) {
-	if r := recover(); r != nil {
-		s.Failf("panic: %v", r)
-		*y = graph.Expr{}.In(s)
+// try is what f gives, or the error of s that it panics with.
+func try(s graph.Scope, f func() graph.Expr) (y graph.Expr) {
+	if !s.Try(func() { y = f() }) {
+		y = graph.Expr{}.In(s)
 	}
+	return y
 }
 
 // whole is deferred where a layer needs what only its constructor gives it: a literal without is an error.

@@ -33,7 +33,7 @@ type Site struct {
 	Caches Caches // what Step keeps, nil where only Forward is used: self-attention that is Cached, NewElman
 
 	Positions graph.Expr // (n) where each token stands: NewLearnedPositions, NewSinusoidal, NewRoPE, NewMLARoPE
-	Rotary    Rotary     // of the Placement: NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
+	Rotary    Rotary     // NewSelfAttention, NewLongformer, NewTaylorAttention; the rest refuse or ignore it
 	Scores    Bias       // of the Placement: an Attention that makes a mask of its own, for NewBiasedMask
 }
 
@@ -56,7 +56,7 @@ func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
 
 // affine makes the affine layer of that name, with outputs given as blocks of columns.
 func (s Site) affine(name string, in int, out []int, bias bool, init graph.Init) Layer {
-	return build(s.At(name), func(at Site) Layer {
+	return Make(s.At(name), func(at Site) Layer {
 		if s.Affine == nil {
 			return NewLinear(at.Scope, in, out, bias, init)
 		}
@@ -64,8 +64,8 @@ func (s Site) affine(name string, in int, out []int, bias bool, init graph.Init)
 	})
 }
 
-// Param declares a parameter of a layer at s. A matrix comes back as Adapt has it: with an adapter it is the result of an
-// operation, which has no Tensor.
+// Param declares a parameter of a layer at s. A matrix comes back as Adapt has it: with an adapter it is the result of
+// an operation, which has no Tensor.
 func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
 	w := s.Scope.Param(name, init, shape...)
 	if s.Adapt == nil || len(shape) != 2 {
@@ -106,7 +106,7 @@ func (s Site) norm(name string) Layer {
 	if s.Norm == nil {
 		return NewLayerNorm(s.At(name))
 	}
-	return build(s.At(name), s.Norm)
+	return Make(s.At(name), s.Norm)
 }
 
 // mlp makes the MLP of a block.
@@ -114,7 +114,7 @@ func (s Site) mlp() Layer {
 	if s.MLP == nil {
 		return NewMLP(s.At("mlp"))
 	}
-	return build(s.At("mlp"), s.MLP)
+	return Make(s.At("mlp"), s.MLP)
 }
 
 // checkPositions is an error where the site does not know the positions.

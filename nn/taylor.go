@@ -12,27 +12,15 @@ import "github.com/pedestrian-ml/pedestrian/graph"
 // the site's, and gives a row of zeros equal weights where 0/0 would be NaN. The lengths of queries and keys do not
 // matter, nor does √dρ: this is not an approximation of SelfAttention with the same parameters. A Rotary keeps lengths,
 // so queries and keys may be rotated: a weight depends on their distance then.
-type TaylorAttention struct{ linear *LinearAttention }
+type TaylorAttention struct{ LinearAttention }
 
 // NewTaylorAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
 func NewTaylorAttention(at Site) *TaylorAttention {
-	return &TaylorAttention{newLinearAttention(at, taylor{at.Eps})}
+	return &TaylorAttention{*newLinearAttention(at, taylor{at.Eps})}
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *TaylorAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
-	defer whole(l, x, &result)
-	return l.linear.Forward(x)
-}
-
-// Step is that of LinearAttention.
-func (l *TaylorAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
-	return l.linear.Step(x, at)
-}
-
-// Mixing is that of LinearAttention.
-func (l *TaylorAttention) Mixing() float64 { return l.linear.Mixing() }
+func (l *TaylorAttention) Forward(x graph.Expr) graph.Expr { return l.LinearAttention.Forward(x) } // (B·T, d) → (B·T, d)
 
 // taylor is sim(q, k) = 1 + q̂·k̂.
 type taylor struct{ eps float64 }

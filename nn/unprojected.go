@@ -66,21 +66,20 @@ func (l *Unprojected) Mixing() float64 {
 //
 // The mask is the memory's. The site's Mask and Rotary are ignored, because between two sequences there is no distance.
 type UnprojectedCross struct {
-	memory *Memory
-	heads  *crossHeads
+	z     graph.Expr // (B·m, d)
+	heads crossHeads
 }
 
 // NewUnprojectedCross declares nothing. It is an error if the heads do not divide the features.
 func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 	size := unprojectedSize(at)
 	m = m.orNone(at)
-	return &UnprojectedCross{m, m.heads(at, size, size)}
+	return &UnprojectedCross{m.Z, m.heads(at, size, size)}
 }
 
 // Forward lets the tokens of x attend to the memory.
-func (l *UnprojectedCross) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
-	defer whole(l, x, &result)
-	z := l.memory.Z.In(l.heads.scope)
+func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+	z := l.z.In(l.heads.scope)
 	return l.heads.attend(x, z.Join(z)) // softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 }
 

@@ -3,18 +3,15 @@ package nn
 import "github.com/pedestrian-ml/pedestrian/graph"
 
 // ValueHead is the learned value function of Diab §2.6: v = x·w + b, what the final hidden state of a token promises.
-type ValueHead struct{ Proj Layer }
+type ValueHead struct{ Linear }
 
 // NewValueHead declares weight (d, 1) and bias, which start at 0: nothing is expected.
 func NewValueHead(at Site) *ValueHead {
-	return &ValueHead{NewLinear(at.Scope, at.Embd, []int{1}, true, graph.Const(0))}
+	return &ValueHead{*NewLinear(at.Scope, at.Embd, []int{1}, true, graph.Const(0)).(*Linear)}
 }
 
 // Forward is x·w + b.
-func (l *ValueHead) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, 1)
-	defer whole(l, x, &result)
-	return l.Proj.Forward(x)
-}
+func (l *ValueHead) Forward(x graph.Expr) graph.Expr { return l.Linear.Forward(x) } // (n, d) → (n, 1)
 
 // ValueLoss is the mean squared error of what was expected:
 //

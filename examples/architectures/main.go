@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -40,6 +41,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	rows, err := chosen(c, o)
+	if err != nil {
+		return err
+	}
+	if err := base.Check(c); err != nil { // before a text is looked for
+		return err
+	}
 	source, err := corpus.Open(ctx, o.data, stderr)
 	if err != nil {
 		return err
@@ -52,10 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.VocabSize = tok.Size()
-	rows, err := chosen(c, o)
-	if err != nil {
-		return err
+	for _, r := range rows {
+		r.config.VocabSize = tok.Size()
 	}
 	r := results{Text: source.Name, Steps: c.MaxIters, Tokens: c.BatchSize * c.BlockSize * c.GradientAccumulationSteps,
 		Rows: rows}

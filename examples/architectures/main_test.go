@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -189,5 +190,30 @@ func TestMeanAndDeviation(t *testing.T) {
 	r := row{Losses: []float64{1, 2, 3}}
 	if got, want := r.loss(), "2.000 ± 1.000"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// -help lists what is read, and no flags of other programs; what is wrong with a flag is told before a text is read.
+func TestFlags(t *testing.T) {
+	var said bytes.Buffer
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp {
+		t.Error(err)
+	}
+	for _, flag := range []string{"eval_i", "log_i", "out_dir"} {
+		if strings.Contains(said.String(), "\n  -"+flag) {
+			t.Errorf("-%s is not read, and is listed", flag)
+		}
+	}
+	for _, heading := range []string{"The rows and the tables"} {
+		if !strings.Contains(said.String(), "\n\n"+heading+":\n  -") {
+			t.Errorf("%q is not in\n%s", heading, said.String())
+		}
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	for word, args := range map[string][]string{"dropout": {"-dropout", "2"}, "only": {"-only", "perceptron"}, "-out_dir": {"-out_dir", none}} {
+		err := run(t.Context(), append(args, "-data", none), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: got %v", args, err)
+		}
 	}
 }

@@ -29,37 +29,42 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	c = gpt.Shakespeare()
 	c.MaxIters = 1000
 	fs := program.Flags("architectures", stderr)
-	c.Flags(fs)
-	fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
-	only := fs.String("only", "",
-		`rows: "rope", "head=linear", or a part such as "attention"; empty is all. The baseline is always there`)
-	heads := fs.String("headline", headline, "rows that are trained with several seeds")
-	fs.IntVar(&o.seeds, "seeds", 3, "seeds of the headline rows")
-	fs.IntVar(&o.rounds, "rounds", 10, "turns that the rows take, since the machine's speed drifts")
-	contexts := fs.String("contexts", "64,256,1024,2048", "context lengths of the second table; empty leaves it out")
-	fs.BoolVar(&o.asJSON, "json", false, "print data instead of tables")
-	quick := fs.Bool("quick", false, "a tiny model for a few steps")
+	program.Group(fs, "The baseline and its training", c.Flags,
+		"eval_interval", "eval_iters", "log_interval", "out_dir")
+	var only, heads, contexts string
+	var quick bool
+	program.Group(fs, "The rows and the tables", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.data, "data", "", "text file to train on; by default tinyshakespeare, downloaded once")
+		fs.StringVar(&only, "only", "",
+			`rows: "rope", "head=linear", or a part such as "attention"; empty is all. The baseline is always there`)
+		fs.StringVar(&heads, "headline", headline, "rows that are trained with several seeds")
+		fs.IntVar(&o.seeds, "seeds", 3, "seeds of the headline rows")
+		fs.IntVar(&o.rounds, "rounds", 10, "turns that the rows take, since the machine's speed drifts")
+		fs.StringVar(&contexts, "contexts", "64,256,1024,2048",
+			"context lengths of the second table; empty leaves it out")
+		fs.BoolVar(&o.asJSON, "json", false, "print data instead of tables")
+		fs.BoolVar(&quick, "quick", false, "a tiny model for a few steps")
+	})
 	if err = program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
-	if *quick {
+	if quick {
 		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.MaxIters = 2, 2, 16, 16, 4, 6
 		c.Options.Set("window", 4)
-		o.seeds, o.rounds, *contexts = 2, 2, "16,64"
+		o.seeds, o.rounds, contexts = 2, 2, "16,64"
 		if err = program.Parse(fs, args); err != nil {
 			return c, o, err
 		}
 	}
-	given := map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	given := program.Given(fs)
 	if !given["lr_decay_iters"] {
 		c.LRDecayIters = max(c.MaxIters, 1)
 	}
 	if !given["warmup_iters"] {
 		c.WarmupIters = min(c.WarmupIters, c.LRDecayIters/10)
 	}
-	o.only, o.headline = words(*only), words(*heads)
-	for _, w := range words(*contexts) {
+	o.only, o.headline = words(only), words(heads)
+	for _, w := range words(contexts) {
 		n, err := strconv.Atoi(w)
 		if err != nil || n < 1 {
 			return c, o, errors.Errorf("contexts: got %q, want a whole number, 1 or more", w)

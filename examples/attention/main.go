@@ -14,8 +14,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
@@ -56,19 +58,24 @@ func (o options) forms(n int) structured.Settings {
 // parse reads the flags over c.
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("attention", stderr)
-	c.Flags(fs)
-	fs.StringVar(&o.checkpoint, "checkpoint", "out",
-		"directory of a trained model; if there is none in it, one is trained briefly")
-	fs.StringVar(&o.data, "data", "", "text to train on, and to take the prompt from; by default tinyshakespeare")
-	fs.StringVar(&o.prompt, "prompt", "",
-		"what the model looks at; by default the beginning of a speech that it was not trained on")
-	fs.IntVar(&o.settings.Width, "width", 3,
-		"half-width of the bands of Σ2, and rows of a group of Σ3; by default less for a short prompt")
-	fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default less for a very short prompt")
-	fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
-	fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
-	fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
-	fs.IntVar(&o.settings.Draws, "draws", 30, "draws from each set")
+	program.Group(fs, "The network and its training, where there is no checkpoint", c.Flags,
+		"eval_interval", "eval_iters", "log_interval")
+	program.Group(fs, "The model and the text", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.checkpoint, "checkpoint", "out",
+			"directory of a trained model; if there is none in it, one is trained briefly")
+		fs.StringVar(&o.data, "data", "", "text to train on, and to take the prompt from; by default tinyshakespeare")
+		fs.StringVar(&o.prompt, "prompt", "",
+			"what the model looks at; by default the beginning of a speech that it was not trained on")
+	})
+	program.Group(fs, "The prescribed forms that heads are compared with", func(fs *flag.FlagSet) {
+		fs.IntVar(&o.settings.Width, "width", 3,
+			"half-width of the bands of Σ2, and rows of a group of Σ3; by default less for a short prompt")
+		fs.IntVar(&o.settings.Tokens, "groups", 2, "groups in a matrix of Σ3; by default less for a very short prompt")
+		fs.Float64Var(&o.settings.Drop, "drop", 0.3, "probability that an entry of a band is dropped")
+		fs.Float64Var(&o.settings.Epsilon, "epsilon", 0.05, "largest error that is added to a draw")
+		fs.Float64Var(&o.settings.Share, "share", 0.1, "probability that an entry has an error")
+		fs.IntVar(&o.settings.Draws, "draws", 30, "draws from each set")
+	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
@@ -77,8 +84,7 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 	if o.prompt != "" {
 		n = utf8.RuneCountInString(o.prompt)
 	}
-	o.given = map[string]bool{}
-	fs.Visit(func(f *flag.Flag) { o.given[f.Name] = true })
+	o.given = program.Given(fs)
 	return o, errors.Wrapf(o.forms(n).Validate(n), "a prompt of %d characters", n)
 }
 
@@ -88,11 +94,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, tok, err := model(ctx, c, o, args, stderr)
+	source := sync.OnceValues(func() (corpus.Source, error) { return corpus.Open(ctx, o.data, stderr) })
+	m, tok, err := model(ctx, c, o, args, source, stderr)
 	if err != nil {
 		return err
 	}
-	ids, err := o.promptIDs(ctx, m, tok, stderr)
+	ids, err := o.promptIDs(m, tok, source)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"image/color"
 	"image/png"
 	"io"
@@ -256,5 +257,50 @@ func TestDefaultPrompt(t *testing.T) {
 	err := run(t.Context(), small(t, t.TempDir(), "-data", path), &out, io.Discard)
 	if err != nil || !strings.Contains(out.String(), "10 × 10 weights") {
 		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// -help lists what is read, and no flags of other programs; what is wrong with a flag is told before a text is read.
+func TestFlags(t *testing.T) {
+	var said bytes.Buffer
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp {
+		t.Error(err)
+	}
+	for _, flag := range []string{"eval_i", "log_i"} {
+		if strings.Contains(said.String(), "\n  -"+flag) {
+			t.Errorf("-%s is not read, and is listed", flag)
+		}
+	}
+	for _, heading := range []string{"The model and the text", "The prescribed forms that heads are compared with"} {
+		if !strings.Contains(said.String(), "\n\n"+heading+":\n  -") {
+			t.Errorf("%q is not in\n%s", heading, said.String())
+		}
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	for word, args := range map[string][]string{"n_head": {"-n_head", "5"}, "dropout": {"-dropout", "2"}, "-eval_iters": {"-eval_iters", "3"}} {
+		err := run(t.Context(), small(t, none, append(args, "-data", none)...), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: got %v", args, err)
+		}
+	}
+}
+
+// Without a network that is said once, though the text is asked for twice: to train on, and for a prompt.
+func TestNoNetworkIsOneLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short: the text that stands in is long")
+	}
+	cache := t.TempDir()
+	for name, value := range map[string]string{
+		"XDG_CACHE_HOME": cache, "HOME": cache, "HTTPS_PROXY": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1", "NO_PROXY": "", "no_proxy": "",
+	} {
+		t.Setenv(name, value)
+	}
+	var said bytes.Buffer
+	if err := run(t.Context(), small(t, t.TempDir(), "-data", ""), io.Discard, &said); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(said.String(), "tinyshakespeare cannot be downloaded (") != 1 || strings.Count(said.String(), "\n") != 2 {
+		t.Errorf("said %q, want one line about the text and one about the training", said.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -15,13 +16,16 @@ import (
 	"github.com/pkg/errors"
 )
 
+// opener finds the text, and says once what became of it.
+type opener func() (corpus.Source, error)
+
 // model is the one in the checkpoint, or one that is trained briefly.
 func model(
-	ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer,
+	ctx context.Context, c gpt.Config, o options, args []string, open opener, stderr io.Writer,
 ) (*gpt.Model, text.Tokenizer, error) {
 	cp, err := base.Load(o.checkpoint, stderr)
 	if errors.Is(err, checkpoint.ErrNone) {
-		return trainBriefly(ctx, c, o, stderr)
+		return trainBriefly(ctx, c, o, open, stderr)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -41,8 +45,13 @@ func model(
 }
 
 // trainBriefly trains a model that is good enough to look at. What would fail after the training fails before it.
-func trainBriefly(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
-	source, err := corpus.Open(ctx, o.data, stderr)
+func trainBriefly(
+	ctx context.Context, c gpt.Config, o options, open opener, stderr io.Writer,
+) (*gpt.Model, text.Tokenizer, error) {
+	if err := base.Check(c); err != nil {
+		return nil, nil, err
+	}
+	source, err := open()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,7 +67,8 @@ func trainBriefly(ctx context.Context, c gpt.Config, o options, stderr io.Writer
 	}
 	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n",
 		o.checkpoint, c.NLayer, c.MaxIters, source.Name)
-	return t.Model, t.Tokenizer, base.Train(ctx, t, "training", stderr)
+	log := &program.Log{Bar: program.NewBar(stderr, "training", 0, c.MaxIters)}
+	return t.Model, t.Tokenizer, base.Train(ctx, t, log)
 }
 
 // promptSize is the length of the default prompt: more is hard to read in a picture.
@@ -74,12 +84,12 @@ func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
 }
 
 // promptIDs is what the model looks at: the prompt, or the beginning of a speech of the validation split.
-func (o options) promptIDs(ctx context.Context, m *gpt.Model, tok text.Tokenizer, stderr io.Writer) ([]int, error) {
+func (o options) promptIDs(m *gpt.Model, tok text.Tokenizer, open opener) ([]int, error) {
 	context := m.Config.BlockSize
 	if o.prompt != "" {
 		return o.encoded(tok, context)
 	}
-	source, err := corpus.Open(ctx, o.data, stderr)
+	source, err := open()
 	if err != nil {
 		return nil, err
 	}

@@ -10,35 +10,49 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
 )
 
 func main() {
-	if err := run(); err != nil {
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "graph:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	c := gpt.Shakespeare()
+func run(args []string, stdout, stderr io.Writer) error {
+	c, dot := gpt.Shakespeare(), ""
 	c.VocabSize = 65
-	c.Flags(flag.CommandLine)
-	dot := flag.String("dot", "", `write a picture instead: "all", or a scope such as "h.0"`)
-	flag.Parse()
+	fs := program.Flags("graph", stderr)
+	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
+		return slices.Contains([]string{"batch_size", "kernels", "memory_limit"}, name)
+	})
+	program.Group(fs, "The network", c.Flags, training...)
+	program.Group(fs, "What is shown of it", func(fs *flag.FlagSet) {
+		fs.StringVar(&dot, "dot", "", `write a picture instead of the table: "all", or a scope such as "h.0"`)
+	})
+	if err := program.Parse(fs, args); err != nil {
+		return err
+	}
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
 	if _, err := gpt.New(g, c, c.BatchSize); err != nil {
 		return err
 	}
-	switch *dot {
+	switch dot {
 	case "":
-		return g.Summary(os.Stdout)
+		return g.Summary(stdout)
 	case "all":
-		return g.Dot(os.Stdout, "")
+		return g.Dot(stdout, "")
 	}
-	return g.Dot(os.Stdout, *dot)
+	return g.Dot(stdout, dot)
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -25,8 +25,14 @@ type beginning struct {
 	names      [2]string // of the texts
 }
 
-// begin loads the checkpoint, or trains one, and reads the texts.
+// begin loads the checkpoint, or trains one, and reads the texts: when the flags have been found right.
 func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b beginning, err error) {
+	if err := b.load(o.checkpoint, baseDir(c), stderr); err != nil {
+		return b, err
+	}
+	if err := b.check(c, o); err != nil {
+		return b, err
+	}
 	source, err := corpus.Open(ctx, o.baseData, stderr)
 	if err != nil {
 		return b, err
@@ -37,29 +43,21 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 			return b, err
 		}
 	}
-	if b.checkpoint, err = base.Load(o.checkpoint, stderr); errors.Is(err, checkpoint.ErrNone) {
-		if b.checkpoint, err = base.Load(baseDir(c), stderr); err == nil {
-			fmt.Fprintf(stderr, "%s holds no checkpoint: tuning %s, of an earlier run\n", o.checkpoint,
-				b.checkpoint.Path)
-		}
-	}
-	if errors.Is(err, checkpoint.ErrNone) {
+	if b.checkpoint == nil {
 		fmt.Fprintf(stderr, "%s holds no checkpoint: training a model for %d steps on %s\n",
 			o.checkpoint, o.baseIters, source.Name)
-		b.checkpoint, err = trainBase(ctx, c, o, source, other, stderr)
+		if err := trainBase(ctx, c, o, source, other, stderr); err != nil {
+			return b, err
+		}
+		if err := b.load(baseDir(c), "", stderr); err != nil {
+			return b, err
+		}
 	}
-	if err != nil {
+	b.names = [2]string{other.Name, source.Name}
+	if b.other, err = encode(other, b.tokenizer, b.config.BlockSize); err != nil {
 		return b, err
 	}
-	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), b.checkpoint)
-	if err != nil {
-		return b, err
-	}
-	b.config, b.tokenizer, b.names = m.Config, tok, [2]string{other.Name, source.Name}
-	if b.other, err = encode(other, tok, m.Config.BlockSize); err != nil {
-		return b, err
-	}
-	b.old, err = encode(source, tok, m.Config.BlockSize)
+	b.old, err = encode(source, b.tokenizer, b.config.BlockSize)
 	return b, err
 }
 
@@ -67,37 +65,33 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 func baseDir(c gpt.Config) string { return filepath.Join(c.OutDir, "base") }
 
 // trainBase trains a base without adapters and saves it. What would fail after the training fails before it.
-func trainBase(
-	ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer,
-) (*checkpoint.Checkpoint, error) {
+func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpus.Source, stderr io.Writer) error {
 	recipe, tuning := gpt.Shakespeare(), c
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
 	c.MaxIters, c.LRDecayIters = o.baseIters, max(o.baseIters, c.WarmupIters+1)
 	c.LearningRate, c.MinLR = recipe.LearningRate, recipe.MinLR
 	t, err := base.New(c, source)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := encode(other, t.Tokenizer, c.BlockSize); err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := base.Prompt(t.Tokenizer, o.prompt); err != nil {
-		return nil, err
+		return err
 	}
 	if tuning.VocabSize = t.Tokenizer.Size(); tuning.Validate() != nil {
-		return nil, tuning.Validate()
+		return tuning.Validate()
 	}
-	if err := base.Train(ctx, t, "training the base", stderr); err != nil {
-		return nil, err
+	log := &program.Log{Bar: program.NewBar(stderr, "training the base", 0, c.MaxIters)}
+	if err := base.Train(ctx, t, log); err != nil {
+		return err
 	}
 	files, err := t.Files()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := base.Save(baseDir(c), t.Done, files); err != nil {
-		return nil, err
-	}
-	return base.Load(baseDir(c), stderr)
+	return base.Save(baseDir(c), t.Done, files)
 }
 
 // encode is the text in the base's tokens. Characters that the base has never seen are an error that lists them.
@@ -119,6 +113,3 @@ func encode(source corpus.Source, tok text.Tokenizer, blockSize int) (text.Corpu
 	}
 	return source.Encode(tok, blockSize)
 }
-
-// tuning is the recipe on the checkpoint's network.
-func (b beginning) tuning() gpt.Config { return recipe().OnNetwork(b.config.Network) }

@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -22,6 +23,7 @@ func main() { program.Main("lora", run) }
 type options struct {
 	checkpoint, data, baseData, prompt string
 	baseIters, tokens                  int
+	args                               []string // all that are given
 }
 
 // recipe is the tuning; its network is used where there is no checkpoint.
@@ -35,15 +37,21 @@ func recipe() gpt.Config {
 // parse reads the flags over c.
 func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("lora", stderr)
-	c.Flags(fs)
-	fs.StringVar(&o.checkpoint, "checkpoint", "out",
-		"directory of a trained model; if it holds none, one is trained in out_dir/base")
-	fs.StringVar(&o.data, "data", "", "text to tune on; by default weather reports")
-	fs.StringVar(&o.baseData, "base_data", "",
-		"text that the model was trained on, to see what it forgets; by default tinyshakespeare")
-	fs.IntVar(&o.baseIters, "base_iters", 400, "steps of training where there is no checkpoint")
-	fs.StringVar(&o.prompt, "prompt", "\n", "what the samples begin with")
-	fs.IntVar(&o.tokens, "tokens", 160, "length of the samples; 0 is none")
+	program.Group(fs, "The adapters, their training, and the network where one is trained", c.Flags,
+		"eval_interval", "eval_iters", "log_interval")
+	program.Group(fs, "The model and the texts", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.checkpoint, "checkpoint", "out",
+			"directory of a trained model; if it holds none, one is trained in out_dir/base")
+		fs.StringVar(&o.data, "data", "", "text to tune on; by default weather reports")
+		fs.StringVar(&o.baseData, "base_data", "",
+			"text that the model was trained on, to see what it forgets; by default tinyshakespeare")
+		fs.IntVar(&o.baseIters, "base_iters", 400, "steps of training where there is no checkpoint")
+	})
+	program.Group(fs, "Sampling, before and after", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.prompt, "prompt", "\n", "what the samples begin with")
+		fs.IntVar(&o.tokens, "tokens", 160, "length of the samples; 0 is none")
+	})
+	o.args = args
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}

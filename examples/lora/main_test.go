@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -158,4 +159,41 @@ func TestRefused(t *testing.T) {
 	if err := run(ctx, small(t, dir), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "canceled") {
 		t.Errorf("interrupted: got %v", err)
 	}
+}
+
+// -help lists what is read, and no flags of other programs; what is wrong with a flag is told before a text is read.
+func TestFlags(t *testing.T) {
+	var said bytes.Buffer
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp {
+		t.Error(err)
+	}
+	for _, flag := range []string{"eval_i", "log_i"} {
+		if strings.Contains(said.String(), "\n  -"+flag) {
+			t.Errorf("-%s is not read, and is listed", flag)
+		}
+	}
+	for _, heading := range []string{"The model and the texts", "Sampling, before and after"} {
+		if !strings.Contains(said.String(), "\n\n"+heading+":\n  -") {
+			t.Errorf("%q is not in\n%s", heading, said.String())
+		}
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	for word, args := range map[string][]string{
+		"lora_r": {"-lora_r", "0"}, "n_head": {"-n_head", "5"}, "lora_targets": {"-lora_targets", "c_nothing"}, "min_lr": {"-min_lr", "1"},
+		"-prompt": {"-prompt", ""}, "-log_interval": {"-log_interval", "3"},
+	} {
+		refused(t, small(t, none, append(args, "-base_data", none, "-data", none)...), word)
+	}
+	// Nor where the network is a checkpoint's.
+	dir := t.TempDir()
+	if err := run(t.Context(), small(t, dir, "-max_iters", "2"), io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl")); err != nil || strings.Count(string(data), `{"step":`) != 2 {
+		t.Errorf("the metrics: %v\n%s", err, data)
+	}
+	again := []string{"-checkpoint", filepath.Join(dir, "base"), "-base_data", none, "-out_dir", none}
+	refused(t, append(again, "-n_layer", "2"), "is another network", "n_layer", "got 2", "want 1")
+	refused(t, append(again, "-lora_targets", "c_nothing"), "lora_targets")
+	refused(t, again, "none: no such file")
 }

@@ -38,7 +38,12 @@ func (b beginning) fineTune(ctx context.Context, c gpt.Config, o options, stdout
 
 // train trains the adapters, and shows what the model is like then.
 func (t *tuned) train(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	if err := base.Train(ctx, t.Trainer, "tuning", stderr); err != nil {
+	metrics, err := program.OpenMetrics(t.Config().OutDir, 0)
+	if err != nil {
+		return err
+	}
+	log := &program.Log{Bar: program.NewBar(stderr, "tuning", 0, t.Config().MaxIters), Metrics: metrics}
+	if err := base.Train(ctx, t.Trainer, log); err != nil {
 		return err
 	}
 	if t.after, err = t.losses(ctx); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -21,23 +22,32 @@ type options struct {
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	fs := program.Flags("reasoning", stderr)
-	fs.StringVar(&o.objective, "objective", "all",
-		"what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
-	fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
-	fs.Float64Var(&o.slip, "slip", 0.5, "probability that the teacher forgets a one that stands right behind another")
-	fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
-	fs.IntVar(&o.rounds, "rounds", 200, "rounds of rewards, a batch of answers each")
-	fs.IntVar(&o.epochs, "epochs", 4, "steps that ppo takes on one batch of answers")
-	fs.IntVar(&o.batch, "batch_size", 128, "questions in a batch")
-	fs.IntVar(&o.tests, "tests", 2048, "questions that an accuracy is measured on")
-	fs.IntVar(&o.layers, "n_layer", 2, "transformer blocks")
-	fs.IntVar(&o.heads, "n_head", 4, "heads of attention")
-	fs.IntVar(&o.width, "n_embd", 64, "features of a token")
-	fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "of teaching")
-	fs.Float64Var(&o.rewardRate, "reward_rate", 2e-4, "learning rate of rewards, shared by the epochs")
-	fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
-	fs.IntVar(&o.threads, "threads", 0, "of the kernels; 0 is one per processor")
-	fs.Uint64Var(&o.seed, "seed", 1, "of every random choice")
+	program.Group(fs, "The task", func(fs *flag.FlagSet) {
+		fs.IntVar(&o.bits, "bits", 8, "bits of a question, and thoughts")
+		fs.IntVar(&o.tests, "tests", 2048, "questions that an accuracy is measured on")
+		fs.Uint64Var(&o.seed, "seed", 1, "of every random choice")
+		fs.IntVar(&o.threads, "threads", 0, "of the kernels; 0 is one per processor")
+	})
+	program.Group(fs, "The network", func(fs *flag.FlagSet) {
+		fs.IntVar(&o.layers, "n_layer", 2, "transformer blocks")
+		fs.IntVar(&o.heads, "n_head", 4, "heads of attention")
+		fs.IntVar(&o.width, "n_embd", 64, "features of a token")
+	})
+	program.Group(fs, "Teaching", func(fs *flag.FlagSet) {
+		fs.Float64Var(&o.slip, "slip", 0.5,
+			"probability that the teacher forgets a one that stands right behind another")
+		fs.IntVar(&o.steps, "steps", 600, "steps of teaching")
+		fs.IntVar(&o.batch, "batch_size", 128, "questions in a batch")
+		fs.Float64Var(&o.learningRate, "learning_rate", 1e-3, "of teaching")
+	})
+	program.Group(fs, "Rewards", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.objective, "objective", "all",
+			"what rewards are turned into: reinforce, reinforce_baseline, ppo, all")
+		fs.IntVar(&o.rounds, "rounds", 200, "rounds of rewards, a batch of answers each")
+		fs.Float64Var(&o.rewardRate, "reward_rate", 2e-4, "learning rate of rewards, shared by the epochs")
+		fs.IntVar(&o.epochs, "epochs", 4, "steps that ppo takes on one batch of answers")
+		fs.Float64Var(&o.clip, "clip", 0.2, "ε of ppo")
+	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
@@ -21,29 +24,61 @@ func unit(tok text.Tokenizer) string {
 }
 
 // open finds the tokens to train on: those of shards, or of a text by the tokenizer that -tokenizer names. A run that
-// is resumed goes on with the stand-in if it began with it.
+// is resumed has both from its checkpoint; where -data says otherwise, it may be no other text.
 func (o options) open(
 	ctx context.Context, blockSize int, saved *checkpoint.Checkpoint, stderr io.Writer,
 ) (s corpus.Source, c text.Corpus, tok text.Tokenizer, err error) {
-	if _, missing := os.Stat(filepath.Join(o.data, text.ShardsFile)); o.data != "" && missing == nil {
-		shards, err := text.OpenShards(o.data)
+	s.Name = o.data
+	if saved != nil && o.data == "" {
+		s.Name = corpus.At(saved)
+	}
+	if _, missing := os.Stat(filepath.Join(s.Name, text.ShardsFile)); s.Name != "" && missing == nil {
+		shards, err := text.OpenShards(s.Name)
 		if err != nil {
 			return s, nil, nil, err
 		}
-		return corpus.Source{Name: o.data}, shards, shards.Tokenizer, nil
+		err = cmp.Or(corpus.Same(s.Name, shards.SHA256(), saved), o.hasKind(shards.Tokenizer))
+		return s, shards, shards.Tokenizer, err
 	}
-	if o.data == "" && corpus.BeganOnStandin(saved) {
-		s = corpus.Again(stderr)
-	} else if s, err = corpus.Open(ctx, o.data, stderr); err != nil {
+	if saved != nil && o.data == "" {
+		s, err = corpus.Of(ctx, saved, stderr)
+	} else {
+		s, err = corpus.Open(ctx, o.data, stderr)
+	}
+	if err != nil {
 		return s, nil, nil, err
 	}
-	kind, err := text.KindOf(o.tokenizer)
-	if err != nil {
-		return s, nil, nil, errors.Wrap(err, "-tokenizer")
+	if err := corpus.Same(s.Name, s.SHA256(), saved); err != nil {
+		return s, nil, nil, err
 	}
-	if tok, err = kind.New(s.Text); err != nil {
+	if tok, err = o.tokenizerOf(s, saved); err != nil {
 		return s, nil, nil, err
 	}
 	c, err = s.Encode(tok, blockSize)
 	return s, c, tok, err
+}
+
+// tokenizerOf is the tokenizer of a run: the checkpoint's, or one for the text.
+func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (text.Tokenizer, error) {
+	if saved != nil {
+		return gpt.LoadTokenizer(saved)
+	}
+	kind, err := text.KindOf(o.tokenizer)
+	if err != nil {
+		return nil, errors.Wrap(err, "-tokenizer")
+	}
+	return kind.New(s.Text)
+}
+
+// hasKind is an error if -tokenizer names another kind than that of a tokenizer which is given.
+func (o options) hasKind(tok text.Tokenizer) error {
+	var was struct{ Type string }
+	data, err := tok.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(data, &was)
+	}
+	if err != nil || !o.given["tokenizer"] || o.tokenizer == was.Type {
+		return err
+	}
+	return errors.Errorf("-tokenizer: got %s, want %.80q as saved", o.tokenizer, was.Type)
 }

@@ -108,7 +108,7 @@ func rewrite(t *testing.T, path, name string, content []byte) {
 // has saved is what the next goes on from, or a later step.
 func TestResumeBesideARun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("many processes")
+		t.Skip("-short: it compiles the program and starts it a dozen times; the whole suite does")
 	}
 	tries := 3
 	if os.Getenv("NIGHTLY") != "" {

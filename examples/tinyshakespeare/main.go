@@ -11,11 +11,9 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -23,15 +21,12 @@ import (
 func main() { program.Main("tinyshakespeare", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c, o, err := parse(args, stderr)
+	c, o, err := parse(gpt.Shakespeare(), args, stderr)
 	if err != nil {
 		return err
 	}
 	if o.sampleOnly {
-		return sampleOnly(ctx, c, o, stdout, stderr)
-	}
-	if !c.Kernels {
-		graph.UseBLAS(c.Threads)
+		return sampleOnly(ctx, c, o, args, stdout, stderr)
 	}
 	var dir *checkpoint.Dir
 	var saved *checkpoint.Checkpoint // nil of a new run
@@ -41,15 +36,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer dir.Close()
 		defer saved.Close()
+		if c, o, err = again(c.OutDir, saved, args); err != nil {
+			return err
+		}
+		if o.data == "" && finished(c, saved, stdout) {
+			return nil
+		}
+	} else if err := base.Vacant(c.OutDir); err != nil {
+		return err
+	}
+	if err := base.Check(c); err != nil { // before a text is looked for
+		return err
+	}
+	if !c.Kernels {
+		graph.UseBLAS(c.Threads)
 	}
 	source, data, tok, err := o.open(ctx, c.BlockSize, saved, stderr)
-	if err != nil {
+	if err != nil || saved != nil && finished(c, saved, stdout) {
 		return err
 	}
 	if _, err := base.Prompt(tok, o.prompt); err != nil { // now rather than after the training
 		return err
 	}
-	t, err := trainer(c, source, data, tok, saved)
+	t, err := trainer(c, data, tok, saved)
 	if err != nil {
 		return err
 	}
@@ -59,7 +68,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer dir.Close()
 	}
-	r, err := newReport(t, source, stdout)
+	r, err := newReport(t, source, o.logInterval, stdout)
 	if err != nil {
 		return err
 	}
@@ -67,27 +76,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := fit(ctx, t, dir, r); err != nil {
 		return err
 	}
-	if err := sample(ctx, t.Model, tok, o, stdout); err != nil {
+	if err := sample(ctx, t.Model, tok, o, c.Seed, stdout); err != nil {
 		return err
 	}
-	return r.trouble
+	return r.Trouble
 }
 
-// trainer begins a run, or resumes where the checkpoint stopped.
-func trainer(
-	c gpt.Config, source corpus.Source, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint,
-) (*gpt.Trainer, error) {
-	if saved == nil {
-		return gpt.NewTrainer(c, data, tok)
-	}
-	t, err := gpt.Resume(c, data, tok, saved)
-	if err != nil {
-		return nil, source.Explain(err, data, saved)
-	}
-	return t, saved.Close() // the next save may remove it
-}
-
-func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.Writer) error {
+// sampleOnly lets a checkpoint write. Of its network nothing may be given otherwise; a seed may, for another sample.
+func sampleOnly(ctx context.Context, c gpt.Config, o options, args []string, stdout, stderr io.Writer) error {
 	saved, err := base.Load(c.OutDir, stderr)
 	if err != nil {
 		return err
@@ -99,5 +95,17 @@ func sampleOnly(ctx context.Context, c gpt.Config, o options, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	return sample(ctx, m, tok, o, stdout)
+	asked, _, err := parse(m.Config, args, io.Discard)
+	if err != nil {
+		return err
+	}
+	seed := asked.Seed
+	asked.Seed, asked.Kernels = m.Config.Seed, m.Config.Kernels
+	if err := asked.ResumeDiff(m.Config); err != nil {
+		return errors.Wrapf(err, "checkpoint %s", saved.Path)
+	}
+	if err := o.hasKind(tok); err != nil {
+		return err
+	}
+	return sample(ctx, m, tok, o, seed, stdout)
 }

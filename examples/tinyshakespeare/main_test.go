@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{small(t, taken), []string{"out_dir", taken, "step 6", "-resume"}},
 		{small(t, taken, "-resume", "-n_embd", "16"), []string{"n_embd", "got 16", "want 8"}},
-		{small(t, taken, "-resume", "-data", file(strings.Repeat("another text\n", 50))), []string{"vocab_size"}},
+		{small(t, taken, "-resume", "-data", file(strings.Repeat("a new text\n", 50))), []string{"another text", "verses.txt", "file", "sha256"}},
 		{small(t, empty, "-resume"), []string{"-resume", "no checkpoint", empty}},
 		{[]string{"-sample_only", "-out_dir", empty}, []string{"no checkpoint", empty}},
 		{[]string{"-sample_only", "-out_dir", taken, "-prompt", "ü"}, []string{"-prompt", "'ü'", "vocabulary"}},
@@ -260,7 +260,7 @@ func TestConfigFile(t *testing.T) {
 	if err := os.WriteFile(settings, []byte(`{"n_layer": 3, "max_iters": 4, "eval_interval": 3, "head": "linear"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c, o, err := parse([]string{"-max_iters", "2", "-config", settings, "-out_dir", dir, "-top_k", "5"}, io.Discard)
+	c, o, err := parse(gpt.Shakespeare(), []string{"-max_iters", "2", "-config", settings, "-out_dir", dir, "-top_k", "5"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"os"
 
@@ -17,41 +18,68 @@ type options struct {
 	resume, sampleOnly   bool
 	tokens, topK         int
 	temperature, topP    float64
+	logInterval          int             // 0 is some fifty lines
+	given                map[string]bool // names of flags
 }
 
-// parse reads the flags over the -config file over the recipe.
-func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error) {
-	c = gpt.Shakespeare()
+// parse reads the flags over the -config file over c.
+func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, error) {
+	var o options
+	logInterval := c.LogInterval
 	fs := program.Flags("tinyshakespeare", stderr)
-	c.Flags(fs)
-	fs.StringVar(&o.data, "data", "",
-		"text file to train on, or directory of texts or token shards; by default tinyshakespeare, downloaded once")
-	fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: "+text.KindNames()+"; shards have one")
-	fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
-	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
-	fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
-	fs.StringVar(&o.prompt, "prompt", "\n", "what a sample begins with")
-	fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 is none")
-	fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
-	fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")
-	fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
-	if err = program.Parse(fs, args); err != nil {
+	program.Group(fs, "The network, its training and the run, by nanoGPT's names", c.Flags)
+	program.Group(fs, "The text, and what to do", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.data, "data", "",
+			"text file to train on, or directory of texts or token shards; by default tinyshakespeare, downloaded once")
+		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: "+text.KindNames()+"; shards have one")
+		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
+		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, which says the rest")
+		fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
+	})
+	program.Group(fs, "Sampling, behind the training or alone", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.prompt, "prompt", "\n", "what a sample begins with")
+		fs.IntVar(&o.tokens, "tokens", 500, "length of a sample; 0 is none")
+		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
+		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")
+		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
+	})
+	program.LogInterval(fs)
+	c.LogInterval = -1 // not given
+	if err := program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
+	o.given = program.Given(fs)
 	if o.config != "" {
-		f, err := os.Open(o.config)
-		if err != nil {
+		if err := o.read(&c); err != nil {
 			return c, o, err
 		}
-		defer f.Close()
-		if c, err = gpt.ReadConfig(f, c); err != nil {
-			return c, o, errors.Wrap(err, o.config)
-		}
-		if err = fs.Parse(args); err != nil {
+		if err := fs.Parse(args); err != nil {
 			return c, o, err
 		}
 	}
+	if c.LogInterval == -1 {
+		c.LogInterval = logInterval
+	} else {
+		o.logInterval = c.LogInterval
+	}
+	if _, err := text.KindOf(o.tokenizer); err != nil {
+		return c, o, errors.Wrap(err, "-tokenizer")
+	}
+	if o.prompt == "" {
+		return c, o, errors.New("-prompt: empty; give at least one character, such as a newline")
+	}
 	return c, o, o.sampler(c.Seed).Validate()
+}
+
+// read reads the -config file over c.
+func (o options) read(c *gpt.Config) error {
+	f, err := os.Open(o.config)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	*c, err = gpt.ReadConfig(f, *c)
+	return errors.Wrap(err, o.config)
 }
 
 func (o options) sampler(seed uint64) *gpt.Sampler {

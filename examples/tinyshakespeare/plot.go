@@ -4,6 +4,7 @@ import (
 	"image/color"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -15,7 +16,7 @@ import (
 // plotLosses draws the loss of every step, and over it the estimates of both losses: a mark at every evaluation, so that
 // one alone is seen, with val's line dashed, so that train's is seen where they are one. The floor, where it is known,
 // is a line. The legend stands beside the curves, whatever way they go.
-func plotLosses(w io.Writer, steps []stepLine, evals []evalLine, floor float64) error {
+func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine, floor float64) error {
 	p, legend := plot.New(), plot.NewLegend()
 	p.X.Label.Text, p.Y.Label.Text = "step", "cross entropy, nats per character"
 	legend.Top, legend.Left, legend.Padding = true, true, vg.Points(3)

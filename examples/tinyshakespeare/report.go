@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -13,25 +12,24 @@ import (
 	"github.com/pkg/errors"
 )
 
-// report tells what happens: a progress bar on a terminal, a line a step elsewhere, and the files of out_dir.
+// report tells what happens: the log, and the other files of out_dir.
 type report struct {
-	*program.Bar
-	config  gpt.Config
+	*program.Log
+	out     io.Writer
+	trainer *gpt.Trainer
 	source  corpus.Source
-	metrics *metrics
-	trouble error   // the first with these files, none of which is worth the run
 	unit    string  // a token
 	floor   float64 // nats per character, 0 where unknown
 }
 
-func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, error) {
+func newReport(t *gpt.Trainer, source corpus.Source, logInterval int, out io.Writer) (*report, error) {
 	c := t.Config()
-	m, err := openMetrics(filepath.Join(c.OutDir, "metrics.jsonl"), t.Done)
+	m, err := program.OpenMetrics(c.OutDir, t.Done)
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Bar: program.NewBar(out, "", t.Done, c.MaxIters), config: c, source: source, metrics: m,
-		unit: unit(t.Tokenizer)}
+	log := &program.Log{Bar: program.NewBar(out, "", t.Done, c.MaxIters).Every(logInterval), Metrics: m}
+	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer)}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
 	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total),
@@ -47,41 +45,22 @@ func newReport(t *gpt.Trainer, source corpus.Source, out io.Writer) (*report, er
 		func(w io.Writer) error { return gpt.WriteConfig(w, c) })
 }
 
-// keep is told what became of a file beside the checkpoints.
-func (r *report) keep(err error) {
-	if err != nil && r.trouble == nil {
-		r.trouble = err
-		r.Print("the run goes on without: %s", program.Shown(err))
-	}
-}
-
-func (r *report) step(p train.Progress) {
-	seconds := p.Took.Seconds()
-	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9
-	line := fmt.Sprintf("loss %.6f | norm %.2f | lr %.1e | %.1f ms | %.1f GFLOP/s | %s tok/s | eta %s",
-		p.Loss, p.Norm, p.LR, seconds*1e3, gflops, program.Thousands(int(speed)), r.ETA(p.Step))
-	if !r.Draw(p.Step, line) && p.Step%r.config.LogInterval == 0 {
-		r.Print("step %d/%d | %s", p.Step, r.config.MaxIters, line)
-	}
-	round := func(x float64) float64 { return program.Round(x, 2) }
-	r.keep(r.metrics.add(stepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)}))
-}
-
 func (r *report) evaluation(step int, e gpt.Evaluation) {
 	r.Print("step %d: train loss %.4f, val loss %.4f, %.4f bits per %s", step, e.Train, e.Val, e.BitsPerChar(), r.unit)
-	r.keep(r.metrics.add(evalLine{step, e.Train, e.Val, e.BitsPerChar()}))
-	r.keep(r.plot())
+	r.Add(program.EvalLine{Step: step, Train: e.Train, Val: e.Val, BitsPerChar: e.BitsPerChar()})
+	r.Keep(r.plot())
 }
 
 // evaluated is whether the evaluation at that step is on file: a run that was interrupted before it still has to do it.
 func (r *report) evaluated(step int) bool {
-	n := len(r.metrics.evals)
-	return n > 0 && r.metrics.evals[n-1].Step == step
+	n := len(r.Evals)
+	return n > 0 && r.Evals[n-1].Step == step
 }
 
-func (r *report) fullProgress(done, total int) {
-	n, of := program.Thousands(done), program.Thousands(total)
-	r.Draw(r.config.MaxIters, fmt.Sprintf("validating: %s of %s blocks", n, of))
+// validating is the progress of an evaluation over the whole split.
+func (r *report) validating() *program.Bar {
+	r.Bar.Close()
+	return program.NewBar(r.out, "validating", 0, (r.trainer.Corpus.Val().Len()-1)/r.trainer.Config().BlockSize)
 }
 
 func (r *report) full(loss float64) {
@@ -89,18 +68,18 @@ func (r *report) full(loss float64) {
 	if r.floor > 0 {
 		r.Print("%.4f nats above the text's own %.4f", loss-r.floor, r.floor)
 	}
-	r.Print("saved to %s: checkpoints, metrics.jsonl, config.json, loss.png", r.config.OutDir)
-	r.keep(r.metrics.add(fullLine{loss}))
+	r.Print("saved to %s: checkpoints, metrics.jsonl, config.json, loss.png", r.trainer.Config().OutDir)
+	r.Add(fullLine{loss})
+}
+
+// fullLine is the last line of the metrics.
+type fullLine struct {
+	Val float64 `json:"val_loss_full"`
 }
 
 func (r *report) plot() error {
-	return errors.Wrap(program.WriteWhole(filepath.Join(r.config.OutDir, "loss.png"), func(w io.Writer) error {
-		return plotLosses(w, r.metrics.steps, r.metrics.evals, r.floor)
+	path := filepath.Join(r.trainer.Config().OutDir, "loss.png")
+	return errors.Wrap(program.WriteWhole(path, func(w io.Writer) error {
+		return plotLosses(w, r.Steps, r.Evals, r.floor)
 	}), "loss.png")
-}
-
-// Close takes the bar away and closes the metrics.
-func (r *report) Close() error {
-	r.Bar.Close()
-	return r.metrics.file.Close()
 }

@@ -31,9 +31,11 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 		if err != nil {
 			return err
 		}
-		r.step(p)
+		r.Step(p)
 	}
-	loss, err := t.EvaluateAll(ctx, r.fullProgress)
+	bar := r.validating()
+	loss, err := t.EvaluateAll(ctx, func(done, _ int) { bar.Draw(done) })
+	bar.Close()
 	if err != nil {
 		return stopped(ctx, t, dir, r, err)
 	}
@@ -74,12 +76,12 @@ func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report
 }
 
 // sample lets the model write, token by token as they are drawn.
-func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, w io.Writer) error {
+func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, seed uint64, w io.Writer) error {
 	if o.tokens <= 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
-	speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(m.Config.Seed))
+	speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(seed))
 	if err != nil {
 		return err
 	}

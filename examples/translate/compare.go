@@ -19,6 +19,7 @@ func (r report) compare(ctx context.Context) error {
 		return err
 	}
 	var all [2][]seq2seq.Hypothesis
+	shares := map[string]float64{}
 	for i, beams := range []int{1, r.options.beams} {
 		w, err := seq2seq.NewTranslator(m, max(1, min(atOnce/beams, len(sources))), beams)
 		if err != nil {
@@ -40,11 +41,13 @@ func (r report) compare(ctx context.Context) error {
 		}
 		took, hits := time.Since(start), right(all[i], pairs)
 		n := float64(len(pairs))
+		shares[name] = float64(hits) / n
 		r.Print("%-7s exact match %6.2f%% (%d of %d texts held out) | mean ln p %.4f | %s, %.2f ms each", name,
 			100*float64(hits)/n, hits, len(pairs), meanLogProb(all[i]),
 			took.Round(10*time.Millisecond), took.Seconds()*1e3/n)
 	}
 	r.examples(sources, pairs, all[0], all[1])
+	r.Add(shares) // of those held out, when the run has come to its end
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"hash/fnv"
 	"os"
 	"slices"
@@ -20,11 +22,30 @@ type corpus struct {
 	longest        [2]int // source and target in tokens, the target's end not counted
 }
 
-// numbers are those from 0 to below−1. Those of three digits are few, and each is listed fifty times.
-func numbers(below int) (*corpus, error) {
-	if below < 20 || below > 1_000_000 {
-		return nil, errors.Errorf("-below: got %d, want 20 to 1000000", below)
+// open makes the texts of a run: of one that is resumed, no others.
+func open(o *options) (c *corpus, err error) {
+	var data []byte
+	if o.SHA256 = ""; o.Data != "" {
+		if data, err = os.ReadFile(o.Data); err != nil {
+			return nil, errors.Wrap(err, "-data")
+		}
+		o.SHA256 = fmt.Sprintf("%x", sha256.Sum256(data))
 	}
+	if o.was != nil {
+		if err := o.same(*o.was); err != nil {
+			return nil, err
+		}
+	}
+	if c = numbers(o.Below); o.Data != "" {
+		if c, err = parallel(o.Data, data); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.prepare(o.pairing)
+}
+
+// numbers are those from 0 to below−1. Those of three digits are few, and each is listed fifty times.
+func numbers(below int) *corpus {
 	c := &corpus{name: "numbers", texts: func(n int) (string, string) { return English(n), Italian(n) }}
 	for n := range below {
 		times := 1
@@ -33,15 +54,11 @@ func numbers(below int) (*corpus, error) {
 		}
 		c.train = append(c.train, slices.Repeat([]int{n}, times)...)
 	}
-	return c, nil
+	return c
 }
 
-// parallel reads a file with a source, a tab and its translation in each line. Empty lines are skipped.
-func parallel(path string) (*corpus, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, errors.Wrap(err, "-data")
-	}
+// parallel reads a text with a source, a tab and its translation in each line. Empty lines are skipped.
+func parallel(path string, data []byte) (*corpus, error) {
 	var pairs [][2]string
 	for i, line := range strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n") {
 		n := i + 1
@@ -69,11 +86,11 @@ func parallel(path string) (*corpus, error) {
 
 // prepare makes the vocabularies, and holds a share of the texts out: which, depends on the source alone, so that equal
 // sources are on one side.
-func (c *corpus) prepare(o options) (err error) {
-	if c.source, err = seq2seq.NewVocabulary(o.sourceUnit); err != nil {
+func (c *corpus) prepare(p pairing) (err error) {
+	if c.source, err = seq2seq.NewVocabulary(p.SourceUnit); err != nil {
 		return errors.Wrap(err, "-source_unit")
 	}
-	if c.target, err = seq2seq.NewVocabulary(o.targetUnit); err != nil {
+	if c.target, err = seq2seq.NewVocabulary(p.TargetUnit); err != nil {
 		return errors.Wrap(err, "-target_unit")
 	}
 	all := c.train
@@ -91,7 +108,7 @@ func (c *corpus) prepare(o options) (err error) {
 		}
 		h := fnv.New32a()
 		h.Write([]byte(source))
-		if float64(h.Sum32())/(1<<32) < o.heldOut {
+		if float64(h.Sum32())/(1<<32) < p.HeldOut {
 			c.held = append(c.held, n)
 		} else {
 			c.train = append(c.train, n)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,17 +10,13 @@ import (
 func FuzzPairs(f *testing.F) {
 	f.Add([]byte("one\tuno\ntwo\tdue\n"), true)
 	f.Fuzz(func(t *testing.T, data []byte, words bool) {
-		path := filepath.Join(t.TempDir(), "pairs.tsv")
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		o := options{sourceUnit: "characters", targetUnit: "characters", heldOut: 0.5}
+		p := pairing{SourceUnit: "characters", TargetUnit: "characters", HeldOut: 0.5}
 		if words {
-			o.sourceUnit = "words"
+			p.SourceUnit = "words"
 		}
-		c, err := parallel(path)
+		c, err := parallel("pairs.tsv", data)
 		if err == nil {
-			err = c.prepare(o)
+			err = c.prepare(p)
 		}
 		if err != nil {
 			return

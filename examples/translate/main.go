@@ -23,12 +23,12 @@ import (
 func main() { program.Main("translate", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c, o, err := parse(recipe(), args, stderr)
+	c, o, err := parse(recipe(), defaultPairing(), args, stderr)
 	if err != nil {
 		return err
 	}
 	if o.translate != "" {
-		return translate(ctx, c.OutDir, o, stdout, stderr)
+		return translate(ctx, c.OutDir, args, stdout, stderr)
 	}
 	var dir *checkpoint.Dir
 	var saved *checkpoint.Checkpoint // nil of a new run
@@ -38,12 +38,26 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer dir.Close()
 		defer saved.Close()
+		if c, o, err = again(c.OutDir, saved, args); err != nil {
+			return errors.Wrap(err, "-resume")
+		}
+		if !o.given["data"] && finished(c, saved, stdout) {
+			return nil
+		}
+	} else if err := base.Vacant(c.OutDir); err != nil {
+		return err
 	}
-	texts, err := open(o)
+	if err := check(c); err != nil { // before texts are read
+		return err
+	}
+	texts, err := open(&o)
 	if err != nil {
 		return err
 	}
-	t, err := trainer(c, o, texts, saved, args)
+	if saved != nil && finished(c, saved, stdout) {
+		return nil
+	}
+	t, err := trainer(c, texts, saved)
 	if err != nil {
 		return err
 	}
@@ -53,81 +67,34 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		defer dir.Close()
 	}
-	r := report{Bar: program.NewBar(stdout, "", t.Done, t.Model.Config.MaxIters), trainer: t, texts: texts, options: o}
+	m, err := program.OpenMetrics(c.OutDir, t.Done)
+	if err != nil {
+		return err
+	}
+	log := &program.Log{Bar: program.NewBar(stdout, "", t.Done, c.MaxIters).Every(o.logInterval), Metrics: m}
+	defer log.Close()
+	r := report{Log: log, trainer: t, texts: texts, options: o}
 	r.begin()
 	if err := r.train(ctx, dir); err != nil {
 		return err
 	}
-	return r.compare(ctx)
+	if err := r.compare(ctx); err != nil {
+		return err
+	}
+	return r.Trouble
 }
 
-func open(o options) (c *corpus, err error) {
-	if o.data != "" {
-		c, err = parallel(o.data)
-	} else {
-		c, err = numbers(o.below)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c, c.prepare(o)
-}
-
-// trainer begins a run, or resumes where the checkpoint stopped.
-func trainer(
-	c seq2seq.Config, o options, texts *corpus, saved *checkpoint.Checkpoint, args []string,
-) (*seq2seq.Trainer, error) {
-	if saved == nil {
-		c, err := texts.fit(c)
-		if err != nil {
-			return nil, err
-		}
-		return seq2seq.NewTrainer(c, texts)
-	}
-	s, err := seq2seq.ReadState(saved)
-	if err != nil {
-		return nil, err
-	}
-	if c, _, err = parse(s.Config, args, io.Discard); err != nil {
-		return nil, err
-	}
-	t, err := seq2seq.Resume(c, texts, texts.source, texts.target, saved)
-	if err != nil {
-		return nil, errors.Wrap(err, "-resume")
-	}
-	return t, saved.Close() // the next save may remove it
-}
-
-// fit fills in the sizes that are to come from the texts. Those that are given have to be enough for all texts, trained
-// on or held out.
-func (c *corpus) fit(config seq2seq.Config) (seq2seq.Config, error) {
-	for _, f := range []struct {
-		name, what string
-		field      *int
-		value      int
-	}{
-		{"source_size", "the longest source has %d tokens", &config.SourceSize, c.longest[0]},
-		{"target_size", "the longest target has %d tokens with its end", &config.TargetSize, c.longest[1] + 1},
-		{"source_vocab", "the sources have %d different tokens", &config.SourceVocab, c.source.Size()},
-		{"target_vocab", "the targets have %d different tokens", &config.TargetVocab, c.target.Size()},
-	} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-		if *f.field < f.value {
-			return config, errors.Errorf("%s: got %d, but "+f.what, f.name, *f.field, f.value)
-		}
-	}
-	return config, nil
-}
-
-// translate writes what the newest checkpoint makes of a text.
-func translate(ctx context.Context, path string, o options, stdout, stderr io.Writer) error {
+// translate writes what the newest checkpoint makes of a text. Of its network nothing may be given otherwise.
+func translate(ctx context.Context, path string, args []string, stdout, stderr io.Writer) error {
 	saved, err := base.LoadAs(seq2seq.Fits(), path, stderr)
 	if err != nil {
 		return err
 	}
 	defer saved.Close()
+	_, o, err := again(path, saved, args)
+	if err != nil {
+		return err
+	}
 	m, s, err := seq2seq.LoadModel(saved)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,76 @@ func file(t *testing.T, content string) string {
 	return path
 }
 
+// A checkpoint knows its network and its texts: -resume alone goes on to the weights of a run that was given all at once,
+// and -translate alone translates. A run that has come to its end says so.
+func TestTheCheckpointSaysTheRest(t *testing.T) {
+	var lines strings.Builder
+	for _, word := range strings.Fields("one two three four five six seven eight nine ten eleven twelve") {
+		lines.WriteString("house " + word + "\tcasa " + word + "\n")
+	}
+	pairs := file(t, lines.String())
+	for _, given := range [][]string{
+		{"-data", pairs, "-target_unit", "words", "-held_out", "0.3", "-seed", "5"}, {"-source_unit", "characters", "-block", "post"},
+	} {
+		whole, halves := t.TempDir(), t.TempDir()
+		mustDo(t, small(whole, append(given, "-lr_decay_iters", "6")...)...)
+		mustDo(t, small(halves, append(given, "-lr_decay_iters", "6", "-max_iters", "4")...)...)
+		want(t, mustDo(t, "-out_dir", halves, "-resume", "-max_iters", "6", "-tests", "5"), "trained 2 steps", "greedy  exact match")
+		var weights [2][]byte
+		for i, dir := range []string{whole, halves} {
+			data, err := os.ReadFile(filepath.Join(dir, "step-00000006", "model.safetensors"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			weights[i] = data
+		}
+		if !bytes.Equal(weights[0], weights[1]) {
+			t.Errorf("%v: the resumed run has other weights than the one that was given all at once", given)
+		}
+		before, err := os.ReadFile(filepath.Join(halves, "metrics.jsonl"))
+		if err != nil || strings.Count(string(before), `"loss":`) != 6 || !strings.HasSuffix(string(before), "}\n") || !strings.Contains(string(before), `{"beam-4":`) {
+			t.Errorf("the metrics: %v\n%s", err, before)
+		}
+		out := mustDo(t, "-out_dir", halves, "-resume")
+		if want(t, out, halves+": finished at step 6 of max_iters 6; -resume -max_iters 12 goes on, -translate TEXT translates"); strings.Count(out, "\n") != 1 {
+			t.Errorf("got %q", out)
+		}
+	}
+}
+
+// -help lists what is read, and no flags of other programs.
+func TestHelp(t *testing.T) {
+	var out, said bytes.Buffer
+	if err := run(t.Context(), []string{"-help"}, &out, &said); err != flag.ErrHelp {
+		t.Error(err)
+	}
+	want(t, said.String(), "\nTranslating, behind the training or alone:\n  -beams int", "  -source_size int", "  -held_out float", "(default 1500)")
+	if strings.Contains(said.String(), "eval_iters") {
+		t.Errorf("a flag that is not read:\n%s", said.String())
+	}
+}
+
+// Flags are looked at before texts are.
+func TestFlagsBeforeTheTexts(t *testing.T) {
+	dir := t.TempDir()
+	for word, args := range map[string][]string{
+		"n_head":                          {"-n_head", "3"},
+		"learning_rate":                   {"-learning_rate", "0"},
+		"mixed_keys: got 9, want a whole": {"-attention", "linformer", "-source_size", "3", "-mixed_keys", "9"},
+		"-source_unit":                    {"-source_unit", "syllables"},
+		"held_out":                        {"-held_out", "0"},
+	} {
+		_, err := do(t.Context(), small(dir, append(args, "-data", filepath.Join(dir, "none"))...)...)
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: got %v", args, err)
+		}
+	}
+	// What depends on the texts is for them to say.
+	if _, err := do(t.Context(), small(dir, "-attention", "linformer", "-mixed_keys", "3")...); err == nil || !strings.Contains(err.Error(), "source_size is 4") {
+		t.Errorf("as many mixtures as there will be keys: %v", err)
+	}
+}
+
 // -minutes ends the training before max_iters does.
 func TestMinutes(t *testing.T) {
 	want(t, mustDo(t, small(t.TempDir(), "-minutes", "1e-9", "-max_iters", "1000000")...), "trained 0 steps", "greedy  exact match")
@@ -136,7 +207,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{small(taken), []string{"out_dir", taken, "step 6", "-resume"}},
 		{small(taken, "-resume", "-n_embd", "32"), []string{"n_embd", "got 32", "want 16"}},
-		{small(taken, "-resume", "-below", "90"), []string{"-resume", "vocabulary of"}},
+		{small(taken, "-resume", "-below", "90"), []string{"-resume", "below: got 90, want 300 as saved"}},
 		{small(empty, "-resume"), []string{"no checkpoint", empty}},
 		{[]string{"-out_dir", empty, "-translate", "two"}, []string{"no checkpoint", empty}},
 		{[]string{"-out_dir", taken, "-translate", "two millions"}, []string{"-translate", `"millions"`, "number 2", "vocabulary"}},
@@ -147,8 +218,10 @@ func TestRefused(t *testing.T) {
 		{small(empty, "-target_size", "24"), []string{"target_size: got 24", "has 25 tokens"}},
 		{small(empty, "-source_size", "3"), []string{"source_size: got 3", "the longest source has 4 tokens"}},
 		{small(empty, "-source_vocab", "9"), []string{"source_vocab: got 9", "different tokens"}},
-		{small(taken, "-resume", "-held_out", "0.3"), []string{"-resume", "trained on the pairs with sha256 ", "these have "}},
-		{small(taken, "-resume", "-below", "299"), []string{"-resume", "trained on the pairs with sha256 ", "these have "}},
+		{small(taken, "-resume", "-held_out", "0.3"), []string{"-resume", "held_out: got 0.3, want 0.1 as saved"}},
+		{small(taken, "-resume", "-below", "299", "-source_unit", "characters"), []string{"below: got 299, want 300 as saved; source_unit: got characters, want words as saved"}},
+		{small(taken, "-resume", "-data", file(t, "a\tb\nc\td\n")), []string{"another text", `"numbers"`, "pairs.tsv"}},
+		{[]string{"-out_dir", taken, "-translate", "two", "-n_layer", "2"}, []string{"n_layer", "got 2", "want 1"}},
 		{small(empty, "-below", "2000000"), []string{"-below", "2000000", "1000000"}},
 		{small(empty, "-beams", "0"), []string{"-beams", "0"}},
 		{small(empty, "-length_penalty", "-1"), []string{"-length_penalty", "-1"}},
@@ -177,11 +250,9 @@ func TestRefused(t *testing.T) {
 
 // Held out means held out: no source is on both sides, and short numbers are listed more often.
 func TestHeldOut(t *testing.T) {
-	c, err := numbers(3000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.prepare(options{sourceUnit: "words", targetUnit: "characters", heldOut: 0.1}); err != nil {
+	held := pairing{SourceUnit: "words", TargetUnit: "characters", HeldOut: 0.1}
+	c := numbers(3000)
+	if err := c.prepare(held); err != nil {
 		t.Fatal(err)
 	}
 	times := map[int]int{}
@@ -202,8 +273,8 @@ func TestHeldOut(t *testing.T) {
 	if share := float64(len(c.held)) / 3000; !(0.07 < share && share < 0.13) {
 		t.Errorf("%.3f are held out, want about 0.1", share)
 	}
-	again, _ := numbers(3000)
-	if err := again.prepare(options{sourceUnit: "words", targetUnit: "characters", heldOut: 0.1}); err != nil {
+	again := numbers(3000)
+	if err := again.prepare(held); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(c.held, again.held); diff != "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -12,11 +13,14 @@ import (
 
 // options are the flags that are not the Config's.
 type options struct {
-	data, translate           string
-	sourceUnit, targetUnit    string
-	resume                    bool
-	below, beams, tests       int
-	heldOut, minutes, penalty float64
+	pairing
+	was              *pairing // that of the run which is resumed; nil where it is not known
+	translate        string
+	resume           bool
+	beams, tests     int
+	minutes, penalty float64
+	logInterval      int             // 0 is some fifty lines
+	given            map[string]bool // names of flags
 }
 
 // recipe learns the numbers in some minutes on two cores.
@@ -31,34 +35,38 @@ func recipe() seq2seq.Config {
 	}
 }
 
-// parse reads the flags over c.
-func parse(c seq2seq.Config, args []string, stderr io.Writer) (seq2seq.Config, options, error) {
-	var o options
+// parse reads the flags over c and the texts.
+func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (seq2seq.Config, options, error) {
+	o := options{pairing: texts}
 	fs := program.Flags("translate", stderr)
-	c.Flags(fs)
-	fs.StringVar(&o.data, "data", "",
-		"file with a source, a tab and its translation in each line; by default numbers, English to Italian")
-	fs.IntVar(&o.below, "below", 1_000_000, "the numbers are less than this")
-	fs.StringVar(&o.sourceUnit, "source_unit", "words", "tokens of the source: words, characters")
-	fs.StringVar(&o.targetUnit, "target_unit", "characters", "tokens of the target: words, characters")
-	fs.Float64Var(&o.heldOut, "held_out", 0.005, "share of the texts that are never trained on")
-	fs.IntVar(&o.tests, "tests", 5000, "number of held-out texts to translate at the end")
-	fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
-	fs.Float64Var(&o.penalty, "length_penalty", 0,
-		"α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
-	fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir")
-	fs.StringVar(&o.translate, "translate", "",
-		"translate this by the newest checkpoint in out_dir, and do nothing else")
-	fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 is max_iters alone")
+	program.Group(fs, "The network, its training and the run", c.Flags, "eval_iters")
+	program.Group(fs, "The texts, and what to do", func(fs *flag.FlagSet) {
+		o.pairing.flags(fs)
+		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, which says the rest")
+		fs.Float64Var(&o.minutes, "minutes", 0, "minutes after which training stops; 0 is max_iters alone")
+		fs.IntVar(&o.tests, "tests", 5000, "number of held-out texts to translate at the end")
+	})
+	program.Group(fs, "Translating, behind the training or alone", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.translate, "translate", "",
+			"translate this by the newest checkpoint in out_dir, and do nothing else")
+		fs.IntVar(&o.beams, "beams", 4, "hypotheses that a beam search keeps")
+		fs.Float64Var(&o.penalty, "length_penalty", 0,
+			"α of a beam search that divides ln p by ((5 + length)/6)^α; 0 does not")
+	})
+	program.LogInterval(fs)
 	if err := program.Parse(fs, args); err != nil {
 		return c, o, err
 	}
+	o.given = program.Given(fs)
+	if o.given["log_interval"] {
+		o.logInterval = c.LogInterval
+	}
 	return c, o, cmp.Or(
+		o.pairing.check(),
 		program.Want(o.beams >= 1, "-beams", o.beams, "1 or more"),
 		program.Want(o.tests >= 1, "-tests", o.tests, "1 or more"),
 		program.Want(c.LogInterval >= 1, "-log_interval", c.LogInterval, "1 or more"),
 		program.Want(c.EvalInterval >= 1, "-eval_interval", c.EvalInterval, "1 or more"),
-		program.Want(0 < o.heldOut && o.heldOut < 1, "-held_out", o.heldOut, "a number between 0 and 1"),
 		program.Want(0 <= o.penalty && o.penalty < 10, "-length_penalty", o.penalty, "a number, 0 ≤ x < 10"),
 		program.Want(0 <= o.minutes, "-minutes", o.minutes, "0 or more"),
 	)

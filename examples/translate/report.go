@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -17,7 +16,7 @@ const atOnce = 128
 
 // report trains, and prints what happens.
 type report struct {
-	*program.Bar
+	*program.Log
 	trainer *seq2seq.Trainer
 	texts   *corpus
 	options options
@@ -33,20 +32,21 @@ func (r report) begin() {
 		total, c.NLayer, c.NLayer, c.Block, r.trainer.Model.Graph.Threads())
 	r.Print("%s: %d texts to train on, %d held out | "+
 		"sources of %d %s at most, %d different | targets of %d %s, %d different",
-		t.name, len(slices.Compact(slices.Clone(t.train))), len(t.held), t.longest[0], o.sourceUnit, t.source.Size(),
-		t.longest[1], o.targetUnit, t.target.Size())
+		t.name, len(slices.Compact(slices.Clone(t.train))), len(t.held), t.longest[0], o.SourceUnit, t.source.Size(),
+		t.longest[1], o.TargetUnit, t.target.Size())
 }
 
 // train steps to max_iters, and saves on the way and when it is interrupted.
 func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 	t, start, from := r.trainer, time.Now(), r.trainer.Done
 	c := t.Model.Config
-	limit := time.Duration(math.MaxInt64)
 	if r.options.minutes > 0 {
-		limit = time.Duration(r.options.minutes * float64(time.Minute))
+		r.End = start.Add(time.Duration(r.options.minutes * float64(time.Minute)))
 	}
-	save := func() error { return dir.Save(t.Done, t.Files(r.texts.source, r.texts.target)) }
-	for t.Done < c.MaxIters && time.Since(start) < limit {
+	save := func() error {
+		return dir.Save(t.Done, append(t.Files(r.texts.source, r.texts.target), r.options.pairing.file()))
+	}
+	for t.Done < c.MaxIters && (r.End.IsZero() || time.Now().Before(r.End)) {
 		p, err := t.Step()
 		if err != nil {
 			return err
@@ -57,11 +57,7 @@ func (r report) train(ctx context.Context, dir *checkpoint.Dir) error {
 			}
 			return errors.WithMessagef(context.Cause(ctx), "saved at step %d, go on with -resume", t.Done)
 		}
-		if t.Done%c.LogInterval == 0 {
-			left := min(r.ETA(t.Done), limit-time.Since(start)).Round(time.Second)
-			r.Print("step %d/%d | loss %.5f | norm %.2f | lr %.1e | %.1f ms | %.0f tok/s | eta %s", p.Step, c.MaxIters,
-				p.Loss, p.Norm, p.LR, p.Took.Seconds()*1e3, float64(p.Tokens)/p.Took.Seconds(), left)
-		}
+		r.Step(p)
 		if t.Done%c.EvalInterval == 0 && t.Done < c.MaxIters {
 			if err := save(); err != nil {
 				return err
@@ -89,7 +85,9 @@ func (r report) spotCheck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Print("step %d: %d of %d texts held out are translated right", r.trainer.Done, right(found, pairs), len(pairs))
+	n := right(found, pairs)
+	r.Print("step %d: %d of %d texts held out are translated right", r.trainer.Done, n, len(pairs))
+	r.Add(map[string]float64{"step": float64(r.trainer.Done), "exact_match": float64(n) / float64(len(pairs))})
 	return nil
 }
 

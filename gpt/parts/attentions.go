@@ -17,6 +17,12 @@ type Attention struct {
 	New func(root nn.Site, s Stack) nn.Attention
 }
 
+// Make is what New gives. A panic in it is an error that names the attention.
+func (a Attention) Make(root nn.Site, s Stack) (made nn.Attention) {
+	root.Sub("attention %q", a.Name).Try(func() { made = a.New(root, s) })
+	return made
+}
+
 // Attentions lists the library's, the default first. All of them are causal, but linformer, which a decoder refuses for
 // that: it is for encoders.
 func Attentions() []Attention {

@@ -36,8 +36,8 @@ func checkElman(s Stack) error {
 		}
 	}
 	if s.Position == "rope" || s.Position == "alibi" {
-		return errors.Errorf("position: got %s, want learned, sinusoidal or none with block elman, which has no queries and keys",
-			s.Position)
+		return errors.Errorf("position: got %s, want learned, sinusoidal or none with block elman, "+
+			"which has no queries and keys", s.Position)
 	}
 	return nil
 }

@@ -15,16 +15,19 @@ type Body struct {
 	place nn.Layer // what positions add to the embeddings; nil is nothing
 	drop  *nn.Dropout
 	norm  nn.Layer // nil after post-norm blocks, whose result is normalised
-	stack Stack
 	scope graph.Scope
 }
 
 // Body builds the layers of s, which is resolved, at a site of Stack.Site. inner is told what the positions give, and
 // makes what the blocks share: their mask, and what builds each of them.
-func (s Stack) Body(known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer)) *Body {
-	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), stack: s, scope: at.Scope}
-	p := Make(at.Scope, "position", Name(s.Position), func() nn.Placement { return Find(known.Positions, s.Position).New(at, s) })
-	b.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
+func (s Stack) Body(
+	known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer),
+) *Body {
+	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope}
+	at.Sub("position %q", s.Position).Try(func() {
+		p := Find(known.Positions, s.Position).New(at, s)
+		b.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
+	})
 	b.drop = nn.NewDropout(at.At("drop"))
 	mask, block := inner(at)
 	at.Mask = mask
@@ -34,10 +37,10 @@ func (s Stack) Body(known Registry, at nn.Site, vocabulary int, inner func(root 
 		}
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
-		b.Blocks = append(b.Blocks, Make(at.Scope, "block", Name(s.Block), func() nn.Layer { return block(at) }))
+		b.Blocks = append(b.Blocks, nn.Make(at, block))
 	}
 	if Find(known.Blocks, s.Block).Final {
-		b.norm = Make(at.Sub("ln_f"), "norm", Name(s.Norm), func() nn.Layer { return at.Norm(at.At("ln_f")) })
+		b.norm = nn.Make(at.At("ln_f"), at.Norm)
 	}
 	return b
 }
@@ -46,7 +49,7 @@ func (s Stack) Body(known Registry, at nn.Site, vocabulary int, inner func(root 
 func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 	x := b.embed(tokens) // a₁
 	for i, block := range b.Blocks {
-		x = b.apply(fmt.Sprintf("h.%d", i), "block", b.stack.Block, block, x) // a₂ … a₁₀
+		x = nn.In(b.scope, fmt.Sprintf("h.%d", i), block)(x) // a₂ … a₁₀
 	}
 	return x
 }
@@ -63,7 +66,7 @@ func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
 func (b *Body) embed(tokens graph.Expr) graph.Expr {
 	x := b.Embedding.Forward(tokens)
 	if b.place != nil {
-		x = b.apply("embedding", "position", b.stack.Position, b.place, x)
+		x = nn.In(b.scope, "position", b.place)(x)
 	}
 	return b.drop.Forward(x)
 }
@@ -73,12 +76,7 @@ func (b *Body) Normed(x graph.Expr) graph.Expr {
 	if b.norm == nil {
 		return x
 	}
-	return b.apply("ln_f", "norm", b.stack.Norm, b.norm, x)
-}
-
-// apply is the Forward of a layer that may be the user's.
-func (b *Body) apply(place, kind, name string, l nn.Layer, x graph.Expr) graph.Expr {
-	return Make(b.scope.Sub("%s", place), kind, Name(name), func() graph.Expr { return l.Forward(x) })
+	return nn.In(b.scope, "ln_f", b.norm)(x)
 }
 
 // Places are the positions 0 … size−1 of every sequence.

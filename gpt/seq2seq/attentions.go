@@ -23,7 +23,8 @@ func attentions(own []parts.Attention) (list []attention) {
 	full, windowed, linformer := library("causal"), library("causal"), library("linear")
 	full.Name, windowed.Name, linformer.Name = "full", "window", "linformer"
 	windowed.Options = []parts.Option{{
-		Name: "window", Help: "w of attention window: tokens of a source attend to one another where |i − j| < w", Check: checkWindow,
+		Name: "window", Check: checkWindow,
+		Help: "w of attention window: tokens of a source attend to one another where |i − j| < w",
 	}}
 	linformer.Options = []parts.Option{{
 		Name: "mixed_keys", Help: "mixtures of keys in attention linformer; 0 is half of source_size", Check: checkMixedKeys,

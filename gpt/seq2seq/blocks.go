@@ -25,8 +25,8 @@ func blocks() []block {
 	}
 }
 
-// known is the variants that c may name: positions tell either side where its tokens stand, and what rotates queries and
-// keys, or biases scores, does so in self-attention, for between source and target there is no distance.
+// known is the variants that c may name: positions tell either side where its tokens stand, and what rotates queries
+// and keys, or biases scores, does so in self-attention, for between source and target there is no distance.
 func (c Config) known() parts.Registry {
 	r := c.Parts.WithLibrary()
 	r.Attentions, r.Blocks = nil, nil

@@ -49,7 +49,8 @@ func (c *Config) fields() field.List {
 func (c *Config) networkFields() field.List {
 	return slices.Concat(field.List{
 		field.New("source_size", &c.SourceSize, field.Size(1), "longest source in tokens; 0 takes it from the pairs"),
-		field.New("target_size", &c.TargetSize, field.Size(1), "longest target in tokens with the one that ends it; 0 takes it from the pairs"),
+		field.New("target_size", &c.TargetSize, field.Size(1),
+			"longest target in tokens with the one that ends it; 0 takes it from the pairs"),
 		field.New("source_vocab", &c.SourceVocab, field.Size(1), "tokens of the source; 0 takes them from the pairs"),
 		field.New("target_vocab", &c.TargetVocab, field.Size(1), "tokens of the target; 0 takes them from the pairs"),
 	}, c.SizeFields(), c.PartFields(c.known()), c.OptionFields(c.known()))

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
 func newModel(t *testing.T) *Model {
@@ -39,12 +41,12 @@ func TestTranslatorWithinItsMemory(t *testing.T) {
 	}
 }
 
-// What a translator keeps is keys and values of all heads, the words that a hypothesis may go on with, and what reading
-// a source takes: a limit of as much is enough, of less is not.
+// What a translator keeps is keys and values of all heads, the words that a hypothesis may go on with, the hypothesis,
+// and what reading a source takes: a limit of as much is enough, of less is not.
 func TestTranslatorLimit(t *testing.T) {
 	m := newModel(t) // 5 → 7 tokens, 2 layers of 2 heads with 8 + 8 features, 16 wide, 64 within
 	const token, read = 2 * 2 * (8 + 8), 5 + 7 + 4*16 + 2*64
-	const source, beam = 5*(token+read) + 7*16, 7*token + 5 + 10
+	const source, beam = 5*(token+read) + 7*16, 7*token + 5 + 10 + hypothesisSize
 	for _, c := range []struct{ sources, beams int }{{1, 1}, {3, 1}, {2, 5}} {
 		bytes := int64(4 * c.sources * (source + c.beams*beam))
 		m.Graph.SetMemoryLimit(bytes)
@@ -104,5 +106,44 @@ func TestMaskedHead(t *testing.T) {
 	}
 	if got := math.Sqrt(sum / float64(w.Tensor().Len())); !(got > 0.019 && got < 0.021) {
 		t.Errorf("a standard deviation of %v, want 0.02", got)
+	}
+}
+
+// The limit of a model is its Graph's, whatever the run of its Config may ask for.
+func TestTheLimitIsTheGraphs(t *testing.T) {
+	c := small()
+	for name, build := range map[string]func(g *graph.Graph) error{
+		"seq2seq": func(g *graph.Graph) error { _, err := New(g, c, 2); return err },
+		"masked":  func(g *graph.Graph) error { _, err := NewMasked(g, c, 2); return err },
+	} {
+		g := graph.New(graph.Float32, 1)
+		c.MemoryLimit = 1e-9
+		if err := build(g); err != nil {
+			t.Errorf("%s: the Config's limit: %v", name, err)
+		}
+		g = graph.New(graph.Float32, 1)
+		c.MemoryLimit = 0
+		g.SetMemoryLimit(1)
+		mustSay(t, build(g), "for parameters of n_layer")
+		mustSay(t, build(nil), "graph: got nil")
+	}
+}
+
+// A part of the user's that panics is an error that names it, or its place.
+func TestPartsThatPanic(t *testing.T) {
+	broken := func(nn.Site) nn.Layer { panic("glass") }
+	for want, own := range map[string]parts.Registry{
+		`attention "ours": panic: glass`: {Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { panic("glass") }}}},
+		"h.0.attn: panic: glass":         {Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return broken }}}},
+		"h.0.ln_1: panic: glass":         {Norms: []parts.Norm{{Name: "ours", New: broken}}},
+	} {
+		c := small()
+		if c.Parts = own; own.Norms != nil {
+			c.Norm = "ours"
+		} else {
+			c.Attention = "ours"
+		}
+		_, err := New(graph.New(graph.Float32, 1), c, 2)
+		mustSay(t, err, want)
 	}
 }

@@ -28,12 +28,14 @@ type Masked struct {
 func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	switch {
 	case g == nil:
-		return nil, errors.New("masked: no graph to build on (nil)")
+		return nil, errors.New("masked: graph: got nil, want one of graph.New")
 	case batch < 1 || batch > field.MaxSize:
 		return nil, errors.Errorf("masked: got batch_size %d, want 1 to %d", batch, field.MaxSize)
 	}
 	c.TargetSize, c.TargetVocab = 1, 1
-	if err := c.ValidateModel(); err != nil {
+	limited := c
+	limited.Run = c.Within(g)
+	if err := limited.ValidateModel(); err != nil {
 		return nil, err
 	}
 	c = c.Resolved()

@@ -31,7 +31,8 @@ func (c Config) parameters() (n float64, err error) {
 	return one + float64(c.NLayer-1)*(declared(2)-one), err
 }
 
-// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no network.
+// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no
+// network.
 func (c Config) Memory() (bytes float64, err error) {
 	if err := c.ValidateModel(); err != nil {
 		return 0, err
@@ -42,14 +43,11 @@ func (c Config) Memory() (bytes float64, err error) {
 		tokens := float64(c.BatchSize) * (float64(c.SourceSize) + float64(c.TargetSize))
 		return 4 * (4*n + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
 	}
-	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr) {
+	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
-		if c.Recompute {
-			g.Recompute(c.blocks()...)
-		}
 		m := c.declare(g, c.BatchSize)
-		return m.Loss, m.Params()
+		return c.blocks(), m.Loss, m.Params()
 	})
 }
 
@@ -60,8 +58,8 @@ func (c Config) checkParameters(times float64) error {
 	if err != nil {
 		return err
 	}
-	return c.CheckMemory(4*times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab", "target_vocab",
-		"source_size", "target_size", "qk_size", "v_size", "n_inner")
+	return c.CheckMemory(4*times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab",
+		"target_vocab", "source_size", "target_size", "qk_size", "v_size", "n_inner")
 }
 
 // checkTraining refuses what training would need too much memory for.

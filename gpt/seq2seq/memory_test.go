@@ -19,16 +19,7 @@ func TestParametersAreCounted(t *testing.T) {
 	for _, v := range parts.Norms() {
 		change = append(change, func(c *Config) { c.Norm = v.String() })
 	}
-	for _, v := range blocks() {
-		change = append(change, func(c *Config) { c.Block = v.String() })
-	}
-	for _, v := range parts.Positions() {
-		change = append(change, func(c *Config) { c.Position = v.String() })
-	}
-	for _, v := range attentions(nil) {
-		change = append(change, func(c *Config) { c.Attention = v.String(); c.Options.Set("window", 3) })
-	}
-	for _, change := range change {
+	for _, change := range append(change, variants()...) {
 		c := small()
 		change(&c)
 		m, err := New(graph.New(graph.Float32, 1), c, 1)
@@ -45,14 +36,8 @@ func TestParametersAreCounted(t *testing.T) {
 	}
 }
 
-// The memory of training is known before anything is built, exactly, of every attention and position, with kernels and
-// without, and of blocks that are computed again.
-func TestMemoryIsPlanned(t *testing.T) {
-	change := []func(*Config){
-		func(c *Config) { c.Recompute, c.Dropout = true, 0.1 },
-		func(c *Config) { c.GradientAccumulationSteps, c.QKSize, c.VSize, c.NInner = 2, 3, 5, 11 },
-		func(c *Config) { c.BatchSize, c.SourceSize, c.TargetSize = 50, 9, 8 },
-	}
+// variants make a Config of every block, position and attention.
+func variants() (change []func(*Config)) {
 	for _, v := range blocks() {
 		change = append(change, func(c *Config) { c.Block = v.String() })
 	}
@@ -62,7 +47,18 @@ func TestMemoryIsPlanned(t *testing.T) {
 	for _, v := range attentions(nil) {
 		change = append(change, func(c *Config) { c.Attention = v.String(); c.Options.Set("window", 3) })
 	}
-	for i, change := range change {
+	return change
+}
+
+// The memory of training is known before anything is built, exactly, of every attention and position, with kernels and
+// without, and of blocks that are computed again.
+func TestMemoryIsPlanned(t *testing.T) {
+	change := []func(*Config){
+		func(c *Config) { c.Recompute, c.Dropout = true, 0.1 },
+		func(c *Config) { c.GradientAccumulationSteps, c.QKSize, c.VSize, c.NInner = 2, 3, 5, 11 },
+		func(c *Config) { c.BatchSize, c.SourceSize, c.TargetSize = 50, 9, 8 },
+	}
+	for i, change := range append(change, variants()...) {
 		c := small()
 		change(&c)
 		c.Kernels = i%3 > 0

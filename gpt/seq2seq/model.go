@@ -26,16 +26,18 @@ type Model struct {
 	memory  *nn.Memory
 }
 
-// New builds the model on an empty Graph for batches of that many pairs. It is an error, naming the field, if the
-// Config is impossible; nothing is allocated then.
+// New builds the model on an empty Graph, whose memory limit counts, for batches of that many pairs. It is an error,
+// naming the field, if the Config is impossible; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if g == nil {
-		return nil, errors.New("seq2seq: no graph to build on (nil)")
+		return nil, errors.New("seq2seq: graph: got nil, want one of graph.New")
 	}
 	if batch < 1 || batch > field.MaxSize {
 		return nil, errors.Errorf("seq2seq: got batch_size %d, want 1 to %d", batch, field.MaxSize)
 	}
-	if err := c.ValidateModel(); err != nil {
+	limited := c
+	limited.Run = c.Within(g)
+	if err := limited.ValidateModel(); err != nil {
 		return nil, err
 	}
 	m := c.Resolved().declare(g, batch)
@@ -89,7 +91,7 @@ func newEncoder(s graph.Scope, c Config, batch int) encoder {
 		kind, block := c.attention(), c.block()
 		e.mask = nn.NewBiasedMask(s, root.Dims, kind.sees(c.Stack, e.lengths), root.Scores)
 		root.Mask = e.mask
-		attention := kind.New(root, c.Stack)
+		attention := kind.Make(root, c.Stack)
 		return e.mask, func(at nn.Site) nn.Layer { return block.New(at, attention) }
 	})
 	return e

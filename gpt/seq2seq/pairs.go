@@ -52,7 +52,8 @@ func (c Config) fits() func(i int, p Pair) error {
 			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", i, got, c.SourceSize)
 		}
 		if got := len(p.Source); whole && got != c.SourceSize {
-			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d: with attention %s all have as many, without padding",
+			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d: "+
+				"with attention %s all have as many, without padding",
 				i, got, c.SourceSize, c.Attention)
 		}
 		if got := len(p.Target) + 1; got > c.TargetSize {

@@ -58,7 +58,8 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 		return s, err
 	}
 	if s.Source == nil || s.Target == nil {
-		return s, errors.Errorf("checkpoint %s: %s: the two vocabularies of an encoder–decoder are missing", cp.Path, train.StateFile)
+		return s, errors.Errorf("checkpoint %s: %s: the two vocabularies of an encoder–decoder are missing",
+			cp.Path, train.StateFile)
 	}
 	for _, v := range []struct {
 		name     string
@@ -126,8 +127,8 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 	return t, errors.Wrapf(s.Restore(t.Core, cp), "checkpoint %s", cp.Path)
 }
 
-// LoadModel builds the model of a checkpoint, for translating: in float32, for batches of one, and without dropout until
-// its Graph's SetTraining switches it on.
+// LoadModel builds the model of a checkpoint, for translating: in float32, for batches of one, and without dropout
+// until its Graph's SetTraining switches it on.
 func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State, error) {
 	s, err := ReadState(cp, own...)
 	if err != nil {

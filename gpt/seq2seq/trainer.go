@@ -71,14 +71,6 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	return tokens, t.Model.Fill(t.batch)
 }
 
-// Config is the run's configuration.
-func (t *Trainer) Config() Config {
-	if t == nil {
-		return Config{}
-	}
-	return t.config
-}
-
 // Step is train.Core's.
 func (t *Trainer) Step() (train.Progress, error) {
 	if err := t.begin(); err != nil {

@@ -26,17 +26,22 @@ func checkTranslator(m *Model, sources, beams int) error {
 	from, to := float64(c.SourceSize), float64(c.TargetSize)
 	kept := float64(c.NLayer) * float64(c.NHead) * (float64(c.QKSize) + float64(c.VSize)) // of a token
 	source := from*(kept+from+to+4*float64(c.NEmbd)+2*float64(c.NInner)) + to*float64(c.NEmbd)
-	beam := to*kept + from + float64(c.TargetVocab)
+	beam := to*kept + from + float64(c.TargetVocab) + hypothesisSize
 	fields := append(c.networkFields(), searched(&sources, &beams)...)
-	return train.CheckMemory(m.Graph.MemoryLimit(), 4*float64(sources)*(source+float64(beams)*beam), "the keys and values", fields,
+	bytes := 4 * float64(sources) * (source + float64(beams)*beam)
+	return train.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values", fields,
 		"sources", "beams", "source_size", "target_size", "n_layer", "n_head", "target_vocab")
 }
+
+// hypothesisSize is how many numbers a hypothesis takes without its tokens.
+const hypothesisSize = 32
 
 func searched(sources, beams *int) field.List {
 	return field.List{field.New("sources", sources, field.Size(1), ""), field.New("beams", beams, field.Size(1), "")}
 }
 
-// checkSearch refuses what cannot be searched with before anything is allocated.
+// checkSearch refuses what cannot be searched with before anything is allocated. A Predictor has no limit of its own; a
+// Translator has counted the hypotheses to its Graph's.
 func checkSearch(ctx context.Context, p Predictor, limit int) error {
 	switch {
 	case ctx == nil:
@@ -50,8 +55,7 @@ func checkSearch(ctx context.Context, p Predictor, limit int) error {
 	if sources < 1 || beams < 1 {
 		return errors.Errorf("decode: got %d sources and %d beams, want 1 or more of each", sources, beams)
 	}
-	const slot = 32 // numbers that a hypothesis takes without its tokens
-	bytes := 4 * slot * float64(sources) * float64(beams)
+	bytes := 4 * hypothesisSize * float64(sources) * float64(beams)
 	err := train.CheckMemory(graph.MachineMemory(), bytes, "hypotheses", searched(&sources, &beams), "sources", "beams")
 	return errors.Wrap(err, "decode")
 }

@@ -39,7 +39,8 @@ func (t *Translator) append(tokens []int) (graph.Tensor, error) {
 		return graph.Tensor{}, errors.Errorf("translator: got 0 sources to translate, want 1 … %d from Read", t.sources)
 	}
 	if len(tokens) != t.sources*t.beams {
-		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams", len(tokens), t.sources*t.beams, t.sources, t.beams)
+		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams",
+			len(tokens), t.sources*t.beams, t.sources, t.beams)
 	}
 	if t.failed != nil {
 		return graph.Tensor{}, errors.Wrap(t.failed, "translator")
@@ -48,7 +49,8 @@ func (t *Translator) append(tokens []int) (graph.Tensor, error) {
 		return graph.Tensor{}, errors.New("translator: a Fork of another goroutine came while it was in use")
 	}
 	if t.written >= t.config.TargetSize {
-		return graph.Tensor{}, errors.Errorf("translator: token %d of a target, target_size is %d", t.written+1, t.config.TargetSize)
+		return graph.Tensor{}, errors.Errorf("translator: token %d of a target, target_size is %d",
+			t.written+1, t.config.TargetSize)
 	}
 	copy(t.tokens.Ints(), tokens)
 	for i := range t.positions.Ints() {

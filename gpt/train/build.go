@@ -65,8 +65,8 @@ func (b Build) String() string {
 	return strings.Join(strings.Fields(strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags, b.Instructions}, " ")), " ")
 }
 
-// SameBits is whether a run that b began goes on in other with the bits that b would have computed: the compiler and its
-// settings are the same, and both have vector instructions, whichever, or neither has.
+// SameBits is whether a run that b began goes on in other with the bits that b would have computed: the compiler and
+// its settings are the same, and both have vector instructions, whichever, or neither has.
 func (b Build) SameBits(other Build) bool {
 	class := func(b Build) Build {
 		if b.Version = ""; b.Instructions == "AVX2" {

@@ -1,5 +1,5 @@
-// Package train is how models are trained: what a run is configured by, whatever network it trains. Start with New, which
-// makes a Core of a Task, and Core.Step.
+// Package train is how models are trained: what a run is configured by, whatever network it trains. Start with New,
+// which makes a Core of a Task, and Core.Step.
 package train
 
 import (

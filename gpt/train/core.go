@@ -64,18 +64,22 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.optimizer, err = task.optimizer(c.params, t)
-	return c, errors.Wrap(err, "trainer")
+	if c.optimizer, err = c.newOptimizer(); err != nil {
+		return nil, errors.Wrap(err, "trainer")
+	}
+	return c, nil
 }
 
-// optimizer makes that of the task, which may be the user's: a panic in it is an error.
-func (task Task) optimizer(params []graph.Expr, t Training) (o optim.Optimizer, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = errors.Errorf("optimizer %q: panic: %v", t.Optimizer, r)
-		}
-	}()
-	return task.Optimizer(params, t, task.Done)
+// newOptimizer makes that of the task, which may be the user's: a panic in it is an error.
+func (c *Core) newOptimizer() (o optim.Optimizer, err error) {
+	at := c.graph.Root().Sub("optimizer %q", c.training.Optimizer)
+	if !at.Try(func() { o, err = c.task.Optimizer(c.params, c.training, c.task.Done) }) {
+		return nil, c.graph.Err()
+	}
+	if o == nil && err == nil {
+		err = errors.Errorf("optimizer %q: Task.Optimizer has made none", c.training.Optimizer)
+	}
+	return o, err
 }
 
 // begin holds c for one goroutine, until c.busy is unlocked.

@@ -19,14 +19,23 @@ func (r Run) Limit() int64 {
 	return graph.MachineMemory()
 }
 
+// Within is r with the limit of g.
+func (r Run) Within(g *graph.Graph) Run {
+	r.MemoryLimit = float64(g.MemoryLimit()) / gib
+	return r
+}
+
 // CheckMemory refuses bytes beyond the limit of r.
 func (r Run) CheckMemory(bytes float64, what string, fields field.List, names ...string) error {
+	if !(r.MemoryLimit >= 0) {
+		return errors.Errorf("memory_limit: got %v, want at least 0", r.MemoryLimit)
+	}
 	return CheckMemory(r.Limit(), bytes, what, fields, names...)
 }
 
 // CheckMemory refuses bytes beyond limit, with the fields by these names that ask for them.
 func CheckMemory(limit int64, bytes float64, what string, fields field.List, names ...string) error {
-	if bytes <= float64(limit) {
+	if bytes >= 0 && bytes <= float64(limit) {
 		return nil
 	}
 	sizes := make([]string, len(names))
@@ -38,10 +47,14 @@ func CheckMemory(limit int64, bytes float64, what string, fields field.List, nam
 		bytes/gib, what, strings.Join(sizes, ", "), float64(limit)/gib)
 }
 
+// Planned makes a network of so many blocks on an Outline, and returns their places, its loss and the parameters to
+// train.
+type Planned func(g *graph.Graph, blocks int) (places []string, loss graph.Expr, params []graph.Expr)
+
 // Need is how many bytes a run of so many blocks needs: parameters, masks and ids, activations and gradients as they
-// are planned, and what the optimizer keeps. build makes the network of that many blocks on an Outline, and returns its
-// loss and the parameters to train. A deep network is planned by two that are not: every block more needs as much.
-func Need(t Training, r Run, blocks int, build func(g *graph.Graph, blocks int) (graph.Expr, []graph.Expr)) (bytes float64, err error) {
+// are planned, and what the optimizer keeps. A deep network is planned by two that are not: every block more needs as
+// much.
+func Need(t Training, r Run, blocks int, build Planned) (bytes float64, err error) {
 	if build == nil {
 		return 0, errors.New("memory: nothing builds the network (nil)")
 	}
@@ -50,7 +63,10 @@ func Need(t Training, r Run, blocks int, build func(g *graph.Graph, blocks int) 
 		g := graph.Outline(graph.Float32)
 		g.Kernels = t.Kernels
 		g.SetThreads(r.Threads)
-		loss, params := build(g, n)
+		places, loss, params := build(g, n)
+		if r.Recompute {
+			g.Recompute(places...)
+		}
 		all, failed := graph.PlanBytes(loss, params...)
 		if failed != nil && err == nil {
 			err = failed

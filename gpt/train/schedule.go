@@ -14,7 +14,7 @@ func (t Training) CheckSchedule() error {
 		return nil
 	case t.LRDecayIters <= t.WarmupIters:
 		return errors.Errorf("lr_decay_iters: got %d, want more than warmup_iters %d", t.LRDecayIters, t.WarmupIters)
-	case t.MinLR > t.LearningRate:
+	case !(t.MinLR <= t.LearningRate):
 		return errors.Errorf("min_lr: got %v, want at most learning_rate %v", t.MinLR, t.LearningRate)
 	}
 	return nil

@@ -43,6 +43,12 @@ func (c *Core) Step() (Progress, error) {
 // accumulate runs the micro-batches of a step; the optimizer has the gradients of all but the last.
 func (c *Core) accumulate(p *Progress) error {
 	n := c.training.GradientAccumulationSteps
+	switch {
+	case n < 1:
+		return errors.Errorf("gradient_accumulation_steps: got %d, want at least 1", n)
+	case c.task.Fill == nil:
+		return errors.New("no batches: Task.Fill is nil")
+	}
 	c.graph.SetTraining(true)
 	for micro := range n {
 		tokens, err := c.task.Fill(c.Done, micro)

@@ -45,38 +45,6 @@ func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 
 var errNoParams = errors.New("an optimizer without parameters: NewGradients takes them")
 
-// Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean.
-func (c *Gradients) Accumulate(p *graph.Program) error {
-	if c == nil || len(c.params) == 0 {
-		return errNoParams
-	}
-	for i, x := range c.params {
-		g, err := c.of(p, x)
-		if err != nil {
-			return err
-		}
-		switch sum := c.sums[i]; {
-		case sum.Len() == 0:
-			c.sums[i] = g.Clone()
-		case sum.F32 != nil:
-			kernel.Add(c.pool, sum.F32, sum.F32, g.F32)
-		default:
-			kernel.Add(c.pool, sum.F64, sum.F64, g.F64)
-		}
-	}
-	c.batches++
-	return nil
-}
-
-func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
-	g := p.Grad(x)
-	if want := x.Tensor().Len(); g.Len() != want {
-		return g, errors.Errorf("%s: %s has %d entries, the program's gradient of it %d: compiled with it, and run?",
-			c.name, x.Name(), want, g.Len())
-	}
-	return g, nil
-}
-
 // Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of
 // what was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It
 // returns the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the
@@ -130,29 +98,9 @@ func (c *Gradients) Apply(
 	return norm, err
 }
 
-// Forget drops what was accumulated.
-func (c *Gradients) Forget() {
-	if c == nil {
-		return
-	}
-	for i := range c.sums {
-		clear(c.sums[i].F32)
-		clear(c.sums[i].F64)
-	}
-	c.batches = 0
-}
-
 func sumSquares(p *kernel.Pool, t graph.Tensor) float64 {
 	if t.F32 != nil {
 		return kernel.SumSquares(p, t.F32)
 	}
 	return kernel.SumSquares(p, t.F64)
-}
-
-// zerosLike is for the state of an optimizer.
-func zerosLike(t graph.Tensor) graph.Tensor {
-	if t.F32 != nil {
-		return graph.Tensor{Shape: t.Shape, F32: kernel.Make[float32](len(t.F32))}
-	}
-	return graph.Tensor{Shape: t.Shape, F64: kernel.Make[float64](len(t.F64))}
 }

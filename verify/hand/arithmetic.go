@@ -2,13 +2,15 @@ package hand
 
 // MatMul returns the matrix product xy.
 func (x Matrix[T]) MatMul(y Matrix[T]) Matrix[T] {
-	switch {
+	switch x, y = x.sound(), y.sound(); {
 	case x.Err != nil:
 		return x
 	case y.Err != nil:
 		return y
 	case x.Cols != y.Rows:
 		return failed[T]("matmul (%d, %d), (%d, %d)", x.Rows, x.Cols, y.Rows, y.Cols)
+	case !possible(x.Rows, y.Cols):
+		return Zeros[T](x.Rows, y.Cols)
 	}
 	return Matrix[T]{Rows: x.Rows, Cols: y.Cols, Data: product(x.Data, y.Data, x.Rows, x.Cols, y.Cols)}
 }
@@ -45,6 +47,7 @@ func (x Matrix[T]) Div(y Matrix[T]) Matrix[T] {
 }
 
 func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
+	x, y = x.sound(), y.sound()
 	rows, cols := max(x.Rows, y.Rows), max(x.Cols, y.Cols)
 	switch {
 	case x.Err != nil:
@@ -57,7 +60,7 @@ func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
 	out := Zeros[T](rows, cols)
 	xi, xj := x.strides()
 	yi, yj := y.strides()
-	for i := range rows {
+	for i := range out.Rows {
 		for j := range cols {
 			out.Data[i*cols+j] = f(x.Data[i*xi+j*xj], y.Data[i*yi+j*yj])
 		}
@@ -95,6 +98,7 @@ func (x Matrix[T]) Square() Matrix[T] { return x.Mul(x) }
 
 // SumTokens adds the rows up: (n, d) → (1, d).
 func (x Matrix[T]) SumTokens() Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](1, x.Cols)
 	for i, a := range x.Data {
 		out.Data[i%x.Cols] += a
@@ -105,6 +109,7 @@ func (x Matrix[T]) SumTokens() Matrix[T] {
 
 // SumFeatures adds the columns up: (n, d) → (n, 1).
 func (x Matrix[T]) SumFeatures() Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](x.Rows, 1)
 	for i, a := range x.Data {
 		out.Data[i/x.Cols] += a
@@ -117,6 +122,7 @@ func (x Matrix[T]) SumFeatures() Matrix[T] {
 func (x Matrix[T]) Mean() Matrix[T] { return x.SumFeatures().Scale(1 / float64(x.Cols)) }
 
 func (x Matrix[T]) each(f func(T) T) Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](x.Rows, x.Cols)
 	for i, a := range x.Data {
 		out.Data[i] = f(a)

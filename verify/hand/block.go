@@ -7,24 +7,24 @@ type Block[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
 
 // Forward is Table 2 from a₁ downwards.
 func (l Block[T]) Forward(a1 Matrix[T]) Matrix[T] {
-	a2 := within("ln_1", a1, l.Norm1.Forward(a1))     // a₂  (B·n, d)
-	a4 := within("attn", a2, l.Attention.Forward(a2)) // a₄  (B·n, d)
-	a5 := a1.Add(a4)                                  // a₅  (B·n, d)
-	a6 := within("ln_2", a5, l.Norm2.Forward(a5))     // a₆  (B·n, d)
-	a9 := within("mlp", a6, l.MLP.Forward(a6))        // a₉  (B·n, d)
-	return a5.Add(a9)                                 // a₁₀ (B·n, d)
+	a2 := forward("ln_1", l.Norm1, a1)     // a₂  (B·n, d)
+	a4 := forward("attn", l.Attention, a2) // a₄  (B·n, d)
+	a5 := a1.Add(a4)                       // a₅  (B·n, d)
+	a6 := forward("ln_2", l.Norm2, a5)     // a₆  (B·n, d)
+	a9 := forward("mlp", l.MLP, a6)        // a₉  (B·n, d)
+	return a5.Add(a9)                      // a₁₀ (B·n, d)
 }
 
 // Backward is the Δ column of Table 2 from Δ₁₀ up to Δ₁.
 func (l Block[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
-	a2 := l.Norm1.Forward(a1)
-	a5 := a1.Add(l.Attention.Forward(a2))
-	a6 := l.Norm2.Forward(a5)
-	d6, mlp := l.MLP.Backward(a6, d10) // Δ₁₀ → Δ₆
-	through, norm2 := l.Norm2.Backward(a5, d6)
-	d5 := d10.Add(through)                        // Δ₅ = Δ₁₀ + LNᵇ(Δ₆)
-	d2, attention := l.Attention.Backward(a2, d5) // Δ₅ → Δ₂
-	through, norm1 := l.Norm1.Backward(a1, d2)
+	a2 := forward("ln_1", l.Norm1, a1)
+	a5 := a1.Add(forward("attn", l.Attention, a2))
+	a6 := forward("ln_2", l.Norm2, a5)
+	d6, mlp := backward("mlp", l.MLP, a6, d10) // Δ₁₀ → Δ₆
+	through, norm2 := backward("ln_2", l.Norm2, a5, d6)
+	d5 := d10.Add(through)                                 // Δ₅ = Δ₁₀ + LNᵇ(Δ₆)
+	d2, attention := backward("attn", l.Attention, a2, d5) // Δ₅ → Δ₂
+	through, norm1 := backward("ln_1", l.Norm1, a1, d2)
 	d1 = d5.Add(through) // Δ₁ = Δ₅ + LNᵇ(Δ₂)
 	return d1, slices.Concat(
 		deltaAt(inputOf, "Δ₅ + LNᵇ(Δ₂) (40)", d1),

@@ -7,24 +7,24 @@ type PostNormBlock[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
 
 // Forward has no use for a₂ and a₆.
 func (l PostNormBlock[T]) Forward(a1 Matrix[T]) Matrix[T] {
-	a4 := within("attn", a1, l.Attention.Forward(a1)) // a₄  (B·n, d)
-	s1 := a1.Add(a4)                                  //     (B·n, d)
-	a5 := within("ln_1", s1, l.Norm1.Forward(s1))     // a₅  (B·n, d)
-	a9 := within("mlp", a5, l.MLP.Forward(a5))        // a₉  (B·n, d)
-	s2 := a5.Add(a9)                                  //     (B·n, d)
-	return within("ln_2", s2, l.Norm2.Forward(s2))    // a₁₀ (B·n, d)
+	a4 := forward("attn", l.Attention, a1) // a₄  (B·n, d)
+	s1 := a1.Add(a4)                       //     (B·n, d)
+	a5 := forward("ln_1", l.Norm1, s1)     // a₅  (B·n, d)
+	a9 := forward("mlp", l.MLP, a5)        // a₉  (B·n, d)
+	s2 := a5.Add(a9)                       //     (B·n, d)
+	return forward("ln_2", l.Norm2, s2)    // a₁₀ (B·n, d)
 }
 
 // Backward differs from Block's in that what goes around a sublayer has already been through the norm.
 func (l PostNormBlock[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
-	s1 := a1.Add(l.Attention.Forward(a1))
-	a5 := l.Norm1.Forward(s1)
-	s2 := a5.Add(l.MLP.Forward(a5))
-	ds2, norm2 := l.Norm2.Backward(s2, d10) // LNᵇ(Δ₁₀)
-	through, mlp := l.MLP.Backward(a5, ds2) // dispatched → Δ₇ w₆ᵗ
-	d5 := ds2.Add(through)                  // Δ₅
-	ds1, norm1 := l.Norm1.Backward(s1, d5)  // LNᵇ(Δ₅)
-	through, attention := l.Attention.Backward(a1, ds1)
+	s1 := a1.Add(forward("attn", l.Attention, a1))
+	a5 := forward("ln_1", l.Norm1, s1)
+	s2 := a5.Add(forward("mlp", l.MLP, a5))
+	ds2, norm2 := backward("ln_2", l.Norm2, s2, d10) // LNᵇ(Δ₁₀)
+	through, mlp := backward("mlp", l.MLP, a5, ds2)  // dispatched → Δ₇ w₆ᵗ
+	d5 := ds2.Add(through)                           // Δ₅
+	ds1, norm1 := backward("ln_1", l.Norm1, s1, d5)  // LNᵇ(Δ₅)
+	through, attention := backward("attn", l.Attention, a1, ds1)
 	d1 = ds1.Add(through) // Δ₁
 	return d1, slices.Concat(
 		deltaAt(inputOf, "LNᵇ(Δ₅) + Σ_h (…) (33), (35)", d1),

@@ -12,7 +12,7 @@ type Cache[T Number] struct{ K, V Matrix[T] }
 // and L. Boué, section 3.2, print it without the scale (errata X11, B7).
 func (c Cache[T]) Attend(q, k, v Matrix[T]) (a Matrix[T], next Cache[T]) {
 	next = Cache[T]{K: k, V: v}
-	if !c.K.None() {
+	if !c.K.None() || !c.V.None() {
 		next = Cache[T]{K: JoinTokens(c.K, k), V: JoinTokens(c.V, v)}
 	}
 	return Attention[T]{}.Forward(q, next.K, next.V), next

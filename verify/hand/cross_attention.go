@@ -17,13 +17,13 @@ type CrossAttention[T Number] struct {
 }
 
 func (l CrossAttention[T]) queries(x Matrix[T]) (q, k, v Matrix[T]) {
-	kv := l.KV.Forward(l.Memory)
-	return l.Query.Forward(x), kv.Columns(0, l.QK), kv.Columns(l.QK, kv.Cols)
+	kv := forward("c_kv", l.KV, l.Memory)
+	return forward("c_q", l.Query, x), kv.Columns(0, l.QK), kv.Columns(l.QK, kv.Cols)
 }
 
 // Forward is attention with n queries and m keys.
 func (l CrossAttention[T]) Forward(x Matrix[T]) Matrix[T] {
-	return l.Drop.Forward(l.Proj.Forward(l.Heads.Forward(l.queries(x))))
+	return l.Drop.Forward(forward("c_proj", l.Proj, l.Heads.Forward(l.queries(x))))
 }
 
 // Backward returns Δ at x and the gradients of the parameters, and beside them, as the Δ named MemoryDelta, what it
@@ -34,10 +34,10 @@ func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 	q, k, v := l.queries(x)
 	heads := l.Heads.Forward(q, k, v)
 	d, _ := l.Drop.Backward(heads, delta)
-	d, proj := l.Proj.Backward(heads, d)
+	d, proj := backward("c_proj", l.Proj, heads, d)
 	dq, dk, dv := l.Heads.Backward(q, k, v, d)
-	dx, query := l.Query.Backward(x, dq)
-	dz, kv := l.KV.Backward(l.Memory, JoinColumns(dk, dv))
+	dx, query := backward("c_q", l.Query, x, dq)
+	dz, kv := backward("c_kv", l.KV, l.Memory, JoinColumns(dk, dv))
 	return dx, slices.Concat(
 		deltaAt(MemoryDelta, "Δz = Δk w_kᵗ + Δv w_vᵗ", dz),
 		query.In("c_q", "_q"), l.parts(kv).In("c_kv", ""), proj.In("c_proj", "_o"),

@@ -1,5 +1,7 @@
 package hand
 
+import "math"
+
 // Reduction says what becomes of the losses of the tokens.
 type Reduction int
 
@@ -23,7 +25,7 @@ type CrossEntropy[T Number] struct {
 
 // Forward is L.
 func (l CrossEntropy[T]) Forward(logits Matrix[T]) Matrix[T] {
-	gt := oneHot[T](logits, l.Targets)
+	gt := l.right(logits)
 	kept := gt.SumFeatures()                       // 1 or 0        (n, 1)
 	right := logits.Mul(gt).SumFeatures()          // z_y           (n, 1)
 	nll := logits.LogSumExp().Mul(kept).Sub(right) //               (n, 1)
@@ -34,14 +36,28 @@ func (l CrossEntropy[T]) Forward(logits Matrix[T]) Matrix[T] {
 //
 //	Δ = y_pred − y_gt                           / #targets for Mean     (n, V)
 func (l CrossEntropy[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	gt := oneHot[T](logits, l.Targets)
+	gt := l.right(logits)
 	kept := gt.SumFeatures()                              // 1 or 0        (n, 1)
 	pred := logits.Softmax().Mul(kept)                    // y_pred        (n, V)
 	return pred.Sub(gt).Scale(l.weight()).Mul(delta), nil // Δ₁₂           (n, V)
 }
 
+// right has a 1 for the right word of every token.
+func (l CrossEntropy[T]) right(logits Matrix[T]) Matrix[T] {
+	if l.Reduction != Mean && l.Reduction != Sum {
+		return failed[T]("reduction %d, want Mean or Sum", l.Reduction)
+	}
+	if math.IsInf(l.weight(), 1) {
+		return failed[T]("%d targets, none of which counts", len(l.Targets))
+	}
+	return oneHot[T](logits, l.Targets)
+}
+
 // oneHot has a row of zeros for an ignored target.
 func oneHot[T Number](logits Matrix[T], targets []int) Matrix[T] {
+	if logits = logits.sound(); logits.Err != nil {
+		return logits
+	}
 	if logits.Rows != len(targets) {
 		return failed[T]("%d targets for logits (%d, %d)", len(targets), logits.Rows, logits.Cols)
 	}

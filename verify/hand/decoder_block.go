@@ -10,15 +10,15 @@ type DecoderBlock[T Number] struct{ Norm1, Attention, NormCross, Cross, Norm2, M
 
 // Forward is the three sums.
 func (l DecoderBlock[T]) Forward(x Matrix[T]) Matrix[T] {
-	u := x.Add(within("attn", x, l.Attention.Forward(l.Norm1.Forward(x))))  // (B·n, d)
-	v := u.Add(within("cross", u, l.Cross.Forward(l.NormCross.Forward(u)))) // (B·n, d)
-	return v.Add(within("mlp", v, l.MLP.Forward(l.Norm2.Forward(v))))       // (B·n, d)
+	u := x.Add(forward("attn", l.Attention, forward("ln_1", l.Norm1, x)))      // (B·n, d)
+	v := u.Add(forward("cross", l.Cross, forward("ln_cross", l.NormCross, u))) // (B·n, d)
+	return v.Add(forward("mlp", l.MLP, forward("ln_2", l.Norm2, v)))           // (B·n, d)
 }
 
 // Backward goes back through each of them, Δ + LNᵇ(…).
 func (l DecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	u := x.Add(l.Attention.Forward(l.Norm1.Forward(x)))
-	v := u.Add(l.Cross.Forward(l.NormCross.Forward(u)))
+	u := x.Add(forward("attn", l.Attention, forward("ln_1", l.Norm1, x)))
+	v := u.Add(forward("cross", l.Cross, forward("ln_cross", l.NormCross, u)))
 	dv, mlp := preNormBackward(l.Norm2, l.MLP, v, dy, "ln_2", "mlp")
 	du, cross := preNormBackward(l.NormCross, l.Cross, u, dv, "ln_cross", "cross")
 	dx, attention := preNormBackward(l.Norm1, l.Attention, x, du, "ln_1", "attn")
@@ -27,9 +27,9 @@ func (l DecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Gradients[T]
 
 // preNormBackward is that of y = x + part(norm(x)).
 func preNormBackward[T Number](norm, part Layer[T], x, dy Matrix[T], ln, name string) (dx Matrix[T], g Gradients[T]) {
-	normed := norm.Forward(x)
-	d, gp := part.Backward(normed, dy)
-	through, gn := norm.Backward(x, d)
+	normed := forward(ln, norm, x)
+	d, gp := backward(name, part, normed, dy)
+	through, gn := backward(ln, norm, x, d)
 	return dy.Add(through), append(gn.In(ln, ""), gp.In(name, "")...)
 }
 
@@ -40,15 +40,15 @@ type PostNormDecoderBlock[T Number] struct{ Norm1, Attention, NormCross, Cross, 
 
 // Forward is the three normalised sums.
 func (l PostNormDecoderBlock[T]) Forward(x Matrix[T]) Matrix[T] {
-	u := l.Norm1.Forward(x.Add(within("attn", x, l.Attention.Forward(x))))  // (B·n, d)
-	v := l.NormCross.Forward(u.Add(within("cross", u, l.Cross.Forward(u)))) // (B·n, d)
-	return l.Norm2.Forward(v.Add(within("mlp", v, l.MLP.Forward(v))))       // (B·n, d)
+	u := forward("ln_1", l.Norm1, x.Add(forward("attn", l.Attention, x)))      // (B·n, d)
+	v := forward("ln_cross", l.NormCross, u.Add(forward("cross", l.Cross, u))) // (B·n, d)
+	return forward("ln_2", l.Norm2, v.Add(forward("mlp", l.MLP, v)))           // (B·n, d)
 }
 
 // Backward goes back through each of them, LNᵇ(Δ) + ….
 func (l PostNormDecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	u := l.Norm1.Forward(x.Add(l.Attention.Forward(x)))
-	v := l.NormCross.Forward(u.Add(l.Cross.Forward(u)))
+	u := forward("ln_1", l.Norm1, x.Add(forward("attn", l.Attention, x)))
+	v := forward("ln_cross", l.NormCross, u.Add(forward("cross", l.Cross, u)))
 	dv, mlp := postNormBackward(l.Norm2, l.MLP, v, dy, "ln_2", "mlp")
 	du, cross := postNormBackward(l.NormCross, l.Cross, u, dv, "ln_cross", "cross")
 	dx, attention := postNormBackward(l.Norm1, l.Attention, x, du, "ln_1", "attn")
@@ -57,7 +57,7 @@ func (l PostNormDecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Grad
 
 // postNormBackward is that of y = norm(x + part(x)).
 func postNormBackward[T Number](norm, part Layer[T], x, dy Matrix[T], ln, name string) (dx Matrix[T], g Gradients[T]) {
-	sum, gn := norm.Backward(x.Add(part.Forward(x)), dy)
-	through, gp := part.Backward(x, sum)
+	sum, gn := backward(ln, norm, x.Add(forward(name, part, x)), dy)
+	through, gp := backward(name, part, x, sum)
 	return sum.Add(through), append(gp.In(name, ""), gn.In(ln, "")...)
 }

@@ -23,6 +23,9 @@ func (l Dropout[T]) Head(b, h, heads, n int) Dropout[T] {
 	if l.Mask.None() {
 		return l
 	}
+	if rows := l.Mask.Rows; b < 0 || b >= rows || h < 0 || h >= heads || heads > rows || n < 1 || n > rows {
+		return Dropout[T]{failed[float64]("%d queries of head %d of %d, sequence %d, in a mask (%d, %d)", n, h, heads, b, rows, l.Mask.Cols)}
+	}
 	from := (b*heads + h) * n
 	return Dropout[T]{l.Mask.Tokens(from, from+n)}
 }

@@ -11,14 +11,14 @@ type Elman[T Number] struct {
 
 // Forward goes through time.
 func (l Elman[T]) Forward(x Matrix[T]) Matrix[T] {
-	return l.recur(within("c_input", x, l.Input.Forward(x)))
+	return l.recur(forward("c_input", l.Input, x))
 }
 
 func (l Elman[T]) recur(a Matrix[T]) Matrix[T] {
-	if a.Err != nil {
-		return a
+	if err := firstErr(a, l.Weight); err != nil {
+		return Matrix[T]{Err: err}
 	}
-	if l.Batch < 1 || a.Rows%l.Batch != 0 {
+	if !shares(a.Rows, l.Batch) {
 		return failed[T]("%d tokens in %d sequences", a.Rows, l.Batch)
 	}
 	n, rows := a.Rows/l.Batch, make([]Matrix[T], a.Rows)
@@ -59,7 +59,7 @@ func (l Elman[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 			rows[i] = a
 		}
 	}
-	dx, input := l.Input.Backward(x, JoinTokens(rows...))
+	dx, input := backward("c_input", l.Input, x, JoinTokens(rows...))
 	for i := range input { // named as in the note
 		if input[i].Symbol == "w" {
 			input[i].Symbol = "U"

@@ -9,30 +9,38 @@ type Embedding[T Number] struct{ Weight Matrix[T] }
 
 // Forward is a row of w for every token.
 func (l Embedding[T]) Forward(tokens []int) Matrix[T] {
-	w := l.Weight
+	w := l.table(tokens)
 	if w.Err != nil {
 		return w
 	}
 	out := Zeros[T](len(tokens), w.Cols)
-	for i, token := range tokens {
-		if token < 0 || token >= w.Rows {
-			return failed[T]("token %d at %d, embeddings (%d, %d)", token, i, w.Rows, w.Cols)
-		}
+	for i, token := range tokens[:out.Rows] {
 		copy(out.Data[i*w.Cols:(i+1)*w.Cols], w.Data[token*w.Cols:(token+1)*w.Cols])
 	}
 	return out
+}
+
+// table is the weight, or an error where a token has no row in it.
+func (l Embedding[T]) table(tokens []int) Matrix[T] {
+	w := l.Weight.sound()
+	for i, token := range tokens {
+		if w.Err == nil && (token < 0 || token >= w.Rows) {
+			return failed[T]("token %d at %d, embeddings (%d, %d)", token, i, w.Rows, w.Cols)
+		}
+	}
+	return w
 }
 
 // Backward adds the Δ of each place to the row that was looked up there; rows that were not stay zero.
 //
 //	∂w = ohe(tokens)ᵗ Δ    (n, d) → (V, d)      (3)
 func (l Embedding[T]) Backward(tokens []int, delta Matrix[T]) Gradients[T] {
-	return gradient(l.Weight, "weight", "w", "(3)", l.scatter(tokens, delta))
+	return Gradients[T]{{Name: "weight", Symbol: "w", Equation: "(3)", Value: l.scatter(tokens, delta)}}
 }
 
 func (l Embedding[T]) scatter(tokens []int, delta Matrix[T]) Matrix[T] {
-	w := l.Weight
-	switch {
+	w := l.table(tokens)
+	switch delta = delta.sound(); {
 	case w.Err != nil:
 		return w
 	case delta.Err != nil:

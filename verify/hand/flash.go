@@ -22,7 +22,11 @@ func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 		err := failed[T]("tiles of %d queries and %d keys", l.Queries, l.Keys)
 		return err, err
 	}
-	if err := firstErr(q, k, v); err != nil {
+	err := firstErr(q, k, v)
+	if err == nil {
+		err = l.meet(q, k, v)
+	}
+	if err != nil {
 		return Matrix[T]{Err: err}, Matrix[T]{Err: err}
 	}
 	var outs, sums []Matrix[T]
@@ -38,6 +42,19 @@ func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 		outs, sums = append(outs, a.Out), append(sums, a.LogSumExp())
 	}
 	return JoinTokens(outs...), JoinTokens(sums...)
+}
+
+// meet is an error where queries, keys, values and mask do not fit, which a tile of them might.
+func (l Flash[T]) meet(q, k, v Matrix[T]) error {
+	mask := l.Mask.sound()
+	switch {
+	case mask.Err != nil:
+		return mask.Err
+	case q.Cols != k.Cols || k.Rows != v.Rows || !mask.None() && (mask.Rows != q.Rows || mask.Cols != k.Rows):
+		return failed[T]("queries (%d, %d), keys (%d, %d), values (%d, %d), mask (%d, %d)",
+			q.Rows, q.Cols, k.Rows, k.Cols, v.Rows, v.Cols, mask.Rows, mask.Cols).Err
+	}
+	return nil
 }
 
 // Backward is that of Attention tile by tile. The paper has no backward pass (erratum X14). What has to be known of a

@@ -41,6 +41,7 @@ func (x Matrix[T]) Step() Matrix[T] {
 
 // RowMax returns the largest real part of each row: (n, d) → (n, 1).
 func (x Matrix[T]) RowMax() Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](x.Rows, 1)
 	for i := range x.Rows {
 		largest := math.Inf(-1)

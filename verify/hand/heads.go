@@ -1,5 +1,7 @@
 package hand
 
+import "slices"
+
 // Heads lets every head of every sequence attend on its own and puts their outputs side by side (34).
 type Heads[T Number] struct {
 	Batch, Count int                    // B, H
@@ -9,7 +11,7 @@ type Heads[T Number] struct {
 // Forward takes queries (B·n, H·dρ), keys (B·m, H·dρ) and values (B·m, H·dh), each of them [head 1 | … | head H].
 func (l Heads[T]) Forward(q, k, v Matrix[T]) Matrix[T] { // (B·n, H·dh)
 	return perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
-		return []Matrix[T]{l.Head(b, h).Forward(x[0], x[1], x[2])}
+		return []Matrix[T]{l.head(b, h).Forward(x[0], x[1], x[2])}
 	}, q, k, v)[0]
 }
 
@@ -17,7 +19,7 @@ func (l Heads[T]) Forward(q, k, v Matrix[T]) Matrix[T] { // (B·n, H·dh)
 // (35) is the linear layer's Δ wᵗ, whose columns are the heads.
 func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	d := perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
-		dq, dk, dv := l.Head(b, h).Backward(x[0], x[1], x[2], x[3])
+		dq, dk, dv := l.head(b, h).Backward(x[0], x[1], x[2], x[3])
 		return []Matrix[T]{dq, dk, dv}
 	}, q, k, v, delta)
 	return d[0], d[1], d[2]
@@ -25,7 +27,7 @@ func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 
 // softmax says whether what is added to every key of a query cancels.
 func (l Heads[T]) softmax() bool {
-	switch l.Head(0, 0).(type) {
+	switch l.head(0, 0).(type) {
 	case Attention[T], Flash[T]:
 		return true
 	}
@@ -33,12 +35,16 @@ func (l Heads[T]) softmax() bool {
 }
 
 // perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns
-// together again: heads side by side, sequences below one another.
+// together again: heads side by side, sequences below one another. What cannot be divided is all of one head, with the error.
 func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {
-	for i, x := range xs {
-		if x.Err == nil && (x.Rows%batch != 0 || x.Cols%heads != 0) {
-			xs[i] = failed[T]("(%d, %d) for %d sequences and %d heads", x.Rows, x.Cols, batch, heads)
+	err := firstErr(xs...)
+	for _, x := range xs {
+		if err == nil && !(shares(x.Rows, batch) && shares(x.Cols, heads)) {
+			err = failed[T]("(%d, %d) for %d sequences and %d heads", x.Rows, x.Cols, batch, heads).Err
 		}
+	}
+	if err != nil {
+		batch, heads, xs = 1, 1, slices.Repeat([]Matrix[T]{{Err: err}}, len(xs))
 	}
 	var results [][]Matrix[T] // of every result: the sequences
 	for b := range batch {

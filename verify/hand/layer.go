@@ -112,31 +112,9 @@ func (g Gradients[T]) Parameters() Parameters[T] {
 // Err is the first error in any of them, from the loss downwards.
 func (g Gradients[T]) Err() error {
 	for i := len(g) - 1; i >= 0; i-- {
-		if err := g[i].Value.Err; err != nil {
+		if err := g[i].Value.sound().Err; err != nil {
 			return fmt.Errorf("%s: %w", g[i].Name, err)
 		}
 	}
 	return nil
-}
-
-// located is an error with the place where it arose.
-type located struct {
-	path string
-	err  error
-}
-
-func (e located) Error() string { return e.path + ": " + e.err.Error() }
-func (e located) Unwrap() error { return e.err }
-
-// within puts the name of a layer before an error that arose in it, given its input.
-func within[T Number](name string, x, y Matrix[T]) Matrix[T] {
-	if x.Err != nil || y.Err == nil {
-		return y
-	}
-	if inner, ok := y.Err.(located); ok {
-		y.Err = located{name + "." + inner.path, inner.err}
-	} else {
-		y.Err = located{name, y.Err}
-	}
-	return y
 }

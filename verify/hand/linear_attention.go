@@ -15,23 +15,23 @@ func (l LinearAttention[T]) weights(phiQ, phiK Matrix[T]) Matrix[T] {
 
 // Forward is (φq φkᵗ ∘ see) v over its row sums.
 func (l LinearAttention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
-	weights := l.weights(l.Features.Forward(q), l.Features.Forward(k))
+	weights := l.weights(forward("features", l.Features, q), forward("features", l.Features, k))
 	return weights.MatMul(v).Div(weights.SumFeatures())
 }
 
 // Backward carries Δ to the features and values. A weight counts twice, in what is divided and in what it is divided
 // by: g is Δ at the former, e at the latter.
 func (l LinearAttention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
-	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
+	phiQ, phiK := forward("features", l.Features, q), forward("features", l.Features, k)
 	weights := l.weights(phiQ, phiK)
-	total := weights.SumFeatures()                              //                     (n, 1)
-	out := weights.MatMul(v).Div(total)                         // o                   (n, dh)
-	g := delta.Div(total)                                       // Δ/Σ                 (n, dh)
-	e := delta.Mul(out).SumFeatures().Div(total)                // Δ ⊖ o/Σ             (n, 1)
-	dw := visible(g.MatMul(v.Transpose()).Sub(e), l.See)        // (g vᵗ − e) ∘ see    (n, m)
-	dq, _ = l.Features.Backward(q, dw.MatMul(phiK))             // Δφq = dw φk         (n, f)
-	dk, _ = l.Features.Backward(k, dw.Transpose().MatMul(phiQ)) // Δφk = dwᵗ φq     (m, f)
-	return dq, dk, weights.Transpose().MatMul(g)                // (φq φkᵗ ∘ see)ᵗ g   (m, dh)
+	total := weights.SumFeatures()                                           //                     (n, 1)
+	out := weights.MatMul(v).Div(total)                                      // o                   (n, dh)
+	g := delta.Div(total)                                                    // Δ/Σ                 (n, dh)
+	e := delta.Mul(out).SumFeatures().Div(total)                             // Δ ⊖ o/Σ             (n, 1)
+	dw := visible(g.MatMul(v.Transpose()).Sub(e), l.See)                     // (g vᵗ − e) ∘ see    (n, m)
+	dq, _ = backward("features", l.Features, q, dw.MatMul(phiK))             // Δφq = dw φk         (n, f)
+	dk, _ = backward("features", l.Features, k, dw.Transpose().MatMul(phiQ)) // Δφk = dwᵗ φq     (m, f)
+	return dq, dk, weights.Transpose().MatMul(g)                             // (φq φkᵗ ∘ see)ᵗ g   (m, dh)
 }
 
 func visible[T Number](weights Matrix[T], see Matrix[float64]) Matrix[T] {

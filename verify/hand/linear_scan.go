@@ -8,8 +8,8 @@ type LinearScan[T Number] struct{ Features Layer[T] }
 
 // Forward keeps the sums.
 func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
-	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
-	if err := firstErr(phiQ, phiK, v); err != nil {
+	phiQ, phiK, err := l.features(q, k, v, v)
+	if err != nil {
 		return Matrix[T]{Err: err}
 	}
 	s, z := Zeros[T](phiK.Cols, v.Cols), Zeros[T](1, phiK.Cols)
@@ -22,6 +22,15 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return JoinTokens(rows...)
 }
 
+// features are φ of queries and keys, of which there are as many as values and Δ.
+func (l LinearScan[T]) features(q, k, v, delta Matrix[T]) (phiQ, phiK Matrix[T], err error) {
+	phiQ, phiK = forward("features", l.Features, q), forward("features", l.Features, k)
+	if err = firstErr(phiQ, phiK, v, delta); err == nil && (phiQ.Rows != v.Rows || phiK.Rows != v.Rows || delta.Rows != v.Rows) {
+		err = failed[T]("%d queries, %d keys, %d values, %d Δ", phiQ.Rows, phiK.Rows, v.Rows, delta.Rows).Err
+	}
+	return phiQ, phiK, err
+}
+
 // Backward goes forwards once more for Δ at the queries, S and z being sums over the keys before them, and backwards
 // for keys and values, R (f, dh) and u (1, f) being sums over the queries behind them.
 //
@@ -29,8 +38,8 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 //	R ← R + φq_iᵗ g_i    u ← u + e_i φq_i
 //	Δφk_i = v_i Rᵗ − u    Δv_i = φk_i R
 func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
-	phiQ, phiK := l.Features.Forward(q), l.Features.Forward(k)
-	if err := firstErr(phiQ, phiK, v, delta); err != nil {
+	phiQ, phiK, err := l.features(q, k, v, delta)
+	if err != nil {
 		return Matrix[T]{Err: err}, Matrix[T]{Err: err}, Matrix[T]{Err: err}
 	}
 	n := v.Rows
@@ -52,7 +61,7 @@ func (l LinearScan[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T])
 		dks[i] = v.Tokens(i, i+1).MatMul(r.Transpose()).Sub(u) // Δφk      (1, f)
 		dvs[i] = phiK.Tokens(i, i+1).MatMul(r)                 // Δv       (1, dh)
 	}
-	dq, _ = l.Features.Backward(q, JoinTokens(dqs...))
-	dk, _ = l.Features.Backward(k, JoinTokens(dks...))
+	dq, _ = backward("features", l.Features, q, JoinTokens(dqs...))
+	dk, _ = backward("features", l.Features, k, JoinTokens(dks...))
 	return dq, dk, JoinTokens(dvs...)
 }

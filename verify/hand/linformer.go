@@ -28,7 +28,7 @@ func (l Linformer[T]) heads(q, k, v Matrix[T]) Matrix[T] {
 
 // Forward is the heads between their projections.
 func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
-	return l.Drop.Forward(l.Proj.Forward(l.heads(splitPacked(l.QKV.Forward(x), l.QK))))
+	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(splitPacked(forward("c_attn", l.QKV, x), l.QK))))
 }
 
 // Backward carries Δ to the heads' queries, keys and values, and to the mixtures: of those the layer adds up what comes
@@ -36,10 +36,11 @@ func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
 //
 //	Δk = eᵗ ΔK',  Δv = fᵗ ΔV',  ∂e = Σ ΔK' kᵗ,  ∂f = Σ ΔV' vᵗ
 func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	q, k, v := splitPacked(l.QKV.Forward(x), l.QK)
+	l.E, l.F = l.E.sound(), l.F.sound()
+	q, k, v := splitPacked(forward("c_attn", l.QKV, x), l.QK)
 	out := l.heads(q, k, v)
 	d, _ := l.Drop.Backward(out, delta)
-	d, proj := l.Proj.Backward(out, d)
+	d, proj := backward("c_proj", l.Proj, out, d)
 	de, df := Zeros[T](l.E.Rows, l.E.Cols), Zeros[T](l.F.Rows, l.F.Cols)
 	dqkv := perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		q, k, v, d := x[0], x[1], x[2], x[3]
@@ -47,7 +48,7 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 		de, df = de.Add(dK.MatMul(k.Transpose())), df.Add(dV.MatMul(v.Transpose()))    // ΔK' kᵗ, ΔV' vᵗ     (k', n)
 		return []Matrix[T]{dq, l.E.Transpose().MatMul(dK), l.F.Transpose().MatMul(dV)} // eᵗ ΔK', fᵗ ΔV'  (n, dρ), (n, dh)
 	}, q, k, v, d)
-	dx, qkv := l.QKV.Backward(x, JoinColumns(dqkv...))
+	dx, qkv := backward("c_attn", l.QKV, x, JoinColumns(dqkv...))
 	return dx, slices.Concat(
 		packedGradients(qkv, l.QK, "", false).In("c_attn", ""), // mixtures differ in what they make of the keys' bias
 		gradient(l.E, "e.weight", "e", "Conti (19)", de), gradient(l.F, "f.weight", "f", "Conti (19)", df),

@@ -29,8 +29,8 @@ type LongformerMask struct {
 
 // queries are those of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
 func (l Longformer[T]) queries(x Matrix[T]) []Matrix[T] {
-	q, k, v := splitPacked(l.Local.Forward(x), l.QK)
-	qg, kg, vg := splitPacked(l.Global.Forward(x), l.QK)
+	q, k, v := splitPacked(forward("c_attn", l.Local, x), l.QK)
+	qg, kg, vg := splitPacked(forward("c_attn_global", l.Global, x), l.QK)
 	if l.Rotary != nil {
 		q, k, qg, kg = l.Rotary.Forward(q), l.Rotary.Forward(k), l.Rotary.Forward(qg), l.Rotary.Forward(kg)
 	}
@@ -39,7 +39,7 @@ func (l Longformer[T]) queries(x Matrix[T]) []Matrix[T] {
 
 func (l Longformer[T]) heads(packed []Matrix[T]) Matrix[T] {
 	return perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
-		m := l.Masks(b, h)
+		m := l.masks(b, h)
 		rho := longformerWeights(x[0], x[1], x[3], x[4], m)
 		return []Matrix[T]{Dropout[T]{m.Drop}.Forward(rho).MatMul(JoinTokens(x[2], x[5]))}
 	}, packed...)[0]
@@ -53,7 +53,7 @@ func longformerWeights[T Number](q, k, qg, kg Matrix[T], m LongformerMask) Matri
 
 // Forward is the heads between their projections.
 func (l Longformer[T]) Forward(x Matrix[T]) Matrix[T] {
-	return l.Drop.Forward(l.Proj.Forward(l.heads(l.queries(x))))
+	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(l.queries(x))))
 }
 
 // headBackward carries Δ to both kinds of queries, keys and values.
@@ -61,7 +61,7 @@ func (l Longformer[T]) Forward(x Matrix[T]) Matrix[T] {
 //	[Δ_raw | Δ_rawᵍ] = ρ ∘ (Δρ − rowsum(Δρ ∘ ρ))/√dρ,  Δρ = Δ [v | vᵍ]ᵗ
 func (l Longformer[T]) headBackward(b, h int, x []Matrix[T]) []Matrix[T] {
 	q, k, v, qg, kg, vg, delta := x[0], x[1], x[2], x[3], x[4], x[5], x[6]
-	m, n := l.Masks(b, h), q.Rows
+	m, n := l.masks(b, h), q.Rows
 	drop, rho := Dropout[T]{m.Drop}, longformerWeights(q, k, qg, kg, m)
 	values := drop.Forward(rho).Transpose().MatMul(delta)                                        // [Δv; Δvᵍ]   (2n, dh)
 	drho := drop.Forward(delta.MatMul(JoinTokens(v, vg).Transpose()))                            //             (n, 2n)
@@ -78,15 +78,15 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 	packed := l.queries(x)
 	out := l.heads(packed)
 	d4, _ := l.Drop.Backward(out, d5)
-	d3, proj := l.Proj.Backward(out, d4)
+	d3, proj := backward("c_proj", l.Proj, out, d4)
 	d := perHead(l.Batch, l.Heads, l.headBackward, append(packed, d3)...)
 	if l.Rotary != nil {
 		for _, i := range []int{0, 1, 3, 4} {
 			d[i], _ = l.Rotary.Backward(packed[i], d[i])
 		}
 	}
-	near, local := l.Local.Backward(x, JoinColumns(d[:3]...))
-	far, global := l.Global.Backward(x, JoinColumns(d[3:]...))
+	near, local := backward("c_attn", l.Local, x, JoinColumns(d[:3]...))
+	far, global := backward("c_attn_global", l.Global, x, JoinColumns(d[3:]...))
 	return near.Add(far), slices.Concat(
 		packedGradients(local, l.QK, "", false).In("c_attn", ""),
 		packedGradients(global, l.QK, "ᵍ", false).In("c_attn_global", ""),

@@ -13,6 +13,9 @@ func CausalMask(n int) Matrix[float64] {
 
 // WindowMask lets a token look at itself and at the width−1 tokens before it.
 func WindowMask(n, width int) Matrix[float64] {
+	if width < 1 {
+		return failed[float64]("a window of %d tokens, want 1 or more", width)
+	}
 	return mask(n, func(i, j int) bool { return j <= i && i-j < width })
 }
 
@@ -24,7 +27,7 @@ func PaddingMask(padding []bool) Matrix[float64] {
 
 func mask(n int, visible func(i, j int) bool) Matrix[float64] {
 	out := Zeros[float64](n, n)
-	for i := range n {
+	for i := range out.Rows {
 		for j := range n {
 			if !visible(i, j) {
 				out.Data[i*n+j] = math.Inf(-1)
@@ -36,9 +39,14 @@ func mask(n int, visible func(i, j int) bool) Matrix[float64] {
 
 // SourceMask hides from n queries those of m keys that are padding: the columns from length on.
 func SourceMask(n, m, length int) Matrix[float64] {
-	hidden := make([]bool, m)
-	for j := range hidden {
-		hidden[j] = j >= length
+	out := Zeros[float64](n, m)
+	if length < 0 || length > m {
+		return failed[float64]("%d of %d keys are no padding", length, m)
 	}
-	return Zeros[float64](n, m).Add(PaddingMask(hidden).Tokens(0, 1))
+	for i := range out.Data {
+		if i%m >= length {
+			out.Data[i] = math.Inf(-1)
+		}
+	}
+	return out
 }

@@ -8,6 +8,12 @@ import (
 // BigBirdMask lets tokens meet that are at most ⌊width/2⌋ apart, or one of which is global; and query i its own random
 // keys. (Zaheer et al. 2020, Conti (13))
 func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
+	if width < 1 || len(random) != n {
+		return failed[float64]("a window of %d tokens and random keys of %d queries, want 1 or more and %d", width, len(random), n)
+	}
+	if err := among(n, global, slices.Concat(random...)); err != nil {
+		return Matrix[float64]{Err: err}
+	}
 	return mask(n, func(i, j int) bool {
 		return between(i, j) <= width/2 || slices.Contains(global, i) || slices.Contains(global, j) ||
 			slices.Contains(random[i], j)
@@ -17,6 +23,9 @@ func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
 // DilatedMask lets tokens meet that are at most ⌊width/2⌋ steps of the dilation δ apart: (i − j) mod δ = 0 and |i − j|
 // ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
 func DilatedMask(n, width, dilation int) Matrix[float64] {
+	if width < 1 || dilation < 1 {
+		return failed[float64]("a window of %d tokens and a dilation of %d, want 1 or more", width, dilation)
+	}
 	return mask(n, func(i, j int) bool {
 		return between(i, j)%dilation == 0 && between(i, j)/dilation <= width/2
 	})
@@ -24,7 +33,20 @@ func DilatedMask(n, width, dilation int) Matrix[float64] {
 
 // GlobalMask lets global tokens meet everybody.
 func GlobalMask(n int, global []int) Matrix[float64] {
+	if err := among(n, global); err != nil {
+		return Matrix[float64]{Err: err}
+	}
 	return mask(n, func(i, j int) bool { return slices.Contains(global, i) || slices.Contains(global, j) })
+}
+
+// among is an error if one of the tokens is none of n.
+func among(n int, lists ...[]int) error {
+	for _, token := range slices.Concat(lists...) {
+		if token < 0 || token >= n {
+			return failed[float64]("token %d, want 0 … %d", token, n-1).Err
+		}
+	}
+	return nil
 }
 
 // Either lets tokens meet that one of two masks lets meet.
@@ -46,8 +68,11 @@ func Except(a, b Matrix[float64]) Matrix[float64] {
 // of the power below, then every other one of the next. (Press et al. 2022; CS 224n (13) has neither m nor the right
 // length, erratum S1)
 func ALiBiMask(n, h, heads int) Matrix[float64] {
+	if h < 1 || h > heads {
+		return failed[float64]("head %d, want 1 … %d", h, heads)
+	}
 	power := 1
-	for 2*power <= heads {
+	for power <= heads/2 {
 		power *= 2
 	}
 	exponent := -8 * float64(h) / float64(power)
@@ -55,7 +80,7 @@ func ALiBiMask(n, h, heads int) Matrix[float64] {
 		exponent = -4 * float64(2*(h-power)-1) / float64(power)
 	}
 	out := Zeros[float64](n, n)
-	for i := range n {
+	for i := range out.Rows {
 		for j := range n {
 			out.Data[i*n+j] = -math.Pow(2, exponent) * float64(between(i, j))
 		}

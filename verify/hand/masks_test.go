@@ -131,7 +131,7 @@ func TestParameters(t *testing.T) {
 	bad := errors.New("bad")
 	for want, m := range map[string]hand.Matrix[float64]{
 		"w: bad": {Err: bad},
-		"w: hand: shapes do not fit: (2, 3) from 5 values": {Rows: 2, Cols: 3, Data: make([]float64, 5)},
+		"w: hand: shapes do not fit: matrix (2, 3) from 5 values": {Rows: 2, Cols: 3, Data: make([]float64, 5)},
 	} {
 		if err := (hand.Parameters[float64]{"w": m}).Check(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

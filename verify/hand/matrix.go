@@ -1,18 +1,13 @@
 package hand
 
-import (
-	"errors"
-	"fmt"
-)
-
-// ErrShape is wrapped by every error about shapes that do not fit.
-var ErrShape = errors.New("hand: shapes do not fit")
+import "math"
 
 // Number is what a formula can be evaluated with: float64 for values, complex128 for the complex step.
 type Number interface{ float64 | complex128 }
 
 // Matrix is a dense row-major matrix. Operations return new matrices and never fail on the spot: the first error
-// travels in Err through everything computed from it. Data holds Rows·Cols entries; NewMatrix checks that.
+// travels in Err through everything computed from it. Data holds Rows·Cols entries; NewMatrix and every operation check
+// that.
 type Matrix[T Number] struct {
 	Rows, Cols int
 	Data       []T
@@ -21,7 +16,7 @@ type Matrix[T Number] struct {
 
 // Zeros returns the (rows, cols) matrix of zeros.
 func Zeros[T Number](rows, cols int) Matrix[T] {
-	if rows < 0 || cols < 0 {
+	if !possible(rows, cols) {
 		return failed[T]("zeros (%d, %d)", rows, cols)
 	}
 	return Matrix[T]{Rows: rows, Cols: cols, Data: make([]T, rows*cols)}
@@ -29,14 +24,12 @@ func Zeros[T Number](rows, cols int) Matrix[T] {
 
 // NewMatrix returns the (rows, cols) matrix with the given entries, row by row.
 func NewMatrix[T Number](rows, cols int, data ...T) Matrix[T] {
-	if rows < 0 || cols < 0 || len(data) != rows*cols {
-		return failed[T]("matrix (%d, %d) from %d values", rows, cols, len(data))
-	}
-	return Matrix[T]{Rows: rows, Cols: cols, Data: data}
+	return Matrix[T]{Rows: rows, Cols: cols, Data: data}.sound()
 }
 
 // Lift returns x as a matrix over T, for the constants of a formula (masks).
 func Lift[T Number](x Matrix[float64]) Matrix[T] {
+	x = x.sound()
 	out := Zeros[T](x.Rows, x.Cols)
 	for i, v := range x.Data {
 		out.Data[i] = number[T](v)
@@ -46,14 +39,21 @@ func Lift[T Number](x Matrix[float64]) Matrix[T] {
 }
 
 // None reports whether x is the zero Matrix, which stands for an absent operand.
-func (x Matrix[T]) None() bool { return x.Rows == 0 && x.Cols == 0 && x.Err == nil }
+func (x Matrix[T]) None() bool {
+	return x.Rows == 0 && x.Cols == 0 && len(x.Data) == 0 && x.Err == nil
+}
 
-// At returns the entry in row i and column j.
-func (x Matrix[T]) At(i, j int) T { return x.Data[i*x.Cols+j] }
+// At returns the entry in row i and column j; NaN if there is none.
+func (x Matrix[T]) At(i, j int) T {
+	if at := i*x.Cols + j; j >= 0 && j < x.Cols && at >= 0 && at < len(x.Data) {
+		return x.Data[at]
+	}
+	return number[T](math.NaN())
+}
 
 // Columns returns the features [from, to) of every token.
 func (x Matrix[T]) Columns(from, to int) Matrix[T] {
-	if x.Err != nil {
+	if x = x.sound(); x.Err != nil {
 		return x
 	}
 	if from < 0 || to < from || to > x.Cols {
@@ -68,7 +68,7 @@ func (x Matrix[T]) Columns(from, to int) Matrix[T] {
 
 // Tokens returns the rows [from, to).
 func (x Matrix[T]) Tokens(from, to int) Matrix[T] {
-	if x.Err != nil {
+	if x = x.sound(); x.Err != nil {
 		return x
 	}
 	if from < 0 || to < from || to > x.Rows {
@@ -90,7 +90,7 @@ func JoinColumns[T Number](parts ...Matrix[T]) Matrix[T] {
 func JoinTokens[T Number](parts ...Matrix[T]) Matrix[T] {
 	var out Matrix[T]
 	for i, part := range parts {
-		switch {
+		switch part = part.sound(); {
 		case part.Err != nil:
 			return part
 		case i == 0:
@@ -106,7 +106,7 @@ func JoinTokens[T Number](parts ...Matrix[T]) Matrix[T] {
 
 // Transpose returns xᵗ.
 func (x Matrix[T]) Transpose() Matrix[T] {
-	if x.Err != nil {
+	if x = x.sound(); x.Err != nil {
 		return x
 	}
 	out := Zeros[T](x.Cols, x.Rows)
@@ -116,20 +116,6 @@ func (x Matrix[T]) Transpose() Matrix[T] {
 		}
 	}
 	return out
-}
-
-// firstErr is the first error of some matrices, for a formula whose sums would be empty without their rows.
-func firstErr[T Number](xs ...Matrix[T]) error {
-	for _, x := range xs {
-		if x.Err != nil {
-			return x.Err
-		}
-	}
-	return nil
-}
-
-func failed[T Number](format string, args ...any) Matrix[T] {
-	return Matrix[T]{Err: fmt.Errorf("%w: "+format, append([]any{ErrShape}, args...)...)}
 }
 
 // addColumns adds y to the features [from, to) of x.

@@ -12,10 +12,10 @@ type MLA[T Number] struct {
 }
 
 func (l MLA[T]) queries(x Matrix[T]) (latent, q, k, v Matrix[T]) {
-	latent = l.Down.Forward(x) // L = x w↓    (B·n, dc)    Xu (37)
-	q = l.Query.Forward(x)     // x w_q       (B·n, H·dρ)  Xu (38)
-	k = l.UpK.Forward(latent)  // L w↑_k      (B·n, H·dρ)  Xu (38)
-	v = l.UpV.Forward(latent)  // L w↑_v      (B·n, H·dh)  Xu (38)
+	latent = forward("c_kv_down", l.Down, x) // L = x w↓    (B·n, dc)    Xu (37)
+	q = forward("c_q", l.Query, x)           // x w_q       (B·n, H·dρ)  Xu (38)
+	k = forward("c_k_up", l.UpK, latent)     // L w↑_k      (B·n, H·dρ)  Xu (38)
+	v = forward("c_v_up", l.UpV, latent)     // L w↑_v      (B·n, H·dh)  Xu (38)
 	return latent, q, k, v
 }
 
@@ -24,8 +24,8 @@ func (l MLA[T]) queries(x Matrix[T]) (latent, q, k, v Matrix[T]) {
 //	(B·n, d) → (B·n, d)                         Xu (37)–(40), (57)
 func (l MLA[T]) Forward(x Matrix[T]) Matrix[T] {
 	_, q, k, v := l.queries(x)
-	heads := l.Heads.Forward(q, k, v)            // ρ_h v_h side by side  (B·n, H·dh), erratum X7
-	return l.Drop.Forward(l.Proj.Forward(heads)) // Σ_h ρ_h v_h w_o,h + b (B·n, d)
+	heads := l.Heads.Forward(q, k, v)                       // ρ_h v_h side by side  (B·n, H·dh), erratum X7
+	return l.Drop.Forward(forward("c_proj", l.Proj, heads)) // Σ_h ρ_h v_h w_o,h + b (B·n, d)
 }
 
 // Backward adds up at the latent what comes back from keys and values, and at the input what comes back from the
@@ -34,12 +34,12 @@ func (l MLA[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	latent, q, k, v := l.queries(x)
 	heads := l.Heads.Forward(q, k, v)
 	d4, _ := l.Drop.Backward(heads, d5)
-	d3, proj := l.Proj.Backward(heads, d4)
+	d3, proj := backward("c_proj", l.Proj, heads, d4)
 	dq, dk, dv := l.Heads.Backward(q, k, v, d3)
-	fromV, upV := l.UpV.Backward(latent, dv)            // ∂w↑_v = LᵗΔ_v
-	fromK, upK := l.UpK.Backward(latent, dk)            // ∂w↑_k = LᵗΔ_k
-	fromQ, query := l.Query.Backward(x, dq)             // ∂w_q  = xᵗΔ_q
-	fromL, down := l.Down.Backward(x, fromV.Add(fromK)) // Δ_L = Δ_k w↑_kᵗ + Δ_v w↑_vᵗ
+	fromV, upV := backward("c_v_up", l.UpV, latent, dv)               // ∂w↑_v = LᵗΔ_v
+	fromK, upK := backward("c_k_up", l.UpK, latent, dk)               // ∂w↑_k = LᵗΔ_k
+	fromQ, query := backward("c_q", l.Query, x, dq)                   // ∂w_q  = xᵗΔ_q
+	fromL, down := backward("c_kv_down", l.Down, x, fromV.Add(fromK)) // Δ_L = Δ_k w↑_kᵗ + Δ_v w↑_vᵗ
 	return fromQ.Add(fromL), slices.Concat(
 		query.latent("c_q", "w_q", "Xu (38)"),
 		down.latent("c_kv_down", "w↓", "Xu (37)"),

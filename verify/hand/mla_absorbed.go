@@ -21,8 +21,9 @@ type MLAAbsorbed[T Number] struct {
 
 // Forward adds up what the heads make of the latents.
 func (l MLAAbsorbed[T]) Forward(x Matrix[T]) Matrix[T] {
+	l = l.shared()
 	latent := x.MatMul(l.Down)
-	y := Zeros[T](x.Rows, l.Wo.Cols)
+	y := Zeros[T](latent.Rows, l.Wo.Cols)
 	for h := range l.Heads {
 		queries, out := l.absorbed(h)
 		q := x.MatMul(queries).Scale(l.overScale())
@@ -33,8 +34,9 @@ func (l MLAAbsorbed[T]) Forward(x Matrix[T]) Matrix[T] {
 
 // Backward differentiates by the absorbed matrices first, then by their factors.
 func (l MLAAbsorbed[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	l = l.shared()
 	latent, attend := x.MatMul(l.Down), l.attend()
-	dx, dlatent := Zeros[T](x.Rows, x.Cols), Zeros[T](latent.Rows, latent.Cols)
+	dx, dlatent := Zeros[T](latent.Rows, l.Wq.Rows), Zeros[T](latent.Rows, latent.Cols)
 	var wq, upK, upV, wo []Matrix[T]
 	for h := range l.Heads {
 		own := l.head(h)
@@ -56,6 +58,19 @@ func (l MLAAbsorbed[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[
 		gradient(l.Wo, "c_proj.weight", "w₃", "a₃ᵗΔ₅", JoinTokens(wo...)),
 		gradient(l.Bo, "c_proj.bias", "b₃", "ΣΔ₅", delta.SumTokens()),
 	)
+}
+
+// shared is l where heads can share its columns; else it is one head with the error.
+func (l MLAAbsorbed[T]) shared() MLAAbsorbed[T] {
+	err := firstErr(l.Wq, l.UpV, l.Wo)
+	if err == nil && !(shares(l.Wq.Cols, l.Heads) && shares(l.UpV.Cols, l.Heads) && l.UpV.Cols == l.Wo.Rows) {
+		err = failed[T]("(%d, %d), (%d, %d) and (%d, %d) for %d heads",
+			l.Wq.Rows, l.Wq.Cols, l.UpV.Rows, l.UpV.Cols, l.Wo.Rows, l.Wo.Cols, l.Heads).Err
+	}
+	if err != nil {
+		l.Heads, l.Wq, l.UpV, l.Wo = 1, Matrix[T]{Err: err}, Matrix[T]{Err: err}, Matrix[T]{Err: err}
+	}
+	return l
 }
 
 // head is what belongs to head h alone.

@@ -23,20 +23,23 @@ type mlaRoPE[T Number] struct {
 	latentQ, latent, source Matrix[T] // c^Q, c, and what the rotating keys are made from
 	rawQ, rawK              Matrix[T] // before their rotation
 	q, k, v                 Matrix[T]
-	content                 int // H·dρ
+	content, count          int // H·dρ, H
 }
 
 func (l MLARoPE[T]) queries(x Matrix[T]) (a mlaRoPE[T]) {
-	a.latentQ, a.latent, a.source = l.DownQ.Forward(x), l.Down.Forward(x), x // c^Q, c (B·n, dq), (B·n, dc)  Xu (60), (37)
+	a.latentQ, a.latent, a.source = forward("c_q_down", l.DownQ, x), forward("c_kv_down", l.Down, x), x // c^Q, c (B·n, dq), (B·n, dc)  Xu (60), (37)
 	if l.FromLatent {
 		a.source = a.latent
 	}
-	a.rawQ, a.rawK = l.RoPEQ.Forward(a.latentQ), l.RoPEK.Forward(a.source)
-	qR, kR := l.Rotary.Forward(a.rawQ), l.Rotary.Forward(a.rawK)     // (B·n, H·dR), (B·n, dR)  Xu (63), (65)
-	qC, kC := l.UpQ.Forward(a.latentQ), l.UpK.Forward(a.latent)      // (B·n, H·dρ)             Xu (61), (65)
-	a.q = sideBySide(qC, qR, l.Heads.Count)                          // (B·n, H(dρ+dR))
-	a.k = sideBySide(kC, repeated(kR, l.Heads.Count), l.Heads.Count) // hence the scale 1/√(dρ+dR) of Xu (62)
-	a.v = l.UpV.Forward(a.latent)                                    // (B·n, H·dh)             Xu (66)
+	a.rawQ, a.rawK = forward("c_q_rope", l.RoPEQ, a.latentQ), forward("c_k_rope", l.RoPEK, a.source)
+	qR, kR := forward("rotary", l.Rotary, a.rawQ), forward("rotary", l.Rotary, a.rawK) // (B·n, H·dR), (B·n, dR)  Xu (63), (65)
+	qC, kC := forward("c_q_up", l.UpQ, a.latentQ), forward("c_k_up", l.UpK, a.latent)  // (B·n, H·dρ)             Xu (61), (65)
+	if a.count = l.Heads.Count; !shares(qC.Cols, a.count) {
+		qC, a.count = within("heads", qC, failed[T]("(%d, %d) for %d heads", qC.Rows, qC.Cols, a.count)), 1
+	}
+	a.q = sideBySide(qC, qR, a.count)                    // (B·n, H(dρ+dR))
+	a.k = sideBySide(kC, repeated(kR, a.count), a.count) // hence the scale 1/√(dρ+dR) of Xu (62)
+	a.v = forward("c_v_up", l.UpV, a.latent)             // (B·n, H·dh)             Xu (66)
 	a.content = qC.Cols
 	return a
 }
@@ -46,34 +49,34 @@ func (l MLARoPE[T]) queries(x Matrix[T]) (a mlaRoPE[T]) {
 //	(B·n, d) → (B·n, d)
 func (l MLARoPE[T]) Forward(x Matrix[T]) Matrix[T] {
 	a := l.queries(x)
-	return l.Drop.Forward(l.Proj.Forward(l.Heads.Forward(a.q, a.k, a.v)))
+	return l.Drop.Forward(forward("c_proj", l.Proj, l.Heads.Forward(a.q, a.k, a.v)))
 }
 
 // Backward takes apart what queries has put together; the rotating key gets the sum over the heads.
 func (l MLARoPE[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	a, count := l.queries(x), l.Heads.Count
+	a := l.queries(x)
 	heads := l.Heads.Forward(a.q, a.k, a.v)
 	d4, _ := l.Drop.Backward(heads, d5)
-	d3, proj := l.Proj.Backward(heads, d4)
+	d3, proj := backward("c_proj", l.Proj, heads, d4)
 	dq, dk, dv := l.Heads.Backward(a.q, a.k, a.v, d3)
-	dqC, dqR := apart(dq, a.content, count)
-	dkC, dkR := apart(dk, a.content, count)
+	dqC, dqR := apart(dq, a.content, a.count)
+	dkC, dkR := apart(dk, a.content, a.count)
 
-	fromV, upV := l.UpV.Backward(a.latent, dv)
-	fromC, upQ := l.UpQ.Backward(a.latentQ, dqC)
-	dqR, _ = l.Rotary.Backward(a.rawQ, dqR)
-	fromR, ropeQ := l.RoPEQ.Backward(a.latentQ, dqR)
-	dx, downQ := l.DownQ.Backward(x, fromC.Add(fromR))
-	fromK, upK := l.UpK.Backward(a.latent, dkC)
+	fromV, upV := backward("c_v_up", l.UpV, a.latent, dv)
+	fromC, upQ := backward("c_q_up", l.UpQ, a.latentQ, dqC)
+	dqR, _ = backward("rotary", l.Rotary, a.rawQ, dqR)
+	fromR, ropeQ := backward("c_q_rope", l.RoPEQ, a.latentQ, dqR)
+	dx, downQ := backward("c_q_down", l.DownQ, x, fromC.Add(fromR))
+	fromK, upK := backward("c_k_up", l.UpK, a.latent, dkC)
 	dlatent := fromV.Add(fromK)
-	dkR, _ = l.Rotary.Backward(a.rawK, overHeads(dkR, count))
-	dsource, ropeK := l.RoPEK.Backward(a.source, dkR)
+	dkR, _ = backward("rotary", l.Rotary, a.rawK, overHeads(dkR, a.count))
+	dsource, ropeK := backward("c_k_rope", l.RoPEK, a.source, dkR)
 	if l.FromLatent {
 		dlatent = dlatent.Add(dsource)
 	} else {
 		dx = dx.Add(dsource)
 	}
-	fromL, down := l.Down.Backward(x, dlatent)
+	fromL, down := backward("c_kv_down", l.Down, x, dlatent)
 	return dx.Add(fromL), slices.Concat(
 		downQ.latent("c_q_down", "w↓_q", "Xu (60)"),
 		ropeQ.latent("c_q_rope", "w_qR", "Xu (63)"),
@@ -90,6 +93,9 @@ func (l MLARoPE[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 
 // sideBySide puts the two parts of every head side by side, and apart takes them apart.
 func sideBySide[T Number](a, b Matrix[T], heads int) Matrix[T] {
+	if err := firstErr(a, b); err == nil && !(shares(a.Cols, heads) && shares(b.Cols, heads)) {
+		return failed[T]("(%d, %d) beside (%d, %d) in %d heads", a.Rows, a.Cols, b.Rows, b.Cols, heads)
+	}
 	var parts []Matrix[T]
 	m, n := a.Cols/heads, b.Cols/heads
 	for h := range heads {

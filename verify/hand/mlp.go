@@ -13,20 +13,20 @@ type MLP[T Number] struct {
 
 // Forward is rows a₇ to a₉.
 func (l MLP[T]) Forward(a6 Matrix[T]) Matrix[T] {
-	a7 := within("c_fc", a6, l.Fc.Forward(a6))     // a₇  (n, f)
-	a8 := l.Act.Forward(a7)                        // a₈  (n, f)
-	a9 := within("c_proj", a8, l.Proj.Forward(a8)) // a₉  (n, d)
+	a7 := forward("c_fc", l.Fc, a6)     // a₇  (n, f)
+	a8 := forward("act", l.Act, a7)     // a₈  (n, f)
+	a9 := forward("c_proj", l.Proj, a8) // a₉  (n, d)
 	return l.Drop.Forward(a9)
 }
 
 // Backward is rows Δ₉ to Δ₆.
 func (l MLP[T]) Backward(a6, d10 Matrix[T]) (d6 Matrix[T], g Gradients[T]) {
-	a7 := l.Fc.Forward(a6)
-	a8 := l.Act.Forward(a7)
-	d9, _ := l.Drop.Backward(a8, d10)   // Δ₁₀ dispatched
-	d8, proj := l.Proj.Backward(a8, d9) // Δ₈ = Δ₁₀ w₈ᵗ
-	d7, _ := l.Act.Backward(a7, d8)     // Δ₇ = Δ₈ ∘ g'(a₇)
-	d6, fc := l.Fc.Backward(a6, d7)     // Δ₆ = Δ₇ w₆ᵗ
+	a7 := forward("c_fc", l.Fc, a6)
+	a8 := forward("act", l.Act, a7)
+	d9, _ := l.Drop.Backward(a8, d10)              // Δ₁₀ dispatched
+	d8, proj := backward("c_proj", l.Proj, a8, d9) // Δ₈ = Δ₁₀ w₈ᵗ
+	d7, _ := backward("act", l.Act, a7, d8)        // Δ₇ = Δ₈ ∘ g'(a₇)
+	d6, fc := backward("c_fc", l.Fc, a6, d7)       // Δ₆ = Δ₇ w₆ᵗ
 	return d6, slices.Concat(
 		fc.by("a₆ᵗΔ₇", "ΣΔ₇").In("c_fc", "₆"),
 		deltaAt("c_fc", "Δ₇ = Δ₈ ∘ g'(a₇)", d7),

@@ -19,7 +19,7 @@ type Stack[T Number] struct {
 func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
 	x := within("wte", Matrix[T]{}, s.Tokens.Forward(tokens))
 	if s.Positions != nil {
-		x = within("wpe", x, s.Positions.Forward(x))
+		x = forward("wpe", s.Positions, x)
 	}
 	return s.Drop.Forward(x)
 }
@@ -28,10 +28,10 @@ func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
 func (s Stack[T]) Forward(tokens []int) Matrix[T] {
 	x := s.Embed(tokens)             // a₁       (B·n, d)
 	for i, block := range s.Blocks { // a₂ … a₁₀ (B·n, d)
-		x = within(blockName(i), x, block.Forward(x))
+		x = forward(blockName(i), block, x)
 	}
 	if s.Norm != nil {
-		x = within("ln_f", x, s.Norm.Forward(x)) // a₁₁      (B·n, d)
+		x = forward("ln_f", s.Norm, x) // a₁₁      (B·n, d)
 	}
 	return x
 }
@@ -40,7 +40,7 @@ func (s Stack[T]) Forward(tokens []int) Matrix[T] {
 func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 	inputs := []Matrix[T]{s.Embed(tokens)} // of every block, and what the last one puts out
 	for i, block := range s.Blocks {
-		inputs = append(inputs, block.Forward(inputs[i]))
+		inputs = append(inputs, forward(blockName(i), block, inputs[i]))
 	}
 	d10, last := d11, "Δ₁₂ w₁₁ᵗ"
 	if s.Norm != nil {
@@ -52,7 +52,7 @@ func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 	for i, block := range slices.Backward(s.Blocks) {
 		out := deltaAt(blockName(i), equation, d10)
 		var own Gradients[T]
-		d10, own = block.Backward(inputs[i], d10) // Δ₉…Δ₁
+		d10, own = backward(blockName(i), block, inputs[i], d10) // Δ₉…Δ₁
 		own, input := own.take(inputOf)
 		equation = "Δ₁₀, which is Δ₁ of the next block, "
 		for _, e := range input {
@@ -105,25 +105,25 @@ func (m Model[T]) Logits(t Text) Matrix[T] {
 	if z.Err != nil {
 		return z
 	}
-	a11 := m.Decoder(z).Forward(t.Tokens) // a₁…a₁₁  (B·n, d)
+	a11 := m.decoder(z).Forward(t.Tokens) // a₁…a₁₁  (B·n, d)
 	if m.Encoder != nil {
 		a11 = within("decoder", z, a11)
 	}
-	return within("lm_head", a11, m.Head.Forward(a11)) // a₁₂      (B·n, V)
+	return forward("lm_head", m.Head, a11) // a₁₂      (B·n, V)
 }
 
 // Forward is the loss, (1, 1).
-func (m Model[T]) Forward(t Text) Matrix[T] { return m.Loss(t.Targets).Forward(m.Logits(t)) }
+func (m Model[T]) Forward(t Text) Matrix[T] { return forward("loss", m.loss(t), m.Logits(t)) }
 
 // Backward is Table 3 read upwards: each line takes a Δ one row of Table 2 up and leaves the gradients of that row's
 // parameters behind. Every block of a decoder with an encoder looks at z, so Δ at z is the sum of what they send back.
 func (m Model[T]) Backward(t Text) (g Gradients[T], err error) {
-	decoder := m.Decoder(m.memory(t))
+	decoder := m.decoder(m.memory(t))
 	a11 := decoder.Forward(t.Tokens)
-	logits := m.Head.Forward(a11)
-	d12, _ := m.Loss(t.Targets).Backward(logits, Zeros[T](1, 1).Shift(1)) // Δ₁₂ = y_pred − y_gt
-	d11, head := m.Head.Backward(a11, d12)                                // Δ₁₁ = Δ₁₂ w₁₁ᵗ
-	g = decoder.Backward(t.Tokens, d11)                                   // Δ₁₀…Δ₁
+	logits := forward("lm_head", m.Head, a11)
+	d12, _ := backward("loss", m.loss(t), logits, Zeros[T](1, 1).Shift(1)) // Δ₁₂ = y_pred − y_gt
+	d11, head := backward("lm_head", m.Head, a11, d12)                     // Δ₁₁ = Δ₁₂ w₁₁ᵗ
+	g = decoder.Backward(t.Tokens, d11)                                    // Δ₁₀…Δ₁
 	g = slices.Concat(g, head.by("a₁₁ᵗΔ₁₂", "ΣΔ₁₂").In("lm_head", "₁₁"), deltaAt("lm_head", "Δ₁₂ = y_pred − y_gt", d12))
 	if m.Encoder != nil {
 		var back Gradients[T]

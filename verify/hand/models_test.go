@@ -130,7 +130,7 @@ func TestModelErrors(t *testing.T) {
 		{decoder, "ln_f.weight", "ln_f: hand: no parameter ln_f.weight"},
 		{decoder, "lm_head.weight", "lm_head: hand: no parameter lm_head.weight"},
 		{pairs, "encoder.h.1.attn.c_proj.weight", "encoder.h.1.attn.c_proj: hand: no parameter encoder.h.1.attn.c_proj.weight"},
-		{pairs, "decoder.h.0.cross.c_q.weight", "decoder.h.0.cross: hand: no parameter decoder.h.0.cross.c_q.weight"},
+		{pairs, "decoder.h.0.cross.c_q.weight", "decoder.h.0.cross.c_q: hand: no parameter decoder.h.0.cross.c_q.weight"},
 		{pairs, "decoder.ln_f.weight", "decoder.ln_f: hand: no parameter decoder.ln_f.weight"},
 	} {
 		p := maps.Clone(test.p)

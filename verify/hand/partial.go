@@ -37,7 +37,7 @@ func (a Partial[T]) Merge(b Partial[T]) Partial[T] {
 	fromA := a.Total.Mul(exponentials(a.Max, top))
 	fromB := b.Total.Mul(exponentials(b.Max, top))
 	c := Partial[T]{Max: top, Total: fromA.Add(fromB)}
-	if !a.Out.None() {
+	if !a.Out.None() || !b.Out.None() {
 		c.Out = a.Out.Mul(share(fromA, c.Total)).Add(b.Out.Mul(share(fromB, c.Total)))
 	}
 	return c

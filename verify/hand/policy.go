@@ -53,17 +53,13 @@ func (l PPO[T]) ratio(logits Matrix[T]) Matrix[T] {
 
 // Forward is L for logits (n, V).
 func (l PPO[T]) Forward(logits Matrix[T]) Matrix[T] {
-	ratio := l.ratio(logits)
-	out := Zeros[T](ratio.Rows, 1)
-	out.Err = ratio.Err
-	for i, q := range ratio.Data {
-		a := l.Rollout.Advantages.Data[i]
-		out.Data[i] = q * number[T](a)
-		if held := min(max(realPart(q), 1-l.Clip), 1+l.Clip) * a; held < realPart(q)*a { // a constant
-			out.Data[i] = number[T](held)
+	judged := l.ratio(logits).combine("judge", Lift[T](l.Rollout.Advantages), func(q, a T) T {
+		if held := min(max(realPart(q), 1-l.Clip), 1+l.Clip) * realPart(a); held < realPart(q)*realPart(a) { // a constant
+			return number[T](held)
 		}
-	}
-	return out.Mul(Lift[T](l.Rollout.share())).SumTokens().Scale(-1)
+		return q * a
+	})
+	return judged.Mul(Lift[T](l.Rollout.share())).SumTokens().Scale(-1)
 }
 
 // Backward returns Δ at the logits: Reinforce's times r where the objective follows the ratio, 0 where it is clipped,
@@ -75,13 +71,13 @@ func (l PPO[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T])
 	r := l.Rollout
 	toward := logits.Softmax().Sub(oneHot[T](logits, r.Actions)) // π − onehot
 	pull := Lift[T](r.Advantages.Mul(r.share()))                 // wA/Σw   (n, 1)
-	for i, q := range l.ratio(logits).Data {
-		if a := r.Advantages.Data[i]; a > 0 && realPart(q) > 1+l.Clip || a < 0 && realPart(q) < 1-l.Clip {
-			q = 0
+	active := l.ratio(logits).combine("clip", Lift[T](r.Advantages), func(q, a T) T {
+		if realPart(a) > 0 && realPart(q) > 1+l.Clip || realPart(a) < 0 && realPart(q) < 1-l.Clip {
+			return 0
 		}
-		pull.Data[i] *= q
-	}
-	return toward.Mul(pull).Mul(delta), nil
+		return q
+	})
+	return toward.Mul(pull.Mul(active)).Mul(delta), nil
 }
 
 // ValueLoss is the mean squared error of a baseline v against the returns R, both (n, 1).

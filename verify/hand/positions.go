@@ -17,7 +17,7 @@ func (l LearnedPositions[T]) Forward(x Matrix[T]) Matrix[T] {
 
 // Backward passes Δ on; a row of w gets the sum of Δ over the sequences, and 0 where no token stands (erratum D11).
 func (l LearnedPositions[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	return delta, Embedding[T]{l.Weight}.Backward(l.Positions, delta) // ohe(1:n)ᵗ Δ₁  (3)
+	return placed(delta, l.Positions), Embedding[T]{l.Weight}.Backward(l.Positions, delta) // ohe(1:n)ᵗ Δ₁  (3)
 }
 
 // Sinusoidal adds waves to the tokens, which are scaled by √d first.
@@ -36,19 +36,22 @@ func (l Sinusoidal[T]) Forward(x Matrix[T]) Matrix[T] {
 
 // Backward is √d Δ.
 func (l Sinusoidal[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	return delta.Scale(math.Sqrt(float64(delta.Cols))), nil
+	return placed(delta, l.Positions).Scale(math.Sqrt(float64(delta.Cols))), nil
 }
 
 // placed is x if it has a token for every position.
 func placed[T Number](x Matrix[T], positions []int) Matrix[T] {
-	if x.Err == nil && x.Rows != len(positions) {
+	if x = x.sound(); x.Err == nil && x.Rows != len(positions) {
 		return failed[T]("%d tokens at %d positions", x.Rows, len(positions))
 	}
 	return x
 }
 
-// Positions returns 0, 1, …, n−1 for each of batch sequences.
+// Positions returns 0, 1, …, n−1 for each of batch sequences; nothing where there are no sequences of so many tokens.
 func Positions(batch, n int) []int {
+	if !possible(batch, n) {
+		return nil
+	}
 	out := make([]int, batch*n)
 	for i := range out {
 		out[i] = i % n
@@ -60,8 +63,11 @@ func Positions(batch, n int) []int {
 //
 //	P[t, 2k] = sin ω_k t    P[t, 2k+1] = cos ω_k t    ω_k = N^(−2k/d)      Conti (1)
 func Sinusoids(n, d int, base float64) Matrix[float64] {
+	if d%2 != 0 || !(base > 0 && base <= math.MaxFloat64) {
+		return failed[float64]("waves in %d columns with base %v, want an even number and a positive one", d, base)
+	}
 	out := Zeros[float64](n, d)
-	for t := range n {
+	for t := range out.Rows {
 		for k := range d / 2 {
 			omega := math.Exp(-math.Log(base) * 2 * float64(k) / float64(d))
 			out.Data[t*d+2*k] = math.Sin(omega * float64(t))

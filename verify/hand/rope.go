@@ -24,11 +24,14 @@ func (l RoPE[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 }
 
 func (l RoPE[T]) rotate(x Matrix[T], sign float64) Matrix[T] {
-	if x.Err != nil {
+	if x = x.sound(); x.Err != nil {
 		return x
 	}
 	if len(l.Positions) != x.Rows || l.Size < 2 || l.Size%2 != 0 || x.Cols%l.Size != 0 {
 		return failed[T]("rotate (%d, %d) at %d positions in groups of %d", x.Rows, x.Cols, len(l.Positions), l.Size)
+	}
+	if !(l.Theta > 0 && l.Theta <= math.MaxFloat64) {
+		return failed[T]("rotate with base %v, want a positive one", l.Theta)
 	}
 	out := Zeros[T](x.Rows, x.Cols)
 	for row, t := range l.Positions {

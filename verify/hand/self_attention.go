@@ -16,7 +16,7 @@ type SelfAttention[T Number] struct {
 }
 
 func (l SelfAttention[T]) packed(x Matrix[T]) (q, k, v Matrix[T]) {
-	q, k, v = splitPacked(within("c_attn", x, l.QKV.Forward(x)), l.QK)
+	q, k, v = splitPacked(forward("c_attn", l.QKV, x), l.QK)
 	if l.Rotary != nil {
 		q, k = l.Rotary.Forward(q), l.Rotary.Forward(k)
 	}
@@ -25,9 +25,9 @@ func (l SelfAttention[T]) packed(x Matrix[T]) (q, k, v Matrix[T]) {
 
 // Forward is rows a₃ and a₄ of Table 2.
 func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
-	q, k, v := l.packed(a2)                        //     (B·n, H·dρ), (B·n, H·dρ), (B·n, H·dh)
-	a3 := l.Heads.Forward(q, k, v)                 // a₃  (B·n, H·dh)
-	a4 := within("c_proj", a3, l.Proj.Forward(a3)) // a₄  (B·n, d)
+	q, k, v := l.packed(a2)             //     (B·n, H·dρ), (B·n, H·dρ), (B·n, H·dh)
+	a3 := l.Heads.Forward(q, k, v)      // a₃  (B·n, H·dh)
+	a4 := forward("c_proj", l.Proj, a3) // a₄  (B·n, d)
 	return l.Drop.Forward(a4)
 }
 
@@ -35,15 +35,15 @@ func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[T]) {
 	q, k, v := l.packed(a2)
 	a3 := l.Heads.Forward(q, k, v)
-	d4, _ := l.Drop.Backward(a3, d5)            // Δ₅ dispatched
-	d3, proj := l.Proj.Backward(a3, d4)         // Δ₃ = Δ₅ w₃ᵗ
-	dq, dk, dv := l.Heads.Backward(q, k, v, d3) // Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃
+	d4, _ := l.Drop.Backward(a3, d5)               // Δ₅ dispatched
+	d3, proj := backward("c_proj", l.Proj, a3, d4) // Δ₃ = Δ₅ w₃ᵗ
+	dq, dk, dv := l.Heads.Backward(q, k, v, d3)    // Δ_raw k, Δ_rawᵗ q, ρᵗ Δ₃
 	if l.Rotary != nil {
 		dq, _ = l.Rotary.Backward(q, dq)
 		dk, _ = l.Rotary.Backward(k, dk)
 	}
 	dqkv := JoinColumns(dq, dk, dv)
-	d2, qkv := l.QKV.Backward(a2, dqkv) // Δ₂ = Σ_h (…)
+	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
 	return d2, slices.Concat(
 		packedGradients(qkv, l.QK, "", l.Rotary == nil && l.Heads.softmax()).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),

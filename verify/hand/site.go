@@ -10,11 +10,8 @@ type Parameters[T Number] map[string]Matrix[T]
 // Check says whether every parameter is a matrix.
 func (p Parameters[T]) Check() error {
 	for name, m := range p {
-		if m.Err != nil {
-			return fmt.Errorf("%s: %w", name, m.Err)
-		}
-		if len(m.Data) != m.Rows*m.Cols {
-			return fmt.Errorf("%s: %w: (%d, %d) from %d values", name, ErrShape, m.Rows, m.Cols, len(m.Data))
+		if err := m.sound().Err; err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ type TaylorFeatures[T Number] struct{ Eps float64 }
 // Forward is [1, x̂].
 func (l TaylorFeatures[T]) Forward(x Matrix[T]) Matrix[T] {
 	hat := x.Div(x.Square().SumFeatures().Shift(l.Eps).Sqrt())
-	return JoinColumns(Zeros[T](x.Rows, 1).Shift(1), hat)
+	return JoinColumns(Zeros[T](hat.Rows, 1).Shift(1), hat)
 }
 
 // Backward drops what came for the 1, and takes from the rest its part along x̂: that would only change the length.

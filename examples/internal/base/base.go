@@ -51,11 +51,9 @@ func New(c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
 }
 
 // Train takes the steps that are left.
-func Train(ctx context.Context, t *gpt.Trainer, what string, stderr io.Writer) error {
-	steps := t.Config().MaxIters
-	bar := program.NewBar(stderr, what, t.Done, steps)
-	defer bar.Close()
-	for t.Done < steps {
+func Train(ctx context.Context, t *gpt.Trainer, log *program.Log) error {
+	defer log.Close()
+	for t.Done < t.Config().MaxIters {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -63,7 +61,7 @@ func Train(ctx context.Context, t *gpt.Trainer, what string, stderr io.Writer) e
 		if err != nil {
 			return err
 		}
-		bar.Add(1, "loss %.3f", p.Loss)
+		log.Step(p)
 	}
 	return nil
 }

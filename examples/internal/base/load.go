@@ -54,6 +54,24 @@ func Resume(fit checkpoint.Fit, path string, stderr io.Writer) (*checkpoint.Dir,
 	return dir, cp, nil
 }
 
+// Vacant is an error if the directory of a new run holds a checkpoint. It makes nothing.
+func Vacant(path string) error {
+	cp, err := checkpoint.Load(path)
+	return vacant(path, cp, err)
+}
+
+func vacant(path string, cp *checkpoint.Checkpoint, err error) error {
+	if errors.Is(err, checkpoint.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	return errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
+		"another -out_dir begins a new run", path, cp.Step)
+}
+
 // Begin locks the directory of a new run, which has to be without checkpoints.
 func Begin(path string) (*checkpoint.Dir, error) {
 	dir, err := checkpoint.Open(path)
@@ -61,14 +79,9 @@ func Begin(path string) (*checkpoint.Dir, error) {
 		return nil, err
 	}
 	cp, err := dir.Load()
-	if errors.Is(err, checkpoint.ErrNone) {
-		return dir, nil
-	}
-	dir.Close()
-	if err != nil {
+	if err := vacant(path, cp, err); err != nil {
+		dir.Close()
 		return nil, err
 	}
-	defer cp.Close()
-	return nil, errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
-		"another -out_dir begins a new run", path, cp.Step)
+	return dir, nil
 }

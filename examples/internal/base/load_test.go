@@ -87,6 +87,15 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	if err := Save(taken, 3, content("x")); err != nil {
 		t.Fatal(err)
 	}
+	if err := Vacant(taken); err == nil || !strings.Contains(err.Error(), "holds a checkpoint of step 3; -resume continues it") {
+		t.Errorf("not vacant: got %v", err)
+	}
+	if err := Vacant(filepath.Join(empty, "new")); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("looking left %v, %v", left, err)
+	}
 	if _, err := Begin(taken); err == nil || !strings.Contains(err.Error(), "holds a checkpoint of step 3; -resume continues it") {
 		t.Errorf("begun anew: got %v", err)
 	}
@@ -95,6 +104,9 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	}
 	if _, err := Begin(taken); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("begun beside a damaged one: got %v", err)
+	}
+	if err := Vacant(taken); !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Errorf("beside a damaged one: got %v", err)
 	}
 	dir, err := Begin(empty)
 	if err != nil {

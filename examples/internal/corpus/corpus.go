@@ -9,6 +9,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,8 +20,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// standinName is the Name of the stand-in.
-const standinName = "built-in stand-in"
+// The Names of what is no file.
+const (
+	downloadName = "tinyshakespeare"
+	standinName  = "built-in stand-in"
+)
 
 // Source is a text and where it comes from.
 type Source struct {
@@ -49,6 +54,9 @@ func Open(ctx context.Context, path string, stderr io.Writer) (s Source, err err
 	return s, program.Cause(ctx, err)
 }
 
+// SHA256 is the hash of the text in hexadecimal, that of its Corpus.
+func (s Source) SHA256() string { return checksum(s.Text) }
+
 // Encode is the text as tokens to train a model on.
 func (s Source) Encode(tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 	c, err := text.NewCorpus(s.Text, tok, blockSize)
@@ -57,7 +65,7 @@ func (s Source) Encode(tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 
 // open is Open without a path: the cached copy if it is intact, the remote file, or the stand-in.
 func open(ctx context.Context, r remote, cache string, stderr io.Writer) (Source, error) {
-	src := Source{Name: "tinyshakespeare"}
+	src := Source{Name: downloadName}
 	var err error
 	if src.Text, err = text.ReadCorpus(cache); err == nil && checksum(src.Text) == r.sha256 {
 		return src, nil
@@ -82,7 +90,7 @@ func standin(reason error) Source {
 		Text:  s,
 		Name:  standinName,
 		Floor: floor,
-		Note:  oneLine("tinyshakespeare could not be downloaded (%v); using the built-in stand-in", reason),
+		Note:  oneLine("tinyshakespeare cannot be downloaded (%v): using the built-in stand-in", cause(reason)),
 	}
 }
 
@@ -100,6 +108,25 @@ func save(path, s string) error {
 func checksum(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
+}
+
+// cause is the innermost of what package net wraps, which is what tells a user whether there is a network.
+func cause(err error) error {
+	for {
+		var name *net.DNSError
+		var dial *net.OpError
+		var get *url.Error
+		switch {
+		case errors.As(err, &name):
+			return errors.New(name.Err)
+		case errors.As(err, &dial):
+			err = dial.Err
+		case errors.As(err, &get):
+			err = get.Err
+		default:
+			return err
+		}
+	}
 }
 
 // oneLine formats a message without line breaks.

@@ -1,12 +1,14 @@
 package corpus
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
@@ -26,34 +28,60 @@ func (s Source) Stamp(c text.Corpus) checkpoint.File {
 	}}
 }
 
-// stampOf is what a checkpoint says; nothing, if it is of an earlier version or of no run.
+// stampOf is what a checkpoint says: no name, if it is of an earlier version.
 func stampOf(cp *checkpoint.Checkpoint) (s stamp) {
 	if cp == nil {
 		return s
 	}
 	if data, err := cp.File(stampFile); err == nil && json.Unmarshal(data, &s) != nil {
-		return stamp{}
+		s = stamp{}
+	}
+	var state struct {
+		Corpus string `json:"corpus_sha256"`
+	}
+	if data, err := cp.File(train.StateFile); err == nil && json.Unmarshal(data, &state) == nil {
+		s.SHA256 = state.Corpus
 	}
 	return s
 }
 
-// BeganOnStandin is whether a run that is to be resumed began on the stand-in, for want of the real text. It goes on
-// with it.
-func BeganOnStandin(cp *checkpoint.Checkpoint) bool { return stampOf(cp).Name == standinName }
-
-// Again is the stand-in of a run that began on it.
-func Again(stderr io.Writer) Source {
-	s := standin(nil)
-	s.Note = "the run began on the built-in stand-in and goes on with it"
-	fmt.Fprintln(stderr, s.Note)
-	return s
+// Of opens the text that the run of a checkpoint is on: the stand-in, if it began on that for want of another, or what
+// Open finds at the path that At says.
+func Of(ctx context.Context, cp *checkpoint.Checkpoint, stderr io.Writer) (Source, error) {
+	if stampOf(cp).Name == standinName {
+		s := standin(nil)
+		s.Note = "the run began on the built-in stand-in and goes on with it"
+		fmt.Fprintln(stderr, s.Note)
+		return s, nil
+	}
+	path := At(cp)
+	s, err := Open(ctx, path, stderr)
+	if path != "" {
+		err = errors.WithMessagef(err, "the run is on %.80q; if that is elsewhere now, -data says where", path)
+	}
+	return s, err
 }
 
-// Explain adds the names of both texts to an error of resuming on another one than the checkpoint's.
-func (s Source) Explain(err error, c text.Corpus, cp *checkpoint.Checkpoint) error {
+// At is the path of the text that the run of a checkpoint is on; empty of one that has none, and where the checkpoint
+// does not say it.
+func At(cp *checkpoint.Checkpoint) string {
+	s := stampOf(cp)
+	if s.Name == standinName || s.Name == downloadName && s.SHA256 == tinyshakespeare().sha256 {
+		return ""
+	}
+	return s.Name
+}
+
+// Same is an error that names both texts, if one by that name and hash is not the one that the run of a checkpoint is
+// on.
+func Same(name, sha256 string, cp *checkpoint.Checkpoint) error {
 	was := stampOf(cp)
-	if was.Name == "" || was.SHA256 == c.SHA256() {
-		return err
+	if was.SHA256 == "" || was.SHA256 == sha256 {
+		return nil
 	}
-	return errors.WithMessagef(err, "the run is on %.80q, this is %.80q", was.Name, s.Name)
+	if was.Name == "" {
+		was.Name = "a text that the checkpoint does not name"
+	}
+	return errors.Errorf("another text: the run is on %.80q (sha256 %.8s…), this is %.80q (sha256 %.8s…); "+
+		"-data says where the run's is", was.Name, was.SHA256, name, sha256)
 }

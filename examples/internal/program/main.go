@@ -54,29 +54,3 @@ func Cause(ctx context.Context, err error) error {
 	}
 	return err
 }
-
-// Flags is an empty set of flags, which are the program's only arguments.
-func Flags(name string, stderr io.Writer) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	return fs
-}
-
-// Parse reads the arguments; one that is no flag is an error.
-func Parse(fs *flag.FlagSet, args []string) error {
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	if fs.NArg() > 0 {
-		return errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
-	}
-	return nil
-}
-
-// Want is nil if ok, else an error that names the flag and what it got and wants.
-func Want(ok bool, flag string, got any, want string) error {
-	if ok {
-		return nil
-	}
-	return errors.Errorf("%s: got %v, want %s", flag, got, want)
-}

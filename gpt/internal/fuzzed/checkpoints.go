@@ -22,9 +22,9 @@ type Checkpoints struct {
 	Around map[string]map[string][]byte // of a file that is not read beside all the others: a checkpoint in which it is
 }
 
-// Check calls Use with a checkpoint of step 3 whose file of that name is replaced by each hostile one: no panic, at most
-// 64 MB beyond what the whole one needs, and a message of one line that a terminal merely shows. What claims a gigabyte is
-// refused before it is hashed.
+// Check calls Use with a checkpoint of step 3 whose file of that name is replaced by each hostile one: no panic, at
+// most 64 MB beyond what the whole one needs, and a message of one line that a terminal merely shows. What claims a
+// gigabyte is refused before it is hashed.
 func (c Checkpoints) Check(t *testing.T, contents map[string][]byte, names ...string) {
 	t.Helper()
 	own, err := c.allocated(Planted(t, contents, "", nil))

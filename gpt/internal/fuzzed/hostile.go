@@ -21,7 +21,8 @@ type hostile struct {
 	size int64 // where it is not len(data): a sparse file
 }
 
-// hostiles makes more than 40 out of one that is good, and one by each swap of words. largest is what is read of a file at most.
+// hostiles makes more than 40 out of one that is good, and one by each swap of words. largest is what is read of a file
+// at most.
 func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 	add := func(what string, data []byte) { list = append(list, hostile{what: what, data: data}) }
 	swap := func(old, new string) {
@@ -70,7 +71,8 @@ func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 	return list
 }
 
-// Planted is the directory of a checkpoint of step 3 whose manifest fits its files, the one of that name with other data.
+// Planted is the directory of a checkpoint of step 3 whose manifest fits its files, the one of that name with other
+// data.
 func Planted(t *testing.T, contents map[string][]byte, name string, data []byte) string {
 	t.Helper()
 	return planted(t, contents, name, hostile{data: data})

@@ -3,8 +3,10 @@ package hostile
 import (
 	"reflect"
 	"regexp"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // rules say why what looks wrong is right, by the name of the call, which argument, and what is wrong with it.
@@ -23,13 +25,17 @@ var rules = []struct{ pattern, why string }{
 	{`^gpt\.Decoder\.(Generate|Continue) 3`, "nothing asked for, or as much as the caller takes"},
 	{`^gpt\.(Decoder\.(Generate|Continue) 4|Sampler\.Draw 0|Sampler\.Validate 0)=zero`, "the zero Sampler is greedy"},
 	{`^gpt\.Sampler\.Draw 1=a liar`, "the numbers count, whatever the shape beside them"},
+	{`^graph\.\w*Attention \d=0|^graph\.Dropout \d=0`, "no dropout"},
+	{`^graph\.(Linear|LayerNorm|LayerNormSigma) 2={}`, "without bias"},
+	{`^graph\.LinearAttention 1={}`, "an empty mask hides no key"},
+	{`^graph\.(Cross|Linear)?Attention [12]=\(2, 2, 2\)`, "a mask of every sequence"},
 	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},
 	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},
 	{`^optim\.(AdamW|SGD)\.Update 2=0`, "a learning rate of 0 changes nothing"},
 	{`^optim\.Gradients\.Apply 2`, "the optimizers check the clip"},
 	{`^optim\.New\w+ \d\[0\]=of another graph`, "a list of one is of one graph"},
 	{`^optim\.NewGradients 0`, "a name for messages"},
-	{`^graph\.Graph\.BuildSibling 0=nil`, "a sibling of nothing is empty"},
+	{`^graph\.Graph\.(Build)?Sibling 0=nil`, "a sibling of nothing is empty"},
 	{`^seq2seq\.Beam (2=0|3=)`, "no token more; nil ranks by probability, and a Rank is the caller's"},
 	{`^seq2seq\.Greedy 2=0`, "no token more"},
 	{`^seq2seq\.Masked\.Fill 2=0`, "nothing hidden"},
@@ -45,6 +51,20 @@ var rules = []struct{ pattern, why string }{
 	{`^text\.\w+\.(Decode|Encode) 1(=nil|=short|=""|\[0\]=0)`, "another text"},
 	{`^text\.Bytes\.Encode 1`, "every text is bytes"},
 	{`^text\.WriteShards 0=typo`, "a directory's name"},
+	{`^train\.(AdamW|SGD) 1(={}|\.(BatchSize|Gradient\w+|LearningRate|Optimizer|WarmupIters|LRDecayIters|MinLR)=)`, "not the optimizer's"},
+	{`^train\.SGD 1\.Beta2`, "not the optimizer's"},
+	{`^train\.((AdamW|SGD) 2|New 2\.Done)=\d`, "another step"},
+	{`^train\.CheckMemory 0=\d{9,}`, "more than is asked"},
+	{`^train\.(Run\.)?CheckMemory (1=0|2)`, "nothing is asked; a text"},
+	{`^train\.(Run\.CheckMemory 0|New 1)(={}|\.(MaxIters|Eval\w+|LogInterval|Threads|OutDir)=)`, "of the loop around it, and its means"},
+	{`^train\.(Run\.CheckMemory 0|New 1)\.MemoryLimit=\+Inf`, "no limit"},
+	{`^train\.New 1\.MemoryLimit=`, "CheckMemory refuses it"},
+	{`^train\.New 0\.(BatchSize|Optimizer|WarmupIters|LRDecayIters|MinLR)=`, "of Fill, Task.Optimizer and later steps"},
+	{`^train\.New (0\.LearningRate=0|2\.Fill=of zeros)`, "a step of 0, or of no tokens"},
+	{`^train\.Training\.CheckSchedule 0(={}|\.(BatchSize|Gradient\w+|Optimizer|WeightDecay|Beta\d|GradClip)=)`, "not the schedule's"},
+	{`^train\.Training\.CheckSchedule 0\.(LearningRate=\+Inf|WarmupIters=-1|LRDecayIters=\d|MinLR=-1)`, "wrong by itself: Fields refuses it"},
+	{`^train\.New 2\.(Rate|FLOPs)=`, "a step of 0, and a number to report"},
+	{`^train\.New 0\.GradClip=\+Inf`, "no clipping"},
 }
 
 // unchecked are calls that give no error for a value by design, and why.
@@ -53,11 +73,9 @@ var unchecked = []struct{ pattern, why string }{
 		"reads or writes a configuration, and does not validate it: its doc says so"},
 	{`^seq2seq\.Config\.(Memory|MarshalJSON|UnmarshalJSON|ResumeDiff)$`, "the same"},
 	{`^graph\.Tensor\.`, "a number may be any: Finite asks"},
-	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale|GatherCols|Build|PlanBytes|Scope\.\w+)$`, "a number, name or order may be any"},
-	{`^train\.(AdamW|SGD|Training\.CheckSchedule|Run\.CheckMemory|CheckMemory)$`, "of a Training that Fields has validated"},
-	{`^parts\.Make$`, "a name for a message"},
+	{`^graph\.(Expr\.(Shift|Scale|In|Name)|Scale)$`, "a number or name may be any"},
+	{`^nn\.Make$`, "what it calls decides what it reads"},
 	{`^seq2seq\.(Model|Masked)\.Fill$`, "ids are checked when the program runs"},
-	{`^nn\.`, "a layer reads of a Site what its doc names, and the rest may be anything"},
 }
 
 var compiled = map[string]*regexp.Regexp{}
@@ -76,15 +94,21 @@ func match(list []struct{ pattern, why string }, name string) string {
 
 // mustFail says that a call with this wrong argument has to be an error.
 func mustFail(c call, args []reflect.Value, i int, how string) bool {
-	if match(unchecked, c.name) != "" || match(rules, c.name+" "+string(rune('0'+i))+how) != "" {
+	if match(unchecked, c.name) != "" || match(slices.Concat(rules, handRules, nnRules), c.name+" "+string(rune('0'+i))+how) != "" {
 		return false
 	}
-	exprs := 0
+	operands := 0
 	for _, a := range args {
-		if a.Type() == reflect.TypeFor[graph.Expr]() {
-			exprs++
+		switch a.Type() {
+		case reflect.TypeFor[graph.Expr](), reflect.TypeFor[hand.Matrix[float64]](), reflect.TypeFor[hand.Matrix[complex128]]():
+			operands++
 		}
 	}
-	// An operand alone may have any shape.
-	return args[i].Type() != reflect.TypeFor[graph.Expr]() || exprs > 1 || how == "={}"
+	switch args[i].Interface().(type) { // an operand alone may have any shape
+	case graph.Expr:
+		return operands > 1 || how == "={}"
+	case hand.Matrix[float64], hand.Matrix[complex128]:
+		return operands > 1 || how != "={}" && how != "=(5, 7)"
+	}
+	return true
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
 // functions are what the packages export, to be called.
@@ -23,7 +26,7 @@ var functions = []any{
 	graph.NewLinearCache, graph.Normal, graph.Outline, graph.PPOClip, graph.PlanBytes, graph.ReLU, graph.Reinforce,
 	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
 	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
-	nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
+	nn.In, nn.Make, nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
 	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewLayerNorm, nn.NewLayerNormPlain,
 	nn.NewLayerNormSigma, nn.NewLearnedPositions, nn.NewLinear, nn.NewLinearAttention, nn.NewLinformer, nn.NewLoRA,
 	nn.NewLongformer, nn.NewLongformerMask, nn.NewMLA, nn.NewMLALatentRoPE, nn.NewMLARoPE, nn.NewMLP, nn.NewMask,
@@ -46,12 +49,21 @@ var functions = []any{
 	train.AdamW, train.BuildOf, train.CheckMemory, train.Fields, train.Fit, train.Need, train.New, train.OpenTensors,
 	train.Parameters, train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON,
 	train.WriteTensors,
+	verify.Check, verify.Compare, verify.ComplexStep, verify.ComplexStepAlong, verify.ComplexStepAt, verify.DefaultDims,
+	verify.Distance, verify.FromTensor, verify.Largest, verify.NewModel, verify.NewPairs, verify.ParametersOf,
+	verify.StructuralZero, verify.Worst,
+	inventory.Cases, inventory.Entries,
+	hand.ALiBiMask, hand.BigBirdMask, hand.CausalMask, hand.DilatedMask, hand.Either, hand.Except, hand.GlobalMask,
+	hand.PaddingMask, hand.Positions, hand.Sinusoids, hand.SourceMask, hand.WindowMask,
 }
 
 // generic are functions of any type, each with one.
 var generic = map[string]any{
-	"train.StateOf": train.StateOf[gpt.Config],
-	"parts.Find":    parts.Find[parts.Norm], "parts.Make": parts.Make[nn.Layer], "parts.Names": parts.Names[parts.Norm],
+	"train.StateOf":    train.StateOf[gpt.Config],
+	"hand.AdamWUpdate": hand.AdamWUpdate[float64], "hand.JoinColumns": hand.JoinColumns[float64],
+	"hand.JoinTokens": hand.JoinTokens[float64], "hand.Lift": hand.Lift[complex128], "hand.NewMatrix": hand.NewMatrix[float64],
+	"hand.NewPartial": hand.NewPartial[float64], "hand.SGDUpdate": hand.SGDUpdate[float64], "hand.Zeros": hand.Zeros[float64],
+	"parts.Find": parts.Find[parts.Norm], "parts.Names": parts.Names[parts.Norm],
 }
 
 // uncalled says why an exported name is not called.

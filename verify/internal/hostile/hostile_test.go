@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"reflect"
@@ -10,8 +11,11 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
 // TestWrongValues calls every function and method with well-made arguments, and then with each of them replaced by each
@@ -80,7 +84,7 @@ func TestWrongValues(t *testing.T) {
 			}
 		}
 	}
-	if called < 3000 || required < 400 {
+	if called < 11000 || required < 5000 {
 		t.Errorf("%d calls, an error required of %d: fewer than there were", called, required)
 	}
 	t.Logf("%d calls, an error required of %d, silent %d", called, required, silent)
@@ -158,8 +162,37 @@ func (o *outcome) use(w *world, r reflect.Value, last bool) {
 			err = p.Run()
 		}
 		o.err(err)
+	case *graph.Graph:
+		if v != nil && len(v.Params()) == 0 {
+			o.use(w, reflect.ValueOf(v.Root().Param("used", graph.Const(1), 1)), false)
+		}
+		o.graph(v)
 	case *graph.Program:
 		o.err(v.Run())
+	case *train.Core:
+		if v != nil {
+			_, err := v.Step()
+			o.err(err)
+		}
+	case optim.Optimizer:
+		if r.Kind() != reflect.Pointer || !r.IsNil() {
+			_, err := v.Update(get[*graph.Program](w), 0.5)
+			o.err(err)
+		}
+	case hand.Matrix[float64]:
+		o.err(v.Err)
+	case hand.Matrix[complex128]:
+		o.err(v.Err)
+	case hand.Gradients[float64]:
+		o.err(v.Err())
+	case hand.Parameters[float64]:
+		o.err(v.Check())
+	case hand.Partial[float64]:
+		o.err(cmp.Or(v.Max.Err, v.Total.Err, v.Out.Err))
+	case hand.Cache[float64]:
+		o.err(cmp.Or(v.K.Err, v.V.Err))
+	case hand.Layer[float64]:
+		o.use(w, reflect.ValueOf(v.Forward(get[hand.Matrix[float64]](w))), false)
 	case nn.Affine:
 		if v != nil {
 			o.use(w, reflect.ValueOf(v(get[graph.Scope](w).Sub("affine"), 4, []int{4}, true, graph.Const(1))), false)

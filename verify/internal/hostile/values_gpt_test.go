@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -42,6 +43,21 @@ func gptValues(v table) {
 	define(v, func(w *world) gpt.Network { return get[gpt.Config](w).Network })
 	define(v, func(w *world) train.Training { return get[gpt.Config](w).Training })
 	define(v, func(w *world) train.Run { return get[gpt.Config](w).Run })
+	define(v, func(w *world) train.Task {
+		return train.Task{
+			Build: func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+				return g.Root().Param("w", graph.Normal(1), 2, 2).Square().SumAll(), g.Params(), g.Err()
+			},
+			Fill: func(step, micro int) (int, error) {
+				if micro > 9 {
+					return 0, io.EOF
+				}
+				return 1, nil
+			},
+			Optimizer: train.AdamW,
+		}
+	})
+	define(v, func(w *world) train.Optimizer { return train.AdamW })
 	define(v, func(w *world) parts.Stack { return get[gpt.Config](w).Resolved().Stack })
 	define(v, func(w *world) parts.Registry { return parts.Library() })
 	define(v, func(w *world) text.Tokenizer { return must(text.NewCharacters(words)) })
@@ -107,13 +123,16 @@ func gptValues(v table) {
 		return structured.Settings{Width: 1, Tokens: 1, Drop: 0.5, Epsilon: 0.1, Share: 0.5, Draws: 2}
 	})
 
-	define(v, func(w *world) hand.Matrix[float64] { return hand.NewMatrix[float64](2, 2, 1, 2, 3, 4) })
-	define(v, func(w *world) hand.Parameters[float64] {
-		return hand.Parameters[float64]{"x": get[hand.Matrix[float64]](w)}
-	})
 	define(v, func(w *world) verify.Model { c := get[gpt.Config](w); return must(verify.NewModel(c, 2, 1)) })
 	define(v, func(w *world) verify.Pairs { return must(verify.NewPairs(get[seq2seq.Config](w), 2, 1)) })
 	define(v, func(w *world) verify.Subject { return get[verify.Model](w) })
+	define(v, func(w *world) verify.Case {
+		return verify.Case{Layer: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }, Dims: get[nn.Dims](w)}
+	})
+	define(v, func(w *world) verify.Difference { return verify.Difference{} })
+	define(v, func(w *world) verify.Objective {
+		return func(p hand.Parameters[complex128]) (complex128, error) { return p["x"].At(0, 0), nil }
+	})
 	define(v, func(w *world) verify.Report { return verify.Report{} })
 }
 

@@ -17,6 +17,8 @@ func values() table {
 	v := table{}
 	graphValues(v)
 	gptValues(v)
+	handValues[float64](v)
+	handValues[complex128](v)
 	return v
 }
 
@@ -76,6 +78,12 @@ func graphValues(v table) {
 	define(v, func(w *world) func(nn.Site) nn.Layer { return get[nn.Attention](w) })
 	define(v, func(w *world) nn.Visibility { return nn.Causal{} })
 	define(v, func(w *world) nn.Bias { return nn.NewALiBi(2) })
+	define(v, func(w *world) *nn.Memory {
+		return nn.NewMemory(get[graph.Scope](w).Sub("memory"), w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2})
+	})
+	define(v, func(w *world) nn.Padding { return nn.Padding{Lengths: []int{1, 2}} })
+	define(v, func(w *world) nn.Window { return nn.Window{Width: 1} })
+	define(v, func(w *world) nn.BigBird { return nn.BigBird{Width: 1, Random: 1} })
 	define(v, func(w *world) nn.Dilated { return nn.Dilated{Width: 2, Dilation: []int{1, 1}} })
 	define(v, func(w *world) *optim.Gradients {
 		g, err := optim.NewGradients("adamw", get[[]graph.Expr](w))
@@ -95,7 +103,7 @@ func ids(w *world) graph.Expr {
 	if x, ok := s.Graph().Leaf(s.Path() + ".ids"); ok {
 		return x
 	}
-	x := s.Ints("ids", 4, 4, -1)
+	x := s.Ints("ids", 4, 2, -1)
 	copy(x.Ints(), []int{0, 1, 0, 1})
 	return x
 }

@@ -17,11 +17,12 @@ type source struct {
 	calls  []call
 	news   map[reflect.Type]call // the New… functions, by what they return
 	values table
-	dir    string // with a checkpoint of each kind
+	own    map[string]func(w *world) []any // arguments
+	dir    string                          // with a checkpoint of each kind
 }
 
 func newSource() *source {
-	s := &source{calls(), map[reflect.Type]call{}, values(), ""}
+	s := &source{calls(), map[reflect.Type]call{}, values(), arguments(), ""}
 	for _, c := range s.calls {
 		_, name, _ := strings.Cut(c.name, ".")
 		if t := c.f.Type(); !c.method && strings.HasPrefix(name, "New") && t.NumOut() > 0 {
@@ -65,6 +66,14 @@ func (w *world) create(t reflect.Type) reflect.Value {
 		if c, ok := w.news[t]; ok {
 			return c.f.Call(w.args(c))[0]
 		}
+		if v := reflect.New(t).Elem(); t.PkgPath() == module+"verify/hand" { // its literals are all that its layers are made of
+			for i := range t.NumField() {
+				if t.Field(i).IsExported() && t.Field(i).Type != reflect.TypeFor[error]() {
+					v.Field(i).Set(w.good(t.Field(i).Type))
+				}
+			}
+			return v
+		}
 	}
 	return reflect.Zero(t)
 }
@@ -81,6 +90,9 @@ func returning(t reflect.Type, of func(reflect.Type) reflect.Value) reflect.Valu
 
 // args are the well-made arguments of a call, without those of which there may be any number.
 func (w *world) args(c call) (args []reflect.Value) {
+	if w.own[c.name] != nil {
+		return w.chosen(c)
+	}
 	t := c.f.Type()
 	for i := range t.NumIn() {
 		in := t.In(i)

@@ -1,14 +1,19 @@
 package hostile
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
@@ -46,8 +51,14 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		add("=a liar", graph.Tensor{Shape: []int{9, 9}, F64: []float64{1}})
 		return list
 	case hand.Matrix[float64]:
-		zero("={}")
-		add("=(1, 2)", hand.NewMatrix[float64](1, 2, 1, 2))
+		for how, m := range matrices[float64]() {
+			add(how, m)
+		}
+		return list
+	case hand.Matrix[complex128]:
+		for how, m := range matrices[complex128]() {
+			add(how, m)
+		}
 		return list
 	case *rand.Rand:
 		zero("=nil")
@@ -80,7 +91,10 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		add("=zero", reflect.New(t.Elem()).Interface())
 	case reflect.Interface:
 		zero("=nil")
-		if e := good.Elem(); e.IsValid() && e.Kind() == reflect.Pointer {
+		switch e := good.Elem(); {
+		case t == reflect.TypeFor[verify.Subject]():
+			return append(list, w.wrongs(e)...)
+		case e.IsValid() && e.Kind() == reflect.Pointer:
 			add("=zero", reflect.New(e.Type().Elem()).Interface())
 		}
 	case reflect.Func:
@@ -93,6 +107,18 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		}
 	case reflect.Map:
 		zero("=nil")
+		keys := good.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys[:min(1, len(keys))] {
+			for _, e := range append(w.wrongs(good.MapIndex(key)), wrong{" is missing", reflect.Value{}}) {
+				v := reflect.MakeMap(t)
+				for _, k := range keys {
+					v.SetMapIndex(k, good.MapIndex(k))
+				}
+				v.SetMapIndex(key, e.v)
+				list = append(list, wrong{"[" + key.String() + "]" + e.how, v})
+			}
+		}
 	case reflect.Slice:
 		zero("=nil")
 		if good.Len() > 0 {
@@ -110,7 +136,11 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 			if !t.Field(i).IsExported() {
 				continue
 			}
-			for _, f := range w.wrongs(good.Field(i)) {
+			fields := w.wrongs(good.Field(i))
+			if _, subject := good.Interface().(verify.Subject); subject && t.Field(i).Name == "Config" {
+				fields = fields[:1] // {}: New is called with all others
+			}
+			for _, f := range fields {
 				v := reflect.New(t).Elem()
 				v.Set(good)
 				v.Field(i).Set(f.v)
@@ -119,6 +149,16 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 		}
 	}
 	return list
+}
+
+// matrices are wrong ones by hand, and literals that no operation makes.
+func matrices[T hand.Number]() iter.Seq2[string, hand.Matrix[T]] {
+	return func(yield func(string, hand.Matrix[T]) bool) {
+		_ = yield("={}", hand.Matrix[T]{}) && yield("=(5, 7)", hand.Zeros[T](5, 7)) &&
+			yield("=failed", hand.Matrix[T]{Err: errors.New("it failed")}) && yield("=negative", hand.Matrix[T]{Rows: -1, Cols: -2}) &&
+			yield("=short", hand.Matrix[T]{Rows: 2, Cols: 2, Data: []T{1}}) && yield("=long", hand.Matrix[T]{Data: []T{1}}) &&
+			yield("=huge", hand.Matrix[T]{Rows: 1 << 40, Cols: 1 << 24})
+	}
 }
 
 // failing neither reads nor writes.

@@ -15,6 +15,7 @@ type bench struct {
 	dir    string // everything, removed at the end
 	blocks int
 	suites []*suite
+	left   []string // tests that fail without a mistake
 }
 
 func (b *bench) close() error { return os.RemoveAll(b.dir) }

@@ -69,14 +69,14 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if *all {
 		*n = 0
 	}
-	mutants, err := mutate(options{list(*packages), list(*tests), *tags, *n, *seed, *timeout, equivalent}, stderr)
+	mutants, left, err := mutate(options{list(*packages), list(*tests), *tags, *n, *seed, *timeout, equivalent}, stderr)
 	if err != nil {
 		return err
 	}
 	if *asJSON {
 		return json.NewEncoder(stdout).Encode(mutants)
 	}
-	return report(stdout, mutants)
+	return report(stdout, mutants, left)
 }
 
 // list splits at commas; the list of nothing is empty.
@@ -84,25 +84,25 @@ func list(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// mutate draws mutants, builds them and runs the tests on each.
-func mutate(o options, progress io.Writer) ([]*mutant, error) {
+// mutate draws mutants, builds them and runs the tests on each, but for those left out.
+func mutate(o options, progress io.Writer) (mutants []*mutant, left []string, err error) {
 	progress = &serial{w: progress}
 	module, err := load(o.packages, o.tests, o.tags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	mutants := module.mutants()
+	mutants = module.mutants()
 	if err := markEquivalent(o.equivalent, module, mutants); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	mutants = draw(mutants, o.n, o.seed)
 	bench, err := build(module, mutants, progress)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer bench.close()
 	if err := bench.clean(progress); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return mutants, bench.judge(mutants, o.timeout, progress)
+	return mutants, bench.left, bench.judge(mutants, o.timeout, progress)
 }

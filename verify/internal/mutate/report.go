@@ -54,8 +54,8 @@ func (t tally) score() float64 {
 	return 100
 }
 
-// report prints a line for each package and for all, then the survivors.
-func report(w io.Writer, mutants []*mutant) error {
+// report prints a line for each package and for all, the tests that were left out, then the survivors.
+func report(w io.Writer, mutants []*mutant, left []string) error {
 	var names []string
 	count := map[string]tally{"all": {}}
 	for _, m := range mutants {
@@ -71,6 +71,9 @@ func report(w io.Writer, mutants []*mutant) error {
 		t := count[name]
 		fmt.Fprintf(&out, "%-28s %8d %8d %10d %13d %7.1f%%\n",
 			name, t[killed], t[survived], t[harmless], t[notCompiling], t.score())
+	}
+	for _, name := range left {
+		fmt.Fprintf(&out, "left out, for it fails without a mistake: %s\n", name)
 	}
 	for _, m := range mutants {
 		if m.Status == survived {

@@ -64,6 +64,7 @@ func (b *bench) clean(progress io.Writer) error {
 			j.suite.tests = append(j.suite.tests, j.test)
 		} else {
 			fmt.Fprintf(progress, "%s %s fails without a mistake and is left out\n", j.path, j.name)
+			b.left = append(b.left, j.path+" "+j.name)
 		}
 	}
 	for _, s := range b.suites {

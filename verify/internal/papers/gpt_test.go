@@ -168,7 +168,7 @@ func TestGPTErrors(t *testing.T) {
 		"adapter":  {func(f *fixture.Fixture) { f.Parameters["lm_head.lora_d"] = fixture.Random("d", 8, 4) }, "no parameter lm_head.lora_u"},
 		"heads":    {func(f *fixture.Fixture) { f.Heads = 3 }, "h.0.attn: hand: shapes do not fit: (12, 4) for 2 sequences and 3 heads"},
 		"tokens":   {func(f *fixture.Fixture) { f.Tokens = f.Tokens[:1] }, "wpe: hand: shapes do not fit: 1 tokens at 12 positions"},
-		"values":   {func(f *fixture.Fixture) { f.Parameters["ln_f.bias"] = matrix{Rows: 1, Cols: 8} }, "ln_f.bias: hand: shapes do not fit: (1, 8) from 0 values"},
+		"values":   {func(f *fixture.Fixture) { f.Parameters["ln_f.bias"] = matrix{Rows: 1, Cols: 8} }, "ln_f.bias: hand: shapes do not fit: matrix (1, 8) from 0 values"},
 		"position": {func(f *fixture.Fixture) { f.Batch, f.Context = 1, 12 }, "wpe: hand: shapes do not fit: token 9 at 9, embeddings (9, 8)"},
 	}
 	for name, test := range tests {

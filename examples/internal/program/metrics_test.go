@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"os"
@@ -9,18 +9,18 @@ import (
 
 // A line of any length is kept whole, and so is what follows it.
 func TestLongMetrics(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	path := filepath.Join(t.TempDir(), MetricsFile)
 	long := `{"step":2,"loss":2,"lr":0,"norm":0,"note":"` + strings.Repeat("a", 1<<17) + "\"}\n"
 	want := `{"step":1,"loss":3}` + "\n" + long + `{"step":3,"loss":1}` + "\n"
 	if err := os.WriteFile(path, []byte(want+`{"step":4,"loss":1}`+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	m, err := openMetrics(path, 3)
+	m, err := OpenMetrics(filepath.Dir(path), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.file.Close()
-	if got := string(read(t, path)); got != want || len(m.steps) != 3 {
-		t.Errorf("%d steps in %d bytes, want 3 in %d", len(m.steps), len(got), len(want))
+	m.Close()
+	if got := string(read(t, path)); got != want || len(m.Steps) != 3 {
+		t.Errorf("%d steps in %d bytes, want 3 in %d", len(m.Steps), len(got), len(want))
 	}
 }

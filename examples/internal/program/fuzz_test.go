@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -12,33 +12,41 @@ import (
 func FuzzMetrics(f *testing.F) {
 	f.Add([]byte(`{"step":1,"loss":2.5,"lr":0.001,"norm":1}`+"\n"+`{"step":1,"train_loss":2,"val_loss":2.1}`+"\n"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, step int) {
-		path := filepath.Join(t.TempDir(), "metrics.jsonl")
+		path := filepath.Join(t.TempDir(), MetricsFile)
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		m, err := openMetrics(path, step)
+		m, err := OpenMetrics(filepath.Dir(path), step)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.file.Close()
+		m.Close()
 		kept := read(t, path)
-		for _, s := range m.steps {
+		for _, s := range m.Steps {
 			if s.Step > step {
 				t.Fatalf("kept step %d, want none after %d", s.Step, step)
 			}
 		}
-		for _, e := range m.evals {
+		for _, e := range m.Evals {
 			if e.Step > step {
 				t.Fatalf("kept the evaluation of step %d, want none after %d", e.Step, step)
 			}
 		}
-		if n := len(m.steps) + len(m.evals); n != bytes.Count(kept, []byte("\n")) || step <= 0 && n > 0 {
+		if n, in := len(m.Steps)+len(m.Evals), bytes.Count(kept, []byte("\n")); n > in || step <= 0 && in > 0 {
 			t.Fatalf("%d lines for the plot, %q in the file", n, kept)
 		}
-		if m, err = openMetrics(path, step); err != nil {
+		for line := range bytes.Lines(kept) {
+			if at, ok := stepOf(line); !ok || at == nil || *at > step {
+				t.Fatalf("kept %q, want none after step %d", line, step)
+			}
+		}
+		if Finished(filepath.Dir(path)) {
+			t.Fatalf("going on, and finished: %q", kept)
+		}
+		if m, err = OpenMetrics(filepath.Dir(path), step); err != nil {
 			t.Fatal(err)
 		}
-		m.file.Close()
+		m.Close()
 		if again := read(t, path); !bytes.Equal(again, kept) {
 			t.Fatalf("opened twice: got %q, want %q", again, kept)
 		}

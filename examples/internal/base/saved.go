@@ -1,0 +1,44 @@
+package base
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
+
+// Check is what is wrong with a configuration whatever the text is: to be asked before one is read or downloaded.
+func Check(c gpt.Config) error {
+	if c.VocabSize == 0 { // from the text
+		c.VocabSize = 1
+	}
+	return c.Validate()
+}
+
+// SavedConfig is the configuration of the run of a checkpoint.
+func SavedConfig(cp *checkpoint.Checkpoint) (gpt.Config, error) {
+	var s struct {
+		Config gpt.Config `json:"config"`
+	}
+	data, err := cp.File(train.StateFile)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	return s.Config, errors.Wrapf(err, "checkpoint %s", cp.Path)
+}
+
+// Finished says of a run that is resumed that there is nothing left to do, if it is so, and with what else one can go
+// on.
+func Finished(run train.Run, cp *checkpoint.Checkpoint, more string, stdout io.Writer) bool {
+	if cp.Step < run.MaxIters || !program.Finished(run.OutDir) {
+		return false
+	}
+	fmt.Fprintf(stdout, "%s: finished at step %d of max_iters %d; -resume -max_iters %d goes on, %s\n",
+		run.OutDir, cp.Step, run.MaxIters, 2*max(cp.Step, 1), more)
+	return true
+}

@@ -1,0 +1,44 @@
+package program
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// columns is the width of a terminal, and 0 where out is none.
+func columns(out io.Writer) int {
+	f, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err == nil && width == 0 { // it does not know
+		return 80
+	}
+	return width
+}
+
+// fit is as many of the fields as fit into the width, filled up with spaces, so that nothing is left of a longer line.
+// A wide one begins with a bar.
+func fit(width int, done float64, fields []string) string {
+	line := ""
+	if width >= 59 {
+		cells := width / 8
+		full := min(cells, int(done*float64(cells)))
+		line = "|" + strings.Repeat("█", full) + strings.Repeat(" ", cells-full) + "| "
+	}
+	line += fields[0]
+	for _, f := range fields[1:] {
+		if utf8.RuneCountInString(line)+3+utf8.RuneCountInString(f) > width {
+			break
+		}
+		line += " | " + f
+	}
+	letters := []rune(line)
+	letters = letters[:min(len(letters), max(0, width))]
+	return string(letters) + strings.Repeat(" ", max(0, width-len(letters)))
+}

@@ -1,0 +1,52 @@
+package program
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+)
+
+// Log tells of a run: the progress, and the metrics where they are kept.
+type Log struct {
+	*Bar
+	*Metrics       // nil where they are not
+	Trouble  error // the first with a file beside the checkpoints, none of which is worth the run
+}
+
+// Step tells what a step of training did.
+func (l *Log) Step(p train.Progress) {
+	seconds := p.Took.Seconds()
+	speed, gflops := float64(p.Tokens)/seconds, p.FLOP/seconds/1e9
+	fields := []string{fmt.Sprintf("loss %.6f", p.Loss), fmt.Sprintf("norm %.2f", p.Norm), fmt.Sprintf("lr %.1e", p.LR),
+		fmt.Sprintf("%.1f ms", seconds*1e3)}
+	if p.FLOP > 0 {
+		fields = append(fields, fmt.Sprintf("%.1f GFLOP/s", gflops))
+	}
+	l.Draw(p.Step, append(fields, Thousands(int(speed))+" tok/s")...)
+	round := func(x float64) float64 { return Round(x, 2) }
+	l.Add(StepLine{p.Step, p.Loss, p.LR, p.Norm, round(seconds * 1e3), round(speed), round(gflops)})
+}
+
+// Add writes a line of metrics, where they are kept.
+func (l *Log) Add(line any) {
+	if l.Metrics != nil {
+		l.Keep(l.Metrics.Add(line))
+	}
+}
+
+// Keep is told what became of a file beside the checkpoints.
+func (l *Log) Keep(err error) {
+	if err != nil && l.Trouble == nil {
+		l.Trouble = err
+		l.Print("the run goes on without: %s", Shown(err))
+	}
+}
+
+// Close takes the bar away and closes the metrics.
+func (l *Log) Close() error {
+	l.Bar.Close()
+	if l.Metrics == nil {
+		return nil
+	}
+	return l.Metrics.Close()
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"cmp"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// again is the flags over the configuration of the run that saved a checkpoint in dir. What is given may differ where
+// the steps compute the same.
+func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config, options, error) {
+	was, err := base.SavedConfig(saved)
+	if err != nil {
+		return was, options{}, err
+	}
+	c, o, err := parse(was, args, io.Discard)
+	if err != nil {
+		return c, o, err
+	}
+	c.OutDir = dir                                   // it may have been moved
+	c.VocabSize = cmp.Or(c.VocabSize, was.VocabSize) // 0 is the text's
+	tok, err := gpt.LoadTokenizer(saved)
+	if err != nil {
+		return c, o, err
+	}
+	return c, o, errors.Wrapf(cmp.Or(c.ResumeDiff(was), o.hasKind(tok)), "checkpoint %s", saved.Path)
+}
+
+// finished says of a run that there is nothing left to do, if it is so.
+func finished(c gpt.Config, saved *checkpoint.Checkpoint, stdout io.Writer) bool {
+	return base.Finished(c.Run, saved, "-sample_only writes", stdout)
+}
+
+// trainer begins a run, or resumes where the checkpoint stopped.
+func trainer(c gpt.Config, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint) (*gpt.Trainer, error) {
+	if saved == nil {
+		return gpt.NewTrainer(c, data, tok)
+	}
+	t, err := gpt.Resume(c, data, tok, saved)
+	if err != nil {
+		return nil, err
+	}
+	return t, saved.Close() // the next save may remove it
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"cmp"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pkg/errors"
+)
+
+// again is the flags over what the run was that saved a checkpoint in dir. What is given may differ where the steps
+// compute the same.
+func again(dir string, saved *checkpoint.Checkpoint, args []string) (c seq2seq.Config, o options, err error) {
+	s, err := seq2seq.ReadState(saved)
+	if err != nil {
+		return c, o, err
+	}
+	was, err := pairingOf(saved)
+	if err != nil {
+		return c, o, err
+	}
+	texts := defaultPairing()
+	if was != nil {
+		texts = *was
+	}
+	if c, o, err = parse(s.Config, texts, args, io.Discard); err != nil {
+		return c, o, err
+	}
+	c.OutDir, o.was = dir, was // it may have been moved
+	if err := c.ResumeDiff(s.Config); err != nil || was == nil {
+		return c, o, errors.Wrapf(err, "checkpoint %s", saved.Path)
+	}
+	return c, o, errors.Wrapf(o.diff(*was), "checkpoint %s", saved.Path)
+}
+
+// finished says of a run that there is nothing left to do, if it is so.
+func finished(c seq2seq.Config, saved *checkpoint.Checkpoint, stdout io.Writer) bool {
+	return base.Finished(c.Run, saved, "-translate TEXT translates", stdout)
+}
+
+// trainer begins a run, or resumes where the checkpoint stopped.
+func trainer(c seq2seq.Config, texts *corpus, saved *checkpoint.Checkpoint) (*seq2seq.Trainer, error) {
+	if saved == nil {
+		c, err := texts.fit(c)
+		if err != nil {
+			return nil, err
+		}
+		return seq2seq.NewTrainer(c, texts)
+	}
+	t, err := seq2seq.Resume(c, texts, texts.source, texts.target, saved)
+	if err != nil {
+		return nil, errors.Wrap(err, "-resume")
+	}
+	return t, saved.Close() // the next save may remove it
+}
+
+// check is what is wrong with a configuration whatever the texts are.
+func check(c seq2seq.Config) error {
+	c.SourceSize = cmp.Or(c.SourceSize, max(1, c.Options.Get("mixed_keys")))
+	for _, fromTexts := range []*int{&c.TargetSize, &c.SourceVocab, &c.TargetVocab} {
+		*fromTexts = cmp.Or(*fromTexts, 1)
+	}
+	return c.Validate()
+}
+
+// fit fills in the sizes that are to come from the texts. Those that are given have to be enough for all texts, trained
+// on or held out.
+func (c *corpus) fit(config seq2seq.Config) (seq2seq.Config, error) {
+	for _, f := range []struct {
+		name, what string
+		field      *int
+		value      int
+	}{
+		{"source_size", "the longest source has %d tokens", &config.SourceSize, c.longest[0]},
+		{"target_size", "the longest target has %d tokens with its end", &config.TargetSize, c.longest[1] + 1},
+		{"source_vocab", "the sources have %d different tokens", &config.SourceVocab, c.source.Size()},
+		{"target_vocab", "the targets have %d different tokens", &config.TargetVocab, c.target.Size()},
+	} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+		if *f.field < f.value {
+			return config, errors.Errorf("%s: got %d, but "+f.what, f.name, *f.field, f.value)
+		}
+	}
+	return config, nil
+}

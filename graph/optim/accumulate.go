@@ -1,0 +1,59 @@
+package optim
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+)
+
+// Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean.
+func (c *Gradients) Accumulate(p *graph.Program) error {
+	if c == nil || len(c.params) == 0 {
+		return errNoParams
+	}
+	for i, x := range c.params {
+		g, err := c.of(p, x)
+		if err != nil {
+			return err
+		}
+		switch sum := c.sums[i]; {
+		case sum.Len() == 0:
+			c.sums[i] = g.Clone()
+		case sum.F32 != nil:
+			kernel.Add(c.pool, sum.F32, sum.F32, g.F32)
+		default:
+			kernel.Add(c.pool, sum.F64, sum.F64, g.F64)
+		}
+	}
+	c.batches++
+	return nil
+}
+
+func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
+	g := p.Grad(x)
+	if want := x.Tensor().Len(); g.Len() != want {
+		return g, errors.Errorf("%s: %s has %d entries, the program's gradient of it %d: compiled with it, and run?",
+			c.name, x.Name(), want, g.Len())
+	}
+	return g, nil
+}
+
+// Forget drops what was accumulated.
+func (c *Gradients) Forget() {
+	if c == nil {
+		return
+	}
+	for i := range c.sums {
+		clear(c.sums[i].F32)
+		clear(c.sums[i].F64)
+	}
+	c.batches = 0
+}
+
+// zerosLike is for the state of an optimizer.
+func zerosLike(t graph.Tensor) graph.Tensor {
+	if t.F32 != nil {
+		return graph.Tensor{Shape: t.Shape, F32: kernel.Make[float32](len(t.F32))}
+	}
+	return graph.Tensor{Shape: t.Shape, F64: kernel.Make[float64](len(t.F64))}
+}

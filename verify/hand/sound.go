@@ -1,0 +1,45 @@
+package hand
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrShape is wrapped by every error about shapes that do not fit.
+var ErrShape = errors.New("hand: shapes do not fit")
+
+// sound is x; or, where it carries an error or its Data are not Rows·Cols entries, as a literal may have it, that error
+// in an empty matrix, over which loops do nothing. Every operation that reads Data begins with it.
+func (x Matrix[T]) sound() Matrix[T] {
+	if x.Err == nil && (!possible(x.Rows, x.Cols) || len(x.Data) != x.Rows*x.Cols) {
+		return failed[T]("matrix (%d, %d) from %d values", x.Rows, x.Cols, len(x.Data))
+	}
+	if x.Err != nil {
+		return Matrix[T]{Err: x.Err}
+	}
+	return x
+}
+
+// possible says whether there can be a matrix (rows, cols): more than 2³⁰ entries are a mistake, which is refused before
+// it is memory.
+func possible(rows, cols int) bool {
+	const most = 1 << 30
+	return rows >= 0 && rows <= most && cols >= 0 && cols <= most/max(rows, 1)
+}
+
+// shares says whether n rows or columns fall into so many equal parts, none of them empty.
+func shares(n, parts int) bool { return parts > 0 && parts <= n && n%parts == 0 }
+
+// firstErr is the first error of some matrices, for a formula whose sums would be empty without their rows.
+func firstErr[T Number](xs ...Matrix[T]) error {
+	for _, x := range xs {
+		if x = x.sound(); x.Err != nil {
+			return x.Err
+		}
+	}
+	return nil
+}
+
+func failed[T Number](format string, args ...any) Matrix[T] {
+	return Matrix[T]{Err: fmt.Errorf("%w: "+format, append([]any{ErrShape}, args...)...)}
+}
