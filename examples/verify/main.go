@@ -24,6 +24,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
@@ -47,45 +48,50 @@ func small() gpt.Config {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := small()
 	flags := program.Flags("verify", stderr)
-	c.Flags(flags)
-	var (
-		loss   = flags.String("loss", "mean", "mean or sum over the targets")
-		saved  = flags.String("checkpoint", "", "directory of a trained model, instead of random weights")
-		data   = flags.String("data", "", "text for the checkpoint's batch; by default tinyshakespeare")
-		asJSON = flags.Bool("json", false, "print data instead of a table; not with -all")
-		all    = flags.Bool("all", false, "check every layer on its own instead of a model")
-	)
+	var loss, saved, data string
+	var asJSON, all bool
+	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
+		return slices.Contains([]string{"batch_size", "seed", "memory_limit"}, name)
+	})
+	program.Group(flags, "The network", c.Flags, training...)
+	program.Group(flags, "What is verified", func(flags *flag.FlagSet) {
+		flags.StringVar(&loss, "loss", "mean", "mean or sum over the targets")
+		flags.StringVar(&saved, "checkpoint", "", "directory of a trained model, instead of random weights")
+		flags.StringVar(&data, "data", "", "text for the checkpoint's batch; by default tinyshakespeare")
+		flags.BoolVar(&asJSON, "json", false, "print data instead of a table; not with -all")
+		flags.BoolVar(&all, "all", false, "check every layer on its own instead of a model")
+	})
 	if err := program.Parse(flags, args); err != nil {
 		return err
 	}
-	if err := together(flags, *all, *saved != ""); err != nil {
+	if err := together(flags, all, saved != ""); err != nil {
 		return err
 	}
-	known := *loss == "mean" || *loss == "sum"
-	if err := program.Want(known, "-loss", strconv.Quote(*loss), "mean or sum"); err != nil {
+	known := loss == "mean" || loss == "sum"
+	if err := program.Want(known, "-loss", strconv.Quote(loss), "mean or sum"); err != nil {
 		return err
 	}
-	if *all {
+	if all {
 		return layers(ctx, stdout, inventory.Entries())
 	}
 	var m verify.Model
 	var err error
-	if *saved != "" {
-		m, err = trained(ctx, *saved, *data, c.BatchSize, c.Seed, stderr)
+	if saved != "" {
+		m, err = trained(ctx, saved, data, c.BatchSize, c.Seed, stderr)
 	} else {
 		m, err = verify.NewModel(c, c.BatchSize, c.Seed)
 	}
 	if err != nil {
 		return err
 	}
-	m.Sum = *loss == "sum"
+	m.Sum = loss == "sum"
 	bar := &bar{out: stderr}
 	r, err := verify.CheckContext(ctx, m, bar.tell)
 	bar.close()
 	if err != nil {
 		return err
 	}
-	return show(stdout, r, *asJSON)
+	return show(stdout, r, asJSON)
 }
 
 // bar tells how far the check is, from its first derivative on.

@@ -142,7 +142,7 @@ func TestCheckpoint(t *testing.T) {
 	c := small()
 	c.VocabSize, c.MaxIters, c.WarmupIters, c.LRDecayIters, c.LearningRate, c.Dropout = 0, 5, 1, 5, 1e-2, 0.1
 	dir := filepath.Join(t.TempDir(), "out")
-	train(t, c, verses, dir)
+	trainSome(t, c, verses, dir)
 
 	status, out, complaint := do("-checkpoint", dir, "-data", data, "-json")
 	var r verify.Report
@@ -163,7 +163,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-func train(t *testing.T, c gpt.Config, verses, dir string) {
+func trainSome(t *testing.T, c gpt.Config, verses, dir string) {
 	t.Helper()
 	tok, err := text.NewCharacters(verses)
 	if err != nil {
@@ -195,5 +195,18 @@ func train(t *testing.T, c gpt.Config, verses, dir string) {
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// -help lists what is read: the network and what is verified of it. A flag of training is none.
+func TestHelp(t *testing.T) {
+	_, _, help := do("-help")
+	for flag, want := range map[string]bool{"-checkpoint": true, "-n_layer": true, "-batch_size": true, "-learning_rate": false, "-out_dir": false} {
+		if strings.Contains(help, "  "+flag+" ") != want {
+			t.Errorf("%s: got %t in\n%s", flag, !want, help)
+		}
+	}
+	if status, _, complaint := do("-learning_rate", "1"); status == 0 || !strings.Contains(complaint, "learning_rate") {
+		t.Errorf("got status %d, %q, want an error that names the flag", status, complaint)
 	}
 }
