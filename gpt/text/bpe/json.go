@@ -3,7 +3,6 @@ package bpe
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
@@ -24,14 +23,14 @@ type addedJSON struct {
 }
 
 type modelJSON struct {
-	Type         string         `json:"type"`
-	Dropout      *float64       `json:"dropout"`
-	Prefix       string         `json:"continuing_subword_prefix"`
-	Suffix       string         `json:"end_of_word_suffix"`
-	ByteFallback bool           `json:"byte_fallback"`
-	IgnoreMerges bool           `json:"ignore_merges"`
-	Vocab        map[string]int `json:"vocab"`
-	Merges       []mergeJSON    `json:"merges"`
+	Type         string      `json:"type"`
+	Dropout      *float64    `json:"dropout"`
+	Prefix       string      `json:"continuing_subword_prefix"`
+	Suffix       string      `json:"end_of_word_suffix"`
+	ByteFallback bool        `json:"byte_fallback"`
+	IgnoreMerges bool        `json:"ignore_merges"`
+	Vocab        vocabulary  `json:"vocab"`
+	Merges       []mergeJSON `json:"merges"`
 }
 
 // mergeJSON is "left right", or ["left", "right"] in newer files.
@@ -82,19 +81,24 @@ func (f fileJSON) build() (*Tokenizer, error) {
 		return nil, err
 	}
 	r := recipe{layout: l, special: map[string]int32{}, whole: f.Model.IgnoreMerges}
-	ids := maps.Clone(f.Model.Vocab)
+	all, ids := f.Model.Vocab, map[string]int{}
 	for _, a := range f.Added {
-		if id, ok := ids[a.Content]; ok && id != a.ID {
-			return nil, errors.Errorf("added_tokens: %.64q: id: got %d, want the %d of the vocabulary", a.Content, a.ID, id)
+		if a.Content == "" {
+			return nil, errors.Errorf("added_tokens: id %d: got no content", a.ID)
 		}
-		if a.Content == "" || ids == nil {
-			return nil, errors.Errorf("added_tokens: id %d: got %.64q in a vocabulary of %d tokens", a.ID, a.Content, len(ids))
-		}
-		ids[a.Content] = a.ID
-		r.special[a.Content] = int32(a.ID)
+		r.special[a.Content], ids[a.Content] = int32(a.ID), a.ID
 	}
-	if r.tokens, err = byID(ids); err != nil {
-		return nil, errors.WithMessage(err, "vocab")
+	for _, e := range f.Model.Vocab {
+		if id, ok := ids[e.token]; ok && id != e.id {
+			return nil, errors.Errorf("added_tokens: %.64q: id: got %d, want the %d of the vocabulary", e.token, id, e.id)
+		}
+		delete(ids, e.token)
+	}
+	for content, id := range ids {
+		all = append(all, entry{content, id})
+	}
+	if r.tokens, err = all.tokens(); err != nil {
+		return nil, err
 	}
 	for _, m := range f.Model.Merges {
 		r.merges = append(r.merges, m)

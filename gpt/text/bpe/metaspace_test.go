@@ -59,9 +59,9 @@ func TestMetaspace(t *testing.T) {
 		}
 		var got []string
 		for _, id := range ids {
-			for token, of := range f.Model.Vocab {
-				if of == id {
-					got = append(got, token)
+			for _, e := range f.Model.Vocab {
+				if e.id == id {
+					got = append(got, e.token)
 				}
 			}
 		}

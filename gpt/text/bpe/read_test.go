@@ -56,14 +56,17 @@ func TestReadGPT2Errors(t *testing.T) {
 	vocab, merges := files(t, trained(t, 260, "<|endoftext|>"))
 	for want, with := range map[string][2]string{
 		"vocab.json: ": {"{", merges},
-		`token "!": id: got 700, want 0 … 259 of 260 tokens`: {strings.Replace(vocab, `"!":0`, `"!":700`, 1), merges},
-		`id 1: got two tokens, "!" and "\"", want one`:       {strings.Replace(vocab, `"!":0`, `"!":1`, 1), merges},
-		`byte 0x21, '!', is no token`:                        {strings.Replace(vocab, `"!":0`, `"!!":0`, 1), merges},
-		`merges: "x y" at 3: "xy" is not in the vocabulary`:  {vocab, merges + "x y\n"},
-		`merges.txt: line 5: got "x", want two tokens`:       {vocab, merges + "x\n"},
-		`merges.txt: line 5: got "x y z", want two tokens`:   {vocab, merges + "x y z\n"},
-		`is there already at 0`:                              {vocab, merges + strings.Split(merges, "\n")[1] + "\n"},
-		"vocab: got 0 tokens, want 1 or more":                {"{}", ""},
+		`vocab: "!": id: got 700, want 0 … 259 of 260 tokens`: {strings.Replace(vocab, `"!":0`, `"!":700`, 1), merges},
+		`vocab: id 1: got "!" and "\"", want one token`:       {strings.Replace(vocab, `"!":0`, `"!":1`, 1), merges},
+		`byte 0x21, '!', is no token`:                         {strings.Replace(vocab, `"!":0`, `"!!":0`, 1), merges},
+		`merges: "x y" at 3: "xy" is not in the vocabulary`:   {vocab, merges + "x y\n"},
+		`merges.txt: line 5: got "x", want two tokens`:        {vocab, merges + "x\n"},
+		`merges.txt: line 5: got "x y z", want two tokens`:    {vocab, merges + "x y z\n"},
+		`is there already at 0`:                               {vocab, merges + strings.Split(merges, "\n")[1] + "\n"},
+		`vocab: "\n": id: got "\"1\"", want a whole number`:   {`{"\n":"1"}`, ""},
+		`vocab: got "[1]", want an object of tokens`:          {"[1]", ""},
+		`vocab: "!": got ids 0 and 260, want one`:             {strings.Replace(vocab, `"!":0`, `"!":0,"!":260`, 1), merges},
+		"vocab: got 0 tokens, want 1 or more":                 {"{}", ""},
 	} {
 		if _, err := ReadGPT2([]byte(with[0]), []byte(with[1])); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -154,7 +157,7 @@ func TestReadErrors(t *testing.T) {
 		`got behavior "Removed" and invert false`:             tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Split","behavior":"Removed"}`),
 		"0: got a Sequence in a Sequence":                     tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Sequence"}]}`),
 		`added_tokens: "<|endoftext|>": id: got 7, want the`:  tiny(t, `"added_tokens":[{"id":269`, `"added_tokens":[{"id":7`),
-		`added_tokens: id 269: got "" in a vocabulary of 270`: tiny(t, `"content":"\u003c|endoftext|\u003e"`, `"content":""`),
+		`added_tokens: id 269: got no content`:                tiny(t, `"content":"\u003c|endoftext|\u003e"`, `"content":""`),
 		`vocab: "日本" has a character that stands for no byte`: tiny(t, `"vocab":{`, `"vocab":{"日本":270,`),
 		"merges: got 3 tokens, want 2":                        tiny(t, `"o u"`, `["o","u","n"]`),
 		"got neither beside byte_fallback":                    tiny(t, byteLevelSection, `"pre_tokenizer":null`, `"byte_fallback":false`, `"byte_fallback":true`),

@@ -70,7 +70,7 @@ func TestRoundTrip(t *testing.T) {
 func TestManyPieces(t *testing.T) {
 	tok := trained(t, 300)
 	var s strings.Builder
-	for i := range 2*places {
+	for i := range 2 * places {
 		fmt.Fprintf(&s, " x%dy", i)
 	}
 	for range 2 {

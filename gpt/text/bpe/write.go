@@ -1,9 +1,7 @@
 package bpe
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"github.com/pkg/errors"
 )
@@ -64,14 +62,14 @@ func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 	w := written{Version: "1.0", Added: []addedToken{}, PreTokenizer: section, PostProcessor: section, Decoder: section}
 	w.Model = writtenModel{Type: "BPE", Vocab: make(vocabulary, t.Size()), Merges: make([]string, len(t.merges))}
 	for id, token := range t.tokens {
-		w.Model.Vocab[id] = visible(token)
+		w.Model.Vocab[id] = entry{visible(token), id}
 		if of, ok := t.special[token]; ok && int(of) == id {
-			w.Model.Vocab[id] = token
+			w.Model.Vocab[id].token = token
 			w.Added = append(w.Added, addedToken{ID: id, Content: token, Special: true})
 		}
 	}
 	for p, m := range t.merges {
-		w.Model.Merges[m.rank] = w.Model.Vocab[p>>32] + " " + w.Model.Vocab[uint32(p)]
+		w.Model.Merges[m.rank] = w.Model.Vocab[p>>32].token + " " + w.Model.Vocab[uint32(p)].token
 	}
 	return json.Marshal(w)
 }
@@ -88,24 +86,4 @@ func (t *Tokenizer) UnmarshalJSON(data []byte) error {
 	t.tokens, t.special, t.named, t.merges = read.tokens, read.special, read.named, read.merges
 	t.whole, t.split, t.form, t.source = read.whole, read.split, read.form, read.source
 	return nil
-}
-
-// MarshalJSON writes an object whose keys stand in the order of their ids.
-func (v vocabulary) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for id, token := range v {
-		key, err := json.Marshal(token)
-		if err != nil {
-			return nil, err
-		}
-		if id > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(strconv.AppendInt(nil, int64(id), 10))
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
 }
