@@ -9,7 +9,6 @@ import (
 type byteLevel struct{ of *[256]int32 }
 
 func (f byteLevel) before(text string) string { return text }
-func (f byteLevel) after(text string) string  { return text }
 
 func (f byteLevel) symbols(ids []int32, piece string) []int32 {
 	for i := range len(piece) {
@@ -19,8 +18,9 @@ func (f byteLevel) symbols(ids []int32, piece string) []int32 {
 }
 
 // metaspace merges characters, and bytes where a character has no token: SentencePiece's encoding (Kudo, Richardson
-// 2018) as LLaMA has it. A text gets a space in front, so that its first word is as any other; tokens are written with ▁
-// for the space, which here is an ordinary character: it is encoded as bytes and comes back.
+// 2018) as LLaMA has it. A text gets a space in front, so that its first word is as any other, and comes back with it:
+// what a model goes on with begins with the space between two words. Files write tokens with ▁ for the space, which here
+// is an ordinary character: it is encoded as bytes.
 type metaspace struct {
 	of      map[rune]int32
 	bytes   *[256]int32
@@ -47,13 +47,6 @@ func spaceOnce(text string) string {
 func spaceNever(text string) string { return text }
 
 func (f metaspace) before(text string) string { return f.prepend(text) }
-
-func (f metaspace) after(text string) string {
-	if f.prepend("x") == "x" {
-		return text
-	}
-	return strings.TrimPrefix(text, " ")
-}
 
 func (f metaspace) symbols(ids []int32, piece string) []int32 {
 	for i, c := range piece {

@@ -23,14 +23,14 @@ type addedJSON struct {
 }
 
 type modelJSON struct {
-	Type         string      `json:"type"`
-	Dropout      *float64    `json:"dropout"`
-	Prefix       string      `json:"continuing_subword_prefix"`
-	Suffix       string      `json:"end_of_word_suffix"`
-	ByteFallback bool        `json:"byte_fallback"`
-	IgnoreMerges bool        `json:"ignore_merges"`
-	Vocab        vocabulary  `json:"vocab"`
-	Merges       []mergeJSON `json:"merges"`
+	Type         string          `json:"type"`
+	Dropout      *float64        `json:"dropout"`
+	Prefix       string          `json:"continuing_subword_prefix"`
+	Suffix       string          `json:"end_of_word_suffix"`
+	ByteFallback bool            `json:"byte_fallback"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+	Vocab        json.RawMessage `json:"vocab"` // of other types no object
+	Merges       []mergeJSON     `json:"merges"`
 }
 
 // mergeJSON is "left right", or ["left", "right"] in newer files.
@@ -81,14 +81,18 @@ func (f fileJSON) build() (*Tokenizer, error) {
 		return nil, err
 	}
 	r := recipe{layout: l, special: map[string]int32{}, whole: f.Model.IgnoreMerges}
-	all, ids := f.Model.Vocab, map[string]int{}
+	var own vocabulary
+	if err := json.Unmarshal(f.Model.Vocab, &own); err != nil {
+		return nil, field.Said(err)
+	}
+	all, ids := own, map[string]int{}
 	for _, a := range f.Added {
 		if a.Content == "" {
 			return nil, errors.Errorf("added_tokens: id %d: got no content", a.ID)
 		}
 		r.special[a.Content], ids[a.Content] = int32(a.ID), a.ID
 	}
-	for _, e := range f.Model.Vocab {
+	for _, e := range own {
 		if id, ok := ids[e.token]; ok && id != e.id {
 			return nil, errors.Errorf("added_tokens: %.64q: id: got %d, want the %d of the vocabulary", e.token, id, e.id)
 		}
@@ -112,6 +116,8 @@ func (m modelJSON) check() error {
 		return errors.Errorf("type: got %.64q, want BPE", m.Type)
 	case m.Dropout != nil && *m.Dropout != 0:
 		return errors.Errorf("dropout: got %g, want none: an encoding is not drawn at random", *m.Dropout)
+	case m.Vocab == nil:
+		return errors.New("vocab: got nothing, want an object of tokens and their ids")
 	case m.Prefix != "":
 		return errors.Errorf("continuing_subword_prefix: got %.64q, want none", m.Prefix)
 	case m.Suffix != "":

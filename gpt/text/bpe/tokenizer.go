@@ -25,7 +25,6 @@ type Tokenizer struct {
 type form interface {
 	before(text string) string                 // what is split
 	symbols(ids []int32, piece string) []int32 // appends the tokens of single bytes or characters
-	after(text string) string                  // the inverse of before, of what the tokens say
 }
 
 // Size is the number of tokens, V.
@@ -92,8 +91,8 @@ func (t *Tokenizer) Special(content string) (id int, ok bool) {
 	return int(of), ok
 }
 
-// Decode returns the bytes that ids stand for, which need not be valid UTF-8: a character may be several tokens. An id
-// outside [0, Size) is an error.
+// Decode returns the bytes that ids stand for, one token's behind another's. They need not be valid UTF-8: a character
+// may be several tokens. An encoding that puts a space before a text gives it back. An id outside [0, Size) is an error.
 func (t *Tokenizer) Decode(ids []int) (string, error) {
 	var s strings.Builder
 	for i, id := range ids {
@@ -102,10 +101,7 @@ func (t *Tokenizer) Decode(ids []int) (string, error) {
 		}
 		s.WriteString(t.tokens[id])
 	}
-	if t.Size() == 0 {
-		return "", nil
-	}
-	return t.form.after(s.String()), nil
+	return s.String(), nil
 }
 
 // encode appends the ids of a piece.
