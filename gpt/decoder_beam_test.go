@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -119,7 +120,8 @@ func TestBeamRefuses(t *testing.T) {
 	if _, err := d.Feed([][]int{{5}, {6}}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.Beam(nil, []int{1}, 1, nil) //nolint:staticcheck // no context at all
+	var none context.Context
+	_, err := d.Beam(none, []int{1}, 1, nil)
 	mustContain(t, err, "beam: context: got nil")
 	ctx := t.Context()
 	for _, tc := range []struct {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -13,7 +12,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Whatever the sizes and options, and whatever the parts, a Config is counted and judged at once and in little memory.
+// Whatever the sizes and options, and whatever the parts, a Config is counted and judged in little memory: what does
+// work for every token or pair of tokens allocates for them.
 func TestHostileSizesAreCheap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	names := func(list []string) string { return list[rng.IntN(len(list))] }
@@ -34,20 +34,13 @@ func TestHostileSizesAreCheap(t *testing.T) {
 		for _, f := range c.OptionFields(c.known()) {
 			c.Options.Set(f.Name, []int{0, 1, 2, 1 << 14, field.MaxSize}[rng.IntN(5)])
 		}
-		least, allocated := time.Hour, uint64(0)
-		var err error
-		for range 3 { // the best of three, for a machine that is busy elsewhere
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			start := time.Now()
-			err = c.Validate()
-			c.Count()
-			least = min(least, time.Since(start))
-			runtime.ReadMemStats(&after)
-			allocated = after.TotalAlloc - before.TotalAlloc
-		}
-		if least > 5*time.Second || allocated > 32<<20 {
-			t.Errorf("%+v: took %v and %d bytes: %v", c.Network, least, allocated, err)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := c.Validate()
+		c.Count()
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32<<20 {
+			t.Errorf("%+v: allocated %d bytes: %v", c.Network, allocated, err)
 		}
 	}
 }
@@ -83,7 +76,6 @@ func TestCountDeep(t *testing.T) {
 		each := block(c)
 		base, _ := c.Count()
 		c.NLayer = 9_004
-		start := time.Now()
 		if got, _ := c.Count(); got != base+9_000*each {
 			t.Errorf("%s: got %d parameters, want %d", attention, got, base+9_000*each)
 		}
@@ -91,9 +83,13 @@ func TestCountDeep(t *testing.T) {
 		if got, want := (memory(9_004)-memory(4))/9_000, (memory(6)-memory(4))/2; got != want {
 			t.Errorf("%s: a block needs %v bytes in a deep network and %v in one of six", attention, got, want)
 		}
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%s: took %v", attention, took)
-		}
+	}
+	declared := 0
+	c := shakespeare65()
+	c.NLayer, c.Attention = 9_004, "ledger"
+	c.Parts.Attentions = []parts.Attention{ledger(func() int { declared++; return 1 })}
+	if c.Count(); declared == 0 || declared > mostDeclared {
+		t.Errorf("%d blocks were declared to count %d, want 1 … %d", declared, c.NLayer, mostDeclared)
 	}
 }
 

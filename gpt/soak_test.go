@@ -95,8 +95,8 @@ func TestSoak(t *testing.T) {
 	if growth > max(0.02*float64(heap), 64e3) { // a step that kept one float would show
 		t.Errorf("the heap grew from %d to %d bytes in %d steps", heap, heap2, n)
 	}
-	if goroutines2 > goroutines {
-		t.Errorf("%d goroutines, %d before", goroutines2, goroutines)
+	for t.Logf("%d goroutines, %d before", goroutines2, goroutines); runtime.NumGoroutine() > goroutines; {
+		time.Sleep(time.Millisecond) // until they have left, and for ever if they do not
 	}
 }
 

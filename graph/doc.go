@@ -13,8 +13,9 @@
 //
 // Every layer has a reference form in stock Gorgonia operations, which Gorgonia differentiates. Functions such as
 // LayerNorm or Attention offer a kernel in its place; they decline (ok is false) when the Graph was made without
-// kernels, and the layer then computes its equation. Kernels and stock operations run side by side: the order, the
-// memory and the second forward pass of Recompute are planned in internal/plan for both.
+// kernels, and the layer then computes its equation. They are exported for layers of one's own, which may ask for them
+// as those of nn do. Kernels and stock operations run side by side: the order, the memory and the second forward pass of
+// Recompute are planned in internal/plan for both.
 //
 // Where a stock operation of Gorgonia v0.9.18 is wrong, the operation here is our own, and its comment says why. Where
 // one is merely dangerous, the rule is kept here once: only this package imports Gorgonia. Optimizers are in

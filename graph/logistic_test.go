@@ -61,3 +61,24 @@ func TestTrapSigmoidEndsEarly(t *testing.T) {
 	s, p := values(t, x.Wrap(G.Sigmoid(x.Node()))), values(t, x.Wrap(G.Softplus(x.Node())))
 	stock(t, s[0] < 1 && p[0] > 20, "the sigmoid or softplus")
 }
+
+// TestTrapRectifyAtZero: the stock operation has derivative 1 at 0. Here it is 0 in both forms.
+func TestTrapRectifyAtZero(t *testing.T) {
+	at := func(relu func(x Expr) Expr) []float64 {
+		g := New(Float64, 1)
+		x := g.Root().Param("x", Const(0), 1, 3)
+		x.Tensor().Set(1, -1)
+		x.Tensor().Set(2, 1)
+		p, err := Compile(relu(x).SumAll(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return p.Grad(x).F64
+	}
+	near(t, "spelled", at(Expr.ReLU), []float64{0, 0, 1}, 0)
+	near(t, "kernel", at(func(x Expr) Expr { y, _ := ReLU(x); return y }), []float64{0, 0, 1}, 0)
+	stock(t, at(func(x Expr) Expr { return x.Wrap(G.Rectify(x.Node())) })[0] == 0, "the rectifier")
+}

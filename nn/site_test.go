@@ -3,7 +3,6 @@ package nn
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
@@ -110,18 +109,13 @@ type peek struct{}
 func (peek) Visible(_, i, j int) bool         { return j <= i }
 func (peek) VisibleTo(head, _, i, j int) bool { return j <= i || head == 1 && i == 1 && j == 2 }
 
-// TestStepLooksOnce at the mask, for all layers that share it, and fast.
+// TestStepLooksOnce at the mask, for all layers that share it: numbers that change behind its back it does not see.
 func TestStepLooksOnce(t *testing.T) {
 	g := graph.New(graph.Float32, 1)
-	m := NewMask(g.Root(), Dims{Batch: 1, Context: 2048}, Causal{})
-	for _, limit := range []time.Duration{10 * time.Second, time.Second} {
-		start := time.Now()
-		m.requireCausal(g.Root())
-		took := time.Since(start)
-		if t.Logf("%v", took); took > limit {
-			t.Errorf("%v, want ≤ %v", took, limit)
-		}
-	}
+	m := NewMask(g.Root(), Dims{Batch: 1, Context: 8}, Causal{})
+	m.requireCausal(g.Root())
+	m.Expr().Tensor().Set(1, 0) // query 0 may attend to key 1
+	m.requireCausal(g.Root())
 	if err := g.Err(); err != nil {
 		t.Error(err)
 	}

@@ -120,14 +120,14 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}
-	if err := r.complexStep(f, l.numbers, want, defaultSampling(), fixture.Seed); err != nil {
+	if err := r.complexStep(unwatched(), f, l.numbers, want, defaultSampling(), fixture.Seed); err != nil {
 		return nil, err
 	}
 	return r.done(want, roads), nil
 }
 
 func (c Case) byDifferences(l *layerForm, roads []*results) (*Report, error) {
-	return byDifferences(roads, l.loss, l.wrt, toleranceLayer32, defaultSampling(), fixture.Seed)
+	return byDifferences(unwatched(), roads, l.loss, l.wrt, toleranceLayer32, defaultSampling(), fixture.Seed)
 }
 
 func (r *Report) done(want hand.Parameters[float64], roads []*results) *Report {

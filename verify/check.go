@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"context"
+	"runtime"
+
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
@@ -37,7 +40,12 @@ type subject struct {
 //
 // The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover
 // the same parameters with the same shapes; disagreements are in the Report.
-func Check(m Subject) (*Report, error) {
+func Check(m Subject) (*Report, error) { return CheckContext(context.Background(), m, nil) }
+
+// CheckContext is Check until ctx ends, whose cause is then the error. It calls progress, unless that is nil, whenever a
+// derivative of those that are taken one at a time is there: how many of them are done, and how many there are. They
+// are shared by as many threads as Go has processors for, and what the Report says does not depend on their number.
+func CheckContext(ctx context.Context, m Subject, progress func(done, total int)) (*Report, error) {
 	if m == nil {
 		return nil, errors.New("verify: Check got nil, want a Model or Pairs")
 	}
@@ -47,28 +55,31 @@ func Check(m Subject) (*Report, error) {
 		if err != nil {
 			return err
 		}
-		r, err = check(s, defaultSampling())
+		r, err = check(work{ctx, runtime.GOMAXPROCS(0), progress}, s, defaultSampling())
 		return err
 	})
 	return r, err
 }
 
-func check(s subject, look sampling) (*Report, error) {
-	plan, roads, err := evaluate(s)
+func check(w work, s subject, look sampling) (*Report, error) {
+	plan, roads, err := evaluate(w, s)
 	switch {
 	case errors.Is(err, parts.ErrNoFormula):
-		return checkByDifferences(s, roads, look)
+		return checkByDifferences(w, s, roads, look)
 	case err != nil:
 		return nil, err
 	}
-	return compare(s, plan, roads, look)
+	return compare(w, s, plan, roads, look)
 }
 
 // evaluate describes the model to the formulas and computes it in every form of the library. The error wraps
 // parts.ErrNoFormula, and the roads are there nonetheless, where the formulas lack a part.
-func evaluate(s subject) (plan parts.Plan, roads []*results, err error) {
+func evaluate(w work, s subject) (plan parts.Plan, roads []*results, err error) {
 	var none error
 	for _, f := range forms() {
+		if err := w.ended(); err != nil {
+			return plan, nil, err
+		}
 		b, err := s.build(f)
 		if err != nil {
 			return plan, nil, err
@@ -91,7 +102,7 @@ func evaluate(s subject) (plan parts.Plan, roads []*results, err error) {
 }
 
 // checkByDifferences is for a model of which a part has no formula.
-func checkByDifferences(s subject, roads []*results, look sampling) (*Report, error) {
+func checkByDifferences(w work, s subject, roads []*results, look sampling) (*Report, error) {
 	b, err := s.build(reference)
 	if err != nil {
 		return nil, err
@@ -99,11 +110,11 @@ func checkByDifferences(s subject, roads []*results, look sampling) (*Report, er
 	if err := b.fill(s.parameters); err != nil {
 		return nil, err
 	}
-	return byDifferences(roads, b.loss, b.graph.Params(), ToleranceFloat32, look, s.seed)
+	return byDifferences(w, roads, b.loss, b.graph.Params(), ToleranceFloat32, look, s.seed)
 }
 
 // compare compares the roads and the complex step with the gradients by hand.
-func compare(s subject, plan parts.Plan, roads []*results, look sampling) (*Report, error) {
+func compare(w work, s subject, plan parts.Plan, roads []*results, look sampling) (*Report, error) {
 	model, err := parts.Model(plan, s.parameters)
 	if err != nil {
 		return nil, err
@@ -128,7 +139,7 @@ func compare(s subject, plan parts.Plan, roads []*results, look sampling) (*Repo
 		}
 		return number(m.Forward(s.text))
 	}
-	if err := r.complexStep(objective, s.parameters, want, look, s.seed); err != nil {
+	if err := r.complexStep(w, objective, s.parameters, want, look, s.seed); err != nil {
 		return nil, err
 	}
 	r.finish()

@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 			if name == "generic" || name == "everything" {
 				look = defaultSampling()
 			}
-			r, err := check(s, look)
+			r, err := check(unwatched(), s, look)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func asked(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, roads, err := evaluate(s)
+	plan, roads, err := evaluate(unwatched(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 			gradient(0, "h.0.ln_1.weight", 3, 1e-3)(roads)
 		}
 		test.spoil(roads)
-		r, err := compare(s, plan, roads, sampling{few: 1})
+		r, err := compare(unwatched(), s, plan, roads, sampling{few: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestCheckHoles(t *testing.T) {
 	for name, test := range tests {
 		roads := clone(clean)
 		test.break_(roads)
-		_, err := compare(s, plan, roads, sampling{few: 1})
+		_, err := compare(unwatched(), s, plan, roads, sampling{few: 1})
 		if !errors.Is(err, ErrCoverage) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got error %v, want %s", name, err, test.want)
 		}
@@ -307,7 +307,7 @@ func without(m Model, names ...string) Model {
 func TestReportJSON(t *testing.T) {
 	s, plan, roads := asked(t, small())
 	roads[0].grads["ln_f.bias"].Data[2] = math.NaN()
-	want, err := compare(s, plan, roads, sampling{few: 1})
+	want, err := compare(unwatched(), s, plan, roads, sampling{few: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pkg/errors"
 )
@@ -56,13 +59,14 @@ func steps(f Objective, p hand.Parameters[float64]) (hand.Parameters[complex128]
 	return lifted(p), nil
 }
 
-// stepAt differentiates f at z, which is real and will be again, by entry i of one parameter.
+// stepAt differentiates f at z by entry i of one parameter. It steps in a copy: others may step from z meanwhile.
 func stepAt(f Objective, z hand.Parameters[complex128], name string, i int) (float64, error) {
-	at := &z[name].Data[i]
-	kept := *at
-	*at += complex(0, imaginaryStep)
+	z = maps.Clone(z)
+	m := z[name]
+	m.Data = slices.Clone(m.Data)
+	m.Data[i] += complex(0, imaginaryStep)
+	z[name] = m
 	y, err := f(z)
-	*at = kept
 	return imag(y) / imaginaryStep, err
 }
 

@@ -16,7 +16,7 @@ const (
 
 // byDifferences holds autodiff of the reference form, the first of the roads, against central differences of the loss,
 // and the kernels against autodiff.
-func byDifferences(roads []*results, loss graph.Expr, wrt []graph.Expr, tolerance32 float64, look sampling, seed uint64) (*Report, error) {
+func byDifferences(w work, roads []*results, loss graph.Expr, wrt []graph.Expr, tolerance32 float64, look sampling, seed uint64) (*Report, error) {
 	p, err := graph.Compile(loss)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func byDifferences(roads []*results, loss graph.Expr, wrt []graph.Expr, toleranc
 	if err := r.compare(roads, autodiff); err != nil {
 		return nil, err
 	}
-	err = r.oneByOne(differences, autodiff, look, rand.New(rand.NewPCG(seed, 5)), func(name string, i int) (float64, error) {
+	err = r.oneByOne(w.alone(), differences, autodiff, look, rand.New(rand.NewPCG(seed, 5)), func(name string, i int) (float64, error) {
 		return difference(p, values[name], i, autodiff[name].Data[i])
 	})
 	if err != nil {

@@ -98,11 +98,11 @@ func (f shape) check(t *testing.T) (worst Gap) {
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	plan, roads, err := evaluate(s)
+	plan, roads, err := evaluate(unwatched(), s)
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
-	r, err := compare(s, plan, roads, sampling{few: 1})
+	r, err := compare(unwatched(), s, plan, roads, sampling{few: 1})
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
 	}
@@ -197,7 +197,7 @@ func TestRoundingIsNoExcuse(t *testing.T) {
 	}
 	t.Logf("rounding explains %.1e", bound)
 	roads[2].grads["wte.weight"].Data[9] += 0.05 * Largest(roads[1].grads)
-	r, err := compare(s, plan, roads, sampling{few: 1})
+	r, err := compare(unwatched(), s, plan, roads, sampling{few: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

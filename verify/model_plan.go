@@ -29,7 +29,7 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 		}
 	}
 	if c.Dropout > 0 {
-		p.Dropout = func(path string) hand.Matrix[float64] {
+		p.Dropout = remembered(func(path string) hand.Matrix[float64] {
 			rows, cols := m.batch()*c.BlockSize, c.NEmbd
 			if strings.HasSuffix(path, "attn_dropout") {
 				if rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize; c.Attention == "longformer" {
@@ -37,7 +37,7 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 				}
 			}
 			return hand.NewMatrix(rows, cols, g.DropoutMask(path, c.Dropout, rows*cols)...)
-		}
+		})
 	}
 	if c.Attention == "bigbird" {
 		return p, drawn(g, &p)

@@ -218,7 +218,7 @@ func TestDeltaOfAnotherShape(t *testing.T) {
 		roads := clone(roads)
 		roads[0].deltas["lm_head"] = hand.Zeros[float64](shape[0], shape[1]).Shift(1)
 		roads[0].grads["ln_f.bias"].Data[2] += 1
-		r, err := compare(s, plan, roads, sampling{few: 1})
+		r, err := compare(unwatched(), s, plan, roads, sampling{few: 1})
 		if err != nil || !strings.Contains(r.First, "ln_f.bias") {
 			t.Errorf("%v: got %q, %v", shape, r.First, err)
 		}

@@ -23,13 +23,13 @@ func TestCheckPairsFindsMistakes(t *testing.T) {
 	few := sampling{every: 0, few: 1}
 	report := func() *Report {
 		t.Helper()
-		plan, roads, err := evaluate(s)
+		plan, roads, err := evaluate(unwatched(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		roads[0].deltas["z"].Data[4*4+2*4+3] += 1e-6 // the second pair's third token
 		roads[0].grads["encoder.h.0.mlp.c_fc.weight"].Data[7] += 1e-6
-		r, err := compare(s, plan, roads, few)
+		r, err := compare(unwatched(), s, plan, roads, few)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestCheckPairsFindsMistakes(t *testing.T) {
 	if r := report(); r.OK() || !strings.Contains(r.First, "Δz = Σ Δz of the blocks, at the output of z, pair 1, token 2, feature 3: autodiff has") {
 		t.Errorf("a Δ that differs at z: got %q", r.First)
 	}
-	plan, roads, err := evaluate(s)
+	plan, roads, err := evaluate(unwatched(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestCheckPairsFindsMistakes(t *testing.T) {
 	} {
 		before, encoder := plan, *plan.Encoder
 		change()
-		r, err := compare(s, plan, roads, few)
+		r, err := compare(unwatched(), s, plan, roads, few)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,10 +22,10 @@ func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
 		Option: c.Options.Get, Eps: c.Eps, Theta: 10_000, Encoder: &e,
 	}
 	if c.Dropout > 0 {
-		p.Dropout = func(path string) hand.Matrix[float64] {
+		p.Dropout = remembered(func(path string) hand.Matrix[float64] {
 			rows, cols := m.shape(path)
 			return hand.NewMatrix(rows, cols, g.DropoutMask(path, c.Dropout, rows*cols)...)
-		}
+		})
 	}
 	return p, nil
 }

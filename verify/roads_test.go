@@ -271,7 +271,7 @@ func TestEntries(t *testing.T) {
 	}
 	for _, c := range []struct{ parameters, want int }{{20, 9}, {21, 4}} {
 		r, looks := &Report{Parameters: c.parameters, Rows: []Row{row}}, 0
-		err := r.oneByOne("complex step", hand.Parameters[float64]{"w": full}, sampling{every: 20, few: 2}, rand.New(rand.NewPCG(1, 2)), func(_ string, i int) (float64, error) {
+		err := r.oneByOne(unwatched(), "complex step", hand.Parameters[float64]{"w": full}, sampling{every: 20, few: 2}, rand.New(rand.NewPCG(1, 2)), func(_ string, i int) (float64, error) {
 			looks++
 			return full.Data[i] + 1.5, nil
 		})
@@ -280,7 +280,7 @@ func TestEntries(t *testing.T) {
 		}
 	}
 	r := &Report{Rows: []Row{row}}
-	if err := r.oneByOne("differences", hand.Parameters[float64]{"w": full}, sampling{}, rand.New(rand.NewPCG(1, 2)), func(string, int) (float64, error) { return 0, errors.New("no") }); err == nil || err.Error() != "no" {
+	if err := r.oneByOne(unwatched(), "differences", hand.Parameters[float64]{"w": full}, sampling{}, rand.New(rand.NewPCG(1, 2)), func(string, int) (float64, error) { return 0, errors.New("no") }); err == nil || err.Error() != "no" {
 		t.Errorf("got %v", err)
 	}
 	if got := defaultSampling(); got != (sampling{every: 5000, few: 8}) {
@@ -317,15 +317,15 @@ func TestComplexStep(t *testing.T) {
 		t.Error("no error")
 	}
 	r := &Report{Parameters: 5, Rows: []Row{{parameter: "a", to: 2}, {parameter: "b", to: 1}}}
-	if err := r.complexStep(cubes, p, want, sampling{few: 1}, 1); err != nil || !r.OK() || !(r.Direction <= 1e-15) {
+	if err := r.complexStep(unwatched(), cubes, p, want, sampling{few: 1}, 1); err != nil || !r.OK() || !(r.Direction <= 1e-15) {
 		t.Errorf("got %v, %v, %v", r.Failures, r.Direction, err)
 	}
 	want["b"].Data[0] *= 1 + 1e-8
 	r.Direction, r.Failures = 0, nil
-	if err := r.complexStep(cubes, p, want, sampling{few: 1}, 1); err != nil || r.OK() || !strings.Contains(r.Failures[0], "along a random direction") {
+	if err := r.complexStep(unwatched(), cubes, p, want, sampling{few: 1}, 1); err != nil || r.OK() || !strings.Contains(r.Failures[0], "along a random direction") {
 		t.Errorf("got %v, %v, %v", r.Failures, r.Direction, err)
 	}
-	if err := r.complexStep(fails, p, want, sampling{few: 1}, 1); err == nil {
+	if err := r.complexStep(unwatched(), fails, p, want, sampling{few: 1}, 1); err == nil {
 		t.Error("no error")
 	}
 	once := func() Objective {
@@ -337,7 +337,7 @@ func TestComplexStep(t *testing.T) {
 			return cubes(p)
 		}
 	}
-	if err := r.complexStep(once(), p, want, sampling{every: 5}, 1); err == nil || err.Error() != "the direction" {
+	if err := r.complexStep(unwatched(), once(), p, want, sampling{every: 5}, 1); err == nil || err.Error() != "the direction" {
 		t.Errorf("got %v", err)
 	}
 }

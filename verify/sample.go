@@ -18,10 +18,10 @@ type sampling struct{ every, few int }
 func defaultSampling() sampling { return sampling{every: 5_000, few: 8} }
 
 // complexStep is the road that knows no derivative.
-func (r *Report) complexStep(f Objective, p, want hand.Parameters[float64], look sampling, seed uint64) error {
+func (r *Report) complexStep(w work, f Objective, p, want hand.Parameters[float64], look sampling, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	z := lifted(p)
-	err := r.oneByOne(complexStep, want, look, rng, func(name string, at int) (float64, error) {
+	err := r.oneByOne(w, complexStep, want, look, rng, func(name string, at int) (float64, error) {
 		return stepAt(f, z, name, at)
 	})
 	if err != nil {
@@ -48,8 +48,9 @@ func (r *Report) complexStep(f Objective, p, want hand.Parameters[float64], look
 }
 
 // oneByOne fills the column of a road that differentiates by one entry at a time.
-func (r *Report) oneByOne(road string, want hand.Parameters[float64], look sampling, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
-	largest := Largest(want)
+func (r *Report) oneByOne(w work, road string, want hand.Parameters[float64], look sampling, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
+	type entry struct{ row, at int }
+	var entries []entry
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		full := want[row.parameter]
@@ -57,15 +58,28 @@ func (r *Report) oneByOne(road string, want hand.Parameters[float64], look sampl
 		if r.Parameters <= look.every {
 			few = len(full.Data)
 		}
-		entries := row.entries(full, few, rng)
-		got, expected := hand.Zeros[float64](1, len(entries)), hand.Zeros[float64](1, len(entries))
-		for j, e := range entries {
-			d, err := at(row.parameter, e)
-			if err != nil {
-				return err
-			}
-			got.Data[j], expected.Data[j] = d, full.Data[e]
+		for _, e := range row.entries(full, few, rng) {
+			entries = append(entries, entry{i, e})
 		}
+	}
+	derivatives := make([]float64, len(entries))
+	err := w.each(len(entries), func(i int) (err error) {
+		derivatives[i], err = at(r.Rows[entries[i].row].parameter, entries[i].at)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	largest := Largest(want)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		got, expected := hand.Zeros[float64](1, 0), hand.Zeros[float64](1, 0)
+		for j, e := range entries {
+			if e.row == i {
+				got.Data, expected.Data = append(got.Data, derivatives[j]), append(expected.Data, want[row.parameter].Data[e.at])
+			}
+		}
+		got.Cols, expected.Cols = len(got.Data), len(expected.Data)
 		row.put(road, row.difference(got, expected, largest).Distance)
 	}
 	return nil

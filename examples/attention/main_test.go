@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"image/color"
 	"image/png"
 	"io"
 	"math"
@@ -56,20 +57,20 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cell := side / 9
-	got := image.At(margin+cell/2, header+title+cell/2) // a first token sees itself alone
 	colors, err := shades()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, g, b, _ := got.RGBA(); !same(colors[255].RGBA())(r, g, b) {
+	l := layoutOf(strings.Split("The wheel", ""))
+	got := image.At(margin+l.left+l.cell/2, header+title+l.cell/2) // a first token sees itself alone
+	if color.RGBAModel.Convert(got) != colors[255] {
 		t.Errorf("the cell of the whole weight is %v, want %v", got, colors[255])
 	}
 	html, err := os.ReadFile(filepath.Join(dir, "attention.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"Tokens":["T","h","e"," ","w","h","e","e","l"]`, `"Heads":[[[1,0,0,0,0,0,0,0,0],`, `"Name":"h.1"`} {
+	for _, want := range []string{`"Tokens":["T","h","e"," ","w","h","e","e","l"]`, `"Seen":["T","h","e","␣",`, `"Heads":[[[1,0,0,0,0,0,0,0,0],`, `"Name":"h.1"`} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("want %s in attention.html", want)
 		}
@@ -79,10 +80,6 @@ func TestRun(t *testing.T) {
 			t.Errorf("attention.html refers to something else: %q", outside)
 		}
 	}
-}
-
-func same(r, g, b, _ uint32) func(r, g, b uint32) bool {
-	return func(r2, g2, b2 uint32) bool { return r>>8 == r2>>8 && g>>8 == g2>>8 && b>>8 == b2>>8 }
 }
 
 // The weights of every attention that has some add up to 1 and leave the future alone; of one that

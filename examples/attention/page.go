@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"image/color"
 	"io"
-	"math"
+	"strconv"
 
 	"github.com/pkg/errors"
 )
@@ -25,13 +25,17 @@ func writePage(w io.Writer, tokens []string, layers []layer) error {
 		return err
 	}
 	data := struct {
-		Tokens []string
-		Colors []string
-		Layers []layer
-	}{Tokens: tokens}
+		Tokens, Seen []string // as they are, and so that one can see them
+		Colors       []string
+		Masked       string
+		Scale        []float64
+		Layers       []layer
+	}{Tokens: tokens, Masked: css(masked()), Scale: scale()}
+	for _, t := range tokens {
+		data.Seen = append(data.Seen, string(visible(t)))
+	}
 	for _, c := range colors {
-		rgba := color.RGBAModel.Convert(c).(color.RGBA)
-		data.Colors = append(data.Colors, fmt.Sprintf("#%02x%02x%02x", rgba.R, rgba.G, rgba.B))
+		data.Colors = append(data.Colors, css(c))
 	}
 	for _, l := range layers {
 		short := layer{Name: l.Name}
@@ -43,12 +47,15 @@ func writePage(w io.Writer, tokens []string, layers []layer) error {
 	return t.Execute(w, data)
 }
 
-// rounded keeps five digits behind the point.
+func css(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+
+// rounded keeps four digits of every weight, so that none that is small becomes 0, which says masked.
 func rounded(a matrix) matrix {
 	b := make(matrix, len(a))
 	for i, row := range a {
 		for _, v := range row {
-			b[i] = append(b[i], math.Round(v*1e5)/1e5)
+			short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // of a number there is no error
+			b[i] = append(b[i], short)
 		}
 	}
 	return b

@@ -2,147 +2,105 @@ package main
 
 import (
 	"fmt"
-	"image"
 	"image/color"
-	stock "image/draw"
 	"image/png"
 	"io"
-	"math"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/palette/moreland"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
-
-// shades go from no weight to all of it, evenly in lightness.
-func shades() (list [256]color.Color, err error) {
-	scale, err := moreland.NewLuminance([]color.Color{
-		color.RGBA{28, 12, 66, 255}, color.RGBA{124, 28, 109, 255}, color.RGBA{222, 84, 62, 255},
-		color.RGBA{252, 186, 88, 255}, color.RGBA{255, 250, 238, 255},
-	})
-	if err != nil {
-		return list, err
-	}
-	scale.SetMax(1)
-	for i := range list {
-		if list[i], err = scale.At(1 - float64(i)/255); err != nil {
-			return list, err
-		}
-	}
-	return list, nil
-}
-
-// shade is the place of a weight among them: by the root, which shows the small ones too.
-func shade(weight float64) int { return int(math.Round(255 * math.Sqrt(min(1, max(0, weight))))) }
 
 // The layout in pixels.
 const (
-	side   = 300 // of a head, about
-	gap    = 16
-	title  = 26 // above a head
-	header = 84
-	margin = 52
-	legend = 480 // its width
+	side      = 352 // of a head at least, and at most twice that where cells are larger than a pixel
+	gap       = 16
+	title     = 26 // above a head
+	header    = 84
+	margin    = 32
+	legend    = 560 // its width
+	tokenSize = 10
+	wide      = 7  // a character of a token
+	high      = 11 // a line of them
 )
 
-// sheet is a picture that one writes on.
-type sheet struct {
-	stock.Image
-	canvas draw.Canvas
-	colors [256]color.Color
-}
+// layout is where the heads are: of one, the cells and what its tokens take beside and below it.
+type layout struct{ cell, size, left, below int }
 
-func newSheet(width, height int) (s sheet, err error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(vg.Length(width), vg.Length(height)), vgimg.UseDPI(72)) // a point is a pixel
-	s.Image, s.canvas = canvas.Image(), draw.New(canvas)
-	s.colors, err = shades()
-	return s, err
-}
-
-func (s sheet) fill(x, y, width, height int, c color.Color) {
-	stock.Draw(s.Image, image.Rect(x, y, x+width, y+height), image.NewUniform(c), image.Point{}, stock.Src)
-}
-
-// write centres a text at x, y, or at its left end.
-func (s sheet) write(x, y int, size float64, variant font.Variant, align text.XAlignment, words string) {
-	style := text.Style{Color: color.Gray{40}, XAlign: align, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
-	style.Font = font.From(font.Font{Typeface: "Liberation", Variant: variant}, vg.Length(size))
-	s.canvas.FillText(style, vg.Point{X: vg.Length(x), Y: vg.Length(s.Bounds().Dy() - y)}, words)
+func layoutOf(tokens []string) layout {
+	n := len(tokens)
+	l := layout{cell: min(max(side/n, high), max(2, 2*side/n))}
+	l.size = n * l.cell
+	for _, t := range tokens {
+		l.left, l.below = max(l.left, len(visible(t))*wide+4), max(l.below, len(visible(t))*high+4)
+	}
+	return l
 }
 
 // paint makes a picture of all heads, a row for a layer.
 func paint(w io.Writer, tokens []string, layers []layer) error {
-	columns, cell := len(layers[0].Heads), max(2, side/len(tokens))
-	size := cell * len(tokens)
-	s, err := newSheet(max(legend, margin+columns*(size+gap)), header+len(layers)*(size+gap+title)+margin)
+	l := layoutOf(tokens)
+	right, down := l.left+l.size+gap, title+l.size+l.below+gap
+	s, err := newSheet(max(legend, 2*margin+len(layers[0].Heads)*right), header+len(layers)*down+margin)
 	if err != nil {
 		return err
 	}
 	s.legend()
-	for i, l := range layers {
-		y := header + title + i*(size+gap+title)
-		for h, a := range l.Heads {
-			x := margin + h*(size+gap)
-			s.write(x, y-title/2+2, 13, "Sans", draw.XLeft, fmt.Sprintf("%s  head %d", l.Name, h))
-			s.head(x, y, cell, a)
-			if i == len(layers)-1 {
-				s.tokens(x+cell/2, y+size+10, cell, 0, tokens)
-			}
+	for i, row := range layers {
+		y := header + title + i*down
+		for h, a := range row.Heads {
+			x := margin + l.left + h*right
+			s.write(x, y-title/2+2, 13, "Sans", draw.XLeft, fmt.Sprintf("%s  head %d", row.Name, h))
+			s.head(x, y, l.cell, a)
+			s.tokens(x, y, l, tokens)
 		}
-		s.tokens(margin-12, y+cell/2, 0, cell, tokens)
 	}
 	return png.Encode(w, s.Image)
 }
 
-// head draws one matrix in a frame; exact zeros, which a mask makes, stay grey.
+// head draws one matrix in a frame.
 func (s sheet) head(x, y, cell int, a matrix) {
 	size := cell * len(a)
-	s.fill(x-1, y-1, size+2, size+2, color.Gray{170})
+	s.fill(x-1, y-1, size+2, size+2, color.Gray{120})
 	for i, row := range a {
 		for j, v := range row {
 			c := s.colors[shade(v)]
 			if v == 0 {
-				c = color.Gray{236}
+				c = masked()
 			}
 			s.fill(x+j*cell, y+i*cell, cell, cell, c)
 		}
 	}
 }
 
-// tokens writes them one after another, unless there is no room.
-func (s sheet) tokens(x, y, right, down int, tokens []string) {
-	if step := max(right, down); step < 8 {
-		return
+// tokens writes the queries beside a head and the keys below it, from top to bottom; where cells are small, some.
+func (s sheet) tokens(x, y int, l layout, tokens []string) {
+	each := (high + l.cell - 1) / l.cell
+	for i := 0; i < len(tokens); i += each {
+		seen := visible(tokens[i])
+		middle := i*l.cell + l.cell/2
+		for j, c := range seen {
+			s.sign(x-5-wide/2-(len(seen)-1-j)*wide, y+middle, c)
+			s.sign(x+middle, y+l.size+4+high/2+j*high, c)
+		}
 	}
-	for i, t := range tokens {
-		s.write(x+i*right, y+i*down, 10, "Mono", draw.XCenter, visible(t))
-	}
-}
-
-// visible is a token that one can see.
-func visible(token string) string {
-	switch token {
-	case " ":
-		return "·"
-	case "\n":
-		return "¶"
-	}
-	return token
 }
 
 // legend says what is shown, and in which colours.
 func (s sheet) legend() {
 	s.write(margin, 22, 16, "Sans", draw.XLeft, "Attention weights")
-	s.write(margin, 44, 12, "Sans", draw.XLeft, "a row is a query and adds up to 1, a column is a key; grey is masked")
+	s.write(margin, 44, 12, "Sans", draw.XLeft, "a row is a query and adds up to 1, a column is a key")
 	const x, y, width, height = margin, 58, 256, 10
+	s.fill(x-1, y-1, width+2, height+2, color.Gray{120})
 	for i, c := range s.colors {
 		s.fill(x+i, y, 1, height, c)
 	}
-	for _, v := range []float64{0, 0.01, 0.1, 0.25, 0.5, 1} {
+	for _, v := range scale() {
 		s.write(x+shade(v), y+height+8, 10, "Sans", draw.XCenter, fmt.Sprint(v))
 	}
+	const zero = x + width + 40
+	s.fill(zero-1, y-1, 2*height+2, height+2, color.Gray{120})
+	s.fill(zero, y, 2*height, height, masked())
+	s.write(zero+2*height+8, y+height/2, 12, "Sans", draw.XLeft, "exactly 0: masked")
 }
+
+// scale is where the colour bar has numbers; its left end is a weight that is nearly 0.
+func scale() []float64 { return []float64{0, 0.01, 0.1, 0.25, 0.5, 1} }

@@ -10,11 +10,24 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
+
+// interrupted ends when it has been asked a number of times whether it has: after as many steps.
+type interrupted struct {
+	context.Context
+	left int
+	end  func()
+}
+
+func (c *interrupted) Err() error {
+	if c.left--; c.left == 0 {
+		c.end()
+	}
+	return c.Context.Err()
+}
 
 // Ctrl-C while the adapters are trained saves them.
 func TestInterruptedTuningIsKept(t *testing.T) {
@@ -37,9 +50,9 @@ func TestInterruptedTuningIsKept(t *testing.T) {
 	if err := tuned.keep(ctx, reason); err != reason {
 		t.Errorf("no signal: got error %v", err)
 	}
-	time.AfterFunc(100*time.Millisecond, func() { cancel(reason) })
-	err = tuned.keep(ctx, tuned.train(ctx, io.Discard, io.Discard))
-	if !errors.Is(err, reason) || !strings.Contains(err.Error(), "saved the adapters of step") || tuned.Done == 0 {
+	third := &interrupted{ctx, 3, func() { cancel(reason) }}
+	err = tuned.keep(third, tuned.train(third, io.Discard, io.Discard))
+	if !errors.Is(err, reason) || !strings.Contains(err.Error(), "saved the adapters of step 2") || tuned.Done != 2 {
 		t.Fatalf("step %d: got error %v", tuned.Done, err)
 	}
 	var want bytes.Buffer

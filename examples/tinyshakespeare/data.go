@@ -3,10 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -72,13 +73,17 @@ func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (tex
 
 // hasKind is an error if -tokenizer names another kind than that of a tokenizer which is given.
 func (o options) hasKind(tok text.Tokenizer) error {
-	var was struct{ Type string }
+	var was text.Kind
 	data, err := tok.MarshalJSON()
 	if err == nil {
-		err = json.Unmarshal(data, &was)
+		was, err = text.KindIn(data)
 	}
-	if err != nil || !o.given["tokenizer"] || o.tokenizer == was.Type {
+	name, size, sized := strings.Cut(o.tokenizer, ":")
+	if err != nil || !o.given["tokenizer"] || name == was.Name && (!sized || size == strconv.Itoa(tok.Size())) {
 		return err
 	}
-	return errors.Errorf("-tokenizer: got %s, want %.80q as saved", o.tokenizer, was.Type)
+	if name == was.Name {
+		return errors.Errorf("-tokenizer: got %s, want %s:%d as saved", o.tokenizer, name, tok.Size())
+	}
+	return errors.Errorf("-tokenizer: got %s, want %.80q as saved", o.tokenizer, was.Name)
 }

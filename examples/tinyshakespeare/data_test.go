@@ -51,7 +51,7 @@ func TestTokenizersAndCorpora(t *testing.T) {
 			t.Errorf("%v: sampled %q", tc.args, again)
 		}
 	}
-	if _, _, err := do(t.Context(), small(t, t.TempDir(), "-tokenizer", "bpe")...); err == nil || !strings.Contains(err.Error(), "one of "+text.KindNames()) {
+	if _, _, err := do(t.Context(), small(t, t.TempDir(), "-tokenizer", "piece")...); err == nil || !strings.Contains(err.Error(), "one of "+text.KindNames()) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -13,14 +13,15 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// plotLosses draws the loss of every step, and the estimates of both losses at the evaluations; the floor, where it
-// is known, is a line.
+// plotLosses draws the loss of every step, and over it the estimates of both losses: a mark at every evaluation, so that
+// one alone is seen, with val's line dashed, so that train's is seen where they are one. The floor, where it is known,
+// is a line. The legend stands beside the curves, whatever way they go.
 func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine, floor float64) error {
-	p := plot.New()
+	p, legend := plot.New(), plot.NewLegend()
 	p.X.Label.Text, p.Y.Label.Text = "step", "cross entropy, nats per character"
-	p.Legend.Top, p.Legend.Padding, p.Legend.YOffs = true, vg.Points(3), -vg.Points(4)
+	legend.Top, legend.Left, legend.Padding = true, true, vg.Points(3)
 	for _, style := range []*text.Style{
-		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &legend.TextStyle,
 	} {
 		style.Font.Variant = "Sans"
 	}
@@ -34,36 +35,45 @@ func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine,
 	for i, e := range evals {
 		train[i], val[i] = plotter.XY{X: float64(e.Step), Y: e.Train}, plotter.XY{X: float64(e.Step), Y: e.Val}
 	}
-	curves := []struct {
+	var own plotter.XYs // the text's
+	if floor > 0 && len(evals) > 0 {
+		own = plotter.XYs{{X: 0, Y: floor}, {X: float64(evals[len(evals)-1].Step), Y: floor}}
+	}
+	for _, c := range []struct {
 		name   string
 		points plotter.XYs
 		color  color.Color
 		width  vg.Length
+		dashes []vg.Length
+		mark   draw.GlyphDrawer // nil for none
 	}{
-		{"batch", batches, color.RGBA{170, 190, 212, 255}, vg.Points(0.7)},
-		{"train", train, color.RGBA{31, 119, 180, 255}, vg.Points(1.6)},
-		{"val", val, color.RGBA{214, 69, 37, 255}, vg.Points(1.6)},
-	}
-	if floor > 0 && len(evals) > 0 {
-		ends := plotter.XYs{{X: 0, Y: floor}, {X: float64(evals[len(evals)-1].Step), Y: floor}}
-		curves = append(curves, curves[0])
-		curves[3].name, curves[3].points, curves[3].color = "the text's own", ends, color.Gray{90}
-	}
-	for _, c := range curves {
+		{"batch", batches, color.RGBA{182, 199, 218, 255}, vg.Points(0.7), nil, nil},
+		{"the text's own", own, color.Gray{90}, vg.Points(0.7), nil, nil},
+		{"train", train, color.RGBA{19, 92, 150, 255}, vg.Points(1.6), nil, draw.CircleGlyph{}},
+		{"val", val, color.RGBA{214, 69, 37, 255}, vg.Points(1.6), []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
+	} {
 		if len(c.points) == 0 {
 			continue
 		}
-		line, err := plotter.NewLine(c.points)
+		line, marks, err := plotter.NewLinePoints(c.points)
 		if err != nil {
 			return err
 		}
-		line.Color, line.Width = c.color, c.width
-		p.Add(line)
-		p.Legend.Add(c.name, line)
+		line.Color, line.Width, line.Dashes = c.color, c.width, c.dashes
+		if p.Add(line); c.mark == nil {
+			legend.Add(c.name, line)
+			continue
+		}
+		marks.GlyphStyle = draw.GlyphStyle{Color: c.color, Radius: vg.Points(3), Shape: c.mark}
+		p.Add(marks)
+		legend.Add(c.name, line, marks)
 	}
 	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(16*vg.Centimeter, 10*vg.Centimeter), vgimg.UseDPI(144))}
-	margin := vg.Points(10) // else the last numbers on the axes are cut
-	p.Draw(draw.Crop(draw.New(canvas), margin, -2*margin, margin, -margin))
+	const margin = 10 // points; else the last numbers on the axes are cut
+	area := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
+	beside := area.Max.X - legend.Rectangle(area).Size().X
+	legend.Draw(draw.Crop(area, beside-area.Min.X, 0, 0, 0))
+	p.Draw(draw.Crop(area, 0, beside-margin-area.Max.X, 0, 0))
 	_, err := canvas.WriteTo(w)
 	return err
 }

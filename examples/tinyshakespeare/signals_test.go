@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,11 +72,7 @@ func TestSignals(t *testing.T) {
 		cmd, out, complaint := start(t, nil, args...)
 		waitFor(t, out, "step 5/60")
 		cmd.Process.Signal(signal)
-		begin := time.Now()
 		cmd.Wait()
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("%v: took %v to stop", signal, took)
-		}
 		if got := cmd.ProcessState.ExitCode(); got != code {
 			t.Fatalf("%v: exit status %d, want %d: %s", signal, got, code, complaint)
 		}
@@ -90,15 +88,16 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// The second signal does not wait for the step to end.
+// The second signal does not wait for the step to end, which would be for ever.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	cmd, out, _ := start(t, nil, small(t, dir, "-gradient_accumulation_steps", "10000000")...)
 	waitFor(t, out, "step 0:")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := checkpoint.Load(dir); err == nil || time.Now().After(deadline) {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "loss.png")); err == nil { // the last that is written before the step
 			break
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(200 * time.Millisecond) // into the endless first step
 	cmd.Process.Signal(syscall.SIGINT)
@@ -106,10 +105,9 @@ func TestSecondSignal(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal("one signal ended a step:", err)
 	}
-	begin := time.Now()
 	cmd.Wait()
-	if got, took := cmd.ProcessState.ExitCode(), time.Since(begin); got != 143 || took > 2*time.Second {
-		t.Errorf("exit status %d after %v, want 143 at once", got, took)
+	if got := cmd.ProcessState.ExitCode(); got != 143 {
+		t.Errorf("exit status %d, want 143", got)
 	}
 	if cp, err := checkpoint.Load(dir); err != nil || cp.Step != 0 {
 		t.Errorf("the checkpoint of step 0 is gone: %v", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -11,8 +12,8 @@ import (
 
 // layers prints the inventory: a row for every Case, with the worst distance of every road, and the tests for what
 // no Case can.
-func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
-	ok = true
+func layers(ctx context.Context, w io.Writer, entries []verify.Entry) error {
+	ok := true
 	var failed strings.Builder
 	var cases int
 	var worst verify.Gap
@@ -20,9 +21,12 @@ func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 	fmt.Fprintln(t, "id\tlayer\ttype\tsource\tcount\tautodiff\tkernels\tcomplex step\tfloat32")
 	for _, e := range entries {
 		for _, c := range e.Cases {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			r, err := c.Run()
 			if err != nil {
-				return false, err
+				return err
 			}
 			var most verify.Row
 			for _, row := range r.Rows {
@@ -47,9 +51,12 @@ func layers(w io.Writer, entries []verify.Entry) (ok bool, err error) {
 		}
 	}
 	if err := t.Flush(); err != nil {
-		return false, err
+		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\n%d entries, %d cases; worst distance %.1e in float64 (%.0e fails)\n",
+	_, err := fmt.Fprintf(w, "%s\n%d entries, %d cases; worst distance %.1e in float64 (%.0e fails)\n",
 		failed.String(), len(entries), cases, worst, verify.Tolerance)
-	return ok, err
+	if err == nil && !ok {
+		err = errDisagree
+	}
+	return err
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 
@@ -25,13 +24,17 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 	"github.com/pkg/errors"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { program.Main("verify", run) }
+
+// errDisagree is what the program ends with if any gradient does.
+var errDisagree = errors.New("a gradient disagrees")
 
 // small is the default: all sizes differ, so that nothing transposed can pass.
 func small() gpt.Config {
@@ -42,57 +45,72 @@ func small() gpt.Config {
 	return c
 }
 
-// run is the program; the status is 0 if every gradient agrees.
-func run(args []string, stdout, stderr io.Writer) (status int) {
-	ok, err := check(args, stdout, stderr)
-	if err != nil && err != flag.ErrHelp {
-		fmt.Fprintln(stderr, "verify:", err)
-	}
-	if !ok {
-		return 1
-	}
-	return 0
-}
-
-func check(args []string, stdout, stderr io.Writer) (ok bool, err error) {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := small()
 	flags := program.Flags("verify", stderr)
-	c.Flags(flags)
-	var (
-		loss   = flags.String("loss", "mean", "mean or sum over the targets")
-		saved  = flags.String("checkpoint", "", "directory of a trained model, instead of random weights")
-		data   = flags.String("data", "", "text for the checkpoint's batch; by default tinyshakespeare")
-		asJSON = flags.Bool("json", false, "print data instead of a table; not with -all")
-		all    = flags.Bool("all", false, "check every layer on its own instead of a model")
-	)
+	var loss, saved, data string
+	var asJSON, all bool
+	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
+		return slices.Contains([]string{"batch_size", "seed", "memory_limit"}, name)
+	})
+	program.Group(flags, "The network", c.Flags, training...)
+	program.Group(flags, "What is verified", func(flags *flag.FlagSet) {
+		flags.StringVar(&loss, "loss", "mean", "mean or sum over the targets")
+		flags.StringVar(&saved, "checkpoint", "", "directory of a trained model, instead of random weights")
+		flags.StringVar(&data, "data", "", "text for the checkpoint's batch; by default tinyshakespeare")
+		flags.BoolVar(&asJSON, "json", false, "print data instead of a table; not with -all")
+		flags.BoolVar(&all, "all", false, "check every layer on its own instead of a model")
+	})
 	if err := program.Parse(flags, args); err != nil {
-		return err == flag.ErrHelp, err
+		return err
 	}
-	if err := together(flags, *all, *saved != ""); err != nil {
-		return false, err
+	if err := together(flags, all, saved != ""); err != nil {
+		return err
 	}
-	known := *loss == "mean" || *loss == "sum"
-	if err := program.Want(known, "-loss", strconv.Quote(*loss), "mean or sum"); err != nil {
-		return false, err
+	known := loss == "mean" || loss == "sum"
+	if err := program.Want(known, "-loss", strconv.Quote(loss), "mean or sum"); err != nil {
+		return err
 	}
-	if *all {
-		return layers(stdout, inventory.Entries())
+	if all {
+		return layers(ctx, stdout, inventory.Entries())
 	}
 	var m verify.Model
-	if *saved != "" {
-		m, err = trained(*saved, *data, c.BatchSize, c.Seed, stderr)
+	var err error
+	if saved != "" {
+		m, err = trained(ctx, saved, data, c.BatchSize, c.Seed, stderr)
 	} else {
 		m, err = verify.NewModel(c, c.BatchSize, c.Seed)
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
-	m.Sum = *loss == "sum"
-	r, err := verify.Check(m)
+	m.Sum = loss == "sum"
+	bar := &bar{out: stderr}
+	r, err := verify.CheckContext(ctx, m, bar.tell)
+	bar.close()
 	if err != nil {
-		return false, err
+		return err
 	}
-	return show(stdout, r, *asJSON)
+	return show(stdout, r, asJSON)
+}
+
+// bar tells how far the check is, from its first derivative on.
+type bar struct {
+	out io.Writer
+	*program.Bar
+}
+
+func (b *bar) tell(_, total int) {
+	if b.Bar == nil {
+		b.Bar = program.NewBar(b.out, "verifying", 0, total)
+	}
+	b.Add(1, "one derivative at a time")
+}
+
+func (b *bar) close() {
+	if b.Bar != nil {
+		b.Close()
+	}
 }
 
 // together refuses the flags that would have no effect.
@@ -112,18 +130,24 @@ func together(flags *flag.FlagSet, all, saved bool) (err error) {
 	return err
 }
 
-func show(w io.Writer, r *verify.Report, asJSON bool) (ok bool, err error) {
+func show(w io.Writer, r *verify.Report, asJSON bool) (err error) {
 	if asJSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		return r.OK(), e.Encode(r)
+		err = e.Encode(r)
+	} else {
+		_, err = r.WriteTo(w)
 	}
-	_, err = r.WriteTo(w)
-	return r.OK(), err
+	if err == nil && !r.OK() {
+		err = errDisagree
+	}
+	return err
 }
 
 // trained is the model of the newest checkpoint with a random batch of the text.
-func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m verify.Model, err error) {
+func trained(
+	ctx context.Context, dir, data string, batch int, seed uint64, stderr io.Writer,
+) (m verify.Model, err error) {
 	cp, err := base.Load(dir, stderr)
 	if err != nil {
 		return m, err
@@ -133,7 +157,7 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 	if err != nil {
 		return m, err
 	}
-	source, err := corpus.Open(context.Background(), data, stderr)
+	source, err := corpus.Open(ctx, data, stderr)
 	if err != nil {
 		return m, err
 	}
@@ -144,5 +168,7 @@ func trained(dir, data string, batch int, seed uint64, stderr io.Writer) (m veri
 	n := batch * model.Config.BlockSize
 	m = verify.Model{Config: model.Config, Parameters: verify.ParametersOf(model.Params()), Seed: seed}
 	m.Tokens, m.Targets = make([]int, n), make([]int, n)
+	fmt.Fprintf(stderr, "%s: %s parameters, %d sequences of %d tokens\n",
+		cp.Path, program.Thousands(m.Count()), batch, model.Config.BlockSize)
 	return m, text.Sample(text.Tokens(ids), rand.New(rand.NewPCG(seed, 1)), m.Tokens, m.Targets, model.Config.BlockSize)
 }

@@ -2,7 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +24,10 @@ import (
 
 func do(args ...string) (status int, stdout, stderr string) {
 	var out, complaint bytes.Buffer
-	status = run(args, &out, &complaint)
+	if err := run(context.Background(), args, &out, &complaint); err != nil && err != flag.ErrHelp {
+		status = 1
+		fmt.Fprintln(&complaint, "verify:", err)
+	}
 	return status, out.String(), complaint.String()
 }
 
@@ -71,9 +79,9 @@ func TestBroken(t *testing.T) {
 		return g
 	}
 	var out bytes.Buffer
-	ok, err := layers(&out, []verify.Entry{e})
-	if ok || err != nil || !strings.Contains(out.String(), "FAIL linear: weight: autodiff") || !strings.Contains(out.String(), "weight, row 1, column 1: autodiff has") {
-		t.Errorf("got ok %t, error %v\n%s", ok, err, out.String())
+	err := layers(t.Context(), &out, []verify.Entry{e})
+	if err != errDisagree || !strings.Contains(out.String(), "FAIL linear: weight: autodiff") || !strings.Contains(out.String(), "weight, row 1, column 1: autodiff has") {
+		t.Errorf("got error %v\n%s", err, out.String())
 	}
 	r, err := c.Run()
 	if err != nil {
@@ -81,8 +89,8 @@ func TestBroken(t *testing.T) {
 	}
 	for _, asJSON := range []bool{false, true} {
 		out.Reset()
-		if ok, err := show(&out, r, asJSON); ok || err != nil || !strings.Contains(out.String(), "the first wrong gradient") {
-			t.Errorf("got ok %t, error %v\n%s", ok, err, out.String())
+		if err := show(&out, r, asJSON); err != errDisagree || !strings.Contains(out.String(), "the first wrong gradient") {
+			t.Errorf("got error %v\n%s", err, out.String())
 		}
 	}
 }
@@ -111,6 +119,19 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A check that is interrupted ends with the reason, and prints no table.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("interrupt")
+	cancel(reason)
+	for _, args := range [][]string{nil, {"-all"}} {
+		var out bytes.Buffer
+		if err := run(ctx, args, &out, io.Discard); err != reason || out.Len() > 0 {
+			t.Errorf("%v: got error %v\n%s", args, err, out.String())
+		}
+	}
+}
+
 // The weights of a model that has been trained for some steps.
 func TestCheckpoint(t *testing.T) {
 	verses := strings.Repeat("Who weighs us both and tells if we shall float?\nThe boat will tell.\n", 20)
@@ -121,7 +142,7 @@ func TestCheckpoint(t *testing.T) {
 	c := small()
 	c.VocabSize, c.MaxIters, c.WarmupIters, c.LRDecayIters, c.LearningRate, c.Dropout = 0, 5, 1, 5, 1e-2, 0.1
 	dir := filepath.Join(t.TempDir(), "out")
-	train(t, c, verses, dir)
+	trainSome(t, c, verses, dir)
 
 	status, out, complaint := do("-checkpoint", dir, "-data", data, "-json")
 	var r verify.Report
@@ -134,12 +155,15 @@ func TestCheckpoint(t *testing.T) {
 	if !(r.Loss > 1 && r.Loss < 4) {
 		t.Errorf("got loss %v, want one of a model that has begun to learn", r.Loss)
 	}
+	if want := "parameters, 2 sequences of 6 tokens\n"; !strings.Contains(complaint, dir) || !strings.Contains(complaint, want) {
+		t.Errorf("got %q, want the checkpoint and %q", complaint, want)
+	}
 	if status, _, complaint := do("-checkpoint", dir, "-data", "absent.txt"); status != 1 || !strings.Contains(complaint, "absent.txt") {
 		t.Errorf("absent text: got status %d: %s", status, complaint)
 	}
 }
 
-func train(t *testing.T, c gpt.Config, verses, dir string) {
+func trainSome(t *testing.T, c gpt.Config, verses, dir string) {
 	t.Helper()
 	tok, err := text.NewCharacters(verses)
 	if err != nil {
@@ -171,5 +195,18 @@ func train(t *testing.T, c gpt.Config, verses, dir string) {
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// -help lists what is read: the network and what is verified of it. A flag of training is none.
+func TestHelp(t *testing.T) {
+	_, _, help := do("-help")
+	for flag, want := range map[string]bool{"-checkpoint": true, "-n_layer": true, "-batch_size": true, "-learning_rate": false, "-out_dir": false} {
+		if strings.Contains(help, "  "+flag+" ") != want {
+			t.Errorf("%s: got %t in\n%s", flag, !want, help)
+		}
+	}
+	if status, _, complaint := do("-learning_rate", "1"); status == 0 || !strings.Contains(complaint, "learning_rate") {
+		t.Errorf("got status %d, %q, want an error that names the flag", status, complaint)
 	}
 }

@@ -144,7 +144,7 @@ func TestShardsDamage(t *testing.T) {
 		{`train-00001.bin`, `../train-00001.bin`, "want a name without a directory"},
 		{`train-00001.bin`, `train-00009.bin`, "train-00009.bin"},
 		{`"tokens": 7`, `"tokens": 4611686018427387911`, "want 4611686018427387911 tokens"},
-		{`"type": "vocabulary"`, `"type": "bpe"`, `got "bpe"`},
+		{`"type": "vocabulary"`, `"type": "piece"`, `got "piece"`},
 		{`"val"`, `"test"`, "unknown field"},
 	} {
 		changed := strings.Replace(string(index), c.old, c.new, 1)

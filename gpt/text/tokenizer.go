@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pkg/errors"
 )
 
@@ -15,7 +17,7 @@ type Tokenizer interface {
 	Encode(text string) ([]int, error) // an error names what the vocabulary lacks, and where it stands
 	Decode(ids []int) (string, error)  // an error names an id outside the vocabulary
 	Size() int                         // V
-	json.Marshaler                     // the object of a checkpoint's tokenizer.json; "type" is its Kind's name
+	json.Marshaler                     // the object of a checkpoint's tokenizer.json; "type" is its Kind's name, but for bpe
 }
 
 // Kind is a way to tokenize. A program with a Kind of its own hands it to what opens a tokenizer.
@@ -31,7 +33,13 @@ func Kinds() []Kind {
 		{"character", func(s string) (Tokenizer, error) { return NewCharacters(s) }, open[Characters]},
 		{"byte", func(string) (Tokenizer, error) { return Bytes{}, nil }, open[Bytes]},
 		{"word", func(s string) (Tokenizer, error) { return NewWords(s) }, open[Words]},
+		pairs(1024),
 	}
+}
+
+// pairs are byte pairs: at most so many tokens, learnt from the text.
+func pairs(size int) Kind {
+	return Kind{"bpe", func(s string) (Tokenizer, error) { return bpe.Train(s, size) }, open[bpe.Tokenizer]}
 }
 
 func open[T any, P interface {
@@ -52,23 +60,43 @@ func KindNames(own ...Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// KindOf is the Kind of that name, of your own or the library's, or an error that lists the known.
+// KindOf is the Kind of that name, of your own or the library's, or an error that lists the known. The name bpe:8192 is
+// bpe with at most so many tokens.
 func KindOf(name string, own ...Kind) (Kind, error) {
 	for _, k := range append(slices.Clone(own), Kinds()...) {
 		if k.Name == name {
 			return k, nil
 		}
 	}
+	if size, ok := strings.CutPrefix(name, "bpe:"); ok {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 256 {
+			return Kind{}, errors.Errorf("tokenizer: bpe: got %.64q tokens, want a number of 256 or more", size)
+		}
+		return pairs(n), nil
+	}
 	return Kind{}, errors.Errorf("tokenizer: type: got %.64q, want one of %s", name, KindNames(own...))
+}
+
+// KindIn is the Kind of a tokenizer.json: that which its "type" names, or bpe where there is none, but a model of BPE, as
+// in Hugging Face's files.
+func KindIn(data []byte, own ...Kind) (Kind, error) {
+	var object struct {
+		Type  string
+		Model struct{ Type string }
+	}
+	if err := json.Unmarshal(data, &object); err != nil {
+		return Kind{}, errors.Wrap(field.Said(err), "tokenizer")
+	}
+	if object.Type == "" && object.Model.Type == "BPE" {
+		object.Type = "bpe"
+	}
+	return KindOf(object.Type, own...)
 }
 
 // Open makes the tokenizer of a tokenizer.json.
 func Open(data []byte, own ...Kind) (Tokenizer, error) {
-	var object struct{ Type string }
-	if err := json.Unmarshal(data, &object); err != nil {
-		return nil, errors.Wrap(field.Said(err), "tokenizer")
-	}
-	k, err := KindOf(object.Type, own...)
+	k, err := KindIn(data, own...)
 	if err != nil {
 		return nil, err
 	}

@@ -9,18 +9,10 @@ func (x Matrix[T]) MatMul(y Matrix[T]) Matrix[T] {
 		return y
 	case x.Cols != y.Rows:
 		return failed[T]("matmul (%d, %d), (%d, %d)", x.Rows, x.Cols, y.Rows, y.Cols)
+	case !possible(x.Rows, y.Cols):
+		return Zeros[T](x.Rows, y.Cols)
 	}
-	out := Zeros[T](x.Rows, y.Cols)
-	for i := range out.Rows {
-		row := out.Data[i*out.Cols : (i+1)*out.Cols]
-		for k := range x.Cols {
-			a := x.At(i, k)
-			for j, b := range y.Data[k*y.Cols : (k+1)*y.Cols] {
-				row[j] += a * b
-			}
-		}
-	}
-	return out
+	return Matrix[T]{Rows: x.Rows, Cols: y.Cols, Data: product(x.Data, y.Data, x.Rows, x.Cols, y.Cols)}
 }
 
 // Add, Sub, Mul and Div work entry by entry. A row (1, d), a column (n, 1) or a single number (1, 1) is repeated to the

@@ -70,7 +70,7 @@ func TestPoolPanicsInTheCaller(t *testing.T) {
 	}
 }
 
-// TestPoolHoldsNoGoroutineWhenLeftAlone waits until the workers have gone.
+// TestPoolHoldsNoGoroutineWhenLeftAlone waits until the workers have gone, and does not end if they do not.
 func TestPoolHoldsNoGoroutineWhenLeftAlone(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p := NewPool(6)
@@ -80,10 +80,7 @@ func TestPoolHoldsNoGoroutineWhenLeftAlone(t *testing.T) {
 	if n := p.workers.Load(); n > 5 {
 		t.Errorf("%d workers besides the caller, want at most 5", n)
 	}
-	for deadline := time.Now().Add(5 * time.Second); p.workers.Load() > 0 || runtime.NumGoroutine() > before; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d workers and %d goroutines are left, %d were there", p.workers.Load(), runtime.NumGoroutine(), before)
-		}
+	for p.workers.Load() > 0 || runtime.NumGoroutine() > before {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -102,13 +99,7 @@ func TestPoolInsideItself(t *testing.T) {
 			}
 		})
 	}
-	done := make(chan struct{})
-	go func() { callers.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatal("nested loops do not end")
-	}
+	callers.Wait()
 	if want := int64(4 * 20 * 35 * 34 / 2); sum.Load() != want {
 		t.Errorf("got %d, want %d", sum.Load(), want)
 	}

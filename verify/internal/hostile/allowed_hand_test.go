@@ -40,6 +40,7 @@ var handRules = []struct{ pattern, why string }{
 	{`^verify\.ComplexStepAt 3=0`, "the first entry"},
 	{`^verify\.(FromTensor 0={}|ParametersOf 0)`, "what there is of it"},
 	{`^verify\.ComplexStep\w* [12]\[bias\](={}|=\(5, 7\)| is missing)`, "fewer or more numbers"},
-	{`^verify\.Check 0\.(Tokens|Targets)\[0\]=(0|-1)`, "another token, or none"},
+	{`^verify\.Check(Context)? [01]\.(Tokens|Targets)\[0\]=(0|-1)`, "another token, or none"},
+	{`^verify\.CheckContext 2=nil`, "nobody asks for progress"},
 	{`^verify\.Gap\.MarshalJSON`, "any number; +Inf is null"},
 }

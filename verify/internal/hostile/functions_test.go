@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
@@ -48,14 +49,15 @@ var functions = []any{
 	seq2seq.Resume,
 	structured.Add, structured.Band, structured.Bound, structured.Columns, structured.Compare, structured.Dimension,
 	structured.Distance, structured.Groups, structured.Identity, structured.Noise, structured.OffBand, structured.Project,
-	text.All, text.Blocks, text.KindNames, text.KindOf, text.Kinds, text.Load, text.Match, text.NewCharacters, text.NewCorpus,
+	bpe.Read, bpe.ReadGPT2, bpe.Train,
+	text.All, text.Blocks, text.KindIn, text.KindNames, text.KindOf, text.Kinds, text.Load, text.Match, text.NewCharacters, text.NewCorpus,
 	text.NewWords, text.Open, text.OpenShards, text.ReadCorpus, text.Sample, text.Stream, text.Until, text.WriteShards,
 	train.AdamW, train.BuildOf, train.CheckMemory, train.Fields, train.Fit, train.Need, train.New, train.OpenTensors,
 	train.Parameters, train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON,
 	train.WriteTensors,
-	verify.Check, verify.Compare, verify.ComplexStep, verify.ComplexStepAlong, verify.ComplexStepAt, verify.DefaultDims,
-	verify.Distance, verify.FromTensor, verify.Largest, verify.NewModel, verify.NewPairs, verify.ParametersOf,
-	verify.StructuralZero, verify.Worst,
+	verify.Check, verify.CheckContext, verify.Compare, verify.ComplexStep, verify.ComplexStepAlong, verify.ComplexStepAt,
+	verify.DefaultDims, verify.Distance, verify.FromTensor, verify.Largest, verify.NewModel, verify.NewPairs,
+	verify.ParametersOf, verify.StructuralZero, verify.Worst,
 	inventory.Cases, inventory.Entries,
 	hand.ALiBiMask, hand.BigBirdMask, hand.CausalMask, hand.DilatedMask, hand.Either, hand.Except, hand.GlobalMask,
 	hand.PaddingMask, hand.Positions, hand.Sinusoids, hand.SourceMask, hand.WindowMask,

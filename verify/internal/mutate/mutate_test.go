@@ -115,6 +115,7 @@ func TestDraw(t *testing.T) {
 
 // An entry that no mutant answers to is an error, and so is one without a reason; the committed ones are neither.
 func TestEquivalent(t *testing.T) {
+	t.Parallel()
 	m, err := load([]string{small}, nil, "")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"strings"
+	"testing"
+)
+
+func painted(t *testing.T, tokens []string, layers []layer) image.Image {
+	t.Helper()
+	var b bytes.Buffer
+	if err := paint(&b, tokens, layers); err != nil {
+		t.Fatal(err)
+	}
+	p, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A weight that is exactly 0 has a colour of its own, far from that of a weight that is nearly 0, which stays above 0 in
+// the page.
+func TestZeroIsNoSmallWeight(t *testing.T) {
+	tokens, layers := []string{"a", "b"}, []layer{{"h.0", []matrix{{{1, 0}, {1.23456e-12, 1}}}}}
+	p, l := painted(t, tokens, layers), layoutOf(tokens)
+	at := func(i, j int) color.RGBA {
+		x, y := margin+l.left+j*l.cell+l.cell/2, header+title+i*l.cell+l.cell/2
+		return color.RGBAModel.Convert(p.At(x, y)).(color.RGBA)
+	}
+	colors, err := shades()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if zero, small := at(0, 1), at(1, 0); zero != masked() || small != colors[0] {
+		t.Errorf("exactly 0 is %v, nearly 0 %v; want %v and %v", zero, small, masked(), colors[0])
+	}
+	for i, c := range colors {
+		far := func(a, b uint8) int { return (int(a) - int(b)) * (int(a) - int(b)) }
+		if m := masked(); far(m.R, c.R)+far(m.G, c.G)+far(m.B, c.B) < 60*60 {
+			t.Errorf("shade %d, %v, is near that of what is masked, %v", i, c, m)
+		}
+	}
+	var page strings.Builder
+	if err := writePage(&page, tokens, layers); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"Heads":[[[1,0],[1.235e-12,1]]]`, `"Masked":"#c4d2e2"`, `"Scale":[0,0.01,0.1,`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("want %s in\n%s", want, page.String())
+		}
+	}
+}
+
+// Every head has the tokens beside it and below it, newlines and spaces too: other tokens are other pixels there, and
+// nowhere else.
+func TestTokensAreOnTheAxes(t *testing.T) {
+	half := matrix{{1, 0}, {0.5, 0.5}}
+	layers := []layer{{"h.0", []matrix{half, half}}, {"h.1", []matrix{half, half}}}
+	tokens := []string{"a", "bc"}
+	l := layoutOf(tokens)
+	p := painted(t, tokens, layers)
+	for _, others := range [][]string{{"x", "yz"}, {"\n", "yz"}, {" ", "yz"}, {"\t", "yz"}, {"a", "b\n"}} {
+		q := painted(t, others, layers)
+		inside := func(r image.Rectangle) (n int) {
+			for y := r.Min.Y; y < r.Max.Y; y++ {
+				for x := r.Min.X; x < r.Max.X; x++ {
+					if p.At(x, y) != q.At(x, y) {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		sum := 0
+		for i := range 4 {
+			x, y := margin+l.left+i%2*(l.left+l.size+gap), header+title+i/2*(title+l.size+l.below+gap)
+			beside, below := image.Rect(x-l.left, y, x, y+l.size), image.Rect(x, y+l.size, x+l.size, y+l.size+l.below)
+			if inside(beside) < 5 || inside(below) < 5 {
+				t.Errorf("%q, head %d: %d other pixels beside it, %d below it", others, i, inside(beside), inside(below))
+			}
+			sum += inside(beside) + inside(below)
+		}
+		if all := inside(p.Bounds()); all != sum {
+			t.Errorf("%q: %d other pixels, of them %d on the axes", others, all, sum)
+		}
+	}
+}
+
+// What is longer than twelve characters is cut, and what cannot be seen is replaced.
+func TestVisible(t *testing.T) {
+	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": ""} {
+		if got := string(visible(token)); got != want {
+			t.Errorf("%q: got %q, want %q", token, got, want)
+		}
+	}
+}
+
+// Cells are as high as a line of text where there are few, and of at least two pixels where there are many.
+func TestLayout(t *testing.T) {
+	for n, want := range map[int]int{1: 352, 8: 44, 32: 11, 64: 11, 128: 5, 1024: 2} {
+		if l := layoutOf(make([]string, n)); l.cell != want || l.size != n*want {
+			t.Errorf("%d tokens: got cells of %d, %d in all, want %d", n, l.cell, l.size, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package bpe
+
+import "unicode/utf8"
+
+// alphabet are the characters under which GPT-2's files write the 256 bytes: those that can be seen as themselves, the
+// others in order from U+0100 on, so that no token has white space or controls in it.
+var alphabet = func() (of [256]rune) {
+	next := rune(256)
+	for b := range of {
+		switch {
+		case b >= '!' && b <= '~', b >= 0xA1 && b <= 0xAC, b >= 0xAE:
+			of[b] = rune(b)
+		default:
+			of[b] = next
+			next++
+		}
+	}
+	return of
+}()
+
+// visible is s in the alphabet.
+func visible(s string) string {
+	out := make([]byte, 0, 2*len(s))
+	for i := range len(s) {
+		out = utf8.AppendRune(out, alphabet[s[i]])
+	}
+	return string(out)
+}
+
+// bytesOf is the inverse of visible; ok is false where s has a character that stands for no byte.
+func bytesOf(s string) (out string, ok bool) {
+	list := make([]byte, 0, len(s))
+	for _, c := range s {
+		if int(c) >= len(inverse) || inverse[c] < 0 {
+			return "", false
+		}
+		list = append(list, byte(inverse[c]))
+	}
+	return string(list), true
+}
+
+// inverse is the byte of a character of the alphabet, or −1.
+var inverse = func() (of [256 + 68]int16) {
+	for c := range of {
+		of[c] = -1
+	}
+	for b, c := range alphabet {
+		of[c] = int16(b)
+	}
+	return of
+}()

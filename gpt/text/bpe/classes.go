@@ -1,0 +1,97 @@
+package bpe
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// class is what the patterns tell characters apart by.
+type class uint8
+
+const (
+	other  class = iota // punctuation, marks, symbols, and bytes that are no character
+	space               // \s, Unicode's White_Space
+	letter              // \p{L}
+	number              // \p{N}
+)
+
+var ascii = func() (of [utf8.RuneSelf]class) {
+	for c := range of {
+		of[c] = classOf(rune(c))
+	}
+	return of
+}()
+
+func classOf(c rune) class {
+	switch {
+	case unicode.IsSpace(c):
+		return space
+	case unicode.IsLetter(c):
+		return letter
+	case unicode.IsNumber(c):
+		return number
+	}
+	return other
+}
+
+// first is the class of the first character of s, which is not empty, and its bytes.
+func first(s string) (class, int) {
+	if s[0] < utf8.RuneSelf {
+		return ascii[s[0]], 1
+	}
+	c, n := utf8.DecodeRuneInString(s)
+	if c == utf8.RuneError && n == 1 {
+		return other, 1
+	}
+	return classOf(c), n
+}
+
+// run is how many bytes of s, from byte i on, are characters of that class, at most so many of them; i is added.
+func run(s string, i int, of class, most int) int {
+	for ; i < len(s) && most > 0; most-- {
+		c, n := first(s[i:])
+		if c != of {
+			break
+		}
+		i += n
+	}
+	return i
+}
+
+// endless is more characters than any run has.
+const endless = int(^uint(0) >> 1)
+
+// contraction is the length of 's, 't, 're, 've, 'm, 'll or 'd at the start of s, or 0.
+func contraction(s string) int {
+	if len(s) < 2 || s[0] != '\'' {
+		return 0
+	}
+	switch s[1] {
+	case 's', 't', 'm', 'd':
+		return 2
+	}
+	if len(s) > 2 {
+		switch s[1:3] {
+		case "re", "ve", "ll":
+			return 3
+		}
+	}
+	return 0
+}
+
+// spaces is the end of the white space that s begins with: all of it where the text ends behind it, else all but the
+// last character, which belongs to what follows; that one alone where it is the only one. It is \s+(?!\S)|\s+.
+func spaces(s string) int {
+	last, end := 0, 0
+	for end < len(s) {
+		c, n := first(s[end:])
+		if c != space {
+			break
+		}
+		last, end = end, end+n
+	}
+	if end == len(s) || last == 0 {
+		return end
+	}
+	return last
+}

@@ -1,0 +1,33 @@
+package bpe_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+)
+
+// An encoding is learnt from a text, and is a tokenizer.json that other programs read as well.
+func ExampleTrain() {
+	tok, err := bpe.Train(strings.Repeat("the cat, the hat, that cat\n", 10), 265, "<|endoftext|>")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ids, _ := tok.EncodeSpecial("the hat<|endoftext|>")
+	for _, id := range ids {
+		token, _ := tok.Decode([]int{id})
+		fmt.Printf("%d %q\n", id, token)
+	}
+	// Output:
+	// 263 "the"
+	// 262 " hat"
+	// 264 "<|endoftext|>"
+}
+
+// A published file is read, or refused with what is not known of it.
+func ExampleRead() {
+	_, err := bpe.Read([]byte(`{"model":{"type":"Unigram","vocab":[["a",-1.5]]}}`))
+	fmt.Println(err)
+	// Output: tokenizer.json: model: type: got "Unigram", want BPE
+}

@@ -1,0 +1,65 @@
+package bpe
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// byteLevel merges bytes: no text is outside its vocabulary, whatever its encoding (Radford et al. 2019, section 2.2).
+type byteLevel struct{ of *[256]int32 }
+
+func (f byteLevel) before(text string) string { return text }
+
+func (f byteLevel) symbols(ids []int32, piece string) []int32 {
+	for i := range len(piece) {
+		ids = append(ids, f.of[piece[i]])
+	}
+	return ids
+}
+
+// metaspace merges characters, and bytes where a character has no token: SentencePiece's encoding (Kudo, Richardson
+// 2018) as LLaMA has it. A text gets a space in front, so that its first word is as any other, and comes back with it:
+// what a model goes on with begins with the space between two words. Files write tokens with ▁ for the space, which here
+// is an ordinary character: it is encoded as bytes.
+type metaspace struct {
+	of      map[rune]int32
+	bytes   *[256]int32
+	prepend func(text string) string
+}
+
+// spaceAlways is a space before every text that is not empty.
+func spaceAlways(text string) string {
+	if text == "" {
+		return text
+	}
+	return " " + text
+}
+
+// spaceOnce is a space before every text that does not begin with one.
+func spaceOnce(text string) string {
+	if strings.HasPrefix(text, " ") {
+		return text
+	}
+	return spaceAlways(text)
+}
+
+// spaceNever leaves a text as it is.
+func spaceNever(text string) string { return text }
+
+func (f metaspace) before(text string) string { return f.prepend(text) }
+
+func (f metaspace) symbols(ids []int32, piece string) []int32 {
+	for i, c := range piece {
+		n := utf8.RuneLen(c)
+		if c == utf8.RuneError && !strings.HasPrefix(piece[i:], string(utf8.RuneError)) {
+			n = 1
+		} else if id, ok := f.of[c]; ok {
+			ids = append(ids, id)
+			continue
+		}
+		for _, b := range []byte(piece[i : i+n]) {
+			ids = append(ids, f.bytes[b])
+		}
+	}
+	return ids
+}

@@ -1,0 +1,57 @@
+package bpe
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// Whatever a tokenizer.json holds is an error, or an encoding from which any text comes back and that is written as it
+// was read.
+func FuzzRead(f *testing.F) {
+	f.Add(tiny(f), "a\xff the\n")
+	f.Add(tiny(f, `"o u"`, `["o","u"]`), "round")
+	f.Add(llama(blankNormalizer, "null"), " the ▁ é")
+	f.Add(llama("null", metaspaceFirst), "the")
+	f.Add([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]},"pre_tokenizer":{"type":"ByteLevel"}}`), "a")
+	f.Fuzz(func(t *testing.T, data []byte, text string) {
+		tok, err := Read(data)
+		if err != nil {
+			return
+		}
+		ids, err := tok.Encode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := tok.Decode(ids)
+		if err != nil || back != text && back != " "+text {
+			t.Fatalf("%q comes back as %q, %v", text, back, err)
+		}
+		if _, err := tok.EncodeSpecial(text); err != nil {
+			t.Fatal(err)
+		}
+		if written, err := json.Marshal(tok); err != nil || !json.Valid(written) {
+			t.Fatal(err)
+		}
+	})
+}
+
+// So it is with the two files of GPT-2.
+func FuzzReadGPT2(f *testing.F) {
+	vocab, merges := files(f, trained(f, 270, "<|endoftext|>"))
+	f.Add([]byte(vocab), []byte(merges), "the\xff")
+	f.Add([]byte(`{"a":0,"b":1,"ab":2}`), []byte("a b\n"), "ab")
+	f.Add([]byte(`{"a":-1}`), []byte("#version: 0.2\na"), "")
+	f.Fuzz(func(t *testing.T, vocab, merges []byte, text string) {
+		tok, err := ReadGPT2(vocab, merges)
+		if err != nil {
+			return
+		}
+		ids, err := tok.Encode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := tok.Decode(ids); err != nil || back != text {
+			t.Fatalf("%q comes back as %q, %v", text, back, err)
+		}
+	})
+}

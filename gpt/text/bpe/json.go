@@ -1,0 +1,127 @@
+package bpe
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
+)
+
+// fileJSON is the part of a tokenizer.json that is looked at. Post-processors add special tokens, which Encode never
+// does; truncation and padding are the caller's.
+type fileJSON struct {
+	Added        []addedJSON `json:"added_tokens"`
+	Normalizer   *section    `json:"normalizer"`
+	PreTokenizer *section    `json:"pre_tokenizer"`
+	Model        modelJSON   `json:"model"`
+}
+
+type addedJSON struct {
+	ID      int    `json:"id"`
+	Content string `json:"content"`
+}
+
+type modelJSON struct {
+	Type         string          `json:"type"`
+	Dropout      *float64        `json:"dropout"`
+	Prefix       string          `json:"continuing_subword_prefix"`
+	Suffix       string          `json:"end_of_word_suffix"`
+	ByteFallback bool            `json:"byte_fallback"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+	Vocab        json.RawMessage `json:"vocab"` // of other types no object
+	Merges       []mergeJSON     `json:"merges"`
+}
+
+// mergeJSON is "left right", or ["left", "right"] in newer files.
+type mergeJSON [2]string
+
+func (m *mergeJSON) UnmarshalJSON(data []byte) (err error) {
+	if len(data) > 0 && data[0] == '[' {
+		var list []string
+		if err = json.Unmarshal(data, &list); err == nil && len(list) != 2 {
+			err = errors.Errorf("merges: got %d tokens, want 2", len(list))
+		}
+		copy(m[:], list)
+		return err
+	}
+	var text string
+	if err = json.Unmarshal(data, &text); err == nil {
+		*m, err = pairIn(text)
+	}
+	return err
+}
+
+// Read reads the tokenizer.json of a published model whose type is BPE: over bytes with the patterns of GPT-2, Llama 3
+// and Qwen 2 or single digits, or over characters with ▁ for the space as in LLaMA. Anything else is an error that names
+// it. All added tokens are special.
+func Read(data []byte) (*Tokenizer, error) {
+	var f fileJSON
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, errors.Wrap(field.Said(err), "tokenizer.json")
+	}
+	t, err := f.build()
+	if err != nil {
+		return nil, errors.WithMessage(err, "tokenizer.json")
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return nil, errors.Wrap(field.Said(err), "tokenizer.json")
+	}
+	t.source = compact.Bytes()
+	return t, nil
+}
+
+func (f fileJSON) build() (*Tokenizer, error) {
+	if err := f.Model.check(); err != nil {
+		return nil, errors.WithMessage(err, "model")
+	}
+	l, err := f.layout()
+	if err != nil {
+		return nil, err
+	}
+	r := recipe{layout: l, special: map[string]int32{}, whole: f.Model.IgnoreMerges}
+	var own vocabulary
+	if err := json.Unmarshal(f.Model.Vocab, &own); err != nil {
+		return nil, field.Said(err)
+	}
+	all, ids := own, map[string]int{}
+	for _, a := range f.Added {
+		if a.Content == "" {
+			return nil, errors.Errorf("added_tokens: id %d: got no content", a.ID)
+		}
+		r.special[a.Content], ids[a.Content] = int32(a.ID), a.ID
+	}
+	for _, e := range own {
+		if id, ok := ids[e.token]; ok && id != e.id {
+			return nil, errors.Errorf("added_tokens: %.64q: id: got %d, want the %d of the vocabulary", e.token, id, e.id)
+		}
+		delete(ids, e.token)
+	}
+	for content, id := range ids {
+		all = append(all, entry{content, id})
+	}
+	if r.tokens, err = all.tokens(); err != nil {
+		return nil, err
+	}
+	for _, m := range f.Model.Merges {
+		r.merges = append(r.merges, m)
+	}
+	return r.build()
+}
+
+func (m modelJSON) check() error {
+	switch {
+	case m.Type != "BPE" && (m.Type != "" || len(m.Merges) == 0):
+		return errors.Errorf("type: got %.64q, want BPE", m.Type)
+	case m.Dropout != nil && *m.Dropout != 0:
+		return errors.Errorf("dropout: got %g, want none: an encoding is not drawn at random", *m.Dropout)
+	case m.Vocab == nil:
+		return errors.New("vocab: got nothing, want an object of tokens and their ids")
+	case m.Prefix != "":
+		return errors.Errorf("continuing_subword_prefix: got %.64q, want none", m.Prefix)
+	case m.Suffix != "":
+		return errors.Errorf("end_of_word_suffix: got %.64q, want none", m.Suffix)
+	}
+	return nil
+}

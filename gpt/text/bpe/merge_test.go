@@ -1,0 +1,64 @@
+package bpe
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// oneByOne is apply as it is defined: the pair of the lowest rank, of equals the leftmost, until there is none.
+func oneByOne(m merges, ids []int32) []int32 {
+	ids = slices.Clone(ids)
+	for {
+		at, best := -1, unmerged
+		for i := range max(0, len(ids)-1) {
+			if found := m.of(ids[i], ids[i+1]); found.rank < best.rank {
+				at, best = i, found
+			}
+		}
+		if at < 0 {
+			return ids
+		}
+		ids = slices.Replace(ids, at, at+2, best.id)
+	}
+}
+
+// Any table is applied in its order, also one in which a pair that comes up late has a low rank, for pieces of every
+// length around the one from which they wait in queues.
+func TestApply(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 400 {
+		tokens, table := []string{"a", "b", "c"}, merges{}
+		for _, rank := range rng.Perm(1 + rng.IntN(60)) { // a token of several pairs, and any order of the ranks
+			left, right := rng.IntN(len(tokens)), rng.IntN(len(tokens))
+			id := slices.Index(tokens, tokens[left]+tokens[right])
+			if id < 0 {
+				id, tokens = len(tokens), append(tokens, tokens[left]+tokens[right])
+			}
+			table[pairOf(int32(left), int32(right))] = merge{int32(rank), int32(id)}
+		}
+		ids := make([]int32, rng.IntN(3*short))
+		for i := range ids {
+			ids[i] = rng.Int32N(3)
+		}
+		want := oneByOne(table, ids)
+		if got := table.applyLong(slices.Clone(ids)); !slices.Equal(got, want) {
+			t.Fatalf("%v in queues: got %v, want %v", ids, got, want)
+		}
+		if got := table.apply(slices.Clone(ids)); !slices.Equal(got, want) {
+			t.Fatalf("%v: got %v, want %v", ids, got, want)
+		}
+	}
+}
+
+// A piece of one letter, however long, waits once for each merge: the queues hold no more than the tokens there ever are.
+func TestApplyIsLinear(t *testing.T) {
+	table := merges{pairOf(0, 0): {0, 1}, pairOf(1, 1): {1, 2}, pairOf(2, 2): {2, 3}}
+	for _, n := range []int{1 << 10, 1 << 16} {
+		p := newPiece(table, make([]int32, n))
+		p.joinAll()
+		if p.waited > 3*n {
+			t.Errorf("%d tokens: %d waited, want at most %d", n, p.waited, 3*n)
+		}
+	}
+}

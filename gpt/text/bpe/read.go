@@ -1,0 +1,49 @@
+package bpe
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
+)
+
+// ReadGPT2 reads the two files of GPT-2: vocab.json, an object of tokens and their ids, and merges.txt, a line for each
+// merge. Tokens that are no bytes and that no merge makes, such as <|endoftext|>, are special. What the files lack,
+// repeat or cannot mean is an error that names it.
+func ReadGPT2(vocab, merges []byte) (*Tokenizer, error) {
+	r := recipe{layout: byteLevelLayout(splitGPT2), merges: make([][2]string, 0, bytes.Count(merges, []byte("\n"))+1)}
+	var v vocabulary
+	err := json.Unmarshal(vocab, &v)
+	if err == nil {
+		r.tokens, err = v.tokens()
+	}
+	if err != nil {
+		return nil, errors.Wrap(field.Said(err), "vocab.json")
+	}
+	line := 0
+	for text := range strings.Lines(string(merges)) {
+		line++
+		text = strings.TrimRight(text, "\r\n")
+		if line == 1 && strings.HasPrefix(text, "#version") || text == "" {
+			continue
+		}
+		m, err := pairIn(text)
+		if err != nil {
+			return nil, errors.Wrapf(err, "merges.txt: line %d", line)
+		}
+		r.merges = append(r.merges, m)
+	}
+	t, err := r.build()
+	return t, errors.WithMessage(err, "vocab.json and merges.txt")
+}
+
+// pairIn is a merge written with a space between its tokens.
+func pairIn(text string) (m [2]string, err error) {
+	left, right, ok := strings.Cut(text, " ")
+	if !ok || left == "" || right == "" || strings.Contains(right, " ") {
+		return m, errors.Errorf("got %.64q, want two tokens with a space between them", text)
+	}
+	return [2]string{left, right}, nil
+}

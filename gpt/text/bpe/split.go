@@ -1,0 +1,103 @@
+package bpe
+
+import "strings"
+
+// splitter cuts a text into the pieces that are encoded each by itself: it is the length of the first piece of a text
+// that is not empty. Where there are several, each cuts the pieces of the one before it.
+type splitter func(s string) int
+
+// pieces calls do with the pieces of s.
+func pieces(s string, by []splitter, do func(piece string)) {
+	if len(by) == 0 {
+		do(s)
+		return
+	}
+	for len(s) > 0 {
+		n := by[0](s)
+		pieces(s[:n], by[1:], do)
+		s = s[n:]
+	}
+}
+
+// splitGPT2 is the pattern of GPT-2 (Radford et al. 2019, section 2.2):
+//
+//	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+func splitGPT2(s string) int {
+	if n := contraction(s); n > 0 {
+		return n
+	}
+	i := 0
+	if s[0] == ' ' && len(s) > 1 {
+		i = 1
+	}
+	of, n := first(s[i:])
+	if of == space {
+		return spaces(s)
+	}
+	return run(s, i+n, of, endless)
+}
+
+// splitNumbers is the pattern of Llama 3, where numbers are cut after three digits, and of Qwen 2, after each:
+//
+//	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+func splitNumbers(digits int) splitter {
+	return func(s string) int {
+		if len(s) > 1 && s[0] == '\'' {
+			if n := contraction(strings.ToLower(s[:min(len(s), 3)])); n > 0 {
+				return n
+			}
+		}
+		of, n := first(s)
+		switch {
+		case of == letter:
+			return run(s, n, letter, endless)
+		case of == number:
+			return run(s, n, number, digits-1)
+		case s[0] != '\r' && s[0] != '\n':
+			if end := run(s, n, letter, endless); end > n {
+				return end
+			}
+		}
+		i := 0
+		if s[0] == ' ' && len(s) > 1 {
+			i = 1
+		}
+		if end := run(s, i, other, endless); end > i {
+			return lineEnds(s, end)
+		}
+		return newlines(s)
+	}
+}
+
+// lineEnds is the end of the line ends that begin at byte i.
+func lineEnds(s string, i int) int {
+	for i < len(s) && (s[i] == '\r' || s[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// newlines is \s*[\r\n]+|\s+(?!\S)|\s+: white space to its last line end, or where there is none as GPT-2 has it.
+func newlines(s string) int {
+	end := run(s, 0, space, endless)
+	if last := strings.LastIndexAny(s[:end], "\r\n"); last >= 0 {
+		return last + 1
+	}
+	return spaces(s)
+}
+
+// splitDigits cuts numbers off, each digit by itself.
+func splitDigits(s string) int {
+	of, n := first(s)
+	if of == number {
+		return n
+	}
+	for n < len(s) {
+		of, width := first(s[n:])
+		if of == number {
+			break
+		}
+		n += width
+	}
+	return n
+}

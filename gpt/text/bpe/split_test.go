@@ -1,0 +1,85 @@
+package bpe
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// alternatives are the patterns as Go's regexp has them, but for \s+(?!\S), which it cannot say: "ahead" stands for it.
+var alternatives = map[string][]string{
+	"GPT-2": {`'s|'t|'re|'ve|'m|'ll|'d`, ` ?\p{L}+`, ` ?\p{N}+`, ` ?[^\s\p{L}\p{N}]+`, "ahead", `\s+`},
+	"Llama 3": {`(?i:'s|'t|'re|'ve|'m|'ll|'d)`, `[^\r\n\p{L}\p{N}]?\p{L}+`, `\p{N}{1,3}`, ` ?[^\s\p{L}\p{N}]+[\r\n]*`,
+		`\s*[\r\n]+`, "ahead", `\s+`},
+	"Qwen 2": {`(?i:'s|'t|'re|'ve|'m|'ll|'d)`, `[^\r\n\p{L}\p{N}]?\p{L}+`, `\p{N}`, ` ?[^\s\p{L}\p{N}]+[\r\n]*`,
+		`\s*[\r\n]+`, "ahead", `\s+`},
+}
+
+// spelled is a splitter that tries the alternatives one after the other.
+func spelled(list []string) splitter {
+	space := `[\t\n\v\f\r \x{85}\p{Z}]`
+	var tries []func(s string) int
+	for _, a := range list {
+		if a == "ahead" {
+			all := regexp.MustCompile(`^` + space + `+`)
+			tries = append(tries, func(s string) int {
+				end := len(all.FindString(s))
+				if end == len(s) || end == 0 {
+					return end
+				}
+				_, n := utf8.DecodeLastRuneInString(s[:end])
+				return end - n
+			})
+			continue
+		}
+		a = strings.NewReplacer(`[^\s\p{L}\p{N}]`, `[^\t\n\v\f\r \x{85}\p{Z}\p{L}\p{N}]`, `\s`, space).Replace(a)
+		re := regexp.MustCompile(`^(?:` + a + `)`)
+		tries = append(tries, func(s string) int { return len(re.FindString(s)) })
+	}
+	return func(s string) int {
+		for _, try := range tries {
+			if n := try(s); n > 0 {
+				return n
+			}
+		}
+		return 1
+	}
+}
+
+func piecesOf(s string, by ...splitter) (list []string) {
+	pieces(s, by, func(piece string) { list = append(list, piece) })
+	return list
+}
+
+// Each splitter cuts as its regular expression does, whatever stands beside whatever.
+func TestSplitters(t *testing.T) {
+	splitters := map[string]splitter{"GPT-2": splitGPT2, "Llama 3": splitNumbers(3), "Qwen 2": splitNumbers(1)}
+	atoms := []string{"a", "Zé", "日本", "12345", "7", "²", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u0085", "'s", "'S", "'ll", "'LL", "'", "!", "?!", "🙂", "e\u0301", "_"}
+	texts := []string{"", "it's I'll we've DON'T", "    def f(x):\n        return x", "1,234.5 is 12345678", " \n \n x", "x \n\n", "a\u00a0b  c"}
+	for _, a := range atoms {
+		for _, b := range atoms {
+			for _, c := range atoms {
+				texts = append(texts, a+b+c, a+b+c+"x")
+			}
+		}
+	}
+	for name, by := range splitters {
+		want := spelled(alternatives[name])
+		for _, text := range texts {
+			if got, want := piecesOf(text, by), piecesOf(text, want); !slices.Equal(got, want) {
+				t.Fatalf("%s: %q: got %q, want %q", name, text, got, want)
+			}
+		}
+	}
+}
+
+// Digits come first, each by itself; what lies between is cut as if the text were that alone.
+func TestDigits(t *testing.T) {
+	got := piecesOf("abc 123 x'9s", splitDigits, splitGPT2)
+	want := []string{"abc", " ", "1", "2", "3", " x", "'", "9", "s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

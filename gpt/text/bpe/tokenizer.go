@@ -1,0 +1,115 @@
+package bpe
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/pkg/errors"
+)
+
+// Tokenizer is an encoding: a vocabulary, and the merges that make its tokens. Any number of goroutines may use it.
+type Tokenizer struct {
+	tokens  []string         // the bytes of each id
+	special map[string]int32 // tokens that no text is encoded to, by their content
+	named   *regexp.Regexp   // finds them; nil for none
+	merges  merges
+	whole   map[string]int32 // pieces that are looked up before they are merged; nil for none
+	split   []splitter
+	form    form
+	source  []byte // the tokenizer.json that it was read from, if it was
+	memory  sync.Pool
+}
+
+// form is what merges start from and end in.
+type form interface {
+	before(text string) string                 // what is split
+	symbols(ids []int32, piece string) []int32 // appends the tokens of single bytes or characters
+}
+
+// Size is the number of tokens, V.
+func (t *Tokenizer) Size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.tokens)
+}
+
+// Encode returns the ids of a text. Every byte of it is in the vocabulary, so the one error is a Tokenizer without one.
+// Special tokens are ordinary text to it.
+func (t *Tokenizer) Encode(text string) ([]int, error) {
+	if t.Size() == 0 {
+		return nil, errors.New("tokenizer: bpe: no vocabulary, want one that was read or trained")
+	}
+	m, ok := t.memory.Get().(*memory)
+	if !ok {
+		m = newMemory()
+	}
+	defer t.memory.Put(m)
+	ids := make([]int, 0, len(text)/4+1)
+	pieces(t.form.before(text), t.split, func(piece string) {
+		for _, id := range m.encode(t, piece) {
+			ids = append(ids, int(id))
+		}
+	})
+	return ids, nil
+}
+
+// EncodeSpecial is Encode of a text in which the special tokens stand for themselves: where several begin at one place,
+// the longest. It is for texts of the program's own; what a user wrote may hold such a token, and is not to act as one.
+func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
+	var ids []int
+	for {
+		at, end := t.nextSpecial(text)
+		part, err := t.Encode(text[:at])
+		if err != nil {
+			return nil, err
+		}
+		if ids = append(ids, part...); at == len(text) {
+			return ids, nil
+		}
+		ids, text = append(ids, int(t.special[text[at:end]])), text[end:]
+	}
+}
+
+// nextSpecial is where the first special token of a text begins and ends: behind the text where there is none.
+func (t *Tokenizer) nextSpecial(text string) (at, end int) {
+	if t.Size() > 0 && t.named != nil {
+		if found := t.named.FindStringIndex(text); found != nil {
+			return found[0], found[1]
+		}
+	}
+	return len(text), len(text)
+}
+
+// Special is the id of a special token, such as <|endoftext|>; ok is false where there is no such token.
+func (t *Tokenizer) Special(content string) (id int, ok bool) {
+	if t.Size() == 0 {
+		return 0, false
+	}
+	of, ok := t.special[content]
+	return int(of), ok
+}
+
+// Decode returns the bytes that ids stand for, one token's behind another's. They need not be valid UTF-8: a character
+// may be several tokens. An encoding that puts a space before a text gives it back. An id outside [0, Size) is an error.
+func (t *Tokenizer) Decode(ids []int) (string, error) {
+	var s strings.Builder
+	for i, id := range ids {
+		if id < 0 || id >= t.Size() {
+			return "", errors.Errorf("tokenizer: id %d at position %d is outside the vocabulary of %d tokens", id, i, t.Size())
+		}
+		s.WriteString(t.tokens[id])
+	}
+	return s.String(), nil
+}
+
+// encode appends the ids of a piece.
+func (t *Tokenizer) encode(ids []int32, piece string) []int32 {
+	if id, ok := t.whole[piece]; ok {
+		return append(ids, id)
+	}
+	from := len(ids)
+	ids = t.form.symbols(ids, piece)
+	return ids[:from+len(t.merges.apply(ids[from:]))]
+}

@@ -1,0 +1,120 @@
+package bpe
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// learnOneByOne is Train as it is defined: count every pair of every piece again for each merge.
+func learnOneByOne(text string, merged int) (list [][2]string) {
+	words := map[string][]string{}
+	times := map[string]int{}
+	pieces(text, []splitter{splitGPT2}, func(piece string) {
+		words[piece] = strings.Split(visible(piece), "")
+		times[piece]++
+	})
+	order := slices.Sorted(slices.Values(alphabet[:]))
+	ids := map[string]int{}
+	for id, c := range order {
+		ids[string(c)] = id
+	}
+	for range merged {
+		count := map[[2]string]int{}
+		for piece, word := range words {
+			for i := range len(word) - 1 {
+				count[[2]string{word[i], word[i+1]}] += times[piece]
+			}
+		}
+		before := func(a, b [2]string) int {
+			if count[a] != count[b] {
+				return count[b] - count[a]
+			}
+			return slices.Compare([]int{ids[a[0]], ids[a[1]]}, []int{ids[b[0]], ids[b[1]]})
+		}
+		if len(count) == 0 {
+			return list
+		}
+		best := slices.MinFunc(slices.Collect(maps.Keys(count)), before)
+		for piece, word := range words {
+			for i := 0; i+1 < len(word); i++ {
+				if word[i] == best[0] && word[i+1] == best[1] {
+					word = slices.Replace(word, i, i+2, best[0]+best[1])
+				}
+			}
+			words[piece] = word
+		}
+		if _, there := ids[best[0]+best[1]]; !there {
+			ids[best[0]+best[1]] = len(ids)
+		}
+		list = append(list, best)
+	}
+	return list
+}
+
+// A learnt encoding has the merges that counting all over again finds, in the same order, however many processors count.
+func TestTrain(t *testing.T) {
+	text := strings.Repeat(rhyme, 2) + "aaaaaaa aaaa banana bananas ananas\nThe end, the ends; the bus.\n"
+	want := learnOneByOne(text, 150)
+	for _, procs := range []int{1, 3, 8} {
+		before := runtime.GOMAXPROCS(procs)
+		tok, err := Train(text, 256+150)
+		runtime.GOMAXPROCS(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([][2]string, len(tok.merges))
+		for p, m := range tok.merges {
+			got[m.rank] = [2]string{visible(tok.tokens[p>>32]), visible(tok.tokens[uint32(p)])}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d processors: got %v, want %v", procs, got, want)
+		}
+	}
+}
+
+// Where each piece has become a token there is no more to learn.
+func TestTrainEnds(t *testing.T) {
+	tok, err := Train("abab cd", 1000)
+	if err != nil || tok.Size() != 256+2+2 { // ab, abab; c with d, and with the space
+		t.Errorf("got %d tokens, %v, want 260", tok.Size(), err)
+	}
+	if ids, _ := tok.Encode("abab cd"); len(ids) != 2 {
+		t.Errorf("got %v, want two tokens", ids)
+	}
+}
+
+// Chunks are the text, and are cut only where a piece begins whatever was before.
+func TestChunks(t *testing.T) {
+	text := strings.Repeat(rhyme, 5)
+	want := piecesOf(text, splitGPT2)
+	for n := 1; n < 12; n++ {
+		var whole, got []string
+		for chunk := range chunks(text, n) {
+			whole, got = append(whole, chunk), append(got, piecesOf(chunk, splitGPT2)...)
+		}
+		if strings.Join(whole, "") != text || !slices.Equal(got, want) {
+			t.Errorf("%d chunks: not the pieces of the text", n)
+		}
+		if n > 1 && len(whole) == 1 {
+			t.Errorf("got one chunk, want about %d", n)
+		}
+	}
+}
+
+func TestTrainErrors(t *testing.T) {
+	for want, call := range map[string]func() (*Tokenizer, error){
+		"got a text of 0 bytes and size 300":               func() (*Tokenizer, error) { return Train("", 300) },
+		"got a text of 1 bytes and size 255":               func() (*Tokenizer, error) { return Train("a", 255) },
+		"and size 256, want 1 and 257 or more":             func() (*Tokenizer, error) { return Train("a", 256, "<s>") },
+		`special token "<s>": is empty or a token already`: func() (*Tokenizer, error) { return Train("ab", 300, "<s>", "<s>") },
+		`special token "": is empty or a token already`:    func() (*Tokenizer, error) { return Train("ab", 300, "") },
+		`special token "ab": is empty or a token already`:  func() (*Tokenizer, error) { return Train("ab", 300, "ab") },
+	} {
+		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

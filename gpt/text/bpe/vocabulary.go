@@ -1,0 +1,91 @@
+package bpe
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/pkg/errors"
+)
+
+// entry is a token of a file and its id.
+type entry struct {
+	token string
+	id    int
+}
+
+// vocabulary is the entries of an object of tokens with their ids.
+type vocabulary []entry
+
+// UnmarshalJSON reads the object, which is valid JSON: entry by entry, because a map of fifty thousand takes most of the
+// time that reading an encoding does.
+func (v *vocabulary) UnmarshalJSON(data []byte) error {
+	*v = nil
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return errors.Errorf("vocab: got %.64q, want an object of tokens and their ids", data)
+	}
+	for data = bytes.TrimLeft(data[1:], " \t\r\n"); data[0] == '"'; {
+		end := 1
+		for data[end] != '"' {
+			if data[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		e := entry{token: string(data[1:end])}
+		if bytes.IndexByte(data[1:end], '\\') >= 0 {
+			if err := json.Unmarshal(data[:end+1], &e.token); err != nil {
+				return err
+			}
+		}
+		data = bytes.TrimLeft(data[end+1:], ": \t\r\n")
+		n := bytes.IndexAny(data, ",} \t\r\n")
+		id, err := strconv.Atoi(string(data[:n]))
+		if err != nil {
+			return errors.Errorf("vocab: %.64q: id: got %.64q, want a whole number", e.token, data[:n])
+		}
+		e.id = id
+		*v = append(*v, e)
+		data = bytes.TrimLeft(data[n:], ", \t\r\n")
+	}
+	return nil
+}
+
+// MarshalJSON writes the object.
+func (v vocabulary) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, e := range v {
+		key, err := json.Marshal(e.token)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(strconv.AppendInt(nil, int64(e.id), 10))
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// tokens are those of v in the order of their ids, which have to be 0, 1, 2 …
+func (v vocabulary) tokens() ([]string, error) {
+	if len(v) == 0 || len(v) > math.MaxInt32 {
+		return nil, errors.Errorf("vocab: got %d tokens, want 1 or more", len(v))
+	}
+	list, taken := make([]string, len(v)), make([]bool, len(v))
+	for _, e := range v {
+		if e.id < 0 || e.id >= len(v) {
+			return nil, errors.Errorf("vocab: %.64q: id: got %d, want 0 … %d of %d tokens", e.token, e.id, len(v)-1, len(v))
+		}
+		if taken[e.id] {
+			return nil, errors.Errorf("vocab: id %d: got %.64q and %.64q, want one token", e.id, list[e.id], e.token)
+		}
+		list[e.id], taken[e.id] = e.token, true
+	}
+	return list, nil
+}
