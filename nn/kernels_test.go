@@ -117,6 +117,7 @@ func allCases() []layerCase {
 		linearLayerCases,
 		maskLayerCases,
 		pooledLayerCases,
+		groupedLayerCases,
 	)
 }
 

@@ -20,7 +20,7 @@ var nnRules = []struct{ pattern, why string }{
 	{`^nn\.NewMLP 0\.(MLP|Norm)=`, "a block's"},
 	{`^nn\.(New(Dropout|LayerNorm\w*|LearnedPositions|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Affine=`, "no affine map"},
 	{`^nn\.(New(Elman|LayerNorm\w*|LearnedPositions|RoPE|Sinusoidal|ValueHead)|Site\.Param) 0\.Dropout=`, "drops nothing"},
-	{`^nn\.(New((Cross|Self|Linear)Attention|Dropout|Elman|LearnedPositions|Longformer|MLA\w*|MLP|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Eps=`,
+	{`^nn\.(New((Cross|Self|Linear|Grouped)Attention|Dropout|Elman|LearnedPositions|Longformer|MLA\w*|MLP|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Eps=`,
 		"divides by no spread"},
 	{`^nn\.(New(\w*Block|\w*Attention|Dropout|Elman|LayerNorm\w*|Longformer|MLA|MLP|Unprojected\w*|ValueHead)|Site\.Param) 0\.Positions=`,
 		"what encodes positions reads them"},
