@@ -31,7 +31,7 @@ var functions = []any{
 	graph.SwiGLU,
 	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
 	nn.In, nn.Make, nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
-	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewLayerNorm, nn.NewLayerNormPlain,
+	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewGroupedAttention, nn.NewLayerNorm, nn.NewLayerNormPlain,
 	nn.NewLayerNormSigma, nn.NewLearnedPositions, nn.NewLinear, nn.NewLinearAttention, nn.NewLinformer, nn.NewLoRA,
 	nn.NewLongformer, nn.NewLongformerMask, nn.NewMLA, nn.NewMLALatentRoPE, nn.NewMLARoPE, nn.NewMLP, nn.NewMask,
 	nn.NewMemory, nn.NewPPOClip, nn.NewPostNormBlock, nn.NewPostNormDecoderBlock, nn.NewReinforce, nn.NewRoPE,
