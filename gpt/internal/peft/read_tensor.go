@@ -1,0 +1,58 @@
+package peft
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pkg/errors"
+)
+
+// add reads one tensor.
+func (c Config) add(byName map[string]*Matrix, f *safetensors.File, e safetensors.Entry) error {
+	name, known := strings.CutPrefix(e.Name, prefix)
+	at := 0 // of the rank in the shape
+	if cut, ok := strings.CutSuffix(name, up); ok {
+		name, at = cut, 1
+	} else if name, ok = strings.CutSuffix(name, down); !ok {
+		known = false
+	}
+	switch {
+	case !known:
+		return errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
+	case !c.Adapts(name):
+		return errors.Errorf("%s: target_modules are %s", field.Clip(e.Name), field.Clip(strings.Join(c.Targets, ",")))
+	case len(e.Shape) != 2 || e.Shape[at] != c.Rank || e.Len() == 0:
+		return errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
+			field.Clip(e.Name), e.Shape, c.Rank, []string{"rows", "columns"}[at])
+	}
+	values := make([]float32, 0, e.Len())
+	err := f.Values(e, func(from int, part safetensors.Tensor) error {
+		for _, x := range part.F64 {
+			values = append(values, float32(x))
+		}
+		values = append(values, part.F32...)
+		for i, x := range values[from:] {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return errors.Errorf("%s: entry %d is %v", field.Clip(e.Name), from+i, x)
+			}
+		}
+		return nil
+	})
+	if byName[name] == nil {
+		byName[name] = &Matrix{Name: name}
+	}
+	if at == 0 {
+		byName[name].A = values
+	} else {
+		byName[name].B = values
+	}
+	return err
+}
+
+// Adapts says whether a matrix is one of target_modules: whether its name ends, at a dot, in one.
+func (c Config) Adapts(name string) bool {
+	return slices.ContainsFunc(c.Targets, func(t string) bool { return name == t || strings.HasSuffix(name, "."+t) })
+}
