@@ -12,7 +12,7 @@ import (
 
 // LoadAnswers is the corpus of a JSONL file: an example a line, {"prompt": "…", "completion": "…"} or {"messages":
 // [{"role": "user", "content": "…"}, …]}; other keys are passed over. A model learns the answers alone: completions with
-// t.End behind them, and what the assistant says with the mark that ends it; all other targets are Ignore.
+// the token behind them that ends a text, and what the assistant says with the mark that ends it; all other targets are Ignore.
 //
 // Each example is a row of its own that begins at position 0 and is padded to blockSize at its end: a model sees in
 // training what it sees in use, and no example another. What is longer is cut at its end, as long as some of an answer is
@@ -70,7 +70,7 @@ func (t Template) example(line []byte, tok Tokenizer) (ids []int, answer []bool,
 		w.text(*e.Prompt)
 		w.turn(true)
 		w.text(*e.Completion)
-		w.mark(t.End)
+		w.mark(t.end(tok))
 		return w.done()
 	}
 	return nil, nil, errors.New("want prompt and completion, or messages")

@@ -56,7 +56,7 @@ func TestLoadAnswers(t *testing.T) {
 {"prompt": "q", "completion": ""}
 `)
 	tok := chatty(t)
-	c, err := LoadAnswers(path, tok, Template{End: "<|endoftext|>"}, 20)
+	c, err := LoadAnswers(path, tok, Template{}, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +109,13 @@ func TestLoadAnswers(t *testing.T) {
 	}
 	if err := c.Val().Read(x, 0); err == nil {
 		t.Error("40 tokens of 21: got no error")
+	}
+	path = written(t, "short.jsonl", strings.Repeat(`{"prompt": "q", "completion": ""}`+"\n", 2))
+	if c, err = LoadAnswers(path, tok, Template{End: "</s>", Begin: "<s>"}, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sample(c.Val(), rng, x[:3], y[:3], 3); err != nil || spell(t, tok, x[:3], y[:3]) != "<s>q[</s>]</s>" {
+		t.Errorf("got %s (%v)", spell(t, tok, x[:3], y[:3]), err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // Template says what stands around prompts and answers, as a model's tokenizer_config.json does.
 type Template struct {
 	Begin string // the token that a text begins with; "" for none
-	End   string // the token that a text ends with, such as <|endoftext|>; "" for none
+	End   string // the token that a text ends with; "" is the tokenizer's <|endoftext|>, </s> or <|end_of_text|>, if it has one
 	Chat  string // the template of conversations, in Jinja: one of a few forms; "" for none
 }
 
@@ -77,6 +77,7 @@ func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, a
 	if tok == nil {
 		return nil, nil, errors.New("messages: the tokenizer is nil")
 	}
+	t.End = t.end(tok)
 	f, err := t.form()
 	if err == nil {
 		err = checkMessages(messages)
@@ -106,6 +107,20 @@ func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, a
 		w.mark(f.head + "assistant" + f.neck)
 	}
 	return w.done()
+}
+
+// end is End, or the usual token that the tokenizer has.
+func (t Template) end(tok Tokenizer) string {
+	specials, ok := tok.(special)
+	for _, name := range []string{"<|endoftext|>", "</s>", "<|end_of_text|>"} {
+		if t.End != "" || !ok {
+			break
+		}
+		if _, has := specials.Special(name); has {
+			return name
+		}
+	}
+	return t.End
 }
 
 func checkMessages(messages []Message) error {

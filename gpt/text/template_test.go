@@ -93,7 +93,7 @@ func TestConversationOfUsers(t *testing.T) {
 		{Template{Chat: zephyr}, []Message{{"user", "x"}}, "eos_token"},
 		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
 	} {
-		_, _, err := tc.template.Conversation(tok, tc.messages...)
+		_, _, err := tc.template.Conversation(Bytes{}, tc.messages...)
 		wantError(t, err, tc.words)
 	}
 	_, _, err = Template{Chat: ChatML}.Conversation(nil, Message{"user", "x"})

@@ -6,6 +6,11 @@ import (
 	"strings"
 )
 
+// special is a Tokenizer with tokens that no text is encoded to, as those of bpe.
+type special interface {
+	Special(content string) (id int, ok bool)
+}
+
 // writer makes tokens of a template's text and of what users wrote.
 type writer struct {
 	tok    Tokenizer
@@ -25,12 +30,12 @@ func (w *writer) text(s string) { w.wrote += s }
 
 // mark appends a template's text, in which special tokens stand for themselves.
 func (w *writer) mark(s string) {
-	specials, ok := w.tok.(interface{ Special(string) (int, bool) })
+	specials, ok := w.tok.(special)
 	for _, found := range markup.FindAllString(s, -1) {
 		if !ok {
 			break
 		}
-		if id, special := specials.Special(found); special {
+		if id, is := specials.Special(found); is {
 			at := strings.Index(s, found)
 			w.text(s[:at])
 			w.encode()

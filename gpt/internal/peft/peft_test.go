@@ -34,8 +34,25 @@ func TestParse(t *testing.T) {
 		t.Errorf("rsLoRA: got a scale of %v, want 32/√8", got)
 	}
 	data, err := c.encode()
-	if err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(`{
+  "base_model_name_or_path": "gpt2",
+  "bias": "none",
+  "fan_in_fan_out": true,
+  "inference_mode": true,
+  "init_lora_weights": true,
+  "lora_alpha": 32,
+  "lora_dropout": 0,
+  "modules_to_save": null,
+  "peft_type": "LORA",
+  "r": 8,
+  "target_modules": [
+    "c_attn"
+  ],
+  "task_type": "CAUSAL_LM",
+  "use_rslora": true
+}
+`, string(data)); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 	again, err := Parse(data)
 	if diff := cmp.Diff(c, again); err != nil || diff != "" {
@@ -57,7 +74,7 @@ func TestParseRefuses(t *testing.T) {
 		{`"peft_type": "LORA", `, ``}:                                   "peft_type: got , want LORA",
 		{`"CAUSAL_LM"`, `"SEQ_CLS"`}:                                    "task_type: got SEQ_CLS, want CAUSAL_LM",
 		{`"init_lora_weights": true`, `"init_lora_weights": "pissa"`}:   `init_lora_weights: got "pissa"`,
-		{`"r": 8`, `"r": 0`}:                                            "r: got 0, want 1 to",
+		{`"r": 8`, `"r": 0`}:                                            "r: got 0, want 1 or more",
 		{`"r": 8`, `"r": "8"`}:                                          `r: got "8", want a whole number`,
 		{`"r": 8`, `"r": 8, "r": 9`}:                                    "r: given twice",
 		{`"r": 8`, `"r": 1e99`}:                                         "r: got 1e99",
@@ -146,6 +163,7 @@ func TestReadRefuses(t *testing.T) {
 		"target_modules are c_attn":                     {a, b, named(a, "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight")},
 		"got shape [4 6], want a matrix of floating-point numbers with r 8 of rows":    {named(safetensors.Tensor{Shape: []int{4, 6}, F32: numbers(24, 1)}, a.Name), b},
 		"got shape [8 6], want a matrix of floating-point numbers with r 8 of columns": {a, named(safetensors.Tensor{Shape: []int{8, 6}, F32: numbers(48, 1)}, b.Name)},
+		"got shape [8 0], want":      {named(safetensors.Tensor{Shape: []int{8, 0}, F32: []float32{}}, a.Name), b},
 		"got shape [24], want":       {named(safetensors.Tensor{Shape: []int{24}, F32: numbers(24, 1)}, a.Name), b},
 		"entry 23 is +Inf":           {named(safetensors.Tensor{Shape: []int{8, 3}, F64: append(make([]float64, 23), 1e300)}, a.Name), b},
 		"h.0.attn.c_attn.lora_A.wei": {named(a, "h.0.attn.c_attn.lora_A.weight"), b},

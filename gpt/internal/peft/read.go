@@ -4,8 +4,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -72,25 +70,22 @@ func (c Config) read(w *os.File) ([]Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]*Matrix{}
+	var list []Matrix
 	for _, e := range f.Entries {
-		if err := c.add(byName, f, e); err != nil {
+		if list, err = c.add(list, f, e); err != nil {
 			return nil, err
 		}
 	}
-	var list []Matrix
-	for name, m := range byName {
+	for _, m := range list {
 		switch {
 		case m.A == nil:
-			return nil, errors.Errorf("%s is missing", field.Clip(prefix+name+down))
+			return nil, errors.Errorf("%s is missing", field.Clip(prefix+m.Name+down))
 		case m.B == nil:
-			return nil, errors.Errorf("%s is missing", field.Clip(prefix+name+up))
+			return nil, errors.Errorf("%s is missing", field.Clip(prefix+m.Name+up))
 		}
-		list = append(list, *m)
 	}
 	if len(list) == 0 {
 		return nil, errors.New("there are no tensors")
 	}
-	slices.SortFunc(list, func(a, b Matrix) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// add reads one tensor.
-func (c Config) add(byName map[string]*Matrix, f *safetensors.File, e safetensors.Entry) error {
+// add reads one tensor into the list.
+func (c Config) add(list []Matrix, f *safetensors.File, e safetensors.Entry) ([]Matrix, error) {
 	name, known := strings.CutPrefix(e.Name, prefix)
 	at := 0 // of the rank in the shape
 	if cut, ok := strings.CutSuffix(name, up); ok {
@@ -21,11 +21,11 @@ func (c Config) add(byName map[string]*Matrix, f *safetensors.File, e safetensor
 	}
 	switch {
 	case !known:
-		return errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
+		return nil, errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
 	case !c.Adapts(name):
-		return errors.Errorf("%s: target_modules are %s", field.Clip(e.Name), field.Clip(strings.Join(c.Targets, ",")))
+		return nil, errors.Errorf("%s: target_modules are %s", field.Clip(e.Name), field.Clip(strings.Join(c.Targets, ",")))
 	case len(e.Shape) != 2 || e.Shape[at] != c.Rank || e.Len() == 0:
-		return errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
+		return nil, errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
 			field.Clip(e.Name), e.Shape, c.Rank, []string{"rows", "columns"}[at])
 	}
 	values := make([]float32, 0, e.Len())
@@ -41,15 +41,16 @@ func (c Config) add(byName map[string]*Matrix, f *safetensors.File, e safetensor
 		}
 		return nil
 	})
-	if byName[name] == nil {
-		byName[name] = &Matrix{Name: name}
+	i := slices.IndexFunc(list, func(m Matrix) bool { return m.Name == name })
+	if i < 0 {
+		i, list = len(list), append(list, Matrix{Name: name})
 	}
 	if at == 0 {
-		byName[name].A = values
+		list[i].A = values
 	} else {
-		byName[name].B = values
+		list[i].B = values
 	}
-	return err
+	return list, err
 }
 
 // Adapts says whether a matrix is one of target_modules: whether its name ends, at a dot, in one.
