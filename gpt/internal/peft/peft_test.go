@@ -60,6 +60,19 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// The least that a file may say.
+func TestParseLeast(t *testing.T) {
+	c, err := Parse([]byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 0.5, "target_modules": ["lm_head"], "bias": null, "task_type": null}`))
+	if diff := cmp.Diff(Config{Rank: 1, Alpha: 0.5, Targets: []string{"lm_head"}}, c); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	for name, want := range map[string]bool{"lm_head": true, "x.lm_head": true, "x_lm_head": false, "lm_head.x": false} {
+		if got := c.Adapts(name); got != want {
+			t.Errorf("%s: got %t, want %t", name, got, want)
+		}
+	}
+}
+
 // What an adapter may say that is not computed here is refused by its key and value.
 func TestParseRefuses(t *testing.T) {
 	for change, words := range map[[2]string]string{
@@ -165,6 +178,8 @@ func TestReadRefuses(t *testing.T) {
 		"got shape [8 6], want a matrix of floating-point numbers with r 8 of columns": {a, named(safetensors.Tensor{Shape: []int{8, 6}, F32: numbers(48, 1)}, b.Name)},
 		"got shape [8 0], want":      {named(safetensors.Tensor{Shape: []int{8, 0}, F32: []float32{}}, a.Name), b},
 		"got shape [24], want":       {named(safetensors.Tensor{Shape: []int{24}, F32: numbers(24, 1)}, a.Name), b},
+		"entry 2 is NaN":             {a, named(safetensors.Tensor{Shape: []int{6, 8}, F32: append([]float32{1, 2, float32(math.NaN())}, numbers(45, 1)...)}, b.Name)},
+		"got shape [8 3 1], want":    {named(safetensors.Tensor{Shape: []int{8, 3, 1}, F32: numbers(24, 1)}, a.Name), b},
 		"entry 23 is +Inf":           {named(safetensors.Tensor{Shape: []int{8, 3}, F64: append(make([]float64, 23), 1e300)}, a.Name), b},
 		"h.0.attn.c_attn.lora_A.wei": {named(a, "h.0.attn.c_attn.lora_A.weight"), b},
 	} {
@@ -184,6 +199,7 @@ func TestReadRefuses(t *testing.T) {
 	put(t, dir, configFile, []byte(published))
 	_, _, err = Read(dir)
 	wantError(t, err, weightsFile, "no such file")
+	put(t, dir, configFile, append([]byte(published), bytes.Repeat([]byte(" "), maxConfig-len(published))...)) // the longest
 	put(t, dir, weightsFile, []byte("x"))
 	_, _, err = Read(dir)
 	wantError(t, err, weightsFile, "got 1 bytes")

@@ -1,12 +1,12 @@
 package peft
 
 import (
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -29,18 +29,16 @@ func (c Config) add(list []Matrix, f *safetensors.File, e safetensors.Entry) ([]
 			field.Clip(e.Name), e.Shape, c.Rank, []string{"rows", "columns"}[at])
 	}
 	values := make([]float32, 0, e.Len())
-	err := f.Values(e, func(from int, part safetensors.Tensor) error {
+	err := f.Values(e, func(_ int, part safetensors.Tensor) error {
 		for _, x := range part.F64 {
 			values = append(values, float32(x))
 		}
 		values = append(values, part.F32...)
-		for i, x := range values[from:] {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return errors.Errorf("%s: entry %d is %v", field.Clip(e.Name), from+i, x)
-			}
-		}
 		return nil
 	})
+	if err == nil {
+		err = graph.Tensor{F32: values}.Finite(field.Clip(e.Name))
+	}
 	i := slices.IndexFunc(list, func(m Matrix) bool { return m.Name == name })
 	if i < 0 {
 		i, list = len(list), append(list, Matrix{Name: name})
