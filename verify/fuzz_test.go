@@ -82,7 +82,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		c.Activation = ""
 	}
 	if s.rank%3 > 0 {
-		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r"}[s.rank/128]
+		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r", "alpha/sqrt(r)"}[s.rank/86]
 		if flag(2) {
 			c.LoraAlpha = 1.5
 		}
