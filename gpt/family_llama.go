@@ -2,7 +2,7 @@ package gpt
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
@@ -10,7 +10,7 @@ import (
 // llama is LLaMA (Touvron et al. 2023): norms without a mean, gated MLPs, rotary positions, no biases, and perhaps fewer
 // heads of keys and values than of queries.
 func llama() family {
-	return family{modelType: "llama", names: published.LLaMA(), read: readLLaMA, write: writeLLaMA}
+	return family{modelType: "llama", names: layout.LLaMA(), read: readLLaMA, write: writeLLaMA}
 }
 
 // llamaFile is a config.json of LLaMA or Qwen2: the part of a Config that it can say, and what it says beside.
