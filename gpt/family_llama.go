@@ -90,6 +90,10 @@ func (l *llamaFile) network() (Config, error) {
 	c.Position, c.Norm, c.MLP, c.Head = "rope", "rmsnorm", "swiglu", headOf(l.tied)
 	c.QKSize, c.VSize = l.head, l.head
 	switch {
+	case c.NHead%l.groups != 0:
+		return Config{}, errors.Errorf("num_key_value_heads: got %d, want a divisor of num_attention_heads %d", l.groups, c.NHead)
+	case l.head == 0 && c.NEmbd%c.NHead != 0:
+		return Config{}, errors.Errorf("num_attention_heads: got %d, want a divisor of hidden_size %d", c.NHead, c.NEmbd)
 	case l.activation != "silu" && l.activation != "swish":
 		return Config{}, errors.Errorf("hidden_act: got %s, want silu", field.Clip(l.activation))
 	case l.mlpBias:

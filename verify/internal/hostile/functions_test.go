@@ -38,7 +38,7 @@ var functions = []any{
 	nn.NewRollout, nn.NewSelfAttention, nn.NewSinusoidal, nn.NewTaylorAttention, nn.NewTied, nn.NewUnprojected,
 	nn.NewUnprojectedCross, nn.NewValueHead, nn.NewValueLoss,
 	nn.NewBinaryCrossEntropy, nn.NewGatherTokens, nn.NewMeanTokens, nn.NewRMSNorm, nn.NewSquaredError, nn.NewSwiGLU,
-	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.FullTuning, gpt.GPT2, gpt.LoRATuning, gpt.LoadModel,
+	gpt.Baby, gpt.DistilGPT2, gpt.SmolLM2_135M, gpt.Stories15M, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.FullTuning, gpt.GPT2, gpt.LoRATuning, gpt.LoadModel,
 	gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler, gpt.NewTrainer, gpt.Open, gpt.OpenAdapter, gpt.OpenCropped, gpt.Paper,
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
 	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Library, parts.MLPs, parts.NameField,
