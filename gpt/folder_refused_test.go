@@ -39,7 +39,7 @@ func TestFolderRefuses(t *testing.T) {
 		words  []string
 	}{
 		{map[string][]byte{configFile: nil}, []string{"config.json is missing"}},
-		{map[string][]byte{train.WeightsFile: nil}, []string{"model.safetensors: file does not exist"}},
+		{map[string][]byte{train.WeightsFile: nil, "other.safetensors": good[train.WeightsFile]}, []string{"model.safetensors: file does not exist"}},
 		{map[string][]byte{tokenizerFile: nil}, []string{"no tokenizer: tokenizer.json"}},
 		{map[string][]byte{tokenizerFile: nil, "vocab.json": []byte(`{"a": 0}`)}, []string{"merges.txt"}},
 		{map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "Unigram"}}`)}, []string{"tokenizer.json", "type: got"}},
@@ -77,6 +77,15 @@ func TestFolderRefuses(t *testing.T) {
 	empty := t.TempDir()
 	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("an empty directory: got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, configFile), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "config.json without weights, .safetensors") {
+		t.Errorf("a configuration alone, as of a run that has saved nothing: got %v", err)
+	}
+	if err := os.Remove(filepath.Join(empty, configFile)); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(empty, "model.safetensors"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
