@@ -122,6 +122,7 @@ func allCases() []layerCase {
 		linearLayerCases,
 		maskLayerCases,
 		pooledLayerCases,
+		groupedLayerCases,
 	)
 }
 

@@ -46,6 +46,11 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	c.Options.Set("random_keys", int(s.window/16)%2)
 	c.Options.Set("global_tokens", int(s.window/32)%2)
 	c.Options.Set("dilation", upTo(s.drop, min(3, c.BlockSize)))
+	for groups := upTo(s.window/4, c.NHead); c.Options.Get("n_kv_head") == 0; groups-- {
+		if c.NHead%groups == 0 {
+			c.Options.Set("n_kv_head", groups)
+		}
+	}
 	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" }) // not causal
 	own := all[int(s.attention)%len(all)]
 	c.Attention = string(own.Name)
@@ -77,7 +82,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		c.Activation = ""
 	}
 	if s.rank%3 > 0 {
-		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r"}[s.rank/128]
+		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r", "alpha/sqrt(r)"}[s.rank/86]
 		if flag(2) {
 			c.LoraAlpha = 1.5
 		}

@@ -72,6 +72,17 @@ func TestPositions(t *testing.T) {
 			t.Errorf("%s (%d, %d): got %s, want %s", c.name, c.row, c.col, got, c.want)
 		}
 	}
+	m.Config.NHead = 6
+	m.Config.Attention = "gqa"
+	m.Config.Options.Set("n_kv_head", 2) // queries 0 … 17, keys 18 … 23, values 24 … 33
+	for col, want := range map[int]string{
+		17: "queries, head 5, feature 2", 18: "keys, head 0, feature 0", 23: "keys, head 1, feature 2",
+		24: "values, head 0, feature 0", 33: "values, head 1, feature 4",
+	} {
+		if got := m.position("h.0.attn.c_attn", Difference{Col: col}); got != "sequence 0, token 0, "+want {
+			t.Errorf("column %d: got %s, want %s", col, got, want)
+		}
+	}
 	var p Pairs
 	p.Config.SourceSize, p.Config.TargetSize = 5, 3
 	for name, want := range map[string]string{"z": "pair 1, token 2, feature 4", "encoder.h.0": "pair 1, token 2, feature 4", "decoder.h.0": "pair 2, token 1, feature 4"} {

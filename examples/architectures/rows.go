@@ -59,7 +59,10 @@ func companions() map[string]companion {
 	noPosition := companion{"position=none", func(c *gpt.Config) { c.Position = "none" }}
 	narrow := companion{"n_inner=8/3·n_embd", func(c *gpt.Config) { c.NInner = max(1, 8*c.NEmbd/3) }} // as many parameters
 	dilation := companion{"dilation=4", func(c *gpt.Config) { c.Options.Set("dilation", min(4, c.BlockSize)) }}
+	multiQuery := companion{"n_kv_head=1", func(c *gpt.Config) { c.Options.Set("n_kv_head", 1) }}
 	return map[string]companion{
+		"attention=gqa":             multiQuery, // by default it is causal
+		"attention=gqa_bias":        multiQuery,
 		"attention=mla_rope":        noPosition, // it rotates its queries and keys itself
 		"attention=mla_latent_rope": noPosition,
 		"block=elman":               noPosition, // it reads the tokens in their order

@@ -2,6 +2,7 @@ package parts
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -78,6 +79,18 @@ func TestOwnOption(t *testing.T) {
 	s.Attention = "causal"
 	if got := s.Resolved(known).Options; !got.Equal(Options{}) {
 		t.Errorf("causal: got %v, want nothing", got)
+	}
+}
+
+// The groups of heads, which files of before do not have, are left out of JSON while they are 0.
+func TestGroupsInJSON(t *testing.T) {
+	var s Stack
+	for groups, want := range map[int]string{0: "", 3: `"n_kv_head":3`} {
+		s.Options.Set("n_kv_head", groups)
+		data, err := s.OptionFields(Library()).MarshalJSON()
+		if got := strings.Contains(string(data), "n_kv_head"); err != nil || got != (groups > 0) || !strings.Contains(string(data), want) {
+			t.Errorf("%d: got %s, %v", groups, data, err)
+		}
 	}
 }
 

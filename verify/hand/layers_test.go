@@ -80,7 +80,7 @@ func examples[T hand.Number]() []example[T] {
 	is := func(l layer) func(site) layer { return func(site) layer { return l } }
 	return []example[T]{
 		{"linear", "x 8 5, weight 5 6, bias 1 6, lora_d 5 2, lora_u 2 6", func(at site) layer { return at.Linear() }},
-		{"packed", "x 8 5, weight 5 22, q.lora_d 5 2, q.lora_u 2 8, v.lora_d 5 3, v.lora_u 3 6", func(at site) layer { return at.Packed(qk) }},
+		{"packed", "x 8 5, weight 5 22, q.lora_d 5 2, q.lora_u 2 8, v.lora_d 5 3, v.lora_u 3 6", func(at site) layer { return at.Packed(qk, qk) }},
 		{"layernorm", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNorm() }},
 		{"layernorm_sigma", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNormSigma() }},
 		{"layernorm_plain", "x 8 5", func(at site) layer { return at.LayerNormPlain() }},
@@ -125,9 +125,14 @@ func examples[T hand.Number]() []example[T] {
 		{"self-attention, one head", "x 3 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
 			all := [][]hand.Head[T]{{hand.Attention[T]{}}}
 			return hand.SelfAttention[T]{
-				QKV: at.At("c_attn").Packed(qk), QK: qk, Proj: at.At("c_proj").Linear(),
+				QKV: at.At("c_attn").Packed(qk, qk), QK: qk, Proj: at.At("c_proj").Linear(),
 				Heads: hand.Heads[T]{Batch: 1, Count: 1, Head: func(b, h int) hand.Head[T] { return all[b][h] }},
 			}
+		}},
+		{"self-attention in two groups", "x 8 5, c_attn.k.lora_d 5 2, c_attn.k.lora_u 2 4, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 20 5, ", func(at site) layer {
+			l := attend(at, causal)
+			l.Count, l.Groups, l.Head = 4, 2, func(_, _ int) hand.Head[T] { return hand.Attention[T]{Mask: causal} }
+			return at.SelfAttention(l, 8, nil)
 		}},
 		{"self-attention, rotary", "x 8 5, " + attentionShapes, func(at site) layer { return at.SelfAttention(attend(at, causal), qk, rope) }},
 		{"self-attention, linear", "x 8 5, " + attentionShapes, func(at site) layer {

@@ -21,7 +21,7 @@ var nnRules = []struct{ pattern, why string }{
 	{`^nn\.NewSwiGLU 0\.Act=`, "it has its own"},
 	{`^nn\.(New(Dropout|(Layer|RMS)Norm\w*|LearnedPositions|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Affine=`, "no affine map"},
 	{`^nn\.(New(Elman|(Layer|RMS)Norm\w*|LearnedPositions|RoPE|Sinusoidal|ValueHead)|Site\.Param) 0\.Dropout=`, "drops nothing"},
-	{`^nn\.(New((Cross|Self|Linear)Attention|Dropout|Elman|LearnedPositions|Longformer|MLA\w*|MLP|SwiGLU|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Eps=`,
+	{`^nn\.(New((Cross|Self|Linear|Grouped)Attention|Dropout|Elman|LearnedPositions|Longformer|MLA\w*|MLP|SwiGLU|RoPE|Sinusoidal|Unprojected\w*|ValueHead)|Site\.Param) 0\.Eps=`,
 		"divides by no spread"},
 	{`^nn\.(New(\w*Block|\w*Attention|Dropout|Elman|(Layer|RMS)Norm\w*|Longformer|MLA|MLP|SwiGLU|Unprojected\w*|ValueHead)|Site\.Param) 0\.Positions=`,
 		"what encodes positions reads them"},
