@@ -60,6 +60,9 @@ func variants() map[string]Config {
 	for _, n := range parts.Norms() {
 		vary("norm "+n.String(), func(c *Config) { c.Norm = n.String() })
 	}
+	for _, m := range parts.MLPs() {
+		vary("mlp "+m.String(), func(c *Config) { c.MLP = m.String() })
+	}
 	for _, b := range parts.Blocks() {
 		vary("block "+b.String(), func(c *Config) { c.Block = b.String() })
 	}

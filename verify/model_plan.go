@@ -25,8 +25,11 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 		p.Reduction = hand.Sum
 	}
 	if c.LoraR > 0 {
-		if p.LoRAScale = c.LoraAlpha; c.LoraScale == "alpha/r" {
+		switch p.LoRAScale = c.LoraAlpha; c.LoraScale {
+		case "alpha/r":
 			p.LoRAScale /= float64(c.LoraR)
+		case "alpha/sqrt(r)":
+			p.LoRAScale /= math.Sqrt(float64(c.LoraR))
 		}
 	}
 	if c.Dropout > 0 {

@@ -84,6 +84,7 @@ func examples[T hand.Number]() []example[T] {
 		{"layernorm", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNorm() }},
 		{"layernorm_sigma", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNormSigma() }},
 		{"layernorm_plain", "x 8 5", func(at site) layer { return at.LayerNormPlain() }},
+		{"rmsnorm", "x 8 5, weight 1 5", func(at site) layer { return at.RMSNorm() }},
 		{"gelu", "x 8 5", is(hand.GELU[T]{})},
 		{"gelu_tanh", "x 8 5", is(hand.GELUTanh[T]{})},
 		{"relu", "x 8 5", is(hand.ReLU[T]{})},
@@ -97,6 +98,9 @@ func examples[T hand.Number]() []example[T] {
 		{"taylor features", "x 8 5", is(hand.TaylorFeatures[T]{Eps: 0.1})},
 		{"dropout", "x 8 5", func(at site) layer { return at.Drop("dropout") }},
 		{"mlp", "x 8 5, " + mlpShapes, func(at site) layer { return at.MLP(hand.GELU[T]{}) }},
+		{"swiglu", "x 8 5, c_gate.weight 5 7, c_gate.bias 1 7, " + mlpShapes, func(at site) layer { return at.SwiGLU() }},
+		{"swiglu, adapted", "x 8 5, c_gate.weight 5 7, c_gate.lora_d 5 2, c_gate.lora_u 2 7, c_fc.weight 5 7, c_proj.weight 7 5",
+			func(at site) layer { return at.SwiGLU() }},
 		{"tied", "x 8 5, wte.weight 7 5", func(at site) layer { return hand.Tied[T]{Embedding: at.At("wte").Param("weight")} }},
 		{"learned positions", "x 8 5, weight 6 5", func(at site) layer {
 			return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: hand.Positions(batch, n)}
