@@ -2,6 +2,8 @@ package text
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +133,73 @@ func TestReadTemplate(t *testing.T) {
 	for _, data := range []string{``, `[]`, `{"eos_token": 3}`, `{"chat_template": {}}`, `{"eos_token": {"content": 3}}`} {
 		if _, err := ReadTemplate([]byte(data)); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json") {
 			t.Errorf("%s: got error %v", data, err)
+		}
+	}
+}
+
+// One spelling of many, with the blanks that are dropped and those that are not.
+func TestPlain(t *testing.T) {
+	for template, want := range map[string]string{
+		"a {{ b }} c":                            "{{'a '+b+' c'}}",
+		"{{- 'a' + \"b\\n\" -}}":                 "{{'ab\n'}}",
+		"x \n {{- a -}} \n y":                    "{{'x'+a+'y'}}",
+		"x \n {%- if a -%} \n y":                 "{{'x'}}{%ifa%}{{'y'}}",
+		"x\n  {% if a %}\ny\n":                   "{{'x\n'}}{%ifa%}{{'y\n'}}",
+		"  {% if a %}  \n":                       "{%ifa%}{{'  \n'}}",
+		"x  {% if a %}{{ b }}\n":                 "{{'x  '}}{%ifa%}{{b+'\n'}}",
+		"{% set c = (message.content | trim) %}": "{%setc=message['content']|trim%}",
+		"{{ 'it' }}{% if b == \"it's\" %}":       "{{'it'}}{%ifb=='it's'%}",
+		"{{ 'open }}":                            "{{'open '}}",
+		"":                                       "",
+	} {
+		if got := plain(template); got != want {
+			t.Errorf("%q: got %q, want %q", template, got, want)
+		}
+	}
+}
+
+// pairs of letters are tokens, and a text begins with a space of its own, as with LLaMA's.
+type spaced struct{ Bytes }
+
+func (spaced) Encode(s string) (ids []int, err error) {
+	if strings.Contains(s, "!") {
+		return []int{1}, errors.New("no !")
+	}
+	for s = " " + s; s != ""; s = s[min(len(s), 2):] {
+		ids = append(ids, int(s[0])<<8+int(s[min(1, len(s)-1)]))
+	}
+	return ids, nil
+}
+
+// The tokens of an answer are those behind the prompt's where these are the same with the answer behind them.
+func TestWriterBorders(t *testing.T) {
+	spell := func(tok Tokenizer, prompt, answer string) (n int, ids []int, err error) {
+		w := writer{tok: tok}
+		w.text(prompt)
+		w.turn(true)
+		w.text(answer)
+		ids, learnt, err := w.done()
+		return slices.Index(append(learnt, true), true), ids, err
+	}
+	pair := func(s string) int { return int(s[0])<<8 + int(s[1]) }
+	for _, tc := range []struct {
+		prompt, answer string
+		n              int
+		want           []int
+	}{
+		{"abc", "de", 2, []int{pair(" a"), pair("bc"), pair("de")}},
+		{"ab", "cde", 2, []int{pair(" a"), pair("bb"), pair(" c"), pair("de")}}, // bc would reach over the border
+		{"", "ab", 0, []int{pair(" a"), pair("bb")}},
+		{"abc", "", 2, []int{pair(" a"), pair("bc")}},
+	} {
+		n, ids, err := spell(spaced{}, tc.prompt, tc.answer)
+		if diff := cmp.Diff(tc.want, ids); err != nil || n != tc.n || diff != "" {
+			t.Errorf("%q, %q: %d of the prompt (%v), -want +got:\n%s", tc.prompt, tc.answer, n, err, diff)
+		}
+	}
+	for _, tc := range [][2]string{{"a!", "b"}, {"a", "b!"}, {"!", ""}} {
+		if _, _, err := spell(spaced{}, tc[0], tc[1]); err == nil || err.Error() != "no !" {
+			t.Errorf("%q: got error %v, want no !", tc, err)
 		}
 	}
 }
