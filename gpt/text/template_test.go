@@ -21,12 +21,12 @@ const (
 {%- if add_generation_prompt -%}
     {{- "<|im_start|>assistant\n" -}}
 {%- endif -%}`
-	spelled = `{% for message in messages %}{{ '<|im_start|>' ~ message.role }}{% endfor %}`
-	zephyr  = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n" +
+	spelled     = `{% for message in messages %}{{ '<|im_start|>' ~ message.role }}{% endfor %}`
+	zephyrJinja = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n" +
 		"{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + message['content'] + eos_token }}\n" +
 		"{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + message['content'] + eos_token }}\n{% endif %}\n" +
 		"{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
-	llama3 = `{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>` + "\n\n" +
+	llama3Jinja = `{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>` + "\n\n" +
 		`'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}` +
 		`{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}`
 )
@@ -37,8 +37,8 @@ func TestConversation(t *testing.T) {
 		"ChatML":           {ChatML, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
 		"ChatML, in lines": {hermes, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
 		"with a default":   {smol, "<|im_start|>system\nYou help.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
-		"Zephyr":           {zephyr, "<|user|>\n Hi </s>\n<|assistant|>\n[ Yes.</s>]\n<|user|>\nBye</s>\n<|assistant|>\n"},
-		"Llama 3": {llama3, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes.<|eot_id|>]" +
+		"Zephyr":           {zephyrJinja, "<|user|>\n Hi </s>\n<|assistant|>\n[ Yes.</s>]\n<|user|>\nBye</s>\n<|assistant|>\n"},
+		"Llama 3": {llama3Jinja, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes.<|eot_id|>]" +
 			"<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
 	} {
 		template := Template{Begin: "<s>", End: "</s>", Chat: tc.chat}
@@ -92,7 +92,7 @@ func TestConversationOfUsers(t *testing.T) {
 		{Template{Chat: ChatML}, []Message{{"tool", "x"}}, `role: got "tool", want system, user or assistant`},
 		{Template{Chat: ChatML}, []Message{{"user", "x"}, {"system", "y"}}, "messages: 1: role: got system, want it first"},
 		{Template{Chat: spelled}, []Message{{"user", "x"}}, "want the plain form of ChatML, Zephyr or Llama 3"},
-		{Template{Chat: zephyr}, []Message{{"user", "x"}}, "eos_token"},
+		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token"},
 		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
 	} {
 		_, _, err := tc.template.Conversation(Bytes{}, tc.messages...)
@@ -104,7 +104,7 @@ func TestConversationOfUsers(t *testing.T) {
 
 // A template that differs in a word is another: none of the changes is taken for what it was.
 func TestTemplatesDiffer(t *testing.T) {
-	for _, chat := range []string{ChatML, smol, hermes, zephyr, llama3} {
+	for _, chat := range []string{ChatML, smol, hermes, zephyrJinja, llama3Jinja} {
 		for _, change := range [][2]string{{"role", "name"}, {"content", "contents"}, {"user", "human"}, {"assistant", "bot"}, {"eos_token", "bos_token"},
 			{"add_generation_prompt %}", "loop.last %}"}, {"trim", "upper"}, {" + ", " - "}, {`'}}`, `' }}.`}, {"system", "sys"}} {
 			changed := strings.ReplaceAll(chat, change[0], change[1])
