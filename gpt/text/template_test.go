@@ -73,6 +73,10 @@ func TestConversationOfUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	roomy := append(make([]Message, 0, 9), Message{"user", "a"}, Message{"assistant", "b"})
+	if _, _, err := (Template{Chat: smol}).Conversation(tok, roomy...); err != nil || roomy[0].Role != "user" {
+		t.Errorf("the caller's messages begin with %v (%v)", roomy[0], err)
+	}
 	end, _ := tok.Special("<|im_end|>")
 	n := 0
 	for _, id := range ids {
@@ -104,6 +108,12 @@ func TestConversationOfUsers(t *testing.T) {
 
 // A template that differs in a word is another: none of the changes is taken for what it was.
 func TestTemplatesDiffer(t *testing.T) {
+	_, rest, _ := strings.Cut(smol, "messages %}")
+	system, _, _ := strings.Cut(rest, "{{'<|im_start|>' + m")
+	mixed := strings.Replace(zephyrJinja, "messages %}\n", "messages %}"+system, 1)
+	if _, err := (Template{Chat: mixed, End: "</s>"}).form(); err == nil || !strings.Contains(mixed, "You help") {
+		t.Error("Zephyr's with a default as ChatML has it is taken for one of them")
+	}
 	for _, chat := range []string{ChatML, smol, hermes, zephyrJinja, llama3Jinja} {
 		for _, change := range [][2]string{{"role", "name"}, {"content", "contents"}, {"user", "human"}, {"assistant", "bot"}, {"eos_token", "bos_token"},
 			{"add_generation_prompt %}", "loop.last %}"}, {"trim", "upper"}, {" + ", " - "}, {`'}}`, `' }}.`}, {"system", "sys"}} {
@@ -120,10 +130,10 @@ func TestReadTemplate(t *testing.T) {
 	for data, want := range map[string]Template{
 		`{"model_max_length": 1024}`:                                       {},
 		`{"eos_token": "</s>", "bos_token": "<s>", "chat_template": null}`: {End: "</s>"},
-		`{"eos_token": {"content": "</s>", "lstrip": false}, "bos_token": {"content": "<s>"}, "add_bos_token": true}`: {Begin: "<s>", End: "</s>"},
-		`{"bos_token": "<s>", "chat_template": "{{ bos_token }}"}`:                                                    {Begin: "<s>", Chat: "{{ bos_token }}"},
-		`{"chat_template": ` + string(quoted) + `}`:                                                                   {Chat: ChatML},
-		`{"chat_template": [{"name": "tool_use", "template": "x"}, {"name": "default", "template": "y"}]}`:            {Chat: "y"},
+		`{"eos_token": {"content": "</s>", "lstrip": false}, "bos_token": {"content": "<s>"}, "add_bos_token": true}`:                        {Begin: "<s>", End: "</s>"},
+		`{"bos_token": "<s>", "chat_template": "{{ bos_token }}"}`:                                                                           {Begin: "<s>", Chat: "{{ bos_token }}"},
+		`{"chat_template": ` + string(quoted) + `}`:                                                                                          {Chat: ChatML},
+		`{"chat_template": [{"name": "rag", "template": "x"}, {"name": "default", "template": "y"}, {"name": "tool_use", "template": "z"}]}`: {Chat: "y"},
 	} {
 		got, err := ReadTemplate([]byte(data))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -196,6 +206,14 @@ func TestWriterBorders(t *testing.T) {
 		if diff := cmp.Diff(tc.want, ids); err != nil || n != tc.n || diff != "" {
 			t.Errorf("%q, %q: %d of the prompt (%v), -want +got:\n%s", tc.prompt, tc.answer, n, err, diff)
 		}
+	}
+	w := writer{tok: spaced{}}
+	for _, s := range []string{"!", "b", "c"} {
+		w.text(s)
+		w.turn(false)
+	}
+	if _, _, err := w.done(); err == nil {
+		t.Error("an error before other texts: got none")
 	}
 	for _, tc := range [][2]string{{"a!", "b"}, {"a", "b!"}, {"!", ""}} {
 		if _, _, err := spell(spaced{}, tc[0], tc[1]); err == nil || err.Error() != "no !" {
