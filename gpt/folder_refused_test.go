@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,7 @@ func TestFolderRefuses(t *testing.T) {
 		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 1`)}, []string{"weights: the file has h.1.", "the model does not"}},
 		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 100000`)}, []string{"config.json: n_layer: got 100000 blocks, the weights have 28 tensors"}},
 		{map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 270`)}, []string{"wte.weight has shape [271 16] in the file, [270 16] in the model"}},
+		{map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 50000000`)}, []string{"[50000000 16] in the model"}}, // 3.2 GB
 		{map[string][]byte{configFile: config(`"n_embd": 16`, `"n_embd": 100000000`)}, []string{"memory: got about"}},
 		{map[string][]byte{train.WeightsFile: weights(func(l []safetensors.Tensor) []safetensors.Tensor { l[5].F32[3] = float32(math.NaN()); return l })},
 			[]string{"weights: ", "entry 3", "not finite"}},
@@ -68,8 +70,15 @@ func TestFolderRefuses(t *testing.T) {
 				delete(files, name)
 			}
 		}
-		_, _, err := Open(folder(t, files))
+		dir := folder(t, files)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := Open(dir)
+		runtime.ReadMemStats(&after)
 		mustContain(t, err, tc.words...)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
+			t.Errorf("%v: %d bytes allocated", tc.words, got)
+		}
 		if err != nil && (errors.Is(err, checkpoint.ErrNone) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%v: it says that there is nothing, or takes lines: %v", tc.words, err)
 		}
