@@ -10,26 +10,27 @@ import (
 )
 
 // permitted are all combinations of parts that can be, as the index of each part in its list.
-func permitted() (list [][7]int, build func([7]int) Config) {
+func permitted() (list [][8]int, build func([8]int) Config) {
 	positions, attentions, norms, blocks := parts.Positions(), parts.Attentions(), parts.Norms(), parts.Blocks()
-	activations, heads := parts.Activations(), parts.Heads()
-	build = func(at [7]int) Config {
+	activations, mlps, heads := parts.Activations(), parts.MLPs(), parts.Heads()
+	build = func(at [8]int) Config {
 		c := odd()
 		c.QKSize, c.Attention = 4, attentions[at[1]].String()
-		for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1} {
+		for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
 			c.Options.Set(name, n)
 		}
 		c.Position, c.Norm, c.Block = positions[at[0]].String(), norms[at[2]].String(), blocks[at[3]].String()
 		c.Activation, c.Head, c.Bias = activations[at[4]].String(), heads[at[5]].String(), at[6] == 1
+		c.MLP = mlps[at[7]].String()
 		return c
 	}
-	sizes := [7]int{len(positions), len(attentions), len(norms), len(blocks), len(activations), len(heads), 2}
+	sizes := [8]int{len(positions), len(attentions), len(norms), len(blocks), len(activations), len(heads), 2, len(mlps)}
 	total := 1
 	for _, n := range sizes {
 		total *= n
 	}
 	for n := range total {
-		var at [7]int
+		var at [8]int
 		rest := n
 		for k, size := range sizes {
 			at[k], rest = rest%size, rest/size
@@ -43,11 +44,11 @@ func permitted() (list [][7]int, build func([7]int) Config) {
 }
 
 // covering is a part of list, drawn by seed, in which every two parts that can be together are together somewhere.
-func covering(list [][7]int, seed uint64) (sample [][7]int) {
+func covering(list [][8]int, seed uint64) (sample [][8]int) {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	seen := map[[4]int]bool{}
-	missing := func(at [7]int) (pairs [][4]int) {
+	missing := func(at [8]int) (pairs [][4]int) {
 		for i := range at {
 			for j := range i {
 				if p := [4]int{i, at[i], j, at[j]}; !seen[p] {
@@ -57,7 +58,7 @@ func covering(list [][7]int, seed uint64) (sample [][7]int) {
 		}
 		return pairs
 	}
-	for least := 21; least > 0; least-- { // those first that bring most
+	for least := 28; least > 0; least-- { // those first that bring most
 		for _, at := range list {
 			if pairs := missing(at); len(pairs) >= least {
 				sample = append(sample, at)
@@ -83,7 +84,7 @@ func TestCombinations(t *testing.T) {
 	t.Logf("%d combinations", len(list))
 	for i, at := range list {
 		c := build(at)
-		name := fmt.Sprint(c.Position, " ", c.Attention, " ", c.Norm, " ", c.Block, " ", c.Activation, " ", c.Head, " ", c.Bias)
+		name := fmt.Sprint(c.Position, " ", c.Attention, " ", c.Norm, " ", c.Block, " ", c.Activation, " ", c.MLP, " ", c.Head, " ", c.Bias)
 		m := model64(t, c, true, 1)
 		built := int64(0)
 		for _, p := range m.Params() {

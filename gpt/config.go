@@ -38,7 +38,7 @@ type Adapters struct {
 	LoraR       int      // rank r; 0 is no adapters
 	LoraAlpha   float64  // α; by default r
 	LoraTargets []string // endings of the adapted layers' names; by default all that have a weight
-	LoraScale   string   // "alpha/r", the default (Hu et al. 2021), or "alpha" (the paper, equation 43)
+	LoraScale   string   // "alpha/r", the default (Hu et al. 2021), "alpha" (the paper, equation 43), or "alpha/sqrt(r)" (rsLoRA)
 }
 
 // Configure sets the switches of a graph to build on: whether kernels stand in for equations, their threads, and how

@@ -32,6 +32,34 @@ func TestConfigCount(t *testing.T) {
 	}
 }
 
+// Heads that share keys and values, of dρ = 64 and dh = 48: their biases are c_attn's alone where the attention says so.
+func TestConfigCountGroups(t *testing.T) {
+	c := shakespeare65() // d 128, L 4
+	c.NHead, c.QKSize, c.VSize, c.Bias = 6, 64, 48, true
+	with := func(attention string, groups int, bias bool) int64 {
+		c := c
+		c.Attention, c.Bias = attention, bias
+		c.Options.Set("n_kv_head", groups)
+		n, _ := c.Count()
+		return n
+	}
+	whole, plain := with("causal", 0, true), with("causal", 0, false)
+	for _, test := range []struct {
+		name      string
+		got, want int64
+	}{
+		{"each its own", with("gqa", 0, true), whole},
+		{"two", with("gqa", 2, true), whole - 4*(128+1)*4*(64+48)},
+		{"one", with("gqa", 1, false), plain - 4*128*5*(64+48)},
+		{"one, biases of c_attn", with("gqa_bias", 1, false), with("gqa", 1, false) + 4*(6*64+64+48)},
+		{"one, none of c_proj", with("gqa_bias", 1, true), with("gqa", 1, true) - 4*128},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: got %d, want %d", test.name, test.got, test.want)
+		}
+	}
+}
+
 // One more block is 7,087,872 parameters more.
 func TestConfigCountBlock(t *testing.T) {
 	two := Paper()

@@ -37,7 +37,7 @@ func (a *Adapters) fields() field.List {
 		field.New("lora_alpha", &a.LoraAlpha, field.NonNegative(), "alpha of the LoRA adapters; 0 is lora_r"),
 		field.New("lora_targets", &a.LoraTargets, field.Any(),
 			"comma-separated endings of the adapted layers' names, such as c_attn,lm_head; empty is all"),
-		field.New("lora_scale", &a.LoraScale, field.OneOf("alpha/r",
-			"alpha"), "factor on a LoRA adapter: alpha/r, alpha"),
+		field.New("lora_scale", &a.LoraScale, field.OneOf("alpha/r", "alpha", "alpha/sqrt(r)"),
+			"factor on a LoRA adapter: alpha/r, alpha, alpha/sqrt(r)"),
 	}
 }

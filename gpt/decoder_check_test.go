@@ -24,6 +24,8 @@ func TestRemembered(t *testing.T) {
 			switch option.Name {
 			case "window":
 				c.Options.Set("window", 3)
+			case "n_kv_head":
+				c.Options.Set("n_kv_head", 1)
 			case "latent_size":
 				c.Options.Set("latent_size", 500)
 			}

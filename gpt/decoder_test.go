@@ -60,6 +60,9 @@ func variants() map[string]Config {
 	for _, n := range parts.Norms() {
 		vary("norm "+n.String(), func(c *Config) { c.Norm = n.String() })
 	}
+	for _, m := range parts.MLPs() {
+		vary("mlp "+m.String(), func(c *Config) { c.MLP = m.String() })
+	}
 	for _, b := range parts.Blocks() {
 		vary("block "+b.String(), func(c *Config) { c.Block = b.String() })
 	}
@@ -73,7 +76,7 @@ func variants() map[string]Config {
 
 // suit gives the named attention what it asks for.
 func (c *Config) suit() {
-	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1} {
+	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
 		c.Options.Set(name, n)
 	}
 	if strings.HasPrefix(c.Attention, "mla_") {

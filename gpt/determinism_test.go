@@ -39,6 +39,9 @@ func everyPart(c Config) (list []Config) {
 	for _, n := range parts.Norms() {
 		vary(func(c *Config) { c.Norm = n.String() })
 	}
+	for _, m := range parts.MLPs()[1:] {
+		vary(func(c *Config) { c.MLP, c.Activation = m.String(), "" })
+	}
 	for _, b := range parts.Blocks() {
 		vary(func(c *Config) { c.Block = b.String() })
 	}

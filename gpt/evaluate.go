@@ -44,15 +44,15 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	return e, nil
 }
 
-// EvaluateAll is the loss over every block of the validation split, without overlap. progress, if not nil, is called
-// with the blocks done so far.
+// EvaluateAll is the loss over every block of the validation split, without overlap: the mean over its targets that
+// count. progress, if not nil, is called with the blocks done so far.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
 	if err := t.begin(); err != nil {
 		return 0, err
 	}
 	defer t.busy.Unlock()
 	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
-	var sum float64
+	var sum, counted float64
 	done := 0
 	for rows, err := range text.Blocks(t.Corpus.Val(), t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize) {
 		if err != nil {
@@ -62,11 +62,24 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 		if err != nil {
 			return 0, err
 		}
-		sum += loss * float64(rows)
+		n := t.counted()
+		sum += loss * n
+		counted += n
 		done += rows
 		if progress != nil {
 			progress(done, total)
 		}
 	}
-	return sum / float64(done), nil
+	return sum / counted, nil
+}
+
+// counted is the targets that count, in blocks.
+func (t *Trainer) counted() float64 {
+	n := 0
+	for _, y := range t.Model.Targets.Ints() {
+		if y != text.Ignore {
+			n++
+		}
+	}
+	return float64(n) / float64(t.config.BlockSize)
 }

@@ -18,7 +18,7 @@ func TestFieldBorders(t *testing.T) {
 		"rope_theta lora_alpha weight_decay grad_clip min_lr": {"0 1e300", "-1e-300"},
 		"learning_rate":                                       {"1e-300 1e300", "0 -1"},
 		"threads":                                             {"0 4096", "-1 4097"},
-		"lora_scale":                                          {`"" "alpha" "alpha/r"`, `"beta"`},
+		"lora_scale":                                          {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
 		"optimizer position attention norm block activation mlp head": {`""`, `"none_such"`},
 		"seed": {"0 18446744073709551615", ""},
 	} {

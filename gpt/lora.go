@@ -12,7 +12,8 @@ import (
 
 // FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
 // c's; the rest of the network is the checkpoint's: c either leaves it out, n_embd being 0, or agrees with it. tok is
-// the checkpoint's tokenizer, and the corpus is encoded with it.
+// the checkpoint's tokenizer, and the corpus is encoded with it. Where the run would need more memory than it may have,
+// Recompute is set.
 func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	saved, err := configOf(cp, c.Parts)
 	if err != nil {
@@ -34,6 +35,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) { // a model alone may have none
 		return nil, err
 	}
+	c.Recompute = c.Recompute || c.Memory() > float64(c.Limit())
 	t, err := NewTrainer(c, corpus, tok)
 	if err != nil {
 		return nil, err

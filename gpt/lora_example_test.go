@@ -3,6 +3,7 @@ package gpt_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -36,4 +37,29 @@ func ExampleModel_ReadAdapters() {
 	// 4.5 % of the bytes
 	// <nil>
 	// 0.5
+}
+
+// Adapters are handed from program to program as folders of PEFT. One base takes many of them, one at a time.
+func ExampleModel_Use() {
+	c := gpt.Shakespeare()
+	c.VocabSize, c.NLayer = 65, 1
+	base, err := gpt.New(graph.New(graph.Float32, 1), c, 1)
+	check(err)
+	dir, err := os.MkdirTemp("", "adapter")
+	check(err)
+	defer os.RemoveAll(dir)
+
+	c.LoraR, c.LoraAlpha, c.LoraTargets = 4, 8, []string{"c_attn"}
+	tuned, err := gpt.New(graph.New(graph.Float32, 1), c, 1) // by FineTune, and trained
+	check(err)
+	check(tuned.SaveAdapter(dir+"/of-mine", "my/base"))
+
+	a, err := gpt.OpenAdapter(dir + "/of-mine")
+	check(err)
+	model, err := base.Adapted(1, a)
+	check(err)
+	check(model.Use(a))
+	fmt.Println(a.Base, model.Config.LoraTargets)
+	check(model.Use(nil)) // the base again
+	// Output: my/base [c_attn]
 }

@@ -1,31 +1,33 @@
 package gpt_test
 
 import (
+	"math"
+
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// rmsNorm is x/√(mean(x²) + ε) ∘ w (Zhang and Sennrich 2019).
-type rmsNorm struct {
-	Weight graph.Expr // (d)
+// scaleNorm is s·x/√(Σ x² + ε) with one number s for all features (Nguyen and Salazar 2019).
+type scaleNorm struct {
+	Weight graph.Expr // s  (1, 1)
 	eps    float64
 	scope  graph.Scope
 }
 
-func newRMSNorm(at nn.Site) nn.Layer {
-	return &rmsNorm{at.Param("weight", graph.Const(1), at.Embd), at.Eps, at.Scope}
+func newScaleNorm(at nn.Site) nn.Layer {
+	return &scaleNorm{at.Param("weight", graph.Const(math.Sqrt(float64(at.Embd))), 1, 1), at.Eps, at.Scope}
 }
 
-func (l *rmsNorm) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *scaleNorm) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
 	x = x.In(l.scope)
-	return x.Div(x.Square().Mean().Shift(l.eps).Sqrt()).Mul(l.Weight)
+	return x.Div(x.Square().Sum().Shift(l.eps).Sqrt()).Mul(l.Weight)
 }
 
-// RMSNorm in place of every layer normalisation.
+// ScaleNorm in place of every layer normalisation.
 func ExampleConfig_ownNorm() {
 	c := small()
-	c.Norm, c.Parts.Norms = "rmsnorm", []parts.Norm{{Name: "rmsnorm", New: newRMSNorm}}
+	c.Norm, c.Parts.Norms = "scalenorm", []parts.Norm{{Name: "scalenorm", New: newScaleNorm}}
 	trains(c)
 	// Output: the loss falls, and it writes
 }

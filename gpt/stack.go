@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"math"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
@@ -72,8 +73,11 @@ func (a Adapters) adapt(made func(*nn.LoRA)) nn.Adapt {
 }
 
 func (a Adapters) scale() float64 {
-	if a.LoraScale == "alpha/r" {
+	switch a.LoraScale {
+	case "alpha/r":
 		return a.LoraAlpha / float64(a.LoraR)
+	case "alpha/sqrt(r)":
+		return a.LoraAlpha / math.Sqrt(float64(a.LoraR))
 	}
 	return a.LoraAlpha
 }

@@ -30,7 +30,7 @@ func TestTrainerLearns(t *testing.T) {
 		last += p.Loss / 50
 	}
 	count, letters := map[int]float64{}, 0.0
-	for _, id := range trainer.Corpus.Train().(text.Tokens) {
+	for _, id := range tokens(t, trainer.Corpus.Train()) {
 		count[id]++
 	}
 	for _, n := range count {
@@ -169,6 +169,16 @@ func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 	}
 }
 
+// tokens are those of a split.
+func tokens(t *testing.T, s text.Split) text.Tokens {
+	t.Helper()
+	ids := make(text.Tokens, s.Len())
+	if err := s.Read(ids, 0); err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
 // lossOf is the loss without dropout of one block, fed in every row.
 func lossOf(t *testing.T, trainer *Trainer, split text.Tokens, start int) float64 {
 	t.Helper()
@@ -187,7 +197,7 @@ func TestEvaluateAll(t *testing.T) {
 	c := eventful()
 	trainer := newTrainer(t, c)
 	steps(t, trainer, 20)
-	val := trainer.Corpus.Val().(text.Tokens)
+	val := tokens(t, trainer.Corpus.Val())
 	blocks := (len(val) - 1) / c.BlockSize
 	if blocks%c.BatchSize == 0 {
 		t.Fatalf("%d blocks fill batches of %d: the last was to be partial", blocks, c.BatchSize)
@@ -228,7 +238,7 @@ func TestEvaluate(t *testing.T) {
 	for name, part := range map[string]struct {
 		split text.Tokens
 		got   float64
-	}{"train": {trainer.Corpus.Train().(text.Tokens), e.Train}, "val": {trainer.Corpus.Val().(text.Tokens), e.Val}} {
+	}{"train": {tokens(t, trainer.Corpus.Train()), e.Train}, "val": {tokens(t, trainer.Corpus.Val()), e.Val}} {
 		var want float64 // over every start there is
 		n := len(part.split) - c.BlockSize
 		for start := range n {

@@ -15,7 +15,7 @@ func TestEveryPartLives(t *testing.T) {
 	c.QKSize, c.Bias, c.Dropout = 4, true, 0.1
 	for i, c := range everyPart(c) {
 		c.Seed = uint64(i)
-		t.Run(fmt.Sprintf("%s %s %s %s", c.Position, c.Attention, c.Norm, c.Block), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %s %s %s %s", c.Position, c.Attention, c.Norm, c.Block, c.MLP), func(t *testing.T) {
 			whole := newTrainer(t, c)
 			steps(t, whole, 2)
 			cp := saved(t, 2, files(t, whole))

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
@@ -8,31 +10,41 @@ import (
 )
 
 // AttentionShape is the sizes of attention on packed projections: the rows of qkv are the Batch·Context tokens, its columns
-// the queries of all Heads, QK features each, then the keys, QK features, then the values, V features.
-type AttentionShape struct{ Batch, Context, Heads, QK, V int }
+// the queries of all Heads, QK features each, then the keys, QK features, then the values, V features, of all Groups.
+// Consecutive heads, Heads/Groups at a time, share the keys and values of a group; 0 Groups are as many as there are Heads.
+type AttentionShape struct{ Batch, Context, Heads, QK, V, Groups int }
 
-// Width is the number of columns of the packed projections, Heads·(2·QK + V).
-func (h AttentionShape) Width() int { return h.Heads * (2*h.QK + h.V) }
+// Width is the number of columns of the packed projections, Heads·QK + Groups·(QK + V).
+func (h AttentionShape) Width() int { return h.kernel().Width() }
 
 func (h AttentionShape) check(x *G.Node, rows int) error {
+	if groups := h.kernel().Groups; groups < 1 || h.Heads%groups != 0 {
+		return errors.Errorf("%d groups, want a divisor of %d heads", groups, h.Heads)
+	}
 	if s := x.Shape(); len(s) != 2 || s[0] != rows || s[1] != h.Width() || h.QK < 1 {
 		return errors.Errorf("%v is not (%d, %d), the packed projections of %+v", s, rows, h.Width(), h)
 	}
 	return nil
 }
 
-func (h AttentionShape) cross() CrossShape {
-	return CrossShape{h.Batch, h.Context, h.Context, h.Heads, h.QK, h.V}
+func (h AttentionShape) kernel() attention.Shape {
+	return attention.Shape{
+		Batch: h.Batch, Queries: h.Context, Keys: h.Context, Heads: h.Heads, QK: h.QK, V: h.V, Groups: cmp.Or(h.Groups, h.Heads),
+	}
 }
-
-func (h AttentionShape) kernel() attention.Shape { return attention.Shape(h.cross()) }
 
 // CrossShape is the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to Keys
 // tokens, in Heads heads with QK features of a query or key and V of a value.
 type CrossShape struct{ Batch, Queries, Keys, Heads, QK, V int }
 
-// masks is how many matrices a mask of that shape has for the sequences and for the heads.
-func (h CrossShape) masks(shape tensor.Shape) (batch, heads int, err error) {
+func (h CrossShape) kernel() attention.Shape {
+	return attention.Shape{
+		Batch: h.Batch, Queries: h.Queries, Keys: h.Keys, Heads: h.Heads, QK: h.QK, V: h.V, Groups: h.Heads,
+	}
+}
+
+// matrices is how many a mask of that shape has for the sequences and for the heads.
+func matrices(h attention.Shape, shape tensor.Shape) (batch, heads int, err error) {
 	n := len(shape) - 2
 	batch, heads = 1, 1
 	if n > 0 {
@@ -59,6 +71,6 @@ func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok
 		if s := kv.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Keys || s[1] != h.Heads*(h.QK+h.V) {
 			return nil, errors.Errorf("%v is not (%d, %d), the keys and values of %+v", s, h.Batch*h.Keys, h.Heads*(h.QK+h.V), h)
 		}
-		return q.attention(h, mask, dropout, q.node, kv.node)
+		return q.attention(h.kernel(), mask, dropout, q.node, kv.node)
 	}, kv, mask)
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "github.com/pkg/errors"
+import (
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
+	"github.com/pkg/errors"
+)
 
 // Cache is what one layer of a decoder remembers of the tokens so far. Graphs for one new token and for several may
 // share it; run one at a time. Its numbers are allocated by the first run.
@@ -73,8 +76,8 @@ func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err
 	if rows%c.batch != 0 || rows/c.batch > c.context {
 		return 0, errors.Errorf("%d tokens are not 1 … %d for each of %d sequences", rows, c.context, c.batch)
 	}
-	shape := CrossShape{Batch: c.batch, Queries: c.context, Keys: c.context, Heads: heads}
-	batch, masks, err := shape.masks(mask.node.Shape())
+	shape := attention.Shape{Batch: c.batch, Queries: c.context, Keys: c.context, Heads: heads}
+	batch, masks, err := matrices(shape, mask.node.Shape())
 	if err != nil {
 		return 0, err
 	}

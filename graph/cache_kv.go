@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// KVCache holds the keys and values of one attention layer for the tokens so far.
+// KVCache holds the keys and values of one attention layer for the tokens so far, those of every group once.
 type KVCache struct {
 	shape AttentionShape
 	cachedTokens
@@ -18,11 +18,11 @@ type KVCache struct {
 
 // NewKVCache is an empty cache for h.Context tokens of h.Batch sequences.
 func NewKVCache(h AttentionShape) *KVCache {
-	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.Heads * (h.QK + h.V)}}
+	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.kernel().Groups * (h.QK + h.V)}}
 }
 
 // CachedAttention is attention of some new tokens per sequence to themselves and to the tokens before them, whose keys
-// and values the cache remembers: (B·n, H(2·QK+V)) → (B·n, H·V). at is one integer, the position of the first new
+// and values the cache remembers: (B·n, H·QK+G(QK+V)) → (B·n, H·V). at is one integer, the position of the first new
 // token, so that at + n is at most Context; the others follow. The mask is (T, T), or (1, H, T, T) where heads differ;
 // it has to hide what comes later. Running at a position again overwrites what was there; what comes after the new
 // tokens is ignored. It has no derivative and no reference: it equals rows at … at+n−1 of Attention.

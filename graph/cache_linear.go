@@ -38,6 +38,9 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 			return nil, errors.New("no cache to keep sums in")
 		}
 		h, g, s, list := cache.shape, qkv.g, qkv.node.Shape(), at.Ints()
+		if err := h.checkGroups(); err != nil {
+			return nil, err
+		}
 		if len(s) != 2 || s[1] != h.Width() || s[0]%h.Batch != 0 {
 			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v", s, h.Batch, h.Width(), h.AttentionShape)
 		}

@@ -18,6 +18,10 @@ var cachedLayers = map[string]struct {
 		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3})
 		return CachedAttention(x.Cols(0, 15), causalMask(s, 5), at, c), c
 	}},
+	"shared keys and values": {8 * 2 * 5 * 2 * 3, func(s Scope, x, at Expr) (Expr, Cache) {
+		c := NewKVCache(AttentionShape{Batch: 2, Context: 5, Heads: 6, QK: 1, V: 2, Groups: 2})
+		return CachedAttention(x.Cols(0, 12), causalMask(s, 5), at, c), c
+	}},
 	"latents": {8 * 2 * 5 * 7, func(s Scope, x, at Expr) (Expr, Cache) {
 		c := NewLatentCache(LatentShape{Batch: 2, Context: 5, Heads: 2, QK: 3, V: 4, Latent: 5, Rotary: 2})
 		up := s.Value("up", Normal(1), 5, 14)

@@ -68,6 +68,12 @@ func kernelCases() map[string]kernelCase {
 		"sigmoid":  one(Sigmoid, Expr.Sigmoid),
 		"silu":     one(SiLU, func(x Expr) Expr { return x.Mul(x.Sigmoid()) }),
 		"softplus": one(Softplus, Expr.Softplus),
+		"swiglu": {leaves(2, m(3, 5), m(3, 5)), func(in []Expr) (Expr, bool) { return SwiGLU(in[0], in[1]) },
+			func(in []Expr) Expr { return in[0].Mul(in[0].Sigmoid()).Mul(in[1]) }},
+		"rmsnorm": {leaves(2, m(3, 5), []int{5}), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], in[1], 0.01) },
+			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()).Mul(in[1]) }},
+		"rmsnorm without gains": {leaves(1, m(3, 5)), func(in []Expr) (Expr, bool) { return RMSNorm(in[0], Expr{}, 0.01) },
+			func(in []Expr) Expr { return in[0].Div(in[0].Square().Mean().Shift(0.01).Sqrt()) }},
 		"mean of tokens": {leaves(1, m(15, 4)), func(in []Expr) (Expr, bool) { return MeanTokens(in[0], 3) },
 			func(in []Expr) Expr { return in[0].Reshape(3, 5, 4).Transpose(0, 2, 1).Mean().Reshape(3, 4) }},
 		"one token": {listed(leaves(1, m(15, 4)), 5, -1, 4, 0, 2), func(in []Expr) (Expr, bool) { return GatherTokens(in[0], in[1]) },
@@ -188,18 +194,29 @@ func kernelCases() map[string]kernelCase {
 	}
 	for _, mask := range [][]int{{3, 3}, {2, 3, 3}, {1, 4, 3, 3}} {
 		for _, dropout := range []float64{0, 0.3} {
-			h := AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2}
-			cases[fmt.Sprintf("attention, mask %v, dropout %g", mask, dropout)] = kernelCase{leaves(1, m(6, h.Width()), mask),
-				func(in []Expr) (Expr, bool) { return Attention(in[0], in[1], h, dropout) },
-				func(in []Expr) Expr {
-					return referenceCross(in[0].Cols(0, 20), in[0].Cols(20, h.Width()), in[1], h.cross(), dropout)
-				}}
+			for _, groups := range []int{0, 1, 2, 4} {
+				h := AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2, Groups: groups}
+				cases[fmt.Sprintf("attention, mask %v, dropout %g, groups %d", mask, dropout, groups)] = kernelCase{leaves(1, m(6, h.Width()), mask),
+					func(in []Expr) (Expr, bool) { return Attention(in[0], in[1], h, dropout) },
+					func(in []Expr) Expr {
+						kv := in[0].Cols(20, h.Width())
+						switch groups { // every head its own
+						case 1:
+							k, v := kv.Cols(0, 5), kv.Cols(5, 7)
+							kv = k.Join(k, k, k, v, v, v, v)
+						case 2:
+							k, l, v, w := kv.Cols(0, 5), kv.Cols(5, 10), kv.Cols(10, 12), kv.Cols(12, 14)
+							kv = k.Join(k, l, l, v, v, w, w)
+						}
+						return referenceCross(in[0].Cols(0, 20), kv, in[1], CrossShape{2, 3, 3, 4, 5, 2}, dropout)
+					}}
+			}
 		}
 	}
 	for _, causal := range []bool{false, true} {
 		for name, phi := range map[string]FeatureMap{"elu+1": EluPlusOne(), "taylor": Taylor(0.01)} {
 			for _, mask := range [][]int{nil, {3, 3}, {2, 3, 3}} {
-				h := LinearShape{AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2}, causal, phi}
+				h := LinearShape{AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 2, Groups: 4}, causal, phi}
 				c := kernelCase{leaves: leaves(1, m(6, h.Width())), kernel: func(in []Expr) (Expr, bool) { return LinearAttention(in[0], in[1], h) },
 					plain: func(in []Expr) Expr { return referenceLinear(in[0], h, name == "taylor", mask) }}
 				c.leaves = func(s Scope) ([]Expr, int) {

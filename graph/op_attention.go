@@ -10,16 +10,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Attention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v: (B·T, H(2·QK+V)) → (B·T, H·V). The mask is
-// added to the scores, (T, T) for all sequences, (B, T, T), or (1 or B, 1 or H, T, T) where heads differ; dropout acts on
-// the weights, at attn_dropout in qkv's scope. The weights are never stored: a query keeps two numbers for the backward
-// pass, so the memory is linear in T.
+// Attention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v, with the k and v of the head's group: (B·T,
+// H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores, (T, T) for all sequences, (B, T, T), or (1 or B, 1 or H, T,
+// T) where heads differ; dropout acts on the weights, at attn_dropout in qkv's scope. The weights are never stored: a
+// query keeps two numbers for the backward pass, so the memory is linear in T.
 func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
 	return qkv.kernel("attention", func() (*G.Node, error) {
 		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
 			return nil, err
 		}
-		return qkv.attention(h.cross(), mask, dropout, qkv.node)
+		return qkv.attention(h.kernel(), mask, dropout, qkv.node)
 	}, mask)
 }
 
@@ -35,17 +35,17 @@ type attentionOp struct {
 }
 
 // attention is the node, of one source, packed, or of two, the queries and the keys and values.
-func (x Expr) attention(h CrossShape, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
+func (x Expr) attention(h attention.Shape, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
 	if err := checkDropout(dropout); err != nil {
 		return nil, err
 	}
 	g := x.g
 	a := &attentionOp{
-		g: g, pool: g.pool, shape: attention.Shape(h), spans: g.spansOf(mask.node), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
+		g: g, pool: g.pool, shape: h, spans: g.spansOf(mask.node), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
 		drop: g.dropMask(dropout, g.dropKey(prefixed(x.scope, "attn_dropout"), dropout)),
 	}
 	var err error
-	if a.mask[0], a.mask[1], err = h.masks(mask.node.Shape()); err != nil {
+	if a.mask[0], a.mask[1], err = matrices(h, mask.node.Shape()); err != nil {
 		return nil, err
 	}
 	scratch := a.scratch()

@@ -32,11 +32,18 @@ func Taylor(eps float64) FeatureMap {
 }
 
 // LinearShape says what linear attention does with packed projections: whether a query attends only to the keys up to its
-// own, and which φ gives the weights.
+// own, and which φ gives the weights. Every head has its own keys and values.
 type LinearShape struct {
 	AttentionShape
 	Causal bool
 	Map    FeatureMap
+}
+
+func (h LinearShape) checkGroups() error {
+	if groups := h.kernel().Groups; groups != h.Heads {
+		return errors.Errorf("%d groups, want %d: in linear attention no head shares its keys and values", groups, h.Heads)
+	}
+	return nil
 }
 
 // LinearAttention is the kernel of concat over heads of Σ_j φ(q_i)·φ(k_j)·v_j / Σ_j φ(q_i)·φ(k_j): (B·T, H(2·QK+V)) →
@@ -46,6 +53,9 @@ type LinearShape struct {
 func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
 	masks := present(mask)
 	return qkv.kernel("linear attention", func() (*G.Node, error) {
+		if err := h.checkGroups(); err != nil {
+			return nil, err
+		}
 		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
 			return nil, err
 		}

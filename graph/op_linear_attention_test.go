@@ -52,13 +52,13 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 		build func(s Scope)
 		want  string
 	}{
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) }, "(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6}"},
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) }, "(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6}"},
+		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) }, "(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
+		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) }, "(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
 		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 64), s.Value("m", Const(0), 3, 4), h) }, "a mask of 12 entries is neither 9 nor 18"},
 		{func(s Scope) { CachedLinearAttention(s.Value("x", Const(0), 6, 64), s.Ints("at", 1, 3, 0), nil) }, "no cache to keep sums in"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 5, 64), s.Ints("at", 1, 3, 0), NewLinearCache(h))
-		}, "(5, 64) is not (n·2, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6}"},
+		}, "(5, 64) is not (n·2, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 2, 3, 0), NewLinearCache(h))
 		}, "2 positions, 1 is needed"},

@@ -10,7 +10,7 @@ import (
 )
 
 // TestDocumentsNameWhatExists: paths and tests in the documents of the root are there. A path is what a link leads to, or
-// what is in code and begins with a folder of ours; one with … or with a part named name or rmsnorm is an example.
+// what is in code and begins with a folder of ours; one with … or with a part named name is an example.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	tests := map[string]bool{}
 	for _, f := range sources(t) {
@@ -22,7 +22,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	link, code := regexp.MustCompile(`\]\(([^)#:]+)\)`), regexp.MustCompile("`((?:graph|nn|gpt|verify|examples|\\.ci)/[^` ]+)`")
 	command := regexp.MustCompile(`\./((?:graph|nn|gpt|verify|examples)[\w/.]*)`)
-	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|rmsnorm|op_rmsnorm|lines|jsonlines)\.go$|text\.jsonl$`)
+	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|lines|jsonlines)\.go$|text\.jsonl$`)
 	found := 0
 	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md", "PROMISES.md"} {
 		data, err := os.ReadFile(filepath.Join("..", document))

@@ -16,6 +16,7 @@ func TestRefusals(t *testing.T) {
 	c := CrossShape{Batch: 2, Queries: 3, Keys: 5, Heads: 4, QK: 7, V: 6}
 	l := LatentShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 6, Latent: 7, Rotary: 1}
 	linear := LinearShape{h, true, EluPlusOne()}
+	in := func(groups int) AttentionShape { h := h; h.Groups = groups; return h }
 	latent := func(q, kv, upK, upV, mask []int) func(Scope) {
 		return func(s Scope) {
 			CachedLatentAttention(x(s, q...), y(s, kv...), z(s, upK...), s.Value("v", Normal(1), upV...), s.Value("m", Normal(1), mask...), at(s, 1), NewLatentCache(l))
@@ -36,10 +37,22 @@ func TestRefusals(t *testing.T) {
 		build func(s Scope)
 		want  string // nothing is no error
 	}{
-		"attention":                       {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), h, 0) }, ""},
-		"attention of other rows":         {func(s Scope) { Attention(x(s, 5, 64), y(s, 3, 3), h, 0) }, "(5, 64) is not (6, 64)"},
-		"attention of other columns":      {func(s Scope) { Attention(x(s, 6, 63), y(s, 3, 3), h, 0) }, "(6, 63) is not (6, 64)"},
-		"attention of a batch":            {func(s Scope) { Attention(x(s, 6, 64, 2), y(s, 3, 3), h, 0) }, "(6, 64, 2) is not (6, 64)"},
+		"attention":                   {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), h, 0) }, ""},
+		"attention of other rows":     {func(s Scope) { Attention(x(s, 5, 64), y(s, 3, 3), h, 0) }, "(5, 64) is not (6, 64)"},
+		"attention of other columns":  {func(s Scope) { Attention(x(s, 6, 63), y(s, 3, 3), h, 0) }, "(6, 63) is not (6, 64)"},
+		"attention of a batch":        {func(s Scope) { Attention(x(s, 6, 64, 2), y(s, 3, 3), h, 0) }, "(6, 64, 2) is not (6, 64)"},
+		"attention in groups":         {func(s Scope) { Attention(x(s, 6, 42), y(s, 3, 3), in(2), 0) }, ""},
+		"attention in as many groups": {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), in(4), 0) }, ""},
+		"groups of more columns":      {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), in(2), 0) }, "(6, 64) is not (6, 42)"},
+		"groups that do not divide":   {func(s Scope) { Attention(x(s, 6, 53), y(s, 3, 3), in(3), 0) }, "3 groups, want a divisor of 4 heads"},
+		"more groups than heads":      {func(s Scope) { Attention(x(s, 6, 108), y(s, 3, 3), in(8), 0) }, "8 groups, want a divisor of 4 heads"},
+		"fewer groups than none":      {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), in(-1), 0) }, "-1 groups, want a divisor of 4 heads"},
+		"linear attention in groups":  {func(s Scope) { LinearAttention(x(s, 6, 42), y(s, 3, 3), LinearShape{in(2), true, EluPlusOne()}) }, "2 groups, want 4: in linear attention"},
+		"sums of groups": {func(s Scope) {
+			CachedLinearAttention(x(s, 2, 42), at(s, 1), NewLinearCache(LinearShape{in(2), true, EluPlusOne()}))
+		}, "2 groups, want 4: in linear attention"},
+		"cached, in other groups":         {func(s Scope) { CachedAttention(x(s, 2, 42), y(s, 3, 3), at(s, 1), NewKVCache(in(1))) }, "(2, 42) is not (2, 31)"},
+		"cached, groups do not divide":    {func(s Scope) { CachedAttention(x(s, 2, 53), y(s, 3, 3), at(s, 1), NewKVCache(in(3))) }, "3 groups, want a divisor of 4 heads"},
 		"a number for a mask":             {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3).SumAll(), h, 0) }, "a mask () is none of (3, 3)"},
 		"a batch and rows":                {func(s Scope) { x(s, 2, 3, 4).Sub(y(s, 3, 5)) }, "shapes differ and do not broadcast"},
 		"cross attention":                 {func(s Scope) { CrossAttention(x(s, 6, 28), y(s, 10, 52), z(s, 3, 5), c, 0) }, ""},
@@ -69,6 +82,11 @@ func TestRefusals(t *testing.T) {
 		"latents, another way to values":  {latent(q, kv, upK, []int{6, 24}, mask), "(6, 24), want (7, 24)"},
 		"latents, another mask":           {latent(q, kv, upK, upV, []int{3, 2}), "a mask (3, 2)"},
 		"latents of no cache":             {func(s Scope) { v := x(s, 2, 2); CachedLatentAttention(v, v, v, v, v, at(s, 1), nil) }, "no cache"},
+		"a gate":                          {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 4)) }, ""},
+		"a gate of other columns":         {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 5)) }, "up: got shape (6, 5), want that of the gate, (6, 4)"},
+		"a gate of other rows":            {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 1, 4)) }, "up: got shape (1, 4), want that of the gate, (6, 4)"},
+		"a norm by other gains":           {func(s Scope) { RMSNorm(x(s, 6, 4), y(s, 5), 0.1) }, "5 gains for 4 features"},
+		"a norm with less than no ε":      {func(s Scope) { RMSNorm(x(s, 6, 4), y(s, 4), -1) }, "eps: got -1, want at least 0"},
 		"elman":                           {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 4), 2) }, ""},
 		"elman of one sequence":           {func(s Scope) { Elman(x(s, 6, 4), y(s, 4, 4), 1) }, ""},
 		"elman of other rows":             {func(s Scope) { Elman(x(s, 6, 4), y(s, 3, 4), 2) }, "a recurrent weight (3, 4), (4, 4) is needed"},

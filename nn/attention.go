@@ -26,10 +26,15 @@ type SelfAttention struct {
 
 // NewSelfAttention declares c_attn (d, H(2dρ+dh)) and c_proj (H·dh, d).
 func NewSelfAttention(at Site) *SelfAttention {
+	return newSelfAttention(at, at.heads(at.QK, at.V), at.Bias)
+}
+
+// newSelfAttention says of what sizes the heads are, and whether c_attn has a bias.
+func newSelfAttention(at Site, sizes graph.AttentionShape, bias bool) *SelfAttention {
 	return &SelfAttention{
-		QKV:   newInProjection(at, "c_attn"),
-		heads: newHeads(at, at.QK),
-		cache: cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(at.heads(at.QK, at.V)) }),
+		QKV:   newInProjection(at, "c_attn", sizes, bias),
+		heads: newHeads(at, sizes),
+		cache: cacheAt(at.Caches, at.Path(), func() *graph.KVCache { return graph.NewKVCache(sizes) }),
 	}
 }
 
@@ -62,11 +67,11 @@ type heads struct {
 	scope graph.Scope
 }
 
-// newHeads declares the mask and c_proj, for queries and keys of qk features.
-func newHeads(at Site, qk int) heads {
+// newHeads declares the mask and c_proj.
+func newHeads(at Site, sizes graph.AttentionShape) heads {
 	mask := at.mask()
 	mask.Expr()
-	return heads{newOutProjection(at), at.heads(qk, at.V), mask, NewDropout(at.At("attn_dropout")), at.Scope}
+	return heads{newOutProjection(at), sizes, mask, NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
 // Forward is the heads, then their projection.

@@ -7,35 +7,35 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// SwiGLU is an MLP whose features pass a gate (Shazeer 2020): y = (silu(x·w_g) ∘ x·w_u)·w_d, silu(u) = u/(1 + e^(−u)).
-type SwiGLU struct {
+// ReGLU is an MLP whose features pass a gate bent by ReLU (Shazeer 2020): y = (relu(x·w_g) ∘ x·w_u)·w_d.
+type ReGLU struct {
 	Gate, Up, Down nn.Layer
 	scope          graph.Scope
 }
 
-// NewSwiGLU declares w_gate and w_up (d, f) and w_down (f, d).
-func NewSwiGLU(at nn.Site) nn.Layer {
+// NewReGLU declares w_gate and w_up (d, f) and w_down (f, d).
+func NewReGLU(at nn.Site) nn.Layer {
 	matrix := func(name string, in, out int) nn.Layer {
 		return at.Affine(at.Sub("%s", name), in, []int{out}, false, graph.Normal(0.02))
 	}
-	return &SwiGLU{matrix("w_gate", at.Embd, at.Inner), matrix("w_up", at.Embd, at.Inner), matrix("w_down", at.Inner, at.Embd), at.Scope}
+	return &ReGLU{matrix("w_gate", at.Embd, at.Inner), matrix("w_up", at.Embd, at.Inner), matrix("w_down", at.Inner, at.Embd), at.Scope}
 }
 
-// Forward is (silu(x·w_g) ∘ x·w_u)·w_d.
-func (l *SwiGLU) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
-	gate := nn.SiLU{}.Forward(l.Gate.Forward(x).In(l.scope)) // silu(x·w_g)       (n, f)
+// Forward is (relu(x·w_g) ∘ x·w_u)·w_d.
+func (l *ReGLU) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+	gate := nn.ReLU{}.Forward(l.Gate.Forward(x).In(l.scope)) // relu(x·w_g)       (n, f)
 	return l.Down.Forward(gate.Mul(l.Up.Forward(x)))         // (… ∘ x·w_u)·w_d   (n, d)
 }
 
 // A user's MLP takes the place of the default in every kind of block.
 func ExampleSite_mlp() {
 	at := site()
-	at.MLP = NewSwiGLU
+	at.MLP = NewReGLU
 	nn.NewPostNormBlock(at.At("h.0"), func(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) })
 	for _, p := range at.Graph().Params() {
 		fmt.Println(p.Name(), p.Tensor().Shape)
 	}
-	gated := NewSwiGLU(at.At("alone"))
+	gated := NewReGLU(at.At("alone"))
 	set(at.Graph(), map[string][]float64{
 		"alone.w_gate.weight": {1, 0, 0, 0, 0, 1, 0, 0}, "alone.w_up.weight": {1, 0, 0, 0, 0, 1, 0, 0},
 		"alone.w_down.weight": {1, 0, 0, 1, 0, 0, 0, 0},
@@ -49,6 +49,6 @@ func ExampleSite_mlp() {
 	// h.0.mlp.w_gate.weight [2 4]
 	// h.0.mlp.w_up.weight [2 4]
 	// h.0.mlp.w_down.weight [4 2]
-	//   0.73  3.52
-	//   0.27  0.00
+	//   1.00  4.00
+	//   0.00  0.00
 }

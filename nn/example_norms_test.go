@@ -83,3 +83,18 @@ func ExampleElman_Step() {
 	// [0.36 0.64]
 	// [0.18 0.35]
 }
+
+// Only the size of a token is taken away: its mean stays, and three numbers that are proportional come out the same.
+func ExampleRMSNorm() {
+	at := site()
+	at.Embd, at.Eps, at.Bias = 3, 0, true
+	l := nn.NewRMSNorm(at.At("ln"))
+	show(l.Forward(at.Value("x", numbers(1, 2, 3, 10, 20, 30), 2, 3)))
+	for _, p := range at.Graph().Params() {
+		fmt.Println(p.Name())
+	}
+	// Output:
+	//   0.46  0.93  1.39
+	//   0.46  0.93  1.39
+	// ln.weight
+}

@@ -147,6 +147,28 @@ func ExampleMLP() {
 	//   3.00  2.00
 }
 
+// One gate is open, for what is twice the first feature, and one shut.
+func ExampleSwiGLU() {
+	at := site()
+	l := nn.NewSwiGLU(at.At("mlp"))
+	set(at.Graph(), map[string][]float64{
+		"mlp.c_gate.weight": {
+			0, 0, 0, 0,
+			1, -1, 0, 0},
+		"mlp.c_fc.weight": {
+			2, 2, 0, 0,
+			0, 0, 0, 0},
+		"mlp.c_proj.weight": {
+			1, 0,
+			0, 1,
+			0, 0,
+			0, 0},
+	})
+	show(l.Forward(at.Value("x", numbers(3, 10), 1, 2)))
+	// Output:
+	//  60.00 -0.00
+}
+
 // Entries are dropped while training only, and what is kept is scaled so that the mean stays.
 func ExampleDropout() {
 	at := site()

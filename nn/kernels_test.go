@@ -75,6 +75,11 @@ var cases = []layerCase{
 		at.Dropout = 0.3
 		return NewDropout(at).Forward(NewMLP(at).Forward(x))
 	}},
+	{"swiglu", "SwiGLU", func(at Site, x graph.Expr) graph.Expr { return NewSwiGLU(at).Forward(x) }},
+	{"swiglu without biases, with dropout", "SwiGLU", func(at Site, x graph.Expr) graph.Expr {
+		at.Bias, at.Dropout = false, 0.3
+		return NewSwiGLU(at).Forward(x)
+	}},
 	{"attention", "SelfAttention", func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) }},
 	{"attention with dropout", "SelfAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Dropout = 0.3
@@ -117,6 +122,7 @@ func allCases() []layerCase {
 		linearLayerCases,
 		maskLayerCases,
 		pooledLayerCases,
+		groupedLayerCases,
 	)
 }
 

@@ -42,7 +42,7 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 			"only nn.Causal, nn.Padding and nn.All of them split into sums over keys", at.Mask)
 	}
 	l := &LinearAttention{
-		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
+		QKV: newInProjection(at, "c_attn", heads.AttentionShape, at.Bias), Proj: newOutProjection(at),
 		sim: sim, heads: heads, mask: at.mask(), scope: at.Scope,
 		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
 	}

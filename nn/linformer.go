@@ -41,7 +41,7 @@ func NewLinformer(at Site, mixed int) *Linformer {
 	}
 	init := graph.Normal(1 / math.Sqrt(float64(mixed)))
 	return &Linformer{
-		QKV: newInProjection(at, "c_attn"), Proj: newOutProjection(at),
+		QKV: newInProjection(at, "c_attn", at.heads(at.QK, at.V), at.Bias), Proj: newOutProjection(at),
 		E: at.Sub("e").Param("weight", init, mixed, t), F: at.Sub("f").Param("weight", init, mixed, t),
 		heads: crossHeads{
 			sizes: graph.CrossShape{Batch: at.Batch, Queries: t, Keys: mixed, Heads: at.Heads, QK: at.QK, V: at.V},

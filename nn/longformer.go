@@ -32,9 +32,10 @@ type Longformer struct {
 // NewLongformer declares c_attn and c_attn_global, (d, H(2dρ+dh)) each, and c_proj (H·dh, d). Layers share the mask;
 // the site's is ignored.
 func NewLongformer(at Site, mask *LongformerMask) *Longformer {
+	sizes := at.heads(at.QK, at.V)
 	return &Longformer{
-		QKV: newInProjection(at, "c_attn"), Global: newInProjection(at, "c_attn_global"), Proj: newOutProjection(at),
-		heads: at.heads(at.QK, at.V), mask: mask, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
+		QKV: newInProjection(at, "c_attn", sizes, at.Bias), Global: newInProjection(at, "c_attn_global", sizes, at.Bias),
+		Proj: newOutProjection(at), heads: sizes, mask: mask, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
 	}
 }
 

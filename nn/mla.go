@@ -35,7 +35,7 @@ func NewMLA(at Site, latent int) *MLA {
 		Down:  inner(at, "c_kv_down", at.Embd, latent, 0.02),
 		UpK:   inner(at, "c_k_up", latent, at.Heads*at.QK, up(latent)),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
-		heads: newHeads(at, at.QK),
+		heads: newHeads(at, at.heads(at.QK, at.V)),
 		cache: latentCache(at, latent, 0),
 		scope: at.Scope,
 	}

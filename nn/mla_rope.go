@@ -48,7 +48,7 @@ func newMLARoPE(at Site, latent, queryLatent, rotary int, theta float64, source 
 		RoPEK: inner(at, "c_k_rope", source, rotary, std),
 		UpV:   inner(at, "c_v_up", latent, at.Heads*at.V, up(latent)),
 
-		heads: newHeads(at, at.QK+rotary), content: at.QK, rotary: rotary, tokens: count(at.Positions),
+		heads: newHeads(at, at.heads(at.QK+rotary, at.V)), content: at.QK, rotary: rotary, tokens: count(at.Positions),
 		rope: rope, cache: latentCache(at, latent, rotary), scope: at.Scope,
 	}
 }

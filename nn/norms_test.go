@@ -21,6 +21,10 @@ var normLayerCases = []layerCase{
 		at.Eps = 0.1
 		return NewLayerNormPlain(at).Forward(x)
 	}},
+	{"rms norm", "RMSNorm", func(at Site, x graph.Expr) graph.Expr {
+		at.Eps = 0.1
+		return NewRMSNorm(at).Forward(x)
+	}},
 	{"block of plain norms", "LayerNormPlain Block", func(at Site, x graph.Expr) graph.Expr {
 		at.Norm = func(at Site) Layer { return NewLayerNormPlain(at) }
 		return NewBlock(at, causal).Forward(x)

@@ -30,13 +30,16 @@ func TestParameters(t *testing.T) {
 		"LayerNorm":      {func(at Site) Layer { return NewLayerNorm(at) }, "", "weight[6] *bias[6]"},
 		"LayerNormSigma": {func(at Site) Layer { return NewLayerNormSigma(at) }, "", "weight[6] *bias[6]"},
 		"LayerNormPlain": {func(at Site) Layer { return NewLayerNormPlain(at) }, "", ""},
+		"RMSNorm":        {func(at Site) Layer { return NewRMSNorm(at) }, "", "weight[6]"},
 		"Dropout":        {func(at Site) Layer { at.Dropout = 0.2; return NewDropout(at) }, "", ""},
 		"Linear":         {func(at Site) Layer { return NewLinear(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1)) }, "", "weight[6×7] *bias[7]"},
 		"LoRA": {func(at Site) Layer {
 			return NewLoRA(func(string) bool { return true }, 2, 1)(at.Scope, 6, []int{4, 3}, at.Bias, graph.Normal(1))
 		}, "", "weight[6×7] *bias[7] k.lora_d[6×2] k.lora_u[2×4] v.lora_d[6×2] v.lora_u[2×3]"},
-		"Tied":             {func(at Site) Layer { return NewTied(at.Scope, NewEmbedding(at.Sub("wte"), 11, 6)) }, "", "wte.weight[11×6]"},
-		"MLP":              {func(at Site) Layer { return NewMLP(at) }, ".c_fc", "c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
+		"Tied": {func(at Site) Layer { return NewTied(at.Scope, NewEmbedding(at.Sub("wte"), 11, 6)) }, "", "wte.weight[11×6]"},
+		"MLP":  {func(at Site) Layer { return NewMLP(at) }, ".c_fc", "c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
+		"SwiGLU": {func(at Site) Layer { return NewSwiGLU(at) }, ".c_gate",
+			"c_gate.weight[6×9] *c_gate.bias[9] c_fc.weight[6×9] *c_fc.bias[9] c_proj.weight[9×6] *c_proj.bias[6]"},
 		"Elman":            {func(at Site) Layer { return NewElman(at) }, "", "c_input.weight[6×6] *c_input.bias[6] weight[6×6]"},
 		"LearnedPositions": {func(at Site) Layer { return NewLearnedPositions(positioned(at, 7, 0)) }, "", "weight[7×6]"},
 		"Sinusoidal":       {func(at Site) Layer { return NewSinusoidal(positioned(at, 7, 0), 100) }, "", ""},

@@ -2,8 +2,8 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// inProjection is the affine layer in front of the heads: x·w + b is the queries, keys and values of all heads side by
-// side, the first two rotated where positions are rotary.
+// inProjection is the affine layer in front of the heads: x·w + b is the queries of all heads and the keys and values of
+// all groups side by side, the first two rotated where positions are rotary.
 type inProjection struct {
 	affine Layer
 	heads  graph.AttentionShape
@@ -11,20 +11,20 @@ type inProjection struct {
 	scope  graph.Scope
 }
 
-// newInProjection declares name (d, H(2dρ+dh)).
-func newInProjection(at Site, name string) *inProjection {
-	qk, v := at.Heads*at.QK, at.Heads*at.V
-	affine := at.affine(name, at.Embd, []int{qk, qk, v}, at.Bias, graph.Normal(0.02))
-	return &inProjection{affine, at.heads(at.QK, at.V), at.Rotary, at.Scope}
+// newInProjection declares name (d, H·dρ+G(dρ+dh)), for the keys and values of G groups of heads.
+func newInProjection(at Site, name string, sizes graph.AttentionShape, bias bool) *inProjection {
+	q, k, v := sizes.Heads*sizes.QK, sizes.Groups*sizes.QK, sizes.Groups*sizes.V
+	affine := at.affine(name, at.Embd, []int{q, k, v}, bias, graph.Normal(0.02))
+	return &inProjection{affine, sizes, at.Rotary, at.Scope}
 }
 
 // Forward is [q | k | v].
-func (l *inProjection) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H(2dρ+dh))
+func (l *inProjection) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, H·dρ+G(dρ+dh))
 	qkv := l.affine.Forward(x).In(l.scope)
 	if l.rotary == nil {
 		return qkv
 	}
-	return l.rotary.Rotate(qkv, 2*l.heads.Heads, l.heads.QK).In(l.scope)
+	return l.rotary.Rotate(qkv, l.heads.Heads+l.heads.Groups, l.heads.QK).In(l.scope)
 }
 
 // split takes one block of columns of packed projections apart into heads.

@@ -78,9 +78,9 @@ func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
 	return s.Adapt(at, w, shape[0], shape[1])
 }
 
-// heads are the sizes of attention with queries and keys of qk features, and values of v.
+// heads are the sizes of attention with queries and keys of qk features, and values of v, of every head its own.
 func (s Site) heads(qk, v int) graph.AttentionShape {
-	return graph.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v}
+	return graph.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v, Groups: s.Heads}
 }
 
 // mask is the site's mask; it is an error if there is none.

@@ -36,6 +36,11 @@ func newModel(t testing.TB, c gpt.Config) Model {
 	return m
 }
 
+func llama(c *gpt.Config) {
+	c.Norm, c.MLP, c.Position, c.QKSize, c.Bias, c.Dropout = "rmsnorm", "swiglu", "rope", 4, false, 0.2
+	c.LoraR, c.LoraTargets = 2, []string{"c_attn", "c_gate", "c_fc", "mlp.c_proj"}
+}
+
 func everything(c *gpt.Config) {
 	c.Block, c.Activation, c.Dropout, c.LoraR, c.LoraAlpha, c.LoraScale = "post", "gelu_tanh", 0.2, 3, 2, "alpha"
 }
@@ -49,6 +54,9 @@ func TestCheck(t *testing.T) {
 		"post-norm":    func(c *gpt.Config) { c.Block = "post" },
 		"relu":         func(c *gpt.Config) { c.Activation = "relu" },
 		"silu":         func(c *gpt.Config) { c.Activation = "silu" },
+		"rms norm":     func(c *gpt.Config) { c.Norm, c.Eps = "rmsnorm", 1e-2 },
+		"swiglu":       func(c *gpt.Config) { c.MLP, c.Norm, c.Block = "swiglu", "rmsnorm", "post" },
+		"llama":        llama,
 		"gelu tanh":    func(c *gpt.Config) { c.Activation = "gelu_tanh" },
 		"no biases":    func(c *gpt.Config) { c.Bias = false },
 		"epsilon":      func(c *gpt.Config) { c.Eps = 1e-2 },
@@ -226,8 +234,10 @@ func clone(roads []*results) (list []*results) {
 
 // Every Δ that the hand notes is compared with the library's, in both kinds of block.
 func TestCheckSeesEveryDelta(t *testing.T) {
-	for _, block := range []string{"pre", "post"} {
-		s, plan, roads := asked(t, small(func(c *gpt.Config) { c.Block = block }))
+	for block, change := range map[string]func(*gpt.Config){
+		"pre": func(*gpt.Config) {}, "post": func(c *gpt.Config) { c.Block = "post" }, "gated, pre": llama,
+	} {
+		s, plan, roads := asked(t, small(change))
 		compared := 0
 		for _, d := range byHand(t, s, plan) {
 			got, ok := roads[0].deltas[d.Name]

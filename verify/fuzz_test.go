@@ -28,7 +28,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
 	c.BlockSize, c.VocabSize, c.Head = upTo(s.context, 9), 1+upTo(s.vocabulary, 16), []string{"linear", "tied"}[s.flags>>1&1]
-	norms, activations := parts.Names(parts.Norms()), parts.Names(parts.Activations())
+	norms, activations, mlps := parts.Names(parts.Norms()), parts.Names(parts.Activations()), parts.Names(parts.MLPs())
 	c.Stack = parts.Stack{
 		NLayer: upTo(s.blocks, 3), NHead: upTo(s.heads, 4),
 		QKSize: upTo(s.qk, 7), VSize: upTo(s.values, 7), NInner: upTo(s.inner, 17), NEmbd: 1 + upTo(s.features, 12),
@@ -37,6 +37,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		Norm:       norms[int(s.norm/5)%len(norms)],
 		Position:   []string{"learned", "sinusoidal", "rope", "alibi", "none"}[s.position%5],
 		Activation: activations[int(s.activation)%len(activations)],
+		MLP:        mlps[int(s.activation)/len(activations)%len(mlps)],
 		Eps:        []float64{1e-5, 1e-3, 0.1}[s.eps%3],
 		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
 	}
@@ -45,6 +46,11 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	c.Options.Set("random_keys", int(s.window/16)%2)
 	c.Options.Set("global_tokens", int(s.window/32)%2)
 	c.Options.Set("dilation", upTo(s.drop, min(3, c.BlockSize)))
+	for groups := upTo(s.window/4, c.NHead); c.Options.Get("n_kv_head") == 0; groups-- {
+		if c.NHead%groups == 0 {
+			c.Options.Set("n_kv_head", groups)
+		}
+	}
 	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" }) // not causal
 	own := all[int(s.attention)%len(all)]
 	c.Attention = string(own.Name)
@@ -64,19 +70,26 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		c.Norm = "layernorm" // a row of equal numbers has no derivative (erratum C3)
 	}
 	if c.Block == "elman" { // it has none of these
-		c.Attention, c.Norm, c.Activation = "", "", ""
+		c.Attention, c.Norm, c.Activation, c.MLP = "", "", "", ""
 		if c.Position == "rope" || c.Position == "alibi" {
 			c.Position = "none"
 		}
 	} else if own.Check != nil && own.Check(c.Dims(1, c.BlockSize), c.Resolved().Stack) != nil {
 		c.Position = "none" // with which every attention can be
 	}
+	gated := c.MLP == "swiglu"
+	if gated {
+		c.Activation = ""
+	}
 	if s.rank%3 > 0 {
-		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r"}[s.rank/128]
+		c.LoraR, c.LoraScale = upTo(s.rank/3, 5), []string{"alpha", "alpha/r", "alpha/sqrt(r)"}[s.rank/86]
 		if flag(2) {
 			c.LoraAlpha = 1.5
 		}
-		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head"} {
+		for i, target := range []string{"c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "lm_head", "c_gate"} {
+			if target == "c_gate" && !gated {
+				continue
+			}
 			if !latent && c.Block != "elman" && s.targets>>i&1 == 1 && (target != "lm_head" || c.Head != "tied") {
 				c.LoraTargets = append(c.LoraTargets, target)
 			}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -24,8 +25,11 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 		p.Reduction = hand.Sum
 	}
 	if c.LoraR > 0 {
-		if p.LoRAScale = c.LoraAlpha; c.LoraScale == "alpha/r" {
+		switch p.LoRAScale = c.LoraAlpha; c.LoraScale {
+		case "alpha/r":
 			p.LoRAScale /= float64(c.LoraR)
+		case "alpha/sqrt(r)":
+			p.LoRAScale /= math.Sqrt(float64(c.LoraR))
 		}
 	}
 	if c.Dropout > 0 {
@@ -69,13 +73,14 @@ func (m Model) position(name string, d Difference) string {
 	case strings.HasSuffix(name, ".attn.heads"):
 		where = fmt.Sprintf("head %d, feature %d", d.Col/c.VSize, d.Col%c.VSize)
 	case strings.HasSuffix(name, ".attn.c_attn"):
-		qk := c.NHead * c.QKSize
-		switch block := min(d.Col/qk, 2); block {
-		case 2:
-			where = fmt.Sprintf("values, head %d, feature %d", (d.Col-2*qk)/c.VSize, (d.Col-2*qk)%c.VSize)
-		default:
-			where = fmt.Sprintf("%s, head %d, feature %d", []string{"queries", "keys"}[block], d.Col%qk/c.QKSize, d.Col%c.QKSize)
+		what, col, size := "queries", d.Col, c.QKSize
+		if q := c.NHead * c.QKSize; col >= q {
+			what, col = "keys", col-q
+			if k := cmp.Or(c.Options.Get("n_kv_head"), c.NHead) * c.QKSize; col >= k {
+				what, col, size = "values", col-k, c.VSize
+			}
 		}
+		where = fmt.Sprintf("%s, head %d, feature %d", what, col/size, col%size)
 	}
 	return fmt.Sprintf("sequence %d, token %d, %s", d.Row/c.BlockSize, d.Row%c.BlockSize, where)
 }

@@ -30,10 +30,11 @@ func TestPlaces(t *testing.T) {
 		build func() (*built, error)
 		want  string
 	}{
-		"pre":   {model(func(*gpt.Config) {}), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.ln_1 h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
-		"post":  {model(func(c *gpt.Config) { c.Block = "post" }), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.mlp.act h.1.mlp.c_fc lm_head"},
-		"elman": {model(func(c *gpt.Config) { c.Block = "elman" }), "drop h.0 h.1 lm_head"},
-		"mla":   {model(func(c *gpt.Config) { c.Attention = "mla" }), "drop h.0 h.0.attn h.0.attn.heads h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.heads h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
+		"pre":    {model(func(*gpt.Config) {}), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.ln_1 h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
+		"post":   {model(func(c *gpt.Config) { c.Block = "post" }), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.mlp.act h.1.mlp.c_fc lm_head"},
+		"swiglu": {model(func(c *gpt.Config) { c.MLP, c.NLayer = "swiglu", 1 }), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.0.mlp.c_gate lm_head ln_f"},
+		"elman":  {model(func(c *gpt.Config) { c.Block = "elman" }), "drop h.0 h.1 lm_head"},
+		"mla":    {model(func(c *gpt.Config) { c.Attention = "mla" }), "drop h.0 h.0.attn h.0.attn.heads h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.heads h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
 		"longformer": {model(func(c *gpt.Config) {
 			c.Attention = "longformer"
 			c.Options.Set("window", 3)
@@ -69,6 +70,17 @@ func TestPositions(t *testing.T) {
 	} {
 		if got := m.position(c.name, Difference{Row: c.row, Col: c.col}); got != c.want {
 			t.Errorf("%s (%d, %d): got %s, want %s", c.name, c.row, c.col, got, c.want)
+		}
+	}
+	m.Config.NHead = 6
+	m.Config.Attention = "gqa"
+	m.Config.Options.Set("n_kv_head", 2) // queries 0 … 17, keys 18 … 23, values 24 … 33
+	for col, want := range map[int]string{
+		17: "queries, head 5, feature 2", 18: "keys, head 0, feature 0", 23: "keys, head 1, feature 2",
+		24: "values, head 0, feature 0", 33: "values, head 1, feature 4",
+	} {
+		if got := m.position("h.0.attn.c_attn", Difference{Col: col}); got != "sequence 0, token 0, "+want {
+			t.Errorf("column %d: got %s, want %s", col, got, want)
 		}
 	}
 	var p Pairs

@@ -27,6 +27,7 @@ func (p places) leaving(name string) {
 func (p places) sublayers(h string, packed bool) {
 	p.add(h+".mlp.act", h+".mlp.c_proj")
 	p.leaving(h + ".mlp.c_fc")
+	p.leaving(h + ".mlp.c_gate")
 	p.add(h+".attn.heads", h+".attn.c_proj")
 	if packed {
 		p.leaving(h + ".attn.c_attn")

@@ -71,7 +71,7 @@ func TestRows(t *testing.T) {
 	want = append(want, "baseline")
 	for _, p := range allParts() {
 		for _, name := range p.names {
-			if name != *p.field(&base) {
+			if name != p.of(&base) {
 				want = append(want, p.name+"="+name)
 			}
 		}

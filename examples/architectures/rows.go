@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -32,6 +33,9 @@ type part struct {
 	names []string
 }
 
+// of is the name of the part in c: where none is said, the first.
+func (p part) of(c *gpt.Config) string { return cmp.Or(*p.field(c), p.names[0]) }
+
 func allParts() []part {
 	return []part{
 		{"position", func(c *gpt.Config) *string { return &c.Position }, parts.Names(parts.Positions())},
@@ -39,6 +43,7 @@ func allParts() []part {
 		{"norm", func(c *gpt.Config) *string { return &c.Norm }, parts.Names(parts.Norms())},
 		{"block", func(c *gpt.Config) *string { return &c.Block }, parts.Names(parts.Blocks())},
 		{"activation", func(c *gpt.Config) *string { return &c.Activation }, parts.Names(parts.Activations())},
+		{"mlp", func(c *gpt.Config) *string { return &c.MLP }, parts.Names(parts.MLPs())},
 		{"head", func(c *gpt.Config) *string { return &c.Head }, parts.Names(parts.Heads())},
 	}
 }
@@ -52,12 +57,17 @@ type companion struct {
 // companions of those variants that make little sense in the baseline, or none.
 func companions() map[string]companion {
 	noPosition := companion{"position=none", func(c *gpt.Config) { c.Position = "none" }}
+	narrow := companion{"n_inner=8/3·n_embd", func(c *gpt.Config) { c.NInner = max(1, 8*c.NEmbd/3) }} // as many parameters
 	dilation := companion{"dilation=4", func(c *gpt.Config) { c.Options.Set("dilation", min(4, c.BlockSize)) }}
+	multiQuery := companion{"n_kv_head=1", func(c *gpt.Config) { c.Options.Set("n_kv_head", 1) }}
 	return map[string]companion{
+		"attention=gqa":             multiQuery, // by default it is causal
+		"attention=gqa_bias":        multiQuery,
 		"attention=mla_rope":        noPosition, // it rotates its queries and keys itself
 		"attention=mla_latent_rope": noPosition,
 		"block=elman":               noPosition, // it reads the tokens in their order
 		"attention=dilated":         dilation,
+		"mlp=swiglu":                narrow,
 	}
 }
 
@@ -83,7 +93,7 @@ func chosen(c gpt.Config, o options) ([]*row, error) {
 	for _, p := range allParts() {
 		for _, name := range p.names {
 			r := &row{Variant: p.name + "=" + name, config: c}
-			if *p.field(&c) == name || len(o.only) > 0 && !matches(r.Variant, o.only) {
+			if p.of(&c) == name || len(o.only) > 0 && !matches(r.Variant, o.only) {
 				continue // the baseline, or not chosen
 			}
 			*p.field(&r.config) = name
@@ -122,7 +132,7 @@ func known(flag string, words []string) error {
 // parts are the variants that the row is made of.
 func (r *row) parts() (list []string) {
 	for _, p := range allParts() {
-		list = append(list, p.name+"="+*p.field(&r.config))
+		list = append(list, p.name+"="+p.of(&r.config))
 	}
 	return list
 }

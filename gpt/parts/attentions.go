@@ -26,7 +26,7 @@ func (a Attention) Make(root nn.Site, s Stack) (made nn.Attention) {
 // Attentions lists the library's, the default first. All of them are causal, but linformer, which a decoder refuses for
 // that: it is for encoders.
 func Attentions() []Attention {
-	return slices.Concat([]Attention{{Name: "causal", New: causal}},
+	return slices.Concat([]Attention{{Name: "causal", New: causal}}, groupedAttentions(),
 		windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(), latentAttentions())
 }
 

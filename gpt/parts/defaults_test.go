@@ -86,6 +86,11 @@ func TestChecks(t *testing.T) {
 		{func(s *Stack) { s.Block, s.Position = "elman", "alibi" }, "position: got alibi, want learned, sinusoidal or none with block elman"},
 		{func(s *Stack) { s.Block, s.Norm = "elman", "layernorm_sigma" }, "norm: got layernorm_sigma, want the default, layernorm, with block elman"},
 		{func(s *Stack) { s.Block, s.Activation = "elman", "relu" }, "activation: got relu, want the default, gelu, with block elman"},
+		{func(s *Stack) { s.MLP = "swiglu" }, ""},
+		{func(s *Stack) { s.MLP, s.Activation, s.NInner = "swiglu", "gelu", 7 }, ""},
+		{func(s *Stack) { s.MLP, s.Activation = "swiglu", "silu" }, "activation: got silu, want the default, gelu, with mlp swiglu, which has SiLU"},
+		{func(s *Stack) { s.MLP, s.Block, s.Activation = "swiglu", "post", "relu" }, "activation: got relu, want the default, gelu, with mlp swiglu"},
+		{func(s *Stack) { s.Block, s.MLP = "elman", "swiglu" }, "mlp: got swiglu, want the default, mlp, with block elman"},
 		{func(s *Stack) { s.Block, s.Attention = "elman", "linear" }, "attention: got linear, want the default, causal, with block elman"},
 	} {
 		s := Stack{NLayer: 2, NHead: 4, NEmbd: 48}

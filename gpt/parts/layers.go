@@ -4,6 +4,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
 )
 
 // Norm is a kind of normalisation.
@@ -18,18 +19,31 @@ func Norms() []Norm {
 		{"layernorm", func(at nn.Site) nn.Layer { return nn.NewLayerNorm(at) }},
 		{"layernorm_sigma", func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }},
 		{"layernorm_plain", func(at nn.Site) nn.Layer { return nn.NewLayerNormPlain(at) }},
+		{"rmsnorm", func(at nn.Site) nn.Layer { return nn.NewRMSNorm(at) }},
 	}
 }
 
 // MLP is a kind of layer behind the attention of a block, in which every token is by itself.
 type MLP struct {
 	Name
-	New func(at nn.Site) nn.Layer
+	Check func(s Stack) error // what is impossible with it; nil is nothing
+	New   func(at nn.Site) nn.Layer
 }
 
 // MLPs lists the library's, the default first.
 func MLPs() []MLP {
-	return []MLP{{"mlp", func(at nn.Site) nn.Layer { return nn.NewMLP(at) }}}
+	return []MLP{
+		{Name: "mlp", New: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }},
+		{Name: "swiglu", New: func(at nn.Site) nn.Layer { return nn.NewSwiGLU(at) }, Check: checkSwiGLU},
+	}
+}
+
+// checkSwiGLU refuses an activation that would not be used.
+func checkSwiGLU(s Stack) error {
+	if want := Names(Activations())[0]; s.Activation != want {
+		return errors.Errorf("activation: got %s, want the default, %s, with mlp swiglu, which has SiLU", s.Activation, want)
+	}
+	return nil
 }
 
 // Activation is the activation of an MLP.

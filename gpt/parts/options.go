@@ -13,6 +13,8 @@ type Option struct {
 	Name, Help string
 	Default    func(s Stack) int              // in place of 0; s has its sizes; nil is 0
 	Check      func(got int, d nn.Dims) error // what is impossible, naming the option and both numbers; nil is nothing
+
+	optional bool // JSON leaves out 0, as it did before there was the option
 }
 
 // Options are the numbers that have been set, by name. A copy does not change with the original.
@@ -65,7 +67,11 @@ func (o *Options) fields(attentions []Attention) (list field.List) {
 	for _, a := range attentions {
 		for _, option := range a.Options {
 			if _, ok := list.Find(option.Name); !ok {
-				list = append(list, field.New(option.Name, variable{o, option.Name}, field.Size(0), option.Help))
+				f := field.New(option.Name, variable{o, option.Name}, field.Size(0), option.Help)
+				if option.optional {
+					f = f.Optional()
+				}
+				list = append(list, f)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package parts
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/nn"
@@ -81,6 +82,18 @@ func TestOwnOption(t *testing.T) {
 	}
 }
 
+// The groups of heads, which files of before do not have, are left out of JSON while they are 0.
+func TestGroupsInJSON(t *testing.T) {
+	var s Stack
+	for groups, want := range map[int]string{0: "", 3: `"n_kv_head":3`} {
+		s.Options.Set("n_kv_head", groups)
+		data, err := s.OptionFields(Library()).MarshalJSON()
+		if got := strings.Contains(string(data), "n_kv_head"); err != nil || got != (groups > 0) || !strings.Contains(string(data), want) {
+			t.Errorf("%d: got %s, %v", groups, data, err)
+		}
+	}
+}
+
 // A variant of the library's name takes its place, and each name is listed once.
 func TestRegistry(t *testing.T) {
 	own := Norm{Name: "layernorm", New: func(at nn.Site) nn.Layer { return nil }}
@@ -91,7 +104,7 @@ func TestRegistry(t *testing.T) {
 	if Find(known.Norms, "layernorm").New(nn.Site{}) != nil {
 		t.Error("the library's layernorm, want one's own")
 	}
-	if Find(known.Norms, "none").Name != "" || len(known.MLPs) != 1 || len(known.Optimizers) != 2 {
+	if Find(known.Norms, "none").Name != "" || len(known.MLPs) != 2 || len(known.Optimizers) != 2 {
 		t.Error("a norm that is not there was found, or a kind is missing")
 	}
 }

@@ -72,8 +72,13 @@ func (s Stack) Check(known Registry, context int) error {
 	if err := Find(known.Attentions, s.Attention).check(d, s); err != nil {
 		return err
 	}
-	if check := Find(known.Blocks, s.Block).Check; check != nil {
-		return check(s)
+	for _, check := range []func(Stack) error{Find(known.Blocks, s.Block).Check, Find(known.MLPs, s.MLP).Check} {
+		if check == nil {
+			continue
+		}
+		if err := check(s); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -19,6 +19,9 @@ func TestParametersAreCounted(t *testing.T) {
 	for _, v := range parts.Norms() {
 		change = append(change, func(c *Config) { c.Norm = v.String() })
 	}
+	for _, v := range parts.MLPs() {
+		change = append(change, func(c *Config) { c.MLP, c.Activation = v.String(), "" })
+	}
 	for _, change := range append(change, variants()...) {
 		c := small()
 		change(&c)

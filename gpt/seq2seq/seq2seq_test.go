@@ -151,6 +151,7 @@ func TestTranslatorEqualsModel(t *testing.T) {
 		func(c *Config) { c.Block, c.Position = "post", "rope" },
 		func(c *Config) { c.NLayer, c.Position = 1, "sinusoidal" },
 		func(c *Config) { c.Position, c.Norm = "alibi", "layernorm_plain" },
+		func(c *Config) { c.Norm, c.MLP, c.Activation = "rmsnorm", "swiglu", "" },
 	} {
 		c := small()
 		change(&c)

@@ -12,7 +12,7 @@ const Ignore = -1
 
 // Sample fills x and y (B·T each) with B blocks of T = blockSize tokens of s whose starts are drawn independently and
 // uniformly from [0, Len−T), one rng.IntN a row in the order of the rows, as nanoGPT's get_batch does. Blocks may
-// overlap. The generator is the caller's, and its state after the call is all that has to be saved to continue with the
+// overlap. Of the examples of LoadAnswers a block is a whole row, with its own targets. The generator is the caller's, and its state after the call is all that has to be saved to continue with the
 // same batches. Nothing is allocated.
 //
 // It is an error if x and y differ in length or are not B ≥ 1 whole rows, or if s has fewer than T+1 tokens.
@@ -24,11 +24,19 @@ func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {
 		return errors.New("batch: no generator to draw with, want one of rand.New")
 	}
 	for row := 0; row < len(x); row += blockSize {
-		if err := fill(s, x[row:row+blockSize], y[row:row+blockSize], rng.IntN(s.Len()-blockSize)); err != nil {
+		if err := fill(s, x[row:row+blockSize], y[row:row+blockSize], draw(s, rng, blockSize)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// draw is where a block begins.
+func draw(s Split, rng *rand.Rand, blockSize int) int {
+	if r, ok := s.(*rows); ok {
+		return blockSize * rng.IntN(len(r.tokens)/blockSize)
+	}
+	return rng.IntN(s.Len() - blockSize)
 }
 
 // Blocks goes once through s in blocks of T = blockSize tokens that do not overlap: block i is x = s[i·T : (i+1)·T]
@@ -60,8 +68,12 @@ func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
 	}
 }
 
-// fill copies len(x) inputs from start on, and their targets: y is x moved on by one token.
+// fill copies len(x) inputs from start on, and their targets: y is x moved on by one token, but of rows their own.
 func fill(s Split, x, y []int, start int) error {
+	if r, ok := s.(*rows); ok {
+		r.read(x, y, start)
+		return nil
+	}
 	if err := s.Read(x, start); err != nil {
 		return err
 	}
@@ -77,6 +89,9 @@ func fits(s Split, x, y []int, blockSize int) error {
 	if len(x) == 0 || len(x)%blockSize != 0 || len(y) != len(x) {
 		return errors.Errorf("batch: x and y: got %d and %d tokens, want the same multiple of block_size %d",
 			len(x), len(y), blockSize)
+	}
+	if r, ok := s.(*rows); ok && r.size != blockSize {
+		return errors.Errorf("batch: block_size: got %d, want the %d of the examples", blockSize, r.size)
 	}
 	return errors.WithMessage(holds(s, blockSize), "batch: split")
 }

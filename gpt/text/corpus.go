@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"iter"
 	"slices"
+	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pkg/errors"
 )
 
@@ -31,8 +33,8 @@ func (t Tokens) Len() int { return len(t) }
 
 // Read copies. What lies outside 0 … Len is an error.
 func (t Tokens) Read(ids []int, at int) error {
-	if at < 0 || at > len(t)-len(ids) {
-		return errors.Errorf("tokens: got %d from position %d on, want them within 0 … %d", len(ids), at, len(t))
+	if err := within(len(ids), at, len(t)); err != nil {
+		return err
 	}
 	copy(ids, t[at:])
 	return nil
@@ -77,9 +79,10 @@ func (d Dataset) Val() Split { return d.Validation }
 func (d Dataset) SHA256() string { return d.Sum }
 
 // NewCorpus encodes text and splits its n tokens, the first int(0.9·n) for training and the rest for validation, as in
-// nanoGPT's character-level recipe. It is an error if the vocabulary lacks a part of it, if the text is one single
-// token repeated (a loss of 0 at once: nothing to learn, mostly a wrong file), or if a split has fewer than blockSize+1
-// tokens, one block and the target of its last token.
+// nanoGPT's character-level recipe. Byte pairs would be joined across that place, so a text for them is cut behind
+// int(0.9·n) of its n characters and then encoded, as in nanoGPT's recipe for GPT-2's tokens. It is an error if the
+// vocabulary lacks a part of the text, if that is one single token repeated (a loss of 0 at once: nothing to learn,
+// mostly a wrong file), or if a split has fewer than blockSize+1 tokens, one block and the target of its last token.
 func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	if blockSize < 1 {
 		return nil, errors.Errorf("corpus: block_size: got %d, want at least 1", blockSize)
@@ -87,16 +90,15 @@ func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	if tok == nil {
 		return nil, errors.New("corpus: the tokenizer is nil")
 	}
-	ids, err := tok.Encode(text)
+	first, rest, err := encodeParts(text, tok)
 	if err != nil {
 		return nil, errors.WithMessage(err, "corpus")
 	}
-	if err := varied(ids, tok); err != nil {
+	if err := varied(first, rest, tok); err != nil {
 		return nil, err
 	}
-	cut := int(0.9 * float64(len(ids)))
 	sum := sha256.Sum256([]byte(text))
-	train, val := Tokens(ids[:cut:cut]), Tokens(ids[cut:])
+	train, val := pack(first), pack(rest)
 	if err := holds(train, blockSize); err != nil {
 		return nil, errors.WithMessage(err, "corpus: training split")
 	}
@@ -106,20 +108,42 @@ func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
 }
 
+// encodeParts are the ids to train on, and those to validate on.
+func encodeParts(text string, tok Tokenizer) (train, val []int, err error) {
+	if _, joins := tok.(*bpe.Tokenizer); !joins {
+		ids, err := tok.Encode(text)
+		cut := nineTenths(len(ids))
+		return ids[:cut:cut], ids[cut:], err
+	}
+	cut := 0
+	for range nineTenths(utf8.RuneCountInString(text)) {
+		_, width := utf8.DecodeRuneInString(text[cut:])
+		cut += width
+	}
+	if train, err = tok.Encode(text[:cut]); err == nil {
+		val, err = tok.Encode(text[cut:])
+	}
+	return train, val, err
+}
+
+func nineTenths(n int) int { return int(0.9 * float64(n)) }
+
 // varied refuses a text without at least two distinct tokens.
-func varied(ids []int, tok Tokenizer) error {
-	if len(ids) == 0 {
+func varied(train, val []int, tok Tokenizer) error {
+	one := slices.Concat(train[:min(1, len(train))], val[:min(1, len(val))])
+	if len(one) == 0 {
 		return errors.New("corpus: the text is empty")
 	}
-	if slices.ContainsFunc(ids, func(id int) bool { return id != ids[0] }) {
+	other := func(id int) bool { return id != one[0] }
+	if slices.ContainsFunc(train, other) || slices.ContainsFunc(val, other) {
 		return nil
 	}
-	token, err := tok.Decode(ids[:1])
+	token, err := tok.Decode(one[:1])
 	if err != nil {
 		return errors.WithMessage(err, "corpus")
 	}
 	return errors.Errorf("corpus: the text is %.64q repeated (%d tokens), want at least 2 distinct tokens",
-		token, len(ids))
+		token, len(train)+len(val))
 }
 
 // holds refuses a split that is too short for one block and its targets.

@@ -26,8 +26,8 @@ func TestCorpusSplit(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte(s))
 	want := Dataset{
-		Training:   Tokens{0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5},
-		Validation: Tokens{6, 7, 8},
+		Training:   packed[uint16]{0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5},
+		Validation: packed[uint16]{6, 7, 8},
 		Sum:        hex.EncodeToString(sum[:]),
 	}
 	if diff := cmp.Diff(Corpus(want), c); diff != "" {

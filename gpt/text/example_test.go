@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
 func ExampleCharacters() {
@@ -203,4 +204,29 @@ func ExampleUntil() {
 		fmt.Print(id, " ")
 	}
 	// Output: 5 9 2
+}
+
+// A conversation as the template of a model writes it; the model learns what the assistant says, and that it ends.
+func ExampleTemplate_Conversation() {
+	tok, err := bpe.Train("no text to learn from", 256+2, "<|im_start|>", "<|im_end|>")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	template := text.Template{Chat: text.ChatML}
+	ids, answer, err := template.Conversation(tok, text.Message{"user", "Hi"}, text.Message{"assistant", "Yes."})
+	for i, id := range ids {
+		s, _ := tok.Decode([]int{id})
+		if answer[i] {
+			s = "[" + s + "]"
+		}
+		fmt.Print(s)
+	}
+	fmt.Println(err)
+	// Output:
+	// <|im_start|>user
+	// Hi<|im_end|>
+	// <|im_start|>assistant
+	// [Y][e][s][.][<|im_end|>]
+	// <nil>
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// MaxBytes is the size of the largest text that ReadCorpus takes, 1 GiB: it is held in memory, eight bytes a token.
-// What is larger belongs in Shards.
+// MaxBytes is the size of the largest text that ReadCorpus takes, 1 GiB: it is held in memory, and while it is encoded
+// eight bytes a token beside it. What is larger belongs in Shards.
 const MaxBytes = 1 << 30
 
 // ReadCorpus returns the text of the file at path, in the format that its name ends in or else plain, without a leading

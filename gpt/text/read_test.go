@@ -133,7 +133,10 @@ func FuzzCorpus(f *testing.F) {
 		if err != nil {
 			return
 		}
-		train, val := c.Train().Len(), c.Val().(Tokens)
+		train, val := c.Train().Len(), make(Tokens, c.Val().Len())
+		if err := c.Val().Read(val, 0); err != nil {
+			t.Fatal(err)
+		}
 		if train+len(val) != len(ids) || train <= T || len(val) <= T {
 			t.Fatalf("splits of %d and %d tokens, text %d, block %d", train, len(val), len(ids), T)
 		}

@@ -5,11 +5,13 @@ import "slices"
 // Heads lets every head of every sequence attend on its own and puts their outputs side by side (34).
 type Heads[T Number] struct {
 	Batch, Count int                    // B, H
+	Groups       int                    // G, of heads that share keys and values; 0 is H: none shares
 	Head         func(b, h int) Head[T] // of sequence b
 }
 
-// Forward takes queries (B·n, H·dρ), keys (B·m, H·dρ) and values (B·m, H·dh), each of them [head 1 | … | head H].
+// Forward takes queries (B·n, H·dρ), keys (B·m, G·dρ) and values (B·m, G·dh), each of them [head 1 | … | head H].
 func (l Heads[T]) Forward(q, k, v Matrix[T]) Matrix[T] { // (B·n, H·dh)
+	k, v = l.repeat(q, k), l.repeat(q, v)
 	return perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		return []Matrix[T]{l.head(b, h).Forward(x[0], x[1], x[2])}
 	}, q, k, v)[0]
@@ -18,11 +20,12 @@ func (l Heads[T]) Forward(q, k, v Matrix[T]) Matrix[T] { // (B·n, H·dh)
 // Backward hands each head its columns of Δ and packs the heads' Δ as the forward was packed. The sum over heads of
 // (35) is the linear layer's Δ wᵗ, whose columns are the heads.
 func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
+	k, v = l.repeat(q, k), l.repeat(q, v)
 	d := perHead(l.Batch, l.Count, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		dq, dk, dv := l.head(b, h).Backward(x[0], x[1], x[2], x[3])
 		return []Matrix[T]{dq, dk, dv}
 	}, q, k, v, delta)
-	return d[0], d[1], d[2]
+	return d[0], l.sum(d[1]), l.sum(d[2])
 }
 
 // softmax says whether what is added to every key of a query cancels.
@@ -76,14 +79,14 @@ func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matri
 	return out
 }
 
-// splitPacked takes [q | k | v] apart, of which q and k are each qk columns wide.
-func splitPacked[T Number](qkv Matrix[T], qk int) (q, k, v Matrix[T]) {
-	return qkv.Columns(0, qk), qkv.Columns(qk, 2*qk), qkv.Columns(2*qk, qkv.Cols)
+// splitPacked takes [q | k | v] apart, of which q and k are so many columns wide.
+func splitPacked[T Number](qkv Matrix[T], wq, wk int) (q, k, v Matrix[T]) {
+	return qkv.Columns(0, wq), qkv.Columns(wq, wq+wk), qkv.Columns(wq+wk, qkv.Cols)
 }
 
 // packedGradients are those of a projection to [q | k | v], each part with the paper's name of a head's own parameter.
 // The keys' bias cancels in a softmax over keys that do not rotate: zero is true.
-func packedGradients[T Number](g Gradients[T], qk int, kind string, zero bool) (out Gradients[T]) {
+func packedGradients[T Number](g Gradients[T], wq, wk int, kind string, zero bool) (out Gradients[T]) {
 	equations := map[string][3]string{"weight": {"(31.a)", "(31.b)", "(23)"}, "bias": {"(32.a)", "(29)", "(24)"}}
 	for _, e := range g {
 		equation, ok := equations[e.Name]
@@ -91,12 +94,15 @@ func packedGradients[T Number](g Gradients[T], qk int, kind string, zero bool) (
 			out = append(out, e)
 			continue
 		}
-		q, k, v := splitPacked(e.Value, qk)
+		q, k, v := splitPacked(e.Value, wq, wk)
 		for i, value := range []Matrix[T]{q, k, v} {
 			part := []string{"q", "k", "v"}[i]
 			own := Gradient[T]{Name: e.Name, Part: part, Symbol: e.Symbol + "_" + part + kind, Value: value, Zero: zero && part == "k" && e.Name == "bias"}
 			if kind == "" {
 				own.Equation = equation[i]
+				if wk < wq && i > 0 {
+					own.Equation = "Σ_h " + own.Equation
+				}
 			}
 			out = append(out, own)
 		}

@@ -80,10 +80,11 @@ func examples[T hand.Number]() []example[T] {
 	is := func(l layer) func(site) layer { return func(site) layer { return l } }
 	return []example[T]{
 		{"linear", "x 8 5, weight 5 6, bias 1 6, lora_d 5 2, lora_u 2 6", func(at site) layer { return at.Linear() }},
-		{"packed", "x 8 5, weight 5 22, q.lora_d 5 2, q.lora_u 2 8, v.lora_d 5 3, v.lora_u 3 6", func(at site) layer { return at.Packed(qk) }},
+		{"packed", "x 8 5, weight 5 22, q.lora_d 5 2, q.lora_u 2 8, v.lora_d 5 3, v.lora_u 3 6", func(at site) layer { return at.Packed(qk, qk) }},
 		{"layernorm", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNorm() }},
 		{"layernorm_sigma", "x 8 5, weight 1 5, bias 1 5", func(at site) layer { return at.LayerNormSigma() }},
 		{"layernorm_plain", "x 8 5", func(at site) layer { return at.LayerNormPlain() }},
+		{"rmsnorm", "x 8 5, weight 1 5", func(at site) layer { return at.RMSNorm() }},
 		{"gelu", "x 8 5", is(hand.GELU[T]{})},
 		{"gelu_tanh", "x 8 5", is(hand.GELUTanh[T]{})},
 		{"relu", "x 8 5", is(hand.ReLU[T]{})},
@@ -97,6 +98,9 @@ func examples[T hand.Number]() []example[T] {
 		{"taylor features", "x 8 5", is(hand.TaylorFeatures[T]{Eps: 0.1})},
 		{"dropout", "x 8 5", func(at site) layer { return at.Drop("dropout") }},
 		{"mlp", "x 8 5, " + mlpShapes, func(at site) layer { return at.MLP(hand.GELU[T]{}) }},
+		{"swiglu", "x 8 5, c_gate.weight 5 7, c_gate.bias 1 7, " + mlpShapes, func(at site) layer { return at.SwiGLU() }},
+		{"swiglu, adapted", "x 8 5, c_gate.weight 5 7, c_gate.lora_d 5 2, c_gate.lora_u 2 7, c_fc.weight 5 7, c_proj.weight 7 5",
+			func(at site) layer { return at.SwiGLU() }},
 		{"tied", "x 8 5, wte.weight 7 5", func(at site) layer { return hand.Tied[T]{Embedding: at.At("wte").Param("weight")} }},
 		{"learned positions", "x 8 5, weight 6 5", func(at site) layer {
 			return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: hand.Positions(batch, n)}
@@ -121,9 +125,14 @@ func examples[T hand.Number]() []example[T] {
 		{"self-attention, one head", "x 3 5, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 6 5, ", func(at site) layer {
 			all := [][]hand.Head[T]{{hand.Attention[T]{}}}
 			return hand.SelfAttention[T]{
-				QKV: at.At("c_attn").Packed(qk), QK: qk, Proj: at.At("c_proj").Linear(),
+				QKV: at.At("c_attn").Packed(qk, qk), QK: qk, Proj: at.At("c_proj").Linear(),
 				Heads: hand.Heads[T]{Batch: 1, Count: 1, Head: func(b, h int) hand.Head[T] { return all[b][h] }},
 			}
+		}},
+		{"self-attention in two groups", "x 8 5, c_attn.k.lora_d 5 2, c_attn.k.lora_u 2 4, c_attn.weight 5 22, c_attn.bias 1 22, c_proj.weight 20 5, ", func(at site) layer {
+			l := attend(at, causal)
+			l.Count, l.Groups, l.Head = 4, 2, func(_, _ int) hand.Head[T] { return hand.Attention[T]{Mask: causal} }
+			return at.SelfAttention(l, 8, nil)
 		}},
 		{"self-attention, rotary", "x 8 5, " + attentionShapes, func(at site) layer { return at.SelfAttention(attend(at, causal), qk, rope) }},
 		{"self-attention, linear", "x 8 5, " + attentionShapes, func(at site) layer {

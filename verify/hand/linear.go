@@ -40,14 +40,17 @@ func (at Site[T]) Linear() Linear[T] {
 	return Linear[T]{w, at.Optional("bias"), at.adapters(0, "", w.Cols)}
 }
 
-// Packed is Linear for [q | k | v], which have adapters of their own; q and k are each qk columns wide.
-func (at Site[T]) Packed(qk int) Linear[T] {
+// Packed is Linear for [q | k | v], which have adapters of their own; q and k are so many columns wide.
+func (at Site[T]) Packed(q, k int) Linear[T] {
 	l := Linear[T]{Weight: at.Param("weight"), Bias: at.Optional("bias")}
+	if w := l.Weight; w.Err == nil && (q < 1 || k < 1 || q >= w.Cols || k >= w.Cols-q) {
+		l.Weight = failed[T]("[q | k | v] of %d, %d and more columns in (%d, %d)", q, k, w.Rows, w.Cols)
+	}
 	from := 0
 	for _, part := range []struct {
 		name  string
 		width int
-	}{{"q.", qk}, {"k.", qk}, {"v.", l.Weight.Cols - 2*qk}} {
+	}{{"q.", q}, {"k.", k}, {"v.", l.Weight.Cols - q - k}} {
 		l.Adapters = append(l.Adapters, at.adapters(from, part.name, part.width)...)
 		from += part.width
 	}

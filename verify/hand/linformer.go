@@ -28,7 +28,7 @@ func (l Linformer[T]) heads(q, k, v Matrix[T]) Matrix[T] {
 
 // Forward is the heads between their projections.
 func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
-	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(splitPacked(forward("c_attn", l.QKV, x), l.QK))))
+	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK))))
 }
 
 // Backward carries Δ to the heads' queries, keys and values, and to the mixtures: of those the layer adds up what comes
@@ -36,7 +36,7 @@ func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
 //
 //	Δk = eᵗ ΔK',  Δv = fᵗ ΔV',  ∂e = Σ ΔK' kᵗ,  ∂f = Σ ΔV' vᵗ
 func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
-	q, k, v := splitPacked(forward("c_attn", l.QKV, x), l.QK)
+	q, k, v := splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK)
 	out := l.heads(q, k, v)
 	d, _ := l.Drop.Backward(out, delta)
 	d, proj := backward("c_proj", l.Proj, out, d)
@@ -49,7 +49,7 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	}, q, k, v, d)
 	dx, qkv := backward("c_attn", l.QKV, x, JoinColumns(dqkv...))
 	return dx, slices.Concat(
-		packedGradients(qkv, l.QK, "", false).In("c_attn", ""), // mixtures differ in what they make of the keys' bias
+		packedGradients(qkv, l.QK, l.QK, "", false).In("c_attn", ""), // mixtures differ in what they make of the keys' bias
 		gradient(l.E, "e.weight", "e", "Conti (19)", de), gradient(l.F, "f.weight", "f", "Conti (19)", df),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 	)
@@ -58,7 +58,7 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 // Linformer is the layer with at.c_attn, at.e, at.f and at.c_proj.
 func (at Site[T]) Linformer(batch, heads, qk int) Layer[T] {
 	return Linformer[T]{
-		at.At("c_attn").Packed(qk), qk, at.At("e").Param("weight"), at.At("f").Param("weight"), batch, heads,
+		at.At("c_attn").Packed(qk, qk), qk, at.At("e").Param("weight"), at.At("f").Param("weight"), batch, heads,
 		at.Drop("attn_dropout"), at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

@@ -29,8 +29,8 @@ type LongformerMask struct {
 
 // queries are those of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
 func (l Longformer[T]) queries(x Matrix[T]) []Matrix[T] {
-	q, k, v := splitPacked(forward("c_attn", l.Local, x), l.QK)
-	qg, kg, vg := splitPacked(forward("c_attn_global", l.Global, x), l.QK)
+	q, k, v := splitPacked(forward("c_attn", l.Local, x), l.QK, l.QK)
+	qg, kg, vg := splitPacked(forward("c_attn_global", l.Global, x), l.QK, l.QK)
 	if l.Rotary != nil {
 		q, k, qg, kg = l.Rotary.Forward(q), l.Rotary.Forward(k), l.Rotary.Forward(qg), l.Rotary.Forward(kg)
 	}
@@ -88,8 +88,8 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 	near, local := backward("c_attn", l.Local, x, JoinColumns(d[:3]...))
 	far, global := backward("c_attn_global", l.Global, x, JoinColumns(d[3:]...))
 	return near.Add(far), slices.Concat(
-		packedGradients(local, l.QK, "", false).In("c_attn", ""),
-		packedGradients(global, l.QK, "ᵍ", false).In("c_attn_global", ""),
+		packedGradients(local, l.QK, l.QK, "", false).In("c_attn", ""),
+		packedGradients(global, l.QK, l.QK, "ᵍ", false).In("c_attn_global", ""),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 		deltaAt("c_proj", "Δ₅, dispatched to a₄", d4),
@@ -99,7 +99,7 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 // Longformer is the layer with at.c_attn, at.c_attn_global and at.c_proj.
 func (at Site[T]) Longformer(batch, heads, qk int, rotary Layer[T], masks func(b, h int) LongformerMask) Layer[T] {
 	return Longformer[T]{
-		at.At("c_attn").Packed(qk), at.At("c_attn_global").Packed(qk), qk, rotary, batch, heads, masks,
+		at.At("c_attn").Packed(qk, qk), at.At("c_attn_global").Packed(qk, qk), qk, rotary, batch, heads, masks,
 		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
 	}
 }

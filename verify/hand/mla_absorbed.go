@@ -90,7 +90,7 @@ func (l MLAAbsorbed[T]) absorbed(h int) (queries, out Matrix[T]) {
 
 // attend is softmax(q Lᵗ/√dc + M) L, sequence by sequence: the latents are keys and values at once.
 func (l MLAAbsorbed[T]) attend() Heads[T] {
-	return Heads[T]{l.Batch, 1, func(int, int) Head[T] { return Attention[T]{Mask: l.Mask} }}
+	return Heads[T]{Batch: l.Batch, Count: 1, Head: func(int, int) Head[T] { return Attention[T]{Mask: l.Mask} }}
 }
 
 // overScale turns the 1/√dc of attention into the 1/√dρ of the scores as they were before the absorption.

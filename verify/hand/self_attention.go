@@ -3,11 +3,12 @@ package hand
 import "slices"
 
 // SelfAttention is multi-headed self-attention: one projection to packed queries, keys and values, whose columns are [Q
-// | K | V], each of them [head 1 | … | head H]; the heads; and the projection of what they return.
+// | K | V], each of them [head 1 | … | head H]; the heads; and the projection of what they return. Of heads in groups,
+// keys and values are those of the groups.
 //
-//	(B·n, d) → (B·n, H(2dρ+dh)) → (B·n, H·dh) → (B·n, d)
+//	(B·n, d) → (B·n, H·dρ+G(dρ+dh)) → (B·n, H·dh) → (B·n, d)
 type SelfAttention[T Number] struct {
-	QKV    Layer[T] // (d, H(2dρ+dh))
+	QKV    Layer[T] // (d, H·dρ+G(dρ+dh))
 	QK     int      // H·dρ
 	Rotary Layer[T] // of the queries, and of the keys; nil does not rotate
 	Heads  Heads[T]
@@ -16,7 +17,7 @@ type SelfAttention[T Number] struct {
 }
 
 func (l SelfAttention[T]) packed(x Matrix[T]) (q, k, v Matrix[T]) {
-	q, k, v = splitPacked(forward("c_attn", l.QKV, x), l.QK)
+	q, k, v = splitPacked(forward("c_attn", l.QKV, x), l.QK, l.Heads.keys(l.QK))
 	if l.Rotary != nil {
 		q, k = l.Rotary.Forward(q), l.Rotary.Forward(k)
 	}
@@ -25,7 +26,7 @@ func (l SelfAttention[T]) packed(x Matrix[T]) (q, k, v Matrix[T]) {
 
 // Forward is rows a₃ and a₄ of Table 2.
 func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
-	q, k, v := l.packed(a2)             //     (B·n, H·dρ), (B·n, H·dρ), (B·n, H·dh)
+	q, k, v := l.packed(a2)             //     (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
 	a3 := l.Heads.Forward(q, k, v)      // a₃  (B·n, H·dh)
 	a4 := forward("c_proj", l.Proj, a3) // a₄  (B·n, d)
 	return l.Drop.Forward(a4)
@@ -45,7 +46,7 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	dqkv := JoinColumns(dq, dk, dv)
 	d2, qkv := backward("c_attn", l.QKV, a2, dqkv) // Δ₂ = Σ_h (…)
 	return d2, slices.Concat(
-		packedGradients(qkv, l.QK, "", l.Rotary == nil && l.Heads.softmax()).In("c_attn", ""),
+		packedGradients(qkv, l.QK, l.Heads.keys(l.QK), "", l.Rotary == nil && l.Heads.softmax()).In("c_attn", ""),
 		deltaAt("c_attn", "Δ_q, Δ_k, Δ_v (22), (30)", dqkv),
 		deltaAt("heads", "Δ₃ = Δ₅ w₃ᵗ", d3),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
@@ -55,5 +56,5 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 
 // SelfAttention is the layer with at.c_attn and at.c_proj, and queries and keys of qk features for all heads together.
 func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
-	return SelfAttention[T]{at.At("c_attn").Packed(qk), qk, rotary, heads, at.At("c_proj").Linear(), at.Drop("resid_dropout")}
+	return SelfAttention[T]{at.At("c_attn").Packed(qk, heads.keys(qk)), qk, rotary, heads, at.At("c_proj").Linear(), at.Drop("resid_dropout")}
 }

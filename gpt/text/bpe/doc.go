@@ -4,5 +4,6 @@
 // tokenizer.json of a model, or with Train, which learns an encoding; ReadGPT2 takes vocab.json and merges.txt.
 //
 // Characters are told apart by Go's tables of Unicode, which are of version 15.0: a character that was assigned since
-// may be cut differently than by a program with newer ones. Every text comes back from Decode whatever its pieces.
+// may be cut differently than by a program with newer ones. Every text comes back from Decode whatever its pieces, in
+// normal form C where an encoding (Qwen 2's) asks for that.
 package bpe

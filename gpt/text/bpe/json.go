@@ -53,8 +53,8 @@ func (m *mergeJSON) UnmarshalJSON(data []byte) (err error) {
 }
 
 // Read reads the tokenizer.json of a published model whose type is BPE: over bytes with the patterns of GPT-2, Llama 3
-// and Qwen 2 or single digits, or over characters with ▁ for the space as in LLaMA. Anything else is an error that names
-// it. All added tokens are special.
+// and Qwen 2 or single digits, in any form or in Unicode's form C, or over characters with ▁ for the space as in LLaMA.
+// Anything else is an error that names it. All added tokens are special.
 func Read(data []byte) (*Tokenizer, error) {
 	var f fileJSON
 	if err := json.Unmarshal(data, &f); err != nil {

@@ -3,6 +3,7 @@ package bpe
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -59,6 +60,31 @@ func TestApplyIsLinear(t *testing.T) {
 		p.joinAll()
 		if p.waited > 3*n {
 			t.Errorf("%d tokens: %d waited, want at most %d", n, p.waited, 3*n)
+		}
+	}
+}
+
+// Megabytes without a place to cut are encoded in linear time: in the square of them this test would not end.
+func TestOneLetter(t *testing.T) {
+	megabytes := 5
+	if testing.Short() {
+		megabytes = 1
+	}
+	tok, err := Train(strings.Repeat("a", 64)+strings.Repeat(" ", 64)+strings.Repeat("!", 64), 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for letter, n := range map[string]int{"a": megabytes << 20, " ": 1 << 18, "!": 1 << 18, "\n": 1 << 18} {
+		text := strings.Repeat(letter, n)
+		ids, err := tok.Encode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := tok.Decode(ids); err != nil || back != text {
+			t.Errorf("%q: %d bytes come back as %d, %v", letter, n, len(back), err)
+		}
+		if letter != "\n" && len(ids) > n/32+32 {
+			t.Errorf("%q: %d bytes are %d tokens, want about %d", letter, n, len(ids), n/64)
 		}
 	}
 }

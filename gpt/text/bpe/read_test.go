@@ -135,6 +135,32 @@ func TestReadModel(t *testing.T) {
 	}
 }
 
+// Text is brought into form C where a file says so, special tokens are found before that, and it comes back in that form.
+func TestFormC(t *testing.T) {
+	tok, err := Read(tiny(t, `"normalizer":null`, `"normalizer":{"type":"NFC"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"e\u0301 \uac00": "é \uac00", "\u1100\u1161\xff": "\uac00\xff", "the": "the"} {
+		ids, err := tok.Encode(text)
+		direct, _ := tok.Encode(want)
+		if back, _ := tok.Decode(ids); err != nil || back != want || !slices.Equal(ids, direct) {
+			t.Errorf("%q: got %v, %v, of %q, want %q", text, ids, err, back, want)
+		}
+	}
+	plain, err := Read(tiny(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, _ := plain.Encode("e\u0301"); len(ids) != 3 {
+		t.Errorf("without a normalizer: got %v, want a token of every byte", ids)
+	}
+	ids, err := tok.EncodeSpecial("e\u0301<|endoftext|>")
+	if want, _ := tok.Encode("é"); err != nil || !slices.Equal(ids, append(want, 269)) {
+		t.Errorf("with a special token: got %v, %v", ids, err)
+	}
+}
+
 func TestReadErrors(t *testing.T) {
 	for want, data := range map[string][]byte{
 		"tokenizer.json: unexpected end of JSON input":        []byte("{"),
@@ -144,7 +170,7 @@ func TestReadErrors(t *testing.T) {
 		"model: dropout: got 0.1, want none":                  tiny(t, `"dropout":null`, `"dropout":0.1`),
 		`continuing_subword_prefix: got "##", want none`:      tiny(t, `"continuing_subword_prefix":""`, `"continuing_subword_prefix":"##"`),
 		`end_of_word_suffix: got "</w>", want none`:           tiny(t, `"end_of_word_suffix":""`, `"end_of_word_suffix":"</w>"`),
-		`normalizer: got "NFKC", want none`:                   tiny(t, `"normalizer":null`, `"normalizer":{"type":"NFKC"}`),
+		`normalizer: got "NFKC", want NFC or none`:            tiny(t, `"normalizer":null`, `"normalizer":{"type":"NFKC"}`),
 		"pre_tokenizer: got none, want ByteLevel":             tiny(t, byteLevelSection, `"pre_tokenizer":null`),
 		"add_prefix_space: got true, want false":              tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":true}`),
 		`type: got "Whitespace", want ByteLevel, Digits`:      tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Whitespace"}`),

@@ -39,8 +39,8 @@ func (f fileJSON) layout() (layout, error) {
 	if f.Model.ByteFallback {
 		return f.metaspace()
 	}
-	if f.Normalizer != nil {
-		return layout{}, errors.Errorf("normalizer: got %.64q, want none with bytes", f.Normalizer.Type)
+	if f.Normalizer != nil && f.Normalizer.Type != "NFC" {
+		return layout{}, errors.Errorf("normalizer: got %.64q, want NFC or none with bytes", f.Normalizer.Type)
 	}
 	if f.PreTokenizer == nil {
 		return layout{}, errors.New("pre_tokenizer: got none, want ByteLevel, or byte_fallback of the model")
@@ -52,7 +52,11 @@ func (f fileJSON) layout() (layout, error) {
 	if last := f.PreTokenizer.last(); last.Type != "ByteLevel" {
 		return layout{}, errors.Errorf("pre_tokenizer: got %.64q, want ByteLevel, by itself or as the last of a Sequence", last.Type)
 	}
-	return byteLevelLayout(split...), nil
+	l := byteLevelLayout(split...)
+	if f.Normalizer != nil {
+		l = composedLayout(l)
+	}
+	return l, nil
 }
 
 // last is the last of a Sequence, or s itself.

@@ -92,7 +92,8 @@ func (t *Tokenizer) Special(content string) (id int, ok bool) {
 }
 
 // Decode returns the bytes that ids stand for, one token's behind another's. They need not be valid UTF-8: a character
-// may be several tokens. An encoding that puts a space before a text gives it back. An id outside [0, Size) is an error.
+// may be several tokens. An encoding that puts a space before a text, or brings it into a normal form, gives that back.
+// An id outside [0, Size) is an error.
 func (t *Tokenizer) Decode(ids []int) (string, error) {
 	var s strings.Builder
 	for i, id := range ids {

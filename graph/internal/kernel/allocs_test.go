@@ -22,6 +22,11 @@ func TestLoopsAllocateNothing(t *testing.T) {
 			"norm": func() {
 				LayerNorm(p, z, Norm[float32]{X: x, W: y[:32], Mean: turned[:1<<13], Spread: turned[1<<13 : 1<<14]})
 			},
+			"rms": func() { RMSNorm(p, z, Norm[float32]{X: x, W: y[:32], Spread: turned[1<<13 : 1<<14]}) },
+			"rms, backward": func() {
+				RMSNormBackward(p, Norm[float32]{X: x, W: y[:32], Spread: turned[1<<13 : 1<<14]}, y, NormGrads[float32]{X: z, Scratch: turned[:2*Parts*32]})
+			},
+			"gate, backward": func() { SwiGLUBackward(p, z, turned, x, y, y) },
 			"sigma": func() {
 				LayerNormSigma(p, z, Norm[float32]{X: x, W: y[:32], Mean: turned[:1<<13], Spread: turned[1<<13 : 1<<14]})
 			},

@@ -60,6 +60,9 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	add("softplus, backward", func(z []T) { SoftplusBackward(p, z, x, y) }, n*d)
 	add("silu", func(z []T) { SiLU(p, z, x) }, n*d)
 	add("silu, backward", func(z []T) { SiLUBackward(p, z, x, y) }, n*d)
+	add("swiglu", func(z []T) { SwiGLU(p, z, x, y) }, n*d)
+	up := draw(n * d)
+	add("swiglu, backward", func(z []T) { SwiGLUBackward(p, z[:n*d], z[n*d:], x, up, y) }, 2*n*d)
 	add("rows", func(z []T) { SumRows(p, z, x, make([]T, Parts*d)) }, d)
 	add("gather", func(z []T) { Gather(z, x, ids, d) }, n*d)
 	add("scatter", func(z []T) { ScatterAdd(z, y, ids, d) }, n*d)
@@ -91,6 +94,11 @@ func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 			}
 		}
 	}
+	rms := Norm[T]{X: x, W: w, Spread: spread, Eps: 0.1}
+	add("rms norm", func(z []T) { RMSNorm(p, z, rms) }, n*d)
+	add("rms norm, backward", func(z []T) {
+		RMSNormBackward(p, rms, y, NormGrads[T]{X: z[:n*d], W: z[n*d:], Scratch: make([]T, 2*Parts*d)})
+	}, n*d+d)
 	lse := make([]T, n)
 	sum, kept := CrossEntropy(p, x, lse, ids, 4)
 	add("cross entropy", func(z []T) { z[0], z[1] = T(sum/float64(n)), T(kept) }, 2)

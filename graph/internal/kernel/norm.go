@@ -3,7 +3,7 @@ package kernel
 // Norm is the operands of a norm over the rows of X (n, d), and what its forward pass leaves for its backward pass.
 type Norm[T Float] struct {
 	X, W, B      []T // (n, d), gains (d) and shifts (d); B is nil for none
-	Mean, Spread []T // (n): μ of every row, and 1/σ in LayerNorm, σ in LayerNormSigma
+	Mean, Spread []T // (n): μ of every row, and 1/σ in LayerNorm, σ in LayerNormSigma; 1/rms alone in RMSNorm
 	Eps          float64
 }
 

@@ -13,7 +13,9 @@ func TestNormsOfManyRows(t *testing.T) {
 	const d = grain / 2
 	const rows = 7 // two of them at a time
 	x, w := kerneltest.Random[float64](rand.New(rand.NewPCG(3, 3)), rows*d), ones[float64](d)
-	for name, norm := range map[string]func(*Pool, []float64, Norm[float64]){"layernorm": LayerNorm[float64], "σ": LayerNormSigma[float64]} {
+	for name, norm := range map[string]func(*Pool, []float64, Norm[float64]){
+		"layernorm": LayerNorm[float64], "σ": LayerNormSigma[float64], "rms": RMSNorm[float64],
+	} {
 		y, mean, spread := make([]float64, rows*d), make([]float64, rows), make([]float64, rows)
 		norm(NewPool(2), y, Norm[float64]{X: x, W: w, Mean: mean, Spread: spread, Eps: 0.1})
 		one, mu, sigma := make([]float64, d), make([]float64, 1), make([]float64, 1)

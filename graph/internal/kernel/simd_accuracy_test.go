@@ -26,7 +26,7 @@ func everywhere() []float32 {
 // TestVectorFunctionsAreAccurate: as their descriptions say.
 func TestVectorFunctionsAreAccurate(t *testing.T) {
 	x := everywhere()
-	y, one := make([]float32, len(x)), ones[float32](len(x))
+	y, other, one := make([]float32, len(x)), make([]float32, len(x)), ones[float32](len(x))
 	absolute := func(got float32, want float64) float64 { return math.Abs(float64(got)-want) / max(1, math.Abs(want)) }
 	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
 		for _, c := range []struct {
@@ -45,6 +45,9 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 			{"sigmoidBackward", func() { v.SigmoidBackward(y, x, one) }, func(x float64) float64 { _, d := logisticOf(x); return d }, absolute, 1e-7},
 			{"silu", func() { v.Silu(y, x) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
 			{"siluBackward", func() { v.SiluBackward(y, x, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
+			{"swiglu", func() { v.Swiglu(y, x, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
+			{"swigluBackward, gate", func() { v.SwigluBackward(y, other, x, one, one) }, func(x float64) float64 { _, d := siluOf(x); return d }, absolute, 2e-7},
+			{"swigluBackward, up", func() { v.SwigluBackward(other, y, x, one, one) }, func(x float64) float64 { y, _ := siluOf(x); return y }, absolute, 1.5e-7},
 		} {
 			c.f()
 			worst, at := 0.0, float32(0)
@@ -100,6 +103,14 @@ func TestVectorFunctionsAtTheEnds(t *testing.T) {
 			{"silu", v.Silu, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0, inf, 0, nan, 1e38, 0, 0}},
 			{"siluBackward", func(y, x []float32) { v.SiluBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38, 1000, -1000}, []float32{1, 0, nan, 1, 0, 1, 0}},
+			{"swiglu", func(y, x []float32) { v.Swiglu(y, x, ones[float32](len(x))) },
+				[]float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0, inf, 0, nan, 1e38, 0, 0}},
+			{"swigluBackward, gate", func(y, x []float32) {
+				v.SwigluBackward(y, make([]float32, len(x)), x, ones[float32](len(x)), ones[float32](len(x)))
+			}, []float32{inf, -inf, nan, 1e38, -1e38, 1000, -1000}, []float32{1, 0, nan, 1, 0, 1, 0}},
+			{"swigluBackward, up", func(y, x []float32) {
+				v.SwigluBackward(make([]float32, len(x)), y, x, ones[float32](len(x)), ones[float32](len(x)))
+			}, []float32{0, inf, -inf, nan, 1e38, -1e38, -1000}, []float32{0, inf, 0, nan, 1e38, 0, 0}},
 			{"geluBackward", func(y, x []float32) { v.GeluBackward(y, x, ones[float32](len(x))) },
 				[]float32{inf, -inf, nan, 1e38, -1e38}, []float32{1, 0, nan, 1, 0}},
 			{"geluTanhBackward", func(y, x []float32) { v.GeluTanhBackward(y, x, ones[float32](len(x))) },

@@ -66,6 +66,8 @@ func BenchmarkElementwise(b *testing.B) {
 		{"Softplus", 8, func() { Softplus(p, u, x) }},
 		{"SiLU", 8, func() { SiLU(p, u, x) }},
 		{"SiLUBackward", 12, func() { SiLUBackward(p, u, x, y) }},
+		{"SwiGLU", 12, func() { SwiGLU(p, u, x, y) }},
+		{"SwiGLUBackward", 20, func() { SwiGLUBackward(p, u, weights, x, z, y) }},
 		{"Softmax64", 12, func() { softmaxAll(mask) }},
 		{"Softmax64Causal", 12, func() { softmaxAll(causal) }},
 		{"CrossEntropy64", 4, func() { CrossEntropy(p, x, lse, targets, -1) }},
@@ -73,6 +75,10 @@ func BenchmarkElementwise(b *testing.B) {
 		{"LayerNorm128", 8, func() { LayerNorm(p, u, Norm[float32]{x, w, bias, mean, inv, 1e-5}) }},
 		{"LayerNormBackward128", 12, func() {
 			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, y, NormGrads[float32]{u, dw, db, scratch})
+		}},
+		{"RMSNorm128", 8, func() { RMSNorm(p, u, Norm[float32]{X: x, W: w, Spread: inv, Eps: 1e-5}) }},
+		{"RMSNormBackward128", 12, func() {
+			RMSNormBackward(p, Norm[float32]{X: x, W: w, Spread: inv}, y, NormGrads[float32]{X: u, W: dw, Scratch: scratch})
 		}},
 		{"AdamW", 28, func() { Update(p, AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
 		{"SumSquares", 4, func() { SumSquares(p, x) }},

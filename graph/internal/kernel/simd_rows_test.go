@@ -116,6 +116,28 @@ func TestVectorRowsAreAccurate(t *testing.T) {
 			compare("dw", n, dw, wideDW, func(i int) float64 { return (3 + rows) * u * size[i] })
 			compare("db", n, db, wideDB, func(i int) float64 { return rows * u * size[i] })
 
+			v.RmsNorm(y, x, w, inv, 1/float32(n), 1e-5)
+			rms := Norm[float64]{X: widened(x), W: widened(w), Spread: wideInv, Eps: 1e-5}
+			RMSNorm(NewPool(1), wideY, rms)
+			compare("1/rms", n, inv, wideInv, func(i int) float64 { return (4 + blocks) * u * wideInv[i] })
+			compare("rmsNorm", n, y, wideY, func(i int) float64 { return (7 + blocks) * u * math.Abs(wideY[i]) })
+			clear(dw)
+			clear(wideDW)
+			v.RmsNormBackward(dx, dw, x, w, dy, inv, 1/float32(n))
+			rms.Spread = widened(inv)
+			RMSNormBackward(NewPool(1), rms, widened(dy), NormGrads[float64]{X: wideDX, W: wideDW, Scratch: make([]float64, 2*Parts*len(w))})
+			hat = func(i int) float64 { return math.Abs(float64(x[i] * inv[i/n])) }
+			clear(hats)
+			clear(size)
+			for i := range x {
+				hats[i/n] += math.Abs(float64(dy[i]*w[i%n])) / float64(n) * hat(i)
+				size[i%n] += math.Abs(float64(dy[i])) * hat(i)
+			}
+			compare("dx of rms", n, dx, wideDX, func(i int) float64 {
+				return (6 + blocks) * u * float64(inv[i/n]) * (math.Abs(float64(dy[i]*w[i%n])) + hats[i/n]*hat(i))
+			})
+			compare("dw of rms", n, dw, wideDW, func(i int) float64 { return (3 + rows) * u * size[i] })
+
 			squares := 0.0
 			for _, v := range x {
 				squares += float64(v) * float64(v)

@@ -56,6 +56,10 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	binary("geluTanhBackward", v.GeluTanhBackward)
 	binary("sigmoidBackward", v.SigmoidBackward)
 	binary("siluBackward", v.SiluBackward)
+	binary("swiglu", v.Swiglu)
+	gate, up, delta, dgate, dup := in(n), in(n), in(n), out(n), out(n)
+	v.SwigluBackward(dgate, dup, gate, up, delta)
+	keep("swigluBackward", dgate, dup)
 
 	w, dw, m, second := in(n), in(n), in(n), in(n)
 	v.AdamW(w, dw, m, second, &[9]float32{0.5, 0.9, 0.1, 0.99, 0.01, 0.999, 1e-3, 1.5, 1e-8})
@@ -97,6 +101,10 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	v.LayerNorm(y, x, w, nil, mean, inv, share, 1e-5)
 	v.LayerNormBackward(nil, dw, db, x, w, dy, mean, inv, share)
 	keep("without", y, dw, db)
+	v.RmsNorm(y, x, w, inv, share, 1e-5)
+	keep("rmsNorm", y, inv)
+	v.RmsNormBackward(dx, dw, x, w, dy, inv, share)
+	keep("rmsNormBackward", dx, dw)
 	return results
 }
 
@@ -184,6 +192,12 @@ func TestTailsAreLikeTheRest(t *testing.T) {
 			"geluTanhBackward": v.GeluTanhBackward,
 			"siluBackward":     v.SiluBackward,
 			"add":              v.Add,
+			"swiglu":           v.Swiglu,
+			"swigluBackward": func(y, x, dy []float32) {
+				up := make([]float32, len(y))
+				v.SwigluBackward(y, up, x, dy, dy)
+				v.Add(y, y, up)
+			},
 		} {
 			y, one := make([]float32, len(x)), make([]float32, len(x))
 			f(y, x, dy)
@@ -220,6 +234,11 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 			LayerNorm(p, y, Norm[float32]{x, w, w, mean, inv, 1e-5})
 			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float32]{dx, dw, db, make([]float32, 2*Parts*len(w))})
 			keep(sum, y, mean, inv, dx, dw, db)
+			RMSNorm(p, y, Norm[float32]{X: x, W: w, Spread: inv, Eps: 1e-5})
+			RMSNormBackward(p, Norm[float32]{X: x, W: w, Spread: inv}, dy, NormGrads[float32]{X: dx, W: dw, Scratch: make([]float32, 2*Parts*len(w))})
+			keep(y, inv, dx, dw)
+			SwiGLUBackward(p, y, dx, x, dy, dy)
+			keep(y, dx)
 			targets := make([]int, n)
 			loss, _ := CrossEntropy(p, x, mean, targets, -1)
 			CrossEntropyBackward(p, dx, x, mean, targets, -1, 0.5)

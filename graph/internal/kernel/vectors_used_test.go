@@ -16,7 +16,9 @@ func TestVectorsAreUsed(t *testing.T) {
 	defer simd.Use(&simd.Set{
 		Add: two("add"), Relu: one("relu"), ReluBackward: two("relu'"), Gelu: one("gelu"), GeluBackward: two("gelu'"),
 		GeluTanh: one("tanh"), GeluTanhBackward: two("tanh'"), Sigmoid: one("sigmoid"), SigmoidBackward: two("sigmoid'"), Silu: one("silu"), SiluBackward: two("silu'"),
-		Exp:        func(_, _ []float32, _, _ float32) { used = "exp" },
+		Exp:    func(_, _ []float32, _, _ float32) { used = "exp" },
+		Swiglu: two("swiglu"), SwigluBackward: func(_, _, _, _, _ []float32) { used = "swiglu'" },
+		RmsNorm:    func(_, _, _, _ []float32, _, _ float32) { used = "rms" },
 		Softmax:    func(_, _ []float32, _, _ int) { used = "softmax" },
 		ExpSum:     func([]float32) (float32, float64) { used = "expsum"; return 0, 1 },
 		SumSquares: func([]float32) float64 { used = "squares"; return 3 },
@@ -42,6 +44,9 @@ func TestVectorsAreUsed(t *testing.T) {
 		"expsum":  func() { CrossEntropy(p, s(), s()[:1], []int{0}, -1) },
 		"squares": func() { SumSquares(p, s()) },
 		"norm":    func() { LayerNorm(p, s(), norm) },
+		"rms":     func() { RMSNorm(p, s(), norm) },
+		"swiglu":  func() { SwiGLU(p, s(), s(), s()) },
+		"swiglu'": func() { SwiGLUBackward(p, s(), s(), s(), s(), s()) },
 		"adamw":   func() { Update(p, AdamW{}, 1, 1, s(), s(), s(), s()) },
 		"dropout": func() { Dropout(p, s(), s(), DropMask{P: 0.5}) },
 	} {
@@ -54,10 +59,18 @@ func TestVectorsAreUsed(t *testing.T) {
 	if Softplus(p, s(), s()); used != "exp" {
 		t.Errorf("softplus: used %q", used)
 	}
-	undo := simd.Use(&simd.Set{Add: func(_, _, _ []float32) {}, LayerNormBackward: func(_, _, _, _, _, _, _, _ []float32, _ float32) { used = "norm'" }})
+	undo := simd.Use(&simd.Set{
+		Add:               func(_, _, _ []float32) {},
+		LayerNormBackward: func(_, _, _, _, _, _, _, _ []float32, _ float32) { used = "norm'" },
+		RmsNormBackward:   func(_, _, _, _, _, _ []float32, _ float32) { used = "rms'" },
+	})
 	defer undo()
-	if LayerNormBackward(p, norm, s(), NormGrads[float32]{X: s(), W: make([]float32, 1), B: make([]float32, 1), Scratch: make([]float32, 2*Parts)}); used != "norm'" {
+	grads := NormGrads[float32]{X: s(), W: make([]float32, 1), B: make([]float32, 1), Scratch: make([]float32, 2*Parts)}
+	if LayerNormBackward(p, norm, s(), grads); used != "norm'" {
 		t.Error("the norm's backward pass is computed in Go")
+	}
+	if RMSNormBackward(p, norm, s(), grads); used != "rms'" {
+		t.Error("the backward pass of the norm by squares is computed in Go")
 	}
 }
 

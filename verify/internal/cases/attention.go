@@ -75,7 +75,7 @@ func (a selfAttention) Case() verify.Case {
 
 func multiHead[T hand.Number](a selfAttention) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		at = drawing(at, a.dropout, fixture.Tokens)
+		at = drawing(at, a.dropout, a.heads(), fixture.Tokens)
 		return attending(at, softmax(at, a.heads(), a.sight.mask))
 	}
 }

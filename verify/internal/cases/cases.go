@@ -23,7 +23,7 @@ func All() (list []verify.Case) {
 // of the five papers.
 func Entries() []verify.Entry {
 	list := slices.Concat(
-		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), unprojected(), masks(),
+		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), groupedAttentions(), unprojected(), masks(),
 		crossAttentions(), norms(), mlps(), activations(), blocks(), adapters(), dropouts(), pairs(), recurrences(), latents(),
 		tiles(), linearAttentions(), linformers(), rewards(), pooled(), pairedLosses(), claims(),
 	)

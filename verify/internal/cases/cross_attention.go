@@ -44,7 +44,7 @@ func crossAttention(name string, lengths []int, dropout float64) verify.Case {
 
 func cross[T hand.Number](lengths []int, dropout float64) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		return sequence[T]{{"cross", toMemory(drawing(at, dropout, sourceTokens).At("cross"), lengths)}}
+		return sequence[T]{{"cross", toMemory(drawing(at, dropout, fixture.Heads, sourceTokens).At("cross"), lengths)}}
 	}
 }
 

@@ -28,20 +28,20 @@ func dropouts() []verify.Entry {
 }
 
 func dropout[T hand.Number](at hand.Site[T]) hand.Layer[T] {
-	return drawing(at, probability, 0).Drop("drop")
+	return drawing(at, probability, fixture.Heads, 0).Drop("drop")
 }
 
 const probability = 0.3 // of dropping, where a Case has dropout
 
-// drawing is at with the masks that the library draws, those of attention weights for so many keys.
-func drawing[T hand.Number](at hand.Site[T], p float64, keys int) hand.Site[T] {
+// drawing is at with the masks that the library draws, those of attention weights for so many heads and keys.
+func drawing[T hand.Number](at hand.Site[T], p float64, heads, keys int) hand.Site[T] {
 	at.Dropout = func(path string) matrix {
 		rows, cols := fixture.Batch*fixture.Tokens, fixture.Features
 		switch {
 		case p == 0:
 			return matrix{}
 		case strings.HasSuffix(path, "attn_dropout"):
-			rows, cols = fixture.Heads*rows, keys
+			rows, cols = heads*rows, keys
 		}
 		return fixture.DropoutMask(path, p, rows, cols)
 	}

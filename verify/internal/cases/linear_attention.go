@@ -52,7 +52,7 @@ func (f features) on(name string, s sight, dropout float64) verify.Case {
 
 func weighing[T hand.Number](phi hand.Layer[T], s sight, dropout float64) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		return attending(drawing(at, dropout, 0), hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {
+		return attending(drawing(at, dropout, fixture.Heads, 0), hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {
 			return hand.LinearAttention[T]{Features: phi, See: s.mask(b, h).Exp()}
 		}})
 	}

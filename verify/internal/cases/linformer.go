@@ -29,7 +29,7 @@ func linformer(name string, dropout float64) verify.Case {
 
 func mixing[T hand.Number](dropout float64) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		at = drawing(at, dropout, mixedKeys).At("attn")
+		at = drawing(at, dropout, fixture.Heads, mixedKeys).At("attn")
 		return sequence[T]{{"attn", at.Linformer(fixture.Batch, fixture.Heads, fixture.Heads*fixture.QK)}}
 	}
 }

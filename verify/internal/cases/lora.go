@@ -44,5 +44,5 @@ func adapted[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 
 func adaptedParts[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	at.LoRAScale = scale
-	return sequence[T]{{"attn.c_attn", at.At("attn.c_attn").Packed(fixture.Heads * fixture.QK)}}
+	return sequence[T]{{"attn.c_attn", at.At("attn.c_attn").Packed(fixture.Heads*fixture.QK, fixture.Heads*fixture.QK)}}
 }

@@ -11,6 +11,7 @@ func norms() []verify.Entry {
 	root := func(at nn.Site) nn.Layer { return nn.NewLayerNorm(at) }
 	sigma := func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
 	plain := func(at nn.Site) nn.Layer { return nn.NewLayerNormPlain(at) }
+	rms := func(at nn.Site) nn.Layer { return nn.NewRMSNorm(at) }
 	return []verify.Entry{
 		{
 			ID: "I20", What: "layer normalisation, ε inside the root", Source: "Boué (36)–(42)",
@@ -30,6 +31,12 @@ func norms() []verify.Entry {
 			ID: "I22", What: "layer normalisation without gain and shift", Source: "CS 224n (27)–(28), erratum S7",
 			Cases: part("norm=layernorm_plain",
 				norm("plain layer norm", "LayerNormPlain", "CS 224n (27), (28); erratum S7", true, plain, hand.Site[float64].LayerNormPlain, hand.Site[complex128].LayerNormPlain),
+			),
+		},
+		{
+			ID: "I64", What: "root mean square layer normalisation", Source: "Zhang and Sennrich 2019",
+			Cases: part("norm=rmsnorm",
+				norm("rms norm", "RMSNorm", "Zhang and Sennrich 2019", true, rms, hand.Site[float64].RMSNorm, hand.Site[complex128].RMSNorm),
 			),
 		},
 	}

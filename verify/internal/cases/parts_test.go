@@ -24,6 +24,7 @@ func TestEveryPartIsVerified(t *testing.T) {
 		"norm":       {parts.Names(known.Norms), func(p *byhand.Plan, name string) { p.Norm = name }},
 		"block":      {parts.Names(known.Blocks), func(p *byhand.Plan, name string) { p.Block = name }},
 		"activation": {parts.Names(known.Activations), func(p *byhand.Plan, name string) { p.Activation = name }},
+		"mlp":        {parts.Names(known.MLPs), func(p *byhand.Plan, name string) { p.MLP = name }},
 		"head":       {parts.Names(known.Heads), func(p *byhand.Plan, name string) { p.Head = name }},
 	} {
 		for _, name := range list.names {

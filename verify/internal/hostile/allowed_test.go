@@ -29,6 +29,7 @@ var rules = []struct{ pattern, why string }{
 	{`^gpt\.Sampler\.Draw 1=a liar`, "the numbers count, whatever the shape beside them"},
 	{`^graph\.\w*Attention \d=0|^graph\.Dropout \d=0`, "no dropout"},
 	{`^graph\.(Linear|LayerNorm|LayerNormSigma) 2={}`, "without bias"},
+	{`^graph\.RMSNorm 1={}`, "without gains"},
 	{`^graph\.LinearAttention 1={}`, "an empty mask hides no key"},
 	{`^graph\.(Cross|Linear)?Attention [12]=\(2, 2, 2\)`, "a mask of every sequence"},
 	{`^graph\.Expr\.Dropout 1=0`, "no dropout"},

@@ -17,6 +17,7 @@ func arguments() map[string]func(w *world) []any {
 		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
 		"nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
 		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.LinearCache.Fork": fork,
+		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
 		"nn.PPOClip.Forward": objective, "nn.Reinforce.Forward": objective,
 		"nn.CrossEntropy.Forward": func(w *world) []any { return []any{nil, w.matrix("logits", 4, 3), ids(w)} },

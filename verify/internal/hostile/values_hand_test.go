@@ -8,7 +8,7 @@ import (
 // of everything.
 var shapes = map[string][2]int{
 	"weight": {2, 2}, "bias": {1, 2}, "lora_d": {2, 1}, "lora_u": {1, 2}, "x": {2, 2},
-	"c_attn.weight": {2, 6}, "c_attn_global.weight": {2, 6}, "c_proj.weight": {2, 2}, "c_fc.weight": {2, 2},
+	"c_attn.weight": {2, 6}, "c_attn_global.weight": {2, 6}, "c_proj.weight": {2, 2}, "c_fc.weight": {2, 2}, "c_gate.weight": {2, 2},
 	"c_q.weight": {2, 2}, "c_kv.weight": {2, 4}, "c_input.weight": {2, 2}, "e.weight": {2, 1}, "f.weight": {2, 1},
 	"q.lora_d": {2, 1}, "q.lora_u": {1, 2}, "c_kv_down.weight": {2, 2}, "c_k_up.weight": {2, 2}, "c_v_up.weight": {2, 2}, "c_q_down.weight": {2, 2},
 	"c_q_up.weight": {2, 2}, "c_q_rope.weight": {2, 4}, "c_k_rope.weight": {2, 2},
@@ -66,6 +66,7 @@ func handValues[T hand.Number](v table) {
 	define(v, func(w *world) hand.Partial[T] { m := get[matrix](w); return hand.NewPartial(m, m) })
 	define(v, func(w *world) hand.LoRA[T] { m := get[matrix](w); return hand.LoRA[T]{Down: m, Up: m, Scale: 1, To: 2} })
 	define(v, func(w *world) hand.MLP[T] { return get[site](w).MLP(hand.GELU[T]{}).(hand.MLP[T]) })
+	define(v, func(w *world) hand.SwiGLU[T] { return get[site](w).SwiGLU().(hand.SwiGLU[T]) })
 	define(v, func(w *world) hand.Elman[T] { return get[site](w).Elman(2).(hand.Elman[T]) })
 	define(v, func(w *world) hand.MLA[T] { return get[site](w).MLA(get[hand.Heads[T]](w)).(hand.MLA[T]) })
 	define(v, func(w *world) hand.Linformer[T] { return get[site](w).Linformer(2, 2, 2).(hand.Linformer[T]) })

@@ -8,7 +8,7 @@ type attention[T hand.Number] func(at hand.Site[T], c Plan, s side, i int) hand.
 func attentions[T hand.Number]() map[string]attention[T] {
 	return map[string]attention[T]{
 		"causal": selfAttention[T], "window": selfAttention[T], "alternating": selfAttention[T], "bigbird": selfAttention[T],
-		"dilated": selfAttention[T], "full": selfAttention[T],
+		"dilated": selfAttention[T], "full": selfAttention[T], "gqa": grouped[T], "gqa_bias": grouped[T],
 		"linear":     features(func(hand.Site[T]) hand.Layer[T] { return hand.EluPlusOne[T]{} }),
 		"taylor":     features(func(at hand.Site[T]) hand.Layer[T] { return hand.TaylorFeatures[T]{Eps: at.Eps} }),
 		"longformer": longformer[T],
@@ -27,6 +27,13 @@ func attentions[T hand.Number]() map[string]attention[T] {
 
 func selfAttention[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Layer[T] {
 	return at.SelfAttention(softmax(at, c, s, i), c.Heads*c.QK, rotary[T](c, s))
+}
+
+// grouped is attention whose heads share keys and values. It has the biases that the parameters have.
+func grouped[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Layer[T] {
+	heads := softmax(at, c, s, i)
+	heads.Groups = c.option("n_kv_head")
+	return at.SelfAttention(heads, c.Heads*c.QK, rotary[T](c, s))
 }
 
 // softmax are heads under the mask of the side.

@@ -20,7 +20,7 @@ type Plan struct {
 
 	Position, Attention, Norm, Block, Activation, Head string
 
-	MLP string // empty is the only one that has formulas, mlp
+	MLP string // empty is mlp
 
 	Option    func(name string) int // that an attention reads, such as window; nil has none
 	Random    [][]int               // keys that chance has drawn for every query, in attention bigbird
@@ -81,7 +81,7 @@ func (c Plan) check() error {
 		{"norm", c.Norm, known(norms[float64]())},
 		{"block", c.Block, known(blocks[float64]())},
 		{"activation", c.Activation, known(activations[float64]())},
-		{"mlp", cmp.Or(c.MLP, "mlp"), []string{"mlp"}},
+		{"mlp", cmp.Or(c.MLP, "mlp"), known(mlps[float64]())},
 		{"head", c.Head, known(heads[float64]())},
 		{"attention", c.Attention, known(attentions[float64]())},
 		{"attention", c.encoderSide().attention, known(attentions[float64]())},

@@ -1,12 +1,17 @@
 package parts
 
-import "github.com/pedestrian-ml/pedestrian/verify/hand"
+import (
+	"cmp"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+)
 
 func norms[T hand.Number]() map[string]func(hand.Site[T]) hand.Layer[T] {
 	return map[string]func(hand.Site[T]) hand.Layer[T]{
 		"layernorm":       hand.Site[T].LayerNorm,
 		"layernorm_sigma": hand.Site[T].LayerNormSigma,
 		"layernorm_plain": hand.Site[T].LayerNormPlain,
+		"rmsnorm":         hand.Site[T].RMSNorm,
 	}
 }
 
@@ -14,6 +19,14 @@ func activations[T hand.Number]() map[string]hand.Layer[T] {
 	return map[string]hand.Layer[T]{
 		"gelu": hand.GELU[T]{}, "gelu_tanh": hand.GELUTanh[T]{}, "relu": hand.ReLU[T]{},
 		"sigmoid": hand.Sigmoid[T]{}, "silu": hand.SiLU[T]{}, "softplus": hand.Softplus[T]{},
+	}
+}
+
+// mlps are the layers behind the attention of a block, given the activation's.
+func mlps[T hand.Number]() map[string]func(at hand.Site[T], act hand.Layer[T]) hand.Layer[T] {
+	return map[string]func(at hand.Site[T], act hand.Layer[T]) hand.Layer[T]{
+		"mlp":    hand.Site[T].MLP,
+		"swiglu": func(at hand.Site[T], _ hand.Layer[T]) hand.Layer[T] { return at.SwiGLU() },
 	}
 }
 
@@ -77,7 +90,7 @@ func sublayers[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Block
 		Norm1:     norm(at.At("ln_1")),
 		Attention: attentions[T]()[s.attention](at.At("attn"), c, s, i),
 		Norm2:     norm(at.At("ln_2")),
-		MLP:       at.At("mlp").MLP(activations[T]()[c.Activation]),
+		MLP:       mlps[T]()[cmp.Or(c.MLP, "mlp")](at.At("mlp"), activations[T]()[c.Activation]),
 	}
 }
 

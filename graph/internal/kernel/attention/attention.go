@@ -10,31 +10,36 @@ import (
 )
 
 // Shape is the sizes of attention: in every one of Batch sequences Queries tokens attend to Keys tokens, in Heads heads
-// with QK features of a query or key and V of a value.
-type Shape struct{ Batch, Queries, Keys, Heads, QK, V int }
+// with QK features of a query or key and V of a value. The heads fall into Groups of consecutive ones, which share their
+// keys and values.
+type Shape struct{ Batch, Queries, Keys, Heads, QK, V, Groups int }
 
 // Width is the number of columns of packed queries, keys and values.
-func (h Shape) Width() int { return h.Heads * (2*h.QK + h.V) }
+func (h Shape) Width() int { return h.Heads*h.QK + h.Groups*(h.QK+h.V) }
 
-// Projections are the queries, keys and values of all heads, or the gradients of them. The tokens are the rows; in each, a
-// head lies beside the next.
+// shared is the number of heads of a group.
+func (h Shape) shared() int { return h.Heads / h.Groups }
+
+// Projections are the queries of all heads and the keys and values of all groups, or the gradients of them. The tokens are
+// the rows; in each, a head or a group lies beside the next.
 type Projections[T kernel.Float] struct{ Q, K, V gemm.Matrix[T] }
 
-// Packed takes apart one matrix (Batch·Queries, Heads·(2·QK + V)) of tokens that attend to one another.
+// Packed takes apart one matrix (Batch·Queries, Heads·QK + Groups·(QK + V)) of tokens that attend to one another.
 func Packed[T kernel.Float](h Shape, qkv []T) Projections[T] {
 	m := gemm.Mat(qkv, h.Width())
-	return Projections[T]{m, m.From(0, h.Heads*h.QK), m.From(0, 2*h.Heads*h.QK)}
+	return Projections[T]{m, m.From(0, h.Heads*h.QK), m.From(0, (h.Heads+h.Groups)*h.QK)}
 }
 
-// Crossed takes queries (Batch·Queries, Heads·QK), and keys and values in one matrix (Batch·Keys, Heads·(QK + V)).
+// Crossed takes queries (Batch·Queries, Heads·QK), and keys and values in one matrix (Batch·Keys, Groups·(QK + V)).
 func Crossed[T kernel.Float](h Shape, q, kv []T) Projections[T] {
-	m := gemm.Mat(kv, h.Heads*(h.QK+h.V))
-	return Projections[T]{gemm.Mat(q, h.Heads*h.QK), m, m.From(0, h.Heads*h.QK)}
+	m := gemm.Mat(kv, h.Groups*(h.QK+h.V))
+	return Projections[T]{gemm.Mat(q, h.Heads*h.QK), m, m.From(0, h.Groups*h.QK)}
 }
 
 // head is the part of head j of sequence b.
 func (p Projections[T]) head(h Shape, b, j int) Projections[T] {
-	return Projections[T]{p.Q.From(b*h.Queries, j*h.QK), p.K.From(b*h.Keys, j*h.QK), p.V.From(b*h.Keys, j*h.V)}
+	group := j / h.shared()
+	return Projections[T]{p.Q.From(b*h.Queries, j*h.QK), p.K.From(b*h.Keys, group*h.QK), p.V.From(b*h.Keys, group*h.V)}
 }
 
 // Mask is what is added to the scores: matrices (Queries, Keys), for each of Batch sequences, or 1 for all, one for each of

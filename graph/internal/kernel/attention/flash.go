@@ -56,7 +56,8 @@ func even(n, most, parts int) int {
 	return (n + parts - 1) / parts
 }
 
-// perHead runs the tasks of heads, one or several for each, on the pool's threads, each thread with its share of the scratch.
+// perHead runs the tasks of heads, several for each or one for several, on the pool's threads, each thread with its share
+// of the scratch.
 func perHead[T kernel.Float](pool *kernel.Pool, tasks int, scratch []T, body func(task int, scratch []T)) {
 	var next atomic.Int64
 	share := len(scratch) / pool.Threads()

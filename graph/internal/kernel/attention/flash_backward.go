@@ -11,19 +11,22 @@ import (
 //
 //	Δv += pᵀ·dy    Δp = dy·vᵀ    Δs = p∘(Δp − D)    Δq += Δs·k/√QK    Δk += Δsᵀ·q/√QK
 //
-// The tiles of a head come one after the other, so that no sum depends on the threads.
+// Keys and values get the sum over the heads that share them. The heads of a group, and the tiles of a head, come one after
+// the other, so that no sum depends on the threads.
 func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) {
-	perHead(pool, f.Batch*f.Heads, f.Scratch, func(i int, scratch []T) {
-		s := f.head(i)
-		to := grads.head(f.Shape, s.b, s.j)
-		d := gradients[T]{q: to.Q, k: to.K, v: to.V, y: s.of(dy), dots: scratch[:f.Queries]}
-		dotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride)
-		if all := (span{from: 0, to: f.Queries}); s.keys[0] != all { // else the first block writes every row
-			clearRows(d.q, f.Queries, f.QK)
-			d.add = 1
-		}
-		for block := range s.keys {
-			s.backward(&d, block, scratch[f.Queries:])
+	perHead(pool, f.Batch*f.Groups, f.Scratch, func(i int, scratch []T) {
+		for j := range f.shared() {
+			s := f.head(i*f.shared() + j)
+			to := grads.head(f.Shape, s.b, s.j)
+			d := gradients[T]{q: to.Q, k: to.K, v: to.V, y: s.of(dy), dots: scratch[:f.Queries], shared: T(min(j, 1))}
+			dotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride)
+			if all := (span{from: 0, to: f.Queries}); s.keys[0] != all { // else the first block writes every row
+				clearRows(d.q, f.Queries, f.QK)
+				d.add = 1
+			}
+			for block := range s.keys {
+				s.backward(&d, block, scratch[f.Queries:])
+			}
 		}
 	})
 }
@@ -33,19 +36,21 @@ type gradients[T kernel.Float] struct {
 	q, k, v, y gemm.Matrix[T]
 	dots       []T // D
 	add        T   // 1 once there is something in q, 0 before
+	shared     T   // 1 where another head has left its share in k and v, else 0
 }
 
-// backward finishes the gradients of a block of keys and values, and adds what it contributes to those of the queries.
+// backward finishes the head's share of the gradients of a block of keys and values, and adds what it contributes to those
+// of the queries.
 func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 	a := block * backwardKeys
 	z, queries := min(s.Keys, a+backwardKeys), s.keys[block]
 	k, v, dk, dv := s.k.From(a, 0), s.v.From(a, 0), d.k.From(a, 0), d.v.From(a, 0)
-	if queries.from == queries.to {
+	if queries.from == queries.to && d.shared == 0 {
 		clearRows(dk, z-a, s.QK)
 		clearRows(dv, z-a, s.V)
 	}
 	other := scratch[len(scratch)/2:]
-	var add T
+	add := d.shared
 	for from := queries.from; from < queries.to; from += backwardQueries {
 		to := min(queries.to, from+backwardQueries)
 		n, dy := to-from, d.y.From(from, 0)

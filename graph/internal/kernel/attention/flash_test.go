@@ -64,10 +64,15 @@ func (m masking) mask(h Shape) Mask[float64] {
 }
 
 // self is n tokens that look at one another.
-func self(batch, n, heads, qk, v int) Shape { return Shape{batch, n, n, heads, qk, v} }
+func self(batch, n, heads, qk, v int) Shape { return Shape{batch, n, n, heads, qk, v, heads} }
+
+// in is h with heads that share keys and values.
+func (h Shape) in(groups int) Shape { h.Groups = groups; return h }
 
 // numbers counts queries, keys and values.
-func (h Shape) numbers() int { return h.Batch * h.Heads * (h.Queries*h.QK + h.Keys*(h.QK+h.V)) }
+func (h Shape) numbers() int {
+	return h.Batch * (h.Heads*h.Queries*h.QK + h.Groups*h.Keys*(h.QK+h.V))
+}
 
 // partsOf finds them in x: packed where the tokens look at one another, else the queries before the keys and values.
 func partsOf[T kernel.Float](h Shape, x []T) Projections[T] {
@@ -186,7 +191,7 @@ func TestAttentionEqualsDense(t *testing.T) {
 func TestCrossAttentionEqualsDense(t *testing.T) {
 	for _, n := range [][2]int{{1, 2}, {2, 1}, {1, 70}, {70, 1}, {5, 33}, {66, 31}, {129, 300}, {300, 129}} {
 		for c, m := range maskings {
-			h := []Shape{{2, n[0], n[1], 3, 5, 7}, {3, n[0], n[1], 1, 8, 3}, {1, n[0], n[1], 2, 33, 16}}[c%3]
+			h := []Shape{{2, n[0], n[1], 3, 5, 7, 3}, {3, n[0], n[1], 1, 8, 3, 1}, {1, n[0], n[1], 2, 33, 16, 2}}[c%3]
 			t.Run(fmt.Sprintf("%v/%s", n, m.name), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(n[0]), uint64(c)))
 				x, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)
@@ -236,7 +241,7 @@ func TestAttentionOfLargeScores(t *testing.T) {
 
 // TestAttentionBits: neither the threads nor the instruction set may be seen in a result.
 func TestAttentionBits(t *testing.T) {
-	for _, h := range []Shape{self(2, 130, 3, 5, 7), self(1, 515, 2, 16, 32)} {
+	for _, h := range []Shape{self(2, 130, 3, 5, 7), self(1, 515, 2, 16, 32), self(1, 130, 6, 5, 7).in(2)} {
 		for _, m := range maskings[:5] {
 			rng := rand.New(rand.NewPCG(7, 8))
 			qkv, dy := kerneltest.Random[float64](rng, h.numbers()), kerneltest.Random[float64](rng, h.Batch*h.Queries*h.Heads*h.V)

@@ -15,9 +15,9 @@ import (
 // the mask; a copy of another sequence goes on as that one.
 func TestKVCache(t *testing.T) {
 	for _, h := range []Shape{
-		{Batch: 2, Queries: 5, Keys: 5, Heads: 3, QK: 4, V: 2},
-		{Batch: 3, Queries: 4, Keys: 4, Heads: 1, QK: 2, V: 5},
-		{Batch: 2, Queries: 40, Keys: 40, Heads: 3, QK: 64, V: 48}, // large enough for several threads
+		self(2, 5, 3, 4, 2), self(3, 4, 1, 2, 5),
+		self(2, 5, 6, 4, 3).in(3), self(2, 5, 6, 4, 3).in(2), self(3, 4, 4, 2, 5).in(1),
+		self(2, 40, 3, 64, 48), self(2, 40, 6, 64, 48).in(2), // large enough for several threads
 	} {
 		for _, threads := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%+v/%d", h, threads), func(t *testing.T) { kvCache(t, h, kernel.NewPool(threads)) })
@@ -39,9 +39,10 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 	part := func(b, i, from, size int) []float64 { return tokens[(b*n+i)*width+from:][:size] }
 	want := func(b, i int) (row []float64) {
 		for j := range h.Heads {
+			group := j * h.Groups / h.Heads
 			weights, sum, out := make([]float64, i+1), 0.0, make([]float64, h.V)
 			for key := range weights {
-				q, k := part(b, i, j*h.QK, h.QK), part(b, key, (h.Heads+j)*h.QK, h.QK)
+				q, k := part(b, i, j*h.QK, h.QK), part(b, key, (h.Heads+group)*h.QK, h.QK)
 				for f := range q {
 					weights[key] += q[f] * k[f]
 				}
@@ -49,7 +50,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 				sum += weights[key]
 			}
 			for key, w := range weights {
-				for f, v := range part(b, key, 2*h.Heads*h.QK+j*h.V, h.V) {
+				for f, v := range part(b, key, (h.Heads+h.Groups)*h.QK+group*h.V, h.V) {
 					out[f] += w / sum * v
 				}
 			}
@@ -85,7 +86,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 	forked := slices.Clone(own)
 	forked[1] = 0
 	check(feed(3, 1, forked), 3, 1, forked)
-	if want := 8 * h.Batch * h.Heads * n * (h.QK + h.V); c.Bytes() != want {
+	if want := 8 * h.Batch * h.Groups * n * (h.QK + h.V); c.Bytes() != want {
 		t.Errorf("got %d bytes, want %d", c.Bytes(), want)
 	}
 }
@@ -137,7 +138,7 @@ func TestAddMask(t *testing.T) {
 
 // TestWeightsOfEveryHead: heads that threads compute at the same time have places of their own for their weights.
 func TestWeightsOfEveryHead(t *testing.T) {
-	h := Shape{Batch: 2, Queries: 3, Keys: 3, Heads: 2, QK: 2, V: 1}
+	h := self(2, 3, 2, 2, 1)
 	c := NewKVCache[float64](h)
 	qkv := make([]float64, 2*3*h.Width())
 	for i := range qkv {

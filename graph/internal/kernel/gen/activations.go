@@ -180,14 +180,19 @@ func silu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
-		f.load(x, v)
-		f.op("VMAXPS", v, f.inRegister(number(expLeast), t), v) // so that −∞ gives 0
-		f.minus(m, v)
-		f.expAnywhere(e, m, s, t, n)
-		f.op("VADDPS", number(1), e, e)
-		f.op("VDIVPS", e, v, v)
+		f.silu(x, v, m, e, s, t, n)
 		f.store(v, y)
 	})
+}
+
+// silu makes v = x/(1 + e^(−x)) of the present block of x. m, e, s, t and n are lost.
+func (f *fn) silu(x string, v, m, e, s, t, n vec) {
+	f.load(x, v)
+	f.op("VMAXPS", v, f.inRegister(number(expLeast), t), v) // so that −∞ gives 0
+	f.minus(m, v)
+	f.expAnywhere(e, m, s, t, n)
+	f.op("VADDPS", number(1), e, e)
+	f.op("VDIVPS", e, v, v)
 }
 
 // minus makes m = −x.

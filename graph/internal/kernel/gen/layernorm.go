@@ -34,10 +34,7 @@ func layerNorm(f *fn) {
 		f.op("VFNMADD231SS", low(sum), low(sum), low(squares))
 		f.set(t, 0)
 		f.op("VMAXSS", low(squares), low(t), low(squares)) // NaN stays
-		f.op("VADDSS", f.param("eps"), low(squares), low(squares))
-		f.op("VSQRTSS", low(squares), low(squares), low(squares))
-		f.set(t, number(1))
-		f.op("VDIVSS", low(squares), low(t), low(squares))
+		f.inverseRoot(squares, t)
 		f.op("VMOVSS", low(mu), fmt.Sprintf("(%s)", mean))
 		f.op("VMOVSS", low(squares), fmt.Sprintf("(%s)", inv))
 		f.spread(mu)
@@ -68,6 +65,15 @@ func layerNorm(f *fn) {
 		f.next(cols, y, x)
 		f.advance(mean, inv)
 	})
+}
+
+// inverseRoot makes the lowest lane of v 1/√(v + ε). t is lost.
+func (f *fn) inverseRoot(v, t vec) {
+	low := func(v vec) string { return f.low("X", v) }
+	f.op("VADDSS", f.param("eps"), low(v), low(v))
+	f.op("VSQRTSS", low(v), low(v), low(v))
+	f.set(t, number(1))
+	f.op("VDIVSS", low(v), low(t), low(v))
 }
 
 // layerNormBackward: dw += Σ dy∘x̂, db += Σ dy, dx = (g − share·Σ g − x̂∘share·Σ g∘x̂)/σ with g = dy∘w.

@@ -56,6 +56,17 @@ func Formulas() *simd.Set {
 			s := 1 / (1 + math.Exp(-x))
 			return s * (1 + x*(1-s))
 		}),
+		Swiglu: func(y, x, u []float32) {
+			for i, v := range x {
+				y[i] = float32(float64(v) / (1 + math.Exp(-float64(v))) * float64(u[i]))
+			}
+		},
+		SwigluBackward: func(dx, du, x, u, dy []float32) {
+			for i, v := range x {
+				s, v, d := 1/(1+math.Exp(-float64(v))), float64(v), float64(dy[i])
+				dx[i], du[i] = float32(d*float64(u[i])*s*(1+v*(1-s))), float32(d*v*s)
+			}
+		},
 		Softmax: softmax, ExpSum: expSum,
 		DotRows: func(dot, x, y []float32, cols, stride int) {
 			for i := range dot {
@@ -73,6 +84,7 @@ func Formulas() *simd.Set {
 			}
 		},
 		LayerNorm: layerNorm, LayerNormBackward: layerNormBackward,
+		RmsNorm: rmsNorm, RmsNormBackward: rmsNormBackward,
 		AdamW: func(w, dw, m, v []float32, c *[9]float32) {
 			for i, g := range dw {
 				g *= c[0]
@@ -161,6 +173,35 @@ func layerNormBackward(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
 			if dx != nil {
 				dx[i*d+j] = (dy[i*d+j]*w[j] - g - (x[i*d+j]-mean[i])*inv[i]*gx) * inv[i]
 			}
+		}
+	}
+}
+
+func rmsNorm(y, x, w, inv []float32, share, eps float32) {
+	d := len(w)
+	for i := range inv {
+		squares := 0.0
+		for _, v := range x[i*d : (i+1)*d] {
+			squares += float64(v) * float64(v) * float64(share)
+		}
+		inv[i] = float32(1 / math.Sqrt(squares+float64(eps)))
+		for j := range d {
+			y[i*d+j] = x[i*d+j] * inv[i] * w[j]
+		}
+	}
+}
+
+func rmsNormBackward(dx, dw, x, w, dy, inv []float32, share float32) {
+	d := len(w)
+	for i := range inv {
+		var gx float32
+		for j := range d {
+			hat, delta := x[i*d+j]*inv[i], dy[i*d+j]
+			gx += delta * w[j] * hat * share
+			dw[j] += delta * hat
+		}
+		for j := range d {
+			dx[i*d+j] = (dy[i*d+j]*w[j] - x[i*d+j]*inv[i]*gx) * inv[i]
 		}
 	}
 }

@@ -32,6 +32,11 @@ type Set struct {
 	Silu func(y, x []float32)
 	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
 	SiluBackward func(dx, x, dy []float32)
+	// y = silu(x)·u, as Silu has it, up to rounding the product.
+	Swiglu func(y, x, u []float32)
+	// dx = dy∘u∘dsilu/dx within 2e-7·|dy·u| and du = dy∘silu(x) within 1.5e-7·max(1, |silu(x)|)·|dy|, up to rounding the
+	// products.
+	SwigluBackward func(dx, du, x, u, dy []float32)
 	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below the
 	// largest, or 2⁻¹⁴⁸; 0 where the mask is −∞, whatever x is there.
 	Softmax func(x, mask []float32, cols, rows int)
@@ -50,6 +55,10 @@ type Set struct {
 	LayerNorm func(y, x, w, b, mean, inv []float32, share, eps float32)
 	// LayerNormBackward with share = 1/d, adding to dw and db; no dx if it is nil.
 	LayerNormBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+	// RMSNorm with share = 1/d. 1/rms within (4 + d/16)u of it.
+	RmsNorm func(y, x, w, inv []float32, share, eps float32)
+	// RMSNormBackward with share = 1/d, adding to dw.
+	RmsNormBackward func(dx, dw, x, w, dy, inv []float32, share float32)
 	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once.
 	AdamW func(w, dw, m, v []float32, c *[9]float32)
 	// Σ x² in float64.

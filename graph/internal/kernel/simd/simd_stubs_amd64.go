@@ -9,10 +9,11 @@ var setAVX512 = &Set{
 	Exp: expAVX512, Gelu: geluAVX512, GeluBackward: geluBackwardAVX512,
 	GeluTanh: geluTanhAVX512, GeluTanhBackward: geluTanhBackwardAVX512, Sigmoid: sigmoidAVX512,
 	SigmoidBackward: sigmoidBackwardAVX512, Silu: siluAVX512, SiluBackward: siluBackwardAVX512,
-	Softmax: softmaxAVX512, SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512,
-	DotRows: dotRowsAVX512, ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512,
-	LayerNorm: layerNormAVX512, LayerNormBackward: layerNormBackwardAVX512, AdamW: adamWAVX512,
-	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
+	Swiglu: swigluAVX512, SwigluBackward: swigluBackwardAVX512, Softmax: softmaxAVX512,
+	SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512, DotRows: dotRowsAVX512,
+	ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
+	LayerNormBackward: layerNormBackwardAVX512, RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512,
+	AdamW: adamWAVX512, SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
 }
 
 //go:noescape
@@ -52,6 +53,12 @@ func siluAVX512(y, x []float32)
 func siluBackwardAVX512(dx, x, dy []float32)
 
 //go:noescape
+func swigluAVX512(y, x, u []float32)
+
+//go:noescape
+func swigluBackwardAVX512(dx, du, x, u, dy []float32)
+
+//go:noescape
 func softmaxAVX512(x, mask []float32, cols, rows int)
 
 //go:noescape
@@ -76,6 +83,12 @@ func layerNormAVX512(y, x, w, b, mean, inv []float32, share, eps float32)
 func layerNormBackwardAVX512(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
 
 //go:noescape
+func rmsNormAVX512(y, x, w, inv []float32, share, eps float32)
+
+//go:noescape
+func rmsNormBackwardAVX512(dx, dw, x, w, dy, inv []float32, share float32)
+
+//go:noescape
 func adamWAVX512(w, dw, m, v []float32, c *[9]float32)
 
 //go:noescape
@@ -89,10 +102,11 @@ var setAVX2 = &Set{
 	Exp: expAVX2, Gelu: geluAVX2, GeluBackward: geluBackwardAVX2,
 	GeluTanh: geluTanhAVX2, GeluTanhBackward: geluTanhBackwardAVX2, Sigmoid: sigmoidAVX2,
 	SigmoidBackward: sigmoidBackwardAVX2, Silu: siluAVX2, SiluBackward: siluBackwardAVX2,
-	Softmax: softmaxAVX2, SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2,
-	DotRows: dotRowsAVX2, ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2,
-	LayerNorm: layerNormAVX2, LayerNormBackward: layerNormBackwardAVX2, AdamW: adamWAVX2,
-	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
+	Swiglu: swigluAVX2, SwigluBackward: swigluBackwardAVX2, Softmax: softmaxAVX2,
+	SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2, DotRows: dotRowsAVX2,
+	ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
+	LayerNormBackward: layerNormBackwardAVX2, RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2,
+	AdamW: adamWAVX2, SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
 }
 
 //go:noescape
@@ -132,6 +146,12 @@ func siluAVX2(y, x []float32)
 func siluBackwardAVX2(dx, x, dy []float32)
 
 //go:noescape
+func swigluAVX2(y, x, u []float32)
+
+//go:noescape
+func swigluBackwardAVX2(dx, du, x, u, dy []float32)
+
+//go:noescape
 func softmaxAVX2(x, mask []float32, cols, rows int)
 
 //go:noescape
@@ -154,6 +174,12 @@ func layerNormAVX2(y, x, w, b, mean, inv []float32, share, eps float32)
 
 //go:noescape
 func layerNormBackwardAVX2(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+
+//go:noescape
+func rmsNormAVX2(y, x, w, inv []float32, share, eps float32)
+
+//go:noescape
+func rmsNormBackwardAVX2(dx, dw, x, w, dy, inv []float32, share float32)
 
 //go:noescape
 func adamWAVX2(w, dw, m, v []float32, c *[9]float32)

@@ -1,0 +1,116 @@
+package gpt
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Adapter is what fine-tuning by low rank has learned, as it is handed from program to program: a folder of Hugging
+// Face's PEFT. OpenAdapter reads one, Model.SaveAdapter writes one.
+type Adapter struct {
+	Base string // the model that it was trained on, as the folder calls it
+
+	config   peft.Config
+	matrices []peft.Matrix
+}
+
+// OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. LoRA with one rank for all
+// matrices is known, its factor α/r or α/√r; whatever else the folder says (use_dora, rank_pattern, modules_to_save, a
+// bias, another peft_type) is an error that names the key and its value.
+func OpenAdapter(dir string) (*Adapter, error) {
+	c, matrices, err := peft.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Adapter{c.Base, c, matrices}, nil
+}
+
+// Adapted is a model of the same weights, which are shared, for batches of that many sequences, with room for each of
+// these adapters, one at a time. None is in use yet: it computes what m does.
+func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
+	if err := m.made(); err != nil {
+		return nil, err
+	}
+	switch {
+	case m.Config.LoraR > 0:
+		return nil, errors.Errorf("adapter: lora_r: got a model of %d, want one without adapters", m.Config.LoraR)
+	case len(list) == 0 || slices.ContainsFunc(list, func(a *Adapter) bool { return a == nil || a.config.Rank < 1 }):
+		return nil, errors.New("adapter: got none, want those of OpenAdapter")
+	}
+	c := m.Config
+	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].config.Scale(), LoraScale: "alpha"}
+	for _, a := range list {
+		for _, target := range a.config.Targets {
+			if !slices.Contains(c.LoraTargets, target) {
+				c.LoraTargets = append(c.LoraTargets, target)
+			}
+		}
+	}
+	if err := c.ValidateModel(); err != nil {
+		return nil, errors.WithMessage(err, "adapter")
+	}
+	outlined := c.declare(graph.Outline(graph.Float32), batch).shared()
+	for _, a := range list {
+		rank, err := a.rank(outlined)
+		if err != nil {
+			return nil, err
+		}
+		c.LoraR = max(c.LoraR, rank)
+	}
+	return New(m.Graph.Sibling(), c, batch)
+}
+
+// Use sets the model's adapters to those of a, in place: programs, decoders and trainers of the model compute with them
+// from now on, and nothing is built again; a decoder is to be Reset. The nil Adapter is none: the base. A smaller rank is
+// padded with zeros, another factor multiplied into Bᵀ. It is an error, and nothing changes, if a is of other matrices
+// or shapes than the model has adapters for, or of a higher rank.
+func (m *Model) Use(a *Adapter) error { return m.use(a, 1) }
+
+// Unmerge takes away from the weights what Use(a) and Merge have added to them. No adapter is in use then.
+func (m *Model) Unmerge(a *Adapter) error {
+	if a == nil {
+		return errors.New("adapter: got nil, want the one that was merged")
+	}
+	if err := m.use(a, -1); err != nil {
+		return err
+	}
+	m.Merge()
+	return nil
+}
+
+// use is Use of a times sign.
+func (m *Model) use(a *Adapter, sign float64) error {
+	switch err := m.made(); {
+	case err != nil:
+		return err
+	case m.Config.LoraR == 0:
+		return errors.New("adapter: the model has no room for one, lora_r is 0: Adapted makes one that has")
+	}
+	var values []pair
+	if a != nil && a.config.Rank < 1 {
+		return errors.New("adapter: it is empty, want one of OpenAdapter")
+	}
+	if a != nil {
+		list, err := a.pairs(m.shared(), m.Config.LoraR)
+		if err != nil {
+			return err
+		}
+		values = list
+	}
+	m.Graph.Exclusive(func() {
+		for _, l := range m.adapters {
+			for _, to := range l.Adapters {
+				u := to.Up.Tensor()
+				clear(u.F32)
+				clear(u.F64)
+			}
+		}
+		for _, p := range values {
+			p.set(sign * a.config.Scale() / m.Config.scale())
+		}
+	})
+	return nil
+}

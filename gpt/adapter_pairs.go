@@ -1,0 +1,123 @@
+package gpt
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+// sharing is a matrix as other programs name it, and the adapters of ours that stand where it has one: those of its
+// blocks of columns, all on the same inputs.
+type sharing struct {
+	name  string
+	in    int
+	pairs []nn.Adapter
+}
+
+// shared are the model's adapters by the matrices of GPT-2's names.
+func (m *Model) shared() (list []sharing) {
+	for _, l := range m.adapters {
+		first := l.Adapters[0].Down
+		name := strings.TrimSuffix(first.Name(), ".lora_d")
+		if len(l.Adapters) > 1 {
+			name = name[:strings.LastIndexByte(name, '.')] // c_attn.q
+		}
+		if inBlock(name) {
+			name = "transformer." + name
+		}
+		list = append(list, sharing{name, first.Shape()[0], l.Adapters})
+	}
+	return list
+}
+
+// out is the number of columns.
+func (s sharing) out() int { return s.pairs[len(s.pairs)-1].To - s.pairs[0].From }
+
+// pair is what one adapter of ours is to be: those of a's ranks that count.
+type pair struct {
+	to    nn.Adapter
+	from  peft.Matrix
+	at    int   // its first row of B
+	ranks []int // of A's rows and B's columns
+}
+
+// pairs are what the adapters of a model become, of at most that rank. Of a higher rank those count whose column of B is
+// not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
+func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
+	r, found := a.config.Rank, 0
+	for _, s := range list {
+		i := slices.IndexFunc(a.matrices, func(m peft.Matrix) bool { return m.Name == s.name })
+		if i < 0 && a.config.Adapts(s.name) {
+			return nil, errors.Errorf("adapter: %s: target_modules are %s, but the file has none for it",
+				s.name, field.Clip(strings.Join(a.config.Targets, ",")))
+		}
+		if i < 0 {
+			continue
+		}
+		found++
+		from := a.matrices[i]
+		if in, out := len(from.A)/r, len(from.B)/r; in != s.in || out != s.out() {
+			return nil, errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)", s.name, in, out, s.in, s.out())
+		}
+		for _, to := range s.pairs {
+			p := pair{to: to, from: from, at: to.From - s.pairs[0].From}
+			if p.choose(r, most); len(p.ranks) > most {
+				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d", s.name, len(p.ranks), most)
+			}
+			values = append(values, p)
+		}
+	}
+	if found < len(a.matrices) {
+		for _, m := range a.matrices {
+			if !slices.ContainsFunc(list, func(s sharing) bool { return s.name == m.Name }) {
+				return nil, errors.Errorf("adapter: %s: the model has no adapter there", field.Clip(m.Name))
+			}
+		}
+	}
+	return values, nil
+}
+
+// rank is what a model needs for a.
+func (a *Adapter) rank(list []sharing) (rank int, err error) {
+	values, err := a.pairs(list, a.config.Rank)
+	for _, p := range values {
+		p.choose(a.config.Rank, 0)
+		rank = max(rank, len(p.ranks))
+	}
+	if rank == 0 { // untrained: nothing counts
+		rank = a.config.Rank
+	}
+	return rank, err
+}
+
+// choose fills in the ranks: all r if the model has room, else those that count.
+func (p *pair) choose(r, most int) {
+	p.ranks = nil
+	for k := range r {
+		counts := r <= most
+		for row := p.at; row < p.at+p.to.To-p.to.From && !counts; row++ {
+			counts = p.from.B[row*r+k] != 0
+		}
+		if counts {
+			p.ranks = append(p.ranks, k)
+		}
+	}
+}
+
+// set writes the pair's d = Aᵀ and u = factor·Bᵀ over the adapter's first ranks; the rest of u is 0.
+func (p pair) set(factor float64) {
+	d, u := p.to.Down.Tensor(), p.to.Up.Tensor()
+	r, most, cols := len(p.from.A)/d.Shape[0], d.Shape[1], u.Shape[1]
+	for i, k := range p.ranks {
+		for row := range d.Shape[0] {
+			d.Set(row*most+i, float64(p.from.A[k*d.Shape[0]+row]))
+		}
+		for col := range cols {
+			u.Set(i*cols+col, factor*float64(p.from.B[(p.at+col)*r+k]))
+		}
+	}
+}

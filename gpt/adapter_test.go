@@ -1,0 +1,282 @@
+package gpt
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// scrambled is a model whose numbers depend on its configuration's names alone: all are equal on the same base.
+func scrambled(t testing.TB, c Config) *Model { return scrambledIn(t, graph.Float64, c) }
+
+func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
+	t.Helper()
+	c.VocabSize = 11
+	m, err := New(graph.New(dtype, 3), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range m.Params() {
+		for i := range p.Tensor().Len() {
+			p.Tensor().Set(i, float64(float32(0.2*math.Sin(float64(1+i*len(p.Name())))))) // as a file holds it
+		}
+	}
+	return m
+}
+
+// heard are the logits behind some tokens.
+func heard(t testing.TB, m *Model) []float64 {
+	t.Helper()
+	d, err := NewDecoder(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, err := d.Feed(1, 2, 3, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logits.Floats()
+}
+
+// lora is tiny with adapters of that rank and α.
+func lora(r int, alpha float64, targets ...string) Config {
+	c := tiny()
+	c.LoraR, c.LoraAlpha, c.LoraTargets = r, alpha, targets
+	return c
+}
+
+// published is the adapter of a model as it comes back from its folder.
+func published(t testing.TB, m *Model) *Adapter {
+	t.Helper()
+	dir := t.TempDir()
+	if err := m.SaveAdapter(dir, "somebody/base"); err != nil {
+		t.Fatal(err)
+	}
+	a, err := OpenAdapter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func adapted(t testing.TB, m *Model, list ...*Adapter) *Model {
+	t.Helper()
+	with, err := m.Adapted(1, list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return with
+}
+
+func using(t testing.TB, m *Model, a *Adapter) []float64 {
+	t.Helper()
+	if err := m.Use(a); err != nil {
+		t.Fatal(err)
+	}
+	return heard(t, m)
+}
+
+// What is saved and opened computes the same bits on the base, with the rank that it had, and is saved again as the same
+// bytes; an adapter that has learned nothing yet is kept as well.
+func TestAdapterRoundTrip(t *testing.T) {
+	tuned := scrambled(t, lora(2, 3))
+	want := heard(t, tuned)
+	a := published(t, tuned)
+	with := adapted(t, scrambled(t, tiny()), a)
+	base := heard(t, with)
+	if diff := cmp.Diff(heard(t, scrambled(t, tiny())), base); diff != "" {
+		t.Errorf("before an adapter is used: -base +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(want, using(t, with, a)); diff != "" || a.Base != "somebody/base" || cmp.Equal(want, base) {
+		t.Errorf("base %s, -tuned +got:\n%s", a.Base, diff)
+	}
+	if with.Config.LoraR != 2 || a.config.Rank != 6 || a.config.Alpha != 9 {
+		t.Errorf("got a rank of %d, %d in the folder with alpha %v, want 2, 6 and 9", with.Config.LoraR, a.config.Rank, a.config.Alpha)
+	}
+	if diff := cmp.Diff(a.matrices, published(t, with).matrices); diff != "" {
+		t.Errorf("saved again: -want +got:\n%s", diff)
+	}
+	empty := scrambled(t, lora(2, 3, "c_attn"))
+	if err := empty.Use(nil); err != nil {
+		t.Fatal(err)
+	}
+	with = adapted(t, scrambled(t, tiny()), published(t, empty))
+	if got := using(t, with, published(t, empty)); !cmp.Equal(got, base) || with.Config.LoraR != 6 {
+		t.Errorf("an untrained adapter of rank %d: the base is another", with.Config.LoraR)
+	}
+}
+
+// An adapter that PEFT has beside the whole of c_attn adds s·(B·A)ᵀ to the weight.
+func TestAdapterOfPEFT(t *testing.T) {
+	plain := scrambled(t, tiny())
+	dir, c := t.TempDir(), peft.Config{Rank: 3, Alpha: 4, RootScale: true, Targets: []string{"attn.c_attn", "mlp.c_proj"}}
+	var list []peft.Matrix
+	for _, p := range plain.Params() {
+		name, ok := strings.CutSuffix(p.Name(), ".weight")
+		if !ok || !strings.HasSuffix(name, "c_attn") && !strings.HasSuffix(name, "mlp.c_proj") {
+			continue
+		}
+		w := p.Tensor()
+		in, out := w.Shape[0], w.Shape[1]
+		m := peft.Matrix{Name: "transformer." + name, A: make([]float32, 3*in), B: make([]float32, out*3)}
+		for i := range m.A {
+			m.A[i] = float32(0.1 * math.Cos(float64(3+i)))
+		}
+		for i := range m.B {
+			m.B[i] = float32(0.1 * math.Cos(float64(5+2*i)))
+		}
+		list = append(list, m)
+	}
+	if err := peft.Write(dir, c, list); err != nil {
+		t.Fatal(err)
+	}
+	a, err := OpenAdapter(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := adapted(t, scrambled(t, tiny()), a)
+	got, before := using(t, with, a), heard(t, plain)
+	for _, m := range list {
+		p, _ := plain.Graph.Leaf(strings.TrimPrefix(m.Name, "transformer.") + ".weight")
+		w := p.Tensor()
+		for i := range w.Len() {
+			sum, row, col := 0.0, i/w.Shape[1], i%w.Shape[1]
+			for k := range 3 {
+				sum += float64(m.A[k*w.Shape[0]+row]) * float64(m.B[col*3+k])
+			}
+			w.Set(i, w.At(i)+4/math.Sqrt(3)*sum)
+		}
+	}
+	want := heard(t, plain)
+	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-2) || len(list) != 4 {
+		t.Errorf("%d matrices, %v off", len(list), d)
+	}
+	if d := relative(using(t, with, published(t, with)), want, 0); !(d < 1e-12) { // of rank 9, whose q, k and v come apart
+		t.Errorf("saved and opened again: %v off", d)
+	}
+}
+
+// Adapters of other ranks, factors and matrices take turns in one model, with the numbers that each has alone.
+func TestAdaptersTakeTurns(t *testing.T) {
+	list := []*Adapter{
+		published(t, scrambled(t, lora(2, 3))), published(t, scrambled(t, lora(3, 7, "c_attn"))), published(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
+	}
+	all := adapted(t, scrambled(t, tiny()), list[:3]...)
+	d, err := NewDecoder(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, 1, 2, 3, 1, 0} {
+		if err := all.Use(list[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Feed(1, 2, 3, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := heard(t, scrambled(t, tiny()))
+		if list[i] != nil {
+			want = using(t, adapted(t, scrambled(t, tiny()), list[i]), list[i])
+		}
+		if e := relative(got.Floats(), want, 0); !(e < 1e-12) {
+			t.Errorf("adapter %d: %v off", i, e)
+		}
+	}
+}
+
+// Merged, the base alone computes what it did with the adapter; unmerged, its weights are what they were, to the
+// rounding of their type.
+func TestUnmerge(t *testing.T) {
+	a, b := published(t, scrambled(t, lora(2, 3))), published(t, scrambled(t, lora(3, 7, "c_attn")))
+	for dtype, most := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-6} {
+		with := adapted(t, scrambledIn(t, dtype, tiny()), a, b)
+		plain, err := with.Plain(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before [][]float64
+		for _, p := range plain.Params() {
+			before = append(before, p.Tensor().Floats())
+		}
+		want := using(t, with, a)
+		with.Merge()
+		if e := relative(heard(t, plain), want, 0); !(e < 10*most) {
+			t.Errorf("%v: merged: %v off", dtype, e)
+		}
+		if err := with.Use(b); err != nil {
+			t.Fatal(err)
+		}
+		if err := with.Unmerge(a); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range plain.Params() {
+			if e := relative(p.Tensor().Floats(), before[i], 0); !(e < most) {
+				t.Errorf("%v: unmerged: %s is %v off", dtype, p.Name(), e)
+			}
+		}
+		if e := relative(heard(t, with), heard(t, plain), 0); e != 0 {
+			t.Errorf("%v: unmerged, an adapter is in use: %v off", dtype, e)
+		}
+		mustContain(t, with.Unmerge(nil), "got nil, want the one that was merged")
+	}
+}
+
+// What does not fit is one sentence with the matrix in it, and the model computes what it did.
+func TestAdapterRefuses(t *testing.T) {
+	a := published(t, scrambled(t, lora(2, 3)))
+	plain := scrambled(t, tiny())
+	mustContain(t, plain.Use(a), "lora_r is 0: Adapted makes one")
+	mustContain(t, plain.SaveAdapter(t.TempDir(), ""), "the model has none, lora_r is 0")
+	mustContain(t, (*Model)(nil).Use(a), "model: got nil")
+	_, err := plain.Adapted(1)
+	mustContain(t, err, "got none, want those of OpenAdapter")
+	_, err = plain.Adapted(1, a, nil)
+	mustContain(t, err, "got none, want those of OpenAdapter")
+	_, err = plain.Adapted(1, new(Adapter))
+	mustContain(t, err, "got none, want those of OpenAdapter")
+	_, err = scrambled(t, lora(2, 3)).Adapted(1, a)
+	mustContain(t, err, "lora_r: got a model of 2, want one without adapters")
+	_, err = OpenAdapter(t.TempDir())
+	mustContain(t, err, "adapter_config.json")
+
+	low := scrambled(t, lora(1, 3))
+	before := heard(t, low)
+	mustContain(t, low.Use(a), "transformer.h.0.attn.c_attn: r: got 2, want at most the model's lora_r 1")
+	mustContain(t, low.Use(new(Adapter)), "want one of OpenAdapter")
+	mustContain(t, scrambled(t, lora(4, 3, "c_fc")).Use(a), "transformer.h.0.attn.c_attn: the model has no adapter there")
+	wide := tiny()
+	wide.NInner = 40
+	_, err = scrambled(t, wide).Adapted(1, a)
+	mustContain(t, err, "transformer.h.0.mlp.c_fc: got one for a matrix (16, 64), want (16, 40)")
+	shallow := tiny()
+	shallow.NLayer = 1
+	_, err = scrambled(t, shallow).Adapted(1, a)
+	mustContain(t, err, "transformer.h.1.", "the model has no adapter there")
+	deep := tiny()
+	deep.NLayer = 3
+	_, err = scrambled(t, deep).Adapted(1, a)
+	mustContain(t, err, "transformer.h.2.attn.c_attn", "target_modules", "the file has none")
+	q := *a
+	q.config.Targets = []string{"q_proj"}
+	_, err = plain.Adapted(1, &q)
+	mustContain(t, err, `lora_targets: got "q_proj", want endings of attn.c_attn`)
+	if diff := cmp.Diff(before, heard(t, low)); diff != "" {
+		t.Errorf("after an error: -before +after:\n%s", diff)
+	}
+	broken := scrambled(t, lora(2, 3))
+	broken.Params()[4].Tensor().Set(0, math.NaN())
+	dir := filepath.Join(t.TempDir(), "d")
+	mustContain(t, broken.SaveAdapter(dir, ""), broken.Params()[4].Name(), "NaN")
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a broken adapter has made a folder")
+	}
+}

@@ -1,0 +1,243 @@
+package peft
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+)
+
+// published is an adapter_config.json as PEFT 0.13 writes it.
+const published = `{
+  "alpha_pattern": {}, "auto_mapping": null, "base_model_name_or_path": "gpt2", "bias": "none", "fan_in_fan_out": true,
+  "inference_mode": true, "init_lora_weights": true, "layer_replication": null, "layers_pattern": null, "layers_to_transform": null,
+  "loftq_config": {}, "lora_alpha": 32, "lora_dropout": 0.1, "megatron_config": null, "megatron_core": "megatron.core",
+  "modules_to_save": null, "peft_type": "LORA", "r": 8, "rank_pattern": {}, "revision": null, "target_modules": ["c_attn"],
+  "task_type": "CAUSAL_LM", "use_dora": false, "use_rslora": false}`
+
+func TestParse(t *testing.T) {
+	c, err := Parse([]byte(published))
+	want := Config{Base: "gpt2", Rank: 8, Alpha: 32, Targets: []string{"c_attn"}, FanIn: true}
+	if diff := cmp.Diff(want, c); err != nil || diff != "" {
+		t.Fatalf("%v, -want +got:\n%s", err, diff)
+	}
+	if got := c.Scale(); got != 4 {
+		t.Errorf("got a scale of %v, want 4", got)
+	}
+	c.RootScale = true
+	if got := c.Scale(); !(math.Abs(got-32/math.Sqrt(8)) < 1e-12) {
+		t.Errorf("rsLoRA: got a scale of %v, want 32/√8", got)
+	}
+	data, err := c.encode()
+	if diff := cmp.Diff(`{
+  "base_model_name_or_path": "gpt2",
+  "bias": "none",
+  "fan_in_fan_out": true,
+  "inference_mode": true,
+  "init_lora_weights": true,
+  "lora_alpha": 32,
+  "lora_dropout": 0,
+  "modules_to_save": null,
+  "peft_type": "LORA",
+  "r": 8,
+  "target_modules": [
+    "c_attn"
+  ],
+  "task_type": "CAUSAL_LM",
+  "use_rslora": true
+}
+`, string(data)); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	again, err := Parse(data)
+	if diff := cmp.Diff(c, again); err != nil || diff != "" {
+		t.Errorf("written and read: %v, -want +got:\n%s", err, diff)
+	}
+}
+
+// The least that a file may say.
+func TestParseLeast(t *testing.T) {
+	c, err := Parse([]byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 0.5, "target_modules": ["lm_head"], "bias": null, "task_type": null}`))
+	if diff := cmp.Diff(Config{Rank: 1, Alpha: 0.5, Targets: []string{"lm_head"}}, c); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	for name, want := range map[string]bool{"lm_head": true, "x.lm_head": true, "x_lm_head": false, "lm_head.x": false} {
+		if got := c.Adapts(name); got != want {
+			t.Errorf("%s: got %t, want %t", name, got, want)
+		}
+	}
+}
+
+// What an adapter may say that is not computed here is refused by its key and value.
+func TestParseRefuses(t *testing.T) {
+	for change, words := range map[[2]string]string{
+		{`"use_dora": false`, `"use_dora": true`}:                      "use_dora: got true, want none",
+		{`"rank_pattern": {}`, `"rank_pattern": {"h.0": 3}`}:           `rank_pattern: got {"h.0": 3}`,
+		{`"alpha_pattern": {}`, `"alpha_pattern": {"h.0": 3}`}:         `alpha_pattern: got {"h.0": 3}`,
+		{`"modules_to_save": null`, `"modules_to_save": ["wte"]`}:      `modules_to_save: got ["wte"]`,
+		{`"layers_to_transform": null`, `"layers_to_transform": [1]`}:  "layers_to_transform: got [1]",
+		{`"layer_replication": null`, `"layer_replication": [[0, 2]]`}: "layer_replication: got [[0, 2]]",
+		{`"bias": "none"`, `"bias": "lora_only"`}:                      "bias: got lora_only, want none",
+		{`"LORA"`, `"IA3"`}:                                             "peft_type: got IA3, want LORA",
+		{`"peft_type": "LORA", `, ``}:                                   "peft_type: got , want LORA",
+		{`"CAUSAL_LM"`, `"SEQ_CLS"`}:                                    "task_type: got SEQ_CLS, want CAUSAL_LM",
+		{`"init_lora_weights": true`, `"init_lora_weights": "pissa"`}:   `init_lora_weights: got "pissa"`,
+		{`"r": 8`, `"r": 0`}:                                            "r: got 0, want 1 or more",
+		{`"r": 8`, `"r": "8"`}:                                          `r: got "8", want a whole number`,
+		{`"r": 8`, `"r": 8, "r": 9`}:                                    "r: given twice",
+		{`"r": 8`, `"r": 1e99`}:                                         "r: got 1e99",
+		{`"lora_alpha": 32`, `"lora_alpha": 0`}:                         "lora_alpha: got 0, want a number above 0",
+		{`"lora_alpha": 32`, `"lora_alpha": []`}:                        "lora_alpha: got [], want a number",
+		{`["c_attn"]`, `"all-linear"`}:                                  `target_modules: got "all-linear", want a list of names`,
+		{`["c_attn"]`, `[]`}:                                            "target_modules: got []",
+		{`["c_attn"]`, `[""]`}:                                          "target_modules: got",
+		{`"use_rslora": false`, `"use_rslora": 1`}:                      "use_rslora: got 1, want true or false",
+		{`"gpt2"`, `7`}:                                                 "base_model_name_or_path: got 7, want a string",
+		{`"use_dora"`, `"a\u001b[31m` + strings.Repeat("x", 500) + `"`}: "",
+		{`"use_rslora": false}`, `"new_kind": {"of": 1}}`}:              `new_kind: got {"of": 1}, want none`,
+		{`"use_rslora": false}`, `"use_rslora": false} {`}:              "something follows",
+		{published, `[]`}:                                               "want a JSON object",
+	} {
+		changed := strings.Replace(published, change[0], change[1], 1)
+		if changed == published {
+			t.Fatalf("%s is not there", change[0])
+		}
+		_, err := Parse([]byte(changed))
+		if words == "" {
+			if err != nil {
+				t.Errorf("%s: %v", change[1], err)
+			}
+			continue
+		}
+		wantError(t, err, words)
+	}
+}
+
+func wantError(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("got no error, want one with %q", words)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) || len(err.Error()) > 1000 {
+			t.Errorf("got error %q, want %q in it", err, w)
+		}
+	}
+}
+
+// numbers are n numbers like no others.
+func numbers(n int, from float32) []float32 {
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = from + float32(i)
+	}
+	return list
+}
+
+// A folder that is written is read, and one that holds an adapter is not written over.
+func TestWriteRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	c := Config{Base: "x", Rank: 2, Alpha: 3, Targets: []string{"c_fc", "attn.c_attn"}, FanIn: true}
+	list := []Matrix{
+		{"transformer.h.0.attn.c_attn", numbers(2*3, 1), numbers(7*2, 9)},
+		{"transformer.h.0.mlp.c_fc", numbers(2*3, 30), numbers(5*2, 40)},
+	}
+	if err := Write(dir, c, list); err != nil {
+		t.Fatal(err)
+	}
+	gotConfig, got, err := Read(dir)
+	if diff := cmp.Diff(list, got); err != nil || diff != "" || gotConfig.Base != "x" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	names, _ := os.ReadDir(dir)
+	if len(names) != 2 {
+		t.Errorf("got %v, want two files", names)
+	}
+	wantError(t, Write(dir, c, list), dir, "it holds adapter_config.json already")
+}
+
+// What the files may have wrong is one sentence with the file's name in it.
+func TestReadRefuses(t *testing.T) {
+	const of = "base_model.model.transformer.h.0.attn.c_attn.lora_"
+	a := safetensors.Tensor{Name: of + "A.weight", Shape: []int{8, 3}, F32: numbers(24, 1)}
+	b := safetensors.Tensor{Name: of + "B.weight", Shape: []int{6, 8}, F32: numbers(48, 1)}
+	named := func(x safetensors.Tensor, name string) safetensors.Tensor { x.Name = name; return x }
+	for words, tensors := range map[string][]safetensors.Tensor{
+		"there are no tensors":                          {},
+		of + "A.weight is missing":                      {b},
+		of + "B.weight is missing":                      {a},
+		"wte.lora_embedding_A: want names such as base": {a, b, named(a, "base_model.model.wte.lora_embedding_A")},
+		"target_modules are c_attn":                     {a, b, named(a, "base_model.model.transformer.h.0.mlp.c_fc.lora_A.weight")},
+		"got shape [4 6], want a matrix of floating-point numbers with r 8 of rows":    {named(safetensors.Tensor{Shape: []int{4, 6}, F32: numbers(24, 1)}, a.Name), b},
+		"got shape [8 6], want a matrix of floating-point numbers with r 8 of columns": {a, named(safetensors.Tensor{Shape: []int{8, 6}, F32: numbers(48, 1)}, b.Name)},
+		"got shape [8 0], want":      {named(safetensors.Tensor{Shape: []int{8, 0}, F32: []float32{}}, a.Name), b},
+		"got shape [24], want":       {named(safetensors.Tensor{Shape: []int{24}, F32: numbers(24, 1)}, a.Name), b},
+		"entry 2 is NaN":             {a, named(safetensors.Tensor{Shape: []int{6, 8}, F32: append([]float32{1, 2, float32(math.NaN())}, numbers(45, 1)...)}, b.Name)},
+		"got shape [8 3 1], want":    {named(safetensors.Tensor{Shape: []int{8, 3, 1}, F32: numbers(24, 1)}, a.Name), b},
+		"entry 23 is +Inf":           {named(safetensors.Tensor{Shape: []int{8, 3}, F64: append(make([]float64, 23), 1e300)}, a.Name), b},
+		"h.0.attn.c_attn.lora_A.wei": {named(a, "h.0.attn.c_attn.lora_A.weight"), b},
+	} {
+		dir := t.TempDir()
+		var file bytes.Buffer
+		if err := safetensors.Write(&file, tensors, nil); err != nil {
+			t.Fatal(err)
+		}
+		put(t, dir, configFile, []byte(published))
+		put(t, dir, weightsFile, file.Bytes())
+		_, _, err := Read(dir)
+		wantError(t, err, weightsFile, words)
+	}
+	dir := t.TempDir()
+	_, _, err := Read(dir)
+	wantError(t, err, configFile, "no such file")
+	put(t, dir, configFile, []byte(published))
+	_, _, err = Read(dir)
+	wantError(t, err, weightsFile, "no such file")
+	put(t, dir, configFile, append([]byte(published), bytes.Repeat([]byte(" "), maxConfig-len(published))...)) // the longest
+	put(t, dir, weightsFile, []byte("x"))
+	_, _, err = Read(dir)
+	wantError(t, err, weightsFile, "got 1 bytes")
+	put(t, dir, configFile, bytes.Repeat([]byte(" "), maxConfig+1))
+	_, _, err = Read(dir)
+	wantError(t, err, configFile, "longer than 1048576 bytes")
+}
+
+func put(t *testing.T, dir, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzParse: what is read is within bounds, and is read again as it was when it is written.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(published))
+	f.Add([]byte(`{"peft_type":"LORA","r":3,"lora_alpha":0.5,"target_modules":["q_proj"],"use_rslora":true,"bias":"none"}`))
+	f.Add([]byte(`{"peft_type":"LORA","r":1,"lora_alpha":1e308,"target_modules":["a"],"use_dora":true}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := Parse(data)
+		if err != nil {
+			if len(err.Error()) > 1000 {
+				t.Errorf("an error of %d bytes", len(err.Error()))
+			}
+			return
+		}
+		if s := c.Scale(); !(s > 0) || c.Rank < 1 || len(c.Targets) == 0 {
+			t.Fatalf("got %+v with a scale of %v", c, s)
+		}
+		written, err := c.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse(written)
+		if diff := cmp.Diff(c, again); err != nil || diff != "" {
+			t.Errorf("%v, -want +got:\n%s", err, diff)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package parts
+
+import (
+	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
+)
+
+func groupedAttentions() []Attention {
+	options := []Option{{
+		Name:    "n_kv_head",
+		Help:    "gqa, gqa_bias: heads with keys and values, shared by n_head/n_kv_head heads each; 0 is n_head",
+		Default: func(s Stack) int { return s.NHead }, Check: checkKVHeads, optional: true,
+	}}
+	return []Attention{
+		{Name: "gqa", Options: options, New: grouped},
+		{Name: "gqa_bias", Options: options, New: groupedBias},
+	}
+}
+
+func grouped(_ nn.Site, s Stack) nn.Attention {
+	return func(at nn.Site) nn.Layer { return nn.NewGroupedAttention(at, s.Options.Get("n_kv_head"), at.Bias) }
+}
+
+// groupedBias has biases for queries, keys and values and none behind the heads, as Qwen2 has, whatever bias says of
+// the other layers.
+func groupedBias(_ nn.Site, s Stack) nn.Attention {
+	return func(at nn.Site) nn.Layer {
+		at.Bias = false
+		return nn.NewGroupedAttention(at, s.Options.Get("n_kv_head"), true)
+	}
+}
+
+func checkKVHeads(got int, d nn.Dims) error {
+	if got < 1 || d.Heads%got != 0 {
+		return errors.Errorf("n_kv_head: got %d, want a divisor of n_head %d", got, d.Heads)
+	}
+	return nil
+}

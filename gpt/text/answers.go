@@ -1,0 +1,77 @@
+package text
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
+)
+
+// LoadAnswers is the corpus of a JSONL file: an example a line, {"prompt": "…", "completion": "…"} or {"messages":
+// [{"role": "user", "content": "…"}, …]}; other keys are passed over. A model learns the answers alone: completions with
+// the token behind them that ends a text, and what the assistant says with the mark that ends it; all other targets are Ignore.
+//
+// Each example is a row of its own that begins at position 0 and is padded to blockSize at its end: a model sees in
+// training what it sees in use, and no example another. What is longer is cut at its end, as long as some of an answer is
+// left. The first nine tenths of the lines are for training, the rest for validation.
+func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus, error) {
+	switch {
+	case tok == nil:
+		return nil, errors.New("answers: the tokenizer is nil")
+	case blockSize < 1:
+		return nil, errors.Errorf("answers: block_size: got %d, want at least 1", blockSize)
+	}
+	s, err := readFile(path, MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	all := &rows{size: blockSize}
+	line := 0
+	for text := range strings.Lines(s) {
+		if line++; strings.TrimSpace(text) == "" {
+			continue
+		}
+		ids, answer, err := t.example([]byte(text), tok)
+		if err == nil {
+			err = all.add(ids, answer)
+		}
+		if err != nil {
+			return nil, errors.WithMessagef(err, "answers %s: line %d", path, line)
+		}
+	}
+	n := len(all.tokens) / blockSize
+	if n < 2 {
+		return nil, errors.Errorf("answers %s: got %d examples, want at least 2: one to train on, one to validate on", path, n)
+	}
+	sum := sha256.Sum256([]byte(s))
+	train, val := all.cut(n * 9 / 10)
+	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
+}
+
+// example is the tokens of a line, and which of them are of an answer.
+func (t Template) example(line []byte, tok Tokenizer) (ids []int, answer []bool, err error) {
+	var e struct {
+		Prompt     *string   `json:"prompt"`
+		Completion *string   `json:"completion"`
+		Messages   []Message `json:"messages"`
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return nil, nil, field.Said(err)
+	}
+	switch {
+	case e.Messages != nil && e.Prompt == nil && e.Completion == nil:
+		return t.Conversation(tok, e.Messages...)
+	case e.Messages == nil && e.Prompt != nil && e.Completion != nil:
+		w := writer{tok: tok}
+		w.mark(t.Begin)
+		w.text(*e.Prompt)
+		w.turn(true)
+		w.text(*e.Completion)
+		w.mark(t.end(tok))
+		return w.done()
+	}
+	return nil, nil, errors.New("want prompt and completion, or messages")
+}

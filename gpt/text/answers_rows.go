@@ -1,0 +1,59 @@
+package text
+
+import "github.com/pkg/errors"
+
+// rows is a Split of sequences that are each for itself, of size tokens and targets each. Its last token stands behind
+// them all, where of a text the target of the last would.
+type rows struct {
+	size            int
+	tokens, targets []int32
+}
+
+// add appends a row: the first tokens of an example, as inputs, and the targets behind them.
+func (r *rows) add(ids []int, answer []bool) error {
+	learnt := 0
+	for i := range r.size {
+		x, y := 0, Ignore
+		if i < len(ids) {
+			x = ids[i]
+		}
+		if i+1 < len(ids) && answer[i+1] {
+			y = ids[i+1]
+			learnt++
+		}
+		r.tokens, r.targets = append(r.tokens, int32(x)), append(r.targets, int32(y))
+	}
+	if learnt == 0 {
+		return errors.Errorf("got %d tokens without an answer's among the first block_size %d, want some to learn", len(ids), r.size)
+	}
+	return nil
+}
+
+// cut is the first n rows and the others.
+func (r *rows) cut(n int) (first, rest *rows) {
+	n *= r.size
+	return &rows{r.size, r.tokens[:n], r.targets[:n]}, &rows{r.size, r.tokens[n:], r.targets[n:]}
+}
+
+// Len is the number of tokens, and one more.
+func (r *rows) Len() int { return len(r.tokens) + 1 }
+
+// Read is what a Split does; behind the last row stands 0.
+func (r *rows) Read(ids []int, at int) error {
+	if at < 0 || at > r.Len()-len(ids) {
+		return errors.Errorf("answers: got %d tokens from position %d on, want them within 0 … %d", len(ids), at, r.Len())
+	}
+	for i := range ids {
+		if ids[i] = 0; at+i < len(r.tokens) {
+			ids[i] = int(r.tokens[at+i])
+		}
+	}
+	return nil
+}
+
+// read fills x and y with whole rows from position at on.
+func (r *rows) read(x, y []int, at int) {
+	for i := range x {
+		x[i], y[i] = int(r.tokens[at+i]), int(r.targets[at+i])
+	}
+}

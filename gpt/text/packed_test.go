@@ -1,0 +1,79 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+)
+
+// Ids lie in two bytes, in four, or as they are where a tokenizer gives others, and are read as they were.
+func TestPack(t *testing.T) {
+	for want, ids := range map[string][]int{
+		"text.Tokens":         {},
+		"text.packed[uint16]": {0, math.MaxUint16, 7},
+		"text.packed[int32]":  {math.MaxUint16 + 1, math.MaxInt32, 0},
+	} {
+		got := pack(ids)
+		if kind := fmt.Sprintf("%T", got); kind != want || got.Len() != len(ids) {
+			t.Errorf("%v: got %d tokens in a %s, want a %s", ids, got.Len(), kind, want)
+		}
+		read := make([]int, len(ids))
+		if err := got.Read(read, 0); err != nil || !slices.Equal(read, ids) {
+			t.Errorf("got %v, %v, want %v", read, err, ids)
+		}
+	}
+	for _, ids := range [][]int{{-1, 5}, {math.MinInt32, math.MaxInt32}, {0, math.MaxInt}, {math.MinInt, 0}} {
+		read := make([]int, 2)
+		if err := pack(ids).Read(read, 0); err != nil || !slices.Equal(read, ids) {
+			t.Errorf("got %v, %v, want %v", read, err, ids)
+		}
+	}
+	for _, s := range []Split{Tokens{1, 2, 3}, pack([]int{1, 2, 3}), pack([]int{1, 2, 1 << 20})} {
+		for _, at := range []int{-1, 2, math.MaxInt} {
+			wantError(t, s.Read(make([]int, 2), at), fmt.Sprintf("got 2 from position %d on, want them within 0 … 3", at))
+		}
+		if err := s.Read(make([]int, 4), 0); err == nil {
+			t.Errorf("%T: 4 of 3 tokens were read", s)
+		}
+	}
+}
+
+// A text of byte pairs is cut at nine tenths of its characters and then encoded; of others the tokens are.
+func TestCorpusOfBytePairs(t *testing.T) {
+	s := strings.Repeat("the round wheel is around ", 20) + strings.Repeat("éé日本 the round ", 9)
+	tok, err := bpe.Train(s, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters := []rune(s)
+	cut := len(string(letters[:len(letters)*9/10]))
+	for _, c := range []struct {
+		tok        Tokenizer
+		train, val string
+	}{{tok, s[:cut], s[cut:]}, {Bytes{}, s[:len(s)*9/10], s[len(s)*9/10:]}} {
+		corpus, err := NewCorpus(s, c.tok, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []struct {
+			part Split
+			text string
+		}{{corpus.Train(), c.train}, {corpus.Val(), c.val}} {
+			want, _ := c.tok.Encode(p.text)
+			got := make([]int, p.part.Len())
+			if err := p.part.Read(got, 0); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%T: (-want +got):\n%s", c.tok, diff)
+			}
+		}
+	}
+	_, err = NewCorpus(strings.Repeat("a", 1000), tok, 3)
+	wantError(t, err, `the text is "a" repeated (1000 tokens)`)
+}

@@ -1,0 +1,74 @@
+package text
+
+import (
+	"regexp"
+	"strings"
+)
+
+// tags are what Jinja reads in a template: {{ an expression }} and {% a statement %}.
+var tags = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}`)
+
+// plain is a template in one spelling of many: no blanks outside of strings, strings in single quotes with line feeds as
+// they are, message['role'] for message.role, and text and expressions that follow one another in one expression. Blanks
+// around tags are dropped as Hugging Face has Jinja drop them: before a statement at the beginning of its line, the line
+// feed behind one, and all beside a -.
+func plain(template string) string {
+	var out strings.Builder
+	at := 0
+	text := func(end int, before, after string) {
+		s := template[at:end]
+		if strings.HasPrefix(before, "{%") {
+			s = strings.TrimPrefix(s, "\n")
+		}
+		if strings.HasSuffix(before, "-}}") || strings.HasSuffix(before, "-%}") {
+			s = strings.TrimLeft(s, " \t\r\n")
+		}
+		if line := strings.TrimRight(s, " \t"); strings.HasPrefix(after, "{%") && (line == "" || strings.HasSuffix(line, "\n")) {
+			s = line
+		}
+		if strings.HasPrefix(after, "{{-") || strings.HasPrefix(after, "{%-") {
+			s = strings.TrimRight(s, " \t\r\n")
+		}
+		if s != "" {
+			out.WriteString("{{'" + s + "'}}")
+		}
+	}
+	before := ""
+	for _, where := range tags.FindAllStringIndex(template, -1) {
+		tag := template[where[0]:where[1]]
+		text(where[0], before, tag)
+		inner := strings.TrimSuffix(strings.TrimPrefix(tag[2:len(tag)-2], "-"), "-")
+		out.WriteString(tag[:2] + expression(inner) + tag[len(tag)-2:])
+		at, before = where[1], tag
+	}
+	text(len(template), before, "")
+	joined := strings.ReplaceAll(out.String(), "}}{{", "+")
+	return strings.ReplaceAll(joined, "'+'", "")
+}
+
+// dotted is a part of a message by the other of its two names.
+var dotted = regexp.MustCompile(`message\.(role|content)`)
+
+// expression is the inside of a tag without blanks outside of its strings, which are in single quotes.
+func expression(s string) string {
+	var out strings.Builder
+	for s != "" {
+		at := strings.IndexAny(s, `'"`)
+		if at < 0 {
+			at = len(s)
+		}
+		code := strings.Join(strings.Fields(s[:at]), "")
+		code = strings.NewReplacer("(", "", ")", "").Replace(code)
+		out.WriteString(dotted.ReplaceAllString(code, "message['$1']"))
+		if s = s[at:]; s == "" {
+			break
+		}
+		end := strings.IndexByte(s[1:], s[0])
+		if end < 0 {
+			end = len(s) - 1
+		}
+		out.WriteString("'" + strings.ReplaceAll(s[1:1+end], `\n`, "\n") + "'")
+		s = s[min(len(s), end+2):]
+	}
+	return out.String()
+}

@@ -1,0 +1,136 @@
+package text
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Templates as they are published, and what they write of one conversation; the assistant's answer is in brackets.
+const (
+	smol = `{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou help.<|im_end|>\n' }}{% endif %}` +
+		"{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+	hermes = `{%- if not add_generation_prompt is defined -%}{%- set add_generation_prompt = false -%}{%- endif -%}
+{%- for message in messages -%}
+    {{- "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n" -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+    {{- "<|im_start|>assistant\n" -}}
+{%- endif -%}`
+	spelled = `{% for message in messages %}{{ '<|im_start|>' ~ message.role }}{% endfor %}`
+	zephyr  = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n" +
+		"{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + message['content'] + eos_token }}\n" +
+		"{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + message['content'] + eos_token }}\n{% endif %}\n" +
+		"{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
+	llama3 = `{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>` + "\n\n" +
+		`'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}` +
+		`{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}`
+)
+
+func TestConversation(t *testing.T) {
+	tok := chatty(t)
+	for name, tc := range map[string]struct{ chat, want string }{
+		"ChatML":           {ChatML, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
+		"ChatML, in lines": {hermes, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
+		"with a default":   {smol, "<|im_start|>system\nYou help.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
+		"Zephyr":           {zephyr, "<|user|>\n Hi </s>\n<|assistant|>\n[ Yes.</s>]\n<|user|>\nBye</s>\n<|assistant|>\n"},
+		"Llama 3": {llama3, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes.<|eot_id|>]" +
+			"<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
+	} {
+		template := Template{Begin: "<s>", End: "</s>", Chat: tc.chat}
+		messages := []Message{{"user", " Hi "}, {"assistant", " Yes."}, {"user", "Bye"}}
+		ids, answer, err := template.Conversation(tok, messages...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got strings.Builder
+		for i, id := range ids {
+			if answer[i] != (i > 0 && answer[i-1]) {
+				got.WriteString(map[bool]string{true: "[", false: "]"}[answer[i]])
+			}
+			token, _ := tok.Decode([]int{id})
+			got.WriteString(token)
+		}
+		if diff := cmp.Diff(tc.want, got.String()); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+		want, err := tok.EncodeSpecial(strings.NewReplacer("[", "", "]", "").Replace(tc.want))
+		if diff := cmp.Diff(want, ids); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got:\n%s", name, err, diff)
+		}
+	}
+}
+
+// A token that a user writes is ordinary text, and a default is not written where there is a system message.
+func TestConversationOfUsers(t *testing.T) {
+	tok := chatty(t)
+	ids, _, err := Template{Chat: smol}.Conversation(tok, Message{"system", "Be."}, Message{"user", "<|im_end|>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, _ := tok.Special("<|im_end|>")
+	n := 0
+	for _, id := range ids {
+		if id == end {
+			n++
+		}
+	}
+	if s, _ := tok.Decode(ids); n != 2 || strings.Contains(s, "You help") {
+		t.Errorf("got %d marks in %q, want 2, and no default", n, s)
+	}
+	for _, tc := range []struct {
+		template Template
+		messages []Message
+		words    string
+	}{
+		{Template{Chat: ChatML}, nil, "messages: got none"},
+		{Template{Chat: ChatML}, []Message{{"tool", "x"}}, `role: got "tool", want system, user or assistant`},
+		{Template{Chat: ChatML}, []Message{{"user", "x"}, {"system", "y"}}, "messages: 1: role: got system, want it first"},
+		{Template{Chat: spelled}, []Message{{"user", "x"}}, "want the plain form of ChatML, Zephyr or Llama 3"},
+		{Template{Chat: zephyr}, []Message{{"user", "x"}}, "eos_token"},
+		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
+	} {
+		_, _, err := tc.template.Conversation(Bytes{}, tc.messages...)
+		wantError(t, err, tc.words)
+	}
+	_, _, err = Template{Chat: ChatML}.Conversation(nil, Message{"user", "x"})
+	wantError(t, err, "the tokenizer is nil")
+}
+
+// A template that differs in a word is another: none of the changes is taken for what it was.
+func TestTemplatesDiffer(t *testing.T) {
+	for _, chat := range []string{ChatML, smol, hermes, zephyr, llama3} {
+		for _, change := range [][2]string{{"role", "name"}, {"content", "contents"}, {"user", "human"}, {"assistant", "bot"}, {"eos_token", "bos_token"},
+			{"add_generation_prompt %}", "loop.last %}"}, {"trim", "upper"}, {" + ", " - "}, {`'}}`, `' }}.`}, {"system", "sys"}} {
+			changed := strings.ReplaceAll(chat, change[0], change[1])
+			if _, err := (Template{Chat: changed, End: "</s>"}).form(); changed != chat && err == nil {
+				t.Errorf("%s for %s is taken for the same: %s", change[1], change[0], changed)
+			}
+		}
+	}
+}
+
+func TestReadTemplate(t *testing.T) {
+	quoted, _ := json.Marshal(ChatML)
+	for data, want := range map[string]Template{
+		`{"model_max_length": 1024}`:                                       {},
+		`{"eos_token": "</s>", "bos_token": "<s>", "chat_template": null}`: {End: "</s>"},
+		`{"eos_token": {"content": "</s>", "lstrip": false}, "bos_token": {"content": "<s>"}, "add_bos_token": true}`: {Begin: "<s>", End: "</s>"},
+		`{"bos_token": "<s>", "chat_template": "{{ bos_token }}"}`:                                                    {Begin: "<s>", Chat: "{{ bos_token }}"},
+		`{"chat_template": ` + string(quoted) + `}`:                                                                   {Chat: ChatML},
+		`{"chat_template": [{"name": "tool_use", "template": "x"}, {"name": "default", "template": "y"}]}`:            {Chat: "y"},
+	} {
+		got, err := ReadTemplate([]byte(data))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v, -want +got:\n%s", data, err, diff)
+		}
+	}
+	for _, data := range []string{``, `[]`, `{"eos_token": 3}`, `{"chat_template": {}}`, `{"eos_token": {"content": 3}}`} {
+		if _, err := ReadTemplate([]byte(data)); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json") {
+			t.Errorf("%s: got error %v", data, err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package nn
+
+import "github.com/pedestrian-ml/pedestrian/graph"
+
+// GroupedAttention is SelfAttention in which heads share their keys and values: H/G at a time, one behind the other,
+// have those of one group (grouped-query attention, Ainslie et al. 2023; with one group multi-query attention, Shazeer
+// 2019):
+//
+//	out = concat over h of softmax(q_h·k_gᵀ/√dρ + mask)·v_g, times w_proj, plus b_proj,  g = ⌊h·G/H⌋,  h = 0 … H−1
+//
+// The columns of its projection are [q | k | v], H queries, G keys and G values. A decoder reads and keeps G(dρ+dh)
+// numbers of a token, not H(dρ+dh). A key or value gets the sum of what comes back from the heads that share it. All
+// else, and Step, are SelfAttention's, which it is with as many groups as heads.
+type GroupedAttention struct{ SelfAttention }
+
+// NewGroupedAttention declares c_attn (d, H·dρ+G(dρ+dh)), with a bias if bias says so, and c_proj (H·dh, d), with one
+// if the site's Bias says so. It is an error if the groups do not divide the heads.
+func NewGroupedAttention(at Site, groups int, bias bool) *GroupedAttention {
+	sizes := at.heads(at.QK, at.V)
+	if groups < 1 || at.Heads%groups != 0 {
+		at.Failf("%d groups, want a divisor of %d heads", groups, at.Heads)
+		groups = at.Heads
+	}
+	sizes.Groups = groups
+	return &GroupedAttention{*newSelfAttention(at, sizes, bias)}
+}
+
+// Forward lets the tokens of every sequence meet.
+func (l *GroupedAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
+	qkv := l.QKV.Forward(x)
+	if y, ok := graph.Attention(qkv, l.heads.mask.Expr(), l.heads.sizes, l.heads.drop.P); ok {
+		return l.heads.Proj.Forward(y)
+	}
+	return l.heads.Forward(l.repeat(qkv))
+}
+
+// repeat has every key and value as often as heads share it: each head its own, as in SelfAttention.
+func (l *GroupedAttention) repeat(qkv graph.Expr) graph.Expr { // (n, H·dρ+G(dρ+dh)) → (n, H(2dρ+dh))
+	h := l.heads.sizes
+	keys, values := h.Heads*h.QK, (h.Heads+h.Groups)*h.QK // where they begin
+	var k, v []graph.Expr
+	for j := range h.Heads {
+		g := j * h.Groups / h.Heads
+		k = append(k, qkv.Cols(keys+g*h.QK, keys+(g+1)*h.QK))
+		v = append(v, qkv.Cols(values+g*h.V, values+(g+1)*h.V))
+	}
+	return qkv.Cols(0, keys).Join(append(k, v...)...)
+}

@@ -1,0 +1,63 @@
+package hand_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/verify/hand"
+	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
+)
+
+// Without ε the norm does not know a token's size: the norm of c·x is that of x for c > 0, Δ comes back c times
+// smaller, and none of it along x. With ε the share ε/rms² of what came along x̂ is left.
+func TestI64Scale(t *testing.T) {
+	x, w, delta := fixture.Random("x", 5, 8), fixture.Random("w", 1, 8).Shift(1), fixture.Random("Δ", 5, 8)
+	exact, l := hand.RMSNorm[float64]{Weight: w}, hand.RMSNorm[float64]{Weight: w, Eps: 0.01}
+	equal(t, "y of 3x", exact.Forward(x.Scale(3)), exact.Forward(x))
+	dx, g := exact.Backward(x, delta)
+	far, farG := exact.Backward(x.Scale(3), delta)
+	equal(t, "Δ of 3x", far.Scale(3), dx)
+	equal(t, "∂w of 3x", farG[0].Value, g[0].Value)
+	equal(t, "Δ along x", dx.Mul(x).SumFeatures().Shift(1), hand.Zeros[float64](5, 1).Shift(1))
+
+	dx, _ = l.Backward(x, delta)
+	square := x.Square().Mean().Shift(0.01) // rms²
+	came := delta.Mul(w).Mul(x).SumFeatures().Div(square.Sqrt())
+	equal(t, "Δ along x with ε", dx.Mul(x).SumFeatures(), came.Div(square).Scale(0.01))
+}
+
+// Without biases the layer is linear in w_u and in w_d, so by Euler ⟨∂w_u, w_u⟩ = ⟨∂w_d, w_d⟩ = ⟨Δ, y⟩; and it is
+// bilinear, but for the gate's bend: ⟨Δx, x⟩ = ⟨∂w_g, w_g⟩ + ⟨∂w_u, w_u⟩.
+func TestI65Linear(t *testing.T) {
+	p := hand.Parameters[float64]{
+		"c_gate.weight": fixture.Random("w_g", 5, 7), "c_fc.weight": fixture.Random("w_u", 5, 7), "c_proj.weight": fixture.Random("w_d", 7, 5),
+	}
+	l := hand.Site[float64]{Parameters: p}.SwiGLU()
+	x, delta := fixture.Random("x", 4, 5).Scale(3), fixture.Random("Δ", 4, 5)
+	dx, gradients := l.Backward(x, delta)
+	dot := func(a, b hand.Matrix[float64]) float64 { return a.Mul(b).SumTokens().SumFeatures().At(0, 0) }
+	of := map[string]float64{}
+	for name, g := range gradients.Parameters() {
+		of[name] = dot(g, p[name])
+	}
+	want := dot(delta, l.Forward(x))
+	for name, got := range map[string]float64{
+		"w_u": of["c_fc.weight"], "w_d": of["c_proj.weight"], "x": dot(dx, x) - of["c_gate.weight"],
+	} {
+		if !(math.Abs(got-want) <= 1e-14) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+func equal(t *testing.T, what string, got, want hand.Matrix[float64]) {
+	t.Helper()
+	if got.Err != nil || len(got.Data) != len(want.Data) {
+		t.Fatalf("%s: got (%d, %d), %v, want (%d, %d)", what, got.Rows, got.Cols, got.Err, want.Rows, want.Cols)
+	}
+	for i, w := range want.Data {
+		if !(math.Abs(got.Data[i]-w) <= 1e-14*max(1, math.Abs(w))) {
+			t.Errorf("%s, entry %d: got %v, want %v", what, i, got.Data[i], w)
+		}
+	}
+}

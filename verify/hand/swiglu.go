@@ -1,0 +1,53 @@
+package hand
+
+import "slices"
+
+// SwiGLU is the feed-forward layer of Shazeer, "GLU variants improve transformer" (2020): the hidden features z_u of a
+// token pass the gate silu(z_g).
+//
+//	z_g = x w_g + b_g,  z_u = x w_u + b_u   (n, f)
+//	h = silu(z_g) ∘ z_u                     (n, f)
+//	y = h w_d + b_d                         (n, d)
+type SwiGLU[T Number] struct {
+	Gate, Fc, Proj Layer[T] // (d, f), (d, f), (f, d)
+	Drop           Dropout[T]
+}
+
+// Forward is y.
+func (l SwiGLU[T]) Forward(x Matrix[T]) Matrix[T] {
+	zg, zu := forward("c_gate", l.Gate, x), forward("c_fc", l.Fc, x)
+	h := SiLU[T]{}.Forward(zg).Mul(zu)
+	return l.Drop.Forward(forward("c_proj", l.Proj, h))
+}
+
+// Backward returns Δ at the input, which comes through the gate and through what passes it, and the gradients of the
+// three layers.
+//
+//	Δ_h = Δ w_dᵗ
+//	Δ_g = Δ_h ∘ z_u ∘ silu'(z_g),  Δ_u = Δ_h ∘ silu(z_g)
+//	Δx = Δ_g w_gᵗ + Δ_u w_uᵗ
+func (l SwiGLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	zg, zu := forward("c_gate", l.Gate, x), forward("c_fc", l.Fc, x)
+	silu := SiLU[T]{}.Forward(zg)
+	h := silu.Mul(zu)
+	dy, _ := l.Drop.Backward(h, delta) // dispatched
+	dh, proj := backward("c_proj", l.Proj, h, dy)
+	dg, _ := SiLU[T]{}.Backward(zg, dh.Mul(zu))
+	du := dh.Mul(silu)
+	dx, gate := backward("c_gate", l.Gate, x, dg)
+	through, fc := backward("c_fc", l.Fc, x, du)
+	return dx.Add(through), slices.Concat(
+		gate.by("xᵗΔ_g", "ΣΔ_g").In("c_gate", "_g"),
+		deltaAt("c_gate", "Δ_g = Δ_h ∘ z_u ∘ silu'(z_g)", dg),
+		fc.by("xᵗΔ_u", "ΣΔ_u").In("c_fc", "_u"),
+		deltaAt("c_fc", "Δ_u = Δ_h ∘ silu(z_g)", du),
+		deltaAt("act", "Δ_h = Δ w_dᵗ", dh),
+		proj.by("hᵗΔ", "ΣΔ").In("c_proj", "_d"),
+		deltaAt("c_proj", "Δ, dispatched", dy),
+	)
+}
+
+// SwiGLU is the layer with at.c_gate, at.c_fc and at.c_proj.
+func (at Site[T]) SwiGLU() Layer[T] {
+	return SwiGLU[T]{at.At("c_gate").Linear(), at.At("c_fc").Linear(), at.At("c_proj").Linear(), at.Drop("dropout")}
+}
