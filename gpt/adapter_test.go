@@ -51,8 +51,8 @@ func lora(r int, alpha float64, targets ...string) Config {
 	return c
 }
 
-// published is the adapter of a model as it comes back from its folder.
-func published(t testing.TB, m *Model) *Adapter {
+// adapterFolder is the adapter of a model as it comes back from its folder.
+func adapterFolder(t testing.TB, m *Model) *Adapter {
 	t.Helper()
 	dir := t.TempDir()
 	if err := m.SaveAdapter(dir, "somebody/base"); err != nil {
@@ -87,7 +87,7 @@ func using(t testing.TB, m *Model, a *Adapter) []float64 {
 func TestAdapterRoundTrip(t *testing.T) {
 	tuned := scrambled(t, lora(2, 3))
 	want := heard(t, tuned)
-	a := published(t, tuned)
+	a := adapterFolder(t, tuned)
 	with := adapted(t, scrambled(t, tiny()), a)
 	base := heard(t, with)
 	if diff := cmp.Diff(heard(t, scrambled(t, tiny())), base); diff != "" {
@@ -99,15 +99,15 @@ func TestAdapterRoundTrip(t *testing.T) {
 	if with.Config.LoraR != 2 || a.config.Rank != 6 || a.config.Alpha != 9 {
 		t.Errorf("got a rank of %d, %d in the folder with alpha %v, want 2, 6 and 9", with.Config.LoraR, a.config.Rank, a.config.Alpha)
 	}
-	if diff := cmp.Diff(a.matrices, published(t, with).matrices); diff != "" {
+	if diff := cmp.Diff(a.matrices, adapterFolder(t, with).matrices); diff != "" {
 		t.Errorf("saved again: -want +got:\n%s", diff)
 	}
 	empty := scrambled(t, lora(2, 3, "c_attn"))
 	if err := empty.Use(nil); err != nil {
 		t.Fatal(err)
 	}
-	with = adapted(t, scrambled(t, tiny()), published(t, empty))
-	if got := using(t, with, published(t, empty)); !cmp.Equal(got, base) || with.Config.LoraR != 6 {
+	with = adapted(t, scrambled(t, tiny()), adapterFolder(t, empty))
+	if got := using(t, with, adapterFolder(t, empty)); !cmp.Equal(got, base) || with.Config.LoraR != 6 {
 		t.Errorf("an untrained adapter of rank %d: the base is another", with.Config.LoraR)
 	}
 }
@@ -157,7 +157,7 @@ func TestAdapterOfPEFT(t *testing.T) {
 	if d := relative(got, want, 0); !(d < 1e-12) || !(relative(before, want, 0) > 1e-2) || len(list) != 4 {
 		t.Errorf("%d matrices, %v off", len(list), d)
 	}
-	if d := relative(using(t, with, published(t, with)), want, 0); !(d < 1e-12) { // of rank 9, whose q, k and v come apart
+	if d := relative(using(t, with, adapterFolder(t, with)), want, 0); !(d < 1e-12) { // of rank 9, whose q, k and v come apart
 		t.Errorf("saved and opened again: %v off", d)
 	}
 }
@@ -165,7 +165,7 @@ func TestAdapterOfPEFT(t *testing.T) {
 // Adapters of other ranks, factors and matrices take turns in one model, with the numbers that each has alone.
 func TestAdaptersTakeTurns(t *testing.T) {
 	list := []*Adapter{
-		published(t, scrambled(t, lora(2, 3))), published(t, scrambled(t, lora(3, 7, "c_attn"))), published(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
+		adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn"))), adapterFolder(t, scrambled(t, lora(1, 5, "c_fc", "mlp.c_proj"))), nil,
 	}
 	all := adapted(t, scrambled(t, tiny()), list[:3]...)
 	d, err := NewDecoder(all)
@@ -196,7 +196,7 @@ func TestAdaptersTakeTurns(t *testing.T) {
 // Merged, the base alone computes what it did with the adapter; unmerged, its weights are what they were, to the
 // rounding of their type.
 func TestUnmerge(t *testing.T) {
-	a, b := published(t, scrambled(t, lora(2, 3))), published(t, scrambled(t, lora(3, 7, "c_attn")))
+	a, b := adapterFolder(t, scrambled(t, lora(2, 3))), adapterFolder(t, scrambled(t, lora(3, 7, "c_attn")))
 	for dtype, most := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-6} {
 		with := adapted(t, scrambledIn(t, dtype, tiny()), a, b)
 		plain, err := with.Plain(1)
@@ -232,7 +232,7 @@ func TestUnmerge(t *testing.T) {
 
 // What does not fit is one sentence with the matrix in it, and the model computes what it did.
 func TestAdapterRefuses(t *testing.T) {
-	a := published(t, scrambled(t, lora(2, 3)))
+	a := adapterFolder(t, scrambled(t, lora(2, 3)))
 	plain := scrambled(t, tiny())
 	mustContain(t, plain.Use(a), "lora_r is 0: Adapted makes one")
 	mustContain(t, plain.SaveAdapter(t.TempDir(), ""), "the model has none, lora_r is 0")

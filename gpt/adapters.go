@@ -29,7 +29,7 @@ func (m *Model) WriteAdapters(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return errors.Wrap(train.WriteTensors(w, asFiled(m.candidates()), belongs), "adapters")
+	return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.candidates()), belongs, ""), "adapters")
 }
 
 // ReadAdapters sets the adapters from a file of WriteAdapters, of exactly this model's names and shapes. What the file

@@ -166,8 +166,8 @@ func TestFineTuneRefusesDamage(t *testing.T) {
 	mustContain(t, err, train.StateFile)
 	_, err = FineTune(c, base.Corpus, base.Tokenizer, saved(t, 0, change(t, files(t, base), train.WeightsFile, nil)))
 	mustContain(t, err, train.WeightsFile)
-	_, err = LoadTokenizer(saved(t, 0, change(t, files(t, base), tokenizerFile, garbage)))
-	mustContain(t, err, tokenizerFile)
+	_, err = LoadTokenizer(saved(t, 0, change(t, files(t, base), charactersFile, garbage)))
+	mustContain(t, err, charactersFile)
 }
 
 // A vocabulary may have room for more tokens than the text: a run resumes with as much.

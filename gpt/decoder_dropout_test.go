@@ -52,7 +52,7 @@ func TestDecodingDropsNothing(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	trainer := newTrainer(t, tiny())
 	steps(t, trainer, 1)
-	_, err := LoadTokenizer(saved(t, 1, change(t, files(t, trainer), tokenizerFile, nil)))
+	_, err := LoadTokenizer(saved(t, 1, change(t, files(t, trainer), charactersFile, nil)))
 	mustContain(t, err, "no tokenizer")
 	c := trainer.Config()
 	c.LogInterval = 0

@@ -55,5 +55,5 @@ func TestHostileCheckpoint(t *testing.T) {
 	c.Around = map[string]map[string][]byte{ // the configuration is not read where there is a state
 		configFile: {train.WeightsFile: contents[train.WeightsFile], configFile: contents[configFile]},
 	}
-	c.Check(t, contents, train.WeightsFile, train.OptimizerFile, train.StateFile, tokenizerFile, configFile, fuzzed.Manifest)
+	c.Check(t, contents, train.WeightsFile, train.OptimizerFile, train.StateFile, charactersFile, configFile, fuzzed.Manifest)
 }

@@ -11,13 +11,18 @@ import (
 )
 
 // FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
-// c's; the rest of the network is the checkpoint's: c either leaves it out, n_embd being 0, or agrees with it. tok is
-// the checkpoint's tokenizer, and the corpus is encoded with it. Where the run would need more memory than it may have,
-// Recompute is set.
+// c's; the rest of the network is the checkpoint's: c either leaves it out, n_embd being 0, or agrees with it, but that
+// its block_size may be smaller: then later positions are left out. tok is the checkpoint's tokenizer, and the corpus is
+// encoded with it. Where the run would need more memory than it may have, Recompute is set.
 func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
-	saved, err := configOf(cp, c.Parts)
+	saved, err := sourceOf(cp, c.Parts)
 	if err != nil {
 		return nil, err
+	}
+	if c.BlockSize > 0 && c.BlockSize < saved.BlockSize {
+		if saved, err = saved.cropped(c.BlockSize); err != nil {
+			return nil, err
+		}
 	}
 	if c.NEmbd == 0 {
 		saved.Dropout = c.Dropout
@@ -26,7 +31,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}
-	if err := c.sameNetwork(saved); err != nil {
+	if err := c.sameNetwork(saved.Config); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	if saved.LoraR > 0 {
@@ -40,13 +45,9 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 	if err != nil {
 		return nil, err
 	}
-	f, err := train.OpenTensors(cp, train.WeightsFile)
-	if err != nil {
-		return nil, errors.Wrap(err, "weights")
-	}
 	base := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
 	// The adapters stay as they are, at first a product of 0: the model computes what the weights' own model does.
-	return t, errors.Wrapf(t.Model.read(f, base), "checkpoint %s", cp.Path)
+	return t, errors.Wrapf(t.Model.fill(saved, cp, base), "checkpoint %s", cp.Path)
 }
 
 // OnNetwork is c with the network n, but c's own adapters.
@@ -68,9 +69,11 @@ func (m *Model) Merge() {
 	if m == nil {
 		return
 	}
-	for _, l := range m.adapters {
-		l.Merge()
-	}
+	m.Graph.Exclusive(func() {
+		for _, l := range m.adapters {
+			l.Merge()
+		}
+	})
 }
 
 // Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
@@ -96,7 +99,7 @@ func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	}
 	list := []checkpoint.File{{Name: train.WeightsFile, Write: m.WriteWeights}, {Name: configFile, Write: train.WriteBytes(hf)}}
 	if tok != nil {
-		list = append(list, checkpoint.File{Name: tokenizerFile, Write: train.WriteJSON(tok)})
+		list = append(list, tokenizerFileOf(tok))
 	}
 	return list, nil
 }

@@ -9,13 +9,6 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files of a checkpoint beside train's. A program that knows GPT-2's files needs the weights and the first of
-// these.
-const (
-	configFile    = "config.json" // Hugging Face's names
-	tokenizerFile = "tokenizer.json"
-)
-
 const stateFormat = 1
 
 // maxState is the bytes of the largest state that is read.
@@ -41,7 +34,7 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 		{Name: configFile, Write: train.WriteBytes(hf)},
 		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
 		{Name: train.StateFile, Write: train.WriteJSON(train.StateOf(t.Core, stateFormat, generator, t.Corpus.SHA256(), t.config))},
-		{Name: tokenizerFile, Write: train.WriteJSON(t.Tokenizer)},
+		tokenizerFileOf(t.Tokenizer),
 	}, nil
 }
 
@@ -97,7 +90,7 @@ func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Con
 }
 
 func (t *Trainer) restore(s train.State[Config], cp *checkpoint.Checkpoint) error {
-	if err := t.Model.readFrom(cp); err != nil {
+	if err := t.Model.fill(t.Model.ours(), cp, t.Model.Params()); err != nil {
 		return err
 	}
 	if err := t.batches.UnmarshalBinary(s.Batches); err != nil {

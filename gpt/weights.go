@@ -3,18 +3,14 @@ package gpt
 import (
 	"bytes"
 	"io"
-	"slices"
-	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
-
-// headWeight is the one name whose tensor lies the other way round in the files of GPT-2: it is (V, d) there, like the
-// embedding that it is mostly tied to, and (d, V) here, like every weight.
-const headWeight = "lm_head.weight"
 
 // WriteWeights writes the parameters as a safetensors file under GPT-2's names. Numbers that are not finite are
 // refused.
@@ -42,34 +38,28 @@ func (m *Model) ReadWeights(data []byte) error {
 
 // write writes parameters under GPT-2's names.
 func (m *Model) write(w io.Writer, params []graph.Expr) error {
-	return errors.Wrap(train.WriteTensors(w, asFiled(params), map[string]string{"format": "pt"}), "weights")
+	return errors.Wrap(train.WriteTensors(w, m.ours().lay(params), map[string]string{"format": "pt"}, ""), "weights")
 }
 
-// read sets exactly these parameters from a file.
+// read sets exactly these parameters from a file of ours, or changes nothing.
 func (m *Model) read(f *safetensors.File, params []graph.Expr) error {
-	_, hasHead := m.Graph.Leaf(headWeight)
-	f.Entries = slices.DeleteFunc(f.Entries, func(e safetensors.Entry) bool { return notRead(e.Name, hasHead) })
-	for i, e := range f.Entries {
-		f.Entries[i].Name = plainName(e.Name)
+	source := m.ours()
+	return errors.Wrap(train.Restore(source.lay(params), source.plain(f, m.ownHead())), "weights")
+}
+
+func (m *Model) ownHead() bool {
+	_, own := m.Graph.Leaf(layout.HeadWeight)
+	return own
+}
+
+// fill sets exactly these parameters from a checkpoint, whose model m is or was made for; after an error some are set.
+func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) error {
+	f, err := train.OpenWeights(cp)
+	if err == nil {
+		err = train.Fill(s.lay(params), s.plain(f, m.ownHead()))
 	}
-	return errors.Wrap(train.Restore(asFiled(params), f), "weights")
+	return errors.Wrap(err, "weights")
 }
 
-// asFiled are parameters as they lie in a file.
-func asFiled(params []graph.Expr) []train.Named {
-	list := train.Parameters(params)
-	for i, t := range list {
-		list[i].Turned = t.Name == headWeight
-	}
-	return list
-}
-
-func plainName(name string) string { return strings.TrimPrefix(name, "transformer.") }
-
-// notRead is whether a tensor is none of a model's parameters, but of what files have beside them.
-func notRead(name string, hasHead bool) bool {
-	name = plainName(name)
-	mask := strings.HasPrefix(name, "h.") &&
-		(strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias"))
-	return mask || !hasHead && name == headWeight
-}
+// ours is the weights of m as WriteWeights writes them.
+func (m *Model) ours() source { return source{Config: m.Config, names: layout.GPT2()} }

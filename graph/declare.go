@@ -57,7 +57,8 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	}
 	if !shared {
 		dense = newDense(s.g.dtype, held...)
-		if !(Scope{s.g, full}).Try(func() { s.g.initialise(full, view(dense), init) }) {
+		blank := s.g.blank && store != nil
+		if !blank && !(Scope{s.g, full}).Try(func() { s.g.initialise(full, view(dense), init) }) {
 			return failed
 		}
 		if store != nil {

@@ -66,10 +66,14 @@ func (x Expr) Wrap(node *G.Node, err error) Expr {
 	return x.try(wrapped, func() (*G.Node, error) { return node, err })
 }
 
-// Tensor is the numbers of a parameter or input, to read and to write; empty for anything else.
+// Tensor is the numbers of a parameter or input, to read and to write, on an Outline its shape alone; empty for anything
+// else.
 func (x Expr) Tensor() Tensor {
-	if x.dense == nil || x.ids != nil {
+	switch {
+	case x.ids != nil:
 		return Tensor{}
+	case x.dense == nil:
+		return Tensor{Shape: x.shape}
 	}
 	t := view(x.dense)
 	t.Shape = x.shape

@@ -32,6 +32,7 @@ type Graph struct {
 	memory    plan.Arena // of the programs
 	recompute []string   // scopes whose insides are computed again for the backward pass
 	outline   bool       // declared on, never computed with
+	blank     bool       // parameters are declared without first numbers
 	limit     int64      // of memory in bytes; 0 is the machine's
 	held      float64    // bytes that are declared
 	err       error

@@ -2,7 +2,7 @@ package graph
 
 // Outline returns a Graph of shapes alone: what is declared on it has a name and a shape and no numbers, so that a
 // model of any size can be counted, and operations on it make nodes, so that PlanBytes tells what it would need.
-// Tensors are empty, and compiling is an error. Sizes of a shape have to be positive, and their product may be larger
+// Tensors have no numbers, and compiling is an error. Sizes of a shape have to be positive, and their product may be larger
 // than any memory.
 func Outline(dtype Dtype) *Graph {
 	g := New(dtype, 0)

@@ -10,6 +10,13 @@ func (g *Graph) SetThreads(n int) {
 	}
 }
 
+// SetBlank leaves at 0 the parameters that are declared from here on: whoever reads all of them need not draw them.
+func (g *Graph) SetBlank(on bool) {
+	if g != nil {
+		g.blank = on
+	}
+}
+
 // Threads is the number of threads that kernels use.
 func (g *Graph) Threads() int { return g.Pool().Threads() }
 

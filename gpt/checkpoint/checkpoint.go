@@ -12,7 +12,8 @@
 //
 // Reading takes no memory to speak of: files stay on the disk until they are asked for.
 //
-// The package knows nothing of models. It stores files with names.
+// The package stores files with names. Of models it knows one thing, what the folder of one that others have published
+// looks like: it has no manifest, and Load opens it all the same.
 package checkpoint
 
 import (
@@ -37,9 +38,10 @@ var (
 // A Checkpoint is what Load found. Its files are open until Close, and stay as they are even if another process
 // removes them meanwhile.
 type Checkpoint struct {
-	Step    int     // the step it was saved at
-	Path    string  // its directory, …/step-00000500
-	Refused []error // the newer ones that are damaged, newest first
+	Step      int     // the step it was saved at
+	Path      string  // its directory, …/step-00000500
+	Refused   []error // the newer ones that are damaged, newest first
+	Published bool    // a folder without a manifest: nothing says whether its files are what they were
 
 	files map[string]stored
 }
@@ -52,6 +54,9 @@ type Fit func(*Checkpoint) error
 // Others are passed over and listed in Refused. Without an intact one the error is ErrDamaged and names what is wrong
 // with each, or ErrNone if there are none at all.
 //
+// Where there are no checkpoints, path may be the folder of a published model: config.json and files of weights, or
+// links to them as in a hub's cache.
+//
 // It takes no lock, and so can look into the directory of a running training. Who goes on with what it finds and saves
 // there reads by Dir.Load, under the lock.
 func Load(path string, fits ...Fit) (*Checkpoint, error) {
@@ -62,7 +67,11 @@ func Load(path string, fits ...Fit) (*Checkpoint, error) {
 	if name := filepath.Base(abs); isStep(name) {
 		return load(os.DirFS(filepath.Dir(abs)), filepath.Dir(abs), name, fits)
 	}
-	return load(os.DirFS(abs), abs, "", fits)
+	c, err := load(os.DirFS(abs), abs, "", fits)
+	if errors.Is(err, ErrNone) {
+		return openFolder(os.DirFS(abs), abs, fits)
+	}
+	return c, err
 }
 
 // absolute refuses the empty path, which would mean the working directory.

@@ -220,7 +220,7 @@ func TestLargeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.File("weights"); err == nil || !strings.Contains(err.Error(), "got 4194305 bytes, want at most 4194304") {
+	if _, err := c.File("weights"); err == nil || !strings.Contains(err.Error(), "got 33554433 bytes, want at most 33554432") {
 		t.Errorf("got %v", err)
 	}
 	if r, err := c.Open("weights"); err != nil || r.Size() != MaxFile+1 {

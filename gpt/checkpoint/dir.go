@@ -44,8 +44,8 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Load is the function Load on the directory, under the lock: no other process saves between what it reads and the next
-// Save.
+// Load is the function Load on the directory's checkpoints, under the lock: no other process saves between what it
+// reads and the next Save.
 func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
 	if err := d.open(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
 	if err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", d.path)
 	}
-	c, err := Load(d.path, fits...)
+	c, err := load(os.DirFS(d.path), d.path, "", fits)
 	d.refused = map[string]bool{}
 	for _, name := range newestFirst(names) {
 		if c == nil || name == filepath.Base(c.Path) {

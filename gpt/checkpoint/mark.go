@@ -22,7 +22,7 @@ func markIn(lock *os.File) (string, error) {
 	if mark := string(text[:n]); isMark(mark) {
 		return mark, nil
 	}
-	mark := rand.Text()
+	mark := newMark()
 	if err := lock.Truncate(0); err != nil {
 		return "", errors.Wrap(err, lockName)
 	}
@@ -31,6 +31,8 @@ func markIn(lock *os.File) (string, error) {
 	}
 	return mark, errors.Wrap(lock.Sync(), lockName)
 }
+
+func newMark() string { return rand.Text() }
 
 func isMark(s string) bool {
 	return len(s) == markSize && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""

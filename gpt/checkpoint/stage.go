@@ -13,18 +13,11 @@ import (
 
 // stage writes a whole checkpoint under its temporary name, down to the disk.
 func (d *Dir) stage(tmp string, files []File) error {
-	if err := d.disk.mkdir(tmp); err != nil {
+	entries, err := d.stageFiles(tmp, files)
+	if err != nil {
 		return err
 	}
-	m := manifest{Format: manifestFormat}
-	for _, f := range files {
-		e, err := d.write(tmp, f)
-		if err != nil {
-			return errors.Wrap(err, f.Name)
-		}
-		m.Files = append(m.Files, e)
-	}
-	text, err := m.encode()
+	text, err := manifest{manifestFormat, entries}.encode()
 	if err != nil {
 		return errors.Wrap(err, manifestName)
 	}
@@ -39,6 +32,21 @@ func (d *Dir) stage(tmp string, files []File) error {
 		return errors.Wrap(err, manifestName)
 	}
 	return d.disk.syncDir(tmp)
+}
+
+// stageFiles makes the directory tmp of these files, and returns their lines of a manifest.
+func (d *Dir) stageFiles(tmp string, files []File) (entries []entry, err error) {
+	if err := d.disk.mkdir(tmp); err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		e, err := d.write(tmp, f)
+		if err != nil {
+			return nil, errors.Wrap(err, f.Name)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
 }
 
 // write writes one file down to the disk and returns its line of the manifest.

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
+	"io"
 	"slices"
 	"strings"
 
@@ -13,9 +14,11 @@ import (
 type Entry struct {
 	Name  string
 	Shape []int
+	DType string // such as F32
 
-	dtype      string
-	begin, end int // bytes of the data
+	begin, end int         // bytes of the data
+	file       io.ReaderAt // of Open
+	start      int64       // of the data in it
 }
 
 // parseHeader reads the JSON; checkLayout judges what the entries say together.
@@ -68,8 +71,8 @@ func (p *parser) entry(key []byte) Entry {
 	}
 	p.object(func(key []byte) {
 		switch k := string(key); {
-		case k == "dtype" && e.dtype == "":
-			e.dtype = p.dtype()
+		case k == "dtype" && e.DType == "":
+			e.DType = p.dtype()
 		case k == "shape" && e.Shape == nil:
 			e.Shape = p.shape()
 		case k == "data_offsets" && e.begin < 0:
@@ -78,13 +81,13 @@ func (p *parser) entry(key []byte) Entry {
 			p.failf("tensor %.80q: key %.80q is unknown or appears twice", e.Name, k)
 		}
 	})
-	if p.err == nil && (e.dtype == "" || e.Shape == nil || e.begin < 0) {
+	if p.err == nil && (e.DType == "" || e.Shape == nil || e.begin < 0) {
 		p.failf("tensor %.80q: needs dtype, shape and data_offsets", e.Name)
 	}
 	n, err := size(e.Shape)
-	if want := n * width(e.dtype); err == nil && e.end-e.begin != want {
+	if want := n * width(e.DType); err == nil && e.end-e.begin != want {
 		err = errors.Errorf("data_offsets [%d, %d] hold %d bytes, want %d for %s %v",
-			e.begin, e.end, e.end-e.begin, want, e.dtype, e.Shape)
+			e.begin, e.end, e.end-e.begin, want, e.DType, e.Shape)
 	}
 	if err != nil {
 		p.failf("tensor %.80q: %v", e.Name, err)

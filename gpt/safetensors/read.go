@@ -8,15 +8,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A File is a file whose header has been read. The values stay where they are until Values is called.
+// A File is a file whose header has been read. The values stay where they are until Values is called. Of a model in
+// several files, the Entries of all may be put together in one.
 type File struct {
 	Entries  []Entry           // in the order of their values
 	Metadata map[string]string // nil if there is none
 
-	values io.ReaderAt
-	start  int64 // of the values
-	raw    []byte
-	part   Tensor // the buffers of F32 and F64
+	raw  []byte
+	part Tensor // the buffers of F32 and F64
 }
 
 // Open reads the header of a file of that size.
@@ -60,22 +59,25 @@ func headerSize(first []byte, size int64) (int64, error) {
 }
 
 func open(header []byte, r io.ReaderAt, size int64) (*File, error) {
-	f := &File{values: r, start: 8 + int64(len(header))}
+	f, start := new(File), 8+int64(len(header))
 	var err error
 	if f.Entries, f.Metadata, err = parseHeader(header); err != nil {
 		return nil, errors.Wrap(err, "safetensors")
 	}
-	if err := checkLayout(f.Entries, int(size-f.start)); err != nil {
+	if err := checkLayout(f.Entries, int(size-start)); err != nil {
 		return nil, errors.Wrap(err, "safetensors")
+	}
+	for i := range f.Entries {
+		f.Entries[i].file, f.Entries[i].start = r, start
 	}
 	return f, nil
 }
 
 // Len is the number of values, 0 of integers and booleans.
 func (e Entry) Len() int {
-	switch e.dtype {
-	case "F64", "F32", "F16", "BF16":
-		return (e.end - e.begin) / width(e.dtype)
+	switch e.DType {
+	case F64, F32, "F16", BF16:
+		return (e.end - e.begin) / width(e.DType)
 	}
 	return 0
 }
@@ -84,21 +86,21 @@ func (e Entry) Len() int {
 func (e Entry) Bytes() int { return e.end - e.begin }
 
 // Values calls visit with the values of a tensor from place at on, some thousands at a time, which are valid only
-// during the call. e is one of f's Entries, renamed or not.
+// during the call. e is an Entry of Open, renamed or not.
 func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
-	step := width(e.dtype)
-	if f == nil || f.values == nil || step == 0 || visit == nil {
+	step := width(e.DType)
+	if f == nil || e.file == nil || step == 0 || visit == nil {
 		return errors.Errorf("safetensors: tensor %.80q: want an entry of a file of Open, and who is shown its values", e.Name)
 	}
 	if f.raw == nil {
-		f.raw, f.part.F32, f.part.F64 = make([]byte, 8*chunk), make([]float32, chunk), make([]float64, chunk)
+		f.raw, f.part.F32 = make([]byte, 8*chunk), make([]float32, chunk)
 	}
 	for at, n := 0, e.Len(); at < n; at += chunk {
 		raw := f.raw[:min(chunk, n-at)*step]
-		if got, err := f.values.ReadAt(raw, f.start+int64(e.begin+at*step)); got < len(raw) {
+		if got, err := e.file.ReadAt(raw, e.start+int64(e.begin+at*step)); got < len(raw) {
 			return errors.Wrapf(err, "safetensors: tensor %.80q", e.Name)
 		}
-		if err := visit(at, f.decode(e.dtype, raw)); err != nil {
+		if err := visit(at, f.decode(e.DType, raw)); err != nil {
 			return err
 		}
 	}
@@ -108,21 +110,27 @@ func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
 // decode makes values of bytes, in the buffers.
 func (f *File) decode(dtype string, raw []byte) Tensor {
 	n := len(raw) / width(dtype)
-	if dtype == "F64" {
+	narrow := f.part.F32[:n]
+	switch dtype {
+	case F64:
+		if f.part.F64 == nil {
+			f.part.F64 = make([]float64, chunk)
+		}
 		wide := f.part.F64[:n]
 		for i := range wide {
 			wide[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
 		}
 		return Tensor{F64: wide}
-	}
-	narrow := f.part.F32[:n]
-	for i := range narrow {
-		switch dtype {
-		case "F32":
+	case F32:
+		for i := range narrow {
 			narrow[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		case "F16":
+		}
+	case "F16":
+		for i := range narrow {
 			narrow[i] = float16(binary.LittleEndian.Uint16(raw[2*i:]))
-		case "BF16": // the upper half of a float32
+		}
+	case BF16: // the upper half of a float32
+		for i := range narrow {
 			narrow[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
 		}
 	}

@@ -19,10 +19,10 @@ func Read(data []byte) ([]Tensor, map[string]string, error) {
 	tensors := make([]Tensor, len(f.Entries))
 	for i, e := range f.Entries {
 		t := Tensor{Name: e.Name, Shape: e.Shape}
-		switch e.dtype {
-		case "F64":
+		switch e.DType {
+		case F64:
 			t.F64 = make([]float64, e.Len())
-		case "F32", "F16", "BF16":
+		case F32, "F16", BF16:
 			t.F32 = make([]float32, e.Len())
 		}
 		err := f.Values(e, func(at int, part Tensor) error {

@@ -1,5 +1,5 @@
-// Package safetensors reads and writes the file format in which the weights of GPT-2 are published. Start with Read and
-// Write, of files in memory; Open reads one of any size piece by piece.
+// Package safetensors reads and writes the file format in which the weights of models are published. Start with Read and
+// Write, of files in memory; Open reads one of any size piece by piece, and WriteEach writes one tensor by tensor.
 //
 // A file is a header length n (8 bytes, little endian), n bytes of JSON, and the tensors' values, little endian and row
 // by row:
@@ -24,6 +24,13 @@ const (
 	maxTensors  = 10_000
 	maxMetadata = 1_000 // entries
 	maxRank     = 8
+)
+
+// The types of numbers that are written.
+const (
+	F32  = "F32"
+	F64  = "F64"
+	BF16 = "BF16" // the upper half of a float32
 )
 
 // metadataKey is the one key of the header that names no tensor.
@@ -69,11 +76,11 @@ func width(dtype string) int {
 	switch dtype {
 	case "BOOL", "U8", "I8":
 		return 1
-	case "F16", "BF16", "U16", "I16":
+	case "F16", BF16, "U16", "I16":
 		return 2
-	case "F32", "U32", "I32":
+	case F32, "U32", "I32":
 		return 4
-	case "F64", "U64", "I64":
+	case F64, "U64", "I64":
 		return 8
 	}
 	return 0

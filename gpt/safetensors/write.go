@@ -23,49 +23,32 @@ const chunk = 8192
 // It refuses empty, repeated and reserved names, names with a NUL or invalid UTF-8, shapes that do not agree with the
 // number of values, and whatever exceeds the limits of Read.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
-	if w == nil {
-		return errors.New("safetensors: nothing to write to: the writer is nil")
-	}
 	tensors = slices.Clone(tensors)
 	slices.SortStableFunc(tensors, func(a, b Tensor) int {
 		return cmp.Compare(min(1, len(b.F64)), min(1, len(a.F64)))
 	})
-	header, err := encodeHeader(tensors, metadata)
-	if err != nil {
+	entries := make([]Entry, len(tensors))
+	for i, t := range tensors {
+		entries[i] = Entry{Name: t.Name, Shape: t.Shape, DType: F32}
+		if t.F64 != nil {
+			entries[i].DType = F64
+		}
+	}
+	if _, err := encodeHeader(entries, metadata); err != nil { // before it is said of a tensor what it holds
 		return errors.Wrap(err, "safetensors")
 	}
-	if _, err := w.Write(header); err != nil {
-		return errors.Wrap(err, "safetensors: header")
-	}
-	buf := make([]byte, 0, 8*chunk)
-	for _, t := range tensors {
-		if buf, err = writeValues(w, buf, t.F64); err == nil {
-			buf, err = writeValues(w, buf, t.F32)
-		}
-		if err != nil {
-			return errors.Wrapf(err, "safetensors: tensor %q", t.Name)
+	for i, e := range entries {
+		if err := e.holds(tensors[i]); err != nil {
+			return errors.Wrapf(err, "safetensors: tensor %d, %q", i, e.Name)
 		}
 	}
-	return nil
-}
-
-func writeValues[T float32 | float64](w io.Writer, buf []byte, values []T) ([]byte, error) {
-	for part := range slices.Chunk(values, chunk) {
-		var err error
-		if buf, err = binary.Append(buf[:0], binary.LittleEndian, part); err != nil {
-			return buf, err
-		}
-		if _, err := w.Write(buf); err != nil {
-			return buf, err
-		}
-	}
-	return buf, nil
+	return WriteEach(w, entries, metadata, func(i int) (Tensor, error) { return tensors[i], nil })
 }
 
 // encodeHeader is the length and the JSON, padded with spaces to a multiple of 8.
-func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
-	if len(tensors) > maxTensors {
-		return nil, errors.Errorf("%d tensors, the limit is %d", len(tensors), maxTensors)
+func encodeHeader(entries []Entry, metadata map[string]string) ([]byte, error) {
+	if len(entries) > maxTensors {
+		return nil, errors.Errorf("%d tensors, the limit is %d", len(entries), maxTensors)
 	}
 	var b bytes.Buffer
 	b.Write(make([]byte, 8)) // the length, filled in below
@@ -75,19 +58,19 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) 
 			return nil, err
 		}
 	}
-	seen := make(map[string]bool, len(tensors))
+	seen := make(map[string]bool, len(entries))
 	offset := 0
-	for i, t := range tensors {
-		if seen[t.Name] {
-			return nil, errors.Errorf("tensor %q appears twice", t.Name)
+	for i, e := range entries {
+		if seen[e.Name] {
+			return nil, errors.Errorf("tensor %q appears twice", e.Name)
 		}
-		seen[t.Name] = true
+		seen[e.Name] = true
 		if i > 0 || metadata != nil {
 			b.WriteByte(',')
 		}
 		var err error
-		if offset, err = encodeTensor(&b, t, offset); err != nil {
-			return nil, errors.Wrapf(err, "tensor %d, %q", i, t.Name)
+		if offset, err = encodeEntry(&b, e, offset); err != nil {
+			return nil, errors.Wrapf(err, "tensor %d, %q", i, e.Name)
 		}
 	}
 	b.WriteByte('}')
@@ -119,27 +102,20 @@ func encodeMetadata(b *bytes.Buffer, metadata map[string]string) error {
 	return nil
 }
 
-// encodeTensor appends one entry of the header and returns where its values end.
-func encodeTensor(b *bytes.Buffer, t Tensor, begin int) (end int, err error) {
-	if err := checkName(t.Name); err != nil {
+// encodeEntry appends one entry of the header and returns where its values end.
+func encodeEntry(b *bytes.Buffer, e Entry, begin int) (end int, err error) {
+	if err := checkName(e.Name); err != nil {
 		return 0, err
 	}
-	if (t.F32 == nil) == (t.F64 == nil) {
-		return 0, errors.New("needs either F32 or F64")
+	if e.DType != F32 && e.DType != F64 && e.DType != BF16 {
+		return 0, errors.Errorf("dtype: got %.80q, want F32, F64 or BF16", e.DType)
 	}
-	n, err := size(t.Shape)
+	n, err := size(e.Shape)
 	if err != nil {
 		return 0, err
 	}
-	if got := len(t.F32) + len(t.F64); got != n {
-		return 0, errors.Errorf("got %d values, want %d for shape %v", got, n, t.Shape)
-	}
-	dtype := "F32"
-	if t.F64 != nil {
-		dtype = "F64"
-	}
-	end = begin + n*width(dtype)
-	name, err := json.Marshal(t.Name)
+	end = begin + n*width(e.DType)
+	name, err := json.Marshal(e.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -148,7 +124,7 @@ func encodeTensor(b *bytes.Buffer, t Tensor, begin int) (end int, err error) {
 		DType   string `json:"dtype"`
 		Shape   []int  `json:"shape"`
 		Offsets [2]int `json:"data_offsets"`
-	}{dtype, append([]int{}, t.Shape...), [2]int{begin, end}})
+	}{e.DType, append([]int{}, e.Shape...), [2]int{begin, end}})
 	b.WriteByte(':')
 	b.Write(entry)
 	return end, err

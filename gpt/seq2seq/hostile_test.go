@@ -29,11 +29,11 @@ func TestHostileCheckpoint(t *testing.T) {
 		t.Fatalf("no %q in %s", vocabulary, contents[train.StateFile])
 	}
 	words := strings.Builder{}
-	for i := 0; words.Len() < checkpoint.MaxFile-1<<16; i++ {
+	for i := 0; words.Len() < train.MaxJSON-1<<16; i++ {
 		words.WriteString(`"` + strconv.FormatInt(int64(i), 36) + `",`)
 	}
 	c := fuzzed.Checkpoints{
-		Largest: checkpoint.MaxFile, Every: 16,
+		Largest: train.MaxJSON, Every: 16,
 		Use: func(path string) error {
 			cp, err := checkpoint.Load(path, Fits())
 			if err != nil {

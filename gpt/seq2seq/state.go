@@ -34,7 +34,7 @@ func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.Model.Config), source, target}
 	return []checkpoint.File{
 		{Name: train.WeightsFile, Write: t.AtStep(func(w io.Writer) error {
-			return train.WriteTensors(w, train.Parameters(t.Model.Params()), nil)
+			return train.WriteTensors(w, train.Parameters(t.Model.Params()), nil, "")
 		})},
 		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
 		{Name: train.StateFile, Write: train.WriteJSON(s)},
@@ -51,7 +51,7 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	for _, p := range own {
 		s.Config.Parts = p
 	}
-	if err := train.ReadJSON(cp, train.StateFile, checkpoint.MaxFile, &s); err != nil {
+	if err := train.ReadJSON(cp, train.StateFile, train.MaxJSON, &s); err != nil {
 		return s, err
 	}
 	if err := s.Check(cp, 1, stateFormat); err != nil {

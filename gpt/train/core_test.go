@@ -166,7 +166,7 @@ func TestUpdateOverflows(t *testing.T) {
 			t.Errorf("%s: got error %v, want %s", name, err, tc.want)
 		}
 		var b bytes.Buffer
-		if WriteTensors(&b, Parameters([]graph.Expr{*w}), nil) == nil && core.WriteMoments(&b) == nil {
+		if WriteTensors(&b, Parameters([]graph.Expr{*w}), nil, "") == nil && core.WriteMoments(&b) == nil {
 			t.Errorf("%s: what is not finite is written", name)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/pkg/errors"
 )
 
+// MaxJSON is the bytes of the largest file of WriteJSON.
+const MaxJSON = 4 << 20
+
 // ReadJSON reads a file of a checkpoint, of at most that many bytes, into v: an unknown key and something behind the
 // object are errors.
 func ReadJSON(cp *checkpoint.Checkpoint, name string, most int, v any) error {
@@ -40,7 +43,7 @@ func WriteBytes(data []byte) func(io.Writer) error {
 }
 
 // WriteJSON writes v, indented, into a file of a checkpoint. What could not be read again is an error: more than
-// checkpoint.MaxFile bytes.
+// MaxJSON bytes.
 func WriteJSON(v any) func(io.Writer) error {
 	return func(w io.Writer) error {
 		var b bytes.Buffer
@@ -49,8 +52,8 @@ func WriteJSON(v any) func(io.Writer) error {
 		if err := e.Encode(v); err != nil {
 			return err
 		}
-		if b.Len() > checkpoint.MaxFile {
-			return errors.Errorf("got %d bytes, want at most %d", b.Len(), checkpoint.MaxFile)
+		if b.Len() > MaxJSON {
+			return errors.Errorf("got %d bytes, want at most %d", b.Len(), MaxJSON)
 		}
 		_, err := b.WriteTo(w)
 		return err

@@ -1,50 +1,54 @@
 package train
 
 import (
-	"math"
 	"slices"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
-	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
-
-// OpenTensors reads the header of a safetensors file of a checkpoint.
-func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, error) {
-	r, err := cp.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := safetensors.Open(r, r.Size())
-	return f, errors.Wrap(err, name)
-}
 
 // Restore overwrites tensors by those of a file under their names, piece by piece: it needs no memory to speak of. A
 // tensor that is missing or superfluous, another shape, and a number that is not finite are errors, and then nothing
 // has changed: the file is read twice.
 func Restore(tensors []Named, f *safetensors.File) error {
+	if err := each(tensors, f, Named.finite); err != nil {
+		return err
+	}
+	return Fill(tensors, f)
+}
+
+// Fill is Restore of tensors that nobody keeps after an error: the file is read once.
+func Fill(tensors []Named, f *safetensors.File) error {
+	return each(tensors, f, func(t Named, at int, part safetensors.Tensor) error {
+		if err := t.finite(at, part); err != nil {
+			return err
+		}
+		t.put(at, part)
+		return nil
+	})
+}
+
+// each shows the numbers of every tensor to visit, some thousands at a time, with their place in the file's tensor.
+func each(tensors []Named, f *safetensors.File, visit func(t Named, at int, part safetensors.Tensor) error) error {
 	if f == nil {
 		return errors.New("restore: the file is nil")
 	}
-	from, err := match(tensors, f.Entries)
+	from, err := Match(tensors, f.Entries)
 	if err != nil {
 		return err
 	}
-	for _, write := range []bool{false, true} {
-		for i, to := range tensors {
-			err := f.Values(from[i], func(at int, part safetensors.Tensor) error { return to.put(at, part, write) })
-			if err != nil {
-				return err
-			}
+	for i, t := range tensors {
+		err := f.Values(from[i], func(at int, part safetensors.Tensor) error { return visit(t, at, part) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// match finds every tensor's entry.
-func match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, error) {
+// Match finds every tensor's entry, and is an error unless all have the shapes that they ought to and none is left.
+func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {
 		if _, twice := byName[e.Name]; twice {
@@ -53,49 +57,27 @@ func match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, e
 		byName[e.Name] = e
 	}
 	from := make([]safetensors.Entry, len(tensors))
-	for i, to := range tensors {
-		e, ok := byName[to.Name]
-		shape := slices.Clone(to.Shape)
-		if to.Turned {
-			slices.Reverse(shape)
+	for i, t := range tensors {
+		e, ok := byName[t.Name]
+		shape, n := t.shape(), 1
+		for _, size := range shape {
+			n *= size
 		}
 		switch {
 		case !ok:
-			return nil, errors.Errorf("%s is missing", to.Name)
+			return nil, errors.Errorf("%s is missing", t.Name)
 		case !slices.Equal(e.Shape, shape):
-			return nil, errors.Errorf("%s has shape %v in the file, %v in the model", to.Name, e.Shape, shape)
-		case e.Len() != to.Len():
-			return nil, errors.Errorf("%s holds %d floating-point numbers, want %d", to.Name, e.Len(), to.Len())
+			return nil, errors.Errorf("%s has shape %v in the file, %v in the model", t.Name, e.Shape, shape)
+		case e.Len() != n:
+			return nil, errors.Errorf("%s holds %d floating-point numbers, want %d", t.Name, e.Len(), n)
 		}
 		from[i] = e
-		delete(byName, to.Name)
+		delete(byName, t.Name)
 	}
-	for name := range byName {
-		return nil, errors.Errorf("the file has %s, the model does not", field.Clip(name))
+	for _, e := range entries {
+		if _, left := byName[e.Name]; left {
+			return nil, errors.Errorf("the file has %s, the model does not", field.Clip(e.Name))
+		}
 	}
 	return from, nil
-}
-
-// put writes the part of a file that begins at entry at, or only looks at it. A float64 beyond the range of float32
-// becomes ±∞ there.
-func (t Named) put(at int, part safetensors.Tensor, write bool) error {
-	whole := graph.Tensor{F32: part.F32, F64: part.F64}
-	for i := range whole.Len() {
-		x, to := whole.At(i), at+i
-		if t.Turned {
-			rows, cols := t.Shape[0], t.Shape[1]
-			to = to%rows*cols + to/rows
-		}
-		if write {
-			t.Set(to, x)
-			continue
-		}
-		if t.F32 != nil {
-			x = float64(float32(x))
-		}
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return errors.Wrapf(graph.ErrNotFinite, "%s: entry %d is %v", t.Name, to, x)
-		}
-	}
-	return nil
 }

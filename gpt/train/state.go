@@ -95,7 +95,7 @@ func (c *Core) WriteMoments(w io.Writer) error {
 	if c == nil || c.optimizer == nil {
 		return errors.New("trainer: no moments, want a Core that New makes")
 	}
-	return WriteTensors(w, c.Moments(), nil)
+	return WriteTensors(w, c.Moments(), nil, "")
 }
 
 // AtStep is write for tensors as they are now. Once a step has been done, before or while they are written, it is an

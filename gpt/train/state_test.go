@@ -95,7 +95,7 @@ func TestTensors(t *testing.T) {
 	twice.Entries = append(twice.Entries, twice.Entries[0]) // as a prefix that is dropped makes it
 	contains(t, Restore(ab[:1], twice), "the file has a twice")
 	var b bytes.Buffer
-	if err := WriteTensors(&b, []Named{named("a", 1), named("b", 7)}, nil); err != nil {
+	if err := WriteTensors(&b, []Named{named("a", 1), named("b", 7)}, nil, ""); err != nil {
 		t.Fatal(err)
 	}
 	damaged := bytes.Clone(b.Bytes())
@@ -105,7 +105,7 @@ func TestTensors(t *testing.T) {
 	if ab[0].At(0) != 9 {
 		t.Errorf("a is %v, want 9 as before", ab[0].At(0))
 	}
-	contains(t, WriteTensors(&b, []Named{named("a", 1), named("b", nan)}, nil), "b: entry 0 is NaN")
+	contains(t, WriteTensors(&b, []Named{named("a", 1), named("b", nan)}, nil, ""), "b: entry 0 is NaN")
 	_, err := OpenTensors(save(t, 1, checkpoint.File{Name: "x", Write: WriteBytes([]byte("nothing"))}), "x")
 	contains(t, err, "x: safetensors")
 }
@@ -138,10 +138,8 @@ func filed(t *testing.T, list ...Named) *safetensors.File {
 	var b bytes.Buffer
 	tensors := make([]safetensors.Tensor, len(list))
 	for i, x := range list {
-		if x.Turned {
-			x.Tensor = turned(x.Tensor)
-		}
-		tensors[i] = safetensors.Tensor{Name: x.Name, Shape: x.Shape, F32: x.F32, F64: x.F64}
+		tensors[i], _ = x.filed(x.dtype()) // also what is not finite
+		tensors[i].Name, tensors[i].Shape = x.Name, x.shape()
 	}
 	if err := safetensors.Write(&b, tensors, nil); err != nil {
 		t.Fatal(err)
@@ -217,7 +215,7 @@ func TestRestore(t *testing.T) {
 	contains(t, read.Restore(again, save(t, 3, checkpoint.File{Name: OptimizerFile, Write: WriteBytes([]byte("x"))})), OptimizerFile+": safetensors: got 1 bytes")
 	only := func(name string) checkpoint.File {
 		var b bytes.Buffer
-		if err := WriteTensors(&b, []Named{named(name, 1, 2)}, nil); err != nil {
+		if err := WriteTensors(&b, []Named{named(name, 1, 2)}, nil, ""); err != nil {
 			t.Fatal(err)
 		}
 		return checkpoint.File{Name: OptimizerFile, Write: WriteBytes(b.Bytes())}

@@ -35,7 +35,12 @@ func tell(cp *checkpoint.Checkpoint, err error, stderr io.Writer) (*checkpoint.C
 // Resume locks the directory of a run, and only then reads its newest checkpoint: whatever the process before has saved
 // is there. A directory without a checkpoint is left as it is.
 func Resume(fit checkpoint.Fit, path string, stderr io.Writer) (*checkpoint.Dir, *checkpoint.Checkpoint, error) {
-	none := func(*checkpoint.Checkpoint) error { return errors.New("not read before the lock") }
+	none := func(cp *checkpoint.Checkpoint) error {
+		if cp.Published {
+			return errors.New("a model alone: there is no run to resume")
+		}
+		return errors.New("not read before the lock")
+	}
 	if _, err := checkpoint.Load(path, none); !errors.Is(err, checkpoint.ErrDamaged) {
 		return nil, nil, err
 	}
@@ -68,6 +73,9 @@ func vacant(path string, cp *checkpoint.Checkpoint, err error) error {
 		return err
 	}
 	defer cp.Close()
+	if cp.Published {
+		return errors.Errorf("out_dir: %s holds a published model; another -out_dir begins a run", path)
+	}
 	return errors.Errorf("out_dir: %s holds a checkpoint of step %d; -resume continues it, "+
 		"another -out_dir begins a new run", path, cp.Step)
 }

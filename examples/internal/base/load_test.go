@@ -108,6 +108,18 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	if err := Vacant(taken); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("beside a damaged one: got %v", err)
 	}
+	folder := t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("{}"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Vacant(folder); err == nil || !strings.Contains(err.Error(), "holds a published model; another -out_dir") {
+		t.Errorf("a folder: got %v", err)
+	}
+	if _, _, err := Resume(nil, folder, io.Discard); err == nil || !strings.Contains(err.Error(), "no run to resume") {
+		t.Errorf("a folder resumed: got %v", err)
+	}
 	dir, err := Begin(empty)
 	if err != nil {
 		t.Fatal(err)

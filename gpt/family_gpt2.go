@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
@@ -56,8 +57,13 @@ func (c *Config) extensions() field.List {
 		"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps")
 }
 
-// gpt2 returns Hugging Face's defaults for keys that are absent.
-func gpt2() huggingFace {
+// gpt2 is GPT-2 (Radford et al. 2019).
+func gpt2() family {
+	return family{modelType: "gpt2", names: layout.GPT2(), read: readGPT2, write: writeGPT2}
+}
+
+// plainGPT2 is Hugging Face's defaults for keys that are absent.
+func plainGPT2() huggingFace {
 	var c Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Bias, c.Eps = 1024, 50257, 12, 12, 768, true, 1e-5
 	return huggingFace{

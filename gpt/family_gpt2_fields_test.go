@@ -7,7 +7,7 @@ import (
 
 // The keys of a published network have the ranges of this library's fields.
 func TestHuggingFaceFieldBorders(t *testing.T) {
-	h := gpt2()
+	h := plainGPT2()
 	for names, values := range map[string][2]string{
 		"vocab_size n_positions n_ctx n_embd n_layer n_head": {"1 268435456", "0 -1 268435457"},
 		"n_inner": {"0 268435456", "-1 268435457"},

@@ -2,37 +2,20 @@ package gpt
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
-// FromHuggingFace reads a config.json in Hugging Face's names, as written by [Config.HuggingFace] or published with a
-// GPT-2. Absent keys have Hugging Face's defaults, unknown ones are ignored, and settings that a Config cannot express
-// are errors. The training half is left zero. own are the variants of the program that wrote it, if it had any.
-func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
-	h := gpt2()
+// readGPT2 reads the config.json of a GPT-2.
+func readGPT2(data []byte, own []parts.Registry) (Config, error) {
+	h := plainGPT2()
 	for _, p := range own {
 		h.config.Parts = p
 	}
 	fields := append(h.fields(), h.config.extensions()...)
-	err := field.EachKey(data, func(key string, value json.RawMessage) error {
-		null := string(value) == "null"
-		if null && (key == "n_inner" || key == "architectures") {
-			return nil
-		}
-		f, ok := fields.Find(key)
-		if !ok {
-			return nil
-		}
-		if err := f.Decode(value); err != nil {
-			return err
-		}
-		return f.Check()
-	})
-	if err != nil {
+	if err := readKeys(data, fields, "n_inner", "architectures"); err != nil {
 		return Config{}, err
 	}
 	return h.network()
@@ -45,8 +28,6 @@ func (h *huggingFace) network() (Config, error) {
 	c.Activation = cmp.Or(c.Activation, fromHF(c.known().Activations, h.activation))
 	c.Head = cmp.Or(c.Head, headOf(h.tied))
 	switch {
-	case h.modelType != "gpt2" && h.modelType != "pedestrian":
-		return Config{}, errors.Errorf("model_type: got %s, want gpt2", field.Clip(h.modelType))
 	case c.Activation == "":
 		return Config{}, errors.Errorf("activation_function: got %s, want gelu, gelu_new or relu",
 			field.Clip(h.activation))
@@ -63,5 +44,5 @@ func (h *huggingFace) network() (Config, error) {
 	case h.crossAttention:
 		return Config{}, errors.New("add_cross_attention: got true, want false")
 	}
-	return c, c.ValidateModel()
+	return c, nil
 }

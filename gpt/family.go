@@ -1,0 +1,76 @@
+package gpt
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pkg/errors"
+)
+
+// family is a kind of published model.
+type family struct {
+	modelType string // in its config.json
+	names     layout.Names
+	read      func(data []byte, own []parts.Registry) (Config, error)
+	// write is its config.json, but for the tokens, of a Config that is resolved; an error is the first field that it
+	// has no key for.
+	write func(c Config) (map[string]any, error)
+}
+
+// families are those that are known; GPT-2's config.json is also the one of our checkpoints, whatever they are.
+func families() []family { return []family{gpt2(), llama(), qwen2()} }
+
+// FromHuggingFace reads a config.json in Hugging Face's names, of a GPT-2, a LLaMA or a Qwen2, or as written by
+// [Config.HuggingFace]. Absent keys have Hugging Face's defaults, unknown ones are ignored, and settings that a Config
+// cannot express are errors. The training half is left zero. own are the variants of the program that wrote it, if it
+// had any.
+func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
+	s, err := readSource(data, own...)
+	if err != nil {
+		return Config{}, err
+	}
+	return s.Config, s.ValidateModel()
+}
+
+// readSource is what a config.json says, which need not be valid.
+func readSource(data []byte, own ...parts.Registry) (s source, err error) {
+	modelType := ""
+	err = field.EachKey(data, func(key string, value json.RawMessage) error {
+		if key != "model_type" {
+			return nil
+		}
+		return field.New(key, &modelType, field.Any(), "").Decode(value)
+	})
+	if err != nil {
+		return s, err
+	}
+	s.plainHead = modelType != "pedestrian"
+	if modelType == "" || modelType == "pedestrian" {
+		modelType = gpt2().modelType
+	}
+	for _, f := range families() {
+		if f.modelType == modelType {
+			s.names = f.names
+			s.Config, err = f.read(data, own)
+			return s, err
+		}
+	}
+	return s, errors.Errorf("model_type: got %s, want gpt2, llama or qwen2", field.Clip(modelType))
+}
+
+// readKeys sets the fields that a config.json names. Of the keys in nullable, null is no value.
+func readKeys(data []byte, fields field.List, nullable ...string) error {
+	return field.EachKey(data, func(key string, value json.RawMessage) error {
+		f, ok := fields.Find(key)
+		if !ok || string(value) == "null" && slices.Contains(nullable, key) {
+			return nil
+		}
+		if err := f.Decode(value); err != nil {
+			return err
+		}
+		return f.Check()
+	})
+}

@@ -1,0 +1,37 @@
+package layout
+
+// Heads are the sizes behind the columns of c_attn, [q: H·dρ | k: G·dρ | v: G·dh].
+type Heads struct {
+	Queries, Groups int // H and G
+	QK, V           int // dρ and dh
+}
+
+// queries are our columns in the order of q_proj's rows.
+func queries(h Heads) []int { return halves(0, h.Queries, h.QK) }
+
+// keys are our columns in the order of k_proj's rows.
+func keys(h Heads) []int { return halves(h.Queries*h.QK, h.Groups, h.QK) }
+
+// values are our columns in the order of v_proj's rows.
+func values(h Heads) []int {
+	list := make([]int, h.Groups*h.V)
+	for i := range list {
+		list[i] = (h.Queries+h.Groups)*h.QK + i
+	}
+	return list
+}
+
+// halves are the columns of some heads. Rotary positions turn the features 2i and 2i+1 of a head here, and i and
+// i+size/2 in the files: by the same angles, so that with the columns in this order the products of queries and keys
+// are the same. It is the one thing that a file cannot show to be wrong.
+func halves(from, heads, size int) []int {
+	list := make([]int, 0, heads*size)
+	for head := range heads {
+		for second := range 2 {
+			for i := range size / 2 {
+				list = append(list, from+head*size+2*i+second)
+			}
+		}
+	}
+	return list
+}

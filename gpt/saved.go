@@ -1,0 +1,112 @@
+package gpt
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
+
+// The files of a checkpoint beside train's. A program that knows Hugging Face's files needs the weights and the first two
+// of these.
+const (
+	configFile     = "config.json"     // Hugging Face's names
+	tokenizerFile  = "tokenizer.json"  // Hugging Face's form; in earlier versions any
+	charactersFile = "characters.json" // a tokenizer of characters
+	vocabularyFile = "vocabulary.json" // another one
+)
+
+// sourceOf is where the weights of a checkpoint of a run, or of a model alone, come from.
+func sourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (s source, err error) {
+	if _, missing := cp.File(train.StateFile); missing == nil {
+		for _, p := range own {
+			s.Parts = p
+		}
+		state, err := readState(cp, s.Parts)
+		state.Config.MemoryLimit = 0 // it was the limit of another run, perhaps on another machine
+		return source{Config: state.Config, names: layout.GPT2()}, err
+	}
+	data, err := cp.File(configFile)
+	if err != nil {
+		return s, err
+	}
+	if s, err = readSource(data, own...); err != nil {
+		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, configFile)
+	}
+	return s, nil
+}
+
+// LoadTokenizer opens the tokenizer of a checkpoint or of a published model: tokenizer.json, or vocab.json and merges.txt.
+// A checkpoint without one is an error. own are the kinds that are not the library's.
+func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
+	name, data, err := tokenizerOf(cp)
+	if err != nil {
+		return nil, err
+	}
+	tok, err := text.Open(data, own...)
+	return tok, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
+}
+
+// checkTokenizer refuses another tokenizer than the checkpoint's.
+func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
+	name, data, err := tokenizerOf(cp)
+	if err != nil {
+		return err
+	}
+	return errors.Wrapf(text.Match(tok, data), "checkpoint %s: %s", cp.Path, name)
+}
+
+// tokenizerOf is the tokenizer of a checkpoint in a form of text.Open, and the name of its file.
+func tokenizerOf(cp *checkpoint.Checkpoint) (name string, data []byte, err error) {
+	for _, name := range []string{tokenizerFile, charactersFile, vocabularyFile} {
+		if data, err = cp.File(name); !errors.Is(err, fs.ErrNotExist) {
+			return name, data, err
+		}
+	}
+	vocab, err := cp.File("vocab.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, errors.Wrapf(fs.ErrNotExist, "checkpoint %s: no tokenizer: %s", cp.Path, tokenizerFile)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	merges, err := cp.File("merges.txt")
+	if err != nil {
+		return "", nil, err
+	}
+	tok, err := bpe.ReadGPT2(vocab, merges)
+	if err == nil {
+		data, err = json.Marshal(tok)
+	}
+	return "vocab.json", data, errors.Wrapf(err, "checkpoint %s", cp.Path)
+}
+
+// tokenizerFileOf is the file of a tokenizer, under Hugging Face's name only where it has Hugging Face's form.
+func tokenizerFileOf(tok text.Tokenizer) checkpoint.File {
+	switch tok := tok.(type) {
+	case *bpe.Tokenizer:
+		return checkpoint.File{Name: tokenizerFile, Write: func(w io.Writer) error {
+			data, err := tok.MarshalJSON()
+			if err != nil {
+				return err
+			}
+			if len(data) > checkpoint.MaxFile {
+				return errors.Errorf("got %d bytes, want at most %d", len(data), checkpoint.MaxFile)
+			}
+			return train.WriteBytes(data)(w)
+		}}
+	case *text.Characters:
+		return checkpoint.File{Name: charactersFile, Write: train.WriteJSON(tok)}
+	}
+	return checkpoint.File{Name: vocabularyFile, Write: train.WriteJSON(tok)}
+}

@@ -1,0 +1,66 @@
+package train
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// finite is an error if a part of the file's tensor, from entry at on, holds what is not finite as the tensor's type:
+// a float64 beyond the range of float32 becomes ±∞ there.
+func (t Named) finite(at int, part safetensors.Tensor) error {
+	for i, x := range part.F32 {
+		if math.Float32bits(x)>>23&255 == 255 {
+			return t.notFinite(at+i, float64(x))
+		}
+	}
+	for i, x := range part.F64 {
+		if t.F32 != nil {
+			x = float64(float32(x))
+		}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return t.notFinite(at+i, x)
+		}
+	}
+	return nil
+}
+
+func (t Named) notFinite(at int, x float64) error {
+	return errors.Wrapf(graph.ErrNotFinite, "%s: entry %d is %v", t.Name, t.place(at), x)
+}
+
+// put writes a part of the file's tensor, from entry at on. Rows behind the last one here are left out.
+func (t Named) put(at int, part safetensors.Tensor) {
+	switch n := t.Len(); {
+	case t.straight() && t.F32 != nil && part.F32 != nil:
+		copy(t.F32[min(at, n):], part.F32)
+	case t.Turned && t.F32 != nil && part.F32 != nil:
+		t.turn(at, part.F32)
+	default:
+		from := graph.Tensor{F32: part.F32, F64: part.F64}
+		for i := range from.Len() {
+			if to := t.place(at + i); to < n {
+				t.Set(to, from.At(i))
+			}
+		}
+	}
+}
+
+// turn writes a part of a matrix that is turned. The part lies in the processor's cache, so it goes down the part's
+// columns, for what is written then lies together.
+func (t Named) turn(at int, part []float32) {
+	rows, width := t.Shape[0], t.Shape[1]
+	for row := range rows { // a column of the file's
+		first := (at - row + rows - 1) / rows // the column here
+		to := t.F32[row*width : (row+1)*width]
+		for column, i := first, first*rows+row-at; i < len(part); column, i = column+1, i+rows {
+			if t.Columns == nil {
+				to[column] = part[i]
+			} else {
+				to[t.Columns[column]] = part[i]
+			}
+		}
+	}
+}

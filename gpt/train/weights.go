@@ -1,0 +1,91 @@
+package train
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pkg/errors"
+)
+
+// IndexFile says which file holds which tensor, where a published model's weights are several files.
+const IndexFile = "model.safetensors.index.json"
+
+// OpenTensors reads the header of a safetensors file of a checkpoint.
+func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, error) {
+	r, err := cp.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Open(r, r.Size())
+	return f, errors.Wrap(err, name)
+}
+
+// OpenWeights reads the header of WeightsFile or, where there is none, those of the files in IndexFile.
+func OpenWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
+	f, err := OpenTensors(cp, WeightsFile)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	data, missing := cp.File(IndexFile)
+	if errors.Is(missing, fs.ErrNotExist) {
+		return nil, err
+	}
+	if missing != nil {
+		return nil, missing
+	}
+	index, err := readIndex(data)
+	if err != nil {
+		return nil, errors.Wrap(err, IndexFile)
+	}
+	f, err = openShards(cp, index)
+	return f, errors.Wrap(err, IndexFile)
+}
+
+// readIndex is the name of each tensor's file, which has to be one beside the index.
+func readIndex(data []byte) (map[string]string, error) {
+	var index struct {
+		Files map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, field.Said(err)
+	}
+	if len(index.Files) == 0 {
+		return nil, errors.New("weight_map: got no tensors, want the file of each")
+	}
+	for _, tensor := range slices.Sorted(maps.Keys(index.Files)) {
+		if name := index.Files[tensor]; strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || name == "" {
+			return nil, errors.Errorf("weight_map: %s: got file %s, want the name of one in the same folder",
+				field.Clip(tensor), field.Clip(name))
+		}
+	}
+	return index.Files, nil
+}
+
+// openShards is the tensors of all files together.
+func openShards(cp *checkpoint.Checkpoint, index map[string]string) (*safetensors.File, error) {
+	all, left := new(safetensors.File), maps.Clone(index)
+	for _, name := range slices.Compact(slices.Sorted(maps.Values(index))) {
+		f, err := OpenTensors(cp, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range f.Entries {
+			if index[e.Name] != name {
+				return nil, errors.Errorf("weight_map: %s: got file %q, want %s, which holds it",
+					field.Clip(e.Name), index[e.Name], name)
+			}
+			delete(left, e.Name)
+		}
+		all.Entries = append(all.Entries, f.Entries...)
+	}
+	for _, tensor := range slices.Sorted(maps.Keys(left)) {
+		return nil, errors.Errorf("weight_map: %s: got file %s, which does not hold it", field.Clip(tensor), left[tensor])
+	}
+	return all, nil
+}
