@@ -69,9 +69,11 @@ func (m *Model) Merge() {
 	if m == nil {
 		return
 	}
-	for _, l := range m.adapters {
-		l.Merge()
-	}
+	m.Graph.Exclusive(func() {
+		for _, l := range m.adapters {
+			l.Merge()
+		}
+	})
 }
 
 // Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the

@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/pedestrian-ml/pedestrian/graph"
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
 
 // LoRA adds a trainable product of two thin matrices to a frozen affine layer (43):
 //
@@ -115,17 +119,23 @@ func (l *LoRA) Merge() {
 	cols := w.Shape[1]
 	for _, a := range l.Adapters {
 		d, u := a.Down.Tensor(), a.Up.Tensor()
-		if len(d.Shape) != 2 || len(u.Shape) != 2 {
+		if len(d.Shape) != 2 || d.Shape[0] != w.Shape[0] || !slices.Equal(u.Shape, []int{d.Shape[1], a.To - a.From}) ||
+			a.From < 0 || a.To > cols {
 			continue
 		}
-		r := d.Shape[1]
+		r, n, up := d.Shape[1], a.To-a.From, u.Floats()
+		sum := make([]float64, n) // a row of d·u
 		for i := range w.Shape[0] {
-			for j := a.From; j < a.To; j++ {
-				var sum float64
-				for k := range r {
-					sum += d.At(i*r+k) * u.At(k*(a.To-a.From)+j-a.From)
+			clear(sum)
+			for k := range r {
+				x := d.At(i*r + k)
+				for j, y := range up[k*n : (k+1)*n] {
+					sum[j] += x * y
 				}
-				w.Set(i*cols+j, w.At(i*cols+j)+l.Scale*sum)
+			}
+			for j, x := range sum {
+				at := i*cols + a.From + j
+				w.Set(at, w.At(at)+l.Scale*x)
 			}
 		}
 		for i := range u.Len() {

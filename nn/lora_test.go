@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,30 @@ func TestI26MergeKeepsTheFunction(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// A layer that is not as NewLoRA makes it stays as it is.
+func TestMergeLeavesWhatIsTorn(t *testing.T) {
+	for name, tear := range map[string]func(a *Adapter, other graph.Expr){
+		"no d":           func(a *Adapter, _ graph.Expr) { a.Down = graph.Expr{} },
+		"other inputs":   func(a *Adapter, other graph.Expr) { a.Down = other },
+		"other outputs":  func(a *Adapter, other graph.Expr) { a.Up = other },
+		"fewer columns":  func(a *Adapter, _ graph.Expr) { a.To-- },
+		"before columns": func(a *Adapter, _ graph.Expr) { a.From, a.To = a.From-1, a.To-1 },
+		"behind columns": func(a *Adapter, _ graph.Expr) { a.From, a.To = a.From+1, a.To+1 },
+	} {
+		s := graph.New(graph.Float64, 1).Root()
+		l := NewLoRA(func(string) bool { return true }, 2, 1)(s, 3, []int{5}, false, graph.Normal(1)).(*LoRA)
+		before := l.Base.Weight.Tensor().Floats()
+		for i := range l.Adapters[0].Up.Tensor().Len() {
+			l.Adapters[0].Up.Tensor().Set(i, 1)
+		}
+		tear(&l.Adapters[0], s.Param("other", graph.Const(1), 2, 4))
+		l.Merge()
+		if after := l.Base.Weight.Tensor().Floats(); !slices.Equal(before, after) {
+			t.Errorf("%s: the weight has changed", name)
 		}
 	}
 }

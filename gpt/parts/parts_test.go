@@ -134,3 +134,16 @@ func TestRegistry(t *testing.T) {
 		t.Error("a norm that is not there was found, or a kind is missing")
 	}
 }
+
+// A block that has nothing against its parts leaves the MLP to object.
+func TestBlockAndMLPAreAsked(t *testing.T) {
+	known := Registry{Blocks: []Block{{Name: "mine", Check: func(Stack) error { return nil }}}}.WithLibrary()
+	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}
+	if err := s.Check(known, 4); err != nil {
+		t.Error(err)
+	}
+	s.Activation = "relu"
+	if err := s.Check(known, 4); err == nil || !strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
+		t.Errorf("got error %v", err)
+	}
+}

@@ -110,9 +110,12 @@ func TestLoadAnswers(t *testing.T) {
 	if err := c.Val().Read(x, 0); err == nil {
 		t.Error("40 tokens of 21: got no error")
 	}
-	path = written(t, "short.jsonl", strings.Repeat(`{"prompt": "q", "completion": ""}`+"\n", 2))
+	path = written(t, "short.jsonl", strings.Repeat(`{"prompt": "q", "completion": ""}`+"\n", 20))
 	if c, err = LoadAnswers(path, tok, Template{End: "</s>", Begin: "<s>"}, 3); err != nil {
 		t.Fatal(err)
+	}
+	if a, b := c.Train().Len(), c.Val().Len(); a != 18*3+1 || b != 2*3+1 {
+		t.Errorf("got %d and %d tokens, want 18 and 2 rows of 3, and 1", a, b)
 	}
 	if err := Sample(c.Val(), rng, x[:3], y[:3], 3); err != nil || spell(t, tok, x[:3], y[:3]) != "<s>q[</s>]</s>" {
 		t.Errorf("got %s (%v)", spell(t, tok, x[:3], y[:3]), err)
@@ -125,19 +128,25 @@ func TestLoadAnswersRefuses(t *testing.T) {
 		good:                     {"got 1 examples, want at least 2"},
 		good + "{}\n":            {"line 2: want prompt and completion, or messages"},
 		good + `{"prompt": "a"}`: {"line 2: want prompt and completion"},
-		good + `{"prompt": "a", "completion": ["b"]}`:     {"line 2", "completion"},
-		good + "\n" + `{"prompt": "a"`:                    {"line 3", "unexpected end"},
-		good + `{"prompt": "abcdef", "completion": "g"}`:  {"line 2: got 7 tokens without an answer's among the first block_size 5"},
-		good + `{"prompt": "a", "completion": ""}`:        {"line 2: got 1 tokens without an answer's"},
-		good + `{"messages": []}`:                         {"line 2: messages: there is no chat_template"},
-		good + `{"messages": [], "prompt": "a"}`:          {"line 2: want prompt and completion, or messages"},
-		`{"prompt": "a", "completion": "` + "\x00" + `"}`: {"NUL"},
+		good + `{"prompt": "a", "completion": ["b"]}`:               {"line 2", "completion"},
+		good + "\n" + `{"prompt": "a"`:                              {"line 3", "unexpected end"},
+		good + `{"prompt": "abcdef", "completion": "g"}`:            {"line 2: got 7 tokens without an answer's among the first block_size 5"},
+		good + `{"prompt": "a", "completion": ""}`:                  {"line 2: got 1 tokens without an answer's"},
+		good + `{"messages": []}`:                                   {"line 2: messages: there is no chat_template"},
+		good + `{"completion": "a"}`:                                {"line 2: want prompt and completion, or messages"},
+		good + `{"messages": [], "completion": "a"}`:                {"line 2: want prompt and completion, or messages"},
+		good + `{"messages": [], "prompt": "a", "completion": "b"}`: {"line 2: want prompt and completion, or messages"},
+		good + `{"messages": [], "prompt": "a"}`:                    {"line 2: want prompt and completion, or messages"},
+		`{"prompt": "a", "completion": "` + "\x00" + `"}`:           {"NUL"},
 		"": {"is empty"},
 	} {
 		_, err := LoadAnswers(written(t, "bad.jsonl", text), Bytes{}, Template{}, 5)
 		wantError(t, err, append(words, "bad.jsonl")...)
 	}
 	path := written(t, "good.jsonl", good+good)
+	if c, err := LoadAnswers(path, Bytes{}, Template{}, 1); err != nil || c.Train().Len() != 2 {
+		t.Errorf("the least that there may be: got %v (%v)", c, err)
+	}
 	_, err := LoadAnswers(path, nil, Template{}, 5)
 	wantError(t, err, "the tokenizer is nil")
 	_, err = LoadAnswers(path, Bytes{}, Template{}, 0)

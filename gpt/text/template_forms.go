@@ -1,7 +1,7 @@
 package text
 
 import (
-	"regexp"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
@@ -19,51 +19,22 @@ type form struct {
 	begins, trims         bool   // with Template.Begin; white space around a content
 }
 
-// published are the forms that are known, as plain writes them; a group of system's is its default.
-var published = []struct {
-	source *regexp.Regexp
-	form   form
-}{
-	{regexp.MustCompile(`^` + loop + `(?:{%ifloop\.firstandmessages\[0\]\['role'\]!='system'%}{{'<\|im_start\|>system\n([^']*)<\|im_end\|>\n'}}{%endif%})?` +
-		`{{'<\|im_start\|>'\+message\['role'\]\+'\n'\+message\['content'\]\+'<\|im_end\|>\n'}}{%endfor%}` +
-		asked(`<\|im_start\|>assistant\n`) + `$`),
-		form{head: "<|im_start|>", neck: "\n", end: "<|im_end|>", tail: "\n"}},
-	{regexp.MustCompile(`^` + loop + `{%ifmessage\['role'\]=='user'%}{{'<\|user\|>\n'\+message\['content'\]\+eos_token\+'\n'}}` +
-		`{%elifmessage\['role'\]=='system'%}{{'<\|system\|>\n'\+message\['content'\]\+eos_token\+'\n'}}` +
-		`{%elifmessage\['role'\]=='assistant'%}{{'<\|assistant\|>\n'\+message\['content'\]\+eos_token\+'\n'}}{%endif%}` +
-		`{%ifloop\.lastandadd_generation_prompt%}{{'<\|assistant\|>\n'}}{%endif%}{%endfor%}$`), // Zephyr, TinyLlama
-		form{head: "<|", neck: "|>\n", end: endToken, tail: "\n"}},
-	{regexp.MustCompile(`^{%setloop_messages=messages%}{%formessageinloop_messages%}{%setcontent='<\|start_header_id\|>'\+message\['role'\]\+` +
-		`'<\|end_header_id\|>\n\n'\+message\['content'\]\|trim\+'<\|eot_id\|>'%}{%ifloop\.index0==0%}{%setcontent=bos_token\+content%}{%endif%}` +
-		`{{content}}{%endfor%}` + asked(`<\|start_header_id\|>assistant<\|end_header_id\|>\n\n`) + `$`), // Llama 3
-		form{head: "<|start_header_id|>", neck: "<|end_header_id|>\n\n", end: "<|eot_id|>", begins: true, trims: true}},
-}
-
-const loop = `(?:{%ifnotadd_generation_promptisdefined%}{%setadd_generation_prompt=false%}{%endif%})?{%formessageinmessages%}`
-
-// endToken stands for Template.End.
-const endToken = "\x00"
-
-// asked is what a template writes where an answer is to follow.
-func asked(text string) string {
-	text = `{{'` + text + `'}}`
-	return `(?:{%ifadd_generation_prompt%}` + text + `{%endif%}|` + text + `)?`
-}
-
-// form is what t.Chat writes.
+// form is what t.Chat writes, if it is one of the forms that are known.
 func (t Template) form() (form, error) {
 	if t.Chat == "" {
 		return form{}, errors.New("messages: there is no chat_template to write them by, want one, or prompt and completion")
 	}
-	source := plain(t.Chat)
-	for _, p := range published {
-		if m := p.source.FindStringSubmatch(source); m != nil {
-			f := p.form
-			if len(m) > 1 {
-				f.system = m[1]
-			}
-			if f.end == endToken {
-				f.end = t.End
+	source := strings.TrimPrefix(plain(t.Chat), `{%ifnotadd_generation_promptisdefined%}{%setadd_generation_prompt=false%}{%endif%}`)
+	source, system := cutSystem(source)
+	for of, f := range map[string]form{
+		chatML: {head: "<|im_start|>", neck: "\n", end: "<|im_end|>", tail: "\n", system: system},
+		zephyr: {head: "<|", neck: "|>\n", end: t.End, tail: "\n"},
+		llama3: {head: "<|start_header_id|>", neck: "<|end_header_id|>\n\n", end: "<|eot_id|>", begins: true, trims: true},
+	} {
+		prompt := "{{'" + f.head + "assistant" + f.neck + "'}}"
+		for _, behind := range []string{"", prompt, "{%ifadd_generation_prompt%}" + prompt + "{%endif%}"} {
+			if source != of+behind || system != f.system {
+				continue
 			}
 			if f.end == "" {
 				return f, errors.New("chat_template: it ends what is said by eos_token, which is not given")
@@ -72,4 +43,28 @@ func (t Template) form() (form, error) {
 		}
 	}
 	return form{}, errors.Errorf("chat_template: got %s, want the plain form of ChatML, Zephyr or Llama 3", field.Clip(t.Chat))
+}
+
+// The known forms as plain writes them, but for what stands behind the last message.
+const (
+	loop   = `{%formessageinmessages%}`
+	chatML = loop + `{{'<|im_start|>'+message['role']+'` + "\n" + `'+message['content']+'<|im_end|>` + "\n" + `'}}{%endfor%}`
+	zephyr = loop + `{%ifmessage['role']=='user'%}{{'<|user|>` + said +
+		`{%elifmessage['role']=='system'%}{{'<|system|>` + said +
+		`{%elifmessage['role']=='assistant'%}{{'<|assistant|>` + said + `{%endif%}` +
+		`{%ifloop.lastandadd_generation_prompt%}{{'<|assistant|>` + "\n" + `'}}{%endif%}{%endfor%}` // and TinyLlama
+	said   = "\n" + `'+message['content']+eos_token+'` + "\n" + `'}}`
+	llama3 = `{%setloop_messages=messages%}{%formessageinloop_messages%}` +
+		`{%setcontent='<|start_header_id|>'+message['role']+'<|end_header_id|>` + "\n\n" + `'+message['content']|trim+'<|eot_id|>'%}` +
+		`{%ifloop.index0==0%}{%setcontent=bos_token+content%}{%endif%}{{content}}{%endfor%}`
+)
+
+// cutSystem takes out of a template of ChatML's what it writes before a conversation without a system message.
+func cutSystem(source string) (rest, system string) {
+	behind, ok := strings.CutPrefix(source, loop+`{%ifloop.firstandmessages[0]['role']!='system'%}{{'<|im_start|>system`+"\n")
+	if !ok {
+		return source, ""
+	}
+	system, behind, _ = strings.Cut(behind, "<|im_end|>\n'}}{%endif%}")
+	return loop + behind, system
 }

@@ -63,12 +63,9 @@ func expression(s string) string {
 		if s = s[at:]; s == "" {
 			break
 		}
-		end := strings.IndexByte(s[1:], s[0])
-		if end < 0 {
-			end = len(s) - 1
-		}
-		out.WriteString("'" + strings.ReplaceAll(s[1:1+end], `\n`, "\n") + "'")
-		s = s[min(len(s), end+2):]
+		inside, behind, _ := strings.Cut(s[1:], s[:1])
+		out.WriteString("'" + strings.ReplaceAll(inside, `\n`, "\n") + "'")
+		s = behind
 	}
 	return out.String()
 }

@@ -2,6 +2,8 @@ package text
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,12 +21,12 @@ const (
 {%- if add_generation_prompt -%}
     {{- "<|im_start|>assistant\n" -}}
 {%- endif -%}`
-	spelled = `{% for message in messages %}{{ '<|im_start|>' ~ message.role }}{% endfor %}`
-	zephyr  = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n" +
+	spelled     = `{% for message in messages %}{{ '<|im_start|>' ~ message.role }}{% endfor %}`
+	zephyrJinja = "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token }}\n" +
 		"{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + message['content'] + eos_token }}\n" +
 		"{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + message['content'] + eos_token }}\n{% endif %}\n" +
 		"{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}"
-	llama3 = `{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>` + "\n\n" +
+	llama3Jinja = `{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>` + "\n\n" +
 		`'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}` +
 		`{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}`
 )
@@ -35,8 +37,8 @@ func TestConversation(t *testing.T) {
 		"ChatML":           {ChatML, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
 		"ChatML, in lines": {hermes, "<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
 		"with a default":   {smol, "<|im_start|>system\nYou help.<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n[ Yes.<|im_end|>]\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"},
-		"Zephyr":           {zephyr, "<|user|>\n Hi </s>\n<|assistant|>\n[ Yes.</s>]\n<|user|>\nBye</s>\n<|assistant|>\n"},
-		"Llama 3": {llama3, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes.<|eot_id|>]" +
+		"Zephyr":           {zephyrJinja, "<|user|>\n Hi </s>\n<|assistant|>\n[ Yes.</s>]\n<|user|>\nBye</s>\n<|assistant|>\n"},
+		"Llama 3": {llama3Jinja, "<s><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes.<|eot_id|>]" +
 			"<|start_header_id|>user<|end_header_id|>\n\nBye<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"},
 	} {
 		template := Template{Begin: "<s>", End: "</s>", Chat: tc.chat}
@@ -71,6 +73,10 @@ func TestConversationOfUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	roomy := append(make([]Message, 0, 9), Message{"user", "a"}, Message{"assistant", "b"})
+	if _, _, err := (Template{Chat: smol}).Conversation(tok, roomy...); err != nil || roomy[0].Role != "user" {
+		t.Errorf("the caller's messages begin with %v (%v)", roomy[0], err)
+	}
 	end, _ := tok.Special("<|im_end|>")
 	n := 0
 	for _, id := range ids {
@@ -90,7 +96,7 @@ func TestConversationOfUsers(t *testing.T) {
 		{Template{Chat: ChatML}, []Message{{"tool", "x"}}, `role: got "tool", want system, user or assistant`},
 		{Template{Chat: ChatML}, []Message{{"user", "x"}, {"system", "y"}}, "messages: 1: role: got system, want it first"},
 		{Template{Chat: spelled}, []Message{{"user", "x"}}, "want the plain form of ChatML, Zephyr or Llama 3"},
-		{Template{Chat: zephyr}, []Message{{"user", "x"}}, "eos_token"},
+		{Template{Chat: zephyrJinja}, []Message{{"user", "x"}}, "eos_token"},
 		{Template{}, []Message{{"user", "x"}}, "there is no chat_template"},
 	} {
 		_, _, err := tc.template.Conversation(Bytes{}, tc.messages...)
@@ -102,7 +108,13 @@ func TestConversationOfUsers(t *testing.T) {
 
 // A template that differs in a word is another: none of the changes is taken for what it was.
 func TestTemplatesDiffer(t *testing.T) {
-	for _, chat := range []string{ChatML, smol, hermes, zephyr, llama3} {
+	_, rest, _ := strings.Cut(smol, "messages %}")
+	system, _, _ := strings.Cut(rest, "{{'<|im_start|>' + m")
+	mixed := strings.Replace(zephyrJinja, "messages %}\n", "messages %}"+system, 1)
+	if _, err := (Template{Chat: mixed, End: "</s>"}).form(); err == nil || !strings.Contains(mixed, "You help") {
+		t.Error("Zephyr's with a default as ChatML has it is taken for one of them")
+	}
+	for _, chat := range []string{ChatML, smol, hermes, zephyrJinja, llama3Jinja} {
 		for _, change := range [][2]string{{"role", "name"}, {"content", "contents"}, {"user", "human"}, {"assistant", "bot"}, {"eos_token", "bos_token"},
 			{"add_generation_prompt %}", "loop.last %}"}, {"trim", "upper"}, {" + ", " - "}, {`'}}`, `' }}.`}, {"system", "sys"}} {
 			changed := strings.ReplaceAll(chat, change[0], change[1])
@@ -118,10 +130,10 @@ func TestReadTemplate(t *testing.T) {
 	for data, want := range map[string]Template{
 		`{"model_max_length": 1024}`:                                       {},
 		`{"eos_token": "</s>", "bos_token": "<s>", "chat_template": null}`: {End: "</s>"},
-		`{"eos_token": {"content": "</s>", "lstrip": false}, "bos_token": {"content": "<s>"}, "add_bos_token": true}`: {Begin: "<s>", End: "</s>"},
-		`{"bos_token": "<s>", "chat_template": "{{ bos_token }}"}`:                                                    {Begin: "<s>", Chat: "{{ bos_token }}"},
-		`{"chat_template": ` + string(quoted) + `}`:                                                                   {Chat: ChatML},
-		`{"chat_template": [{"name": "tool_use", "template": "x"}, {"name": "default", "template": "y"}]}`:            {Chat: "y"},
+		`{"eos_token": {"content": "</s>", "lstrip": false}, "bos_token": {"content": "<s>"}, "add_bos_token": true}`:                        {Begin: "<s>", End: "</s>"},
+		`{"bos_token": "<s>", "chat_template": "{{ bos_token }}"}`:                                                                           {Begin: "<s>", Chat: "{{ bos_token }}"},
+		`{"chat_template": ` + string(quoted) + `}`:                                                                                          {Chat: ChatML},
+		`{"chat_template": [{"name": "rag", "template": "x"}, {"name": "default", "template": "y"}, {"name": "tool_use", "template": "z"}]}`: {Chat: "y"},
 	} {
 		got, err := ReadTemplate([]byte(data))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -131,6 +143,81 @@ func TestReadTemplate(t *testing.T) {
 	for _, data := range []string{``, `[]`, `{"eos_token": 3}`, `{"chat_template": {}}`, `{"eos_token": {"content": 3}}`} {
 		if _, err := ReadTemplate([]byte(data)); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json") {
 			t.Errorf("%s: got error %v", data, err)
+		}
+	}
+}
+
+// One spelling of many, with the blanks that are dropped and those that are not.
+func TestPlain(t *testing.T) {
+	for template, want := range map[string]string{
+		"a {{ b }} c":                            "{{'a '+b+' c'}}",
+		"{{- 'a' + \"b\\n\" -}}":                 "{{'ab\n'}}",
+		"x \n {{- a -}} \n y":                    "{{'x'+a+'y'}}",
+		"x \n {%- if a -%} \n y":                 "{{'x'}}{%ifa%}{{'y'}}",
+		"x\n  {% if a %}\ny\n":                   "{{'x\n'}}{%ifa%}{{'y\n'}}",
+		"  {% if a %}  \n":                       "{%ifa%}{{'  \n'}}",
+		"x  {% if a %}{{ b }}\n":                 "{{'x  '}}{%ifa%}{{b+'\n'}}",
+		"{% set c = (message.content | trim) %}": "{%setc=message['content']|trim%}",
+		"{{ 'it' }}{% if b == \"it's\" %}":       "{{'it'}}{%ifb=='it's'%}",
+		"{{ 'open }}":                            "{{'open '}}",
+		"":                                       "",
+	} {
+		if got := plain(template); got != want {
+			t.Errorf("%q: got %q, want %q", template, got, want)
+		}
+	}
+}
+
+// pairs of letters are tokens, and a text begins with a space of its own, as with LLaMA's.
+type spaced struct{ Bytes }
+
+func (spaced) Encode(s string) (ids []int, err error) {
+	if strings.Contains(s, "!") {
+		return []int{1}, errors.New("no !")
+	}
+	for s = " " + s; s != ""; s = s[min(len(s), 2):] {
+		ids = append(ids, int(s[0])<<8+int(s[min(1, len(s)-1)]))
+	}
+	return ids, nil
+}
+
+// The tokens of an answer are those behind the prompt's where these are the same with the answer behind them.
+func TestWriterBorders(t *testing.T) {
+	spell := func(tok Tokenizer, prompt, answer string) (n int, ids []int, err error) {
+		w := writer{tok: tok}
+		w.text(prompt)
+		w.turn(true)
+		w.text(answer)
+		ids, learnt, err := w.done()
+		return slices.Index(append(learnt, true), true), ids, err
+	}
+	pair := func(s string) int { return int(s[0])<<8 + int(s[1]) }
+	for _, tc := range []struct {
+		prompt, answer string
+		n              int
+		want           []int
+	}{
+		{"abc", "de", 2, []int{pair(" a"), pair("bc"), pair("de")}},
+		{"ab", "cde", 2, []int{pair(" a"), pair("bb"), pair(" c"), pair("de")}}, // bc would reach over the border
+		{"", "ab", 0, []int{pair(" a"), pair("bb")}},
+		{"abc", "", 2, []int{pair(" a"), pair("bc")}},
+	} {
+		n, ids, err := spell(spaced{}, tc.prompt, tc.answer)
+		if diff := cmp.Diff(tc.want, ids); err != nil || n != tc.n || diff != "" {
+			t.Errorf("%q, %q: %d of the prompt (%v), -want +got:\n%s", tc.prompt, tc.answer, n, err, diff)
+		}
+	}
+	w := writer{tok: spaced{}}
+	for _, s := range []string{"!", "b", "c"} {
+		w.text(s)
+		w.turn(false)
+	}
+	if _, _, err := w.done(); err == nil {
+		t.Error("an error before other texts: got none")
+	}
+	for _, tc := range [][2]string{{"a!", "b"}, {"a", "b!"}, {"!", ""}} {
+		if _, _, err := spell(spaced{}, tc[0], tc[1]); err == nil || err.Error() != "no !" {
+			t.Errorf("%q: got error %v, want no !", tc, err)
 		}
 	}
 }

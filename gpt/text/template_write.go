@@ -30,17 +30,15 @@ func (w *writer) text(s string) { w.wrote += s }
 
 // mark appends a template's text, in which special tokens stand for themselves.
 func (w *writer) mark(s string) {
-	specials, ok := w.tok.(special)
-	for _, found := range markup.FindAllString(s, -1) {
-		if !ok {
-			break
-		}
-		if id, is := specials.Special(found); is {
-			at := strings.Index(s, found)
-			w.text(s[:at])
-			w.encode()
-			w.append(id)
-			w.before, s = "", s[at+len(found):]
+	if specials, ok := w.tok.(special); ok {
+		for _, found := range markup.FindAllString(s, -1) {
+			if id, is := specials.Special(found); is {
+				at := strings.Index(s, found)
+				w.text(s[:at])
+				w.encode()
+				w.append(id)
+				w.before, s = "", s[at+len(found):]
+			}
 		}
 	}
 	w.text(s)
@@ -63,19 +61,17 @@ func (w *writer) encode() {
 	if w.wrote == "" || w.err != nil {
 		return
 	}
-	first, err := w.tok.Encode(w.before)
-	if err != nil {
-		w.err = err
-		return
+	var first, ids []int
+	if first, w.err = w.tok.Encode(w.before); w.err == nil {
+		ids, w.err = w.tok.Encode(w.before + w.wrote)
 	}
-	ids, err := w.tok.Encode(w.before + w.wrote)
-	if n := len(first); err == nil && n <= len(ids) && slices.Equal(first, ids[:n]) {
+	if n := len(first); n <= len(ids) && slices.Equal(first, ids[:n]) {
 		ids = ids[n:]
-	} else if err == nil {
-		ids, err = w.tok.Encode(w.wrote)
+	} else if w.err == nil {
+		ids, w.err = w.tok.Encode(w.wrote)
 	}
 	w.append(ids...)
-	w.before, w.wrote, w.err = w.wrote, "", err
+	w.before, w.wrote = w.wrote, ""
 }
 
 func (w *writer) append(ids ...int) {
