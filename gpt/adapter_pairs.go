@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/peft"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -16,34 +17,67 @@ type sharing struct {
 	name  string
 	in    int
 	pairs []nn.Adapter
+	rows  []int // of its adapter's B, in the order of our columns; nil is one after another
+	fanIn bool  // other programs keep it as (in, out), too
 }
 
-// shared are the model's adapters by the matrices of GPT-2's names.
+// shared are the model's adapters by the matrices of its family; of a model that is of none by GPT-2's.
 func (m *Model) shared() (list []sharing) {
+	names, heads := m.Config.published(), m.Config.heads()
 	for _, l := range m.adapters {
 		first := l.Adapters[0].Down
 		name := strings.TrimSuffix(first.Name(), ".lora_d")
 		if len(l.Adapters) > 1 {
 			name = name[:strings.LastIndexByte(name, '.')] // c_attn.q
 		}
-		if inBlock(name) {
-			name = "transformer." + name
+		pieces := names.Pieces(name+".weight", heads)
+		for i, p := range pieces {
+			s := sharing{names.Module(p.Name), first.Shape()[0], l.Adapters, nil, !p.Turned}
+			if len(pieces) > 1 { // q_proj, k_proj and v_proj: an adapter each
+				s.pairs = l.Adapters[i : i+1]
+				s.rows = make([]int, len(p.Columns))
+				for row, column := range p.Columns {
+					s.rows[column-s.pairs[0].From] = row
+				}
+			}
+			list = append(list, s)
 		}
-		list = append(list, sharing{name, first.Shape()[0], l.Adapters})
 	}
 	return list
+}
+
+// published is how the model's family calls its matrices.
+func (c Config) published() published.Names {
+	c.Adapters = Adapters{}
+	for _, f := range families() {
+		if _, err := f.write(c); err == nil {
+			return f.names
+		}
+	}
+	return gpt2().names
 }
 
 // out is the number of columns.
 func (s sharing) out() int { return s.pairs[len(s.pairs)-1].To - s.pairs[0].From }
 
+// row is that of B for one of our columns, counted from the first.
+func (s sharing) row(column int) int {
+	if s.rows == nil {
+		return column
+	}
+	return s.rows[column]
+}
+
 // pair is what one adapter of ours is to be: those of a's ranks that count.
 type pair struct {
 	to    nn.Adapter
+	of    sharing
 	from  peft.Matrix
-	at    int   // its first row of B
 	ranks []int // of A's rows and B's columns
 }
+
+// row is that of B for a column of u.
+func (p pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
 
 // pairs are what the adapters of a model become, of at most that rank. Of a higher rank those count whose column of B is
 // not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
@@ -64,7 +98,7 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 			return nil, errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)", s.name, in, out, s.in, s.out())
 		}
 		for _, to := range s.pairs {
-			p := pair{to: to, from: from, at: to.From - s.pairs[0].From}
+			p := pair{to: to, of: s, from: from}
 			if p.choose(r, most); len(p.ranks) > most {
 				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d", s.name, len(p.ranks), most)
 			}
@@ -99,8 +133,8 @@ func (p *pair) choose(r, most int) {
 	p.ranks = nil
 	for k := range r {
 		counts := r <= most
-		for row := p.at; row < p.at+p.to.To-p.to.From && !counts; row++ {
-			counts = p.from.B[row*r+k] != 0
+		for column := 0; column < p.to.To-p.to.From && !counts; column++ {
+			counts = p.from.B[p.row(column)*r+k] != 0
 		}
 		if counts {
 			p.ranks = append(p.ranks, k)
@@ -117,7 +151,7 @@ func (p pair) set(factor float64) {
 			d.Set(row*most+i, float64(p.from.A[k*d.Shape[0]+row]))
 		}
 		for col := range cols {
-			u.Set(i*cols+col, factor*float64(p.from.B[(p.at+col)*r+k]))
+			u.Set(i*cols+col, factor*float64(p.from.B[p.row(col)*r+k]))
 		}
 	}
 }

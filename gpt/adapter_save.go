@@ -17,11 +17,15 @@ func (m *Model) SaveAdapter(dir, base string) error {
 	case m.Config.LoraR == 0:
 		return errors.New("adapter: the model has none, lora_r is 0")
 	}
-	list, wide := m.shared(), 1
-	for _, s := range list {
-		wide = max(wide, len(s.pairs))
+	targets, err := m.Config.modules()
+	if err != nil {
+		return err
 	}
-	c := peft.Config{Base: base, Rank: wide * m.Config.LoraR, Targets: m.Config.LoraTargets, FanIn: true}
+	list, wide, fanIn := m.shared(), 1, false
+	for _, s := range list {
+		wide, fanIn = max(wide, len(s.pairs)), fanIn || s.fanIn
+	}
+	c := peft.Config{Base: base, Rank: wide * m.Config.LoraR, Targets: targets, FanIn: fanIn}
 	c.Alpha = m.Config.scale() * float64(c.Rank)
 	var matrices []peft.Matrix
 	for _, s := range list {
@@ -55,7 +59,7 @@ func (s sharing) matrix(rank int) (peft.Matrix, error) {
 				m.A[(first+k)*s.in+row] = float32(d.At(row*r + k))
 			}
 			for col := range cols {
-				m.B[(p.From-s.pairs[0].From+col)*rank+first+k] = float32(u.At(k*cols + col))
+				m.B[s.row(p.From-s.pairs[0].From+col)*rank+first+k] = float32(u.At(k*cols + col))
 			}
 		}
 		first += r
