@@ -17,7 +17,7 @@ func (c Config) Resolved() Config {
 }
 
 // Count returns the number of parameters that the network's layers declare, and of those that are trained: all, or with
-// lora_r > 0 the adapters alone, but what Frozen says. For the default attention and norm these are
+// lora_r > 0 the adapters alone, but what Frozen says. For the default attention, norm and MLP these are
 //
 //	V·d + positions + n_layer·block + norm + head     norm = d, or 2d with biases
 //	block = 2·norm + d·H(2dρ+dh) + H·dh·d + 2·d·f     + H(2dρ+dh) + d + f + d with biases

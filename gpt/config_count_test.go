@@ -18,11 +18,14 @@ func TestConfigCount(t *testing.T) {
 		{"Shakespeare", shakespeare65(), 804_096, 804_096},
 		{"Baby", baby, 10_745_088, 10_745_088},
 		{"Paper", Paper(), 85_120_849, 85_120_849},
-		{"GPT2", GPT2(), 163_087_441, 163_087_441},
-		{"GPT2 tied", with(GPT2(), func(c *Config) { c.Head = "tied" }), 124_439_808, 124_439_808},
+		{"GPT2", GPT2(), 124_439_808, 124_439_808},
+		{"GPT2 untied", untiedGPT2(), 163_087_441, 163_087_441},
+		{"DistilGPT2", DistilGPT2(), 81_912_576, 81_912_576},
+		{"SmolLM2_135M", SmolLM2_135M(), 134_515_008, 134_515_008},
+		{"Stories15M", Stories15M(), 15_191_712, 15_191_712},
 		{"Paper, LoRA on the head", with(Paper(), func(c *Config) { c.LoraR, c.LoraTargets = 16, []string{"lm_head"} }),
 			85_120_849 + 816_400, 816_400},
-		{"GPT2, LoRA everywhere", with(GPT2(), func(c *Config) { c.LoraR = 16 }), 163_087_441 + 3_470_608, 3_470_608},
+		{"GPT2 untied, LoRA everywhere", with(untiedGPT2(), func(c *Config) { c.LoraR = 16 }), 163_087_441 + 3_470_608, 3_470_608},
 		{"beyond int64", with(Paper(), func(c *Config) { c.NEmbd, c.NLayer = math.MaxInt32, math.MaxInt32 }), math.MaxInt64, math.MaxInt64},
 	} {
 		total, trainable := test.c.Count()
@@ -102,9 +105,16 @@ func TestConfigPresetsAreValid(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, c := range map[string]Config{"Paper": Paper(), "GPT2": GPT2(), "unusual": unusual()} {
+	for name, c := range map[string]Config{"Paper": Paper(), "GPT2": untiedGPT2(), "unusual": unusual()} {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// untiedGPT2 is GPT-2 as the paper counts it.
+func untiedGPT2() Config {
+	c := GPT2()
+	c.Head = "linear"
+	return c
 }

@@ -205,6 +205,9 @@ func FuzzConfig(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	for _, text := range []string{smolLM2, newer, stories, qwen} {
+		f.Add([]byte(text))
+	}
 	f.Add([]byte(`{"n_embd": 1099511627776, "lora_targets": ["c_proj", null], "dropout": -0}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if c, err := ReadConfig(bytes.NewReader(data), shakespeare65()); err == nil {

@@ -43,12 +43,12 @@ func Baby() Config {
 	return c
 }
 
-// GPT2 is the smallest GPT-2 (Radford et al. 2019) as the paper counts it, with a separate head: 163,087,441
-// parameters. With the head "tied" it is the published network of 124,439,808. The training half is nanoGPT's.
+// GPT2 is the smallest GPT-2 (Radford et al. 2019), as published: 124,439,808 parameters. With the head "linear" it is
+// as the paper counts it, 163,087,441. The training half is nanoGPT's.
 func GPT2() Config {
 	c := Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 1024, 50257, 12, 12, 768
-	c.Bias, c.Head = true, "linear"
+	c.Bias = true
 	c.Options.Set("window", 256)
 	c.Activation = "gelu_tanh"
 	c.GradientAccumulationSteps = 40
@@ -58,11 +58,11 @@ func GPT2() Config {
 	return c
 }
 
-// Paper is the network of the paper's Table 2: GPT2's sizes with a single block and the exact GELU, 85,120,849
-// parameters.
+// Paper is the network of the paper's Table 2: GPT2's sizes with a single block, a separate head and the exact GELU,
+// 85,120,849 parameters.
 func Paper() Config {
 	c := GPT2()
 	c.NLayer = 1
-	c.Activation = "gelu"
+	c.Head, c.Activation = "linear", "gelu"
 	return c
 }

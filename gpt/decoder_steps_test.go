@@ -146,7 +146,7 @@ func BenchmarkNewDecoder(b *testing.B) {
 		"library": {}, "own attention": {Attentions: parts.Attentions()}, "own block": {Blocks: parts.Blocks()},
 	} {
 		b.Run(name, func(b *testing.B) {
-			c := GPT2()
+			c := untiedGPT2()
 			c.Parts = own
 			m, err := New(graph.New(graph.Float32, 1), c, 1)
 			if err != nil {

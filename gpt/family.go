@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
@@ -13,7 +13,7 @@ import (
 // family is a kind of published model.
 type family struct {
 	modelType string // in its config.json
-	names     published.Names
+	names     layout.Names
 	read      func(data []byte, own []parts.Registry) (Config, error)
 	// write is its config.json, but for the tokens, of a Config that is resolved; an error is the first field that it
 	// has no key for.
@@ -47,13 +47,15 @@ func readSource(data []byte, own ...parts.Registry) (s source, err error) {
 	if err != nil {
 		return s, err
 	}
+	s.plainHead = modelType != "pedestrian"
 	if modelType == "" || modelType == "pedestrian" {
 		modelType = gpt2().modelType
 	}
 	for _, f := range families() {
 		if f.modelType == modelType {
-			c, err := f.read(data, own)
-			return source{c, f.names, 0}, err
+			s.names = f.names
+			s.Config, err = f.read(data, own)
+			return s, err
 		}
 	}
 	return s, errors.Errorf("model_type: got %s, want gpt2, llama or qwen2", field.Clip(modelType))

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
@@ -59,7 +59,7 @@ func (c *Config) extensions() field.List {
 
 // gpt2 is GPT-2 (Radford et al. 2019).
 func gpt2() family {
-	return family{modelType: "gpt2", names: published.GPT2(), read: readGPT2, write: writeGPT2}
+	return family{modelType: "gpt2", names: layout.GPT2(), read: readGPT2, write: writeGPT2}
 }
 
 // plainGPT2 is Hugging Face's defaults for keys that are absent.

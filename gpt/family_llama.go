@@ -2,7 +2,7 @@ package gpt
 
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
@@ -10,7 +10,7 @@ import (
 // llama is LLaMA (Touvron et al. 2023): norms without a mean, gated MLPs, rotary positions, no biases, and perhaps fewer
 // heads of keys and values than of queries.
 func llama() family {
-	return family{modelType: "llama", names: published.LLaMA(), read: readLLaMA, write: writeLLaMA}
+	return family{modelType: "llama", names: layout.LLaMA(), read: readLLaMA, write: writeLLaMA}
 }
 
 // llamaFile is a config.json of LLaMA or Qwen2: the part of a Config that it can say, and what it says beside.
@@ -90,6 +90,10 @@ func (l *llamaFile) network() (Config, error) {
 	c.Position, c.Norm, c.MLP, c.Head = "rope", "rmsnorm", "swiglu", headOf(l.tied)
 	c.QKSize, c.VSize = l.head, l.head
 	switch {
+	case c.NHead%l.groups != 0:
+		return Config{}, errors.Errorf("num_key_value_heads: got %d, want a divisor of num_attention_heads %d", l.groups, c.NHead)
+	case l.head == 0 && c.NEmbd%c.NHead != 0:
+		return Config{}, errors.Errorf("num_attention_heads: got %d, want a divisor of hidden_size %d", c.NHead, c.NEmbd)
 	case l.activation != "silu" && l.activation != "swish":
 		return Config{}, errors.Errorf("hidden_act: got %s, want silu", field.Clip(l.activation))
 	case l.mlpBias:

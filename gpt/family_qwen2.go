@@ -1,13 +1,13 @@
 package gpt
 
 import (
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
 // qwen2 is Qwen2 (Yang et al. 2024): a LLaMA with biases of queries, keys and values.
 func qwen2() family {
-	return family{modelType: "qwen2", names: published.LLaMA(), read: readQwen2, write: writeQwen2}
+	return family{modelType: "qwen2", names: layout.LLaMA(), read: readQwen2, write: writeQwen2}
 }
 
 // readQwen2 reads the config.json of a Qwen2.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
@@ -116,7 +116,7 @@ func TestOpenFolder(t *testing.T) {
 		prefixed = append(prefixed, safetensors.Tensor{Name: "transformer." + h + "attn.bias", Shape: []int{1, 1, 8, 8}, F32: make([]float32, 64)},
 			safetensors.Tensor{Name: "transformer." + h + "attn.masked_bias", Shape: []int{}, F32: []float32{-1e4}})
 	}
-	prefixed = append(prefixed, safetensors.Tensor{Name: published.HeadWeight, Shape: []int{271, 16}, F32: make([]float32, 271*16)})
+	prefixed = append(prefixed, safetensors.Tensor{Name: layout.HeadWeight, Shape: []int{271, 16}, F32: make([]float32, 271*16)})
 	old := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile], train.WeightsFile: encoded(t, prefixed)}
 	linked := t.TempDir()
 	for name := range files {

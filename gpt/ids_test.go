@@ -117,14 +117,14 @@ func TestI30CountsOfTheParts(t *testing.T) {
 		a, b := c.Count()
 		return float64(a), float64(b)
 	}
-	twelve, _ := count(GPT2(), func(*Config) {})
+	twelve, _ := count(untiedGPT2(), func(*Config) {})
 	one, _ := count(Paper(), func(*Config) {})
-	without, _ := count(GPT2(), func(c *Config) { c.Position = "none" })
-	larger, _ := count(GPT2(), func(c *Config) { c.VocabSize++ })
-	tied, _ := count(GPT2(), func(c *Config) { c.Head = "tied" })
-	tiedLarger, _ := count(GPT2(), func(c *Config) { c.Head = "tied"; c.VocabSize++ })
+	without, _ := count(untiedGPT2(), func(c *Config) { c.Position = "none" })
+	larger, _ := count(untiedGPT2(), func(c *Config) { c.VocabSize++ })
+	tied, _ := count(untiedGPT2(), func(c *Config) { c.Head = "tied" })
+	tiedLarger, _ := count(untiedGPT2(), func(c *Config) { c.Head = "tied"; c.VocabSize++ })
 	_, head := count(Paper(), func(c *Config) { c.LoraR, c.LoraTargets = 16, []string{"lm_head"} })
-	_, everywhere := count(GPT2(), func(c *Config) { c.LoraR = 16 })
+	_, everywhere := count(untiedGPT2(), func(c *Config) { c.LoraR = 16 })
 	const vocabulary = 50257
 	for _, test := range []struct {
 		name            string

@@ -16,7 +16,7 @@ func TestPresets(t *testing.T) {
 		"learning_rate":0.001,"max_iters":2000,"optimizer":"adamw","weight_decay":0.1,"beta1":0.9,"beta2":0.99,"grad_clip":1,
 		"decay_lr":true,"warmup_iters":100,"lr_decay_iters":2000,"min_lr":0.0001,"eval_interval":250,"eval_iters":20,
 		"log_interval":1,"seed":1337,"out_dir":"out","threads":0,"kernels":true,"recompute":false}`
-	const gpt2 = `"block_size":1024,"vocab_size":50257,"n_head":12,"n_embd":768,"bias":true,"head":"linear","window":256,
+	const gpt2 = `"block_size":1024,"vocab_size":50257,"n_head":12,"n_embd":768,"bias":true,"window":256,
 		"gradient_accumulation_steps":40,"learning_rate":0.0006,"min_lr":0.00006,"beta2":0.95,"max_iters":600000,
 		"lr_decay_iters":600000,"warmup_iters":2000,"eval_interval":2000,"eval_iters":200`
 	for _, c := range []struct {
@@ -28,7 +28,8 @@ func TestPresets(t *testing.T) {
 		{"Baby", Baby(), `{"block_size":256,"n_layer":6,"n_head":6,"n_embd":384,"window":64,"dropout":0.2,"batch_size":64,
 			"max_iters":5000,"lr_decay_iters":5000,"eval_iters":200,"log_interval":10}`},
 		{"GPT2", GPT2(), `{"n_layer":12,"activation":"gelu_tanh",` + gpt2 + `}`},
-		{"Paper", Paper(), `{"n_layer":1,` + gpt2 + `}`},
+		{"DistilGPT2", DistilGPT2(), `{"n_layer":6,"activation":"gelu_tanh",` + gpt2 + `}`},
+		{"Paper", Paper(), `{"n_layer":1,"head":"linear",` + gpt2 + `}`},
 	} {
 		data, err := json.Marshal(c.got)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
@@ -31,7 +31,7 @@ func sourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (s source, err e
 		}
 		state, err := readState(cp, s.Parts)
 		state.Config.MemoryLimit = 0 // it was the limit of another run, perhaps on another machine
-		return source{state.Config, published.GPT2(), 0}, err
+		return source{Config: state.Config, names: layout.GPT2()}, err
 	}
 	data, err := cp.File(configFile)
 	if err != nil {

@@ -3,7 +3,7 @@ package gpt
 import (
 	"strings"
 
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -13,8 +13,10 @@ import (
 // source is where weights come from, or go to: what the network is, and how a family calls its tensors.
 type source struct {
 	Config
-	names published.Names
+	names layout.Names
 	rows  int // of learned positions, where there are more than in the model; 0 is as many
+
+	plainHead bool // the head's bias is in no file, and 0
 }
 
 // cropped is s for sequences of that many tokens, no more than it has positions for.
@@ -32,8 +34,11 @@ func (s source) cropped(blockSize int) (source, error) {
 func (s source) lay(params []graph.Expr) (list []train.Named) {
 	heads := s.heads()
 	for _, t := range train.Parameters(params) {
-		if t.Name == "wpe.weight" {
+		switch {
+		case t.Name == "wpe.weight":
 			t.Rows = s.rows
+		case t.Name == "lm_head.bias" && s.plainHead:
+			continue
 		}
 		for _, p := range s.names.Pieces(t.Name, heads) {
 			t.Name, t.Turned, t.Columns = p.Name, p.Turned, p.Columns
@@ -44,13 +49,13 @@ func (s source) lay(params []graph.Expr) (list []train.Named) {
 }
 
 // heads are what the columns of the attentions' projections are.
-func (c Config) heads() published.Heads {
+func (c Config) heads() layout.Heads {
 	c = c.Resolved()
 	groups := c.NHead
 	if strings.HasPrefix(c.Attention, "gqa") {
 		groups = c.Options.Get("n_kv_head")
 	}
-	return published.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
+	return layout.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
 }
 
 // plain is a file's tensors that are parameters, under names without a prefix. ownHead is whether the head has a matrix
@@ -69,5 +74,5 @@ func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
 // skips is whether a tensor is none of the parameters, but of what files have beside them.
 func (s source) skips(name string, ownHead bool) bool {
 	name = s.names.Plain(name)
-	return s.names.Skipped(name) || !ownHead && name == published.HeadWeight
+	return s.names.Skipped(name) || !ownHead && name == layout.HeadWeight
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
-	"github.com/pedestrian-ml/pedestrian/gpt/internal/published"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -48,7 +48,7 @@ func (m *Model) read(f *safetensors.File, params []graph.Expr) error {
 }
 
 func (m *Model) ownHead() bool {
-	_, own := m.Graph.Leaf(published.HeadWeight)
+	_, own := m.Graph.Leaf(layout.HeadWeight)
 	return own
 }
 
@@ -62,4 +62,4 @@ func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) e
 }
 
 // ours is the weights of m as WriteWeights writes them.
-func (m *Model) ours() source { return source{m.Config, published.GPT2(), 0} }
+func (m *Model) ours() source { return source{Config: m.Config, names: layout.GPT2()} }

@@ -46,8 +46,11 @@ func TestRefusals(t *testing.T) {
 		"groups of more columns":      {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), in(2), 0) }, "(6, 64) is not (6, 42)"},
 		"groups that do not divide":   {func(s Scope) { Attention(x(s, 6, 53), y(s, 3, 3), in(3), 0) }, "3 groups, want a divisor of 4 heads"},
 		"more groups than heads":      {func(s Scope) { Attention(x(s, 6, 108), y(s, 3, 3), in(8), 0) }, "8 groups, want a divisor of 4 heads"},
-		"fewer groups than none":      {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), in(-1), 0) }, "-1 groups, want a divisor of 4 heads"},
-		"linear attention in groups":  {func(s Scope) { LinearAttention(x(s, 6, 42), y(s, 3, 3), LinearShape{in(2), true, EluPlusOne()}) }, "2 groups, want 4: in linear attention"},
+		"attention of no heads": {func(s Scope) {
+			Attention(x(s, 6, 64), y(s, 3, 3), AttentionShape{Batch: 2, Context: 3, QK: 5, V: 6}, 0)
+		}, "0 groups, want a divisor of 0 heads"},
+		"fewer groups than none":     {func(s Scope) { Attention(x(s, 6, 64), y(s, 3, 3), in(-1), 0) }, "-1 groups, want a divisor of 4 heads"},
+		"linear attention in groups": {func(s Scope) { LinearAttention(x(s, 6, 42), y(s, 3, 3), LinearShape{in(2), true, EluPlusOne()}) }, "2 groups, want 4: in linear attention"},
 		"sums of groups": {func(s Scope) {
 			CachedLinearAttention(x(s, 2, 42), at(s, 1), NewLinearCache(LinearShape{in(2), true, EluPlusOne()}))
 		}, "2 groups, want 4: in linear attention"},

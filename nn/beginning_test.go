@@ -21,7 +21,7 @@ func TestBeginning(t *testing.T) {
 	for name, layer := range map[string]func(at Site){
 		"LayerNorm": func(at Site) { NewLayerNorm(at) }, "LayerNormSigma": func(at Site) { NewLayerNormSigma(at) },
 		"Embedding": func(at Site) { NewEmbedding(at.Scope, 50, d) }, "LearnedPositions": func(at Site) { NewLearnedPositions(positioned(at, 44, 0)) },
-		"SelfAttention": func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) }, "Elman": func(at Site) { NewElman(at) },
+		"SelfAttention": func(at Site) { causal(at) }, "MLP": func(at Site) { NewMLP(at) }, "SwiGLU": func(at Site) { NewSwiGLU(at) }, "Elman": func(at Site) { NewElman(at) },
 		"MLA": func(at Site) { NewMLA(at, latent) }, "MLARoPE": func(at Site) { NewMLARoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
 		"MLALatentRoPE":  func(at Site) { NewMLALatentRoPE(positioned(at, 44, 0), latent, queries, 20, 100) },
 		"CrossAttention": func(at Site) { NewCrossAttention(at, NewMemory(at.Sub("memory"), graph.Expr{}, 1, 44, 7, nil)) },

@@ -19,7 +19,6 @@ func NewGroupedAttention(at Site, groups int, bias bool) *GroupedAttention {
 	sizes := at.heads(at.QK, at.V)
 	if groups < 1 || at.Heads%groups != 0 {
 		at.Failf("%d groups, want a divisor of %d heads", groups, at.Heads)
-		groups = at.Heads
 	}
 	sizes.Groups = groups
 	return &GroupedAttention{*newSelfAttention(at, sizes, bias)}

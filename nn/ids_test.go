@@ -120,6 +120,7 @@ func TestI28LayersInEvaluation(t *testing.T) {
 	for name, build := range map[string]func(at Site, x graph.Expr) graph.Expr{
 		"attention": func(at Site, x graph.Expr) graph.Expr { return NewSelfAttention(at).Forward(x) },
 		"mlp":       func(at Site, x graph.Expr) graph.Expr { return NewMLP(at).Forward(x) },
+		"swiglu":    func(at Site, x graph.Expr) graph.Expr { return NewSwiGLU(at).Forward(x) },
 		"block":     func(at Site, x graph.Expr) graph.Expr { return NewBlock(at, causal).Forward(x) },
 	} {
 		for _, kernels := range []bool{true, false} {

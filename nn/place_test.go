@@ -90,9 +90,10 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 		"h.1: panic: ": func(at Site, x graph.Expr) graph.Expr {
 			return NewBlock(at, func(Site) Layer { return stepless{} }).Step(x, x)
 		},
-		"MLA, as its constructor makes it?":           func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
-		"Linformer, as its constructor makes it?":     func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
-		"MLALatentRoPE, as its constructor makes it?": func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
+		"MLA, as its constructor makes it?":              func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
+		"GroupedAttention, as its constructor makes it?": func(_ Site, x graph.Expr) graph.Expr { return (&GroupedAttention{}).Forward(x) },
+		"Linformer, as its constructor makes it?":        func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
+		"MLALatentRoPE, as its constructor makes it?":    func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
 	} {
 		g := graph.New(graph.Float64, 1)
 		at, x := placeSite(g)

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -40,14 +39,37 @@ func TestI65GateWithoutABend(t *testing.T) {
 	}
 }
 
-// The layer reads neither an activation nor a mask of its site, and asks for the sizes it needs.
-func TestSwiGLUNeedsNoActivation(t *testing.T) {
-	for inner, ok := range map[int]bool{7: true, 0: false} {
-		g := graph.New(graph.Float32, 1)
-		x := g.Root().Value("x", graph.Const(1), 2, 5)
-		NewSwiGLU(Site{Scope: g.Root().Sub("mlp"), Dims: Dims{Embd: 5, Inner: inner, Blocks: 1}}).Forward(x)
-		if err := g.Err(); (err == nil) != ok {
-			t.Error(fmt.Sprint(inner, " features inside: got error ", err))
+// What comes in enters the gate and what passes it, each of which gives something of its own, and c_proj gets what both
+// make. A literal, which has none of its layers, is an error of the place it was called at.
+func TestSwiGLUPlaces(t *testing.T) {
+	for _, kernels := range []bool{true, false} {
+		g := graph.New(graph.Float64, 1)
+		g.Kernels = kernels
+		at, x := placeSite(g)
+		NewSwiGLU(at).Forward(x).In(g.Root())
+		nodes := map[string]any{}
+		for _, place := range []string{"h.1", "h.1.c_gate", "h.1.c_fc", "h.1.c_proj"} {
+			in, err := g.Entering(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := g.Leaving(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes[place], nodes[place+", out"] = in.Node(), out.Node()
+		}
+		for _, place := range []string{"h.1", "h.1.c_gate", "h.1.c_fc"} {
+			if nodes[place] != x.Node() {
+				t.Errorf("kernels %t: x does not come in at %s", kernels, place)
+			}
+			if out := nodes[place+", out"]; out == x.Node() || out == nodes["h.1.c_proj"] {
+				t.Errorf("kernels %t: what %s gives is not its own", kernels, place)
+			}
+		}
+		new(SwiGLU).Forward(x)
+		if g.Err() == nil {
+			t.Errorf("kernels %t: a literal has no error", kernels)
 		}
 	}
 }

@@ -82,13 +82,39 @@ func TestOwnOption(t *testing.T) {
 	}
 }
 
+// By default every head has its own keys and values; what does not divide the heads is refused.
+func TestGroups(t *testing.T) {
+	for _, c := range []struct {
+		set, got int
+		want     string
+	}{
+		{0, 6, ""}, {1, 1, ""}, {3, 3, ""}, {6, 6, ""},
+		{4, 4, "n_kv_head: got 4, want a divisor of n_head 6"}, {12, 12, "n_kv_head: got 12, want a divisor of n_head 6"},
+	} {
+		for _, name := range []string{"gqa", "gqa_bias"} {
+			s := Stack{NLayer: 1, NHead: 6, NEmbd: 12, Attention: name}
+			s.Options.Set("n_kv_head", c.set)
+			err := s.Check(Library(), 4)
+			if got := s.Resolved(Library()).Options.Get("n_kv_head"); got != c.got || (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+				t.Errorf("%s, %d: got %d and %v, want %d and %q", name, c.set, got, err, c.got, c.want)
+			}
+		}
+	}
+	for got := range 2 {
+		if err := checkKVHeads(got-1, nn.Dims{Heads: 6}); err == nil {
+			t.Errorf("%d: no error", got-1)
+		}
+	}
+}
+
 // The groups of heads, which files of before do not have, are left out of JSON while they are 0.
 func TestGroupsInJSON(t *testing.T) {
 	var s Stack
 	for groups, want := range map[int]string{0: "", 3: `"n_kv_head":3`} {
 		s.Options.Set("n_kv_head", groups)
 		data, err := s.OptionFields(Library()).MarshalJSON()
-		if got := strings.Contains(string(data), "n_kv_head"); err != nil || got != (groups > 0) || !strings.Contains(string(data), want) {
+		if got := strings.Contains(string(data), "n_kv_head"); err != nil || got != (groups > 0) || !strings.Contains(string(data), want) ||
+			!strings.Contains(string(data), `"window":0`) {
 			t.Errorf("%d: got %s, %v", groups, data, err)
 		}
 	}
@@ -106,5 +132,18 @@ func TestRegistry(t *testing.T) {
 	}
 	if Find(known.Norms, "none").Name != "" || len(known.MLPs) != 2 || len(known.Optimizers) != 2 {
 		t.Error("a norm that is not there was found, or a kind is missing")
+	}
+}
+
+// A block that has nothing against its parts leaves the MLP to object.
+func TestBlockAndMLPAreAsked(t *testing.T) {
+	known := Registry{Blocks: []Block{{Name: "mine", Check: func(Stack) error { return nil }}}}.WithLibrary()
+	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}
+	if err := s.Check(known, 4); err != nil {
+		t.Error(err)
+	}
+	s.Activation = "relu"
+	if err := s.Check(known, 4); err == nil || !strings.HasPrefix(err.Error(), "activation: got relu, want the default, gelu, with mlp swiglu") {
+		t.Errorf("got error %v", err)
 	}
 }

@@ -20,7 +20,7 @@ type Stack struct {
 	QKSize    int     // dρ of one head; by default d/H
 	VSize     int     // dh of one head; by default d/H
 	NInner    int     // f; by default 4d
-	Eps       float64 // ε of layer normalisation; by default 1e-5
+	Eps       float64 // ε of the norms; by default 1e-5
 	RopeTheta float64 // base of the rotary positions' frequencies; by default 10000
 
 	// By name, by default the first of the library's list.

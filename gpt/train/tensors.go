@@ -84,7 +84,7 @@ func WriteTensors(w io.Writer, tensors []Named, metadata map[string]string, dtyp
 		}
 	}
 	return safetensors.WriteEach(w, entries, metadata, func(i int) (safetensors.Tensor, error) {
-		return tensors[i].filed(entries[i].DType), nil
+		return tensors[i].filed(entries[i].DType)
 	})
 }
 
@@ -96,9 +96,9 @@ func (t Named) dtype() string {
 }
 
 // filed is the tensor of the file, whose numbers are float64 if dtype is F64, else float32.
-func (t Named) filed(dtype string) (file safetensors.Tensor) {
+func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
 	if t.straight() && (dtype == safetensors.F64) == (t.F64 != nil) {
-		return safetensors.Tensor{F32: t.F32, F64: t.F64}
+		return safetensors.Tensor{F32: t.F32, F64: t.F64}, nil
 	}
 	n := 1
 	for _, size := range t.shape() {
@@ -109,11 +109,11 @@ func (t Named) filed(dtype string) (file safetensors.Tensor) {
 		for i := range n {
 			file.F64[i] = t.At(t.place(i))
 		}
-		return file
+		return file, nil
 	}
 	file.F32 = make([]float32, n)
 	for i := range n {
 		file.F32[i] = float32(t.At(t.place(i)))
 	}
-	return file
+	return file, t.finite(0, file) // a float64 may be beyond float32
 }

@@ -43,7 +43,7 @@ func (l Heads[T]) sum(x Matrix[T]) Matrix[T] {
 
 // keys is the width of the keys where that of the queries is H·dρ.
 func (l Heads[T]) keys(qk int) int {
-	if l.Groups == 0 || l.Count == 0 {
+	if !shares(l.Count, l.Groups) {
 		return qk
 	}
 	return qk / l.Count * l.Groups

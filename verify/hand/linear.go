@@ -43,7 +43,7 @@ func (at Site[T]) Linear() Linear[T] {
 // Packed is Linear for [q | k | v], which have adapters of their own; q and k are so many columns wide.
 func (at Site[T]) Packed(q, k int) Linear[T] {
 	l := Linear[T]{Weight: at.Param("weight"), Bias: at.Optional("bias")}
-	if w := l.Weight; w.Err == nil && (q < 1 || k < 1 || q >= w.Cols || k >= w.Cols-q) {
+	if w := l.Weight; w.Err == nil && (q < 1 || k < 1 || k >= w.Cols-q) {
 		l.Weight = failed[T]("[q | k | v] of %d, %d and more columns in (%d, %d)", q, k, w.Rows, w.Cols)
 	}
 	from := 0

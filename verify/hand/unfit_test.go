@@ -28,11 +28,6 @@ func TestShapesOfHeads(t *testing.T) {
 			to(6), hand.Dropout[float64]{},
 		}.Forward(x)
 	}
-	grouped := func(count, groups int) hand.Heads[float64] {
-		l := several(1, count)
-		l.Groups = groups
-		return l
-	}
 	gathered, _ := hand.GatherTokens[float64]{}.Backward(x, x)
 	half := hand.NewPartial(x, matrix{})
 	row := x.Tokens(0, 1)
@@ -44,16 +39,6 @@ func TestShapesOfHeads(t *testing.T) {
 		{"(4, 6) for 2 sequences and 0 heads", several(2, 0).Forward(x, x, x)},
 		{"(0, 6) for 1 sequences and 2 heads", several(1, 2).Forward(x.Tokens(0, 0), x, x)},
 		{"", several(4, 6).Forward(x, x, x)},
-		{"", grouped(6, 3).Forward(x, x.Columns(0, 3), x)},
-		{"", grouped(6, 2).Forward(x, x.Columns(0, 2), x)},
-		{"", grouped(6, 6).Forward(x, x, x)},
-		{"(4, 6) in 6 heads, (4, 6) in 4 groups", grouped(6, 4).Forward(x, x, x)},
-		{"(4, 6) in 6 heads, (4, 6) in 12 groups", grouped(6, 12).Forward(x, x, x)},
-		{"(4, 6) in 6 heads, (4, 6) in -1 groups", grouped(6, -1).Forward(x, x, x)},
-		{"(4, 6) in 4 heads, (4, 6) in 2 groups", grouped(4, 2).Forward(x, x, x)},
-		{"(4, 6) in 6 heads, (4, 5) in 2 groups", grouped(6, 2).Forward(x, x, x.Columns(0, 5))},
-		{"(4, 6) in 6 heads, (4, 1) in 2 groups", grouped(6, 2).Forward(x, x.Columns(0, 1), x)},
-		{"(4, 6) in 0 heads, (4, 6) in 2 groups", grouped(0, 2).Forward(x, x, x)},
 		{"queries (4, 5), keys (4, 6), values (4, 6), mask (0, 0)", flash(matrix{}).Forward(x.Columns(0, 5), x, x)},
 		{"queries (4, 6), keys (4, 6), values (3, 6), mask (0, 0)", flash(matrix{}).Forward(x, x, x.Tokens(0, 3))},
 		{"queries (4, 6), keys (4, 6), values (4, 6), mask (5, 4)", flash(hand.Zeros[float64](5, 4)).Forward(x, x, x)},

@@ -64,7 +64,7 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 		for _, b := range from {
 			qkv = append(qkv, tokens[(b*n+at)*width:][:count*width]...)
 		}
-		y := make([]float64, h.Batch*count*h.Heads*h.V)
+		y := slices.Repeat([]float64{math.NaN()}, h.Batch*count*h.Heads*h.V)
 		c.Attend(p, y, qkv, mask, at)
 		return y
 	}
@@ -82,9 +82,9 @@ func kvCache(t *testing.T, h Shape, p *kernel.Pool) {
 	own := []int{0, 1, 2}[:h.Batch]
 	check(feed(0, 2, own), 0, 2, own)
 	check(feed(2, 1, own), 2, 1, own)
-	c.Fork(0, 1, 3)
+	c.Fork(0, h.Batch-1, 3)
 	forked := slices.Clone(own)
-	forked[1] = 0
+	forked[h.Batch-1] = 0
 	check(feed(3, 1, forked), 3, 1, forked)
 	if want := 8 * h.Batch * h.Groups * n * (h.QK + h.V); c.Bytes() != want {
 		t.Errorf("got %d bytes, want %d", c.Bytes(), want)

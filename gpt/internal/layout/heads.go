@@ -1,4 +1,4 @@
-package published
+package layout
 
 // Heads are the sizes behind the columns of c_attn, [q: H·dρ | k: G·dρ | v: G·dh].
 type Heads struct {

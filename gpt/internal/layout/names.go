@@ -1,6 +1,6 @@
-// Package published knows what the families of published models call their tensors, and how these lie in their files
+// Package layout knows what the families of published models call their tensors, and how these lie in their files
 // beside ours.
-package published
+package layout
 
 import "strings"
 

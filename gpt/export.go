@@ -1,0 +1,106 @@
+package gpt
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Export writes the model as the folder of a published one, which other programs open, and Open: a GPT-2's, a LLaMA's or
+// a Qwen2's, whichever the model is. There must be nothing at dir but an empty directory. dtype is the type of the
+// numbers in its file, safetensors.F32 or safetensors.BF16. Of tok, which may be nil, other programs know byte pairs
+// alone. What none of the families can say is an error that names each one's first such field; so are adapters: export
+// what Merge and Plain give.
+func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
+	if err := m.made(); err != nil {
+		return err
+	}
+	if dtype != safetensors.F32 && dtype != safetensors.BF16 {
+		return errors.Errorf("export: dtype: got %.80q, want F32 or BF16", dtype)
+	}
+	family, keys, err := m.Config.family()
+	if err != nil {
+		return errors.Wrap(err, "export")
+	}
+	keys["torch_dtype"] = map[string]string{safetensors.F32: "float32", safetensors.BF16: "bfloat16"}[dtype]
+	ends := endsOf(tok)
+	for key, id := range ends {
+		keys[key] = id
+	}
+	ends["_from_model_config"] = true
+	list := []checkpoint.File{
+		{Name: train.WeightsFile, Write: func(w io.Writer) error {
+			return train.WriteTensors(w, m.published(family), map[string]string{"format": "pt"}, dtype)
+		}},
+		{Name: configFile, Write: train.WriteJSON(keys)},
+		{Name: "generation_config.json", Write: train.WriteJSON(ends)},
+	}
+	if tok != nil {
+		file := tokenizerFileOf(tok)
+		list = append(list, file)
+		if file.Name == tokenizerFile {
+			about := map[string]any{"model_max_length": m.Config.BlockSize, "tokenizer_class": "PreTrainedTokenizerFast"}
+			list = append(list, checkpoint.File{Name: "tokenizer_config.json", Write: train.WriteJSON(about)})
+		}
+	}
+	return errors.Wrap(checkpoint.WriteFolder(dir, list), "export")
+}
+
+// family is the one that c, which is resolved, is of, and its config.json.
+func (c Config) family() (family, map[string]any, error) {
+	var reasons []string
+	for _, f := range families() {
+		keys, err := f.write(c)
+		if err == nil {
+			return f, keys, nil
+		}
+		reasons = append(reasons, f.modelType+": "+err.Error())
+	}
+	return family{}, nil, errors.Errorf("the network is of no published family: %s", strings.Join(reasons, "; "))
+}
+
+// published are the tensors of the family's files. A GPT-2 has biases everywhere: where the model has none they are 0.
+func (m *Model) published(f family) []train.Named {
+	list := source{Config: m.Config, names: f.names}.lay(m.Params())
+	if f.modelType == gpt2().modelType && !m.Config.Bias {
+		for _, t := range slices.Clone(list) {
+			name, ok := strings.CutSuffix(t.Name, ".weight")
+			if ok && (inBlock(name) || name == "ln_f") {
+				width := t.Shape[len(t.Shape)-1]
+				zeros := graph.Tensor{Shape: []int{width}, F32: make([]float32, width)}
+				list = append(list, train.Named{Name: name + ".bias", Tensor: zeros})
+			}
+		}
+	}
+	for i, t := range list {
+		list[i].Name = f.names.Written(t.Name)
+	}
+	return list
+}
+
+// endsOf are the tokens at a text's beginning and end, null where the vocabulary has none of the usual ones.
+func endsOf(tok text.Tokenizer) map[string]any {
+	ends := map[string]any{"bos_token_id": nil, "eos_token_id": nil}
+	known, ok := tok.(interface{ Special(string) (int, bool) })
+	if !ok {
+		return ends
+	}
+	for key, names := range map[string][]string{
+		"bos_token_id": {"<|endoftext|>", "<s>", "<|begin_of_text|>"},
+		"eos_token_id": {"<|endoftext|>", "</s>", "<|end_of_text|>"},
+	} {
+		for _, name := range names {
+			if id, has := known.Special(name); has && ends[key] == nil {
+				ends[key] = id
+			}
+		}
+	}
+	return ends
+}

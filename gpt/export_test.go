@@ -1,0 +1,254 @@
+package gpt
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+)
+
+// exportable are small networks of every published family.
+func exportable() map[string]Config {
+	with := func(change func(c *Config)) Config {
+		c := tiny()
+		c.QKSize, c.VSize, c.VocabSize = 0, 0, 41
+		change(&c)
+		return c
+	}
+	llama := func(c *Config) {
+		c.Position, c.Norm, c.MLP, c.Activation, c.Eps, c.RopeTheta, c.NInner = "rope", "rmsnorm", "swiglu", "", 1e-6, 500, 24
+		c.NHead, c.NEmbd = 4, 24
+	}
+	return map[string]Config{
+		"gpt2": with(func(c *Config) { c.Bias = true }), "gpt2 without biases": with(func(c *Config) {}),
+		"gpt2, untied, narrow": with(func(c *Config) { c.Head, c.Activation, c.NInner = "linear", "gelu_tanh", 23 }),
+		"llama":                with(llama),
+		"llama, wide heads":    with(func(c *Config) { llama(c); c.QKSize, c.VSize, c.Head = 10, 10, "linear" }),
+		"llama, groups":        with(func(c *Config) { llama(c); c.Attention = "gqa"; c.Options.Set("n_kv_head", 2) }),
+		"qwen2":                with(func(c *Config) { llama(c); c.Attention = "gqa_bias"; c.Options.Set("n_kv_head", 1) }),
+	}
+}
+
+// exported is the folder of a model.
+func exported(t testing.TB, m *Model, tok text.Tokenizer, dtype string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := m.Export(dir, tok, dtype); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What is exported and opened again computes the same, to the bit in float32, and says what it is as others do.
+func TestExport(t *testing.T) {
+	_, tok := corpus(t, verses, 8)
+	for name, c := range exportable() {
+		t.Run(name, func(t *testing.T) {
+			m, err := New(emptyGraph(), c, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Graph.SetTraining(false)
+			scramble(m.Params(), 9)
+			want := thought(t, m)
+			dir := exported(t, m, tok, safetensors.F32)
+			got, gotTok, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(thought(t, got), want) {
+				t.Error("the logits are others")
+			}
+			if gotTok.Size() != tok.Size() {
+				t.Error("the tokenizer is another")
+			}
+			var keys map[string]any
+			data, err := os.ReadFile(filepath.Join(dir, configFile))
+			if err == nil {
+				err = json.Unmarshal(data, &keys)
+			}
+			if kind, _, _ := strings.Cut(name, ","); err != nil || keys["model_type"] != strings.Fields(kind)[0] {
+				t.Errorf("model_type: got %v, %v", keys["model_type"], err)
+			}
+			small, _, err := Open(exported(t, m, nil, safetensors.BF16))
+			if err == nil {
+				t.Error("a folder without a tokenizer was opened with one")
+			}
+			cp, err := checkpoint.Load(exported(t, m, nil, safetensors.BF16), Fits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cp.Close()
+			if small, err = LoadModel(emptyGraph(), cp); err != nil {
+				t.Fatal(err)
+			}
+			if d := relative(thought(t, small), want, 0); !(d < 0.1 && d > 0) {
+				t.Errorf("in BF16 the logits are %v off", d)
+			}
+		})
+	}
+}
+
+// A LLaMA's files have its names, and matrices lie the other way round.
+func TestExportNames(t *testing.T) {
+	c := exportable()["llama, wide heads"]
+	m, err := New(emptyGraph(), c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scramble(m.Params(), 9)
+	data, err := os.ReadFile(filepath.Join(exported(t, m, nil, safetensors.F32), train.WeightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, meta, err := safetensors.Read(data)
+	if err != nil || meta["format"] != "pt" {
+		t.Fatal(meta, err)
+	}
+	shapes := map[string][]int{"model.embed_tokens.weight": {41, 24}, "model.norm.weight": {24}, "lm_head.weight": {41, 24}}
+	for _, l := range []string{"model.layers.0.", "model.layers.1."} {
+		for name, shape := range map[string][]int{
+			"self_attn.q_proj": {40, 24}, "self_attn.k_proj": {40, 24}, "self_attn.v_proj": {40, 24}, "self_attn.o_proj": {24, 40},
+			"mlp.gate_proj": {24, 24}, "mlp.up_proj": {24, 24}, "mlp.down_proj": {24, 24}, "input_layernorm": {24}, "post_attention_layernorm": {24},
+		} {
+			shapes[l+name+".weight"] = shape
+		}
+	}
+	if len(list) != len(shapes) {
+		t.Errorf("got %d tensors, want %d", len(list), len(shapes))
+	}
+	attn, _ := m.Graph.Leaf("h.1.attn.c_attn.weight")
+	ours := attn.Tensor()
+	for _, f := range list {
+		if !slices.Equal(f.Shape, shapes[f.Name]) {
+			t.Errorf("%s: shape %v, want %v", f.Name, f.Shape, shapes[f.Name])
+		}
+		// Row 10·2 + 7 of k is the second feature of its head's third pair: column 2·2 + 1 of the head.
+		if f.Name == "model.layers.1.self_attn.k_proj.weight" && f.F32[27*24+3] != ours.F32[3*120+40+20+5] {
+			t.Error("k_proj is not turned from pairs to halves")
+		}
+		if f.Name == "model.layers.1.self_attn.v_proj.weight" && f.F32[27*24+3] != ours.F32[3*120+80+27] {
+			t.Error("v_proj is turned")
+		}
+	}
+}
+
+// The silent error: a rotary model that was trained has the same perplexity in the other layout, and another one where
+// the halves are taken for pairs, though every shape fits.
+func TestRotaryHalves(t *testing.T) {
+	c := exportable()["llama"]
+	c.NHead, c.BlockSize, c.RopeTheta, c.LRDecayIters = 2, 16, 10_000, 400
+	trainer := newTrainer(t, c)
+	steps(t, trainer, 400)
+	want, err := trainer.EvaluateAll(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := exported(t, trainer.Model, trainer.Tokenizer, safetensors.F32)
+	loss := func(dir string) float64 {
+		t.Helper()
+		cp, err := checkpoint.Load(dir, Fits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cp.Close()
+		var c Config
+		c.Training, c.Run = trainer.Config().Training, trainer.Config().Run
+		again, err := FineTune(c, trainer.Corpus, trainer.Tokenizer, cp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := again.EvaluateAll(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := loss(dir); got != want {
+		t.Errorf("opened: loss %v, want %v", got, want)
+	}
+	file := filepath.Join(dir, train.WeightsFile)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, meta, err := safetensors.Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := c.NEmbd / c.NHead
+	for i, f := range list {
+		if !strings.Contains(f.Name, "q_proj") && !strings.Contains(f.Name, "k_proj") {
+			continue
+		}
+		d := f.Shape[1]
+		for row := range f.Shape[0] { // as it would be without the permutation
+			head, at := row/size, row%size
+			from := head*size + at/2 + at%2*size/2
+			copy(list[i].F32[row*d:(row+1)*d], slices.Clone(f.F32)[from*d:(from+1)*d])
+		}
+	}
+	wrong := written(t, func(w *bytes.Buffer) error { return safetensors.Write(w, list, meta) })
+	if err := os.WriteFile(file, wrong, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := loss(dir); !(math.Exp(got) > 1.1*math.Exp(want)) {
+		t.Errorf("pairs for halves: perplexity %v, the right one is %v", math.Exp(got), math.Exp(want))
+	}
+}
+
+// What no family has is named, for each of them; a folder is written whole or not at all.
+func TestExportRefuses(t *testing.T) {
+	of := func(change func(c *Config)) *Model {
+		c := tiny()
+		c.QKSize, c.VSize, c.VocabSize = 0, 0, 11
+		change(&c)
+		m, err := New(emptyGraph(), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	dir := filepath.Join(t.TempDir(), "model")
+	for _, tc := range []struct {
+		model *Model
+		dtype string
+		words []string
+	}{
+		{of(func(c *Config) { c.Position = "rope" }), "F32", []string{"gpt2: position: got rope, want learned", "llama: norm: got layernorm, want rmsnorm"}},
+		{of(func(c *Config) { c.Block = "post" }), "F32", []string{"gpt2: block: got post, want pre", "llama: position: got learned, want rope"}},
+		{of(func(c *Config) { c.LoraR = 1 }), "F32", []string{"lora_r: got 1, want 0"}},
+		{of(func(c *Config) { c.Head, c.Bias = "linear", true }), "F32", []string{"head: got linear, which has a bias, want tied"}},
+		{of(func(c *Config) { c.Activation = "softplus" }), "F32", []string{"activation: got softplus"}},
+		{of(func(c *Config) {}), "F16", []string{`dtype: got "F16", want F32 or BF16`}},
+		{nil, "F32", []string{"model: got nil"}},
+	} {
+		mustContain(t, tc.model.Export(dir, nil, tc.dtype), tc.words...)
+	}
+	m := of(func(c *Config) {})
+	m.Params()[3].Tensor().Set(1, math.NaN())
+	mustContain(t, m.Export(dir, nil, "F32"), "export", "not finite")
+	m.Params()[3].Tensor().Set(1, 3.4e38)
+	mustContain(t, m.Export(dir, nil, "BF16"), "export", "beyond the largest number of BF16")
+	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("half a folder is there: %v", fs.ErrExist)
+	}
+	m.Params()[3].Tensor().Set(1, 0.5)
+	if err := m.Export(dir, nil, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	mustContain(t, m.Export(dir, nil, "F32"), "there is something already")
+}

@@ -1,0 +1,135 @@
+"""What PyTorch makes of published folders: logits, loss and the gradient of every tensor, in float64.
+
+    python3 torch_reference.py FOLDER …
+
+Every FOLDER has config.json and model.safetensors as Hugging Face's programs write them, and asked.json: {"tokens":
+[[…], …], "targets": [[…], …]}, equally long rows of ids. Into it goes torch.safetensors: logits (B, T, V), loss, the
+mean cross entropy of all targets, and the gradient of the loss by every tensor under the tensor's name. GPT-2, LLaMA
+and Qwen2 are spelled out from their equations, so that this program shares nothing with what it judges.
+"""
+import json
+import math
+import struct
+import sys
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+
+def read(path):
+    """The tensors of a safetensors file: the length of a header, the header in JSON, the numbers."""
+    with open(path, "rb") as f:
+        data = f.read()
+    (size,) = struct.unpack("<Q", data[:8])
+    header, data, tensors = json.loads(data[8 : 8 + size]), data[8 + size :], {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        if entry["dtype"] == "BF16":  # the upper half of a float32
+            numbers = (numpy.frombuffer(data[begin:end], "<u2").astype("<u4") << 16).view("<f4")
+        else:
+            numbers = numpy.frombuffer(data[begin:end], {"F64": "<f8", "F32": "<f4", "F16": "<f2"}[entry["dtype"]])
+        tensors[name] = torch.tensor(numbers.astype("f8").reshape(entry["shape"]), requires_grad=True)
+    return tensors
+
+
+def write(path, tensors):
+    """A safetensors file of float32."""
+    header, data = {}, b""
+    for name, x in tensors.items():
+        numbers = x.detach().numpy().astype("<f4")
+        header[name] = {"dtype": "F32", "shape": list(numbers.shape), "data_offsets": [len(data), len(data) + numbers.nbytes]}
+        data += numbers.tobytes()
+    text = json.dumps(header).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def attend(q, k, v):
+    """Causal attention of (B, H, T, dh)."""
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+    return scores.masked_fill(future, -math.inf).softmax(-1) @ v
+
+
+def heads(x, count):
+    """(B, T, count·dh) → (B, count, T, dh)"""
+    return x.reshape(*x.shape[:2], count, -1).transpose(1, 2)
+
+
+def joined(x):
+    """(B, H, T, dh) → (B, T, H·dh)"""
+    return x.transpose(1, 2).flatten(2)
+
+
+def gpt2(c, w, ids):
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], w[name + ".weight"], w[name + ".bias"], c["layer_norm_epsilon"])
+
+    def affine(name, x):  # the weights are (in, out)
+        return x @ w[name + ".weight"] + w[name + ".bias"]
+
+    def act(x):
+        cubic = torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+        return {"gelu_new": 0.5 * x * (1 + cubic), "gelu": 0.5 * x * (1 + torch.erf(x / math.sqrt(2)))}[c["activation_function"]]
+
+    x = w["wte.weight"][ids] + w["wpe.weight"][: ids.shape[1]]
+    for i in range(c["n_layer"]):
+        h = f"h.{i}."
+        parts = affine(h + "attn.c_attn", norm(h + "ln_1", x)).chunk(3, -1)
+        x = x + affine(h + "attn.c_proj", joined(attend(*(heads(p, c["n_head"]) for p in parts))))
+        x = x + affine(h + "mlp.c_proj", act(affine(h + "mlp.c_fc", norm(h + "ln_2", x))))
+    return norm("ln_f", x) @ w.get("lm_head.weight", w["wte.weight"]).T
+
+
+def llama(c, w, ids):
+    """LLaMA, and Qwen2, which is the same with biases of queries, keys and values."""
+    count, shared = c["num_attention_heads"], c.get("num_key_value_heads") or c["num_attention_heads"]
+
+    def norm(name, x):
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + c["rms_norm_eps"]) * w[name + ".weight"]
+
+    def affine(name, x):  # the weights are (out, in)
+        return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
+
+    def rotate(x):  # feature i of a head with feature i + dh/2
+        half = x.shape[-1] // 2
+        base = c["rope_theta"] if "rope_theta" in c else c.get("rope_parameters", {}).get("rope_theta", 10000.0)
+        frequency = base ** (-torch.arange(half, dtype=torch.float64) / half)
+        angle = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * frequency
+        a, b, cos, sin = x[..., :half], x[..., half:], angle.cos(), angle.sin()
+        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+    x = w["model.embed_tokens.weight"][ids]
+    for i in range(c["num_hidden_layers"]):
+        h = f"model.layers.{i}."
+        y = norm(h + "input_layernorm", x)
+        q = rotate(heads(affine(h + "self_attn.q_proj", y), count))
+        k = rotate(heads(affine(h + "self_attn.k_proj", y), shared)).repeat_interleave(count // shared, 1)
+        v = heads(affine(h + "self_attn.v_proj", y), shared).repeat_interleave(count // shared, 1)
+        x = x + affine(h + "self_attn.o_proj", joined(attend(q, k, v)))
+        y = norm(h + "post_attention_layernorm", x)
+        gate = affine(h + "mlp.gate_proj", y)
+        x = x + affine(h + "mlp.down_proj", gate * torch.sigmoid(gate) * affine(h + "mlp.up_proj", y))
+    return norm("model.norm", x) @ w.get("lm_head.weight", w["model.embed_tokens.weight"]).T
+
+
+def answer(folder):
+    with open(folder + "/config.json") as f:
+        c = json.load(f)
+    with open(folder + "/asked.json") as f:
+        asked = json.load(f)
+    stored = read(folder + "/model.safetensors")
+    w = {name[len("transformer.") :] if name.startswith("transformer.") else name: x for name, x in stored.items()}
+    family = {"gpt2": gpt2, "llama": llama, "qwen2": llama}[c["model_type"]]
+    logits = family(c, w, torch.tensor(asked["tokens"]))
+    loss = F.cross_entropy(logits.flatten(0, 1), torch.tensor(asked["targets"]).flatten())
+    loss.backward()
+    gradients = {name: torch.zeros_like(x) if x.grad is None else x.grad for name, x in stored.items()}
+    write(folder + "/torch.safetensors", {"logits": logits, "loss": loss.reshape(1), **gradients})
+
+
+for folder in sys.argv[1:]:
+    answer(folder)

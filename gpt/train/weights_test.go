@@ -1,0 +1,170 @@
+package train
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// shards are two files of tensors and an index, in a folder.
+func shards(t testing.TB, index string) *checkpoint.Checkpoint {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range []string{"a", "b"} {
+		var b bytes.Buffer
+		if err := WriteTensors(&b, []Named{named(name, float32(i+1), 3), named(name+"2", float32(i+5))}, nil, ""); err != nil {
+			t.Fatal(err)
+		}
+		write(name+".safetensors", b.Bytes())
+	}
+	write("config.json", []byte("{}"))
+	if index != "" {
+		write(IndexFile, []byte(index))
+	}
+	cp, err := checkpoint.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cp.Close() })
+	return cp
+}
+
+const goodIndex = `{"metadata": {"total_size": 24}, "weight_map": {"a": "a.safetensors", "a2": "a.safetensors", "b": "b.safetensors", "b2": "b.safetensors"}}`
+
+// Tensors are found in the files that the index names, and read as from one.
+func TestOpenWeights(t *testing.T) {
+	f, err := OpenWeights(shards(t, goodIndex))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []Named{named("b2", 0), named("a", 0, 0), named("a2", 0), named("b", 0, 0)}
+	if err := Fill(list, f); err != nil {
+		t.Fatal(err)
+	}
+	if list[0].At(0) != 6 || list[1].At(1) != 3 || list[1].At(0) != 1 || list[2].At(0) != 5 || list[3].At(0) != 2 {
+		t.Errorf("got %v", list)
+	}
+}
+
+// An index that does not say where its tensors are is an error that names the tensor and the file.
+func TestOpenWeightsRefuses(t *testing.T) {
+	for index, want := range map[string]string{
+		``:                   "model.safetensors",
+		`{`:                  IndexFile + ": unexpected end",
+		`[]`:                 IndexFile + ": json",
+		`{"weight_map": {}}`: "weight_map: got no tensors",
+		`{"weight_map": {"a": "../a.safetensors"}}`:                                           "weight_map: a: got file ../a.safetensors, want the name of one in the same folder",
+		`{"weight_map": {"a": "/etc/passwd"}}`:                                                "got file /etc/passwd, want",
+		`{"weight_map": {"a": "sub\\a.safetensors"}}`:                                         "want the name of one in the same folder",
+		`{"weight_map": {"a": ""}}`:                                                           "want the name of one in the same folder",
+		`{"weight_map": {"a": 7}}`:                                                            "json",
+		`{"weight_map": {"a": "c.safetensors"}}`:                                              "c.safetensors: file does not exist",
+		`{"weight_map": {"a": "config.json"}}`:                                                "config.json: safetensors",
+		`{"weight_map": {"a": "a.safetensors"}}`:                                              `weight_map: a2: got file "", want a.safetensors, which holds it`,
+		`{"weight_map": {"a": "b.safetensors", "a2": "a.safetensors"}}`:                       `weight_map: a: got file "b.safetensors", want a.safetensors`,
+		`{"weight_map": {"a": "a.safetensors", "a2": "a.safetensors", "c": "a.safetensors"}}`: "weight_map: c: got file a.safetensors, which does not hold it",
+	} {
+		_, err := OpenWeights(shards(t, index))
+		contains(t, err, want)
+	}
+}
+
+// FuzzIndex: no index makes the reader panic, or leads out of the folder.
+func FuzzIndex(f *testing.F) {
+	f.Add([]byte(goodIndex))
+	f.Add([]byte(`{"weight_map": {"a": ".."}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var index map[string]string
+		var err error
+		fuzzed.Bounded(t, len(data), func() { index, err = readIndex(data) })
+		if err != nil {
+			return
+		}
+		for tensor, name := range index {
+			if filepath.Base(name) != name || name == ".." || name == "." {
+				t.Errorf("%q: accepted file %q", tensor, name)
+			}
+		}
+		text, err := json.Marshal(map[string]any{"weight_map": index})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := readIndex(text); err != nil || len(again) != len(index) {
+			t.Errorf("cannot read what was written: %v", err)
+		}
+	})
+}
+
+// A tensor of ours may be several of a file, each some of its columns in another order, turned or not; what is written
+// so is read back, in either type, and a piece at a time is put where each number belongs.
+func TestNamedColumns(t *testing.T) {
+	const rows, width = 131, 90 // beyond a chunk of a file
+	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
+		x, y := graph.Tensor{Shape: []int{rows, width}}, graph.Tensor{Shape: []int{rows, width}}
+		if dtype == graph.Float32 {
+			x.F32, y.F32 = make([]float32, rows*width), make([]float32, rows*width)
+		} else {
+			x.F64, y.F64 = make([]float64, rows*width), make([]float64, rows*width)
+		}
+		if dtype == graph.Float64 {
+			x.Set(7, 1e300)
+			contains(t, WriteTensors(new(bytes.Buffer), []Named{{Name: "x", Tensor: x}}, nil, safetensors.F32), "x: entry 7 is +Inf")
+		}
+		for i := range x.Len() {
+			x.Set(i, float64(i))
+		}
+		var left, right []int
+		for c := range width {
+			if c%3 == 0 {
+				left = append([]int{c}, left...)
+			} else {
+				right = append(right, c)
+			}
+		}
+		lie := func(t graph.Tensor) []Named {
+			return []Named{{Name: "l", Tensor: t, Turned: true, Columns: left}, {Name: "r", Tensor: t, Columns: right}}
+		}
+		for _, as := range []string{"", safetensors.F32, safetensors.F64} {
+			var b bytes.Buffer
+			if err := WriteTensors(&b, lie(x), nil, as); err != nil {
+				t.Fatal(err)
+			}
+			f := opened(t, b.Bytes())
+			i := slices.IndexFunc(f.Entries, func(e safetensors.Entry) bool { return e.Name == "l" })
+			if !slices.Equal(f.Entries[i].Shape, []int{len(left), rows}) {
+				t.Errorf("l has shape %v", f.Entries[i].Shape)
+			}
+			err := f.Values(f.Entries[i], func(at int, part safetensors.Tensor) error {
+				if at == 0 && len(part.F32) > 5 && part.F32[5] != float32(5*width+left[0]) {
+					t.Errorf("row 0, column 5 of l is %v", part.F32[5])
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range y.Len() {
+				y.Set(i, -1)
+			}
+			if err := Restore(lie(y), f); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(x.Floats(), y.Floats()) {
+				t.Errorf("%v written as %q: read back it is another", dtype, as)
+			}
+		}
+	}
+}
