@@ -6,10 +6,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// SaveAdapter writes the model's adapters as a PEFT folder, which is made where it is missing and holds no adapter yet.
-// base is what the folder is to call the model that they are for, such as openai-community/gpt2. Where several adapters
-// of ours stand beside one matrix, as for q, k and v beside c_attn, the folder has their ranks one after another: it is
-// the same function exactly.
+// SaveAdapter writes the model's adapters as a PEFT folder. There must be nothing at dir but an empty directory. base is
+// what the folder is to call the model that they are for, such as openai-community/gpt2. Where several adapters of ours
+// stand beside one matrix of the family's, as for q, k and v beside GPT-2's c_attn, the folder has their ranks one after
+// another: it is the same function exactly.
 func (m *Model) SaveAdapter(dir, base string) error {
 	switch err := m.made(); {
 	case err != nil:

@@ -18,7 +18,7 @@ type matrix struct {
 // matrices are those that may have adapters.
 func (c Config) matrices() (list []matrix, err error) {
 	o, err := c.outline()
-	names, heads := c.published(), c.heads()
+	names, heads := c.layout(), c.heads()
 	for _, linear := range o.linears {
 		m := matrix{ours: linear}
 		for _, p := range names.Pieces("h.0."+linear+".weight", heads) {
