@@ -175,6 +175,7 @@ func TestRefused(t *testing.T) {
 		"-data: not read by -prompt":                       {"-data", "a"},
 		"-merge: no adapter to merge":                      {"-merge"},
 		"-stride: got -1":                                  {"-eval", "a", "-stride", "-1"},
+		"-prompt: empty, want":                             {"-prompt", "", "-model", none},
 		"temperature: got -1":                              {"-temperature", "-1"},
 		"want a folder with a tokenizer":                   {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", dir},
 		`-tokenizer: got "many" tokens`:                    {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", "train:many"},

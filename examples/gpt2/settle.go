@@ -31,6 +31,9 @@ func (o *options) settle() error {
 	if o.task == "merge" && o.adapter == "" {
 		return errors.New("-merge: no adapter to merge, want -adapter")
 	}
+	if o.task == "write" && o.prompt == "" {
+		return errors.New("-prompt: empty, want at least one character, such as a newline")
+	}
 	if err := program.Want(o.stride >= 0, "-stride", o.stride, "0 or more"); err != nil {
 		return err
 	}
