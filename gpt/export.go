@@ -56,6 +56,9 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 // Family is what Export writes of a network like c, gpt2, llama or qwen2: its model_type. An error names, for each of
 // them, the first field that it has no key for.
 func (c Config) Family() (modelType string, err error) {
+	if err := c.ValidateModel(); err != nil {
+		return "", err
+	}
 	f, _, err := c.Resolved().family()
 	return f.modelType, err
 }
