@@ -20,10 +20,7 @@ const (
 // openFolder opens the folder at path, dir, as a model's that was published: its files of text and weights. The error
 // is ErrNone if it has no weights, or a manifest and so is a checkpoint of another name.
 func openFolder(dir fs.FS, path string, fits []Fit) (*Checkpoint, error) {
-	names, err := list(dir, "")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Wrap(err, "checkpoint")
-	}
+	names, _ := list(dir, "") // load has said if it cannot be read
 	// of weights, or their index
 	weights := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, weightsEnd) })
 	switch {
@@ -84,11 +81,8 @@ func WriteFolder(path string, files []File) error {
 	}
 	d := &Dir{path: filepath.Dir(abs), disk: osDisk{}, mark: newMark()}
 	tmp := d.made(tmpPrefix, filepath.Base(abs))
-	if err := d.fill(tmp, abs, files, empty); err != nil {
-		os.RemoveAll(tmp)
-		return errors.Wrapf(err, "folder %s", path)
-	}
-	return nil
+	defer os.RemoveAll(tmp) // what an error leaves
+	return errors.Wrapf(d.fill(tmp, abs, files, empty), "folder %s", path)
 }
 
 // fill writes the files into the directory tmp, down to the disk, and only then names it path, in place of an empty

@@ -18,6 +18,9 @@ func TestFolder(t *testing.T) {
 	if err := WriteFolder(path, files); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(path, "directory.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	c, err := Load(path, func(c *Checkpoint) error {
 		if _, err := c.File("config.json"); err != nil || !c.Published {
 			t.Errorf("shown a folder that is not open: %v", err)
