@@ -7,7 +7,7 @@ import (
 
 // Decoder lets a model write one token at a time. It has separate graphs, which share the model's parameters and keep
 // the keys and values of the tokens so far, so the cost of a token does not grow with a forward pass over all of them:
-// one graph for a new token, at any position, and one for half a context of them at once.
+// one graph for a new token, at any position, one for a few, and one for half a context of them at once.
 //
 // When the context of block_size tokens is full, the older half is dropped and the rest fed again: learned positions
 // have moved, so what was kept is no longer valid (errata X9).

@@ -17,12 +17,16 @@ var (
 // position by position: first those of all sequences at one, then at the next.
 type decoding struct {
 	batch, size, vocab int          // sequences, block_size, V
-	one, half          *stepProgram // of a model whose layers are all cached; for one token and half a context
+	one, some, half    *stepProgram // of a model whose layers are all cached; for one token, a few, and half a context
 	caches             nn.Caches    // of these
 	rerun              *rerun       // of any other
 	context            []int
 	busy               sync.Mutex // held while somebody decodes
 }
+
+// few is the tokens of a prompt that are fed at once where it is shorter than half a context: so many that the weights,
+// which are read once for all of them, are no longer what takes the time.
+const few = 32
 
 func newDecoding(m *Model, batch int) (d *decoding, err error) {
 	if err := m.checkDecoding(batch); err != nil {
@@ -40,6 +44,11 @@ func newDecoding(m *Model, batch int) (d *decoding, err error) {
 	}
 	if d.half, err = newStepProgram(m, batch, max(1, d.size/2), d.caches); err != nil {
 		return nil, err
+	}
+	if d.some = d.half; d.half.n > few {
+		if d.some, err = newStepProgram(m, batch, few, d.caches); err != nil {
+			return nil, err
+		}
 	}
 	return d, m.checkSteps()
 }
@@ -77,7 +86,6 @@ func (d *decoding) feed(tokens []int) (graph.Tensor, error) {
 	if d.rerun != nil {
 		return d.feedAgain(tokens)
 	}
-	half := d.half.n * d.batch
 	for len(tokens) > 0 {
 		if len(d.context) == full {
 			if err := d.shift(); err != nil {
@@ -85,11 +93,13 @@ func (d *decoding) feed(tokens []int) (graph.Tensor, error) {
 			}
 		}
 		s, program := d.one, d.one.hidden
-		switch {
-		case len(tokens) == d.batch:
+		if len(tokens) == d.batch {
 			program = d.one.logits
-		case len(tokens) > half && len(d.context)+half <= full:
-			s, program = d.half, d.half.hidden
+		}
+		for _, more := range []*stepProgram{d.some, d.half} {
+			if n := more.n * d.batch; len(tokens) > n && len(d.context)+n <= full {
+				s, program = more, more.hidden
+			}
 		}
 		if err := d.run(s, program, tokens[:s.n*d.batch]); err != nil {
 			return graph.Tensor{}, err

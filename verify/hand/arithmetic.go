@@ -60,9 +60,10 @@ func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
 	out := Zeros[T](rows, cols)
 	xi, xj := x.strides()
 	yi, yj := y.strides()
-	for i := range out.Rows {
-		for j := range cols {
-			out.Data[i*cols+j] = f(x.Data[i*xi+j*xj], y.Data[i*yi+j*yj])
+	for i := range rows {
+		row, a, b := out.Data[i*cols:][:cols], x.Data[i*xi:], y.Data[i*yi:]
+		for j := range row {
+			row[j] = f(a[j*xj], b[j*yj])
 		}
 	}
 	return out
@@ -85,12 +86,14 @@ func (x Matrix[T]) broadcasts(rows, cols int) bool {
 
 // Scale returns cx.
 func (x Matrix[T]) Scale(c float64) Matrix[T] {
-	return x.each(func(a T) T { return number[T](c) * a })
+	factor := number[T](c)
+	return x.each(func(a T) T { return factor * a })
 }
 
 // Shift returns x + c.
 func (x Matrix[T]) Shift(c float64) Matrix[T] {
-	return x.each(func(a T) T { return a + number[T](c) })
+	term := number[T](c)
+	return x.each(func(a T) T { return a + term })
 }
 
 // Square returns x ∘ x.

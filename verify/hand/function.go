@@ -25,7 +25,10 @@ func (x Matrix[T]) Tanh() Matrix[T] { return x.apply(math.Tanh, cmplx.Tanh) }
 func (x Matrix[T]) Erf() Matrix[T] {
 	return x.apply(math.Erf, func(z complex128) complex128 {
 		a, b := real(z), imag(z)
-		return complex(math.Erf(a), b*2/math.SqrtPi*math.Exp(-a*a))
+		if b != 0 {
+			b = b * 2 / math.SqrtPi * math.Exp(-a*a)
+		}
+		return complex(math.Erf(a), b)
 	})
 }
 

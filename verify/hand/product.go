@@ -1,7 +1,5 @@
 package hand
 
-import "slices"
-
 // few multiplications are quicker done than looked at.
 const few = 1 << 12
 
@@ -55,10 +53,12 @@ func planes[T Number](x []T) (re, im []float64) {
 		return any(x).([]float64), nil
 	}
 	re = make([]float64, len(z))
+	whole := true
 	for i, v := range z {
 		re[i] = real(v)
+		whole = whole && imag(v) == 0
 	}
-	if !slices.ContainsFunc(z, func(v complex128) bool { return imag(v) != 0 }) {
+	if whole {
 		return re, nil
 	}
 	im = make([]float64, len(z))

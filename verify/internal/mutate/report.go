@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,7 +14,8 @@ import (
 //
 // as in "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. The line "package function * reason"
 // is for what a whole function does to speed alone: its mutants run, since some may hang, and those that survive count as
-// equivalent. A line of a package that is mutated and has no such mutant is stale, an error; lines of other packages rest.
+// equivalent. Lines of a package that is mutated and has no such mutants are stale, an error that names all of them;
+// lines of other packages rest.
 func markEquivalent(text string, m *module, all []*mutant) error {
 	byKey := map[string][]*mutant{}
 	for _, mu := range all {
@@ -21,6 +23,7 @@ func markEquivalent(text string, m *module, all []*mutant) error {
 		whole := mu.Package + " " + function + " *"
 		byKey[mu.key()], byKey[whole] = append(byKey[mu.key()], mu), append(byKey[whole], mu)
 	}
+	var stale []error
 	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -34,13 +37,13 @@ func markEquivalent(text string, m *module, all []*mutant) error {
 		}
 		found := byKey[strings.Join(words[:3], " ")]
 		if found == nil {
-			return fmt.Errorf("equivalent mutants, line %d: no such mutant: %s", i+1, strings.Join(words[:3], " "))
+			stale = append(stale, fmt.Errorf("equivalent mutants, line %d: no such mutant: %s", i+1, strings.Join(words[:3], " ")))
 		}
 		for _, mu := range found {
 			mu.reason, mu.maybe = strings.Join(words[3:], " "), words[2] == "*"
 		}
 	}
-	return nil
+	return errors.Join(stale...)
 }
 
 // tally counts mutants by status.

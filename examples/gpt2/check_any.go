@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pkg/errors"
+)
+
+// again saves the folder anew, opens that, and asks whether the model predicts what it did, to the bit.
+func (c *checking) again() {
+	const what = "logits, saved and opened again"
+	differ, n, err := c.reopened()
+	if err != nil {
+		c.failure(what, err)
+		return
+	}
+	equal(&c.report, what, fmt.Sprintf("%d of %d differ", differ, n), fmt.Sprintf("0 of %d differ", n))
+}
+
+func (c *checking) reopened() (differ, n int, err error) {
+	dir, err := os.MkdirTemp("", "gpt2-")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer os.RemoveAll(dir)
+	if err := export(c.model, c.tok, dir); err != nil {
+		return 0, 0, err
+	}
+	m, _, err := openAt(dir, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	ids, err := c.few()
+	if err != nil {
+		return 0, 0, err
+	}
+	var logits [2][]float64
+	for i, m := range []*gpt.Model{c.model, m} {
+		d, err := gpt.NewDecoder(m)
+		if err != nil {
+			return 0, 0, err
+		}
+		z, err := d.Feed(ids...)
+		if err != nil {
+			return 0, 0, err
+		}
+		logits[i] = slices.Clone(z.Floats())
+	}
+	for i, z := range logits[0] {
+		if z != logits[1][i] {
+			differ++
+		}
+	}
+	return differ, len(logits[0]), nil
+}
+
+// few are the first tokens of the text, five, or fewer where the context is short.
+func (c *checking) few() ([]int, error) {
+	ids, err := c.tok.Encode(c.source.Text[:min(len(c.source.Text), 1000)])
+	if n := min(5, c.model.Config.BlockSize+1); err == nil && len(ids) >= n && n > 1 {
+		return ids[:n], nil
+	}
+	return nil, errors.Errorf("%s: got %d tokens of its beginning (%v), want 5", c.source.Name, len(ids), err)
+}

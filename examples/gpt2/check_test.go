@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// made is a folder of random weights, in a cache of the test's own.
+func made(t *testing.T) string {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir, err := random(t.TempDir(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// speech is a text in sections.
+func speech() string {
+	s, _ := corpus.Standin(7, 9000)
+	return s
+}
+
+func sum(s string) string {
+	h := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(h[:])
+}
+
+// counted is a list of ids as it is published.
+func counted(ids []int) tokenized {
+	var b bytes.Buffer
+	for _, id := range ids {
+		binary.Write(&b, binary.LittleEndian, uint16(id))
+	}
+	return tokenized{len(ids), sum(b.String())}
+}
+
+// answers are those of a folder of random weights, each computed in another way than check does: in float64, by stock
+// operations, without a cache, token by token.
+func answers(t *testing.T, dir, s string) known {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cp, err := checkpoint.Load(dir)
+	must(err)
+	defer cp.Close()
+	g := graph.New(graph.Float64, 1)
+	g.Kernels = false
+	m, err := gpt.LoadModel(g, cp)
+	must(err)
+	tok, err := gpt.LoadTokenizer(cp)
+	must(err)
+	var file struct {
+		Model struct{ Vocab map[string]int }
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	must(err)
+	must(json.Unmarshal(data, &file))
+	vocab := file.Model.Vocab
+	const rows, width = 2, 32
+	c := m.Config
+	d, n := int64(c.NEmbd), int64(c.NLayer)
+	k := known{name: "random", layers: c.NLayer, heads: c.NHead, embedding: c.NEmbd, vocab: c.VocabSize}
+	k.parameters = int64(c.VocabSize)*d + int64(c.BlockSize)*d + n*(12*d*d+13*d) + 2*d
+	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		must(err)
+		k.files = append(k.files, knownFile{name, int64(len(data)), sum(string(data))})
+	}
+	encode := func(s string) []int {
+		ids, err := tok.Encode(s)
+		must(err)
+		return ids
+	}
+	k.tokens = &knownTokens{
+		ids:     []encoded{{" the", []int{vocab["Ġthe"]}}, {"\n", []int{vocab["Ċ"]}}},
+		special: []encoded{{"\n<|endoftext|>", []int{vocab["Ċ"], vocab["<|endoftext|>"]}}},
+		text:    sum(s), train: counted(encode(s[:len(s)*9/10])), val: counted(encode(s[len(s)*9/10:])), all: counted(encode(s)),
+	}
+	k.greedy = []continuation{{ids: []int{vocab["Ċ"]}, more: likeliest(t, m, []int{vocab["Ċ"]}, 5)}}
+	more, err := tok.Decode(likeliest(t, m, encode("The wheel"), 4))
+	must(err)
+	k.greedy = append(k.greedy, continuation{prompt: "The wheel", text: more})
+
+	var ids []int
+	parts := strings.Split(s, "\n\n")
+	for i, part := range parts {
+		if i < len(parts)-1 {
+			part += "\n\n"
+		}
+		ids = append(append(ids, vocab["<|endoftext|>"]), encode(part)...)
+	}
+	k.batch = &knownBatch{text: sum(s), first: 300, rows: rows, width: width, val: counted(ids[:300]), train: counted(ids[300:])}
+	short, _, err := openAt(dir, width)
+	must(err)
+	onBatch(t, k.batch, m, short.Config, ids)
+	return k
+}
+
+// likeliest is n tokens, each the likeliest behind all before it.
+func likeliest(t *testing.T, m *gpt.Model, ids []int, n int) (more []int) {
+	t.Helper()
+	p, err := graph.Compile(m.Logits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		copy(m.Tokens.Ints(), ids)
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		best, row := 0, p.Value().Row(len(ids)-1)
+		for i := range row.Len() {
+			if row.At(i) > row.At(best) {
+				best = i
+			}
+		}
+		ids, more = append(ids, best), append(more, best)
+	}
+	return more
+}
+
+// onBatch fills in what is computed on the batch: AdamW is spelled out.
+func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []int) {
+	t.Helper()
+	g := graph.New(graph.Float64, 1)
+	g.Kernels = false
+	m, err := gpt.New(g, c, k.rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.SetTraining(false)
+	for _, p := range m.Params() {
+		x, _ := from.Graph.Leaf(p.Name())
+		for i := range p.Tensor().Len() { // of positions the first
+			p.Tensor().Set(i, x.Tensor().At(i))
+		}
+	}
+	copy(m.Tokens.Ints(), ids)
+	copy(m.Targets.Ints(), ids[1:])
+	logits, err := graph.Compile(m.Logits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := logits.Run(); err != nil {
+		t.Fatal(err)
+	}
+	k.logits = append(k.logits, logits.Value().Floats()[:3]...)
+	p, err := graph.Compile(m.Loss, m.Params()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, square := map[string][]float64{}, map[string][]float64{}
+	for step := 1; step <= 4; step++ {
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		k.losses = append(k.losses, p.Loss())
+		for _, x := range m.Params() {
+			w, dw, name := x.Tensor(), p.Grad(x), x.Name()
+			if step == 1 {
+				mean[name], square[name] = make([]float64, w.Len()), make([]float64, w.Len())
+				if name == "wte.weight" || name == "h.1.ln_2.bias" {
+					k.gradients = append(k.gradients, knownGradient{name, dw.Floats()[:4]})
+				}
+			}
+			for i := range w.Len() {
+				a, b, d := &mean[name][i], &square[name][i], dw.At(i)
+				*a, *b = 0.9**a+0.1*d, 0.999**b+0.001*d*d
+				s := float64(step)
+				update := *a / (1 - math.Pow(0.9, s)) / (math.Sqrt(*b/(1-math.Pow(0.999, s))) + 1e-8)
+				w.Set(i, w.At(i)-1e-4*(update+0.01*w.At(i)))
+			}
+		}
+	}
+	k.loss = k.losses[0]
+}
+
+// Every answer that is known of a folder is computed and compared: of the right ones all lines pass, and of each that is
+// wrong just its own fail.
+func TestCheck(t *testing.T) {
+	dir, s := made(t), speech()
+	data := filepath.Join(t.TempDir(), "speech.txt")
+	if err := os.WriteFile(data, []byte(s), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	asked := func(k known) (out string, failed []string, err error) {
+		var b bytes.Buffer
+		err = check(t.Context(), options{model: dir, data: data}, []known{k}, &b, &bytes.Buffer{})
+		for line := range strings.Lines(b.String()) {
+			if what, ok := strings.CutPrefix(line, "FAILED  "); ok {
+				failed = append(failed, what)
+			}
+		}
+		return b.String(), failed, err
+	}
+	k := answers(t, dir, s)
+	out, failed, err := asked(k)
+	if err != nil || len(failed) > 0 || !strings.Contains(out, "this is random\n") {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if got, want := strings.Count(out, "passed  "), 3+2+1+3+3+1+2+1+1+2+3+1+8+4; got != want {
+		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
+	}
+	// The steps are nearer to those that are spelled out than llm.c asks for.
+	for _, m := range regexp.MustCompile(`loss before step \d: got (\S+), want (\S+)`).FindAllStringSubmatch(out, -1) {
+		var got, want float64
+		if _, err := fmt.Sscan(m[1], &got); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Sscan(m[2], &want); err != nil || !(math.Abs(got-want) <= 2e-5) {
+			t.Errorf("%s", m[0])
+		}
+	}
+	k.parameters++
+	k.files[0].bytes++
+	k.tokens.ids[0].ids[0]++
+	k.tokens.special[0].ids[1]--
+	k.tokens.train.tokens++
+	k.tokens.val.sha256 = sum("")
+	k.tokens.all.tokens = 0
+	k.greedy[0].more[4]++
+	k.greedy[1].text = "#" + k.greedy[1].text[1:]
+	k.batch.val.tokens--
+	k.batch.train.sha256 = sum("")
+	k.batch.logits[2] += 0.02
+	k.batch.loss += 0.002
+	k.batch.gradients[1].values[3] += 4e-5
+	k.batch.losses[3] = math.NaN()
+	wrong := []string{"config.json: ", "parameters: ", `ids of " the": `, `ids of "\n<|endoftext|>": `, "train: ", "val: ", "train and val in one: ",
+		`going on with ""[`, `going on with "The wheel"[]: `, "llm.c's val.bin: ", "llm.c's train.bin: ", "logit 2 of the first token: ", "loss: ",
+		"∂L/∂ h.1.ln_2.bias [3]: ", "loss before step 4: "}
+	if out, failed, err = asked(k); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d of ", len(wrong))) || len(failed) != len(wrong) {
+		t.Fatalf("got %v, want %d failures:\n%s", err, len(wrong), out)
+	}
+	for i, want := range wrong {
+		if !strings.HasPrefix(failed[i], want) {
+			t.Errorf("got %q, want %q", failed[i], want)
+		}
+	}
+}
+
+// Of a model that nothing is known of, and of another text, it says so, and asks what it can.
+func TestCheckUnknown(t *testing.T) {
+	dir := made(t)
+	data := filepath.Join(t.TempDir(), "speech.txt")
+	if err := os.WriteFile(data, []byte(speech()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, said bytes.Buffer
+	if err := run(t.Context(), []string{"-check", "-data", data}, &out, &said); err != nil {
+		t.Fatalf("%v:\n%s", err, out.String())
+	}
+	if got := out.String(); !strings.Contains(got, "nothing is known here") || !strings.Contains(got, "5 of 5 passed") ||
+		!strings.Contains(said.String(), "weights are random") {
+		t.Errorf("got\n%s%s", said.String(), got)
+	}
+	k := known{layers: 2, heads: 4, embedding: 64, vocab: 512, files: []knownFile{{name: "none"}}, tokens: gpt2Tokens(), batch: gpt2().batch}
+	k.tokens.ids, k.tokens.special = nil, nil
+	out.Reset()
+	if err := check(t.Context(), options{model: dir, data: data}, []known{k}, &out, &said); err != nil {
+		t.Fatalf("%v:\n%s", err, out.String())
+	}
+	for _, want := range []string{"none: not checked", "tokens of tinyshakespeare: not checked", "batch of tinyshakespeare: not checked"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s\nwant %s", out.String(), want)
+		}
+	}
+}
+
+// The published answers are whole: hashes have 64 digits, lists as many numbers as llm.c prints.
+func TestPublished(t *testing.T) {
+	names := map[string]bool{}
+	for _, k := range published() {
+		names[k.name] = true
+		hashes := []string{}
+		for _, f := range k.files {
+			hashes = append(hashes, f.sha256)
+		}
+		if k.tokens != nil {
+			hashes = append(hashes, k.tokens.text, k.tokens.train.sha256, k.tokens.val.sha256, k.tokens.all.sha256)
+		}
+		for _, h := range hashes {
+			if len(h) != 64 {
+				t.Errorf("%s: a hash of %d digits: %s", k.name, len(h), h)
+			}
+		}
+	}
+	b := gpt2().batch
+	if len(b.logits) != 10 || len(b.losses) != 10 || len(b.gradients) != 5 || len(b.val.sha256)+len(b.train.sha256) != 128 || len(names) != 7 {
+		t.Errorf("got %d logits, %d losses, %d gradients, %d models", len(b.logits), len(b.losses), len(b.gradients), len(names))
+	}
+	c := gpt.GPT2()
+	c.Head = "tied"
+	if k := recognise(published(), c); k == nil || k.name != "gpt2" {
+		t.Errorf("GPT-2 is taken for %v", k)
+	} else if n, _ := c.Count(); n != k.parameters {
+		t.Errorf("got %d parameters, want %d", n, k.parameters)
+	}
+}
+
+// llm.c's own files of tinyshakespeare, where the real text and the real vocabulary are to be had.
+func TestGPT2Sections(t *testing.T) {
+	dir, path := os.Getenv("PEDESTRIAN_GPT2"), os.Getenv("PEDESTRIAN_TEXT")
+	if dir == "" || path == "" {
+		t.Skip("PEDESTRIAN_GPT2 and PEDESTRIAN_TEXT name no folder with GPT-2's vocabulary and no tinyshakespeare")
+	}
+	tok, err := tokenizer(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := sections(tok, string(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := gpt2().batch
+	if val, train := counted(ids[:k.first]), counted(ids[k.first:]); val != k.val || train != k.train {
+		t.Errorf("got %v and %v, want %v and %v", val, train, k.val, k.train)
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// files compares the files that are there with the published ones.
+func (c *checking) files() {
+	for _, f := range c.known.files {
+		data, err := os.Open(filepath.Join(c.dir, f.name))
+		if err != nil {
+			c.skip(f.name, "it is not there")
+			continue
+		}
+		h := sha256.New()
+		n, err := io.Copy(h, data)
+		data.Close()
+		if err != nil {
+			c.failure(f.name, err)
+			continue
+		}
+		equal(&c.report, f.name, knownFile{f.name, n, hex.EncodeToString(h.Sum(nil))}, f)
+	}
+}
+
+func (f knownFile) String() string { return fmt.Sprintf("%d bytes, sha256 %s", f.bytes, f.sha256) }
+
+// encodings compares the ids of known texts.
+func (c *checking) encodings() {
+	c.say(c.tok.Size() <= c.whole.VocabSize, "tokens", fmt.Sprint(c.tok.Size()), fmt.Sprintf("at most vocab_size, %d", c.whole.VocabSize))
+	if c.known.tokens == nil {
+		return
+	}
+	for _, e := range c.known.tokens.ids {
+		c.encoding(e, c.tok.Encode)
+	}
+	acting, ok := c.tok.(interface{ EncodeSpecial(string) ([]int, error) })
+	for _, e := range c.known.tokens.special {
+		if ok {
+			c.encoding(e, acting.EncodeSpecial)
+		}
+	}
+}
+
+func (c *checking) encoding(e encoded, encode func(string) ([]int, error)) {
+	what := fmt.Sprintf("ids of %q", e.text)
+	got, err := encode(e.text)
+	if err != nil {
+		c.failure(what, err)
+		return
+	}
+	c.say(slices.Equal(got, e.ids), what, fmt.Sprint(got), fmt.Sprint(e.ids))
+}
+
+// corpus compares nanoGPT's two parts of a text, and all of it.
+func (c *checking) corpus() {
+	k := c.known.tokens
+	if k == nil || k.text == "" {
+		return
+	}
+	if c.source.SHA256() != k.text {
+		c.skip("tokens of tinyshakespeare", c.source.Name+" is another text")
+		return
+	}
+	parts, err := text.NewCorpus(c.source.Text, c.tok, 1)
+	if err != nil {
+		c.failure("text in two parts", err)
+		return
+	}
+	for _, part := range []struct {
+		name  string
+		split text.Split
+		want  tokenized
+	}{{"train", parts.Train(), k.train}, {"val", parts.Val(), k.val}} {
+		ids := make([]int, part.split.Len())
+		if err := part.split.Read(ids, 0); err != nil {
+			c.failure(part.name, err)
+			continue
+		}
+		c.tokens(part.name, ids, part.want)
+	}
+	ids, err := c.tok.Encode(c.source.Text)
+	if err != nil {
+		c.failure("text in one", err)
+		return
+	}
+	c.tokens("train and val in one", ids, k.all)
+}
+
+// comesBack asks whether the ids of a text stand for that text; an encoding may put a space in front.
+func (c *checking) comesBack() {
+	s := c.source.Text[:min(len(c.source.Text), 1<<17)]
+	ids, err := c.tok.Encode(s)
+	if err != nil {
+		c.failure("text to tokens and back", err)
+		return
+	}
+	back, err := c.tok.Decode(ids)
+	if err != nil {
+		c.failure("text to tokens and back", err)
+		return
+	}
+	s, back = strings.TrimPrefix(s, " "), strings.TrimPrefix(back, " ")
+	same := 0
+	for same < min(len(s), len(back)) && s[same] == back[same] {
+		same++
+	}
+	c.say(back == s, "text to tokens and back", fmt.Sprintf("%d bytes, the first %d the same", len(back), same), fmt.Sprintf("all %d", len(s)))
+}

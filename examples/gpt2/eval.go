@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// evaluate tells the loss of a text, each of whose tokens but the first is predicted once: in windows of block_size that
+// begin a stride apart, a token by the window in which it is first seen.
+func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
+	source, err := corpus.Open(ctx, o.eval, stderr)
+	if err != nil {
+		return err
+	}
+	ids, err := tok.Encode(source.Text)
+	if err != nil {
+		return errors.Wrap(err, source.Name)
+	}
+	if len(ids) < 2 {
+		return errors.Errorf("%s: got %d tokens, want at least 2", source.Name, len(ids))
+	}
+	predicted, err := tok.Decode(ids[1:])
+	if err != nil {
+		return err
+	}
+	size := m.Config.BlockSize
+	stride := min(o.stride, size)
+	how := fmt.Sprintf("windows of %d tokens, sliding by %d", size, stride)
+	if stride == 0 || stride == size {
+		stride, how = size, fmt.Sprintf("windows of %d tokens, side by side", size)
+	}
+	bar := program.NewBar(stderr, "tokens", 0, len(ids)-1)
+	nats, err := total(ctx, m, ids, stride, bar)
+	bar.Close()
+	if err != nil {
+		return err
+	}
+	n := float64(len(ids) - 1)
+	_, err = fmt.Fprintf(stdout, "%s: %s bytes, %s tokens predicted, in %s\nloss %.4f nats per token, perplexity %.2f, %.4f bits per byte\n",
+		source.Name, program.Thousands(len(predicted)), program.Thousands(len(ids)-1), how,
+		nats/n, math.Exp(nats/n), nats/math.Ln2/float64(len(predicted)))
+	return err
+}
+
+// total is the loss of all tokens but the first together.
+func total(ctx context.Context, m *gpt.Model, ids []int, stride int, bar *program.Bar) (nats float64, err error) {
+	p, err := graph.Compile(m.Loss)
+	if err != nil {
+		return 0, err
+	}
+	x, y := m.Tokens.Ints(), m.Targets.Ints()
+	all, size := len(ids)-1, len(x)
+	for done := 0; done < all; {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		end := min(all, max(size, done+stride))
+		begin := max(0, end-size)
+		clear(x[copy(x, ids[begin:end]):])
+		for i := range y {
+			if y[i] = text.Ignore; begin+i >= done && begin+i < end {
+				y[i] = ids[begin+i+1]
+			}
+		}
+		if err := p.Run(); err != nil {
+			return 0, err
+		}
+		nats += p.Loss() * float64(end-done)
+		done = end
+		bar.Draw(done, fmt.Sprintf("loss %.4f", nats/float64(done)))
+	}
+	return nats, nil
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// called runs the program and gives what it prints.
+func called(t *testing.T, args ...string) (out string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if err := run(t.Context(), args, &stdout, &stderr); err != nil {
+		t.Fatalf("%q: %v\n%s%s", args, err, stderr.String(), stdout.String())
+	}
+	return stdout.String()
+}
+
+// file is a text on the disk.
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Without a folder one is made, once, and goes on with the prompt.
+func TestWrite(t *testing.T) {
+	dir := made(t)
+	for range 2 {
+		out := called(t, "-tokens", "5", "-prompt", "The wheel")
+		if !strings.HasPrefix(out, "The wheel") || !regexp.MustCompile(`\n\d tokens, \d+\.\d tok/s; the first came after \d+ ms, of a prompt of \d+\n$`).MatchString(out) {
+			t.Errorf("got %q", out)
+		}
+	}
+	again := called(t, "-model", dir, "-tokens", "9", "-temperature", "0", "-block_size", "16")
+	if once := called(t, "-model", dir, "-tokens", "9", "-temperature", "0"); strings.Split(once, "\n\n")[0] != strings.Split(again, "\n\n")[0] {
+		t.Errorf("with a shorter context: got %q, want %q", again, once)
+	}
+}
+
+// The loss of a text is that of its tokens, each behind those before it in its window.
+func TestEval(t *testing.T) {
+	dir, s := made(t), speech()[:300]
+	m, tok, err := gpt.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := tok.Encode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := graph.Compile(m.Logits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 12
+	for _, stride := range []int{size, 5, 1} {
+		nats := 0.0
+		for i := 1; i < len(ids); i++ {
+			end := size // of the first window that predicts token i
+			for end < i {
+				end += stride
+			}
+			begin := max(0, min(end, len(ids)-1)-size)
+			copy(m.Tokens.Ints(), ids[begin:i])
+			if err := p.Run(); err != nil {
+				t.Fatal(err)
+			}
+			row, all := p.Value().Row(i-1-begin), 0.0
+			for j := range row.Len() {
+				all += math.Exp(row.At(j))
+			}
+			nats += math.Log(all) - row.At(ids[i])
+		}
+		back, _ := tok.Decode(ids[1:])
+		n := float64(len(ids) - 1)
+		want := fmt.Sprintf("loss %.4f nats per token, perplexity %.2f, %.4f bits per byte", nats/n, math.Exp(nats/n), nats/math.Ln2/float64(len(back)))
+		how := map[int]string{size: "side by side", 5: "sliding by 5", 1: "sliding by 1"}[stride]
+		out := called(t, "-model", dir, "-eval", file(t, s), "-block_size", fmt.Sprint(size), "-stride", fmt.Sprint(stride))
+		if !strings.Contains(out, want) || !strings.Contains(out, how) {
+			t.Errorf("stride %d: got %q, want %q and %q", stride, out, want, how)
+		}
+	}
+}
+
+// What is tuned, merged and trained is a folder or an adapter that the program takes again.
+func TestTuneAndTrain(t *testing.T) {
+	model, dir := made(t), t.TempDir()
+	text := file(t, strings.Repeat("the hen has a nest\n", 200))
+	loss := func(args ...string) string {
+		out := called(t, append(args, "-eval", text)...)
+		return regexp.MustCompile(`loss (\S+)`).FindString(out)
+	}
+	steps := []string{"-max_iters", "3", "-batch_size", "2", "-gradient_accumulation_steps", "1"}
+	out := called(t, append(steps, "-out_dir", dir+"/adapter", "-model", model, "-tune", text, "-lora_r", "2", "-learning_rate", "0.01")...)
+	if !strings.Contains(out, "step 3: val loss") || !strings.Contains(out, "saved to") {
+		t.Errorf("got %q", out)
+	}
+	called(t, "-out_dir", dir+"/merged", "-model", model, "-adapter", dir+"/adapter", "-merge")
+	base, with, inside := loss("-model", model), loss("-model", model, "-adapter", dir+"/adapter"), loss("-model", dir+"/merged")
+	if with != inside || with == base {
+		t.Errorf("losses: %s with the adapter, %s with it inside, %s without", with, inside, base)
+	}
+	called(t, append(steps, "-out_dir", dir+"/full", "-model", model, "-tune", text, "-full", "-learning_rate", "0.001")...)
+	if got := loss("-model", dir+"/full"); got == base {
+		t.Errorf("tuned as a whole: loss %s as before", got)
+	}
+	pairs := filepath.Join(t.TempDir(), "pairs.jsonl")
+	if err := os.WriteFile(pairs, bytes.Repeat([]byte(`{"prompt": "the hen has", "completion": " a nest"}`+"\n"), 20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out = called(t, append(steps, "-out_dir", dir+"/answers", "-model", model, "-tune", pairs, "-block_size", "16")...)
+	if !strings.Contains(out, "step 3: val loss") {
+		t.Errorf("got %q", out)
+	}
+	called(t, append(steps, "-out_dir", dir+"/new", "-train", text, "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1", "-block_size", "8")...)
+	called(t, append(steps, "-out_dir", dir+"/newer", "-train", text, "-tokenizer", dir+"/new", "-n_embd", "16", "-n_layer", "1", "-block_size", "8")...)
+	called(t, "-model", dir+"/newer", "-tokens", "3", "-prompt", "the")
+}
+
+// ending is a context that ends after so many looks at it.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (c *ending) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Ctrl-C in a training saves the model as it is then.
+func TestInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	args := []string{"-train", file(t, strings.Repeat("the hen has a nest\n", 200)), "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1",
+		"-block_size", "8", "-batch_size", "2", "-out_dir", dir}
+	err := run(&ending{t.Context(), 50}, args, io.Discard, io.Discard)
+	if !errors.Is(err, context.Canceled) || !regexp.MustCompile("saved to "+dir+" as it was after step [1-9]").MatchString(err.Error()) {
+		t.Fatalf("got %v", err)
+	}
+	called(t, "-model", dir, "-tokens", "3", "-prompt", "the")
+}
+
+// What cannot be is told before anything is read, made or trained.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	held := filepath.Join(dir, "held")
+	if err := os.Mkdir(held, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(held, "config.json"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(dir, "none")
+	for want, args := range map[string][]string{
+		"-tune: one thing at a time, and -eval is another": {"-eval", "a", "-tune", "b"},
+		"-max_iters: not read by -eval":                    {"-eval", "a", "-n_embd", "3", "-max_iters", "1"},
+		"-data: not read by -prompt":                       {"-data", "a"},
+		"-merge: no adapter to merge":                      {"-merge"},
+		"-stride: got -1":                                  {"-eval", "a", "-stride", "-1"},
+		"-prompt: empty, want":                             {"-prompt", "", "-model", none},
+		"temperature: got -1":                              {"-temperature", "-1"},
+		"want a folder with a tokenizer":                   {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", dir},
+		`-tokenizer: got "many" tokens`:                    {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", "train:many"},
+		"holds config.json already":                        {"-train", file(t, "abc"), "-out_dir", held},
+		"of no published family":                           {"-train", file(t, "abc"), "-attention", "linear", "-out_dir", none},
+		"none.txt":                                         {"-train", filepath.Join(dir, "none.txt"), "-out_dir", none},
+	} {
+		err := run(t.Context(), args, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+	var help bytes.Buffer
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); err != flag.ErrHelp || strings.Count(help.String(), "\n\n") != 3 {
+		t.Errorf("got %v and\n%s", err, help.String())
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pkg/errors"
+)
+
+// small is a GPT-2 of a laptop's size: nanoGPT's recipe for characters, with GPT-2's biases.
+func small() gpt.Config {
+	c := gpt.Shakespeare()
+	c.Bias = true
+	return c
+}
+
+// scratch trains a model from random weights, and saves a folder.
+func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	if err := vacant(o.config.OutDir); err != nil {
+		return err
+	}
+	if err := exportable(o.config); err != nil {
+		return err
+	}
+	source, err := corpus.Open(ctx, o.train, stderr)
+	if err != nil {
+		return err
+	}
+	tok, err := tokenizer(o.tokenizer, source.Text)
+	if err != nil {
+		return errors.Wrap(err, "-tokenizer")
+	}
+	data, err := source.Encode(tok, o.config.BlockSize)
+	if err != nil {
+		return err
+	}
+	t, err := gpt.NewTrainer(o.config, data, tok)
+	if err != nil {
+		return err
+	}
+	return fit(ctx, t, source.Name, stdout, stderr, func() error { return export(t.Model, tok, o.config.OutDir) })
+}
+
+// tokenizer is that of a folder, or with train:N one of N tokens that is learnt from the text.
+func tokenizer(from, s string) (text.Tokenizer, error) {
+	if size, ok := strings.CutPrefix(from, "train:"); ok {
+		n, err := strconv.Atoi(size)
+		if err != nil {
+			return nil, errors.Errorf("got %.64q tokens, want a number", size)
+		}
+		return bpe.Train(s, n, endOfText)
+	}
+	if data, err := os.ReadFile(filepath.Join(from, "tokenizer.json")); err == nil {
+		return text.Open(data)
+	}
+	var files [2][]byte
+	for i, names := range [][2]string{{"vocab.json", "encoder.json"}, {"merges.txt", "vocab.bpe"}} { // as OpenAI called them
+		var err error
+		if files[i], err = os.ReadFile(filepath.Join(from, names[0])); err != nil {
+			if files[i], err = os.ReadFile(filepath.Join(from, names[1])); err != nil {
+				return nil, errors.Errorf("%s: got neither tokenizer.json nor %s, want a folder with a tokenizer, or train:N", from, names[0])
+			}
+		}
+	}
+	return bpe.ReadGPT2(files[0], files[1])
+}

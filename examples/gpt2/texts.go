@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// texts is what -tune names, in tokens: a text, or pairs of prompts and answers.
+func (o options) texts(
+	ctx context.Context, cp *checkpoint.Checkpoint, tok text.Tokenizer, stderr io.Writer,
+) (c text.Corpus, name string, err error) {
+	size, err := o.context(cp)
+	if err != nil {
+		return nil, "", err
+	}
+	if !strings.HasSuffix(o.tune, ".jsonl") {
+		source, err := corpus.Open(ctx, o.tune, stderr)
+		if err != nil {
+			return nil, "", err
+		}
+		c, err = source.Encode(tok, size)
+		return c, source.Name, err
+	}
+	template, err := template(cp, tok)
+	if err != nil {
+		return nil, "", err
+	}
+	c, err = text.LoadAnswers(o.tune, tok, template, size)
+	return c, o.tune, err
+}
+
+// template is what a folder says of prompts and answers. GPT-2's says nothing: its answers end as its texts do.
+func template(cp *checkpoint.Checkpoint, tok text.Tokenizer) (t text.Template, err error) {
+	settings, err := cp.File("tokenizer_config.json")
+	if err == nil {
+		t, err = text.ReadTemplate(settings)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if special, ok := tok.(interface{ Special(string) (int, bool) }); ok && t.End == "" {
+		if _, ok := special.Special(endOfText); ok {
+			t.End = endOfText
+		}
+	}
+	return t, err
+}
+
+// context is the block_size that is given, or the folder's.
+func (o options) context(cp *checkpoint.Checkpoint) (int, error) {
+	if o.config.BlockSize > 0 {
+		return o.config.BlockSize, nil
+	}
+	settings, err := cp.File("config.json")
+	if err != nil {
+		return 0, err
+	}
+	c, err := gpt.FromHuggingFace(settings)
+	return c.BlockSize, err
+}

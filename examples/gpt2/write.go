@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// write shows how the model goes on, token by token as they are drawn, up to the end of a text, and how fast that was.
+func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error {
+	prompt, err := base.Prompt(tok, o.prompt)
+	if err != nil {
+		return err
+	}
+	d, err := gpt.NewDecoder(m)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, o.prompt)
+	start, drawn := time.Now(), 0
+	var first, rest time.Duration
+	timed := func(yield func(int, error) bool) {
+		for id, err := range d.Generate(ctx, prompt, o.tokens, o.sampler()) {
+			if drawn++; drawn == 1 {
+				first = time.Since(start)
+			}
+			rest = time.Since(start) - first
+			if !yield(id, err) {
+				return
+			}
+		}
+	}
+	for piece, err := range text.Stream(tok, text.Until(timed, ends(tok)...)) {
+		if err != nil {
+			return program.Cause(ctx, err)
+		}
+		fmt.Fprint(stdout, piece)
+	}
+	_, err = fmt.Fprintf(stdout, "\n\n%d tokens, %.1f tok/s; the first came after %.0f ms, of a prompt of %d\n",
+		drawn, float64(max(0, drawn-1))/max(rest.Seconds(), 1e-9), first.Seconds()*1e3, len(prompt))
+	return err
+}
+
+// ends are the tokens with which published models end a text or a turn.
+func ends(tok text.Tokenizer) (ids []int) {
+	named, ok := tok.(interface{ Special(string) (int, bool) })
+	if !ok {
+		return nil
+	}
+	for _, name := range []string{endOfText, "</s>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>"} {
+		if id, ok := named.Special(name); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
