@@ -43,7 +43,11 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	c := m.Config
 	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].config.Scale(), LoraScale: "alpha"}
 	for _, a := range list {
-		for _, target := range a.config.Targets {
+		targets, err := m.Config.targets(a)
+		if err != nil {
+			return nil, err
+		}
+		for _, target := range targets {
 			if !slices.Contains(c.LoraTargets, target) {
 				c.LoraTargets = append(c.LoraTargets, target)
 			}

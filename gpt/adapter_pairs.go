@@ -10,40 +10,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// sharing is a matrix as other programs name it, and the adapters of ours that stand where it has one: those of its
-// blocks of columns, all on the same inputs.
-type sharing struct {
-	name  string
-	in    int
-	pairs []nn.Adapter
-}
-
-// shared are the model's adapters by the matrices of GPT-2's names.
-func (m *Model) shared() (list []sharing) {
-	for _, l := range m.adapters {
-		first := l.Adapters[0].Down
-		name := strings.TrimSuffix(first.Name(), ".lora_d")
-		if len(l.Adapters) > 1 {
-			name = name[:strings.LastIndexByte(name, '.')] // c_attn.q
-		}
-		if inBlock(name) {
-			name = "transformer." + name
-		}
-		list = append(list, sharing{name, first.Shape()[0], l.Adapters})
-	}
-	return list
-}
-
-// out is the number of columns.
-func (s sharing) out() int { return s.pairs[len(s.pairs)-1].To - s.pairs[0].From }
-
 // pair is what one adapter of ours is to be: those of a's ranks that count.
 type pair struct {
 	to    nn.Adapter
+	of    sharing
 	from  peft.Matrix
-	at    int   // its first row of B
 	ranks []int // of A's rows and B's columns
 }
+
+// row is that of B for a column of u.
+func (p pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
 
 // pairs are what the adapters of a model become, of at most that rank. Of a higher rank those count whose column of B is
 // not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
@@ -64,7 +40,7 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 			return nil, errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)", s.name, in, out, s.in, s.out())
 		}
 		for _, to := range s.pairs {
-			p := pair{to: to, from: from, at: to.From - s.pairs[0].From}
+			p := pair{to: to, of: s, from: from}
 			if p.choose(r, most); len(p.ranks) > most {
 				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d", s.name, len(p.ranks), most)
 			}
@@ -99,8 +75,8 @@ func (p *pair) choose(r, most int) {
 	p.ranks = nil
 	for k := range r {
 		counts := r <= most
-		for row := p.at; row < p.at+p.to.To-p.to.From && !counts; row++ {
-			counts = p.from.B[row*r+k] != 0
+		for column := 0; column < p.to.To-p.to.From && !counts; column++ {
+			counts = p.from.B[p.row(column)*r+k] != 0
 		}
 		if counts {
 			p.ranks = append(p.ranks, k)
@@ -117,7 +93,7 @@ func (p pair) set(factor float64) {
 			d.Set(row*most+i, float64(p.from.A[k*d.Shape[0]+row]))
 		}
 		for col := range cols {
-			u.Set(i*cols+col, factor*float64(p.from.B[(p.at+col)*r+k]))
+			u.Set(i*cols+col, factor*float64(p.from.B[p.row(col)*r+k]))
 		}
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// SaveAdapter writes the model's adapters as a PEFT folder, which is made where it is missing and holds no adapter yet.
-// base is what the folder is to call the model that they are for, such as openai-community/gpt2. Where several adapters
-// of ours stand beside one matrix, as for q, k and v beside c_attn, the folder has their ranks one after another: it is
-// the same function exactly.
+// SaveAdapter writes the model's adapters as a PEFT folder. There must be nothing at dir but an empty directory. base is
+// what the folder is to call the model that they are for, such as openai-community/gpt2. Where several adapters of ours
+// stand beside one matrix of the family's, as for q, k and v beside GPT-2's c_attn, the folder has their ranks one after
+// another: it is the same function exactly.
 func (m *Model) SaveAdapter(dir, base string) error {
 	switch err := m.made(); {
 	case err != nil:
@@ -17,11 +17,15 @@ func (m *Model) SaveAdapter(dir, base string) error {
 	case m.Config.LoraR == 0:
 		return errors.New("adapter: the model has none, lora_r is 0")
 	}
-	list, wide := m.shared(), 1
-	for _, s := range list {
-		wide = max(wide, len(s.pairs))
+	targets, err := m.Config.modules()
+	if err != nil {
+		return err
 	}
-	c := peft.Config{Base: base, Rank: wide * m.Config.LoraR, Targets: m.Config.LoraTargets, FanIn: true}
+	list, wide, fanIn := m.shared(), 1, false
+	for _, s := range list {
+		wide, fanIn = max(wide, len(s.pairs)), fanIn || s.fanIn
+	}
+	c := peft.Config{Base: base, Rank: wide * m.Config.LoraR, Targets: targets, FanIn: fanIn}
 	c.Alpha = m.Config.scale() * float64(c.Rank)
 	var matrices []peft.Matrix
 	for _, s := range list {
@@ -55,7 +59,7 @@ func (s sharing) matrix(rank int) (peft.Matrix, error) {
 				m.A[(first+k)*s.in+row] = float32(d.At(row*r + k))
 			}
 			for col := range cols {
-				m.B[(p.From-s.pairs[0].From+col)*rank+first+k] = float32(u.At(k*cols + col))
+				m.B[s.row(p.From-s.pairs[0].From+col)*rank+first+k] = float32(u.At(k*cols + col))
 			}
 		}
 		first += r

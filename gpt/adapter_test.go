@@ -268,7 +268,7 @@ func TestAdapterRefuses(t *testing.T) {
 	q := *a
 	q.config.Targets = []string{"q_proj"}
 	_, err = plain.Adapted(1, &q)
-	mustContain(t, err, `lora_targets: got "q_proj", want endings of attn.c_attn`)
+	mustContain(t, err, "target_modules: got q_proj, want endings of transformer.h.0.attn.c_attn, ")
 	if diff := cmp.Diff(before, heard(t, low)); diff != "" {
 		t.Errorf("after an error: -before +after:\n%s", diff)
 	}

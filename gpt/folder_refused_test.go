@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestFolderRefuses(t *testing.T) {
 		words  []string
 	}{
 		{map[string][]byte{configFile: nil}, []string{"config.json is missing"}},
-		{map[string][]byte{train.WeightsFile: nil}, []string{"model.safetensors: file does not exist"}},
+		{map[string][]byte{train.WeightsFile: nil, "other.safetensors": good[train.WeightsFile]}, []string{"model.safetensors: file does not exist"}},
 		{map[string][]byte{tokenizerFile: nil}, []string{"no tokenizer: tokenizer.json"}},
 		{map[string][]byte{tokenizerFile: nil, "vocab.json": []byte(`{"a": 0}`)}, []string{"merges.txt"}},
 		{map[string][]byte{tokenizerFile: []byte(`{"model": {"type": "Unigram"}}`)}, []string{"tokenizer.json", "type: got"}},
@@ -52,6 +53,7 @@ func TestFolderRefuses(t *testing.T) {
 		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 1`)}, []string{"weights: the file has h.1.", "the model does not"}},
 		{map[string][]byte{configFile: config(`"n_layer": 2`, `"n_layer": 100000`)}, []string{"config.json: n_layer: got 100000 blocks, the weights have 28 tensors"}},
 		{map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 270`)}, []string{"wte.weight has shape [271 16] in the file, [270 16] in the model"}},
+		{map[string][]byte{configFile: config(`"vocab_size": 271`, `"vocab_size": 50000000`)}, []string{"[50000000 16] in the model"}}, // 3.2 GB
 		{map[string][]byte{configFile: config(`"n_embd": 16`, `"n_embd": 100000000`)}, []string{"memory: got about"}},
 		{map[string][]byte{train.WeightsFile: weights(func(l []safetensors.Tensor) []safetensors.Tensor { l[5].F32[3] = float32(math.NaN()); return l })},
 			[]string{"weights: ", "entry 3", "not finite"}},
@@ -68,8 +70,15 @@ func TestFolderRefuses(t *testing.T) {
 				delete(files, name)
 			}
 		}
-		_, _, err := Open(folder(t, files))
+		dir := folder(t, files)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := Open(dir)
+		runtime.ReadMemStats(&after)
 		mustContain(t, err, tc.words...)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
+			t.Errorf("%v: %d bytes allocated", tc.words, got)
+		}
 		if err != nil && (errors.Is(err, checkpoint.ErrNone) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%v: it says that there is nothing, or takes lines: %v", tc.words, err)
 		}
@@ -77,6 +86,15 @@ func TestFolderRefuses(t *testing.T) {
 	empty := t.TempDir()
 	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("an empty directory: got %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, configFile), []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(empty); !errors.Is(err, checkpoint.ErrNone) || !strings.Contains(err.Error(), "config.json without weights, .safetensors") {
+		t.Errorf("a configuration alone, as of a run that has saved nothing: got %v", err)
+	}
+	if err := os.Remove(filepath.Join(empty, configFile)); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(empty, "model.safetensors"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)

@@ -16,21 +16,13 @@ func sharedBy(at Site) *GroupedAttention {
 }
 
 var groupedLayerCases = []layerCase{
-	{"grouped attention", "GroupedAttention", func(at Site, x graph.Expr) graph.Expr { return sharedBy(at).Forward(x) }},
-	{"grouped attention with dropout", "GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
-		at.Dropout = 0.3
-		return sharedBy(at).Forward(x)
-	}},
-	{"grouped attention with rope", "GroupedAttention RoPE", func(at Site, x graph.Expr) graph.Expr {
+	{"grouped attention with adapters, rope and dropout", "GroupedAttention RoPE LoRA", func(at Site, x graph.Expr) graph.Expr {
+		at.Affine, at.Dropout = NewLoRA(everywhere, 2, 0.7), 0.3
 		return sharedBy(rotary(at)).Forward(x)
 	}},
 	{"multi-query attention in a window per head", "GroupedAttention", func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewMask(at.Sub("other"), at.Dims, All{Causal{}, dilatedTest(at.Dims)})
 		return NewGroupedAttention(at, 1, false).Forward(x)
-	}},
-	{"grouped attention with adapters", "GroupedAttention LoRA", func(at Site, x graph.Expr) graph.Expr {
-		at.Affine = NewLoRA(everywhere, 2, 0.7)
-		return sharedBy(at).Forward(x)
 	}},
 }
 

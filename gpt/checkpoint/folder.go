@@ -18,15 +18,18 @@ const (
 )
 
 // openFolder opens the folder at path, dir, as a model's that was published: its files of text and weights. The error
-// is ErrNone if it holds neither a configuration nor weights, or has a manifest and so is a checkpoint of another name.
+// is ErrNone if it has no weights, or a manifest and so is a checkpoint of another name.
 func openFolder(dir fs.FS, path string, fits []Fit) (*Checkpoint, error) {
 	names, err := list(dir, "")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Wrap(err, "checkpoint")
 	}
-	weights := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, weightsEnd) })
-	if slices.Contains(names, manifestName) || weights < 0 && !slices.Contains(names, configName) {
+	weights := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, weightsEnd) }) // or an index
+	switch {
+	case slices.Contains(names, manifestName) || !weights && !slices.Contains(names, configName):
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s", path)
+	case !weights: // a run that has saved nothing yet, or weights in another form
+		return nil, errors.Wrapf(ErrNone, "checkpoint %s: %s without weights, %s", path, configName, weightsEnd)
 	}
 	c := &Checkpoint{Path: path, Published: true, files: map[string]stored{}}
 	if err := c.openFiles(dir, names, fits); err != nil {

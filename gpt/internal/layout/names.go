@@ -63,6 +63,14 @@ func (n Names) Written(plain string) string {
 	return n.written + plain
 }
 
+// Module is the name that Hugging Face's programs have for the matrix of a Piece.
+func (n Names) Module(piece string) string {
+	if piece == HeadWeight {
+		return strings.TrimSuffix(piece, ".weight")
+	}
+	return n.prefix + strings.TrimSuffix(piece, ".weight")
+}
+
 // Skipped is whether a tensor of a file, by its name without a prefix, is no parameter but lies beside them: masks,
 // tables of angles.
 func (n Names) Skipped(plain string) bool { return n.skipped(plain) }

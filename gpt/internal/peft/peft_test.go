@@ -159,7 +159,7 @@ func TestWriteRead(t *testing.T) {
 	if len(names) != 2 {
 		t.Errorf("got %v, want two files", names)
 	}
-	wantError(t, Write(dir, c, list), dir, "it holds adapter_config.json already")
+	wantError(t, Write(dir, c, list), dir, "there is something already")
 }
 
 // What the files may have wrong is one sentence with the file's name in it.

@@ -1,0 +1,65 @@
+package layout
+
+import (
+	"slices"
+	"testing"
+)
+
+// The pieces of c_attn are its columns, each once: those of every head first as first features of pairs, then as
+// second ones.
+func TestPieces(t *testing.T) {
+	list := LLaMA().Pieces("h.12.attn.c_attn.weight", Heads{Queries: 4, Groups: 2, QK: 6, V: 5})
+	var all []int
+	for i, name := range []string{"q", "k", "v"} {
+		if got := list[i]; got.Name != "layers.12.self_attn."+name+"_proj.weight" || !got.Turned {
+			t.Errorf("got %s, turned %t", got.Name, got.Turned)
+		}
+		all = append(all, list[i].Columns...)
+	}
+	if want := []int{24, 26, 28, 25, 27, 29, 30, 32, 34, 31, 33, 35}; !slices.Equal(list[1].Columns, want) {
+		t.Errorf("k: got columns %v, want %v", list[1].Columns, want)
+	}
+	if want := []int{36, 37, 38, 39, 40, 41, 42, 43, 44, 45}; !slices.Equal(list[2].Columns, want) {
+		t.Errorf("v: got columns %v, want %v", list[2].Columns, want)
+	}
+	slices.Sort(all)
+	for i, column := range all {
+		if i != column || len(all) != 46 {
+			t.Fatalf("got %d columns, want each of 46 once: %v", len(all), all)
+		}
+	}
+	bias := LLaMA().Pieces("h.0.attn.c_attn.bias", Heads{2, 1, 2, 2})
+	if len(bias) != 3 || bias[0].Turned || bias[1].Name != "layers.0.self_attn.k_proj.bias" {
+		t.Errorf("biases: got %v", bias)
+	}
+}
+
+// Names that no family changes are ours; prefixes come and go; what lies beside is passed over.
+func TestNames(t *testing.T) {
+	g, l := GPT2(), LLaMA()
+	for _, c := range []struct{ got, want string }{
+		{g.Pieces("h.3.attn.c_attn.weight", Heads{})[0].Name, "h.3.attn.c_attn.weight"},
+		{g.Plain("transformer.wte.weight"), "wte.weight"}, {g.Plain("wte.weight"), "wte.weight"}, {g.Written("wte.weight"), "wte.weight"},
+		{l.Plain("model.norm.weight"), "norm.weight"}, {l.Written("norm.weight"), "model.norm.weight"},
+		{l.Written(HeadWeight), HeadWeight}, {l.Plain(HeadWeight), HeadWeight},
+		{l.Pieces("h.10.ln_2.weight", Heads{})[0].Name, "layers.10.post_attention_layernorm.weight"},
+		{l.Pieces("h.1.mine", Heads{})[0].Name, "h.1.mine"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+	if len(g.Pieces("wte.weight", Heads{})) != 1 || !g.Pieces(HeadWeight, Heads{})[0].Turned || l.Pieces("wte.weight", Heads{})[0].Turned {
+		t.Error("a matrix lies the wrong way round")
+	}
+	for name, want := range map[string]bool{
+		"h.0.attn.bias": true, "h.11.attn.masked_bias": true, "h.0.attn.c_attn.bias": false, "ln_f.bias": false, "x.attn.bias": false,
+	} {
+		if g.Skipped(name) != want {
+			t.Errorf("%s: got skipped %t, want %t", name, !want, want)
+		}
+	}
+	if !l.Skipped("layers.0.self_attn.rotary_emb.inv_freq") || l.Skipped("layers.0.self_attn.q_proj.weight") {
+		t.Error("LLaMA: the wrong tensors are passed over")
+	}
+}
