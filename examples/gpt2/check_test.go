@@ -24,7 +24,10 @@ import (
 // made is a folder of random weights, in a cache of the test's own.
 func made(t *testing.T) string {
 	t.Helper()
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cache := t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // by system
+		t.Setenv(name, cache)
+	}
 	dir, err := random(t.TempDir(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
