@@ -24,7 +24,7 @@ func (p pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].Fr
 // pairs are what the adapters of a model become, of at most that rank. Of a higher rank those count whose column of B is
 // not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
 func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
-	r, found := a.config.Rank, 0
+	r := a.config.Rank
 	for _, s := range list {
 		i := slices.IndexFunc(a.matrices, func(m peft.Matrix) bool { return m.Name == s.name })
 		if i < 0 && a.config.Adapts(s.name) {
@@ -34,7 +34,6 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 		if i < 0 {
 			continue
 		}
-		found++
 		from := a.matrices[i]
 		if in, out := len(from.A)/r, len(from.B)/r; in != s.in || out != s.out() {
 			return nil, errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)", s.name, in, out, s.in, s.out())
@@ -47,11 +46,9 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 			values = append(values, p)
 		}
 	}
-	if found < len(a.matrices) {
-		for _, m := range a.matrices {
-			if !slices.ContainsFunc(list, func(s sharing) bool { return s.name == m.Name }) {
-				return nil, errors.Errorf("adapter: %s: the model has no adapter there", field.Clip(m.Name))
-			}
+	for _, m := range a.matrices {
+		if !slices.ContainsFunc(list, func(s sharing) bool { return s.name == m.Name }) {
+			return nil, errors.Errorf("adapter: %s: the model has no adapter there", field.Clip(m.Name))
 		}
 	}
 	return values, nil

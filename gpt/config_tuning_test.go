@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
@@ -34,6 +35,22 @@ func TestTuning(t *testing.T) {
 		if !(after < before) || (trained == total) != (name == "full") || tuned.Config().Recompute {
 			t.Errorf("%s: %d of %d parameters, from %v to %v", name, trained, total, before, after)
 		}
+	}
+}
+
+// The numbers are nanoGPT's, and the usual ones of adapters.
+func TestTuningNumbers(t *testing.T) {
+	full, low := FullTuning(), LoRATuning()
+	var want Config
+	want.BatchSize, want.GradientAccumulationSteps, want.LearningRate, want.Optimizer = 1, 32, 3e-5, "adamw"
+	want.WeightDecay, want.Beta1, want.Beta2, want.GradClip, want.Seed, want.Kernels = 0.1, 0.9, 0.95, 1, 1337, true
+	want.MaxIters, want.EvalInterval, want.EvalIters, want.LogInterval, want.OutDir = 20, 5, 40, 1, "out"
+	if diff := cmp.Diff(want, full); diff != "" {
+		t.Errorf("full: -want +got:\n%s", diff)
+	}
+	want.LearningRate, want.WeightDecay, want.LoraR, want.LoraAlpha = 3e-4, 0, 8, 16
+	if diff := cmp.Diff(want, low); diff != "" {
+		t.Errorf("LoRA: -want +got:\n%s", diff)
 	}
 }
 
