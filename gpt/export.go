@@ -53,6 +53,16 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	return errors.Wrap(checkpoint.WriteFolder(dir, list), "export")
 }
 
+// Family is what Export writes of a network like c, gpt2, llama or qwen2: its model_type. An error names, for each of
+// them, the first field that it has no key for.
+func (c Config) Family() (modelType string, err error) {
+	if err := c.ValidateModel(); err != nil {
+		return "", err
+	}
+	f, _, err := c.Resolved().family()
+	return f.modelType, err
+}
+
 // family is the one that c, which is resolved, is of, and its config.json.
 func (c Config) family() (family, map[string]any, error) {
 	var reasons []string

@@ -118,6 +118,12 @@ func TestOpenFolder(t *testing.T) {
 	}
 	prefixed = append(prefixed, safetensors.Tensor{Name: layout.HeadWeight, Shape: []int{271, 16}, F32: make([]float32, 271*16)})
 	old := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile], train.WeightsFile: encoded(t, prefixed)}
+	wide := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile]}
+	doubles := decoded(t, m)
+	for i, f := range doubles {
+		doubles[i].F32, doubles[i].F64 = nil, graph.Tensor{F32: f.F32}.Floats()
+	}
+	wide[train.WeightsFile] = encoded(t, doubles)
 	linked := t.TempDir()
 	for name := range files {
 		if err := os.Symlink(filepath.Join(folder(t, files), name), filepath.Join(linked, name)); err != nil {
@@ -126,7 +132,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 	for name, dir := range map[string]string{
 		"plain": folder(t, files), "sharded": folder(t, sharded(t, files)), "prefix, masks, a copied head": folder(t, old),
-		"old and sharded": folder(t, sharded(t, old)), "links": linked,
+		"old and sharded": folder(t, sharded(t, old)), "links": linked, "float64": folder(t, wide),
 	} {
 		got, gotTok, err := Open(dir)
 		if err != nil {

@@ -73,9 +73,9 @@ func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own []parts.
 	if s, err = crop(s); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
-	g.SetBlank(true) // all of them are read
+	g.SetBlank(func(string) bool { return true }) // all of them are read
 	m, err := New(g, s.Config, 1)
-	g.SetBlank(false)
+	g.SetBlank(nil)
 	if err != nil {
 		return nil, err
 	}

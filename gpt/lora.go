@@ -41,7 +41,7 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 		return nil, err
 	}
 	c.Recompute = c.Recompute || c.Memory() > float64(c.Limit())
-	t, err := NewTrainer(c, corpus, tok)
+	t, err := trainerAt(c, corpus, tok, 0, func(name string) bool { return !adapterName(name) })
 	if err != nil {
 		return nil, err
 	}

@@ -61,5 +61,5 @@ func ExampleModel_Use() {
 	check(model.Use(a))
 	fmt.Println(a.Base, model.Config.LoraTargets)
 	check(model.Use(nil)) // the base again
-	// Output: my/base [c_attn]
+	// Output: my/base [attn.c_attn]
 }

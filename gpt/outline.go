@@ -119,4 +119,6 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, blocks float64) {
 
 func inBlock(name string) bool { return strings.HasPrefix(name, "h.") }
 
-func isAdapter(p graph.Expr) bool { return strings.Contains(p.Name(), ".lora_") }
+func isAdapter(p graph.Expr) bool { return adapterName(p.Name()) }
+
+func adapterName(name string) bool { return strings.Contains(name, ".lora_") }

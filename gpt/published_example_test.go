@@ -16,13 +16,14 @@ import (
 func ExampleStories15M() {
 	for _, c := range []gpt.Config{gpt.DistilGPT2(), gpt.GPT2(), gpt.SmolLM2_135M(), gpt.Stories15M()} {
 		total, _ := c.Count()
-		fmt.Println(c.NLayer, "blocks,", total, "parameters")
+		family, err := c.Family()
+		fmt.Println(c.NLayer, "blocks,", total, "parameters,", family, err)
 	}
 	// Output:
-	// 6 blocks, 81912576 parameters
-	// 12 blocks, 124439808 parameters
-	// 30 blocks, 134515008 parameters
-	// 6 blocks, 15191712 parameters
+	// 6 blocks, 81912576 parameters, gpt2 <nil>
+	// 12 blocks, 124439808 parameters, gpt2 <nil>
+	// 30 blocks, 134515008 parameters, llama <nil>
+	// 6 blocks, 15191712 parameters, llama <nil>
 }
 
 // A model that was made here goes out as others' do, and comes in again.

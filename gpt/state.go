@@ -74,7 +74,7 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 	if err := checkTokenizer(cp, tok); err != nil {
 		return nil, err
 	}
-	t, err := trainerAt(c, corpus, tok, s.Step)
+	t, err := trainerAt(c, corpus, tok, s.Step, func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}

@@ -29,11 +29,12 @@ type Trainer struct {
 // NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0
 // and is then the tokenizer's.
 func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, error) {
-	return trainerAt(c, corpus, tok, 0)
+	return trainerAt(c, corpus, tok, 0, nil)
 }
 
-// trainerAt is NewTrainer of a run of which so many steps are done.
-func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int) (t *Trainer, err error) {
+// trainerAt is NewTrainer of a run of which so many steps are done, where parameters whose names are read are at 0: their
+// numbers are to come from a file.
+func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read func(name string) bool) (t *Trainer, err error) {
 	switch {
 	case corpus == nil:
 		return nil, errors.New("trainer: no corpus (nil)")
@@ -52,9 +53,14 @@ func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int) (t *T
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
-	task := train.Task{Build: t.build, Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done}
+	task := train.Task{Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	task.Blocks = c.blocks()
+	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
+		g.SetBlank(read)
+		defer g.SetBlank(nil)
+		return t.build(g)
+	}
 	t.Core, err = train.New(c.Training, c.Run, task)
 	return t, err
 }

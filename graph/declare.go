@@ -57,7 +57,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	}
 	if !shared {
 		dense = newDense(s.g.dtype, held...)
-		blank := s.g.blank && store != nil
+		blank := s.g.blank != nil && store != nil && s.g.blank(full)
 		if !blank && !(Scope{s.g, full}).Try(func() { s.g.initialise(full, view(dense), init) }) {
 			return failed
 		}

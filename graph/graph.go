@@ -29,12 +29,12 @@ type Graph struct {
 	seed      uint64
 	salt      string
 	pool      *kernel.Pool
-	memory    plan.Arena // of the programs
-	recompute []string   // scopes whose insides are computed again for the backward pass
-	outline   bool       // declared on, never computed with
-	blank     bool       // parameters are declared without first numbers
-	limit     int64      // of memory in bytes; 0 is the machine's
-	held      float64    // bytes that are declared
+	memory    plan.Arena             // of the programs
+	recompute []string               // scopes whose insides are computed again for the backward pass
+	outline   bool                   // declared on, never computed with
+	blank     func(name string) bool // which parameters are declared without first numbers
+	limit     int64                  // of memory in bytes; 0 is the machine's
+	held      float64                // bytes that are declared
 	err       error
 	ops       int64
 	run       *runContext

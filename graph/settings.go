@@ -10,10 +10,11 @@ func (g *Graph) SetThreads(n int) {
 	}
 }
 
-// SetBlank leaves at 0 the parameters that are declared from here on: whoever reads all of them need not draw them.
-func (g *Graph) SetBlank(on bool) {
+// SetBlank leaves at 0 the parameters that are declared from here on and have names of which read is true: whoever reads
+// them need not draw them. nil is none.
+func (g *Graph) SetBlank(read func(name string) bool) {
 	if g != nil {
-		g.blank = on
+		g.blank = read
 	}
 }
 

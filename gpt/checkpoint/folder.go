@@ -24,7 +24,8 @@ func openFolder(dir fs.FS, path string, fits []Fit) (*Checkpoint, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Wrap(err, "checkpoint")
 	}
-	weights := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, weightsEnd) }) // or an index
+	// of weights, or their index
+	weights := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, weightsEnd) })
 	switch {
 	case slices.Contains(names, manifestName) || !weights && !slices.Contains(names, configName):
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s", path)

@@ -3,9 +3,11 @@ package train
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -62,7 +64,7 @@ func TestOpenWeights(t *testing.T) {
 // An index that does not say where its tensors are is an error that names the tensor and the file.
 func TestOpenWeightsRefuses(t *testing.T) {
 	for index, want := range map[string]string{
-		``:                   "model.safetensors",
+		``:                   ": model.safetensors: file does not exist",
 		`{`:                  IndexFile + ": unexpected end",
 		`[]`:                 IndexFile + ": json",
 		`{"weight_map": {}}`: "weight_map: got no tensors",
@@ -80,6 +82,8 @@ func TestOpenWeightsRefuses(t *testing.T) {
 		_, err := OpenWeights(shards(t, index))
 		contains(t, err, want)
 	}
+	_, err := OpenWeights(shards(t, goodIndex+strings.Repeat(" ", checkpoint.MaxFile)))
+	contains(t, err, "bytes, want at most 33554432")
 }
 
 // FuzzIndex: no index makes the reader panic, or leads out of the folder.
@@ -111,7 +115,7 @@ func FuzzIndex(f *testing.F) {
 // A tensor of ours may be several of a file, each some of its columns in another order, turned or not; what is written
 // so is read back, in either type, and a piece at a time is put where each number belongs.
 func TestNamedColumns(t *testing.T) {
-	const rows, width = 131, 90 // beyond a chunk of a file
+	const rows, width = 131, 300 // several chunks of a file
 	for _, dtype := range []graph.Dtype{graph.Float32, graph.Float64} {
 		x, y := graph.Tensor{Shape: []int{rows, width}}, graph.Tensor{Shape: []int{rows, width}}
 		if dtype == graph.Float32 {
@@ -162,9 +166,31 @@ func TestNamedColumns(t *testing.T) {
 			if err := Restore(lie(y), f); err != nil {
 				t.Fatal(err)
 			}
+			if as == "" {
+				contains(t, Restore([]Named{{Name: "r", Tensor: y, Columns: right}}, damaged(t, x, right)), "r: entry 39299 is NaN")
+			}
 			if !slices.Equal(x.Floats(), y.Floats()) {
 				t.Errorf("%v written as %q: read back it is another", dtype, as)
 			}
 		}
+	}
+}
+
+// damaged is a file of these columns of x, whose last number is none.
+func damaged(t *testing.T, x graph.Tensor, columns []int) *safetensors.File {
+	t.Helper()
+	x = x.Clone()
+	x.Set(x.Len()-1, math.NaN())
+	return filed(t, Named{Name: "r", Tensor: x, Columns: columns})
+}
+
+// Of a file with more rows the first are read, whatever the types.
+func TestNamedRows(t *testing.T) {
+	long := Named{Name: "p", Tensor: graph.Tensor{Shape: []int{3, 2}, F32: []float32{1, 2, 3, 4, 5, 6}}}
+	for _, short := range []graph.Tensor{{Shape: []int{2, 2}, F32: make([]float32, 4)}, {Shape: []int{2, 2}, F64: make([]float64, 4)}} {
+		if err := Restore([]Named{{Name: "p", Tensor: short, Rows: 3}}, filed(t, long)); err != nil || !slices.Equal(short.Floats(), []float64{1, 2, 3, 4}) {
+			t.Errorf("got %v, %v", short.Floats(), err)
+		}
+		contains(t, Restore([]Named{{Name: "p", Tensor: short, Rows: 4}}, filed(t, long)), "p has shape [3 2] in the file, [4 2] in the model")
 	}
 }

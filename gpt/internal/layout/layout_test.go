@@ -1,8 +1,11 @@
 package layout
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The pieces of c_attn are its columns, each once: those of every head first as first features of pairs, then as
@@ -61,5 +64,31 @@ func TestNames(t *testing.T) {
 	}
 	if !l.Skipped("layers.0.self_attn.rotary_emb.inv_freq") || l.Skipped("layers.0.self_attn.q_proj.weight") {
 		t.Error("LLaMA: the wrong tensors are passed over")
+	}
+}
+
+// The whole table of LLaMA: every parameter is a tensor, the matrices turned, or three.
+func TestLLaMA(t *testing.T) {
+	h := Heads{Queries: 2, Groups: 1, QK: 2, V: 2}
+	got := map[string]string{}
+	for _, name := range []string{
+		"wte.weight", "h.7.ln_1.weight", "h.7.attn.c_attn.weight", "h.7.attn.c_attn.bias", "h.7.attn.c_proj.weight", "h.7.ln_2.weight",
+		"h.7.mlp.c_gate.weight", "h.7.mlp.c_fc.weight", "h.7.mlp.c_proj.weight", "ln_f.weight", "lm_head.weight",
+	} {
+		for _, p := range LLaMA().Pieces(name, h) {
+			got[p.Name] = fmt.Sprint(name, " ", p.Turned, " ", p.Columns)
+		}
+	}
+	want := map[string]string{
+		"embed_tokens.weight": "wte.weight false []", "norm.weight": "ln_f.weight false []", "lm_head.weight": "lm_head.weight true []",
+		"layers.7.input_layernorm.weight": "h.7.ln_1.weight false []", "layers.7.post_attention_layernorm.weight": "h.7.ln_2.weight false []",
+		"layers.7.self_attn.q_proj.weight": "h.7.attn.c_attn.weight true [0 1 2 3]", "layers.7.self_attn.k_proj.weight": "h.7.attn.c_attn.weight true [4 5]",
+		"layers.7.self_attn.v_proj.weight": "h.7.attn.c_attn.weight true [6 7]", "layers.7.self_attn.o_proj.weight": "h.7.attn.c_proj.weight true []",
+		"layers.7.self_attn.q_proj.bias": "h.7.attn.c_attn.bias false [0 1 2 3]", "layers.7.self_attn.k_proj.bias": "h.7.attn.c_attn.bias false [4 5]",
+		"layers.7.self_attn.v_proj.bias": "h.7.attn.c_attn.bias false [6 7]", "layers.7.mlp.gate_proj.weight": "h.7.mlp.c_gate.weight true []",
+		"layers.7.mlp.up_proj.weight": "h.7.mlp.c_fc.weight true []", "layers.7.mlp.down_proj.weight": "h.7.mlp.c_proj.weight true []",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -40,7 +40,7 @@ func (n Names) Pieces(name string, h Heads) (list []Piece) {
 		if r.ours != general {
 			continue
 		}
-		p := Piece{Name: strings.Replace(r.theirs, "#", block, 1), Turned: r.turned}
+		p := Piece{Name: strings.ReplaceAll(r.theirs, "#", block), Turned: r.turned}
 		if r.columns != nil {
 			p.Columns = r.columns(h)
 		}

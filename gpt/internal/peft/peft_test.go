@@ -241,3 +241,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A file that is cut anywhere is an error.
+func TestReadCut(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole")
+	c := Config{Rank: 1, Alpha: 3, Targets: []string{"c_fc"}}
+	if err := Write(whole, c, []Matrix{{"c_fc", numbers(3, 1), numbers(2, 9)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Read(whole); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{configFile, weightsFile} {
+		data, err := os.ReadFile(filepath.Join(whole, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range len(bytes.TrimSpace(data)) {
+			put(t, whole, name, data[:n])
+			if _, _, err := Read(whole); err == nil {
+				t.Errorf("%s: %d of %d bytes: got no error", name, n, len(data))
+			}
+		}
+		put(t, whole, name, data)
+	}
+}
