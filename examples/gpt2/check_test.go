@@ -314,12 +314,15 @@ func TestPublished(t *testing.T) {
 	if len(b.logits) != 10 || len(b.losses) != 10 || len(b.gradients) != 5 || len(b.val.sha256)+len(b.train.sha256) != 128 || len(names) != 7 {
 		t.Errorf("got %d logits, %d losses, %d gradients, %d models", len(b.logits), len(b.losses), len(b.gradients), len(names))
 	}
-	c := gpt.GPT2()
-	c.Head = "tied"
-	if k := recognise(published(), c); k == nil || k.name != "gpt2" {
-		t.Errorf("GPT-2 is taken for %v", k)
-	} else if n, _ := c.Count(); n != k.parameters {
-		t.Errorf("got %d parameters, want %d", n, k.parameters)
+	smallest := gpt.GPT2()
+	smallest.Head = "tied"
+	for name, c := range map[string]gpt.Config{
+		"gpt2": smallest, "distilgpt2": gpt.DistilGPT2(), "SmolLM2-135M": gpt.SmolLM2_135M(), "stories15M": gpt.Stories15M(),
+	} {
+		k := recognise(published(), c)
+		if n, _ := c.Count(); k == nil || k.name != name || n != k.parameters {
+			t.Errorf("%s of %d parameters is taken for %v", name, n, k)
+		}
 	}
 }
 

@@ -2,11 +2,11 @@ package bpe
 
 import "golang.org/x/text/unicode/norm"
 
-// composed is a form of texts that are brought into Unicode's form C first, in which é is one character however it was
+// composed is a form over bytes of texts that are brought into Unicode's form C first, in which é is one character however it was
 // typed: Qwen 2's. What Decode gives back is in that form too.
 type composed struct{ form }
 
-func (f composed) before(text string) string { return f.form.before(norm.NFC.String(text)) }
+func (f composed) before(text string) string { return norm.NFC.String(text) }
 
 // composedLayout is a layout for texts in form C.
 func composedLayout(l layout) layout {

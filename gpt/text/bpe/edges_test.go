@@ -1,0 +1,116 @@
+package bpe
+
+import (
+	"encoding/json"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A special token may be written in characters that stand for no byte: it is kept as it is, and is there again when the
+// encoding was written and read.
+func TestSpecialOfAnyCharacters(t *testing.T) {
+	const end = "<｜end▁日本｜>"
+	tok := trained(t, 300, end)
+	data, err := json.Marshal(tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), `"special":true`) {
+		t.Error("the file does not call the special token so")
+	}
+	again, err := Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tok := range []*Tokenizer{tok, again} {
+		ids, err := tok.EncodeSpecial("the" + end)
+		back, wrong := tok.Decode(ids)
+		if id, ok := tok.Special(end); err != nil || wrong != nil || !ok || ids[len(ids)-1] != id || back != "the"+end {
+			t.Errorf("got %v, %v, of %q, %v", ids, err, back, wrong)
+		}
+	}
+}
+
+// A file is written as it was read, and one that cannot be read leaves the encoding as it was.
+func TestKept(t *testing.T) {
+	data := tiny(t, `"version":"1.0"`, `"version":"1.0","of another program":[1,2]`)
+	var tok Tokenizer
+	if err := json.Unmarshal(data, &tok); err != nil {
+		t.Fatal(err)
+	}
+	if err := tok.UnmarshalJSON([]byte(`{"model":{"type":"other"}}`)); err == nil || tok.Size() != 270 {
+		t.Errorf("got error %v and %d tokens, want an error and 270", err, tok.Size())
+	}
+	if again, err := tok.MarshalJSON(); err != nil || string(again) != string(data) {
+		t.Errorf("written otherwise than it was read: %v", err)
+	}
+}
+
+// What files leave out, or say in another way.
+func TestReadOtherwise(t *testing.T) {
+	for what, data := range map[string][]byte{
+		"no type":              tiny(t, `"type":"BPE",`, ``),
+		"a Sequence of one":    tiny(t, byteLevelSection, `"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"}]}`),
+		"white space in vocab": tiny(t, `"vocab":{"!":0`, `"vocab":{ "!" : 0 `),
+	} {
+		if tok, err := Read(data); err != nil || tok.Size() != 270 {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	vocab, merges := files(t, trained(t, 260, "<|endoftext|>"))
+	for want, with := range map[string][2]string{
+		`line 5: got "#version: 3 4", want two tokens`:                    {vocab, merges + "#version: 3 4\n"},
+		`line 5: got " x", want two tokens`:                               {vocab, merges + " x\n"},
+		`merges: "zz o" at 3: "zz" is not in the vocabulary`:              {strings.Replace(vocab, `{`, `{"zzo":260,`, 1), merges + "zz o\n"},
+		`merges: "o zz" at 3: "zz" is not in the vocabulary`:              {strings.Replace(vocab, `{`, `{"ozz":260,`, 1), merges + "o zz\n"},
+		`merges: "z z" at 3: "zz" is not in the vocabulary of 260 tokens`: {vocab, merges + "z z\n"},
+	} {
+		if _, err := ReadGPT2([]byte(with[0]), []byte(with[1])); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, ok := bytesOf("\u0144"); ok { // the first character behind the alphabet
+		t.Error("U+0144 stands for a byte")
+	}
+	if _, err := trained(t, 300).Decode([]int{-1}); err == nil {
+		t.Error("token -1 was decoded")
+	}
+}
+
+// Other normalizers than those of LLaMA are refused beside byte_fallback.
+func TestOtherNormalizers(t *testing.T) {
+	for _, n := range []string{
+		`{"type":"Replace","pattern":{"String":"x"},"content":"▁"}`,
+		`{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"x"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]}`,
+	} {
+		if _, err := Read(llama(n, "null")); err == nil || !strings.Contains(err.Error(), "want Prepend ▁ and Replace the space by ▁") {
+			t.Errorf("%s: got %v", n, err)
+		}
+	}
+}
+
+// Spaces begin a piece; bytes that stand for themselves have one form; what is no character is no letter either.
+func TestPiecesAndBytes(t *testing.T) {
+	if got, want := piecesOf("a b  c!", splitBlanks), []string{"a", " b", " ", " c!"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for token, want := range map[string]int{"<0x0A>": 10, "<0xFF>": 255, "<0x0a>": -1, "<0x0A]": -1, "<0xG0>": -1, "<1x0A>": -1, "0x0A": -1} {
+		if b, ok := byteToken(token); ok != (want >= 0) || ok && int(b) != want {
+			t.Errorf("%s: got %d, %t, want %d", token, b, ok, want)
+		}
+	}
+	if of, n := first("\xff"); of != other || n != 1 {
+		t.Errorf("a byte that is no character: got class %d of %d bytes", of, n)
+	}
+}
+
+// A text is cut into chunks behind ASCII letters alone; others, there or not, do no harm.
+func TestChunksOfOtherLetters(t *testing.T) {
+	before := runtime.GOMAXPROCS(5)
+	defer runtime.GOMAXPROCS(before)
+	if tok, err := Train(strings.Repeat("café\n", 40), 270); err != nil || tok.Size() < 258 {
+		t.Errorf("got %d tokens, %v", tok.Size(), err)
+	}
+}
