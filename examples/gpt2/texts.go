@@ -29,7 +29,7 @@ func (o options) texts(
 		c, err = source.Encode(tok, size)
 		return c, source.Name, err
 	}
-	template, err := template(cp, tok)
+	template, err := template(cp)
 	if err != nil {
 		return nil, "", err
 	}
@@ -38,19 +38,15 @@ func (o options) texts(
 }
 
 // template is what a folder says of prompts and answers. GPT-2's says nothing: its answers end as its texts do.
-func template(cp *checkpoint.Checkpoint, tok text.Tokenizer) (t text.Template, err error) {
+func template(cp *checkpoint.Checkpoint) (text.Template, error) {
 	settings, err := cp.File("tokenizer_config.json")
-	if err == nil {
-		t, err = text.ReadTemplate(settings)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return text.Template{}, nil
 	}
-	if special, ok := tok.(interface{ Special(string) (int, bool) }); ok && t.End == "" {
-		if _, ok := special.Special(endOfText); ok {
-			t.End = endOfText
-		}
+	if err != nil {
+		return text.Template{}, err
 	}
-	return t, err
+	return text.ReadTemplate(settings)
 }
 
 // context is the block_size that is given, or the folder's.

@@ -37,7 +37,7 @@ func (b *bench) clean(progress io.Writer) error {
 	}
 	var jobs []job
 	for _, s := range b.suites {
-		names, err := command(s.home, s.program, "-test.list", "^(Test|Example|Fuzz)")
+		names, err := command(s.home, "env", fmt.Sprint("MUTANT_BLOCKS=", b.blocks), s.program, "-test.list", "^(Test|Example|Fuzz)")
 		if err != nil {
 			return err
 		}
