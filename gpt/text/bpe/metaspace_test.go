@@ -18,7 +18,7 @@ func llama(normalizer, preTokenizer string) []byte {
 		vocab[token] = len(vocab)
 	}
 	ids, _ := json.Marshal(vocab)
-	return []byte(`{"added_tokens":[{"id":0,"content":"<unk>"},{"id":1,"content":"<s>"},{"id":2,"content":"</s>"}],"normalizer":` +
+	return []byte(`{"version":"1.0","truncation":null,"padding":null,"post_processor":null,"decoder":null,"added_tokens":[{"id":0,"content":"<unk>"},{"id":1,"content":"<s>"},{"id":2,"content":"</s>"}],"normalizer":` +
 		normalizer + `,"pre_tokenizer":` + preTokenizer + `,"model":{"type":"BPE","byte_fallback":true,"fuse_unk":true,"unk_token":"<unk>",` +
 		`"vocab":` + string(ids) + `,"merges":["t h","▁ th","▁th e","▁ ▁","h e","e n"]}}`)
 }

@@ -3,6 +3,7 @@ package bpe
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -14,36 +15,46 @@ import (
 	"unicode"
 )
 
-// tiktoken is what OpenAI's own engine encodes texts to: npm's package of that name, in the folder that
-// PEDESTRIAN_TIKTOKEN names, under node.
-func tiktoken(t *testing.T, texts []string) (ids [][]int) {
+// node is what a program of JavaScript writes to stdout, in JSON, when it is given the folder that an environment variable
+// names, with npm's package in it, and a question in JSON on stdin.
+func node(t *testing.T, variable, pkg, program string, question, answer any) {
 	t.Helper()
-	dir := os.Getenv("PEDESTRIAN_TIKTOKEN")
+	dir := os.Getenv(variable)
 	if dir == "" {
-		t.Skip("OpenAI's engine is not part of this repository: PEDESTRIAN_TIKTOKEN names a folder with npm's package tiktoken")
+		t.Skipf("npm's package %s is not part of this repository: %s names a folder that has it", pkg, variable)
 	}
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("OpenAI's engine runs under node: ", err)
+		t.Skipf("npm's package %s runs under node: %v", pkg, err)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const program = `const gpt2 = require(process.argv[1]).get_encoding("gpt2");
-		const texts = JSON.parse(require("fs").readFileSync(0, "utf8"));
-		process.stdout.write(JSON.stringify(texts.map(s => Array.from(gpt2.encode_ordinary(s)))));`
-	asked, err := json.Marshal(texts)
+	asked, err := json.Marshal(question)
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := exec.CommandContext(t.Context(), "node", "-e", program, dir)
-	node.Stdin, node.Stderr = bytes.NewReader(asked), os.Stderr
-	answer, err := node.Output()
+	const whole = `const asked = JSON.parse(require("fs").readFileSync(0, "utf8")), dir = process.argv[1];
+		process.stdout.write(JSON.stringify((() => {` + "%s" + `})()))`
+	cmd := exec.CommandContext(t.Context(), "node", "-e", fmt.Sprintf(whole, program), dir)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(asked), os.Stderr
+	said, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(answer, &ids); err != nil || len(ids) != len(texts) {
-		t.Fatalf("got %d answers to %d texts, %v", len(ids), len(texts), err)
+	if err := json.Unmarshal(said, answer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tiktoken is what OpenAI's own engine encodes texts to.
+func tiktoken(t *testing.T, texts []string) (ids [][]int) {
+	t.Helper()
+	node(t, "PEDESTRIAN_TIKTOKEN", "tiktoken", `
+		const gpt2 = require(dir).get_encoding("gpt2");
+		return asked.map(s => Array.from(gpt2.encode_ordinary(s)))`, texts, &ids)
+	if len(ids) != len(texts) {
+		t.Fatalf("got %d answers to %d texts", len(ids), len(texts))
 	}
 	return ids
 }
@@ -118,6 +129,58 @@ func TestGPT2Tiktoken(t *testing.T) {
 		all += len(got)
 	}
 	t.Logf("%d tokens of %d texts", all, len(texts))
+}
+
+// Hugging Face's program for browsers opens every form of file that this package reads and writes, and gives the same ids.
+// JavaScript takes U+0085 for no white space, and U+FEFF for some: they are left out.
+func TestHuggingFaceTokenizers(t *testing.T) {
+	written, err := json.Marshal(trained(t, 600, "<|endoftext|>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type question struct {
+		Tokenizer json.RawMessage
+		Texts     []string
+	}
+	asked := []question{{Tokenizer: written}, {Tokenizer: llama(blankNormalizer, "null")}}
+	for section := range preTokenizers() {
+		asked = append(asked, question{Tokenizer: tiny(t, byteLevelSection, section)})
+	}
+	for i := range asked {
+		for _, text := range mixed(2000) {
+			if !strings.ContainsAny(text, "\u0085\ufeff▁") && !strings.Contains(text, "<|endoftext|>") {
+				asked[i].Texts = append(asked[i].Texts, text)
+			}
+		}
+	}
+	var answers [][][]int
+	node(t, "PEDESTRIAN_TOKENIZERS", "@huggingface/tokenizers", `
+		const { Tokenizer } = require(dir + "/dist/tokenizers.cjs");
+		return asked.map(q => {
+			const tok = new Tokenizer(q.Tokenizer, {});
+			return q.Texts.map(s => Array.from(tok.encode(s, { add_special_tokens: false }).ids));
+		})`, asked, &answers)
+	if len(answers) != len(asked) {
+		t.Fatalf("got %d answers to %d questions", len(answers), len(asked))
+	}
+	for i, q := range asked {
+		tok, err := Read(q.Tokenizer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		different := 0
+		for j, text := range q.Texts {
+			got, err := tok.Encode(text)
+			if err != nil || !slices.Equal(got, answers[i][j]) {
+				if different++; different < 4 {
+					t.Errorf("tokenizer %d: %q: got %v, %v, want %v", i, text, got, err, answers[i][j])
+				}
+			}
+		}
+		if different > 0 {
+			t.Errorf("tokenizer %d, %.300s…: %d of %d differ", i, q.Tokenizer, different, len(q.Texts))
+		}
+	}
 }
 
 // Bytes that are no text come back from GPT-2's tokens, too.
