@@ -462,3 +462,48 @@ func TestErrors(t *testing.T) {
 		})
 	}
 }
+
+// The names say what they are: scores are queries times keys, weights their softmax over what is visible, heads the
+// weights times the values, and the residual stream grows by what attention and MLP give.
+func TestNamesAreWhatTheySay(t *testing.T) {
+	for _, attention := range []string{"causal", "gqa"} {
+		c := odd()
+		c.Attention = attention
+		a := tap(t, model(t, c, true, 1), everything...)
+		in := func(name string) graph.Tensor { return at(t, a, "h.1.attn."+name) }
+		near := func(name string, got, want float64) {
+			t.Helper()
+			if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) {
+				t.Errorf("%s, %s: got %v, want %v", attention, name, got, want)
+			}
+		}
+		q, k, v, scores, weights, heads := in("q"), in("k"), in("v"), in("scores"), in("weights"), in("heads")
+		for i := range 2 * 7 * 7 { // head, query, key
+			h, query, key := i/49, i/7%7, i%7
+			var product, sum float64
+			for f := range 4 {
+				product += q.At((h*7+query)*4+f) * k.At((h*7+key)*4+f)
+			}
+			near("scores", scores.At(i), product/2)
+			for other := range query + 1 {
+				sum += math.Exp(scores.At(i - key + other))
+			}
+			if want := math.Exp(scores.At(i)) / sum; key > query {
+				near("weights of later keys", weights.At(i), 0)
+			} else {
+				near("weights", weights.At(i), want)
+			}
+		}
+		for i := range heads.Len() { // query, head, feature
+			query, h, f, sum := i/6, i%6/3, i%3, 0.0
+			for key := range 7 {
+				sum += weights.At((h*7+query)*7+key) * v.At((h*7+key)*3+f)
+			}
+			near("heads", heads.At(i), sum)
+		}
+		before, attn, mlp, after := at(t, a, "h.0"), at(t, a, "h.1.attn"), at(t, a, "h.1.mlp"), at(t, a, "h.1")
+		for i := range after.Len() {
+			near("h.1", after.At(i), before.At(i)+attn.At(i)+mlp.At(i))
+		}
+	}
+}
