@@ -507,3 +507,57 @@ func TestNamesAreWhatTheySay(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is dropped in what is looked at, and a shorter text has no targets of the one before it.
+func TestRunsAreByThemselves(t *testing.T) {
+	c := odd()
+	want := tap(t, model(t, c, true, 1), "logits")
+	c.Dropout = 0.5
+	m := model(t, c, true, 1)
+	if got := tap(t, m, "logits"); !slices.Equal(at(t, got, "logits").F64, at(t, want, "logits").F64) {
+		t.Error("with dropout in training there are other logits")
+	}
+	var losses [2]float64
+	for i, first := range []int{7, 2} {
+		p, err := Tap(m, "h.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{first, 2} {
+			if losses[i], _, err = p.Gradients(tokens[:n], targets[:n]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if losses[0] != losses[1] {
+		t.Errorf("behind a longer text the loss is %v, else %v", losses[0], losses[1])
+	}
+}
+
+// Entries that there are not are errors that say what there is.
+func TestEntriesRefuse(t *testing.T) {
+	m := model(t, odd(), true, 1)
+	for want, tc := range map[string]struct {
+		shape []int
+		e     Entries
+	}{
+		"got shape [1 7 10]":               {[]int{1, 7, 10}, All(m)},
+		"got shape [7 10]":                 {[]int{7, 10}, All(nil)},
+		"got 4 to 4":                       {[]int{7, 10}, All(m).Tokens(4, 4)},
+		"got -1 to 3":                      {[]int{7, 10}, All(m).Tokens(-1, 3)},
+		"head: got 2":                      {[]int{7, 10}, All(m).Head(-1)},
+		"got 11 columns":                   {[]int{7, 11}, All(m).Head(0)},
+		"[1 3 7 4], want 2 heads and 7 to": {[]int{1, 3, 7, 4}, All(m).Head(1)},
+		"[1 2 5 4], want 2 heads and 7 to": {[]int{1, 2, 5, 4}, All(m).Tokens(1, 2)},
+	} {
+		g := graph.New(graph.Float64, 1)
+		tc.e.Zero()(g.Root().Value("x", graph.Const(1), tc.shape...))
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got the error %v, want it to say %q", err, want)
+		}
+	}
+	m.Config.NHead = 3
+	if _, err := Tap(m, "h.0"); err == nil || !strings.Contains(err.Error(), "3 heads") && !strings.Contains(err.Error(), "shape") {
+		t.Errorf("of a configuration that is not the model's: got the error %v", err)
+	}
+}
