@@ -30,7 +30,8 @@ func (s Scope) Place(name string, x Expr) Expr {
 			return Expr{g: g, scope: x.scope}
 		}
 		if y.node == nil || y.g != g || !slices.Equal(y.Shape(), x.Shape()) {
-			g.fail(path, "an edit gives shape %v, want %v, of the same graph", tensor.Shape(y.Shape()), tensor.Shape(x.Shape()))
+			got, want := tensor.Shape(y.Shape()), tensor.Shape(x.Shape())
+			g.fail(path, "an edit gives shape %v, want %v, of the same graph", got, want)
 			return Expr{g: g, scope: x.scope}
 		}
 		y.scope = x.scope

@@ -79,7 +79,7 @@ func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (
 	return l.Proj.Forward(l.attend(qkv))
 }
 
-// attend is the heads themselves, from packed projections to packed results.
+// attend is the heads themselves, from packed projections to packed results. The mask is added (errata B1).
 func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.sizes, l.drop.P); ok {
 		return l.scope.Place("heads", y)
@@ -90,7 +90,7 @@ func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B
 	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                 // v = a·w_v + b_v  (B, H, T, dh)  (4)
 	raw := q.MatMulT(k)                                                    // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
 	scaled := at.Place("scores", raw.Scale(1/math.Sqrt(float64(h.QK))))    // ρ_raw/√dρ                       (12)
-	rho := at.Place("weights", scaled.Add(l.mask.overHeads(at)).Softmax()) // ρ = softmax      (B, H, T, T)   (13), (15), errata B1
+	rho := at.Place("weights", scaled.Add(l.mask.overHeads(at)).Softmax()) // ρ = softmax      (B, H, T, T)   (13), (15)
 	out := l.drop.Forward(rho).In(at).MatMul(v)                            // ρ·v              (B, H, T, dh)  (16)
 	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))  // concat           (B·T, H·dh)    (34)
 }

@@ -65,12 +65,12 @@ func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+d
 		return l.scope.Place("heads", y)
 	}
 	h, at := l.heads.AttentionShape, l.scope
-	q := at.Place("q", split(qkv, h, 0, h.QK))                                         // q = a·w_q + b_q    (B, H, T, dρ)
-	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))                              // k = a·w_k + b_k    (B, H, T, dρ)
-	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                             // v = a·w_v + b_v    (B, H, T, dh)
-	weights := at.Place("scores", l.sim.of(q, k).Mul(l.mask.overHeads(l.scope).Exp())) // sim(q_i, k_j)      (B, H, T, T)   (16)
-	out := weights.MatMul(v).Div(weights.Sum())                                        // Σ sim·v / Σ sim    (B, H, T, dh)  (15)
-	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))              // concat             (B·T, H·dh)
+	q := at.Place("q", split(qkv, h, 0, h.QK))                                    // q = a·w_q + b_q    (B, H, T, dρ)
+	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))                         // k = a·w_k + b_k    (B, H, T, dρ)
+	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                        // v = a·w_v + b_v    (B, H, T, dh)
+	weights := at.Place("scores", l.sim.of(q, k).Mul(l.mask.overHeads(at).Exp())) // sim(q_i, k_j)      (B, H, T, T)   (16)
+	out := weights.MatMul(v).Div(weights.Sum())                                   // Σ sim·v / Σ sim    (B, H, T, dh)  (15)
+	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))         // concat             (B·T, H·dh)
 }
 
 // Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.

@@ -38,7 +38,7 @@ func (e Entries) Tokens(from, to int) Entries { e.from, e.to = from, to; return 
 func (e Entries) check(shape []int) error {
 	switch n := len(shape); {
 	case e.context < 1 || n != 2 && n != 4:
-		return errors.Errorf("entries: got shape %v, want a matrix, or sequences, heads, tokens and features, of a model", shape)
+		return errors.Errorf("entries: got shape %v, want a matrix or (B, H, T, features), of a model", shape)
 	case e.from < 0 || e.from >= e.to || e.to > e.context:
 		return errors.Errorf("tokens: got %d to %d, want some of 0 to %d", e.from, e.to, e.context)
 	case e.head >= e.heads:

@@ -62,7 +62,7 @@ func (p *Probe) Gradients(tokens, targets []int) (loss float64, gradients Activa
 		return 0, gradients, err
 	}
 	if len(targets) != len(tokens) {
-		return 0, gradients, errors.Errorf("inspect: got %d targets, want %d, one for every token", len(targets), len(tokens))
+		return 0, gradients, errors.Errorf("inspect: got %d targets, want %d, one for a token", len(targets), len(tokens))
 	}
 	all := p.model.Targets.Ints()
 	for i := copy(all, targets); i < len(all); i++ {
