@@ -14,8 +14,12 @@ type stepProgram struct {
 	logits                *graph.Program // nil for more than one token
 }
 
-// newStepProgram is nil for a model with a layer that cannot take the newest tokens alone.
+// newStepProgram is nil for a model with a layer that cannot take the newest tokens alone, or with edits, which are of
+// the activations of all tokens.
 func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, err error) {
+	if m.Graph.Edited() {
+		return nil, nil
+	}
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		c, root := m.Config, g.Root()

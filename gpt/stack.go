@@ -94,5 +94,5 @@ func (n *stack) cached() bool {
 
 // predict is a₁₂, the logits.
 func (n *stack) predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
-	return nn.In(n.scope, "lm_head", n.head)(n.Normed(x))
+	return n.scope.Place("logits", nn.In(n.scope, "lm_head", n.head)(n.Normed(x)))
 }

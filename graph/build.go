@@ -1,6 +1,10 @@
 package graph
 
-import "github.com/pkg/errors"
+import (
+	"maps"
+
+	"github.com/pkg/errors"
+)
 
 // errCollision means that two different nodes of a graph have the same 32-bit hash, which Gorgonia takes for equality:
 // it would compute one of them only.
@@ -24,12 +28,15 @@ func (g *Graph) build(build func(g *Graph) error) (*Graph, error) {
 		return g, errors.New("build: no function that builds")
 	}
 	const attempts = 8 // about one graph in ten thousand needs a second
+	asked := g.places  // before build adds to it
+	asked.edits, asked.spelt = maps.Clone(asked.edits), maps.Clone(asked.spelt)
 	err := g.try(build)
 	for range attempts - 1 {
 		if !errors.Is(err, errCollision) {
 			break
 		}
 		g = g.salted()
+		g.places.edits, g.places.spelt = maps.Clone(asked.edits), maps.Clone(asked.spelt)
 		err = g.try(build)
 	}
 	return g, err

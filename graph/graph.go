@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -49,6 +50,7 @@ type Graph struct {
 	firstInput     map[string]Expr              // scope → the first expression that came into it from outside
 	firstOutput    map[string]Expr              // scope → the first expression that left it for another one
 	entered        string                       // the scope that an expression came into last
+	places         places                       // activations by name
 	differentiated error                        // once it is: why not again, which is what went wrong if something did
 	spans          map[*G.Node]*attention.Spans // of masks
 }
@@ -71,11 +73,13 @@ func (g *Graph) clear() {
 	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
 	g.memory.Double, g.memory.Allows = g.dtype == Float64, g.allows
+	g.places = places{found: map[string]Expr{}, edits: map[string][]func(Expr) Expr{}, spelt: map[string]bool{}}
 	g.run, g.spans = &runContext{training: true}, map[*G.Node]*attention.Spans{}
 }
 
 // Sibling returns an empty Graph of the same type, seed and threads that shares parameters with g: one declared under a
-// name that g has is the same numbers, for training in one graph and decoding in the other.
+// name that g has is the same numbers, for training in one graph and decoding in the other. It has what Edit and Spell
+// have said of g as well.
 func (g *Graph) Sibling() *Graph {
 	if !g.exists() {
 		return g.made("")
@@ -83,6 +87,7 @@ func (g *Graph) Sibling() *Graph {
 	s := &Graph{Kernels: g.Kernels, dtype: g.dtype, seed: g.seed, salt: g.salt, pool: g.pool, limit: g.limit}
 	s.store = g.store
 	s.clear()
+	s.places.edits, s.places.spelt = maps.Clone(g.places.edits), maps.Clone(g.places.spelt)
 	return s
 }
 

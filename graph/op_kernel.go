@@ -9,9 +9,10 @@ import G "gorgonia.org/gorgonia"
 //		return y
 //	}
 
-// kernel is the operation of a kernel on x and others; ok is false where kernels may not stand in for equations.
+// kernel is the operation of a kernel on x and others; ok is false where kernels may not stand in for equations,
+// on all of the Graph or at x's scope.
 func (x Expr) kernel(name string, make func() (*G.Node, error), with ...Expr) (y Expr, ok bool) {
-	if x.g == nil || !x.g.Kernels {
+	if x.g == nil || !x.g.Kernels || x.g.places.spelt[x.scope] {
 		return Expr{}, false
 	}
 	return x.apply(name, make, with...), true

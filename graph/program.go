@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 	"github.com/pkg/errors"
 	G "gorgonia.org/gorgonia"
@@ -14,6 +16,7 @@ type Program struct {
 	stock []string
 	ran   bool // and the last time without an error
 	value Tensor
+	kept  map[*G.Node]Tensor // what is read besides
 	grads map[*G.Node]Tensor // by what the output is differentiated by
 }
 
@@ -21,7 +24,11 @@ type Program struct {
 // of them: parameters, inputs, or anything in between. A parameter that is not listed is frozen, and no gradient of it
 // is computed. A Graph is differentiated once; forward programs on it may be compiled before and after. The first error
 // in building the graph comes out here.
-func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
+func Compile(out Expr, wrt ...Expr) (p *Program, err error) { return CompileWith(out, nil, wrt...) }
+
+// CompileWith is Compile of a Program that keeps, besides out, what it computes of others, for Kept: one pass for all of
+// them.
+func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	g := out.g
 	switch {
 	case g == nil:
@@ -59,12 +66,19 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 	if err := audit(g.g); err != nil {
 		return nil, err
 	}
-	p = &Program{graph: g, grads: map[*G.Node]Tensor{}}
-	result, err := p.link(append(G.Nodes{out.node}, grads...))
+	p = &Program{graph: g, kept: map[*G.Node]Tensor{}, grads: map[*G.Node]Tensor{}}
+	outputs, err := outputs(out, keep, grads)
+	if err != nil {
+		return nil, err
+	}
+	result, err := p.link(outputs)
 	if err != nil {
 		return nil, err
 	}
 	p.value = result(out.node)
+	for _, x := range keep {
+		p.kept[x.node] = result(x.node)
+	}
 	for i, x := range wrt {
 		t := result(grads[i])
 		if x.shape != nil {
@@ -73,6 +87,20 @@ func Compile(out Expr, wrt ...Expr) (p *Program, err error) {
 		p.grads[x.node] = t
 	}
 	return p, nil
+}
+
+// outputs are what is read of a program, each once, the end of the forward pass first.
+func outputs(out Expr, keep []Expr, grads G.Nodes) (list G.Nodes, err error) {
+	list = append(G.Nodes{out.node}, grads...)
+	for _, x := range keep {
+		switch {
+		case x.node == nil || x.g != out.g:
+			return nil, errors.New("what is to be kept is empty or of another graph")
+		case !slices.Contains(list, x.node):
+			list = append(list, x.node)
+		}
+	}
+	return list, nil
 }
 
 // errRunning means that two goroutines use one graph.

@@ -21,6 +21,15 @@ func (p *Program) Value() Tensor {
 // Loss is the output of the last run as one number; NaN before the first, and after one that failed.
 func (p *Program) Loss() float64 { return p.Value().At(0) }
 
+// Kept is what x was in the last run; empty if CompileWith was not given x, before the first run, and after one that
+// failed. It is overwritten by the next run of any program of the graph.
+func (p *Program) Kept(x Expr) Tensor {
+	if p == nil || !p.ran {
+		return Tensor{}
+	}
+	return p.kept[x.node]
+}
+
 // Grad is the gradient with respect to x in the last run; empty if the Program was not compiled with x, before the
 // first run, and after one that failed. It is overwritten by the next run of any program of the graph.
 func (p *Program) Grad(x Expr) Tensor {

@@ -79,21 +79,25 @@ func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (
 	return l.Proj.Forward(l.attend(qkv))
 }
 
-// attend is the heads themselves, from packed projections to packed results.
+// attend is the heads themselves, from packed projections to packed results. The mask is added (errata B1).
 func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.sizes, l.drop.P); ok {
-		return y
+		return l.scope.Place("heads", y)
 	}
-	h := l.sizes
-	q := split(qkv, h, 0, h.QK)                                              // q = a·w_q + b_q  (B, H, T, dρ)  (9.a)
-	k := split(qkv, h, h.Heads*h.QK, h.QK)                                   // k = a·w_k + b_k  (B, H, T, dρ)  (9.b)
-	v := split(qkv, h, 2*h.Heads*h.QK, h.V)                                  // v = a·w_v + b_v  (B, H, T, dh)  (4)
-	raw := q.MatMulT(k)                                                      // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
-	scaled := raw.Scale(1 / math.Sqrt(float64(h.QK)))                        // ρ_raw/√dρ                       (12)
-	causal := scaled.Add(l.mask.overHeads(l.scope))                          // + mask                          (13), errata B1
-	rho := l.drop.Forward(causal.Softmax()).In(l.scope)                      // ρ = softmax      (B, H, T, T)   (15)
-	out := rho.MatMul(v)                                                     // ρ·v              (B, H, T, dh)  (16)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat           (B·T, H·dh)    (34)
+	h, at := l.sizes, l.scope
+	q := at.Place("q", split(qkv, h, 0, h.QK))                             // q = a·w_q + b_q  (B, H, T, dρ)  (9.a)
+	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))                  // k = a·w_k + b_k  (B, H, T, dρ)  (9.b)
+	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                 // v = a·w_v + b_v  (B, H, T, dh)  (4)
+	raw := q.MatMulT(k)                                                    // ρ_raw = q·kᵀ     (B, H, T, T)   (10)
+	scaled := at.Place("scores", raw.Scale(1/math.Sqrt(float64(h.QK))))    // ρ_raw/√dρ                       (12)
+	rho := at.Place("weights", scaled.Add(l.mask.overHeads(at)).Softmax()) // ρ = softmax      (B, H, T, T)   (13), (15)
+	out := l.drop.Forward(rho).In(at).MatMul(v)                            // ρ·v              (B, H, T, dh)  (16)
+	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))  // concat           (B·T, H·dh)    (34)
+}
+
+// concat puts the results of the heads side by side.
+func concat(heads graph.Expr, rows, width int) graph.Expr { // (B, H, n, dh) → (B·n, H·dh)
+	return heads.Transpose(0, 2, 1, 3).Reshape(rows, width)
 }
 
 // causalMask is the mask's numbers; it is an error if they let a query attend to a later key.

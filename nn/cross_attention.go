@@ -82,19 +82,19 @@ type crossHeads struct {
 func (l *crossHeads) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
 	q, kv = q.In(l.scope), kv.In(l.scope)
 	if y, ok := graph.CrossAttention(q, kv, l.mask, l.sizes, l.drop.P); ok {
-		return y
+		return l.scope.Place("heads", y)
 	}
-	h, mask := l.sizes, l.mask.In(l.scope)
+	h, at, mask := l.sizes, l.scope, l.mask.In(l.scope)
 	if len(mask.Shape()) == 3 {
 		mask = mask.Reshape(h.Batch, 1, h.Queries, h.Keys)
 	}
-	qh := l.split(q, h.Queries, 0, h.QK)                        // q            (B, H, n, dρ)
-	k := l.split(kv, h.Keys, 0, h.QK)                           // k            (B, H, m, dρ)
-	v := l.split(kv, h.Keys, h.Heads*h.QK, h.V)                 // v            (B, H, m, dh)
-	scaled := qh.MatMulT(k).Scale(1 / math.Sqrt(float64(h.QK))) // q·kᵀ/√dρ     (B, H, n, m)
-	p := l.drop.Forward(scaled.Add(mask).Softmax()).In(l.scope) // P = softmax  (B, H, n, m)
-	out := p.MatMul(v)                                          // P·v          (B, H, n, dh)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
+	qh := at.Place("q", l.split(q, h.Queries, 0, h.QK))                           // q            (B, H, n, dρ)
+	k := at.Place("k", l.split(kv, h.Keys, 0, h.QK))                              // k            (B, H, m, dρ)
+	v := at.Place("v", l.split(kv, h.Keys, h.Heads*h.QK, h.V))                    // v            (B, H, m, dh)
+	scaled := at.Place("scores", qh.MatMulT(k).Scale(1/math.Sqrt(float64(h.QK)))) // q·kᵀ/√dρ     (B, H, n, m)
+	p := at.Place("weights", scaled.Add(mask).Softmax())                          // P = softmax  (B, H, n, m)
+	out := l.drop.Forward(p).In(at).MatMul(v)                                     // P·v          (B, H, n, dh)
+	return at.Place("heads", concat(out, h.Batch*h.Queries, h.Heads*h.V))         // concat       (B·n, H·dh)
 }
 
 // split takes one block of columns apart into heads.

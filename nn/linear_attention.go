@@ -62,15 +62,15 @@ func (l *LinearAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, 
 // e^mask is 1 for a key that is visible and 0 for one that is not.
 func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.LinearAttention(qkv, l.padding, l.heads); ok {
-		return y
+		return l.scope.Place("heads", y)
 	}
-	h := l.heads.AttentionShape
-	q := split(qkv, h, 0, h.QK)                                              // q = a·w_q + b_q    (B, H, T, dρ)
-	k := split(qkv, h, h.Heads*h.QK, h.QK)                                   // k = a·w_k + b_k    (B, H, T, dρ)
-	v := split(qkv, h, 2*h.Heads*h.QK, h.V)                                  // v = a·w_v + b_v    (B, H, T, dh)
-	weights := l.sim.of(q, k).Mul(l.mask.overHeads(l.scope).Exp())           // sim(q_i, k_j)      (B, H, T, T)   (16)
-	out := weights.MatMul(v).Div(weights.Sum())                              // Σ sim·v / Σ sim    (B, H, T, dh)  (15)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat             (B·T, H·dh)
+	h, at := l.heads.AttentionShape, l.scope
+	q := at.Place("q", split(qkv, h, 0, h.QK))                                    // q = a·w_q + b_q    (B, H, T, dρ)
+	k := at.Place("k", split(qkv, h, h.Heads*h.QK, h.QK))                         // k = a·w_k + b_k    (B, H, T, dρ)
+	v := at.Place("v", split(qkv, h, 2*h.Heads*h.QK, h.V))                        // v = a·w_v + b_v    (B, H, T, dh)
+	weights := at.Place("scores", l.sim.of(q, k).Mul(l.mask.overHeads(at).Exp())) // sim(q_i, k_j)      (B, H, T, T)   (16)
+	out := weights.MatMul(v).Div(weights.Sum())                                   // Σ sim·v / Σ sim    (B, H, T, dh)  (15)
+	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))         // concat             (B·T, H·dh)
 }
 
 // Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.

@@ -49,27 +49,32 @@ func (l *Longformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) �
 // one. The mask hides one of them or both.
 func (l *Longformer) attend(near, global graph.Expr) graph.Expr { // 2·(B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := l.kernel(near, global); ok {
-		return y
+		return l.scope.Place("heads", y)
 	}
-	h := l.heads
+	h, at := l.heads, l.scope
 	pairs := h.Batch * h.Heads * h.Context * h.Context
-	q, k, v := l.split(near)                                                             // q, k, v  (B, H, T, dρ or dh)
-	qg, kg, vg := l.split(global)                                                        // q^g, k^g, v^g
-	both := q.MatMulT(k).Reshape(pairs, 1).Join(qg.MatMulT(kg).Reshape(pairs, 1))        // [q·kᵀ, q^g·k^gᵀ]
-	scaled := both.Reshape(h.Batch, h.Heads, h.Context, 2*h.Context).Scale(l.inverse())  // s        (B, H, T, 2T)
-	p := l.weightDrop.Forward(scaled.Add(l.mask.expr.In(l.scope)).Softmax()).In(l.scope) // P        (B, H, T, 2T)
+	q, k, v := l.split(near, "")                                                  // q, k, v  (B, H, T, dρ or dh)
+	qg, kg, vg := l.split(global, "_global")                                      // q^g, k^g, v^g
+	both := q.MatMulT(k).Reshape(pairs, 1).Join(qg.MatMulT(kg).Reshape(pairs, 1)) // [q·kᵀ, q^g·k^gᵀ]
+	raw := both.Reshape(h.Batch, h.Heads, h.Context, 2*h.Context)                 //          (B, H, T, 2T)
+	scaled := at.Place("scores", raw.Scale(l.inverse()))                          // s        (B, H, T, 2T)
+	p := at.Place("weights", scaled.Add(l.mask.expr.In(at)).Softmax())            // P        (B, H, T, 2T)
+	p = l.weightDrop.Forward(p).In(at)
 	half := func(i int) graph.Expr {
 		return p.Reshape(pairs, 2).Cols(i, i+1).Reshape(h.Batch, h.Heads, h.Context, h.Context)
 	}
-	out := half(0).MatMul(v).Add(half(1).MatMul(vg))                         // P·v + P^g·v^g       (B, H, T, dh)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V) // concat              (B·T, H·dh)
+	out := half(0).MatMul(v).Add(half(1).MatMul(vg))                      // P·v + P^g·v^g       (B, H, T, dh)
+	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V)) // concat              (B·T, H·dh)
 }
 
 func (l *Longformer) inverse() float64 { return 1 / math.Sqrt(float64(l.heads.QK)) }
 
-func (l *Longformer) split(qkv graph.Expr) (q, k, v graph.Expr) {
-	h := l.heads
-	return split(qkv, h, 0, h.QK), split(qkv, h, h.Heads*h.QK, h.QK), split(qkv, h, 2*h.Heads*h.QK, h.V)
+func (l *Longformer) split(qkv graph.Expr, kind string) (q, k, v graph.Expr) {
+	h, at := l.heads, l.scope
+	q = at.Place("q"+kind, split(qkv, h, 0, h.QK))
+	k = at.Place("k"+kind, split(qkv, h, h.Heads*h.QK, h.QK))
+	v = at.Place("v"+kind, split(qkv, h, 2*h.Heads*h.QK, h.V))
+	return q, k, v
 }
 
 // Mixing is 2T·H(dρ+dh): every token is two keys.

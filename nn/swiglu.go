@@ -33,5 +33,5 @@ func (l *SwiGLU) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d
 	if !ok {
 		h = gate.Mul(gate.Sigmoid()).Mul(up) // silu(gate) ∘ up                (n, f)
 	}
-	return l.drop.Forward(l.Proj.Forward(h))
+	return l.drop.Forward(l.Proj.Forward(l.scope.Place("act", h)))
 }

@@ -44,14 +44,14 @@ func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) �
 	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.Attention(x.Join(x, x), l.mask.Expr(), l.heads, l.weightDrop.P); ok {
-		return y
+		return l.scope.Place("heads", y)
 	}
-	h := l.heads
-	xh := x.Reshape(h.Batch, h.Context, h.Heads, h.QK).Transpose(0, 2, 1, 3)     // x_h            (B, H, T, d/H)
-	scaled := xh.MatMulT(xh).Scale(1 / math.Sqrt(float64(h.QK)))                 // x_h·x_hᵀ/√(d/H)  (B, H, T, T)
-	rho := l.weightDrop.Forward(scaled.Add(l.mask.overHeads(l.scope)).Softmax()) // ρ = softmax    (B, H, T, T)
-	out := rho.In(l.scope).MatMul(xh)                                            // ρ·x_h          (B, H, T, d/H)
-	return out.Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V)     // concat         (B·T, d)
+	h, at := l.heads, l.scope
+	xh := x.Reshape(h.Batch, h.Context, h.Heads, h.QK).Transpose(0, 2, 1, 3)       // x_h            (B, H, T, d/H)
+	scaled := at.Place("scores", xh.MatMulT(xh).Scale(1/math.Sqrt(float64(h.QK)))) // x_h·x_hᵀ/√(d/H)  (B, H, T, T)
+	rho := at.Place("weights", scaled.Add(l.mask.overHeads(at)).Softmax())         // ρ = softmax    (B, H, T, T)
+	out := l.weightDrop.Forward(rho).In(at).MatMul(xh)                             // ρ·x_h          (B, H, T, d/H)
+	return at.Place("heads", concat(out, h.Batch*h.Context, h.Heads*h.V))          // concat         (B·T, d)
 }
 
 // Mixing is 2T·d.

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -18,46 +19,33 @@ type layer struct {
 	Heads []matrix
 }
 
-// weights runs the reference model, of stock operations, and reads what enters the dropout of the attention weights.
-func weights(m *gpt.Model, ids []int) ([]layer, error) {
-	var layers []layer
-	_, err := m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
-		g.Kernels = false
-		layers, err = read(g, m.Config, ids)
-		return err
-	})
-	return layers, err
-}
-
-func read(g *graph.Graph, c gpt.Config, ids []int) (layers []layer, err error) {
-	g.SetTraining(false)
-	m, err := gpt.New(g, c, 1)
+// weights are the attention weights of every block on a text. What follows the text is hidden from it.
+func weights(m *gpt.Model, ids []int) (layers []layer, err error) {
+	probe, err := inspect.Tap(m, "h.*.attn.weights")
+	if err != nil {
+		return nil, noWeights("h.0", m.Config)
+	}
+	activations, err := probe.Run(ids)
 	if err != nil {
 		return nil, err
 	}
-	copy(m.Tokens.Ints(), ids) // what follows them is hidden from them
-	for i := range c.NLayer {
-		l := layer{Name: fmt.Sprintf("h.%d", i)}
-		rho, err := g.Entering(l.Name + ".attn.attn_dropout")
-		per := keysPerToken(rho.Shape(), m.Config)
-		if err != nil || per == 0 {
-			return nil, errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d), "+
-				"a number for every query and key",
-				l.Name, m.Config.Attention, m.Config.Block, c.NHead, c.BlockSize, c.BlockSize)
-		}
-		p, err := graph.Compile(rho)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.Run(); err != nil {
-			return nil, err
+	for name, rho := range activations.All() {
+		l, c := layer{Name: strings.TrimSuffix(name, ".attn.weights")}, m.Config
+		per := keysPerToken(rho.Shape, c)
+		if per == 0 {
+			return nil, noWeights(l.Name, c)
 		}
 		for h := range c.NHead {
-			l.Heads = append(l.Heads, corner(p.Value(), h, c.BlockSize, per, len(ids)))
+			l.Heads = append(l.Heads, corner(rho, h, c.BlockSize, per, len(ids)))
 		}
 		layers = append(layers, l)
 	}
 	return layers, nil
+}
+
+func noWeights(block string, c gpt.Config) error {
+	return errors.Errorf("%s: attention %q in a block %q has no weights (1, %d, %d, %d), a number for every query and key",
+		block, c.Attention, c.Block, c.NHead, c.BlockSize, c.BlockSize)
 }
 
 // keysPerToken is 1 where weights are (1, H, T, T), 2 where every token is two keys, as in nn.Longformer, and 0 where

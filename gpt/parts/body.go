@@ -64,11 +64,11 @@ func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
 }
 
 func (b *Body) embed(tokens graph.Expr) graph.Expr {
-	x := b.Embedding.Forward(tokens)
+	x := b.scope.Place("wte", b.Embedding.Forward(tokens))
 	if b.place != nil {
 		x = nn.In(b.scope, "position", b.place)(x)
 	}
-	return b.drop.Forward(x)
+	return b.scope.Place("drop", b.drop.Forward(x))
 }
 
 // Normed is the result of Forward or Step behind the last norm, a₁₁.

@@ -3,6 +3,7 @@ package hostile
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
@@ -21,7 +22,7 @@ import (
 // functions are what the packages export, to be called.
 var functions = []any{
 	graph.AddPositions, graph.Attention, graph.Build, graph.CachedAttention, graph.CachedElman,
-	graph.CachedLatentAttention, graph.CachedLinearAttention, graph.Compile, graph.Const, graph.CrossAttention,
+	graph.CachedLatentAttention, graph.CachedLinearAttention, graph.Compile, graph.CompileWith, graph.Const, graph.CrossAttention,
 	graph.CrossEntropy, graph.Elman, graph.EluPlusOne, graph.GELU, graph.GELUTanh, graph.Gather, graph.GatherCols,
 	graph.Instructions, graph.LayerNorm, graph.LayerNormSigma, graph.Linear, graph.LinearAttention, graph.LinearT,
 	graph.MachineMemory, graph.MixTokens, graph.New, graph.NewElmanCache, graph.NewKVCache, graph.NewLatentCache,
@@ -43,6 +44,7 @@ var functions = []any{
 	gpt.NewTrainer, gpt.Open, gpt.OpenAdapter, gpt.Paper, gpt.OpenCropped, gpt.DistilGPT2, gpt.SmolLM2_135M,
 	gpt.Stories15M,
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
+	inspect.All, inspect.Places, inspect.Replace, inspect.Tap,
 	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Library, parts.MLPs, parts.NameField,
 	parts.Norms, parts.Optimizers, parts.Places, parts.Positions,
 	checkpoint.Load, checkpoint.Open, checkpoint.WriteFolder,

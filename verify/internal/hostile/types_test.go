@@ -3,6 +3,7 @@ package hostile
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -16,7 +17,7 @@ import (
 // types are those that no function leads to.
 var types = []any{
 	graph.Tensor{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.Sigmoid{}, nn.SiLU{}, nn.Softplus{},
-	nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{}, gpt.Token{},
+	nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{}, gpt.Token{}, inspect.Activations{},
 	parts.Body{}, checkpoint.File{}, text.Bytes{}, text.Message{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
 	verify.Case{}, verify.Entry{}, verify.Row{}, verify.Gap(0),
 	hand.AdamW{}, hand.SGD{}, hand.Linear[float64]{}, hand.LoRA[float64]{}, hand.Reduction(0), hand.Rollout{}, hand.Text{}, hand.LongformerMask{},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
@@ -83,6 +84,9 @@ func gptValues(v table) {
 	define(v, func(w *world) *gpt.Trainer {
 		return must(gpt.NewTrainer(get[gpt.Config](w), get[text.Corpus](w), get[text.Tokenizer](w)))
 	})
+	define(v, func(w *world) *inspect.Probe { return must(inspect.Tap(get[*gpt.Model](w), "h.0")) })
+	define(v, func(w *world) inspect.Activations { return must(get[*inspect.Probe](w).Run([]int{1, 2})) })
+	define(v, func(w *world) inspect.Entries { return inspect.All(get[*gpt.Model](w)) })
 	define(v, func(w *world) *gpt.Sampler { return gpt.NewSampler(1) })
 	define(v, func(w *world) []*gpt.Sampler { return []*gpt.Sampler{gpt.NewSampler(1), gpt.NewSampler(2)} })
 	define(v, func(w *world) *checkpoint.Checkpoint { return must(checkpoint.Load(w.dir + "/gpt")) })

@@ -1,0 +1,68 @@
+package inspect_test
+
+import (
+	"fmt"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+func network() *gpt.Model {
+	c := gpt.Shakespeare()
+	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = 2, 2, 8, 5, 11
+	m, err := gpt.New(graph.New(graph.Float64, 1), c, 1)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// Who looks at whom: row i of a head is what token i takes of every token.
+func ExampleTap() {
+	probe, err := inspect.Tap(network(), "h.*.attn.weights", "h.*")
+	if err != nil {
+		panic(err)
+	}
+	activations, err := probe.Run([]int{3, 1, 4, 1, 5})
+	if err != nil {
+		panic(err)
+	}
+	for name, x := range activations.All() {
+		fmt.Println(name, x.Shape)
+	}
+	weights, err := activations.At("h.1.attn.weights")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("the second token of the first head: %.1f\n", weights.Floats()[5:10])
+	// Output:
+	// h.0.attn.weights [1 2 5 5]
+	// h.0 [5 8]
+	// h.1.attn.weights [1 2 5 5]
+	// h.1 [5 8]
+	// the second token of the first head: [0.5 0.5 0.0 0.0 0.0]
+}
+
+// What a head is good for: the loss without it.
+func ExampleReplace() {
+	model, tokens, targets := network(), []int{3, 1, 4, 1, 5}, []int{1, 4, 1, 5, 9}
+	for head := range 2 {
+		without, err := inspect.Replace(model, "h.0.attn.heads", inspect.All(model).Head(head).Zero())
+		if err != nil {
+			panic(err)
+		}
+		probe, err := inspect.Tap(without, "logits")
+		if err != nil {
+			panic(err)
+		}
+		loss, _, err := probe.Gradients(tokens, targets)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("without head %d: %.1f nats\n", head, loss)
+	}
+	// Output:
+	// without head 0: 2.5 nats
+	// without head 1: 2.5 nats
+}

@@ -1,0 +1,52 @@
+package inspect
+
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Places lists the activations of a model that match any of the patterns, in the order of the network. A pattern that
+// nothing matches is an error that lists similar names.
+func Places(m *gpt.Model, patterns ...string) ([]string, error) {
+	names, _, err := find(m, patterns)
+	return names, err
+}
+
+// find is the activations that match, and the layers that have some of them in their equation alone.
+func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
+	if m == nil || m.Graph == nil {
+		return nil, nil, errors.New("inspect: got no model, want one of gpt.New or gpt.Open")
+	}
+	if len(patterns) == 0 {
+		return nil, nil, errors.New("inspect: got no names, want some such as \"h.*.attn.weights\"")
+	}
+	all, err := built(m, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if names, err = all.Places(patterns...); err != nil {
+		return nil, nil, errors.Wrap(err, "inspect")
+	}
+	kept, err := built(m, m.Graph.Kernels)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		if _, err := kept.Activation(name); err != nil {
+			spelt = append(spelt, name[:max(0, strings.LastIndexByte(name, '.'))])
+		}
+	}
+	return names, spelt, nil
+}
+
+// built is the graph of the model for one sequence, not compiled.
+func built(m *gpt.Model, kernels bool) (*graph.Graph, error) {
+	return m.Graph.BuildSibling(func(g *graph.Graph) error {
+		g.Kernels = kernels
+		_, err := gpt.New(g, m.Config, 1)
+		return err
+	})
+}

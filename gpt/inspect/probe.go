@@ -1,0 +1,119 @@
+package inspect
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Probe gives activations of a model, with the parameters that it has when the Probe runs. It is for one goroutine.
+type Probe struct {
+	model    *gpt.Model
+	names    []string
+	exprs    []graph.Expr
+	forward  *graph.Program
+	backward *graph.Program // made by the first Gradients
+}
+
+// Tap compiles the activations that match any of the patterns, for one text of at most block_size tokens. Nothing else
+// is kept, and what stands behind the last of them is not computed.
+func Tap(m *gpt.Model, patterns ...string) (*Probe, error) {
+	names, spelt, err := find(m, patterns)
+	if err != nil {
+		return nil, err
+	}
+	p := &Probe{names: names}
+	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
+		g.SetTraining(false)
+		g.Spell(spelt...)
+		if p.model, err = gpt.New(g, m.Config, 1); err != nil {
+			return err
+		}
+		p.exprs = make([]graph.Expr, len(names))
+		for i, name := range names {
+			if p.exprs[i], err = g.Activation(name); err != nil {
+				return err
+			}
+		}
+		p.forward, err = graph.CompileWith(p.exprs[len(names)-1], p.exprs)
+		return err
+	})
+	return p, errors.Wrap(err, "inspect")
+}
+
+// Run gives the activations of a text. They have the shapes of a whole context: what is behind the text, in rows and in
+// columns of attention, is that of tokens 0 that no token of the text attends to.
+func (p *Probe) Run(tokens []int) (Activations, error) {
+	if err := p.fill(tokens); err != nil {
+		return Activations{}, err
+	}
+	if err := p.forward.Run(); err != nil {
+		return Activations{}, errors.Wrap(err, "inspect")
+	}
+	return p.copied(p.forward.Kept), nil
+}
+
+// Gradients gives ∂loss/∂activation for the model's loss, the mean over the targets that are not text.Ignore; there is
+// a target for every token. The first call differentiates. An activation that the loss does not depend on is an error,
+// such as one that is replaced further on.
+func (p *Probe) Gradients(tokens, targets []int) (loss float64, gradients Activations, err error) {
+	if err := p.fill(tokens); err != nil {
+		return 0, gradients, err
+	}
+	if len(targets) != len(tokens) {
+		return 0, gradients, errors.Errorf("inspect: got %d targets, want %d, one for a token", len(targets), len(tokens))
+	}
+	all := p.model.Targets.Ints()
+	for i := copy(all, targets); i < len(all); i++ {
+		all[i] = text.Ignore
+	}
+	if p.backward == nil {
+		if p.backward, err = graph.Compile(p.model.Loss, p.distinct()...); err != nil {
+			return 0, gradients, errors.Wrap(err, "inspect")
+		}
+	}
+	if err := p.backward.Run(); err != nil {
+		return 0, gradients, errors.Wrap(err, "inspect")
+	}
+	return p.backward.Loss(), p.copied(p.backward.Grad), nil
+}
+
+// fill hands in the tokens.
+func (p *Probe) fill(tokens []int) error {
+	if p == nil || p.forward == nil {
+		return errors.New("inspect: nothing to run, want a Probe of Tap")
+	}
+	all, c := p.model.Tokens.Ints(), p.model.Config
+	if len(tokens) == 0 || len(tokens) > len(all) {
+		return errors.Errorf("inspect: got %d tokens, want 1 to block_size, %d", len(tokens), len(all))
+	}
+	for i, id := range tokens {
+		if id < 0 || id >= c.VocabSize {
+			return errors.Errorf("inspect: token %d is %d, not in 0 … %d", i, id, c.VocabSize-1)
+		}
+	}
+	clear(all[copy(all, tokens):])
+	return nil
+}
+
+// distinct are the activations, each once: a layer's may be the model's as well.
+func (p *Probe) distinct() (list []graph.Expr) {
+	seen := map[any]bool{}
+	for _, x := range p.exprs {
+		if !seen[x.Node()] {
+			seen[x.Node()] = true
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// copied is what of gives for every activation.
+func (p *Probe) copied(of func(graph.Expr) graph.Tensor) Activations {
+	a := Activations{p.names, map[string]graph.Tensor{}}
+	for i, x := range p.exprs {
+		a.values[p.names[i]] = of(x).Clone()
+	}
+	return a
+}

@@ -1,0 +1,167 @@
+package graph
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// squares is (w²)² with a place between, in two blocks.
+func squares(g *Graph) Expr {
+	x := g.Root().Param("w", Const(3), 1, 2)
+	for _, block := range []string{"h.0", "h.1"} {
+		at := g.Root().Sub("%s", block)
+		x = at.Place("mlp", x.In(at).Square())
+	}
+	return x
+}
+
+func TestPlaces(t *testing.T) {
+	g := New(Float64, 1)
+	out := squares(g)
+	for _, tc := range []struct {
+		patterns, want []string
+	}{
+		{[]string{"h.*.mlp"}, []string{"h.0.mlp", "h.1.mlp"}},
+		{[]string{"*.1.mlp", "h.0.mlp", "h.0.*"}, []string{"h.0.mlp", "h.1.mlp"}},
+	} {
+		if got, err := g.Places(tc.patterns...); err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%q: got %q (%v), want %q", tc.patterns, got, err, tc.want)
+		}
+	}
+	for _, pattern := range []string{"h.*", "h.2.mlp", "*"} {
+		_, err := g.Places("h.0.mlp", pattern)
+		if err == nil || !strings.Contains(err.Error(), `"`+pattern+`": the nearest of 2 places are "h.0.mlp"`) {
+			t.Errorf("%s: got the error %v, want it to list the nearest", pattern, err)
+		}
+	}
+	if x, err := g.Activation("h.1.mlp"); err != nil || x.Node() != out.Node() {
+		t.Errorf("got another activation than what was placed (%v)", err)
+	}
+}
+
+// One run keeps what was asked for, each as it was there, and what is not asked for is not computed.
+func TestCompileWith(t *testing.T) {
+	g := New(Float64, 1)
+	out := squares(g)
+	first, err := g.Activation("h.0.mlp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := CompileWith(out.SumAll(), []Expr{first, out, first}, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Kept(first).Len() != 0 {
+		t.Error("there is a value before the first run")
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		got  Tensor
+		want []float64
+	}{
+		"kept": {p.Kept(first), []float64{9, 9}}, "and behind it": {p.Kept(out), []float64{81, 81}},
+		"the output": {p.Value(), []float64{162}}, "the gradient": {p.Grad(first), []float64{18, 18}}, "not asked for": {p.Kept(g.Params()[0]), nil},
+	} {
+		if !slices.Equal(tc.got.F64, tc.want) {
+			t.Errorf("%s: got %v, want %v", name, tc.got.F64, tc.want)
+		}
+	}
+	if _, err := CompileWith(out, []Expr{squares(New(Float64, 1))}); err == nil || !strings.Contains(err.Error(), "another graph") {
+		t.Errorf("to keep what is of another graph: got the error %v", err)
+	}
+}
+
+// Edits are made in their order, on siblings too, once each when a graph is built again, and differentiated through;
+// siblings' own stay theirs.
+func TestEdit(t *testing.T) {
+	g := New(Float64, 1)
+	g.Edit("h.0.mlp", func(x Expr) Expr { return x.Shift(1) })
+	s := g.Sibling()
+	s.Edit("h.0.mlp", func(x Expr) Expr { return x.Scale(2) })
+	tries := 0
+	again, err := g.BuildSibling(func(g *Graph) error {
+		g.Edit("h.0.mlp", func(x Expr) Expr { return x.Scale(3) })
+		if tries++; tries < 3 {
+			return errCollision
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		g          *Graph
+		out, slope float64
+	}{
+		"one":         {g, 100, 2 * 10 * 6},
+		"two":         {s, 400, 2 * 20 * 12},
+		"built again": {again, 900, 2 * 30 * 18},
+		"none":        {New(Float64, 1), 81, 2 * 9 * 6},
+	} {
+		out := squares(tc.g)
+		w := tc.g.Params()[0]
+		p, err := Compile(out.SumAll(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if p.Loss() != 2*tc.out || p.Grad(w).At(1) != tc.slope {
+			t.Errorf("%s: got %v with slope %v, want %v with %v", name, p.Loss(), p.Grad(w).At(1), 2*tc.out, tc.slope)
+		}
+	}
+	if !s.Edited() || New(Float64, 1).Edited() {
+		t.Error("Edited does not say who is")
+	}
+}
+
+// Spell has the equation of a scope computed, without those inside it and beside it.
+func TestSpell(t *testing.T) {
+	g := New(Float64, 1)
+	g.Spell("h.0")
+	for path, want := range map[string]bool{"h.0": false, "h.0.mlp": true, "h.1": true, "": true} {
+		for _, g := range []*Graph{g, g.Sibling()} {
+			_, ok := ReLU(g.Root().Sub("x").Param("w", Const(1), 2, 2).In(Scope{g, path}))
+			if g.names["x.w"] = false; ok != want {
+				t.Errorf("%q: a kernel %v, want %v", path, ok, want)
+			}
+		}
+	}
+}
+
+// scale∘x + shift is exact where it says so, and the gradient is scale's.
+func TestMulAdd(t *testing.T) {
+	g := New(Float64, 1)
+	x := g.Root().Param("x", Const(0), 2, 3)
+	copy(x.Tensor().F64, []float64{math.Copysign(0, -1), math.NaN(), 3, 4, math.Inf(1), 6})
+	y := x.MulAdd([]float64{1, 0, 2}, []float64{0, 7, 0, 1, 8, -1})
+	p, err := CompileWith(y.SumAll(), []Expr{y}, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Kept(y).F64; !slices.Equal(got, []float64{0, 7, 6, 5, 8, 11}) || !math.Signbit(got[0]) {
+		t.Errorf("got %v", got)
+	}
+	if got := p.Grad(x).F64; !slices.Equal(got, []float64{1, 0, 2, 1, 0, 2}) {
+		t.Errorf("got the gradient %v", got)
+	}
+	for want, f := range map[string]func(x Expr) Expr{
+		"got 4 numbers, want 6": func(x Expr) Expr { return x.MulAdd(make([]float64, 4), []float64{1}) },
+		"got 0 numbers, want 6": func(x Expr) Expr { return x.MulAdd([]float64{1}, nil) },
+		"number 1 is +Inf":      func(x Expr) Expr { return x.MulAdd([]float64{1, math.Inf(1)}, []float64{1}) },
+		"integers":              func(x Expr) Expr { return x.g.Root().Ints("n", 6, 2, 0).MulAdd([]float64{1}, []float64{1}) },
+	} {
+		g := New(Float64, 1)
+		if f(g.Root().Param("x", Const(0), 2, 3)); g.Err() == nil || !strings.Contains(g.Err().Error(), want) {
+			t.Errorf("got the error %v, want %s", g.Err(), want)
+		}
+	}
+}
