@@ -77,7 +77,12 @@ func New(t Training, r Run, task Task) (*Core, error) {
 // newOptimizer makes that of the task, which may be the user's: a panic in it is an error.
 func (c *Core) newOptimizer() (o optim.Optimizer, err error) {
 	at := c.graph.Root().Sub("optimizer %q", c.training.Optimizer)
-	if !at.Try(func() { o, err = c.task.Optimizer(c.params, c.training, c.task.Done) }) {
+	if !at.Try(func() {
+		o, err = c.task.Optimizer(c.params, c.training, c.task.Done)
+		if tree, ok := o.(interface{ Tree(n int) }); ok && err == nil { // as all have that embed *optim.Gradients
+			tree.Tree(c.training.GradientAccumulationSteps)
+		}
+	}) {
 		return nil, c.graph.Err()
 	}
 	if o == nil && err == nil {

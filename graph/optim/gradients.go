@@ -13,8 +13,10 @@ type Gradients struct {
 	name    string // of the optimizer, for errors
 	pool    *kernel.Pool
 	params  []graph.Expr
-	sums    []graph.Tensor // over micro-batches
-	batches int
+	run     int   // micro-batches that are added in turn before sums are paired; 0 is all
+	sums    []sum // over micro-batches, of which depth are in use; the others are memory to use again
+	depth   int
+	batches int // in all sums
 	before  func(params []graph.Expr, grads []graph.Tensor) error
 }
 
@@ -40,8 +42,7 @@ func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 		}
 		delete(left, p.Name())
 	}
-	sums := make([]graph.Tensor, len(params))
-	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params, sums: sums}, nil
+	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params}, nil
 }
 
 var errNoParams = errors.New("an optimizer without parameters: NewGradients takes them")
@@ -70,7 +71,7 @@ func (c *Gradients) Apply(
 				return math.NaN(), err
 			}
 		}
-		copy(grads, c.sums)
+		copy(grads, c.total())
 	}
 	scale := 1 / float64(max(1, c.batches))
 	var squares float64

@@ -29,7 +29,7 @@ var functions = []any{
 	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
 	graph.BinaryCrossEntropy, graph.GatherTokens, graph.MeanTokens, graph.RMSNorm, graph.SiLU, graph.Sigmoid, graph.Softplus,
 	graph.SwiGLU,
-	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
+	optim.NewAdamW, optim.NewGradients, optim.NewSGD, optim.Sums,
 	nn.In, nn.Make, nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
 	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewGroupedAttention, nn.NewLayerNorm, nn.NewLayerNormPlain,
 	nn.NewLayerNormSigma, nn.NewLearnedPositions, nn.NewLinear, nn.NewLinearAttention, nn.NewLinformer, nn.NewLoRA,
