@@ -17,7 +17,10 @@ type Gradients struct {
 	sums    []sum // over micro-batches, of which depth are in use; the others are memory to use again
 	depth   int
 	batches int // in all sums
-	before  func(params []graph.Expr, grads []graph.Tensor) error
+
+	machines int
+	across   func(grads []float32) error // adds up theirs; nil is one alone
+	before   func(params []graph.Expr, grads []graph.Tensor) error
 }
 
 // NewGradients is for parameters of one graph, each once: a value that is fed, or what an operation gives, is refused.
@@ -62,9 +65,14 @@ func (c *Gradients) Apply(
 		return 0, errors.Errorf("%s: no step to do", c.name)
 	}
 	grads := make([]graph.Tensor, len(c.params))
-	if c.batches > 0 || c.before != nil {
+	if c.batches > 0 || c.before != nil || c.across != nil {
 		if err := c.Accumulate(p); err != nil {
 			return 0, err
+		}
+		if c.across != nil {
+			if err := c.gather(); err != nil {
+				return math.NaN(), err
+			}
 		}
 		if c.before != nil {
 			if err := c.show(); err != nil {

@@ -38,6 +38,7 @@ func odd(n int) int {
 type sum struct {
 	batches int
 	grads   []graph.Tensor
+	flat    []float32 // all of them and what lies between, of float32
 }
 
 // push adds the gradients of one micro-batch: to the newest sum, while it is less than a run, or is one to be paired
@@ -48,7 +49,7 @@ func (c *Gradients) push(grads []graph.Tensor) {
 		c.sums[c.depth-1].batches++
 	} else {
 		if c.depth == len(c.sums) {
-			c.sums = append(c.sums, sum{grads: like(grads)})
+			c.sums = append(c.sums, like(grads))
 		}
 		s := &c.sums[c.depth]
 		s.batches = 1
@@ -96,10 +97,25 @@ func (c *Gradients) add(to int, grads []graph.Tensor) {
 	}
 }
 
-func like(grads []graph.Tensor) []graph.Tensor {
-	list := make([]graph.Tensor, len(grads))
-	for i, g := range grads {
-		list[i] = zerosLike(g)
+// like makes room for a sum: in float32 in one piece, to be handed to others at once, where every tensor begins with a
+// line of the cache.
+func like(grads []graph.Tensor) (s sum) {
+	const line = 16
+	n := 0
+	for _, g := range grads {
+		n += (len(g.F32) + line - 1) / line * line
 	}
-	return list
+	s.flat = kernel.Make[float32](n)
+	rest := s.flat
+	for _, g := range grads {
+		t := graph.Tensor{Shape: g.Shape}
+		if g.F32 != nil {
+			t.F32 = rest[:len(g.F32):len(g.F32)]
+			rest = rest[(len(g.F32)+line-1)/line*line:]
+		} else {
+			t.F64 = kernel.Make[float64](len(g.F64))
+		}
+		s.grads = append(s.grads, t)
+	}
+	return s
 }
