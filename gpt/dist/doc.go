@@ -1,6 +1,7 @@
 // Package dist lets several machines, or goroutines that stand for them, train one model: each is a rank of a Group,
 // computes some of a step's micro-batches, and has all sums afterwards, in the same bits whatever the number of ranks.
-// Start with Run, or with Over, which makes a Group of whatever carries numbers between ranks.
+// Start with Open, which joins the processes that MPI has started, or Run, which starts goroutines. Over makes a Group of
+// whatever else carries numbers between ranks.
 package dist
 
 // Group is the ranks that work on one job, as one of them sees it. All ranks call the same methods in the same order,
@@ -22,7 +23,8 @@ type Group interface {
 	// Barrier returns when all ranks have come to it.
 	Barrier() error
 
-	// Close leaves the group, after the last call of the others.
+	// Close leaves the group when its work is done. After an error do not: end the program with a status that is not 0,
+	// by which MPI ends the other ranks.
 	Close() error
 }
 
