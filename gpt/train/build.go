@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -74,8 +75,11 @@ func (b Build) SameBits(other Build) bool {
 	return b.class() == other.class()
 }
 
-// class is what the bits depend on.
+// class is what the bits depend on: not on the tags of MPI, for the sums are ours.
 func (b Build) class() Build {
+	b.Tags = strings.Join(slices.DeleteFunc(strings.Split(b.Tags, ","), func(tag string) bool {
+		return tag == "mpi" || tag == "mpicc"
+	}), ",")
 	if b.Version = ""; b.Instructions == "AVX2" {
 		b.Instructions = "AVX512"
 	}

@@ -15,23 +15,31 @@ type part struct {
 	first, last int
 }
 
+// CheckRanks is an error unless so many ranks can share the micro-batches of a step.
+func (t Training) CheckRanks(n int) error {
+	m := t.GradientAccumulationSteps
+	if m < 1 {
+		return errors.Errorf("gradient_accumulation_steps: got %d, want at least 1", m)
+	}
+	if err := dist.CheckSize(n); err != nil {
+		return err
+	}
+	if m%n != 0 {
+		return errors.Errorf("gradient_accumulation_steps: got %d for %d ranks, want a multiple of %d such as %d, or at most %d ranks",
+			m, n, n, (m+n-1)/n*n, m&-m)
+	}
+	return nil
+}
+
 // part divides the micro-batches of a step evenly among the ranks of the Group, in their order: each has a whole branch
 // of the tree of sums.
 func (c *Core) part() (p part, err error) {
-	m := c.training.GradientAccumulationSteps
-	if m < 1 {
-		return p, errors.Errorf("gradient_accumulation_steps: got %d, want at least 1", m)
+	m, n, rank := c.training.GradientAccumulationSteps, 1, 0
+	if c.Group != nil {
+		n, rank = c.Group.Size(), c.Group.Rank()
 	}
-	if c.Group == nil {
-		return part{0, m}, nil
-	}
-	n, rank := c.Group.Size(), c.Group.Rank()
-	if err := dist.CheckSize(n); err != nil {
+	if err := c.training.CheckRanks(n); err != nil {
 		return p, err
-	}
-	if m%n != 0 {
-		return p, errors.Errorf("gradient_accumulation_steps: got %d for %d ranks, want a multiple of %d such as %d, or %d ranks or fewer",
-			m, n, n, (m+n-1)/n*n, m&-m)
 	}
 	if n > 1 {
 		o, ok := c.optimizer.(shared)
