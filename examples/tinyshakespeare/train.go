@@ -27,6 +27,9 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 		if ctx.Err() != nil {
 			return stopped(ctx, t, dir, r, ctx.Err())
 		}
+		if err := tell(t.Group, step); err != nil {
+			return err
+		}
 		p, err := t.Step()
 		if err != nil {
 			return err
@@ -34,7 +37,10 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 		r.Step(p)
 	}
 	bar := r.validating()
-	loss, err := t.EvaluateAll(ctx, func(done, _ int) { bar.Draw(done) })
+	if err := tell(t.Group, validation); err != nil {
+		return err
+	}
+	loss, err := t.EvaluateAll(whole(ctx, t.Group), func(done, _ int) { bar.Draw(done) })
 	bar.Close()
 	if err != nil {
 		return stopped(ctx, t, dir, r, err)
@@ -45,7 +51,10 @@ func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) er
 
 // evaluate measures, saves, and only then tells: a disk without room for a picture may have some for the checkpoint.
 func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
-	e, err := t.Evaluate(ctx)
+	if err := tell(t.Group, evaluation); err != nil {
+		return err
+	}
+	e, err := t.Evaluate(whole(ctx, t.Group))
 	if err != nil {
 		return err
 	}

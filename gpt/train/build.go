@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -68,14 +69,19 @@ func (b Build) String() string {
 // SameBits is whether a run that b began goes on in other with the bits that b would have computed: the compiler and
 // its settings are the same, and both have vector instructions, whichever, or neither has.
 func (b Build) SameBits(other Build) bool {
-	class := func(b Build) Build {
-		if b.Version = ""; b.Instructions == "AVX2" {
-			b.Instructions = "AVX512"
-		}
-		return b
-	}
 	if b.Instructions == "" || other.Instructions == "" {
 		b.Instructions, other.Instructions = "", ""
 	}
-	return class(b) == class(other)
+	return b.class() == other.class()
+}
+
+// class is what the bits depend on: not on the tags of MPI, for the sums are ours.
+func (b Build) class() Build {
+	b.Tags = strings.Join(slices.DeleteFunc(strings.Split(b.Tags, ","), func(tag string) bool {
+		return tag == "mpi" || tag == "mpicc"
+	}), ",")
+	if b.Version = ""; b.Instructions == "AVX2" {
+		b.Instructions = "AVX512"
+	}
+	return b
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
@@ -31,6 +32,13 @@ type Core struct {
 	Done int     // steps done
 	Best float64 // the lowest validation loss so far, +∞ before the first
 
+	// Group is the machines that train together, to be set before the first Step; nil is this one alone. Each computes an
+	// equal part of a step's micro-batches, and what comes out is the same bits whatever their number, a power of two
+	// that divides GradientAccumulationSteps. All make the same Core, draw the same batches and do the same Steps.
+	// An error on one of them is the end of the group: who sees it ends.
+	Group dist.Group
+
+	same      bool // the group's machines train the same
 	training  Training
 	task      Task
 	graph     *graph.Graph
@@ -77,7 +85,12 @@ func New(t Training, r Run, task Task) (*Core, error) {
 // newOptimizer makes that of the task, which may be the user's: a panic in it is an error.
 func (c *Core) newOptimizer() (o optim.Optimizer, err error) {
 	at := c.graph.Root().Sub("optimizer %q", c.training.Optimizer)
-	if !at.Try(func() { o, err = c.task.Optimizer(c.params, c.training, c.task.Done) }) {
+	if !at.Try(func() {
+		o, err = c.task.Optimizer(c.params, c.training, c.task.Done)
+		if tree, ok := o.(interface{ Tree(n int) }); ok && err == nil { // as all have that embed *optim.Gradients
+			tree.Tree(c.training.GradientAccumulationSteps)
+		}
+	}) {
 		return nil, c.graph.Err()
 	}
 	if o == nil && err == nil {

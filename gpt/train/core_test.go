@@ -272,6 +272,7 @@ func TestSameBits(t *testing.T) {
 		{vary(func(b *Build) { b.Arch = "arm64" }), false},
 		{vary(func(b *Build) { b.GoAMD64 = "v3" }), false},
 		{vary(func(b *Build) { b.Tags = "nosimd" }), false},
+		{vary(func(b *Build) { b.Tags = "mpi,mpicc" }), true},
 	} {
 		if got := b.SameBits(c.other); got != c.want || c.other.SameBits(b) != got {
 			t.Errorf("%s and %s: got %t, want %t", b, c.other, got, c.want)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pkg/errors"
 )
 
@@ -94,7 +95,7 @@ func Need(t Training, r Run, blocks int, build Planned) (bytes float64, err erro
 }
 
 // kept is how many numbers a run keeps for every one that is trained, itself and its gradient apart: the moments of the
-// optimizer, as many as AdamW's for one of a program's own, and the sum over micro-batches.
+// optimizer, as many as AdamW's for one of a program's own, and the sums over micro-batches.
 func (t Training) kept() (n float64) {
 	switch {
 	case t.Optimizer != "sgd":
@@ -102,8 +103,5 @@ func (t Training) kept() (n float64) {
 	case t.Beta1 > 0:
 		n = 1
 	}
-	if t.GradientAccumulationSteps > 1 {
-		n++
-	}
-	return n
+	return n + float64(optim.Sums(t.GradientAccumulationSteps))
 }

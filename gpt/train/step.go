@@ -43,33 +43,44 @@ func (c *Core) Step() (Progress, error) {
 	return p, nil
 }
 
-// accumulate runs the micro-batches of a step; the optimizer has the gradients of all but the last.
+// accumulate runs this machine's micro-batches of a step; the optimizer has the gradients of all but its last. Every
+// machine fills in all of them, because one generator draws them.
 func (c *Core) accumulate(p *Progress) error {
-	n := c.training.GradientAccumulationSteps
+	mine, err := c.part()
 	switch {
-	case n < 1:
-		return errors.Errorf("gradient_accumulation_steps: got %d, want at least 1", n)
+	case err != nil:
+		return err
 	case c.task.Fill == nil:
 		return errors.New("no batches: Task.Fill is nil")
 	}
 	c.graph.SetTraining(true)
+	n := c.training.GradientAccumulationSteps
+	var losses []float64 // of all; 0 is another machine's
 	for micro := range n {
 		tokens, err := c.task.Fill(c.Done, micro)
 		if err != nil {
 			return err
 		}
 		p.Tokens += tokens
+		losses = append(losses, 0)
+		if micro < mine.first || micro >= mine.last {
+			continue
+		}
 		c.graph.SetStep(uint64(c.Done*n + micro))
-		loss, err := c.run(c.backward)
-		if err != nil {
+		if losses[micro], err = c.run(c.backward); err != nil {
 			return err
 		}
-		p.Loss += loss / float64(n)
-		if micro < n-1 {
+		if micro < mine.last-1 {
 			if err := c.optimizer.Accumulate(c.backward); err != nil {
 				return err
 			}
 		}
+	}
+	if err := c.Gather(losses); err != nil {
+		return err
+	}
+	for _, loss := range losses {
+		p.Loss += loss / float64(n)
 	}
 	return nil
 }

@@ -6,25 +6,21 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean.
+// Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean: in turn, or as Tree
+// says.
 func (c *Gradients) Accumulate(p *graph.Program) error {
 	if c == nil || len(c.params) == 0 {
 		return errNoParams
 	}
+	grads := make([]graph.Tensor, len(c.params))
 	for i, x := range c.params {
 		g, err := c.of(p, x)
 		if err != nil {
 			return err
 		}
-		switch sum := c.sums[i]; {
-		case sum.Len() == 0:
-			c.sums[i] = g.Clone()
-		case sum.F32 != nil:
-			kernel.Add(c.pool, sum.F32, sum.F32, g.F32)
-		default:
-			kernel.Add(c.pool, sum.F64, sum.F64, g.F64)
-		}
+		grads[i] = g
 	}
+	c.push(grads)
 	c.batches++
 	return nil
 }
@@ -40,14 +36,9 @@ func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 
 // Forget drops what was accumulated.
 func (c *Gradients) Forget() {
-	if c == nil {
-		return
+	if c != nil {
+		c.depth, c.batches = 0, 0
 	}
-	for i := range c.sums {
-		clear(c.sums[i].F32)
-		clear(c.sums[i].F64)
-	}
-	c.batches = 0
 }
 
 // zerosLike is for the state of an optimizer.

@@ -16,12 +16,13 @@ func (c *Gradients) Before(f func(params []graph.Expr, grads []graph.Tensor) err
 
 // show hands the mean of what was accumulated to what is to see it.
 func (c *Gradients) show() error {
-	for _, sum := range c.sums {
+	sums := c.total()
+	for _, sum := range sums {
 		scaleBy(sum.F32, 1/float64(c.batches))
 		scaleBy(sum.F64, 1/float64(c.batches))
 	}
 	c.batches = 1
-	if err := c.before(c.params, c.sums); err != nil {
+	if err := c.before(c.params, sums); err != nil {
 		c.Forget()
 		return errors.Wrap(err, c.name)
 	}

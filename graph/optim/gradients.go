@@ -13,9 +13,14 @@ type Gradients struct {
 	name    string // of the optimizer, for errors
 	pool    *kernel.Pool
 	params  []graph.Expr
-	sums    []graph.Tensor // over micro-batches
-	batches int
-	before  func(params []graph.Expr, grads []graph.Tensor) error
+	run     int   // micro-batches that are added in turn before sums are paired; 0 is all
+	sums    []sum // over micro-batches, of which depth are in use; the others are memory to use again
+	depth   int
+	batches int // in all sums
+
+	machines int
+	across   func(grads []float32) error // adds up theirs; nil is one alone
+	before   func(params []graph.Expr, grads []graph.Tensor) error
 }
 
 // NewGradients is for parameters of one graph, each once: a value that is fed, or what an operation gives, is refused.
@@ -40,8 +45,7 @@ func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 		}
 		delete(left, p.Name())
 	}
-	sums := make([]graph.Tensor, len(params))
-	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params, sums: sums}, nil
+	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params}, nil
 }
 
 var errNoParams = errors.New("an optimizer without parameters: NewGradients takes them")
@@ -61,16 +65,21 @@ func (c *Gradients) Apply(
 		return 0, errors.Errorf("%s: no step to do", c.name)
 	}
 	grads := make([]graph.Tensor, len(c.params))
-	if c.batches > 0 || c.before != nil {
+	if c.batches > 0 || c.before != nil || c.across != nil {
 		if err := c.Accumulate(p); err != nil {
 			return 0, err
+		}
+		if c.across != nil {
+			if err := c.gather(); err != nil {
+				return math.NaN(), err
+			}
 		}
 		if c.before != nil {
 			if err := c.show(); err != nil {
 				return math.NaN(), err
 			}
 		}
-		copy(grads, c.sums)
+		copy(grads, c.total())
 	}
 	scale := 1 / float64(max(1, c.batches))
 	var squares float64

@@ -3,6 +3,7 @@ package hostile
 import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
@@ -30,7 +31,7 @@ var functions = []any{
 	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
 	graph.BinaryCrossEntropy, graph.GatherTokens, graph.MeanTokens, graph.RMSNorm, graph.SiLU, graph.Sigmoid, graph.Softplus,
 	graph.SwiGLU,
-	optim.NewAdamW, optim.NewGradients, optim.NewSGD,
+	optim.NewAdamW, optim.NewGradients, optim.NewSGD, optim.Sums,
 	nn.In, nn.Make, nn.NewALiBi, nn.NewAdapted, nn.NewBiasedMask, nn.NewBlock, nn.NewCrossAttention, nn.NewCrossEntropy,
 	nn.NewDecoderBlock, nn.NewDropout, nn.NewElman, nn.NewEmbedding, nn.NewGroupedAttention, nn.NewLayerNorm, nn.NewLayerNormPlain,
 	nn.NewLayerNormSigma, nn.NewLearnedPositions, nn.NewLinear, nn.NewLinearAttention, nn.NewLinformer, nn.NewLoRA,
@@ -39,6 +40,7 @@ var functions = []any{
 	nn.NewRollout, nn.NewSelfAttention, nn.NewSinusoidal, nn.NewTaylorAttention, nn.NewTied, nn.NewUnprojected,
 	nn.NewUnprojectedCross, nn.NewValueHead, nn.NewValueLoss,
 	nn.NewBinaryCrossEntropy, nn.NewGatherTokens, nn.NewMeanTokens, nn.NewRMSNorm, nn.NewSquaredError, nn.NewSwiGLU,
+	dist.CheckSize, dist.Open, dist.Over, dist.Run,
 	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.FullTuning, gpt.GPT2,
 	gpt.LoRATuning, gpt.LoadModel, gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler,
 	gpt.NewTrainer, gpt.Open, gpt.OpenAdapter, gpt.Paper, gpt.OpenCropped, gpt.DistilGPT2, gpt.SmolLM2_135M,

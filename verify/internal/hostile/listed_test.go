@@ -16,8 +16,9 @@ import (
 const module = "github.com/pedestrian-ml/pedestrian/"
 
 // packages are the folders of what is called.
-var packages = []string{"graph", "graph/optim", "nn", "gpt", "gpt/parts", "gpt/checkpoint", "gpt/safetensors", "gpt/seq2seq",
-	"gpt/inspect", "gpt/structured", "gpt/text", "gpt/text/bpe", "gpt/train", "verify", "verify/hand", "verify/inventory"}
+var packages = []string{"graph", "graph/optim", "nn", "gpt", "gpt/parts", "gpt/checkpoint", "gpt/dist", "gpt/inspect",
+	"gpt/safetensors", "gpt/seq2seq", "gpt/structured", "gpt/text", "gpt/text/bpe", "gpt/train", "verify", "verify/hand",
+	"verify/inventory"}
 
 // call is a function, or a method, whose first argument is the receiver.
 type call struct {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pkg/errors"
+)
+
+// What rank 0 tells the others to do with it. It alone reads the clock, the disk and signals, so all do the same.
+const (
+	finish float32 = iota
+	step
+	evaluation
+	validation
+)
+
+// tell has the other ranks of a group do what this one does next.
+func tell(g dist.Group, what float32) error { return g.Share([]float32{what}, 0) }
+
+// whole is a context that does not end in the middle of what other ranks take part in.
+func whole(ctx context.Context, g dist.Group) context.Context {
+	if g.Size() > 1 {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// follow is a rank that computes with rank 0, and neither writes nor tells.
+func follow(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer) error {
+	t, err := follower(ctx, c, o, args, stderr)
+	if err == nil {
+		err = serve(ctx, g, t)
+	}
+	return errors.WithMessagef(err, "rank %d", g.Rank())
+}
+
+// follower is the trainer of a run that rank 0 begins or resumes; nil if there is nothing left to train.
+func follower(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Trainer, error) {
+	var saved *checkpoint.Checkpoint
+	var err error
+	if o.resume {
+		if saved, err = base.Load(c.OutDir, io.Discard); err != nil {
+			return nil, err
+		}
+		defer saved.Close()
+		if c, o, err = again(c.OutDir, saved, args); err != nil || finished(c, saved, io.Discard) {
+			return nil, err
+		}
+	}
+	if err := base.Check(c); err != nil {
+		return nil, err
+	}
+	_, data, tok, err := o.open(ctx, c.BlockSize, saved, stderr)
+	if err != nil {
+		return nil, err
+	}
+	return trainer(c, data, tok, saved)
+}
+
+// serve does what rank 0 tells.
+func serve(ctx context.Context, g dist.Group, t *gpt.Trainer) error {
+	for {
+		what := []float32{finish}
+		if err := g.Share(what, 0); err != nil || what[0] == finish {
+			return err
+		}
+		if t == nil {
+			return errors.New("rank 0 trains, here nothing is left to train")
+		}
+		t.Group = g
+		var err error
+		switch what[0] {
+		case step:
+			_, err = t.Step()
+		case evaluation:
+			_, err = t.Evaluate(context.WithoutCancel(ctx))
+		case validation:
+			_, err = t.EvaluateAll(context.WithoutCancel(ctx), nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

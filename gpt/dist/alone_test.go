@@ -1,0 +1,23 @@
+//go:build !mpi
+
+package dist
+
+import "testing"
+
+// A program alone is a group of one, and refuses to be one of several.
+func TestOpenAlone(t *testing.T) {
+	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"} {
+		t.Setenv(name, "1")
+	}
+	g, err := Open()
+	if err != nil || g.Size() != 1 || g.Rank() != 0 {
+		t.Fatalf("got %v, %v", g, err)
+	}
+	x := []float32{3}
+	if g.Sum(x) != nil || g.Share(x, 0) != nil || g.Barrier() != nil || g.Close() != nil || x[0] != 3 {
+		t.Errorf("x is %v", x)
+	}
+	t.Setenv("PMI_SIZE", "4")
+	_, err = Open()
+	contains(t, err, "PMI_SIZE: got 4 ranks, want 1 of a program built without -tags mpi")
+}

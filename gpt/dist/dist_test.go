@@ -1,0 +1,158 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// vector is the numbers of a rank, in which the order of adding shows.
+func vector(rank, n int) []float32 {
+	rng := rand.New(rand.NewPCG(uint64(rank), 9))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+// tree is the sum of ranks from to before to as Sum promises it.
+func tree(from, to, n int) []float32 {
+	if to == from+1 {
+		return vector(from, n)
+	}
+	x, y := tree(from, (from+to)/2, n), tree((from+to)/2, to, n)
+	for i := range x {
+		x[i] += y[i]
+	}
+	return x
+}
+
+func contains(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("got error %v, want %q", err, part)
+		}
+	}
+}
+
+// Every rank has the sum of the tree, of as few numbers as there are and of more than go at a time.
+func TestSum(t *testing.T) {
+	for _, ranks := range []int{1, 2, 4, 8} {
+		for _, n := range []int{0, 1, 3, 7, 64, 1001, 2*piece + 3} {
+			want := tree(0, ranks, n)
+			err := Run(t.Context(), ranks, func(g Group) error {
+				x := vector(g.Rank(), n)
+				if err := g.Sum(x); err != nil {
+					return err
+				}
+				if !slices.Equal(x, want) {
+					return fmt.Errorf("got another sum of %d numbers", n)
+				}
+				return g.Barrier()
+			})
+			if err != nil {
+				t.Errorf("%d ranks, %d numbers: %v", ranks, n, err)
+			}
+		}
+	}
+}
+
+// Every rank can be the one whose numbers all have.
+func TestShare(t *testing.T) {
+	for _, ranks := range []int{1, 2, 8} {
+		for root := range ranks {
+			err := Run(t.Context(), ranks, func(g Group) error {
+				x := vector(g.Rank(), 5)
+				if err := g.Share(x, root); err != nil || g.Size() != ranks {
+					return errors.Join(err, fmt.Errorf("%d ranks", g.Size()))
+				}
+				if !slices.Equal(x, vector(root, 5)) {
+					return fmt.Errorf("got %v", x)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%d ranks, root %d: %v", ranks, root, err)
+			}
+		}
+	}
+}
+
+// Nobody passes a barrier before all have come to it.
+func TestBarrier(t *testing.T) {
+	const ranks = 8
+	for late := range ranks {
+		here := make(chan struct{})
+		err := Run(t.Context(), ranks, func(g Group) error {
+			if g.Rank() == late {
+				close(here)
+			}
+			if err := g.Barrier(); err != nil {
+				return err
+			}
+			select {
+			case <-here:
+				return nil
+			default:
+				return errors.New("passed too early")
+			}
+		})
+		if err != nil {
+			t.Errorf("rank %d late: %v", late, err)
+		}
+	}
+}
+
+// A rank that fails, panics, leaves or hands in something of another size ends all, with what it said, and so does the
+// end of the context.
+func TestFailureEndsAll(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	for want, f := range map[string]func() error{
+		"rank 3: no room":  func() error { return errors.New("no room") },
+		"rank 3: panic: 7": func() error { panic(7) },
+		"has left":         func() error { return nil },
+		"enough":           func() error { cancel(errors.New("enough")); <-ctx.Done(); return ctx.Err() },
+	} {
+		contains(t, Run(ctx, 4, func(g Group) error {
+			if g.Rank() == 3 {
+				return f()
+			}
+			for {
+				if err := g.Barrier(); err != nil {
+					return err
+				}
+			}
+		}), want)
+		if want == "enough" {
+			ctx, cancel = context.WithCancelCause(t.Context())
+		}
+	}
+	cancel(nil)
+	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Sum(make([]float32, 8+8*g.Rank())) }), "sum: got ", "numbers from rank ", ", want ")
+	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Share(nil, 2) }), "share: got rank 2 as root, want 0 to 1")
+}
+
+// misplaced is a rank that is none.
+type misplaced struct{ Link }
+
+func (misplaced) Size() int { return 2 }
+func (misplaced) Rank() int { return 2 }
+
+// What is no group is refused, with the nearest numbers that are.
+func TestRefused(t *testing.T) {
+	nothing := func(Group) error { return nil }
+	contains(t, Run(t.Context(), 0, nothing), "got 0 ranks, want at least 1")
+	contains(t, Run(t.Context(), 6, nothing), "got 6 ranks, want a power of two: 4 or 8")
+	contains(t, Run(t.Context(), 1<<20, nothing), "want at most 1024")
+	contains(t, Run(t.Context(), 2, nil), "nothing to run")
+	_, err := Over(nil)
+	contains(t, err, "no link")
+	_, err = Over(misplaced{})
+	contains(t, err, "got rank 2, want 0 to 1")
+}

@@ -1,0 +1,94 @@
+//go:build mpi && cgo
+
+package dist
+
+/*
+#cgo !mpicc pkg-config: mpi-c
+#include <stdlib.h>
+#include <mpi.h>
+
+// Names of MPI are macros in some of its implementations, which Go does not see.
+
+static int start(int *level) {
+	int err = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level);
+	if (err == MPI_SUCCESS) err = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	return err;
+}
+
+static int place(int *rank, int *size) {
+	int err = MPI_Comm_rank(MPI_COMM_WORLD, rank);
+	return err == MPI_SUCCESS ? MPI_Comm_size(MPI_COMM_WORLD, size) : err;
+}
+
+static int exchange(int peer, float *out, int outs, float *in, int ins, int *got) {
+	MPI_Status status;
+	int err = MPI_Sendrecv(out, outs, MPI_FLOAT, peer, 0, in, ins, MPI_FLOAT, peer, 0, MPI_COMM_WORLD, &status);
+	return err == MPI_SUCCESS ? MPI_Get_count(&status, MPI_FLOAT, got) : err;
+}
+
+static void say(int err, char *text) {
+	int n = 0;
+	if (MPI_Error_string(err, text, &n) != MPI_SUCCESS) n = 0;
+	text[n] = 0;
+}
+
+static int longest(void) { return MPI_MAX_ERROR_STRING + 1; }
+
+static int serialized(int level) { return level >= MPI_THREAD_SERIALIZED; }
+*/
+import "C"
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/pkg/errors"
+)
+
+// Open joins the ranks that mpirun, srun or another launcher of MPI has started, once in a process.
+func Open() (Group, error) {
+	var level C.int
+	if err := said("MPI_Init_thread", C.start(&level)); err != nil {
+		return nil, err
+	}
+	if C.serialized(level) == 0 {
+		return nil, errors.Errorf("MPI_Init_thread: got thread level %d, want MPI_THREAD_SERIALIZED", level)
+	}
+	var rank, size C.int
+	if err := said("MPI_Comm_rank", C.place(&rank, &size)); err != nil {
+		return nil, err
+	}
+	return Over(world{int(rank), int(size)})
+}
+
+// world is all ranks of MPI.
+type world struct{ rank, size int }
+
+func (w world) Rank() int { return w.rank }
+func (w world) Size() int { return w.size }
+
+func (w world) Exchange(peer int, send, receive []float32) error {
+	if max(len(send), len(receive)) > math.MaxInt32 {
+		return errors.Errorf("got %d and %d numbers, want at most %d", len(send), len(receive), math.MaxInt32)
+	}
+	var got C.int
+	err := said("MPI_Sendrecv", C.exchange(C.int(peer), (*C.float)(unsafe.SliceData(send)), C.int(len(send)),
+		(*C.float)(unsafe.SliceData(receive)), C.int(len(receive)), &got))
+	if err == nil && int(got) != len(receive) {
+		err = errors.Errorf("got %d numbers from rank %d, want %d", got, peer, len(receive))
+	}
+	return errors.Wrapf(err, "with rank %d", peer)
+}
+
+func (w world) Close() error { return said("MPI_Finalize", C.MPI_Finalize()) }
+
+// said is the error that a call has returned, in MPI's words.
+func said(call string, err C.int) error {
+	if err == C.MPI_SUCCESS {
+		return nil
+	}
+	text := (*C.char)(C.malloc(C.size_t(C.longest())))
+	defer C.free(unsafe.Pointer(text))
+	C.say(err, text)
+	return errors.Errorf("%s: %s", call, C.GoString(text))
+}

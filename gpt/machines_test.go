@@ -1,0 +1,157 @@
+package gpt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/optim"
+)
+
+// many is a configuration whose micro-batches eight machines can share, in parts of three.
+func many() Config {
+	c := eventful()
+	c.GradientAccumulationSteps, c.BatchSize, c.Threads = 24, 2, 1
+	return c
+}
+
+// on does some steps with a trainer of each rank, and returns what is then the same for all: what each step said, the
+// evaluations, and the fingerprint.
+func on(t *testing.T, trainers []*Trainer, steps int, then func(*Trainer) error) (said []string) {
+	t.Helper()
+	all := make([][]string, len(trainers))
+	err := dist.Run(t.Context(), len(trainers), func(g dist.Group) error {
+		trainer := trainers[g.Rank()]
+		trainer.Group = g
+		for range steps {
+			p, err := trainer.Step()
+			if err != nil {
+				return err
+			}
+			p.Took = 0
+			all[g.Rank()] = append(all[g.Rank()], fmt.Sprint(p))
+		}
+		e, err := trainer.Evaluate(t.Context())
+		whole, err2 := trainer.EvaluateAll(t.Context(), nil)
+		all[g.Rank()] = append(all[g.Rank()], fmt.Sprint(e, whole, trainer.Best))
+		return errors.Join(err, err2, then(trainer))
+	})
+	if err != nil {
+		t.Fatalf("%d ranks: %v", len(trainers), err)
+	}
+	for rank, trainer := range trainers {
+		if all[rank] = append(all[rank], fingerprint(t, trainer)); !slices.Equal(all[rank], all[0]) {
+			t.Errorf("%d ranks: rank %d has %v, rank 0 %v", len(trainers), rank, all[rank], all[0])
+		}
+	}
+	return all[0]
+}
+
+// However many machines train, steps, losses, evaluations, weights and moments are the same bits, with AdamW and SGD, in
+// one go and when another number of machines resumes what rank 0 has saved.
+func TestMachinesSameBits(t *testing.T) {
+	for optimizer, machines := range map[string][]int{"adamw": {1, 2, 4, 8}, "sgd": {4}} {
+		c := many()
+		c.Optimizer = optimizer
+		trainers := func(n int, make func() *Trainer) (list []*Trainer) {
+			for range n {
+				list = append(list, make())
+			}
+			return list
+		}
+		alone := newTrainer(t, c)
+		var first, second []string
+		for _, p := range steps(t, alone, 3) {
+			first = append(first, fmt.Sprint(p))
+		}
+		evaluated := func(said *[]string) {
+			e, err := alone.Evaluate(t.Context())
+			whole, err2 := alone.EvaluateAll(t.Context(), nil)
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+			*said = append(*said, fmt.Sprint(e, whole, alone.Best), fingerprint(t, alone))
+		}
+		evaluated(&first)
+		for _, p := range steps(t, alone, 2) {
+			second = append(second, fmt.Sprint(p))
+		}
+		evaluated(&second)
+
+		path := t.TempDir()
+		for _, n := range machines {
+			dir := fmt.Sprint(path, "/", n)
+			fresh := trainers(n, func() *Trainer { return newTrainer(t, c) })
+			if got := on(t, fresh, 3, func(trainer *Trainer) error { return trainer.Save(dir) }); !slices.Equal(got, first) {
+				t.Errorf("%s on %d machines: got %v, want %v", optimizer, n, got, first)
+			}
+			cp, err := checkpoint.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := map[int]int{1: 8, 2: 4, 4: 1, 8: 2}[n]
+			resumed := trainers(m, func() *Trainer {
+				trainer, err := Resume(c, alone.Corpus, alone.Tokenizer, cp)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return trainer
+			})
+			if got := on(t, resumed, 2, func(*Trainer) error { return nil }); !slices.Equal(got, second) {
+				t.Errorf("%s from %d on %d machines: got %v, want %v", optimizer, n, m, got, second)
+			}
+		}
+	}
+}
+
+// Machines that cannot share the micro-batches, or that do not train the same, are refused with what differs.
+func TestMachinesRefused(t *testing.T) {
+	together := func(n int, c func(rank int) Config, change func(*Trainer, int)) error {
+		var list []*Trainer
+		for rank := range n {
+			list = append(list, newTrainer(t, c(rank)))
+			change(list[rank], rank)
+		}
+		return dist.Run(t.Context(), n, func(g dist.Group) error {
+			list[g.Rank()].Group = g
+			_, err := list[g.Rank()].Step()
+			return err
+		})
+	}
+	same := func(*Trainer, int) {}
+	for micro, want := range map[int]string{
+		1: "got 1 for 4 ranks, want a multiple of 4 such as 4, or at most 1 ranks",
+		6: "gradient_accumulation_steps: got 6 for 4 ranks, want a multiple of 4 such as 8, or at most 2 ranks",
+	} {
+		mustContain(t, together(4, func(int) Config { c := many(); c.GradientAccumulationSteps = micro; return c }, same), want)
+	}
+	mustContain(t, together(2, func(rank int) Config { c := many(); c.WeightDecay = float64(rank); return c }, same),
+		"rank 1: step 1: got weight_decay 1, rank 0 has weight_decay 0")
+	mustContain(t, together(2, func(rank int) Config { c := many(); c.NLayer = 1 + rank; return c }, same),
+		"rank 1: step 1: got h.0.attn.c_proj.weight ", "rank 0 has h.0.attn.c_proj.weight ") // which begins smaller in a deeper network
+	mustContain(t, together(4, func(int) Config { return many() }, func(trainer *Trainer, rank int) {
+		if rank == 2 {
+			trainer.Model.Params()[3].Tensor().Set(1, 0.5)
+		}
+	}), "rank 2: step 1: got h.0.", "rank 0 has h.0.")
+	mustContain(t, together(2, func(int) Config { return many() }, func(trainer *Trainer, rank int) {
+		if rank == 1 {
+			trainer.Corpus = nil // a panic of its own
+		}
+	}), "rank 1: ")
+	mustContain(t, together(2, func(int) Config {
+		c := many()
+		c.Optimizer = "hidden"
+		c.Parts.Optimizers = []parts.Optimizer{{Name: "hidden", New: func(p []graph.Expr, t train.Training, done int) (optim.Optimizer, error) {
+			o, err := train.AdamW(p, t, done)
+			return hidden{o}, err
+		}}}
+		return c
+	}, same), `optimizer "hidden": gpt.hidden shares no gradients, want one that embeds *optim.Gradients`)
+}

@@ -1,0 +1,88 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// compareEvery is the steps between comparisons of all numbers over the ranks: a few thousandths of the time.
+const compareEvery = 100
+
+// compare is an error unless this rank trains what rank 0 trains, from the same numbers: it names what differs first.
+// Rank 0 learns of it when the rank that differs ends.
+func (c *Core) compare() error {
+	facts := c.facts()
+	theirs, err := c.fromRank0(strings.Join(facts, "\n"))
+	if err != nil {
+		return errors.Wrap(err, "compare")
+	}
+	lines := strings.Split(theirs, "\n")
+	for i, mine := range facts {
+		if i == len(lines) {
+			return errors.Errorf("got %s, rank 0 has nothing there", mine)
+		}
+		if mine != lines[i] {
+			return errors.Errorf("got %s, rank 0 has %s", mine, field.Clip(lines[i]))
+		}
+	}
+	if len(lines) > len(facts) {
+		return errors.Errorf("got nothing, rank 0 has %s", field.Clip(lines[len(facts)]))
+	}
+	return nil
+}
+
+// facts are what all ranks have to agree on, a line each: the program, the steps done, the Training, and every tensor.
+func (c *Core) facts() (list []string) {
+	add := func(name string, is any) { list = append(list, fmt.Sprintf("%s %v", name, is)) }
+	add("build", ThisBuild().class())
+	add("steps done", c.Done)
+	training := c.training
+	for _, f := range Fields(&training, new(Run), nil).Fixed() {
+		add(f.Name, f.String())
+	}
+	for _, t := range append(Parameters(c.graph.Params()), c.Moments()...) {
+		add(t.Name, fmt.Sprintf("%x", digest(t.Tensor)))
+	}
+	return list
+}
+
+// digest is enough of the SHA-256 of a tensor's numbers to tell two apart.
+func digest(t graph.Tensor) []byte {
+	h := sha256.New()
+	b := make([]byte, 0, 1<<12)
+	for i, x := range t.F32 {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+		if len(b) == cap(b) || i == len(t.F32)-1 {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	return h.Sum(nil)[:8]
+}
+
+// fromRank0 is the text of rank 0.
+func (c *Core) fromRank0(text string) (string, error) {
+	n := []float32{float32(len(text) >> 12), float32(len(text) & (1<<12 - 1))} // whole numbers that float32 has
+	if err := c.Group.Share(n, 0); err != nil {
+		return "", err
+	}
+	x := make([]float32, int(n[0])<<12+int(n[1]))
+	for i := range min(len(x), len(text)) {
+		x[i] = float32(text[i])
+	}
+	if err := c.Group.Share(x, 0); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, v := range x {
+		b.WriteByte(byte(v))
+	}
+	return b.String(), nil
+}

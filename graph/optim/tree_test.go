@@ -1,0 +1,81 @@
+package optim
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// halved is the sum that Tree promises: of halves while there are halves, else in turn.
+func halved(leaves [][]float32) []float32 {
+	if n := len(leaves); n%2 == 0 {
+		return plus(halved(leaves[:n/2]), halved(leaves[n/2:]))
+	}
+	s := leaves[0]
+	for _, x := range leaves[1:] {
+		s = plus(s, x)
+	}
+	return s
+}
+
+func plus(x, y []float32) []float32 {
+	z := slices.Clone(x)
+	for i := range z {
+		z[i] += y[i]
+	}
+	return z
+}
+
+// Every number of micro-batches is added in its tree, in no more copies than Sums says, again after a step that was
+// given up, and with a step left early as whatever sums are there.
+func TestTree(t *testing.T) {
+	const size = 17
+	rng := rand.New(rand.NewPCG(3, 5))
+	inTurn := 0
+	for n := 1; n <= 48; n++ {
+		g := graph.New(graph.Float32, 1)
+		w, x := g.Root().Param("w", graph.Const(0), size), g.Root().Value("x", graph.Const(0), size)
+		p, err := graph.Compile(w.Mul(x).SumAll(), w)
+		o, err2 := NewSGD([]graph.Expr{w})
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		o.Tree(n)
+		var leaves [][]float32
+		for range n {
+			leaf := make([]float32, size)
+			for i := range leaf {
+				leaf[i] = float32(rng.NormFloat64())
+			}
+			leaves = append(leaves, leaf)
+		}
+		for _, given := range []int{n / 2, n} {
+			o.Forget()
+			for _, leaf := range leaves[:given] {
+				copy(x.Tensor().F32, leaf)
+				if err := errors.Join(p.Run(), o.Accumulate(p)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got, want := o.total()[0].F32, halved(leaves); !slices.Equal(got, want) || o.batches != n {
+			t.Errorf("%d micro-batches: got %v, want %v", n, got, want)
+		}
+		sequence := leaves[0]
+		for _, leaf := range leaves[1:] {
+			sequence = plus(sequence, leaf)
+		}
+		if slices.Equal(sequence, halved(leaves)) {
+			inTurn++
+		}
+		if got := len(o.sums); got != max(1, Sums(n)) || n == 1 && Sums(n) != 0 {
+			t.Errorf("%d micro-batches: %d copies, Sums says %d", n, got, Sums(n))
+		}
+	}
+	if want := 24 + 1; inTurn != want { // the odd ones, and 2
+		t.Errorf("%d of 48 trees are sums in turn, want %d", inTurn, want)
+	}
+}
