@@ -24,8 +24,11 @@ func Ablate(m *gpt.Model, s text.Split, pattern string, mean bool) (loss float64
 	if err := a.build(m, pattern); err != nil {
 		return 0, nil, errors.Wrap(err, "inspect")
 	}
-	if s == nil || s.Len() <= m.Config.BlockSize {
-		return 0, nil, errors.Errorf("inspect: got no text of more than block_size, %d tokens", m.Config.BlockSize)
+	if s == nil {
+		return 0, nil, errors.New("inspect: got no text (nil)")
+	}
+	if n := s.Len(); n <= m.Config.BlockSize {
+		return 0, nil, errors.Errorf("inspect: got a text of %d tokens, want more than block_size, %d", n, m.Config.BlockSize)
 	}
 	means := make([][]float64, len(a.names))
 	for i, x := range a.keep {

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -11,26 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// split is a text in memory.
-type split []int
-
-func (s split) Len() int { return len(s) }
-
-func (s split) Read(ids []int, at int) error {
-	if copy(ids, s[at:]) < len(ids) {
-		return io.ErrUnexpectedEOF
-	}
-	return nil
-}
-
-// onlyVal is a corpus that is evaluated alone.
-type onlyVal struct{ split }
-
-func (c onlyVal) Train() text.Split { return c.split }
-func (c onlyVal) Val() text.Split   { return c.split }
-func (c onlyVal) SHA256() string    { return strings.Repeat("0", 64) }
-
-func digits(n int) (s split) {
+func digits(n int) (s text.Tokens) {
 	for i := range n {
 		s = append(s, i*i%7+i%5)
 	}
@@ -84,7 +64,7 @@ func TestAblateNothing(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.Dropout = 2, 2, 8, 6, 3, 0.5
 	s := digits(6*7 + 2)
-	tr, err := gpt.NewTrainer(c, onlyVal{s}, text.Bytes{})
+	tr, err := gpt.NewTrainer(c, text.Dataset{Training: s, Validation: s}, text.Bytes{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +78,7 @@ func TestAblateNothing(t *testing.T) {
 }
 
 // evaluated is the loss of a model over the blocks of a text.
-func evaluated(t *testing.T, m *gpt.Model, s split) float64 {
+func evaluated(t *testing.T, m *gpt.Model, s text.Tokens) float64 {
 	t.Helper()
 	m.Graph.SetTraining(false)
 	program, err := graph.Compile(m.Loss)
@@ -116,7 +96,7 @@ func evaluated(t *testing.T, m *gpt.Model, s split) float64 {
 }
 
 // means is the mean of an activation over the blocks of s, in every row.
-func means(t *testing.T, m *gpt.Model, place string, s split) graph.Tensor {
+func means(t *testing.T, m *gpt.Model, place string, s text.Tokens) graph.Tensor {
 	t.Helper()
 	p, err := Tap(m, place)
 	if err != nil {
