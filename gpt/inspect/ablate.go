@@ -22,7 +22,7 @@ type Ablation struct {
 func Ablate(m *gpt.Model, s text.Split, pattern string, mean bool) (loss float64, without []Ablation, err error) {
 	a := ablated{size: map[string]int{}}
 	if err := a.build(m, pattern); err != nil {
-		return 0, nil, errors.Wrap(err, "inspect")
+		return 0, nil, err
 	}
 	if s == nil {
 		return 0, nil, errors.New("inspect: got no text (nil)")

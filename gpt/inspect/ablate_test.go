@@ -77,6 +77,17 @@ func TestAblateNothing(t *testing.T) {
 	}
 }
 
+// So it is in every variant: where something else could go on, the same bits do.
+func TestAblateNothingOfVariants(t *testing.T) {
+	for name, c := range variants() {
+		m, s := model(t, c, true, 3), digits(7*4+3)
+		want := evaluated(t, m, s)
+		if got, without, err := Ablate(m, s, "h.*", true); err != nil || got != want || len(without) != 2 {
+			t.Errorf("%s: got %v, %v, %v, want %v", name, got, without, err, want)
+		}
+	}
+}
+
 // evaluated is the loss of a model over the blocks of a text.
 func evaluated(t *testing.T, m *gpt.Model, s text.Tokens) float64 {
 	t.Helper()

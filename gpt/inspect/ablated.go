@@ -55,7 +55,7 @@ func (a *ablated) build(m *gpt.Model, pattern string) error {
 		a.program, err = graph.CompileWith(a.model.Loss, a.places)
 		return err
 	})
-	return err
+	return errors.Wrap(err, "inspect")
 }
 
 // loss is the mean over the targets that count; the means of the activations over the blocks' tokens are added to
@@ -71,13 +71,14 @@ func (a *ablated) loss(s text.Split, means [][]float64) (mean float64, err error
 		if err != nil {
 			return 0, errors.Wrap(err, "inspect")
 		}
-		n := 0.0
+		n := 0.0 // in blocks
 		for _, y := range a.model.Targets.Ints() {
 			if y != text.Ignore {
 				n++
 			}
 		}
-		sum, counted = sum+a.program.Loss()*n/float64(context), counted+n/float64(context)
+		n /= float64(context)
+		sum, counted = sum+a.program.Loss()*n, counted+n
 		for i := range means {
 			values, width := a.program.Kept(a.places[i]), len(means[i])
 			for j := range rows * context * width {
