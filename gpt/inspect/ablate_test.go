@@ -50,11 +50,13 @@ func TestAblate(t *testing.T) {
 		}
 	}
 	for want, pattern := range map[string]string{"h.9.attn": "h.9.attn", "[3 2 7 4]": "h.0.attn.q"} {
-		if _, _, err := Ablate(model(t, odd(), true, 3), digits(30), pattern, false); err == nil || !strings.Contains(err.Error(), want) {
+		_, _, err := Ablate(model(t, odd(), true, 3), digits(30), pattern, false)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v", pattern, err)
 		}
 	}
-	if _, _, err := Ablate(model(t, odd(), true, 1), digits(7), "h.*", false); err == nil || !strings.Contains(err.Error(), "7 tokens") {
+	_, _, err := Ablate(model(t, odd(), true, 1), digits(7), "h.*", false)
+	if err == nil || !strings.Contains(err.Error(), "7 tokens") {
 		t.Errorf("of a short text: got the error %v", err)
 	}
 }

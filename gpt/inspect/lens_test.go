@@ -93,7 +93,9 @@ func TestHeadScores(t *testing.T) {
 		even.Entropy += math.Log(float64(i+1)) / 6
 	}
 	for h, want := range []HeadScore{{0, 1, 0}, {0, 1. / 5, 1}, even} {
-		for i, pair := range [][2]float64{{got[h].Entropy, want.Entropy}, {got[h].Previous, want.Previous}, {got[h].Induction, want.Induction}} {
+		for i, pair := range [][2]float64{
+			{got[h].Entropy, want.Entropy}, {got[h].Previous, want.Previous}, {got[h].Induction, want.Induction},
+		} {
 			if !(math.Abs(pair[0]-pair[1]) <= 1e-15) {
 				t.Errorf("head %d, score %d: got %v, want %v", h, i, pair[0], pair[1])
 			}
