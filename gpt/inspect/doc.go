@@ -17,6 +17,8 @@
 //
 // In a pattern "*" is any of these names between dots: "h.*" are the residual streams. Attention in kernels keeps
 // neither queries nor weights: where one is asked for, that layer alone computes its equation, whose results differ in
-// the last bits. A model of which nothing
-// is asked computes what it always does.
+// the last bits. A model of which nothing is asked computes what it always does.
+//
+// Analyses are functions made of these: LogitLens is what each block would predict, HeadScores what each head looks at,
+// Ablate what is lost without a part.
 package inspect

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -65,4 +66,58 @@ func ExampleReplace() {
 	// Output:
 	// without head 0: 2.5 nats
 	// without head 1: 2.5 nats
+}
+
+// What a model would predict after each of its blocks, and what its heads look at.
+func ExampleLogitLens() {
+	model, tokens := network(), []int{3, 1, 4, 3, 1}
+	lens, err := inspect.LogitLens(model, tokens)
+	if err != nil {
+		panic(err)
+	}
+	for block := range lens {
+		fmt.Printf("behind h.%d, after the first token: %d likely tokens, %.1f nats for what comes\n",
+			block, len(lens.Likeliest(block, 0, 3)), lens.Loss(block, 0, tokens[1]))
+	}
+	probe, err := inspect.Tap(model, "h.0.attn.weights")
+	if err != nil {
+		panic(err)
+	}
+	activations, err := probe.Run(tokens)
+	if err != nil {
+		panic(err)
+	}
+	weights, err := activations.At("h.0.attn.weights")
+	if err != nil {
+		panic(err)
+	}
+	heads, err := inspect.HeadScores(weights, tokens)
+	if err != nil {
+		panic(err)
+	}
+	for h, s := range heads {
+		fmt.Printf("head %d: previous token %.1f, induction %.1f\n", h, s.Previous, s.Induction)
+	}
+	// Output:
+	// behind h.0, after the first token: 3 likely tokens, 2.4 nats for what comes
+	// behind h.1, after the first token: 3 likely tokens, 2.4 nats for what comes
+	// head 0: previous token 0.3, induction 0.2
+	// head 1: previous token 0.3, induction 0.2
+}
+
+// What it loses without each MLP.
+func ExampleAblate() {
+	model, data := network(), text.Tokens{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}
+	loss, without, err := inspect.Ablate(model, data, "h.*.mlp", false)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("as it is: %.1f nats\n", loss)
+	for _, a := range without {
+		fmt.Printf("without %s: %.1f\n", a.Place, a.Loss)
+	}
+	// Output:
+	// as it is: 2.4 nats
+	// without h.0.mlp: 2.4
+	// without h.1.mlp: 2.4
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+)
+
+// beginning is the first tokens of a text.
+type beginning struct {
+	text.Split
+	tokens int
+}
+
+func (b beginning) Len() int { return min(b.tokens+1, b.Split.Len()) } // the last one has a target too
+
+// ablate prints and draws the loss without each part.
+func ablate(
+	ctx context.Context, stdout, stderr io.Writer, o options, cp *checkpoint.Checkpoint, m *gpt.Model, tok text.Tokenizer,
+) error {
+	source, err := open(ctx, o.data, cp, stderr)
+	if err != nil {
+		return err
+	}
+	data, err := source.Encode(tok, m.Config.BlockSize)
+	if err != nil {
+		return err
+	}
+	s := beginning{data.Val(), o.tokens}
+	loss, without, err := inspect.Ablate(m, s, places()[o.ablate], o.mean)
+	if err != nil {
+		return err
+	}
+	instead := "0"
+	if o.mean {
+		instead = "its mean"
+	}
+	blocks := (s.Len() - 1) / m.Config.BlockSize
+	fmt.Fprintf(stdout, "\nThe loss with %s in the place of each, over %s tokens of %s; as it is, %.4f nats\n\n", instead,
+		program.Thousands(blocks*m.Config.BlockSize), source.Name, loss)
+	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "without\tloss\tmore")
+	for _, a := range without {
+		fmt.Fprintf(t, "%s\t%.4f\t%+.4f\n", part(a), a.Loss, a.Loss-loss)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	err = program.WriteWhole(o.picture, func(w io.Writer) error { return draw(w, loss, without) })
+	if err == nil {
+		_, err = fmt.Fprintf(stdout, "\nsaved %s\n", o.picture)
+	}
+	return err
+}
+
+// open is the text of the run, or another.
+func open(ctx context.Context, path string, cp *checkpoint.Checkpoint, stderr io.Writer) (corpus.Source, error) {
+	if path != "" {
+		return corpus.Open(ctx, path, stderr)
+	}
+	return corpus.Of(ctx, cp, stderr)
+}
+
+func part(a inspect.Ablation) string {
+	if a.Head < 0 {
+		return a.Place
+	}
+	return fmt.Sprintf("%s %d", a.Place, a.Head)
+}

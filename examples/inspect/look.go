@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+)
+
+// look prints the logit lens and the heads' scores on a text.
+func look(w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string) error {
+	ids, err := base.Prompt(tok, prompt)
+	if err != nil {
+		return err
+	}
+	if n := len(ids); n > m.Config.BlockSize {
+		return errors.Errorf("-prompt: got %d tokens, want at most block_size, %d", n, m.Config.BlockSize)
+	}
+	lens, err := inspect.LogitLens(m, ids)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, "The likeliest next token behind each block, and the loss of the one that comes, in nats\n\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "token")
+	for block := range lens {
+		fmt.Fprintf(t, "\th.%d", block)
+	}
+	for i, id := range ids {
+		fmt.Fprintf(t, "\n%s", quoted(tok, id))
+		for block := range lens {
+			fmt.Fprintf(t, "\t%s", quoted(tok, lens.Likeliest(block, i, 1)[0]))
+			if i+1 < len(ids) {
+				fmt.Fprintf(t, " %.2f", lens.Loss(block, i, ids[i+1]))
+			}
+		}
+	}
+	fmt.Fprintln(t)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return heads(w, m, ids)
+}
+
+// heads prints what the heads look at, where attention has weights.
+func heads(w io.Writer, m *gpt.Model, ids []int) error {
+	probe, err := inspect.Tap(m, "h.*.attn.weights")
+	if err != nil {
+		_, err := fmt.Fprintf(w, "\nattention %q has no weights to score\n", m.Config.Attention)
+		return err
+	}
+	activations, err := probe.Run(ids)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, "\nWhat the heads look at: entropy in nats; the weight of the token before; "+
+		"that of what followed the same token earlier (induction)\n\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "head\tentropy\tprevious\tinduction")
+	for name, x := range activations.All() {
+		scores, err := inspect.HeadScores(x, ids)
+		if err != nil {
+			return err
+		}
+		for h, s := range scores {
+			fmt.Fprintf(t, "%s.%d\t%.2f\t%s\t%s\n", strings.TrimSuffix(name, ".attn.weights"), h, s.Entropy,
+				number(s.Previous), number(s.Induction))
+		}
+	}
+	return t.Flush()
+}
+
+// number is a dash where there is none.
+func number(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", x)
+}
+
+// quoted is a token of which one sees every character; one outside the vocabulary is its id.
+func quoted(tok text.Tokenizer, id int) string {
+	s, err := tok.Decode([]int{id})
+	if err != nil {
+		return fmt.Sprint(id)
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,89 @@
+// Inspect looks inside a trained model: what it would predict behind every block, what every head looks at, and what
+// it loses without a head, or a block's attention or MLP.
+//
+//	go run ./examples/inspect -prompt "To be or not to be"    # the logit lens and the heads' scores, of the model in out/
+//	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
+//	go run ./examples/inspect -ablate mlp -mean               # with the mean of what each MLP gives in its place
+package main
+
+import (
+	"context"
+	"flag"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+func main() { program.Main("inspect", run) }
+
+type options struct {
+	checkpoint, prompt, ablate, data, picture string
+	mean                                      bool
+	tokens                                    int
+}
+
+// places is the activations of what -ablate names.
+func places() map[string]string {
+	return map[string]string{"": "", "heads": "h.*.attn.heads", "attention": "h.*.attn", "mlp": "h.*.mlp"}
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	fs := program.Flags("inspect", stderr)
+	program.Group(fs, "The model", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.checkpoint, "checkpoint", "out", "directory of a trained model, or folder of a published one")
+	})
+	program.Group(fs, "What it makes of a text", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.prompt, "prompt", "", "text of at most block_size tokens: the logit lens and the heads' scores on it")
+	})
+	program.Group(fs, "What it loses without a part", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.ablate, "ablate", "", "the parts to leave out one by one: heads, attention or mlp, of every block")
+		fs.BoolVar(&o.mean, "mean", false, "leave a part's mean over the text in its place, not 0")
+		fs.StringVar(&o.data, "data", "", "text to take the loss of, its validation split; by default that of the run")
+		fs.IntVar(&o.tokens, "tokens", 10000, "tokens of it at most")
+		fs.StringVar(&o.picture, "picture", "ablation.png", "file for the picture")
+	})
+	if err := program.Parse(fs, args); err != nil {
+		return o, err
+	}
+	if _, ok := places()[o.ablate]; !ok {
+		return o, program.Want(false, "ablate", o.ablate, "heads, attention or mlp")
+	}
+	if o.prompt == "" && o.ablate == "" {
+		return o, errors.New("nothing to look at: want -prompt, -ablate, or both; -help lists the flags")
+	}
+	given := program.Given(fs)
+	for _, flag := range []string{"mean", "data", "tokens", "picture"} {
+		if given[flag] && o.ablate == "" {
+			return o, errors.Errorf("-%s: it belongs to -ablate, which is not given", flag)
+		}
+	}
+	return o, program.Want(o.tokens > 0, "tokens", o.tokens, "at least 1")
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	cp, err := base.Load(o.checkpoint, stderr)
+	if err != nil {
+		return err
+	}
+	defer cp.Close()
+	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
+	if err != nil {
+		return err
+	}
+	if o.prompt != "" {
+		if err := look(stdout, m, tok, o.prompt); err != nil {
+			return err
+		}
+	}
+	if o.ablate == "" {
+		return nil
+	}
+	return ablate(ctx, stdout, stderr, o, cp, m, tok)
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+)
+
+const verses = "MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n"
+
+// saved is a checkpoint of two blocks of three heads, and its text.
+func saved(t *testing.T, attention string) (dir, data string) {
+	t.Helper()
+	dir, data = t.TempDir(), filepath.Join(t.TempDir(), "verses.txt")
+	source := corpus.Source{Name: data, Text: strings.Repeat(verses, 9)}
+	if err := os.WriteFile(data, []byte(source.Text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := gpt.Shakespeare()
+	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.Attention = 2, 3, 12, 10, attention
+	tr, err := base.New(c, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := tr.Files()
+	if err == nil {
+		err = base.Save(dir, 0, files)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, data
+}
+
+func TestRun(t *testing.T) {
+	dir, data := saved(t, "causal")
+	picture := filepath.Join(t.TempDir(), "x.png")
+	for _, tc := range []struct {
+		args, want []string
+		lines      int // of parts
+	}{
+		{[]string{"-prompt", "The wheel"}, []string{"token  h.0", "\n\"w\"", "\nh.0.0  ", "\nh.1.2  "}, 0},
+		{[]string{"-prompt", "T"}, []string{"\n\"T\"", "–"}, 0},
+		{[]string{"-ablate", "heads", "-tokens", "25"}, []string{"with 0 in", "over 20 tokens", "h.1.attn.heads 2  "}, 6},
+		{[]string{"-ablate", "attention", "-mean"}, []string{"with its mean in", "h.1.attn  "}, 2},
+		{[]string{"-ablate", "mlp", "-prompt", "The"}, []string{"over 70 tokens", "h.0.mlp  ", "\nh.0.0  "}, 2},
+	} {
+		args := append([]string{"-checkpoint", dir}, tc.args...)
+		if tc.lines > 0 {
+			args = append(args, "-data", data, "-picture", picture)
+		}
+		var out, complaint bytes.Buffer
+		if err := run(t.Context(), args, &out, &complaint); err != nil {
+			t.Fatalf("%v: %v", tc.args, err)
+		}
+		for _, want := range tc.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v: got\n%s\nwant %q in it", tc.args, &out, want)
+			}
+		}
+		if got := strings.Count(out.String(), "  +") + strings.Count(out.String(), "  -"); got != tc.lines {
+			t.Errorf("%v: got %d parts, want %d", tc.args, got, tc.lines)
+		}
+		if tc.lines == 0 {
+			continue
+		}
+		file, err := os.ReadFile(picture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := png.Decode(bytes.NewReader(file)); err != nil {
+			t.Errorf("%v: %v", tc.args, err)
+		}
+	}
+}
+
+// Attention without weights has a lens all the same.
+func TestNoWeights(t *testing.T) {
+	dir, _ := saved(t, "linear")
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The"}, &out, io.Discard)
+	if err != nil || !strings.HasPrefix(out.String(), "The likeliest") ||
+		!strings.Contains(out.String(), `attention "linear" has no weights`) {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	dir, data := saved(t, "causal")
+	for want, args := range map[string][]string{
+		"nothing to look at":                 {},
+		"ablate: got head, want":             {"-ablate", "head"},
+		"tokens: got 0":                      {"-ablate", "mlp", "-tokens", "0"},
+		"-mean: it belongs to -ablate":       {"-prompt", "T", "-mean"},
+		"got 17 tokens, want at most":        {"-prompt", "The wheel goes ro"},
+		"'ü'":                                {"-prompt", "ü"},
+		"a text of 9 tokens, want more than": {"-ablate", "mlp", "-tokens", "8", "-data", data},
+		"no checkpoint":                      {"-prompt", "T", "-checkpoint", t.TempDir()},
+	} {
+		err := run(t.Context(), append([]string{"-checkpoint", dir}, args...), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got the error %v, want %q in it", args, err, want)
+		}
+	}
+	var said bytes.Buffer
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &said); err != flag.ErrHelp ||
+		!strings.Contains(said.String(), "\n\nWhat it loses without a part:\n  -ablate") {
+		t.Errorf("-help: %v\n%s", err, &said)
+	}
+}

@@ -1,0 +1,100 @@
+package inspect
+
+import (
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// ablated is a model in which keep ∘ x + shift goes on in the place of some activations x: x itself, with 1 and 0.
+type ablated struct {
+	model       *gpt.Model
+	names       []string
+	size        map[string]int // in how many heads they are ablated, 1 is as a whole
+	keep, shift []graph.Expr   // (B·T, features)
+	places      []graph.Expr   // what goes on there
+	program     *graph.Program
+}
+
+func (a *ablated) build(m *gpt.Model, pattern string) error {
+	names, spelt, err := find(m, []string{pattern})
+	if err != nil {
+		return err
+	}
+	n := len(names)
+	a.names, a.keep, a.shift, a.places = names, make([]graph.Expr, n), make([]graph.Expr, n), make([]graph.Expr, n)
+	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
+		g.SetTraining(false)
+		g.Spell(spelt...)
+		for i, name := range names {
+			a.size[name] = 1
+			if strings.HasSuffix(name, ".attn.heads") {
+				a.size[name] = m.Config.NHead
+			}
+			g.Edit(name, func(x graph.Expr) graph.Expr {
+				if s := x.Shape(); len(s) != 2 || s[1]%a.size[name] != 0 {
+					return x.Wrap(nil, errors.Errorf("ablate: got shape %v, want a matrix of %d heads", s, a.size[name]))
+				}
+				at := x.Graph().Root().Sub("inspect").Sub("%s", name)
+				a.keep[i] = at.Value("keep", graph.Const(1), x.Shape()...)
+				a.shift[i] = at.Value("shift", graph.Const(0), x.Shape()...)
+				return x.Mul(a.keep[i]).Add(a.shift[i])
+			})
+		}
+		if a.model, err = gpt.New(g, m.Config, len(m.Tokens.Ints())/m.Config.BlockSize); err != nil {
+			return err
+		}
+		for i, name := range names {
+			if a.places[i], err = g.Activation(name); err != nil {
+				return err
+			}
+		}
+		a.program, err = graph.CompileWith(a.model.Loss, a.places)
+		return err
+	})
+	return errors.Wrap(err, "inspect")
+}
+
+// loss is the mean over the targets that count; the means of the activations over the blocks' tokens are added to
+// means, if there are some.
+func (a *ablated) loss(s text.Split, means [][]float64) (mean float64, err error) {
+	var sum, counted float64
+	context := a.model.Config.BlockSize
+	blocks := float64((s.Len() - 1) / context * context) // tokens
+	for rows, err := range text.Blocks(s, a.model.Tokens.Ints(), a.model.Targets.Ints(), context) {
+		if err == nil {
+			err = a.program.Run()
+		}
+		if err != nil {
+			return 0, errors.Wrap(err, "inspect")
+		}
+		n := 0.0 // in blocks
+		for _, y := range a.model.Targets.Ints() {
+			if y != text.Ignore {
+				n++
+			}
+		}
+		n /= float64(context)
+		sum, counted = sum+a.program.Loss()*n, counted+n
+		for i := range means {
+			values, width := a.program.Kept(a.places[i]), len(means[i])
+			for j := range rows * context * width {
+				means[i][j%width] += values.At(j) / blocks
+			}
+		}
+	}
+	return sum / counted, nil
+}
+
+// set puts numbers into some columns of a matrix.
+func set(x graph.Expr, from, to int, number func(column int) float64) {
+	t, width := x.Tensor(), x.Shape()[1]
+	for i := range t.Len() {
+		if j := i % width; from <= j && j < to {
+			t.Set(i, number(j))
+		}
+	}
+}
