@@ -66,6 +66,9 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	case "rope":
 		c.QKSize += c.QKSize % 2
 	}
+	if c.Attention == "taylor" && c.QKSize == 1 {
+		c.QKSize = 2 // unit vectors of one feature are equal or opposite, and 1 + q̂·k̂ is then a difference of equal numbers
+	}
 	if c.Norm == "layernorm_sigma" && (c.Dropout > 0 || c.NEmbd < 4) {
 		c.Norm = "layernorm" // a row of equal numbers has no derivative (erratum C3)
 	}
