@@ -35,16 +35,16 @@ func ablate(
 		return err
 	}
 	s := beginning{data.Val(), o.tokens}
-	loss, without, err := inspect.Ablate(m, s, places()[o.ablate], o.mean)
+	what, instead := "0", inspect.Zero
+	if o.mean {
+		what, instead = "its mean", inspect.Mean
+	}
+	loss, without, err := inspect.Ablate(ctx, m, s, places()[o.ablate], instead)
 	if err != nil {
 		return err
 	}
-	instead := "0"
-	if o.mean {
-		instead = "its mean"
-	}
 	blocks := (s.Len() - 1) / m.Config.BlockSize
-	fmt.Fprintf(stdout, "\nThe loss with %s in the place of each, over %s tokens of %s; as it is, %.4f nats\n\n", instead,
+	fmt.Fprintf(stdout, "\nThe loss with %s in the place of each, over %s tokens of %s; as it is, %.4f nats\n\n", what,
 		program.Thousands(blocks*m.Config.BlockSize), source.Name, loss)
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "without\tloss\tmore")

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -15,11 +16,24 @@ type Ablation struct {
 	Loss  float64 // nats, the mean over the targets that count
 }
 
-// Ablate is the loss over the blocks of a text as [gpt.Trainer.EvaluateAll] has it, and that with each activation that
-// matches the pattern set to 0, of attn.heads each head by itself (Michel, Levy and Neubig, Are sixteen heads really
-// better than one?, 2019). With mean they are set to their means over the text, by feature: what knows them and nothing
-// of the text (Wang et al., Interpretability in the wild, 2022). One graph does it all, in the batches of m.
-func Ablate(m *gpt.Model, s text.Split, pattern string, mean bool) (loss float64, without []Ablation, err error) {
+// Instead is what goes on in the place of an ablated feature, whose mean over the text is given: Zero, Mean, or another.
+type Instead func(mean float64) float64
+
+// Zero is 0 (Michel, Levy and Neubig, Are sixteen heads really better than one?, 2019).
+func Zero(float64) float64 { return 0 }
+
+// Mean is the mean, which knows the feature and nothing of the text (Wang et al., Interpretability in the wild, 2022).
+func Mean(mean float64) float64 { return mean }
+
+// Ablate is the loss over the blocks of a text as [gpt.Trainer.EvaluateAll] has it, and that with something instead of
+// each activation that matches the pattern, of attn.heads each head by itself. One graph does it all, in the batches of
+// m. When ctx ends it ends with its cause.
+func Ablate(
+	ctx context.Context, m *gpt.Model, s text.Split, pattern string, instead Instead,
+) (loss float64, without []Ablation, err error) {
+	if ctx == nil || instead == nil {
+		return 0, nil, errors.New("inspect: ablate: got nil, want a context, and Zero or Mean")
+	}
 	a := ablated{size: map[string]int{}}
 	if err := a.build(m, pattern); err != nil {
 		return 0, nil, err
@@ -34,23 +48,20 @@ func Ablate(m *gpt.Model, s text.Split, pattern string, mean bool) (loss float64
 	for i, x := range a.keep {
 		means[i] = make([]float64, x.Shape()[1])
 	}
-	if loss, err = a.loss(s, means); err != nil {
+	if loss, err = a.loss(ctx, s, means); err != nil {
 		return 0, nil, err
 	}
 	for i, name := range a.names {
 		heads, numbers := a.size[name], means[i]
-		if !mean {
-			clear(numbers)
-		}
 		for h := range heads {
 			from, to := h*len(numbers)/heads, (h+1)*len(numbers)/heads
 			set(a.keep[i], from, to, func(int) float64 { return 0 })
-			set(a.shift[i], from, to, func(j int) float64 { return numbers[j] })
+			set(a.shift[i], from, to, func(j int) float64 { return instead(numbers[j]) })
 			one := Ablation{name, h, 0}
 			if !strings.HasSuffix(name, ".attn.heads") {
 				one.Head = -1
 			}
-			if one.Loss, err = a.loss(s, nil); err != nil {
+			if one.Loss, err = a.loss(ctx, s, nil); err != nil {
 				return 0, nil, err
 			}
 			without = append(without, one)

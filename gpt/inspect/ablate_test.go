@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -22,11 +24,14 @@ func digits(n int) (s text.Tokens) {
 func TestAblate(t *testing.T) {
 	for _, tc := range []struct {
 		pattern string
-		mean    bool
+		instead Instead
+		mean    bool // whether that is the mean
 		things  int
-	}{{"h.*.attn.heads", false, 4}, {"h.*.attn.heads", true, 4}, {"h.*.attn", true, 2}, {"h.*.mlp", false, 2}} {
+	}{
+		{"h.*.attn.heads", Zero, false, 4}, {"h.*.attn.heads", Mean, true, 4}, {"h.*.attn", Mean, true, 2}, {"h.*.mlp", Zero, false, 2},
+	} {
 		m, s := model(t, odd(), true, 3), digits(7*4+3)
-		loss, without, err := Ablate(m, s, tc.pattern, tc.mean)
+		loss, without, err := Ablate(t.Context(), m, s, tc.pattern, tc.instead)
 		if err != nil || len(without) != tc.things {
 			t.Fatalf("%s: got %v, %v, want %d losses", tc.pattern, without, err, tc.things)
 		}
@@ -50,14 +55,19 @@ func TestAblate(t *testing.T) {
 		}
 	}
 	for want, pattern := range map[string]string{"h.9.attn": "h.9.attn", "[3 2 7 4]": "h.0.attn.q"} {
-		_, _, err := Ablate(model(t, odd(), true, 3), digits(30), pattern, false)
+		_, _, err := Ablate(t.Context(), model(t, odd(), true, 3), digits(30), pattern, Zero)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got the error %v", pattern, err)
 		}
 	}
-	_, _, err := Ablate(model(t, odd(), true, 1), digits(7), "h.*", false)
+	_, _, err := Ablate(t.Context(), model(t, odd(), true, 1), digits(7), "h.*", Zero)
 	if err == nil || !strings.Contains(err.Error(), "7 tokens") {
 		t.Errorf("of a short text: got the error %v", err)
+	}
+	ended, end := context.WithCancelCause(t.Context())
+	end(errors.New("enough"))
+	if _, _, err := Ablate(ended, model(t, odd(), true, 1), digits(30), "h.*", Zero); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("of a context that has ended: got the error %v", err)
 	}
 }
 
@@ -74,7 +84,7 @@ func TestAblateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := Ablate(tr.Model, s, "h.*.attn.heads", false); err != nil || got != want {
+	if got, _, err := Ablate(t.Context(), tr.Model, s, "h.*.attn.heads", Zero); err != nil || got != want {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 }
@@ -84,7 +94,7 @@ func TestAblateNothingOfVariants(t *testing.T) {
 	for name, c := range variants() {
 		m, s := model(t, c, true, 3), digits(7*4+3)
 		want := evaluated(t, m, s)
-		if got, without, err := Ablate(m, s, "h.*", true); err != nil || got != want || len(without) != 2 {
+		if got, without, err := Ablate(t.Context(), m, s, "h.*", Mean); err != nil || got != want || len(without) != 2 {
 			t.Errorf("%s: got %v, %v, %v, want %v", name, got, without, err, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -60,11 +61,14 @@ func (a *ablated) build(m *gpt.Model, pattern string) error {
 
 // loss is the mean over the targets that count; the means of the activations over the blocks' tokens are added to
 // means, if there are some.
-func (a *ablated) loss(s text.Split, means [][]float64) (mean float64, err error) {
+func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (mean float64, err error) {
 	var sum, counted float64
-	context := a.model.Config.BlockSize
-	blocks := float64((s.Len() - 1) / context * context) // tokens
-	for rows, err := range text.Blocks(s, a.model.Tokens.Ints(), a.model.Targets.Ints(), context) {
+	size := a.model.Config.BlockSize
+	blocks := float64((s.Len() - 1) / size * size) // tokens
+	for rows, err := range text.Blocks(s, a.model.Tokens.Ints(), a.model.Targets.Ints(), size) {
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		if err == nil {
 			err = a.program.Run()
 		}
@@ -77,11 +81,11 @@ func (a *ablated) loss(s text.Split, means [][]float64) (mean float64, err error
 				n++
 			}
 		}
-		n /= float64(context)
+		n /= float64(size)
 		sum, counted = sum+a.program.Loss()*n, counted+n
 		for i := range means {
 			values, width := a.program.Kept(a.places[i]), len(means[i])
-			for j := range rows * context * width {
+			for j := range rows * size * width {
 				means[i][j%width] += values.At(j) / blocks
 			}
 		}

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -108,7 +109,7 @@ func ExampleLogitLens() {
 // What it loses without each MLP.
 func ExampleAblate() {
 	model, data := network(), text.Tokens{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}
-	loss, without, err := inspect.Ablate(model, data, "h.*.mlp", false)
+	loss, without, err := inspect.Ablate(context.Background(), model, data, "h.*.mlp", inspect.Zero)
 	if err != nil {
 		panic(err)
 	}

@@ -46,7 +46,7 @@ var functions = []any{
 	gpt.NewTrainer, gpt.Open, gpt.OpenAdapter, gpt.Paper, gpt.OpenCropped, gpt.DistilGPT2, gpt.SmolLM2_135M,
 	gpt.Stories15M,
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
-	inspect.Ablate, inspect.All, inspect.HeadScores, inspect.LogitLens, inspect.Places, inspect.Replace, inspect.Tap,
+	inspect.Ablate, inspect.All, inspect.HeadScores, inspect.LogitLens, inspect.Mean, inspect.Places, inspect.Replace, inspect.Tap, inspect.Zero,
 	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Library, parts.MLPs, parts.NameField,
 	parts.Norms, parts.Optimizers, parts.Places, parts.Positions,
 	checkpoint.Load, checkpoint.Open, checkpoint.WriteFolder,
