@@ -287,9 +287,6 @@ func TestFlags(t *testing.T) {
 
 // Without a network that is said once, though the text is asked for twice: to train on, and for a prompt.
 func TestNoNetworkIsOneLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("with -short: the text that stands in is long")
-	}
 	cache := t.TempDir()
 	for name, value := range map[string]string{
 		"XDG_CACHE_HOME": cache, "HOME": cache, "HTTPS_PROXY": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1", "NO_PROXY": "", "no_proxy": "",

@@ -330,7 +330,7 @@ func TestPublished(t *testing.T) {
 func TestGPT2Sections(t *testing.T) {
 	dir, path := os.Getenv("PEDESTRIAN_GPT2"), os.Getenv("PEDESTRIAN_TEXT")
 	if dir == "" || path == "" {
-		t.Skip("PEDESTRIAN_GPT2 and PEDESTRIAN_TEXT name no folder with GPT-2's vocabulary and no tinyshakespeare")
+		t.Skip("GPT-2's vocabulary and tinyshakespeare are not part of this repository: PEDESTRIAN_GPT2 names a folder with the one, PEDESTRIAN_TEXT the other")
 	}
 	tok, err := tokenizer(dir, "")
 	if err != nil {
