@@ -27,6 +27,7 @@ func products() map[string]string {
 		g.peak()
 		out["gemm/gemm_"+strings.ToLower(s.name)+"_amd64.s"] = g.text.String()
 	}
+	productBF16(out, stubs)
 	out["gemm/gemm_stubs_amd64.go"] = stubs.String()
 	return out
 }
@@ -67,7 +68,7 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 	}
 	declaration := fmt.Sprintf("func %s%s(%s)", name, g.name, strings.Join(signature, ", "))
 	g.stubs.WriteString("\n")
-	if g.name == avx512.name { // the other set has the same functions
+	if g.name != avx2.name { // which has the same functions as AVX-512
 		fmt.Fprintf(g.stubs, "// %s\n//\n", doc)
 	}
 	fmt.Fprintf(g.stubs, "//go:noescape\n%s\n", declaration)
