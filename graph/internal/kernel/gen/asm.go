@@ -9,6 +9,8 @@ import (
 // isa is an instruction set. A block of 16 numbers is one register with AVX-512 and two, its halves, with AVX2.
 type isa struct {
 	name    string
+	arch    string
+	move    string // of 8 bytes
 	letter  string // of a vector register
 	lanes   int    // numbers in one
 	count   int    // how many there are
@@ -17,8 +19,9 @@ type isa struct {
 }
 
 var (
-	avx512 = isa{"AVX512", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
-	avx2   = isa{"AVX2", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
+	avx512 = isa{"AVX512", "amd64", "MOVQ", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
+	avx2   = isa{"AVX2", "amd64", "MOVQ", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
+	neon   = isa{"NEON", "arm64", "MOVD", "V", 4, 32, []int{12, 8, 4, 2, 1}, ""}
 )
 
 const (
