@@ -4,6 +4,7 @@
 //	go run ./examples/bench -shape gpt2 -steps 10 # 12 layers, 12 heads, 768, context 256, batch 1, vocabulary 50257
 //	go run ./examples/bench -compare 3            # all shapes, beside PyTorch if it is installed, three times in turn
 //	go run ./examples/bench -shape decode         # one token at a time through the KV cache; decode-baby, decode-gpt2
+//	go run ./examples/bench -shape decode-gpt2 -weights int8 # with weights in fewer bits, or bf16
 //
 // peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads,
 // both measured in the same run: on a virtual machine the second varies, and with it what two threads gain.
@@ -51,6 +52,7 @@ func run() error {
 		"how often to time every shape, in turn with PyTorch if it is installed, and print a table")
 	quick := flag.Bool("quick", false, "with -compare: a step or two of each shape, to see that it works")
 	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
+	weights := flag.String("weights", "", "keep the weights of decoding in fewer bits: bf16 or int8")
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the reference from stock operations")
 	flag.Parse()
 	if *rounds > 0 {
@@ -66,6 +68,10 @@ func run() error {
 		return errors.Errorf("-shape: got %q, want one of %s, or decode", *shape, strings.Join(known, ", "))
 	case *steps < 1:
 		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
+	case *weights != "" && graph.Packing(*weights).Validate() != nil:
+		return errors.Wrap(graph.Packing(*weights).Validate(), "-weights")
+	case *weights != "" && !decode:
+		return errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", *weights, *shape)
 	}
 	c.Threads, c.Kernels, c.Recompute = *threads, *kernels, *recompute
 	if !c.Kernels {
@@ -78,7 +84,7 @@ func run() error {
 	var line any
 	var err error
 	if decode {
-		line, err = decoding(*shape, c, *steps)
+		line, err = decoding(*shape, c, *steps, graph.Packing(*weights))
 	} else {
 		line, err = training(*shape, c, *steps)
 	}

@@ -13,12 +13,18 @@ type microkernels struct {
 	dots           func(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
 	copyStrip      func(dst, src *float32, ld, k int)
 	transposeStrip func(dst, src *float32, ld, n int)
+	rowBF16        func(c *float32, a *float32, half *uint16, d *float32, k int)
+	rowInt8        func(c *float32, a *float32, eighth *int8, scale *float32, d *float32, k int)
+	unpackBF16     func(dst *float32, half *uint16, k int)
+	unpackInt8     func(dst *float32, eighth *int8, scale *float32, k int)
 	peak           func(n int)
 }
 
 var (
-	gemmAVX512 = microkernels{16, 12, rowsAVX512, colsAVX512, wideAVX512, dotsAVX512, copyStripAVX512, transposeStripAVX512, peakAVX512}
-	gemmAVX2   = microkernels{8, 6, rowsAVX2, colsAVX2, wideAVX2, dotsAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2}
+	gemmAVX512 = microkernels{16, 12, rowsAVX512, colsAVX512, wideAVX512, dotsAVX512, copyStripAVX512, transposeStripAVX512,
+		rowBF16AVX512, rowInt8AVX512, unpackBF16AVX512, unpackInt8AVX512, peakAVX512}
+	gemmAVX2 = microkernels{8, 6, rowsAVX2, colsAVX2, wideAVX2, dotsAVX2, copyStripAVX2, transposeStripAVX2,
+		rowBF16AVX2, rowInt8AVX2, unpackBF16AVX2, unpackInt8AVX2, peakAVX2}
 )
 
 // gemmBest is the widest instruction set of this processor, nil if it has none of ours.

@@ -229,3 +229,13 @@ func BenchmarkInstructionSets(b *testing.B) {
 		})
 	}
 }
+
+// eachPackedSet calls body with each instruction set in use, and with plain Go.
+func eachPackedSet(body func(set string)) {
+	best := gemmBest
+	defer func() { gemmBest = best }()
+	for set, kernels := range gemmSets() {
+		gemmBest = kernels
+		body(set)
+	}
+}

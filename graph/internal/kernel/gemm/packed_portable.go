@@ -1,0 +1,14 @@
+//go:build !amd64 || nosimd
+
+package gemm
+
+const packedDepth = 256
+
+// blockDepth is how many rows of a strip are unpacked at a time.
+func blockDepth(k int) int { return min(max(1, k), packedDepth) }
+
+// unpack writes rows from … to of a strip to dst.
+func (w *Packed) unpack(dst []float32, strip, from, to int) { w.unpackPlain(dst, strip, from, to) }
+
+// row tells that there is no assembly.
+func (t *packedTask) row(int) bool { return false }
