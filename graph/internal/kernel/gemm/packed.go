@@ -25,8 +25,7 @@ type Packed struct {
 func PackBF16(p *kernel.Pool, k, n int, m Matrix[float32]) *Packed {
 	w := &Packed{K: k, N: n, half: make([]uint16, strips(n)*k*stripCols)}
 	w.each(p, m, func(_ int, x float32) {}, func(at, _ int, x float32) {
-		bits := math.Float32bits(x)
-		w.half[at] = uint16((bits + 0x7fff + bits>>16&1) >> 16)
+		w.half[at] = uint16(math.Float32bits(bfloat16(x)) >> 16)
 	})
 	return w
 }

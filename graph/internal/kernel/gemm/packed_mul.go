@@ -35,7 +35,7 @@ func (t *packedTask) Do(from, to int) {
 }
 
 // block is some rows of a strip in float32.
-type block [packedDepth * stripCols]float32
+type block [depthMax * stripCols]float32
 
 // unpacked are blocks that are kept between products.
 var unpacked = sync.Pool{New: func() any { return new(block) }}
@@ -49,7 +49,7 @@ func (t *packedTask) rows(strip int) {
 	if t.bias != nil {
 		g.beta, g.d = 1, Matrix[float32]{Data: t.bias[left:]} // the same row for every row of y
 	}
-	step := blockDepth(w.K)
+	step := depth(w.K)
 	for l := 0; l < w.K; l += step {
 		g.k, g.a = min(step, w.K-l), Mat(t.x[l:], w.K)
 		w.unpack(b[:], strip, l, l+g.k)

@@ -2,11 +2,6 @@
 
 package gemm
 
-const packedDepth = 256
-
-// blockDepth is how many rows of a strip are unpacked at a time.
-func blockDepth(k int) int { return min(max(1, k), packedDepth) }
-
 // unpack writes rows from … to of a strip to dst.
 func (w *Packed) unpack(dst []float32, strip, from, to int) { w.unpackPlain(dst, strip, from, to) }
 

@@ -17,7 +17,7 @@ var packings = map[string]struct {
 	pack  func(p *kernel.Pool, k, n int, m Matrix[float32]) *Packed
 	error func(w, top float64) float64
 }{
-	"bf16": {PackBF16, func(w, _ float64) float64 { return 0x1p-8*math.Abs(w) + 0x1p-134 }},                          // half of the last of 8 bits
+	"bf16": {PackBF16, func(w, _ float64) float64 { return 0x1p-8*math.Abs(w) + 0x1p-126 }},                          // half of the last of 8 bits
 	"int8": {PackInt8, func(w, top float64) float64 { return top/254*(1+0x1p-20) + 0x1p-24*math.Abs(w) + 0x1p-148 }}, // half a scale, which is rounded
 }
 
