@@ -40,6 +40,8 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.Expr\.MulAdd [12](=short|\[0\]=(0|-1))`, "other numbers, or one for all"},
 	{`^graph\.Scope\.Place 1=`, "any name"},
 	{`^inspect\.Probe\.(Run|Gradients) [12](=short|\[0\]=(0|-1))`, "another text, or none to predict"},
+	{`^inspect\.Attribute [12]\[0\]=0`, "another text, or another logit"},
+	{`^inspect\.Watch\.Gradients 1=`, "any step"},
 	{`^inspect\.LogitLens 1(=short|\[0\]=(0|-1))`, "another text"},
 	{`^graph\.SquaredError 2={}`, "without weights all are 1"},
 	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},

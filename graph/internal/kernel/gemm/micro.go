@@ -33,13 +33,6 @@ func peakLoops() []peakLoop {
 	return []peakLoop{{gemmBest.peak, float64(2 * 24 * gemmBest.lanes)}}
 }
 
-// depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:
-// neither the instruction set nor how c was split shows in a bit of the result.
-func depth(k int) int {
-	blocks := max(1, (k+depthMax-1)/depthMax)
-	return ((k+blocks-1)/blocks + 15) &^ 15
-}
-
 // tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
 func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	g.checkBounds(bottom-1, right-1)

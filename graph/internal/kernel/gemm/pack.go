@@ -4,10 +4,7 @@ package gemm
 
 import "sync"
 
-const (
-	depthMax  = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
-	packedMax = 96  // columns of a that are copied at a time: a multiple of every tile's height
-)
+const packedMax = 96 // columns of a that are copied at a time: a multiple of every tile's height
 
 // A panel is what one thread packs operands into.
 type panel struct {

@@ -26,6 +26,7 @@ func products() map[string]string {
 		g.peak()
 		out["gemm/gemm_"+strings.ToLower(s.name)+"_amd64.s"] = g.text.String()
 	}
+	productBF16(out, stubs)
 	out["gemm/gemm_stubs_amd64.go"] = stubs.String()
 	neonProducts(out)
 	return out
