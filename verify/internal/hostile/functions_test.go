@@ -40,7 +40,7 @@ var functions = []any{
 	nn.NewRollout, nn.NewSelfAttention, nn.NewSinusoidal, nn.NewTaylorAttention, nn.NewTied, nn.NewUnprojected,
 	nn.NewUnprojectedCross, nn.NewValueHead, nn.NewValueLoss,
 	nn.NewBinaryCrossEntropy, nn.NewGatherTokens, nn.NewMeanTokens, nn.NewRMSNorm, nn.NewSquaredError, nn.NewSwiGLU,
-	dist.CheckSize, dist.Open, dist.Over, dist.Run,
+	dist.Alone, dist.CheckSize, dist.Open, dist.Over, dist.Run,
 	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.FullTuning, gpt.GPT2,
 	gpt.LoRATuning, gpt.LoadModel, gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler,
 	gpt.NewTrainer, gpt.Open, gpt.OpenAdapter, gpt.Paper, gpt.OpenCropped, gpt.DistilGPT2, gpt.SmolLM2_135M,

@@ -15,15 +15,14 @@ type isa struct {
 	letter  string // of a vector register
 	lanes   int    // numbers in one
 	count   int    // how many there are
-	values  int    // how many of them a kernel of whole vectors may use, beside those of constants
 	heights []int  // of a product's tiles, the largest first; the last is 1
 	mask    string // of the last column vector of a product: a mask register, or none
 }
 
 var (
-	avx512 = isa{"AVX512", "amd64", "MOVQ", "Z", 16, 32, tailMask, []int{12, 8, 4, 2, 1}, "K1"}
-	avx2   = isa{"AVX2", "amd64", "MOVQ", "Y", 8, 16, tailMask, []int{6, 4, 2, 1}, ""}
-	neon   = isa{"NEON", "arm64", "MOVD", "V", 4, 32, 24, []int{12, 8, 4, 2, 1}, ""}
+	avx512 = isa{"AVX512", "amd64", "MOVQ", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
+	avx2   = isa{"AVX2", "amd64", "MOVQ", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
+	neon   = isa{"NEON", "arm64", "MOVD", "V", 4, 32, []int{12, 8, 4, 2, 1}, ""}
 )
 
 const (
@@ -67,7 +66,7 @@ func (f *fn) wide() bool { return f.lanes == block }
 // scratch is a register for use within a part of a block, or for a value that is the same in all lanes.
 func (f *fn) scratch() vec {
 	f.vectors++
-	if f.vectors > f.values {
+	if f.vectors > neonMask || f.vectors > tailMask && f.arch == "amd64" {
 		panic(f.name + ": out of vector registers")
 	}
 	n := f.vectors - 1

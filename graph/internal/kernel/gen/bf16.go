@@ -6,7 +6,7 @@ import (
 )
 
 // bf16 is AVX-512 with the instructions of bfloat16: a lane of a product's operands is a pair of numbers.
-var bf16 = isa{"BF16", "amd64", "MOVQ", "Z", 16, 32, tailMask, []int{12, 4, 1}, "K1"}
+var bf16 = isa{"BF16", "amd64", "MOVQ", "Z", 16, 32, []int{12, 4, 1}, "K1"}
 
 // evex is the bytes of an instruction on three whole registers in map 0F38 that Go's assembler does not know, the prefix
 // 2 for F3 and 3 for F2. Registers are numbered; those of Go's order are rm, v, reg.
