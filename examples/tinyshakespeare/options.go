@@ -4,9 +4,11 @@ import (
 	"flag"
 	"io"
 	"os"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -22,6 +24,7 @@ type options struct {
 	logInterval          int             // 0 is some fifty lines
 	given                map[string]bool // names of flags
 	minP, penalty        float64
+	ranks                dist.Options
 }
 
 // parse reads the flags over the -config file over c.
@@ -54,6 +57,11 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 			}
 			return nil
 		})
+	})
+	program.Group(fs, "Several ranks, of a program built with -tags mpi", func(fs *flag.FlagSet) {
+		fs.DurationVar(&o.ranks.Timeout, "timeout", time.Minute, "how long a rank waits for another one; 0 is for ever")
+		fs.BoolVar(&o.ranks.Fast, "fast_reduce", false,
+			"add gradients up in MPI's own order: perhaps faster, and other digits with another number of ranks")
 	})
 	program.LogInterval(fs)
 	c.LogInterval = -1 // not given

@@ -16,6 +16,8 @@ func TestProductsAllocateNothing(t *testing.T) {
 		for name, f := range map[string]func(){
 			"small product":         func() { Mul(p, 1, 128, 128, 1, Mat(x, 128), Mat(y, 128), 0, Mat(z, 128)) },
 			"product":               func() { Mul(p, 256, 256, 256, 1, Mat(x, 256), Mat(y, 256), 0, Mat(z, 256)) },
+			"rounded small product": func() { Rounded{}.MulSerial(64, 64, 64, 1, Mat(x, 64), Mat(y, 64), 0, Mat(z, 64)) },
+			"rounded product":       func() { Rounded{}.Mul(p, 256, 256, 256, 1, Mat(x, 256), Mat(y, 256), 0, Mat(z, 256)) },
 			"row times a large one": func() { Mul(p, 1, 512, 512, 1, Mat(x, 512), Mat(y, 512).T(), 0, Mat(z, 512)) },
 		} {
 			if n := testing.AllocsPerRun(50, f); n != 0 {

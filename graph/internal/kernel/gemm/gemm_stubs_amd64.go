@@ -59,3 +59,18 @@ func transposeStripAVX2(dst *float32, src *float32, ld int, n int)
 
 //go:noescape
 func peakAVX2(n int)
+
+// cols of pairs, of which there are k, by VDPBF16PS.
+//
+//go:noescape
+func colsBF16(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+
+// k rows of n numbers, ld apart → rows of n pairs of numbers rounded to bfloat16. What is missing of the last pair is 0.
+//
+//go:noescape
+func pairRowsBF16(dst *float32, src *float32, ld int, k int, n int)
+
+// n ≤ 16 rows of k numbers, ld apart → rows of 16 pairs of numbers rounded to bfloat16. What is missing of the last pair is 0.
+//
+//go:noescape
+func pairColumnsBF16(dst *float32, src *float32, ld int, k int, n int)

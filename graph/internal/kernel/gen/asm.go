@@ -9,6 +9,8 @@ import (
 // isa is an instruction set. A block of 16 numbers is one register with AVX-512 and two, its halves, with AVX2.
 type isa struct {
 	name    string
+	arch    string
+	move    string // of 8 bytes
 	letter  string // of a vector register
 	lanes   int    // numbers in one
 	count   int    // how many there are
@@ -17,8 +19,9 @@ type isa struct {
 }
 
 var (
-	avx512 = isa{"AVX512", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
-	avx2   = isa{"AVX2", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
+	avx512 = isa{"AVX512", "amd64", "MOVQ", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
+	avx2   = isa{"AVX2", "amd64", "MOVQ", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
+	neon   = isa{"NEON", "arm64", "MOVD", "V", 4, 32, []int{12, 8, 4, 2, 1}, ""}
 )
 
 const (
@@ -27,8 +30,11 @@ const (
 	bytes    = 4  // of a number
 )
 
-// vec is a vector register: one for each half of a block if it lives from block to block, one for both otherwise.
-type vec [2]int
+// vec is a vector register: one for each part of a block if it lives from block to block, one for all otherwise.
+type vec [4]int
+
+// all is the first part's register for every part: a value that is the same in all lanes.
+func (v vec) all() vec { return vec{v[0], v[0], v[0], v[0]} }
 
 // constant is the bits of a constant of all lanes, two of them when they are 32 bits wide.
 type constant uint64
@@ -48,19 +54,20 @@ type fn struct {
 	general int        // general registers in use
 	held    []constant // the constants in registers 31, 30, …: AVX-512 has them to spare
 	labels  int
-	half    int  // of the block, with AVX2
+	part    int  // of the block
 	tail    bool // in the last, incomplete block
 }
 
 func (f *fn) wide() bool { return f.lanes == block }
 
-// scratch is a register for use within a half of a block, or for a value that is the same in all lanes.
+// scratch is a register for use within a part of a block, or for a value that is the same in all lanes.
 func (f *fn) scratch() vec {
 	f.vectors++
 	if f.vectors > tailMask {
 		panic(f.name + ": out of vector registers")
 	}
-	return vec{f.vectors - 1, f.vectors - 1}
+	n := f.vectors - 1
+	return vec{n, n, n, n}
 }
 
 // scratches is n of them.
@@ -74,8 +81,8 @@ func (f *fn) scratches(n int) (v []vec) {
 // saved is a register for all lanes of a block, for use from block to block.
 func (f *fn) saved() vec {
 	v := f.scratch()
-	if !f.wide() {
-		v[1] = f.scratch()[0]
+	for part := 1; part < block/f.lanes; part++ {
+		v[part] = f.scratch()[0]
 	}
 	return v
 }
@@ -99,7 +106,7 @@ func (f *fn) op(name string, operands ...any) {
 	for _, o := range operands {
 		switch o := o.(type) {
 		case vec:
-			list = append(list, f.letter+fmt.Sprint(o[f.half]))
+			list = append(list, f.letter+fmt.Sprint(o[f.part]))
 		case constant:
 			text, suffix := f.constant(o)
 			list = append(list, text)
@@ -151,7 +158,7 @@ func (f *fn) inRegister(c constant, spare vec) any {
 }
 
 // low names the low part of a register by another letter.
-func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.half]) }
+func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.part]) }
 
 func (f *fn) label(name string) string {
 	f.labels++

@@ -11,8 +11,8 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out) != 6 {
-		t.Errorf("%d files, want 6", len(out))
+	if len(out) != 9 {
+		t.Errorf("%d files, want 9", len(out))
 	}
 	for name, want := range out {
 		got, err := os.ReadFile(filepath.Join("..", name))

@@ -1,0 +1,6 @@
+//go:build arm64 && !nosimd
+
+package gemm
+
+// gemmSets are the instruction sets that this processor has.
+func gemmSets() map[string]*microkernels { return map[string]*microkernels{"NEON": &gemmNEON} }
