@@ -27,8 +27,11 @@ const (
 	bytes    = 4  // of a number
 )
 
-// vec is a vector register: one for each half of a block if it lives from block to block, one for both otherwise.
-type vec [2]int
+// vec is a vector register: one for each part of a block if it lives from block to block, one for all otherwise.
+type vec [4]int
+
+// all is the first part's register for every part: a value that is the same in all lanes.
+func (v vec) all() vec { return vec{v[0], v[0], v[0], v[0]} }
 
 // constant is the bits of a constant of all lanes, two of them when they are 32 bits wide.
 type constant uint64
@@ -48,19 +51,20 @@ type fn struct {
 	general int        // general registers in use
 	held    []constant // the constants in registers 31, 30, …: AVX-512 has them to spare
 	labels  int
-	half    int  // of the block, with AVX2
+	part    int  // of the block
 	tail    bool // in the last, incomplete block
 }
 
 func (f *fn) wide() bool { return f.lanes == block }
 
-// scratch is a register for use within a half of a block, or for a value that is the same in all lanes.
+// scratch is a register for use within a part of a block, or for a value that is the same in all lanes.
 func (f *fn) scratch() vec {
 	f.vectors++
 	if f.vectors > tailMask {
 		panic(f.name + ": out of vector registers")
 	}
-	return vec{f.vectors - 1, f.vectors - 1}
+	n := f.vectors - 1
+	return vec{n, n, n, n}
 }
 
 // scratches is n of them.
@@ -74,8 +78,8 @@ func (f *fn) scratches(n int) (v []vec) {
 // saved is a register for all lanes of a block, for use from block to block.
 func (f *fn) saved() vec {
 	v := f.scratch()
-	if !f.wide() {
-		v[1] = f.scratch()[0]
+	for part := 1; part < block/f.lanes; part++ {
+		v[part] = f.scratch()[0]
 	}
 	return v
 }
@@ -99,7 +103,7 @@ func (f *fn) op(name string, operands ...any) {
 	for _, o := range operands {
 		switch o := o.(type) {
 		case vec:
-			list = append(list, f.letter+fmt.Sprint(o[f.half]))
+			list = append(list, f.letter+fmt.Sprint(o[f.part]))
 		case constant:
 			text, suffix := f.constant(o)
 			list = append(list, text)
@@ -151,7 +155,7 @@ func (f *fn) inRegister(c constant, spare vec) any {
 }
 
 // low names the low part of a register by another letter.
-func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.half]) }
+func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.part]) }
 
 func (f *fn) label(name string) string {
 	f.labels++

@@ -73,7 +73,7 @@ func softmaxTile(f *fn) {
 		f.expAnywhere(factor, v, s, t, n)
 		f.blocks(cols, func() {
 			f.load(x, v)
-			f.op("VSUBPS", vec{most[0], most[0]}, v, v)
+			f.op("VSUBPS", most.all(), v, v)
 			f.expAnywhere(p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
@@ -88,7 +88,7 @@ func softmaxTile(f *fn) {
 		f.op("VMOVSS", low(factor), at(keep))
 		f.blocks(cols, func() {
 			f.load(x, v)
-			f.op("VMULPS", vec{sum[0], sum[0]}, v, v)
+			f.op("VMULPS", sum.all(), v, v)
 			f.store(v, x)
 		})
 		f.next(cols, x)

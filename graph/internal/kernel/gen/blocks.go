@@ -2,15 +2,15 @@ package main
 
 import "fmt"
 
-// each writes body for every half of the block.
+// each writes body for every part of the block.
 func (f *fn) each(body func()) {
-	for f.half = 0; f.half < block/f.lanes; f.half++ {
+	for f.part = 0; f.part < block/f.lanes; f.part++ {
 		if f.tail && !f.wide() {
-			f.op("VMOVUPS", fmt.Sprintf("%d(R12)", f.half*f.lanes*bytes), fmt.Sprintf("Y%d", tailMask))
+			f.op("VMOVUPS", fmt.Sprintf("%d(R12)", f.part*f.lanes*bytes), fmt.Sprintf("Y%d", tailMask))
 		}
 		body()
 	}
-	f.half = 0
+	f.part = 0
 }
 
 // blocks writes a loop over count numbers, 16 at a time, the last block cut off by a mask. In it AX counts bytes.
@@ -47,7 +47,7 @@ func (f *fn) blocks(count string, body func()) {
 
 // at is the address of the present block of a slice.
 func (f *fn) at(pointer string) string {
-	return fmt.Sprintf("%d(%s)(AX*1)", f.half*f.lanes*bytes, pointer)
+	return fmt.Sprintf("%d(%s)(AX*1)", f.part*f.lanes*bytes, pointer)
 }
 
 // load reads a block; the lanes behind the end of a slice are 0.

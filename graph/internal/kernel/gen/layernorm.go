@@ -21,7 +21,7 @@ func layerNorm(f *fn) {
 		f.spread(mu)
 		f.blocks(cols, func() {
 			f.load(x, v)
-			f.op("VSUBPS", vec{mu[0], mu[0]}, v, v)
+			f.op("VSUBPS", mu.all(), v, v)
 			f.clearPastEnd(v)
 			f.op("VADDPS", v, sum, sum)
 			f.op("VFMADD231PS", v, v, squares)
@@ -46,8 +46,8 @@ func layerNorm(f *fn) {
 			f.blocks(cols, func() {
 				f.load(x, v)
 				f.load(w, gain)
-				f.op("VSUBPS", vec{mu[0], mu[0]}, v, v)
-				f.op("VMULPS", vec{squares[0], squares[0]}, v, v)
+				f.op("VSUBPS", mu.all(), v, v)
+				f.op("VMULPS", squares.all(), v, v)
 				if biased {
 					f.load(b, t)
 					f.op("VFMADD213PS", t, gain, v)
@@ -121,8 +121,8 @@ func layerNormBackward(f *fn) {
 			f.op("VSUBPS", mu, v, v)
 			f.op("VMULPS", s, v, v)
 			f.op("VMULPS", d, g, g)
-			f.op("VSUBPS", vec{sum[0], sum[0]}, g, g)
-			f.op("VFNMADD231PS", vec{project[0], project[0]}, v, g)
+			f.op("VSUBPS", sum.all(), g, g)
+			f.op("VFNMADD231PS", project.all(), v, g)
 			f.op("VMULPS", s, g, g)
 			f.store(g, dx)
 		})

@@ -81,7 +81,7 @@ func (f *fn) fold(op string, v, t vec) {
 		f.op("VEXTRACTF64X4", "$1", v, ty)
 		f.op(op+"PS", ty, y, y)
 	} else {
-		f.op(op+"PS", vec{v[1], v[1]}, y, y)
+		f.op(op+"PS", vec{v[1]}, y, y)
 	}
 	f.op("VEXTRACTF128", "$1", y, tx)
 	f.op(op+"PS", tx, x, x)
@@ -120,8 +120,8 @@ func (f *fn) foldDouble(sum double, t vec) {
 		f.op("VEXTRACTF64X4", "$1", v, ty)
 		f.op("VADDPD", ty, y, y)
 	} else {
-		f.op("VADDPD", vec{v[1], v[1]}, y, y)
-		f.op("VADDPD", vec{sum[1][1], sum[1][1]}, vec(sum[1]), vec(sum[1]))
+		f.op("VADDPD", vec{v[1]}, y, y)
+		f.op("VADDPD", vec{sum[1][1]}, sum[1], sum[1])
 		f.op("VADDPD", sum[1], y, y)
 	}
 	f.op("VEXTRACTF128", "$1", y, tx)

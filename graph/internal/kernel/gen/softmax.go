@@ -51,7 +51,7 @@ func softmax(f *fn) {
 		f.each(func() { f.set(total, 0) })
 		f.blocks(last, func() {
 			f.load(x, v)
-			f.op("VSUBPS", vec{top[0], top[0]}, v, v)
+			f.op("VSUBPS", top.all(), v, v)
 			f.expAnywhere(p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
@@ -63,7 +63,7 @@ func softmax(f *fn) {
 		f.spread(total)
 		f.blocks(last, func() {
 			f.load(x, v)
-			f.op("VMULPS", vec{total[0], total[0]}, v, v)
+			f.op("VMULPS", total.all(), v, v)
 			f.store(v, x)
 		})
 		f.mark(done)
@@ -126,7 +126,7 @@ func expSum(f *fn) {
 	f.each(func() { f.set(total[0], 0); f.set(total[1], 0) })
 	f.blocks(n, func() {
 		f.load(x, v)
-		f.op("VSUBPS", vec{top[0], top[0]}, v, v)
+		f.op("VSUBPS", top.all(), v, v)
 		f.expAnywhere(p, v, s, t, k)
 		f.clearPastEnd(p)
 		f.widen(total, p, t, func(sum vec) { f.op("VADDPD", t, sum, sum) })

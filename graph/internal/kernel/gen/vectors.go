@@ -109,7 +109,7 @@ func dropout(f *fn) {
 	start := spread("at")
 	f.each(func() {
 		for i, c := range counters {
-			f.op("VPADDQ", f.pool.multiples(entryStep, f.lanes*bytes*(2*f.half+i)), start, c)
+			f.op("VPADDQ", f.pool.multiples(entryStep, f.lanes*bytes*(2*f.part+i)), start, c)
 		}
 	})
 	drop := start
