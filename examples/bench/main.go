@@ -51,6 +51,7 @@ func run() error {
 		"how often to time every shape, in turn with PyTorch if it is installed, and print a table")
 	quick := flag.Bool("quick", false, "with -compare: a step or two of each shape, to see that it works")
 	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
+	precision := flag.String("precision", graph.Precisions()[0], "what products of training multiply: "+strings.Join(graph.Precisions(), ", "))
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the reference from stock operations")
 	flag.Parse()
 	if *rounds > 0 {
@@ -67,7 +68,7 @@ func run() error {
 	case *steps < 1:
 		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
 	}
-	c.Threads, c.Kernels, c.Recompute = *threads, *kernels, *recompute
+	c.Threads, c.Kernels, c.Recompute, c.Precision = *threads, *kernels, *recompute, *precision
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
