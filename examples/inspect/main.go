@@ -1,7 +1,7 @@
 // Inspect looks inside a trained model: what it would predict behind every block, what every head looks at, and what
 // it loses without a head, or a block's attention or MLP.
 //
-//	go run ./examples/inspect -prompt "To be or not to be"    # the logit lens and the heads' scores, of the model in out/
+//	go run ./examples/inspect -prompt "To be or not to be"    # a page: heads, logit lens, losses, of the model in out/
 //	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
 //	go run ./examples/inspect -ablate mlp -mean               # with the mean of what each MLP gives in its place
 package main
@@ -20,9 +20,9 @@ import (
 func main() { program.Main("inspect", run) }
 
 type options struct {
-	checkpoint, prompt, ablate, data, picture string
-	mean                                      bool
-	tokens                                    int
+	checkpoint, prompt, page, ablate, data, picture string
+	mean                                            bool
+	tokens                                          int
 }
 
 // places is the activations of what -ablate names.
@@ -37,6 +37,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	})
 	program.Group(fs, "What it makes of a text", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.prompt, "prompt", "", "text of at most block_size tokens: the logit lens and the heads' scores on it")
+		fs.StringVar(&o.page, "page", "inside.html", "file for the page that shows them, and every head's attention")
 	})
 	program.Group(fs, "What it loses without a part", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.ablate, "ablate", "", "the parts to leave out one by one: heads, attention or mlp, of every block")
@@ -60,6 +61,9 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 			return o, errors.Errorf("-%s: it belongs to -ablate, which is not given", flag)
 		}
 	}
+	if given["page"] && o.prompt == "" {
+		return o, errors.New("-page: it belongs to -prompt, which is not given")
+	}
 	return o, program.Want(o.tokens > 0, "tokens", o.tokens, "at least 1")
 }
 
@@ -78,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.prompt != "" {
-		if err := look(stdout, m, tok, o.prompt); err != nil {
+		if err := look(stdout, o, "Inside "+cp.Path, m, tok); err != nil {
 			return err
 		}
 	}

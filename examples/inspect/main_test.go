@@ -5,14 +5,19 @@ import (
 	"flag"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 const verses = "MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n"
@@ -27,6 +32,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 	}
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.Attention = 2, 3, 12, 10, attention
+	c.Options.Set("window", 2) // of longformer
 	tr, err := base.New(c, source)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +49,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 
 func TestRun(t *testing.T) {
 	dir, data := saved(t, "causal")
-	picture := filepath.Join(t.TempDir(), "x.png")
+	picture, html := filepath.Join(t.TempDir(), "x.png"), filepath.Join(t.TempDir(), "x.html")
 	for _, tc := range []struct {
 		args, want []string
 		lines      int // of parts
@@ -55,6 +61,9 @@ func TestRun(t *testing.T) {
 		{[]string{"-ablate", "mlp", "-prompt", "The"}, []string{"over 70 tokens", "h.0.mlp  ", "\nh.0.0  "}, 2},
 	} {
 		args := append([]string{"-checkpoint", dir}, tc.args...)
+		if slices.Contains(args, "-prompt") {
+			args = append(args, "-page", html)
+		}
 		if tc.lines > 0 {
 			args = append(args, "-data", data, "-picture", picture)
 		}
@@ -87,10 +96,63 @@ func TestRun(t *testing.T) {
 func TestNoWeights(t *testing.T) {
 	dir, _ := saved(t, "linear")
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The"}, &out, io.Discard)
+	html := filepath.Join(t.TempDir(), "x.html")
+	err := run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
 	if err != nil || !strings.HasPrefix(out.String(), "The likeliest") ||
 		!strings.Contains(out.String(), `attention "linear" has no weights`) {
 		t.Errorf("%v\n%s", err, &out)
+	}
+	if file, err := os.ReadFile(html); err != nil || !bytes.Contains(file, []byte(`"Layers":null`)) {
+		t.Errorf("%v\n%s", err, file)
+	}
+	dir, _ = saved(t, "longformer") // of which every token is two keys
+	out.Reset()
+	err = run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
+	if err != nil || !strings.Contains(out.String(), "\nh.1.2  ") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	if file, err := os.ReadFile(html); err != nil || !bytes.Contains(file, []byte(`"Name":"h.1","Heads":[[[1,0,0],`)) {
+		t.Errorf("%v\n%s", err, file)
+	}
+}
+
+// The page has what the model has: tokens, losses, and what each block would say.
+func TestPage(t *testing.T) {
+	dir, _ := saved(t, "causal")
+	cp, err := base.Load(dir, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cp.Close()
+	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []int{3, 1, 4, 1, 5}
+	lens, err := inspect.LogitLens(m, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := inside("T", m, tok, ids, lens)
+	if len(p.Tokens) != 5 || len(p.Losses) != 4 || len(p.Lens) != 5 || len(p.Lens[4]) != 2 {
+		t.Fatalf("got %+v", p)
+	}
+	probe, err := inspect.Tap(m, "logits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, _, err := probe.Gradients(ids, []int{1, 4, 1, 5, text.Ignore})
+	mean := (p.Losses[0] + p.Losses[1] + p.Losses[2] + p.Losses[3]) / 4
+	if err != nil || !(math.Abs(mean-loss) <= 1e-5*loss) {
+		t.Errorf("got losses of mean %v, want the model's, %v (%v)", mean, loss, err)
+	}
+	for i, row := range p.Lens {
+		want := lens.Likeliest(1, i, 1)[0]
+		g := row[1]
+		if g.Token != shown(tok, want) || !(math.Abs(g.P-math.Exp(-lens.Loss(1, i, want))) <= 1e-12) || !(g.P > 0 && g.P < 1) ||
+			g.Right != (i < 4 && ids[i+1] == want) {
+			t.Errorf("token %d: got %+v, want %q", i, g, shown(tok, want))
+		}
 	}
 }
 
@@ -101,6 +163,7 @@ func TestRefused(t *testing.T) {
 		"ablate: got head, want":             {"-ablate", "head"},
 		"tokens: got 0":                      {"-ablate", "mlp", "-tokens", "0"},
 		"-mean: it belongs to -ablate":       {"-prompt", "T", "-mean"},
+		"-page: it belongs to -prompt":       {"-ablate", "mlp", "-page", "x.html"},
 		"got 17 tokens, want at most":        {"-prompt", "The wheel goes ro"},
 		"'ü'":                                {"-prompt", "ü"},
 		"a text of 9 tokens, want more than": {"-ablate", "mlp", "-tokens", "8", "-data", data},

@@ -6,7 +6,7 @@ import (
 )
 
 // bf16 is AVX-512 with the instructions of bfloat16: a lane of a product's operands is a pair of numbers.
-var bf16 = isa{"BF16", "Z", 16, 32, []int{12, 4, 1}, "K1"}
+var bf16 = isa{"BF16", "amd64", "MOVQ", "Z", 16, 32, []int{12, 4, 1}, "K1"}
 
 // evex is the bytes of an instruction on three whole registers in map 0F38 that Go's assembler does not know, the prefix
 // 2 for F3 and 3 for F2. Registers are numbered; those of Go's order are rm, v, reg.
@@ -32,7 +32,7 @@ const panelStride = 4 * 96
 // productBF16 is the files of the product by VDPBF16PS. A matrix of pairs is one of float32 to the tiles.
 func productBF16(out map[string]string, stubs *strings.Builder) {
 	g := &gen{isa: bf16, stubs: stubs}
-	g.line(header + "#include \"textflag.h\"")
+	g.line(header(bf16) + "#include \"textflag.h\"")
 	args := []arg{{"c", "DI"}, {"ldc", "R11"}, {"a", ""}, {"lda", "DX"}, {"b", ""}, {"ldb", "R13"}, {"d", ""}, {"ldd", ""}, {"k", ""}, {"m", "R12"}, {"n", "CX"}, {"alpha", ""}}
 	g.function("cols", "cols of pairs, of which there are k, by VDPBF16PS.", args, func() { g.tiles(true) })
 	g.pairRows()
