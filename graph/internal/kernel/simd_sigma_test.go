@@ -68,8 +68,9 @@ func TestVectorLayerNormSigma(t *testing.T) {
 // A row of equal numbers has σ = 0 exactly: it comes out as the shift, and has no gradient.
 func TestVectorsOfEqualNumbers(t *testing.T) {
 	check := func(t *testing.T) {
-		for _, n := range []int{1, 3, 16, 37, 768, 4099} {
-			for _, v := range []float32{0, 0.1, -1.7, 3e4, 1.1e-20} {
+		for _, n := range []int{1, 3, 5, 7, 11, 13, 16, 23, 37, 41, 100, 768, 1000, 4099} {
+			values := append(kerneltest.Random[float32](rand.New(rand.NewPCG(3, 4)), 30), 0, 0.1, -1.7, 3e4, 1.1e-20)
+			for _, v := range values {
 				x, w, b, y := make([]float32, n), ones[float32](n), kerneltest.Random[float32](rand.New(rand.NewPCG(1, 2)), n), make([]float32, n)
 				for i := range x {
 					x[i] = v
