@@ -10896,8 +10896,8 @@ done8:
 	FSQRTS F12, F12
 	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
 	FDIVS F12, F2, F12
-	FMOVS F4, (R4)
 	FMOVS F12, (R5)
+	FMOVS F4, (R4)
 	VDUP V4.S[0], V4.S4
 	VDUP V12.S[0], V12.S4
 	CMP $0, R3
@@ -11874,6 +11874,1808 @@ done5:
 	WORD $0x4e8b6966 // trn2 v6.4s, v11.4s, v11.4s
 	WORD $0x4e26d56b // fadd v11.4s, v11.4s, v6.4s
 	FMULS F0, F11, F11
+	VDUP V11.S[0], V11.S4
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R8, R14
+	LSR $4, R14
+	CBZ R14, tail8
+loop7:
+	WORD $0x3cea6863 // ldr q3, [x3, x10]
+	WORD $0x3cea68a4 // ldr q4, [x5, x10]
+	WORD $0x3cea6885 // ldr q5, [x4, x10]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3caa6805 // str q5, [x0, x10]
+	WORD $0x3ceb6863 // ldr q3, [x3, x11]
+	WORD $0x3ceb68a4 // ldr q4, [x5, x11]
+	WORD $0x3ceb6885 // ldr q5, [x4, x11]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3cab6805 // str q5, [x0, x11]
+	WORD $0x3cec6863 // ldr q3, [x3, x12]
+	WORD $0x3cec68a4 // ldr q4, [x5, x12]
+	WORD $0x3cec6885 // ldr q5, [x4, x12]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3cac6805 // str q5, [x0, x12]
+	WORD $0x3ced6863 // ldr q3, [x3, x13]
+	WORD $0x3ced68a4 // ldr q4, [x5, x13]
+	WORD $0x3ced6885 // ldr q5, [x4, x13]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3cad6805 // str q5, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop7
+tail8:
+	MOVD R8, R14
+	ANDS $15, R14
+	BEQ done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R10, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R10, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	SUBS $4, R14
+	BLE done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R11, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R11, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	SUBS $4, R14
+	BLE done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R12, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R12, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	SUBS $4, R14
+	BLE done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R13, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R13, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+done9:
+	ADD R8<<2, R0, R0
+skip6:
+	ADD R8<<2, R3, R3
+	ADD R8<<2, R5, R5
+	ADD $4, R6
+	ADD $4, R7
+	SUBS $1, R9
+	BNE row1
+end2:
+	RET
+
+// func layerNormSigmaNEON(y, x, w, b, mean, inv []float32, share, eps float32)
+TEXT ·layerNormSigmaNEON(SB), NOSPLIT, $0-152
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 176(R23), F29
+	MOVD y_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD w_base+48(FP), R2
+	MOVD b_base+72(FP), R3
+	MOVD mean_base+96(FP), R4
+	MOVD inv_base+120(FP), R5
+	MOVD w_len+56(FP), R6
+	MOVD inv_len+128(FP), R7
+	FMOVS share+144(FP), F31
+	VDUP V31.S[0], V0.S4
+	CMP $0, R7
+	BEQ end2
+row1:
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail4
+loop3:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop3
+tail4:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+done5:
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4ec46882 // trn2 v2.2d, v4.2d, v4.2d
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e846882 // trn2 v2.4s, v4.4s, v4.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMULS F0, F4, F4
+	VDUP V4.S[0], V4.S4
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail7
+loop6:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop6
+tail7:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+done8:
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4ec86902 // trn2 v2.2d, v8.2d, v8.2d
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e886902 // trn2 v2.4s, v8.4s, v8.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4ecc6982 // trn2 v2.2d, v12.2d, v12.2d
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x4e8c6982 // trn2 v2.4s, v12.4s, v12.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMULS F0, F8, F8
+	FMULS F0, F12, F12
+	FADDS F8, F4, F4
+	FMSUBS F8, F12, F8, F12
+	VDUP V4.S[0], V4.S4
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail10
+loop9:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop9
+tail10:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+done11:
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4ec86902 // trn2 v2.2d, v8.2d, v8.2d
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e886902 // trn2 v2.4s, v8.4s, v8.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4ecc6982 // trn2 v2.2d, v12.2d, v12.2d
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x4e8c6982 // trn2 v2.4s, v12.4s, v12.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMULS F0, F8, F8
+	FMULS F0, F12, F12
+	FADDS F8, F4, F4
+	FMSUBS F8, F12, F8, F12
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	FMAXS F12, F2, F12
+	FSQRTS F12, F12
+	FMOVS F12, (R5)
+	FMOVS eps+148(FP), F31
+	FADDS F31, F12, F12
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	FDIVS F12, F2, F12
+	FMOVS F4, (R4)
+	VDUP V4.S[0], V4.S4
+	VDUP V12.S[0], V12.S4
+	CMP $0, R3
+	BEQ plain12
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail15
+loop14:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x3cea6843 // ldr q3, [x2, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3cea6862 // ldr q2, [x3, x10]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3caa6801 // str q1, [x0, x10]
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x3ceb6843 // ldr q3, [x2, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3ceb6862 // ldr q2, [x3, x11]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3cab6801 // str q1, [x0, x11]
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x3cec6843 // ldr q3, [x2, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3cec6862 // ldr q2, [x3, x12]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3cac6801 // str q1, [x0, x12]
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x3ced6843 // ldr q3, [x2, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3ced6862 // ldr q2, [x3, x13]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3cad6801 // str q1, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop14
+tail15:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R10, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R11, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R12, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R13, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+done16:
+	B done13
+plain12:
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail18
+loop17:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x3cea6843 // ldr q3, [x2, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3caa6801 // str q1, [x0, x10]
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x3ceb6843 // ldr q3, [x2, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3cab6801 // str q1, [x0, x11]
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x3cec6843 // ldr q3, [x2, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3cac6801 // str q1, [x0, x12]
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x3ced6843 // ldr q3, [x2, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3cad6801 // str q1, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop17
+tail18:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+done19:
+done13:
+	ADD R6<<2, R0, R0
+	ADD R6<<2, R1, R1
+	ADD $4, R4
+	ADD $4, R5
+	SUBS $1, R7
+	BNE row1
+end2:
+	RET
+
+// func layerNormSigmaBackwardNEON(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
+TEXT ·layerNormSigmaBackwardNEON(SB), NOSPLIT, $0-200
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 176(R23), F29
+	MOVD dx_base+0(FP), R0
+	MOVD dw_base+24(FP), R1
+	MOVD db_base+48(FP), R2
+	MOVD x_base+72(FP), R3
+	MOVD w_base+96(FP), R4
+	MOVD dy_base+120(FP), R5
+	MOVD mean_base+144(FP), R6
+	MOVD inv_base+168(FP), R7
+	MOVD w_len+104(FP), R8
+	MOVD inv_len+176(FP), R9
+	FMOVS share+192(FP), F31
+	VDUP V31.S[0], V0.S4
+	CMP $0, R9
+	BEQ end2
+row1:
+	FMOVS (R6), F31
+	VDUP V31.S[0], V1.S4
+	FMOVS (R7), F2
+	FMOVS eps+196(FP), F31
+	FADDS F31, F2, F2
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	FDIVS F2, F6, F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R8, R14
+	LSR $4, R14
+	CBZ R14, tail4
+loop3:
+	WORD $0x3cea6863 // ldr q3, [x3, x10]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3cea68a4 // ldr q4, [x5, x10]
+	WORD $0x3cea6885 // ldr q5, [x4, x10]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
+	WORD $0x4e23ccab // fmla v11.4s, v5.4s, v3.4s
+	WORD $0x3cea6826 // ldr q6, [x1, x10]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3caa6826 // str q6, [x1, x10]
+	WORD $0x3cea6846 // ldr q6, [x2, x10]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3caa6846 // str q6, [x2, x10]
+	WORD $0x3ceb6863 // ldr q3, [x3, x11]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3ceb68a4 // ldr q4, [x5, x11]
+	WORD $0x3ceb6885 // ldr q5, [x4, x11]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4e23ccac // fmla v12.4s, v5.4s, v3.4s
+	WORD $0x3ceb6826 // ldr q6, [x1, x11]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3cab6826 // str q6, [x1, x11]
+	WORD $0x3ceb6846 // ldr q6, [x2, x11]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3cab6846 // str q6, [x2, x11]
+	WORD $0x3cec6863 // ldr q3, [x3, x12]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3cec68a4 // ldr q4, [x5, x12]
+	WORD $0x3cec6885 // ldr q5, [x4, x12]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e23ccad // fmla v13.4s, v5.4s, v3.4s
+	WORD $0x3cec6826 // ldr q6, [x1, x12]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3cac6826 // str q6, [x1, x12]
+	WORD $0x3cec6846 // ldr q6, [x2, x12]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3cac6846 // str q6, [x2, x12]
+	WORD $0x3ced6863 // ldr q3, [x3, x13]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3ced68a4 // ldr q4, [x5, x13]
+	WORD $0x3ced6885 // ldr q5, [x4, x13]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x4e23ccae // fmla v14.4s, v5.4s, v3.4s
+	WORD $0x3ced6826 // ldr q6, [x1, x13]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3cad6826 // str q6, [x1, x13]
+	WORD $0x3ced6846 // ldr q6, [x2, x13]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3cad6846 // str q6, [x2, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop3
+tail4:
+	MOVD R8, R14
+	ANDS $15, R14
+	BEQ done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R10, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R10, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
+	WORD $0x4e23ccab // fmla v11.4s, v5.4s, v3.4s
+	ADD R10, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R10, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R10, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R10, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R11, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R11, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4e23ccac // fmla v12.4s, v5.4s, v3.4s
+	ADD R11, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R11, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R11, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R11, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R12, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R12, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e23ccad // fmla v13.4s, v5.4s, v3.4s
+	ADD R12, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R12, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R12, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R12, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R13, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R13, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x4e23ccae // fmla v14.4s, v5.4s, v3.4s
+	ADD R13, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R13, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R13, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R13, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+done5:
+	CMP $0, R0
+	BEQ skip6
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x4ec768e6 // trn2 v6.2d, v7.2d, v7.2d
+	WORD $0x4e26d4e7 // fadd v7.4s, v7.4s, v6.4s
+	WORD $0x4e8768e6 // trn2 v6.4s, v7.4s, v7.4s
+	WORD $0x4e26d4e7 // fadd v7.4s, v7.4s, v6.4s
+	FMULS F0, F7, F7
+	VDUP V7.S[0], V7.S4
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2cd56b // fadd v11.4s, v11.4s, v12.4s
+	WORD $0x4ecb6966 // trn2 v6.2d, v11.2d, v11.2d
+	WORD $0x4e26d56b // fadd v11.4s, v11.4s, v6.4s
+	WORD $0x4e8b6966 // trn2 v6.4s, v11.4s, v11.4s
+	WORD $0x4e26d56b // fadd v11.4s, v11.4s, v6.4s
+	FMULS F0, F11, F11
+	FMOVS (R7), F6
+	FDIVS F6, F11, F11
+	FMOVS eps+196(FP), F31
+	FADDS F31, F6, F6
+	FMULS F6, F11, F11
 	VDUP V11.S[0], V11.S4
 	MOVD $0, R10
 	MOVD $16, R11
