@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 )
@@ -48,7 +49,7 @@ func TestMPI(t *testing.T) {
 }
 
 func rankOfMPI(t *testing.T, mode string) {
-	g, err := dist.Open()
+	g, err := dist.Open(dist.Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,19 @@ func TestMachinesRefused(t *testing.T) {
 	mustContain(t, together(2, func(rank int) Config { c := many(); c.WeightDecay = float64(rank); return c }, same),
 		"rank 1: step 1: got weight_decay 1, rank 0 has weight_decay 0")
 	mustContain(t, together(2, func(rank int) Config { c := many(); c.NLayer = 1 + rank; return c }, same),
-		"rank 1: step 1: got h.0.attn.c_proj.weight ", "rank 0 has h.0.attn.c_proj.weight ") // which begins smaller in a deeper network
+		"rank 1: step 1: got n_layer 2, rank 0 has n_layer 1")
+	mustContain(t, together(2, func(rank int) Config { c := many(); c.Dropout = float64(rank) / 4; return c }, same),
+		"rank 1: step 1: got dropout 0.25, rank 0 has dropout 0") // of which no tensor tells
+	mustContain(t, together(2, func(int) Config { return many() }, func(trainer *Trainer, rank int) {
+		if rank == 1 {
+			trainer.Corpus, _ = corpus(t, verses[1:], many().BlockSize)
+		}
+	}), "rank 1: step 1: got corpus_sha256 ", "rank 0 has corpus_sha256 ")
+	mustContain(t, together(2, func(int) Config { return many() }, func(trainer *Trainer, rank int) {
+		if rank == 1 {
+			trainer.batches.Uint64() // as of a checkpoint of another run
+		}
+	}), "rank 1: step 1: got batches ", "rank 0 has batches ")
 	mustContain(t, together(4, func(int) Config { return many() }, func(trainer *Trainer, rank int) {
 		if rank == 2 {
 			trainer.Model.Params()[3].Tensor().Set(1, 0.5)

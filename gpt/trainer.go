@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"sync"
@@ -53,7 +54,7 @@ func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read 
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
-	task := train.Task{Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done}
+	task := train.Task{Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done, Facts: t.facts}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	task.Blocks = c.blocks()
 	task.Build = func(g *graph.Graph) (graph.Expr, []graph.Expr, error) {
@@ -74,6 +75,12 @@ func (t *Trainer) build(g *graph.Graph) (loss graph.Expr, params []graph.Expr, e
 
 func (t *Trainer) fill(int, int) (tokens int, err error) {
 	return len(t.Model.Tokens.Ints()), t.sample(t.Corpus.Train(), rand.New(t.batches))
+}
+
+// facts are what the machines of a Group have to agree on: the network, the text, and which batches come next.
+func (t *Trainer) facts() []string {
+	generator, _ := t.batches.MarshalBinary() // which has no error
+	return append(t.config.networkFields().Lines(), "corpus_sha256 "+t.Corpus.SHA256(), fmt.Sprintf("batches %x", generator))
 }
 
 // Step is train.Core's. After an error the next one draws the same batches.

@@ -3,6 +3,7 @@
 //
 //	go run ./examples/tinyshakespeare                                # train, sample, save to out/
 //	go run ./examples/tinyshakespeare -resume                        # resume after Ctrl-C, bit-identically
+//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the address it prints
 //	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # let the checkpoint write
 //
 // Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a step:
@@ -23,7 +24,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-func main() { program.Main("tinyshakespeare", run) }
+func main() { program.MainOfRanks("tinyshakespeare", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, o, err := parse(gpt.Shakespeare(), args, stderr)
@@ -33,14 +34,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.sampleOnly {
 		return sampleOnly(ctx, c, o, args, stdout, stderr)
 	}
-	g, err := dist.Open()
+	g, err := dist.Open(o.ranks)
 	if err != nil {
 		return err
 	}
 	if g.Rank() > 0 {
 		err = follow(ctx, g, c, o, args, stderr)
-	} else if err = lead(ctx, g, c, o, args, stdout, stderr); err == nil {
-		err = tell(g, finish)
+	} else {
+		err = lead(ctx, g, c, o, args, stdout, stderr)
 	}
 	if err != nil { // whose status ends the other ranks
 		return err
@@ -62,7 +63,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 			return err
 		}
 		if o.data == "" && finished(c, saved, stdout) {
-			return nil
+			return tell(g, finish)
 		}
 	} else if err := base.Vacant(c.OutDir); err != nil {
 		return err
@@ -70,12 +71,20 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if err := base.Check(c); err != nil { // before a text is looked for
 		return err
 	}
+	w, err := newWatch(o, c.OutDir)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
 	source, data, tok, err := o.open(ctx, c.BlockSize, saved, stderr)
-	if err != nil || saved != nil && finished(c, saved, stdout) {
+	if err != nil {
 		return err
+	}
+	if saved != nil && finished(c, saved, stdout) {
+		return tell(g, finish)
 	}
 	if _, err := base.Prompt(tok, o.prompt); err != nil { // now rather than after the training
 		return err
@@ -88,18 +97,27 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 		return err
 	}
 	t.Group = g
+	if err := w.begin(t); err != nil {
+		return err
+	}
 	if !o.resume { // only now: what is refused leaves nothing behind
 		if dir, err = base.Begin(c.OutDir); err != nil {
 			return err
 		}
 		defer dir.Close()
 	}
-	r, err := newReport(t, source, o.logInterval, stdout)
+	if err := shared(g, c.OutDir); err != nil {
+		return err
+	}
+	r, err := newReport(t, source, o.logInterval, w, stdout)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	if err := fit(ctx, t, dir, r); err != nil {
+		return err
+	}
+	if err := tell(g, finish); err != nil { // the others do not wait for the sample
 		return err
 	}
 	if err := sample(ctx, t.Model, tok, o, c.Seed, stdout); err != nil {

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -14,6 +18,7 @@ import (
 // What rank 0 tells the others to do with it. It alone reads the clock, the disk and signals, so all do the same.
 const (
 	finish float32 = iota
+	meet
 	step
 	evaluation
 	validation
@@ -39,13 +44,38 @@ func follow(ctx context.Context, g dist.Group, c gpt.Config, o options, args []s
 	return errors.WithMessagef(err, "rank %d", g.Rank())
 }
 
+// shared is an error unless all ranks see the directory of the run, where rank 0 leaves a file for as long as that takes.
+func shared(g dist.Group, path string) error {
+	if g.Size() == 1 {
+		return nil
+	}
+	name := filepath.Join(path, "ranks")
+	mark := []float32{float32(rand.IntN(1 << 24))}
+	if g.Rank() == 0 {
+		if err := tell(g, meet); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, fmt.Append(nil, mark), 0o666); err != nil {
+			return errors.Wrap(err, "out_dir")
+		}
+		defer os.Remove(name)
+	}
+	if err := g.Share(mark, 0); err != nil {
+		return err
+	}
+	if got, err := os.ReadFile(name); err != nil || string(got) != fmt.Sprint(mark) {
+		return errors.Errorf("out_dir: got another %s than rank 0 has, want a directory that all machines share", path)
+	}
+	return g.Barrier()
+}
+
 // follower is the trainer of a run that rank 0 begins or resumes; nil if there is nothing left to train.
 func follower(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Trainer, error) {
 	var saved *checkpoint.Checkpoint
 	var err error
 	if o.resume {
 		if saved, err = base.Load(c.OutDir, io.Discard); err != nil {
-			return nil, err
+			return nil, errors.WithMessage(err, "out_dir, which all machines share")
 		}
 		defer saved.Close()
 		if c, o, err = again(c.OutDir, saved, args); err != nil || finished(c, saved, io.Discard) {
@@ -75,6 +105,8 @@ func serve(ctx context.Context, g dist.Group, t *gpt.Trainer) error {
 		t.Group = g
 		var err error
 		switch what[0] {
+		case meet:
+			err = shared(g, t.Config().OutDir)
 		case step:
 			_, err = t.Step()
 		case evaluation:

@@ -63,6 +63,44 @@ func TestSum(t *testing.T) {
 	}
 }
 
+// Scatter leaves every rank another part of the sum, wherever the borders are, and Gather brings the parts together.
+func TestScatter(t *testing.T) {
+	for _, ranks := range []int{1, 2, 4, 8} {
+		n := 3 * ranks * ranks
+		if ranks == 2 {
+			n += large // more than go at a time
+		}
+		want := tree(0, ranks, n)
+		borders := make([]int, ranks+1)
+		for i := range borders {
+			borders[i] = 3 * i * i
+		}
+		borders[ranks] = n // much larger than the others
+		err := Run(t.Context(), ranks, func(g Group) error {
+			x := vector(g.Rank(), n)
+			if err := g.Scatter(x, borders); err != nil {
+				return err
+			}
+			from, to := borders[g.Part()], borders[g.Part()+1]
+			if !slices.Equal(x[from:to], want[from:to]) {
+				return fmt.Errorf("got another part %d", g.Part())
+			}
+			clear(x[:from])
+			clear(x[to:])
+			if err := g.Gather(x, borders); err != nil {
+				return err
+			}
+			if !slices.Equal(x, want) {
+				return errors.New("got another whole")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%d ranks: %v", ranks, err)
+		}
+	}
+}
+
 // Every rank can be the one whose numbers all have.
 func TestShare(t *testing.T) {
 	for _, ranks := range []int{1, 2, 8} {
@@ -151,8 +189,15 @@ func TestRefused(t *testing.T) {
 	contains(t, Run(t.Context(), 6, nothing), "got 6 ranks, want a power of two: 4 or 8")
 	contains(t, Run(t.Context(), 1<<20, nothing), "want at most 1024")
 	contains(t, Run(t.Context(), 2, nil), "nothing to run")
-	_, err := Over(nil)
+	_, err := Over(nil, Options{})
 	contains(t, err, "no link")
-	_, err = Over(misplaced{})
+	_, err = Over(misplaced{}, Options{})
 	contains(t, err, "got rank 2, want 0 to 1")
+	_, err = Over(misplaced{}, Options{Timeout: -1})
+	contains(t, err, "timeout: got -1ns, want at least 0")
+	_, err = Over(misplaced{}, Options{Fast: true})
+	contains(t, err, "fast: dist.misplaced adds nothing up, want a link of MPI")
+	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Scatter(make([]float32, 3), []int{0, 3}) }),
+		"scatter: got borders [0 3], want 3 that go from 0 to 3")
+	contains(t, Run(t.Context(), 2, func(g Group) error { return g.Gather(make([]float32, 3), []int{0, 4, 3}) }), "gather: got borders")
 }

@@ -17,6 +17,16 @@ type Group interface {
 	// ranks, neighbours first, so every rank has the same bits.
 	Sum(x []float32) error
 
+	// Part is which of Size() parts Scatter leaves this rank.
+	Part() int
+
+	// Scatter leaves this rank a part of that sum, x[borders[Part()]:borders[Part()+1]]; the rest is of no use. The
+	// Size()+1 borders ascend from 0 to len(x).
+	Scatter(x []float32, borders []int) error
+
+	// Gather completes x, of which every rank has the part that Scatter would leave it.
+	Gather(x []float32, borders []int) error
+
 	// Share replaces x by that of rank root, in slices of one length.
 	Share(x []float32, root int) error
 

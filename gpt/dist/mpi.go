@@ -26,6 +26,8 @@ static int exchange(int peer, float *out, int outs, float *in, int ins, int *got
 	return err == MPI_SUCCESS ? MPI_Get_count(&status, MPI_FLOAT, got) : err;
 }
 
+static int add(float *x, int n) { return MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
+
 static void say(int err, char *text) {
 	int n = 0;
 	if (MPI_Error_string(err, text, &n) != MPI_SUCCESS) n = 0;
@@ -46,7 +48,7 @@ import (
 )
 
 // Open joins the ranks that mpirun, srun or another launcher of MPI has started, once in a process.
-func Open() (Group, error) {
+func Open(o Options) (Group, error) {
 	var level C.int
 	if err := said("MPI_Init_thread", C.start(&level)); err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func Open() (Group, error) {
 	if err := said("MPI_Comm_rank", C.place(&rank, &size)); err != nil {
 		return nil, err
 	}
-	return Over(world{int(rank), int(size)})
+	return Over(world{int(rank), int(size)}, o)
 }
 
 // world is all ranks of MPI.
@@ -78,6 +80,13 @@ func (w world) Exchange(peer int, send, receive []float32) error {
 		err = errors.Errorf("got %d numbers from rank %d, want %d", got, peer, len(receive))
 	}
 	return errors.Wrapf(err, "with rank %d", peer)
+}
+
+func (w world) Add(x []float32) error {
+	if len(x) > math.MaxInt32 {
+		return errors.Errorf("got %d numbers, want at most %d", len(x), math.MaxInt32)
+	}
+	return said("MPI_Allreduce", C.add((*C.float)(unsafe.SliceData(x)), C.int(len(x))))
 }
 
 func (w world) Close() error { return said("MPI_Finalize", C.MPI_Finalize()) }

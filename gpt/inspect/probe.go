@@ -84,17 +84,7 @@ func (p *Probe) fill(tokens []int) error {
 	if p == nil || p.forward == nil {
 		return errors.New("inspect: nothing to run, want a Probe of Tap")
 	}
-	all, c := p.model.Tokens.Ints(), p.model.Config
-	if len(tokens) == 0 || len(tokens) > len(all) {
-		return errors.Errorf("inspect: got %d tokens, want 1 to block_size, %d", len(tokens), len(all))
-	}
-	for i, id := range tokens {
-		if id < 0 || id >= c.VocabSize {
-			return errors.Errorf("inspect: token %d is %d, not in 0 … %d", i, id, c.VocabSize-1)
-		}
-	}
-	clear(all[copy(all, tokens):])
-	return nil
+	return fill(p.model, tokens)
 }
 
 // distinct are the activations, each once: a layer's may be the model's as well.

@@ -45,7 +45,7 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 		return nil, errors.Wrap(err, "trainer")
 	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
-	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks()}
+	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks(), Facts: t.facts}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	t.Core, err = train.New(c.scheduled(), c.Run, task)
 	return t, err
@@ -70,6 +70,11 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 		tokens += len(t.batch[i].Source) + len(t.batch[i].Target) + 1
 	}
 	return tokens, t.Model.Fill(t.batch)
+}
+
+// facts are what the machines of a Group have to agree on: the network and the pairs.
+func (t *Trainer) facts() []string {
+	return append(t.config.networkFields().Lines(), "corpus_sha256 "+t.SHA256)
 }
 
 // Step is train.Core's.

@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -38,19 +40,45 @@ func (c *Core) compare() error {
 	return nil
 }
 
-// facts are what all ranks have to agree on, a line each: the program, the steps done, the Training, and every tensor.
+// facts are what all ranks have to agree on, a line each: the program, the steps done, the Training, what the Task adds,
+// and every tensor.
 func (c *Core) facts() (list []string) {
 	add := func(name string, is any) { list = append(list, fmt.Sprintf("%s %v", name, is)) }
-	add("build", ThisBuild().class())
+	if !c.same {
+		add("build", ThisBuild().class())
+		add("program's sha256", program())
+	}
 	add("steps done", c.Done)
-	training := c.training
-	for _, f := range Fields(&training, new(Run), nil).Fixed() {
-		add(f.Name, f.String())
+	training, run := c.training, c.means
+	list = append(list, Fields(&training, &run, nil).Without(private...).Lines()...)
+	if c.task.Facts != nil {
+		list = append(list, c.task.Facts()...)
 	}
 	for _, t := range append(Parameters(c.graph.Params()), c.Moments()...) {
 		add(t.Name, fmt.Sprintf("%x", digest(t.Tensor)))
 	}
 	return list
+}
+
+// private are the fields that may differ between ranks: rank 0 decides, or every rank for itself.
+var private = []string{"max_iters", "eval_interval", "log_interval", "out_dir", "threads", "recompute", "memory_limit"}
+
+// program is the digest of the running program's file, or why there is none.
+func program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return err.Error()
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
 // digest is enough of the SHA-256 of a tensor's numbers to tell two apart.

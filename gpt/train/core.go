@@ -23,6 +23,10 @@ type Task struct {
 	Blocks    []string // scopes whose activations are dropped where the Run says Recompute
 	FLOPs     float64  // of a token
 	Done      int      // steps done before, where a run is resumed
+
+	// Facts are what the machines of a Group have to agree on besides, such as what is trained on: a line each, of a name
+	// and its value, and as many every time. nil is nothing.
+	Facts func() []string
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
@@ -40,6 +44,7 @@ type Core struct {
 
 	same      bool // the group's machines train the same
 	training  Training
+	means     Run
 	task      Task
 	graph     *graph.Graph
 	loss      graph.Expr
@@ -52,7 +57,7 @@ type Core struct {
 
 // New builds the network and what is needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
-	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, task: task}
+	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, means: r, task: task}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels
 		g.SetThreads(r.Threads)

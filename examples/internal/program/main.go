@@ -10,13 +10,31 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pkg/errors"
 )
 
 // Main is the main function of an example: it runs it, ends its context at the first SIGINT, SIGTERM or SIGHUP and the
 // process at the second, prints the error, and exits with a status. A closed pipe is an error of who writes to it, and
-// ends nothing else.
-func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
+// ends nothing else. A program that is started as one of several ranks is refused: each would write the others' files.
+func Main(name string, run Run) { MainOfRanks(name, alone(run)) }
+
+// alone is a program that is not started as one of several ranks.
+func alone(run Run) Run {
+	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+		if err := dist.Alone(); err != nil {
+			return err
+		}
+		return run(ctx, args, stdout, stderr)
+	}
+}
+
+// Run is a program but for what all have in common.
+type Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+
+// MainOfRanks is Main of a program that may be one of several ranks. One whose others do not answer exits with 75, a
+// failure that may be over at the next try.
+func MainOfRanks(name string, run Run) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	catch(signals)
@@ -35,6 +53,9 @@ func Main(name string, run func(ctx context.Context, args []string, stdout, stde
 	var caught Interrupt
 	if errors.As(err, &caught) {
 		os.Exit(caught.status())
+	}
+	if errors.Is(err, dist.ErrTimeout) {
+		os.Exit(75) // EX_TEMPFAIL of sysexits.h
 	}
 	os.Exit(1)
 }

@@ -43,6 +43,15 @@ func (l List) Fixed() List {
 	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return f.free })
 }
 
+// Lines are the fields with their values, such as "n_layer 4".
+func (l List) Lines() []string {
+	list := make([]string, len(l))
+	for i, f := range l {
+		list[i] = f.Name + " " + f.String()
+	}
+	return list
+}
+
 // Without is the fields of other names than the given ones.
 func (l List) Without(names ...string) List {
 	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return slices.Contains(names, f.Name) })

@@ -1,8 +1,9 @@
-//go:build amd64 && !nosimd
+//go:build (amd64 || arm64) && !nosimd
 
 package gemm
 
-// microkernels are the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go.
+// microkernels are the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go and
+// gemm_stubs_arm64.go.
 type microkernels struct {
 	lanes          int // numbers in a vector
 	height         int // of a tile of c in registers, which is two vectors wide
@@ -12,6 +13,7 @@ type microkernels struct {
 	copyStrip      func(dst, src *float32, ld, k int)
 	transposeStrip func(dst, src *float32, ld, n int)
 	peak           func(n int)
+	transpose      func(dst *float32, apart int, src *float32, ld, n int) // where there are no rows
 }
 
 // microkernelTile computes a part of c in assembly, or tells that it cannot.
@@ -31,13 +33,6 @@ func peakLoops() []peakLoop {
 	return []peakLoop{{gemmBest.peak, float64(2 * 24 * gemmBest.lanes)}}
 }
 
-// depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:
-// neither the instruction set nor how c was split shows in a bit of the result.
-func depth(k int) int {
-	blocks := max(1, (k+depthMax-1)/depthMax)
-	return ((k+blocks-1)/blocks + 15) &^ 15
-}
-
 // tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
 func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	g.checkBounds(bottom-1, right-1)
@@ -54,15 +49,13 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	for l := 0; l < g.k; l += step {
 		k := min(step, g.k-l)
 		if !s.packs(g.a, bottom-top) {
-			s.strips(g, buffer, g.a.pointer(top, l), g.a.Stride, l, k, top, bottom, left, right)
+			s.strips(g, buffer, g.a.From(top, l), l, k, top, bottom, left, right)
 			continue
 		}
 		for i := top; i < bottom; i += packedMax {
 			m := min(packedMax, bottom-i)
-			for row := range k {
-				copy(buffer.a[row*packedMax:][:m], g.a.Data[(l+row)*g.a.Stride+i:][:m])
-			}
-			s.strips(g, buffer, &buffer.a[0], packedMax, l, k, i, i+m, left, right)
+			s.packLeft(buffer, g.a.From(i, l), m, k)
+			s.strips(g, buffer, Matrix[float32]{buffer.a[:], packedMax, true}, l, k, i, i+m, left, right)
 		}
 	}
 }
@@ -75,30 +68,33 @@ func (g *product[T]) checkBounds(i, j int) {
 	_ = g.d.pointerOrNil(i, j)
 }
 
-// packs tells whether the columns of a are copied: with tiles of 6 rows the lines of long rows are lost from the cache
-// before the next tile reads their rest.
+// packs tells whether a is copied, by columns. By rows it must be where the set knows no rows, unless it is one. By
+// columns the lines of long rows are lost from the cache before the next tile reads their rest, unless a tile has most
+// of a line.
 func (s *microkernels) packs(a Matrix[float32], m int) bool {
-	return a.Trans && a.Stride > 384 && s.height < 12 && m > s.height
+	if !a.Trans {
+		return s.rows == nil && m > 1
+	}
+	return a.Stride > 384 && s.lanes < 16 && m > s.height
 }
 
-// strips adds the products of k … of rows top … bottom, strip by strip of b.
-func (s *microkernels) strips(g *product[float32], buffer *panel, a *float32, lda, l, k, top, bottom, left, right int) {
+// strips adds the products of k … of rows top … bottom, strip by strip of b. a begins with the first of them.
+func (s *microkernels) strips(g *product[float32], buffer *panel, a Matrix[float32], l, k, top, bottom, left, right int) {
 	d := g.d
 	if l > 0 {
 		d = g.c
 	}
-	kernel := s.rows
-	if g.a.Trans {
-		kernel = s.cols
+	if !a.Trans && s.rows == nil { // it is a single row: columns of one number
+		a.Stride, a.Trans = 1, true
 	}
-	step := 1
-	if g.a.Trans {
-		step = lda
+	kernel, step := s.rows, 1
+	if a.Trans {
+		kernel, step = s.cols, a.Stride
 	}
 	direct := !g.b.Trans && bottom-top <= s.height // a strip of b that is read once is not worth copying
 	for j := left; j < right; {
 		if bottom-top == 1 && direct && right-j >= 8*s.lanes {
-			s.wide(g.c.pointer(top, j), a, step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j), k, g.alpha)
+			s.wide(g.c.pointer(top, j), &a.Data[0], step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j), k, g.alpha)
 			j += 8 * s.lanes
 			continue
 		}
@@ -109,7 +105,7 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a *float32, ld
 		} else {
 			s.pack(buffer, g.b, l, j, k, n)
 		}
-		kernel(g.c.pointer(top, j), g.c.Stride, a, lda, b, ldb, d.pointerOrNil(top, j), d.Stride, k, bottom-top, n, g.alpha)
+		kernel(g.c.pointer(top, j), g.c.Stride, &a.Data[0], a.Stride, b, ldb, d.pointerOrNil(top, j), d.Stride, k, bottom-top, n, g.alpha)
 		j += n
 	}
 }

@@ -28,7 +28,7 @@ func TestOtherProcessors(t *testing.T) {
 		t.Skip("starts this program again with fewer instructions: not with -short, and not in such a run itself")
 	}
 	for _, off := range []string{"cpu.avx512f=off", "cpu.avx512f=off,cpu.avx2=off"} {
-		test := exec.Command(os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestPeak|TestGODEBUGIsHeard)$", "-test.short")
+		test := exec.Command(os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestRounded|TestPeak|TestGODEBUGIsHeard)$", "-test.short")
 		test.Env = append(os.Environ(), "GODEBUG="+off)
 		if out, err := test.CombinedOutput(); err != nil {
 			t.Errorf("GODEBUG=%s: %v\n%s", off, err, out)
@@ -40,7 +40,7 @@ func TestOtherProcessors(t *testing.T) {
 func TestGODEBUGIsHeard(t *testing.T) {
 	switch os.Getenv("GODEBUG") {
 	case "cpu.avx512f=off":
-		if gemmBest == &gemmAVX512 {
+		if gemmBest == &gemmAVX512 || pairs {
 			t.Error("AVX-512 is still in use")
 		}
 	case "cpu.avx512f=off,cpu.avx2=off":

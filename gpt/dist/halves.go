@@ -1,0 +1,72 @@
+package dist
+
+// piece is how many numbers go at a time: what is received waits in so much memory, not in as much as is summed.
+const piece = 1 << 17
+
+// large is how many go at a time where they need no other place: so many arrive within any Timeout that makes sense.
+const large = 1 << 20
+
+// halves are the parts that a rank and its peer in the tree divide: from first to before middle, and to before last.
+type halves struct{ first, middle, last int }
+
+// rounds are what a rank divides with rank^1, rank^2, rank^4, …
+func (g *group) rounds() (list []halves) {
+	h := halves{0, 0, g.Size()}
+	for bit := 1; bit < g.Size(); bit *= 2 {
+		h.middle = (h.first + h.last) / 2
+		list = append(list, h)
+		if g.Rank()&bit == 0 {
+			h.last = h.middle
+		} else {
+			h.first = h.middle
+		}
+	}
+	return list
+}
+
+// split is the half that a rank keeps, and that of its peer.
+func (g *group) split(bit int, h halves, x []float32, borders []int) (mine, theirs []float32) {
+	mine, theirs = x[borders[h.first]:borders[h.middle]], x[borders[h.middle]:borders[h.last]]
+	if g.Rank()&bit != 0 {
+		return theirs, mine
+	}
+	return mine, theirs
+}
+
+// halve adds up, in every round, the half that a rank keeps of what it was left with: the tree of Sum. Of two numbers it
+// does not matter which is added to which.
+func (g *group) halve(x []float32, borders []int) error {
+	if g.received == nil && g.Size() > 1 {
+		g.received = make([]float32, piece)
+	}
+	for i, h := range g.rounds() {
+		mine, theirs := g.split(1<<i, h, x, borders)
+		for len(theirs) > 0 || len(mine) > 0 {
+			out, in := min(piece, len(theirs)), min(piece, len(mine))
+			if err := g.Exchange(g.Rank()^1<<i, theirs[:out], g.received[:in]); err != nil {
+				return err
+			}
+			for k, v := range g.received[:in] {
+				mine[k] += v
+			}
+			theirs, mine = theirs[out:], mine[in:]
+		}
+	}
+	return nil
+}
+
+// double sends the parts back the way of halve.
+func (g *group) double(x []float32, borders []int) error {
+	rounds := g.rounds()
+	for i := len(rounds) - 1; i >= 0; i-- {
+		mine, theirs := g.split(1<<i, rounds[i], x, borders)
+		for len(theirs) > 0 || len(mine) > 0 {
+			out, in := min(large, len(mine)), min(large, len(theirs))
+			if err := g.Exchange(g.Rank()^1<<i, mine[:out], theirs[:in]); err != nil {
+				return err
+			}
+			theirs, mine = theirs[in:], mine[out:]
+		}
+	}
+	return nil
+}

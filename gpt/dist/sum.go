@@ -1,0 +1,69 @@
+package dist
+
+import (
+	"slices"
+
+	"github.com/pkg/errors"
+)
+
+// Sum halves and doubles (Rabenseifner 2004): everyone is left with one part of the sum, then the parts go round.
+// Everyone sends 2(N−1)/N of x.
+func (g *group) Sum(x []float32) error {
+	if g.fast {
+		return errors.Wrap(g.sumFast(x), "sum")
+	}
+	borders := make([]int, g.Size()+1)
+	for i := range borders {
+		borders[i] = i * len(x) / g.Size()
+	}
+	err := g.halve(x, borders)
+	if err == nil {
+		err = g.double(x, borders)
+	}
+	return errors.Wrap(err, "sum")
+}
+
+// sumFast is the engine's sum, in pieces, so that each is over within the Timeout.
+func (g *group) sumFast(x []float32) error {
+	for from := 0; from < len(x); from += large {
+		if err := g.Link.(adder).Add(x[from:min(from+large, len(x))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *group) Scatter(x []float32, borders []int) error {
+	if err := g.checkBorders(x, borders); err != nil {
+		return errors.Wrap(err, "scatter")
+	}
+	if g.fast {
+		return errors.Wrap(g.sumFast(x), "scatter")
+	}
+	return errors.Wrap(g.halve(x, borders), "scatter")
+}
+
+func (g *group) Gather(x []float32, borders []int) error {
+	if err := g.checkBorders(x, borders); err != nil {
+		return errors.Wrap(err, "gather")
+	}
+	return errors.Wrap(g.double(x, borders), "gather")
+}
+
+func (g *group) checkBorders(x []float32, borders []int) error {
+	n := g.Size()
+	if len(borders) != n+1 || !slices.IsSorted(borders) || borders[0] != 0 || borders[n] != len(x) {
+		return errors.Errorf("got borders %v, want %d that go from 0 to %d", borders, n+1, len(x))
+	}
+	return nil
+}
+
+// Part is the rank's bits in reverse: ranks that differ in their lowest bit begin, and each takes a half.
+func (g *group) Part() (part int) {
+	for bit := 1; bit < g.Size(); bit *= 2 {
+		if part *= 2; g.Rank()&bit != 0 {
+			part++
+		}
+	}
+	return part
+}

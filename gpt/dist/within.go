@@ -1,0 +1,66 @@
+package dist
+
+import (
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+// within is a Link that gives up after a limit. No call of MPI can be ended, so each is made in a goroutine of its own,
+// which a call that is given up keeps: it may still write to what was handed in.
+type within struct {
+	Link
+	limit time.Duration
+	timer *time.Timer
+	calls chan func() error
+	done  chan error
+	late  error
+}
+
+func newWithin(link Link, limit time.Duration) *within {
+	w := &within{Link: link, limit: limit, timer: time.NewTimer(limit), calls: make(chan func() error), done: make(chan error, 1)}
+	go func() {
+		for call := range w.calls {
+			w.done <- call()
+		}
+	}()
+	return w
+}
+
+func (w *within) Exchange(peer int, send, receive []float32) error {
+	err := w.do(func() error { return w.Link.Exchange(peer, send, receive) })
+	return errors.WithMessagef(err, "with rank %d", peer)
+}
+
+func (w *within) Add(x []float32) error { return w.do(func() error { return w.Link.(adder).Add(x) }) }
+
+// do is the error of a call, or of its being late; afterwards there are none.
+func (w *within) do(call func() error) error {
+	if w.late != nil {
+		return w.late
+	}
+	w.timer.Reset(w.limit)
+	w.calls <- call
+	select {
+	case err := <-w.done:
+		w.timer.Stop()
+		return err
+	case <-w.timer.C:
+		w.end(errors.Wrapf(ErrTimeout, "waited %v", w.limit))
+		return w.late
+	}
+}
+
+// Close is not limited: a rank that is done may wait for one that still writes.
+func (w *within) Close() error {
+	w.end(errors.New("closed"))
+	return w.Link.Close()
+}
+
+// end has the goroutine end when its call does, and all later calls be an error.
+func (w *within) end(why error) {
+	if w.late == nil {
+		w.late = why
+		close(w.calls)
+	}
+}
