@@ -16,7 +16,7 @@ type access struct {
 var (
 	operand  = regexp.MustCompile(`([\w<>]*\+)?(-?\d*)((?:\([A-Z0-9*]+\))+)`)
 	register = regexp.MustCompile(`\b([XYZ])\d+\b`)
-	written  = regexp.MustCompile(`\b([A-Z][A-Z0-9]+)$`)
+	result   = regexp.MustCompile(`\b([A-Z][A-Z0-9]+)$`)
 )
 
 // widthOf is how many bytes of memory an instruction touches.
@@ -57,7 +57,7 @@ func refusedForwarding(text string) (lines []string) {
 				}
 			}
 		}
-		if m := written.FindString(operands); m != "" { // an address that uses it is another one from here on
+		if m := result.FindString(operands); m != "" { // an address that uses it is another one from here on
 			var same []access
 			for _, s := range stores {
 				if !strings.Contains(s.address, "("+m) {

@@ -108,7 +108,8 @@ func (f *fn) shareUpTo(most constant, v, e, t, mask vec) {
 		f.op("VBLENDMPS", pair(plusInf), t, "K4", t)
 	} else {
 		f.op("VCMPPS", greater, most, e, mask)
-		f.op("VBLENDVPS", mask, pair(plusInf), t, t)
+		f.op("VANDPS", pair(plusInf), mask, mask)
+		f.op("VMAXPS", t, mask, t)
 	}
 	f.op("VDIVPS", t, v, v)
 }
