@@ -12574,7 +12574,7 @@ end2:
 // func layerNormSigmaNEON(y, x, w, b, mean, inv []float32, share, eps float32)
 TEXT ·layerNormSigmaNEON(SB), NOSPLIT, $0-152
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 176(R23), F29
+	FMOVQ 16(R23), F29
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD w_base+48(FP), R2
@@ -13607,7 +13607,7 @@ end2:
 // func layerNormSigmaBackwardNEON(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
 TEXT ·layerNormSigmaBackwardNEON(SB), NOSPLIT, $0-200
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 176(R23), F29
+	FMOVQ 16(R23), F29
 	MOVD dx_base+0(FP), R0
 	MOVD dw_base+24(FP), R1
 	MOVD db_base+48(FP), R2
