@@ -17,7 +17,7 @@ import (
 // options are the flags that are not the Config's.
 type options struct {
 	data, config, prompt string
-	tokenizer            string
+	tokenizer, serve     string
 	resume, sampleOnly   bool
 	stop                 []string
 	tokens, topK         int
@@ -41,6 +41,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: "+text.KindNames()+"; shards have one")
 		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, which says the rest")
+		fs.StringVar(&o.serve, "serve", "",
+			"show the run in a browser, at an address such as :8080 (of this machine alone) or :0 (any free port)")
 		fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
 	})
 	program.Group(fs, "Sampling, behind the training or alone", func(fs *flag.FlagSet) {
@@ -91,6 +93,9 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		if err := o.weights.Validate(); err != nil {
 			return c, o, errors.Wrap(err, "-weights")
 		}
+	}
+	if o.serve != "" && o.sampleOnly {
+		return c, o, errors.New("-serve: it shows a training, and -sample_only does not train")
 	}
 	if o.prompt == "" {
 		return c, o, errors.New("-prompt: empty; give at least one character, such as a newline")

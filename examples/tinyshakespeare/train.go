@@ -62,6 +62,7 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 		return err
 	}
 	r.evaluation(t.Done, e)
+	r.Keep(r.watch.look(ctx))
 	return nil
 }
 
