@@ -9,7 +9,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/attention"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
