@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -57,8 +58,9 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	}
 	html := inside(title, m, tok, ids, lens)
 	html.Layers = layers
-	if err = program.WriteWhole(o.page, html.Write); err == nil {
-		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", o.page)
+	path := cmp.Or(o.page, "inside.html")
+	if err = program.WriteWhole(path, html.Write); err == nil {
+		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", path)
 	}
 	return err
 }

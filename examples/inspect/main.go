@@ -1,9 +1,10 @@
 // Inspect looks inside a trained model: what it would predict behind every block, what every head looks at, and what
-// it loses without a head, or a block's attention or MLP.
+// it loses without a head, or a block's attention or MLP. It also lays runs over each other.
 //
 //	go run ./examples/inspect -prompt "To be or not to be"    # a page: heads, logit lens, losses, of the model in out/
 //	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
 //	go run ./examples/inspect -ablate mlp -mean               # with the mean of what each MLP gives in its place
+//	go run ./examples/inspect -runs out,out2                  # a page of what two runs have measured
 package main
 
 import (
@@ -21,6 +22,7 @@ func main() { program.Main("inspect", run) }
 
 type options struct {
 	checkpoint, prompt, page, ablate, data, picture string
+	runs, serve                                     string
 	mean                                            bool
 	tokens                                          int
 }
@@ -37,7 +39,11 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	})
 	program.Group(fs, "What it makes of a text", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.prompt, "prompt", "", "text of at most block_size tokens: the logit lens and the heads' scores on it")
-		fs.StringVar(&o.page, "page", "inside.html", "file for the page that shows them, and every head's attention")
+		fs.StringVar(&o.page, "page", "", "file for the page that shows it; by default inside.html, of -runs runs.html")
+	})
+	program.Group(fs, "What runs have measured", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.runs, "runs", "", "directories of runs, with commas between them: a page that lays them over each other")
+		fs.StringVar(&o.serve, "serve", "", "show them as they go on, at an address such as :8080, instead of writing a page")
 	})
 	program.Group(fs, "What it loses without a part", func(fs *flag.FlagSet) {
 		fs.StringVar(&o.ablate, "ablate", "", "the parts to leave out one by one: heads, attention or mlp, of every block")
@@ -52,8 +58,11 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if _, ok := places()[o.ablate]; !ok {
 		return o, program.Want(false, "ablate", o.ablate, "heads, attention or mlp")
 	}
-	if o.prompt == "" && o.ablate == "" {
-		return o, errors.New("nothing to look at: want -prompt, -ablate, or both; -help lists the flags")
+	if o.prompt == "" && o.ablate == "" && o.runs == "" {
+		return o, errors.New("nothing to look at: want -prompt, -ablate, or both, or -runs; -help lists the flags")
+	}
+	if o.runs != "" && (o.prompt != "" || o.ablate != "") {
+		return o, errors.New("-runs: it looks at what runs have measured, not at a model; want no -prompt or -ablate beside it")
 	}
 	given := program.Given(fs)
 	for _, flag := range []string{"mean", "data", "tokens", "picture"} {
@@ -61,8 +70,11 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 			return o, errors.Errorf("-%s: it belongs to -ablate, which is not given", flag)
 		}
 	}
-	if given["page"] && o.prompt == "" {
-		return o, errors.New("-page: it belongs to -prompt, which is not given")
+	if given["page"] && o.prompt == "" && o.runs == "" {
+		return o, errors.New("-page: it belongs to -prompt or -runs, which are not given")
+	}
+	if given["serve"] && o.runs == "" {
+		return o, errors.New("-serve: it belongs to -runs, which is not given")
 	}
 	return o, program.Want(o.tokens > 0, "tokens", o.tokens, "at least 1")
 }
@@ -71,6 +83,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
+	}
+	if o.runs != "" {
+		return runs(ctx, o, stdout)
 	}
 	cp, err := base.Load(o.checkpoint, stderr)
 	if err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"flag"
 	"image/png"
 	"io"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -156,6 +159,42 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// Runs are laid over each other in a page, or shown until that is interrupted.
+func TestRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i, dir := range []string{"a", "b"} {
+		m, err := program.OpenMetrics(dir, 0)
+		if err == nil {
+			err = m.Add(program.StepLine{Step: i})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-runs", "a,b"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), "saved runs.html") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	html, err := os.ReadFile("runs.html")
+	if want := `"Runs":[{"Name":"a","Lines":[{"step":0,`; err != nil || !bytes.Contains(html, []byte(want)) || !bytes.Contains(html, []byte(`{"Name":"b","Lines":[{"step":1,`)) {
+		t.Errorf("%v: want %s in\n%s", err, want, html)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	shown, in := io.Pipe()
+	go func() {
+		run(ctx, []string{"-runs", "a,b", "-serve", ":0"}, in, io.Discard)
+		in.Close()
+	}()
+	lines := bufio.NewScanner(shown)
+	if lines.Scan(); !strings.HasPrefix(lines.Text(), "watch them at http://127.0.0.1:") {
+		t.Errorf("got %q", lines.Text())
+	}
+	if cancel(); lines.Scan() {
+		t.Errorf("got %q", lines.Text())
+	}
+}
+
 func TestRefused(t *testing.T) {
 	dir, data := saved(t, "causal")
 	for want, args := range map[string][]string{
@@ -163,7 +202,11 @@ func TestRefused(t *testing.T) {
 		"ablate: got head, want":             {"-ablate", "head"},
 		"tokens: got 0":                      {"-ablate", "mlp", "-tokens", "0"},
 		"-mean: it belongs to -ablate":       {"-prompt", "T", "-mean"},
-		"-page: it belongs to -prompt":       {"-ablate", "mlp", "-page", "x.html"},
+		"-serve: it belongs to -runs":        {"-prompt", "T", "-serve", ":0"},
+		"-runs: it looks at what runs have":  {"-prompt", "T", "-runs", dir},
+		"runs: got 5, want at most 4":        {"-runs", "a,b,c,d,e"},
+		"none: no run, want a directory":     {"-runs", "none"},
+		"-page: it belongs to -prompt or":    {"-ablate", "mlp", "-page", "x.html"},
 		"got 17 tokens, want at most":        {"-prompt", "The wheel goes ro"},
 		"'ü'":                                {"-prompt", "ü"},
 		"a text of 9 tokens, want more than": {"-ablate", "mlp", "-tokens", "8", "-data", data},

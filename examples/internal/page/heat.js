@@ -56,6 +56,7 @@ function matrix(box, tokens, point, choose) {
   canvas.onclick = e => choose(cell(e)[0]);
   return (rows, query) => {
     paint(canvas, rows);
+    row.hidden = query < 0;
     row.style.top = `calc(100% * ${query} / ${n})`;
     [...queries.children].forEach((e, i) => e.classList.toggle("on", i === query));
   };

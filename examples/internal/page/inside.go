@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strconv"
 )
 
 // Inside is what goes on in a model on a text. What there is none of is not shown.
@@ -25,24 +24,9 @@ type Guess struct {
 	Right bool // it is what comes
 }
 
-// Layer is the attention weights of a block: of every head, row i is what query i takes of every key.
-type Layer struct {
-	Name  string
-	Heads [][][]float64
-}
-
 // Write makes the page.
 func (p Inside) Write(w io.Writer) error {
-	short := p
-	short.Layers = nil
-	for _, l := range p.Layers {
-		s := Layer{Name: l.Name}
-		for _, a := range l.Heads {
-			s.Heads = append(s.Heads, rounded(a))
-		}
-		short.Layers = append(short.Layers, s)
-	}
-	return write(w, p.Title, "inside.html", short, "page.js", "heat.js", "inside.js")
+	return write(w, p.Title, "inside.html", p, "page.js", "heat.js", "inside.js")
 }
 
 // Seen is a token of the text as it is shown where room is short.
@@ -59,16 +43,4 @@ func (p Inside) Loss(token int) template.HTML {
 	loss := p.Losses[token]
 	return template.HTML(fmt.Sprintf(`<td class="number">%.2f</td><td class="bar"><i style="--share:%.3f"></i></td>`,
 		loss, loss/slices.Max(p.Losses)))
-}
-
-// rounded keeps four digits of every weight, so that none that is small becomes 0, which says masked.
-func rounded(a [][]float64) [][]float64 {
-	b := make([][]float64, len(a))
-	for i, row := range a {
-		for _, v := range row {
-			short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64) // of a number there is no error
-			b[i] = append(b[i], short)
-		}
-	}
-	return b
 }
