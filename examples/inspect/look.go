@@ -58,6 +58,9 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	}
 	html := inside(title, m, tok, ids, lens)
 	html.Layers = layers
+	if html.Sum, err = sum(m, tok, ids, lens); err != nil {
+		fmt.Fprintf(w, "\nwhat adds up to a logit is not in the page: %v\n", err)
+	}
 	path := cmp.Or(o.page, "inside.html")
 	if err = program.WriteWhole(path, html.Write); err == nil {
 		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", path)

@@ -140,7 +140,8 @@ func TestListen(t *testing.T) {
 	}
 	port := strings.TrimSuffix(s.URL[strings.LastIndexByte(s.URL, ':')+1:], "/")
 	for address, want := range map[string]string{
-		":" + port: "-serve: listen tcp 127.0.0.1:" + port, "8080": `-serve: got "8080", want a port such as :8080`, ":x": "-serve: listen tcp",
+		":" + port: "-serve: listen tcp 127.0.0.1:" + port, ":x": "-serve: listen tcp",
+		"8080": `-serve: got "8080", want a port such as :8080`,
 	} {
 		if _, err := Listen(address, "out"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", address, err, want)

@@ -12,8 +12,8 @@ function make(tag, properties, ...inside) {
 // seen is a token of which one can see every character.
 const seen = t => t.replaceAll(" ", "␣").replaceAll("\n", "⏎").replaceAll("\t", "→");
 
-// rove lets arrow keys go from item to item, in rows of so many; Tab reaches the chosen one alone. It returns what marks
-// an item as chosen.
+// rove lets arrow keys go from item to item, in rows of so many; Tab reaches the chosen one alone. It returns what
+// marks an item as chosen.
 function rove(box, items, columns, choose) {
   let now = 0;
   box.addEventListener("keydown", e => {

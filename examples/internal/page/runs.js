@@ -48,7 +48,7 @@ function draw() {
     const s = r.steps.at(-1) || {}, e = r.evals.at(-1) || {};
     return make("tr", {}, name(r), ...cells(s.step ?? e.step ?? "–", digits(s.loss, 4), digits(e.train_loss, 4),
       digits(e.val_loss, 4), digits(s.norm, 2), s.tok_per_s ? Math.round(s.tok_per_s).toLocaleString("en") : "–"),
-      make("td", {textContent: r.full === null ? "" : `finished: ${r.full.toFixed(4)} over the whole validation text`}));
+      make("td", {}, r.full === null ? "" : `finished: ${r.full.toFixed(4)} over the whole validation text`));
   }));
   at("evaluations").replaceChildren(...runs.flatMap(r => r.evals.map(e =>
     make("tr", {}, name(r), ...cells(e.step, digits(e.train_loss, 4), digits(e.val_loss, 4))))));
@@ -82,8 +82,10 @@ function looks() {
 }
 
 function panel(run) {
-  const sample = make("pre", {tabIndex: 0, ariaLabel: `what ${run.name} writes`}), heads = make("div", {className: "heads", role: "grid", ariaLabel: `heads of ${run.name}`});
-  const caption = make("figcaption", {}), field = make("div", {className: "matrix"}), figure = make("figure", {}, caption, field);
+  const sample = make("pre", {tabIndex: 0, ariaLabel: `what ${run.name} writes`});
+  const heads = make("div", {className: "heads", role: "grid", ariaLabel: `heads of ${run.name}`});
+  const caption = make("figcaption"), field = make("div", {className: "matrix"});
+  const figure = make("figure", {}, caption, field);
   const title = make("h3", {}, make("i", {className: "dot"}), run.name);
   title.firstChild.style.background = run.color;
   const article = make("article", {}, title, sample, heads, figure);
