@@ -5,6 +5,7 @@
 //	go run ./examples/bench -threads 1,2,4        # what more threads gain, as a table
 //	go run ./examples/bench -compare 3            # all shapes, beside PyTorch if it is installed, three times in turn
 //	go run ./examples/bench -shape decode         # one token at a time through the KV cache; decode-baby, decode-gpt2
+//	go run ./examples/bench -shape decode-gpt2 -weights int8 # with weights in fewer bits, or bf16
 //
 // peak_gflops is the rate of fused multiply-adds and pingpong_ns the round trip of a cache line between two threads,
 // both measured in the same run: on a virtual machine the second varies, and with it what two threads gain.
@@ -55,6 +56,7 @@ func run() error {
 	precision := flag.String("precision", "float32",
 		"of products; with -compare, bf16 is compared with the faster of PyTorch's float32 and its bf16 autocast")
 	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
+	weights := flag.String("weights", "", "keep the weights of decoding in fewer bits: bf16 or int8")
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the reference from stock operations")
 	flag.Parse()
 	if *rounds > 0 {
@@ -79,6 +81,10 @@ func run() error {
 		return errors.Errorf("-precision: got %q, want float32", *precision)
 	case *steps < 1:
 		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
+	case *weights != "" && graph.Packing(*weights).Validate() != nil:
+		return errors.Wrap(graph.Packing(*weights).Validate(), "-weights")
+	case *weights != "" && !decode:
+		return errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", *weights, *shape)
 	}
 	c.Threads, c.Kernels, c.Recompute = counts[0], *kernels, *recompute
 	if !c.Kernels {
@@ -90,7 +96,7 @@ func run() error {
 	}
 	var line any
 	if decode {
-		line, err = decoding(*shape, c, *steps)
+		line, err = decoding(*shape, c, *steps, graph.Packing(*weights))
 	} else {
 		line, err = training(*shape, c, *steps)
 	}

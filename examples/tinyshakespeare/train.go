@@ -90,6 +90,12 @@ func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, se
 	if o.tokens <= 0 {
 		return nil
 	}
+	if o.weights != "" {
+		var err error
+		if m, err = m.Packed(o.weights); err != nil {
+			return errors.Wrap(err, "-weights")
+		}
+	}
 	fmt.Fprintln(w)
 	n, speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(seed), o.stop...)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -52,7 +53,9 @@ type fn struct {
 	text    strings.Builder
 	vectors int        // vector registers in use
 	general int        // general registers in use
-	held    []constant // the constants in registers 31, 30, …: AVX-512 has them to spare
+	held    []constant // the constants in the highest registers, from top down
+	top     int
+	spare   int // registers for them: AVX2 has none
 	labels  int
 	part    int  // of the block
 	tail    bool // in the last, incomplete block
@@ -63,7 +66,7 @@ func (f *fn) wide() bool { return f.lanes == block }
 // scratch is a register for use within a part of a block, or for a value that is the same in all lanes.
 func (f *fn) scratch() vec {
 	f.vectors++
-	if f.vectors > tailMask {
+	if f.vectors > neonMask || f.vectors > tailMask && f.arch == "amd64" {
 		panic(f.name + ": out of vector registers")
 	}
 	n := f.vectors - 1
@@ -97,11 +100,18 @@ func (f *fn) pointer(name string) string {
 // register is a free general register; AX, CX and R12 belong to the loops over blocks.
 func (f *fn) register() string {
 	f.general++
+	if f.arch == "arm64" {
+		return fmt.Sprint("R", f.general-1)
+	}
 	return []string{"DI", "SI", "DX", "BX", "R8", "R9", "R10", "R11", "R13", "R15"}[f.general-1]
 }
 
 // op writes an instruction, its operands in Go's order: the result comes last.
 func (f *fn) op(name string, operands ...any) {
+	if f.arch == "arm64" {
+		f.neon(name, operands)
+		return
+	}
 	var list []string
 	for _, o := range operands {
 		switch o := o.(type) {
@@ -120,25 +130,57 @@ func (f *fn) op(name string, operands ...any) {
 
 // constant is the operand that a constant is: a register, or memory that AVX-512 spreads over the lanes by itself.
 func (f *fn) constant(c constant) (operand, suffix string) {
+	if register, held := f.hold(c); held {
+		return f.letter + fmt.Sprint(register), ""
+	}
 	if !f.wide() {
 		return f.pool.address(c), ""
 	}
-	for i, held := range f.held {
-		if held == c {
-			return fmt.Sprintf("Z%d", 31-i), ""
-		}
-	}
-	if len(f.held) < block {
-		f.held = append(f.held, c)
-		return fmt.Sprintf("Z%d", 32-len(f.held)), ""
-	}
 	return f.pool.address(c), ".BCST"
+}
+
+// hold is the register that holds a constant, if there is one to spare.
+func (f *fn) hold(c constant) (register int, held bool) {
+	at := slices.Index(f.held, c)
+	if at < 0 && len(f.held) < f.spare {
+		f.held, at = append(f.held, c), len(f.held)
+	}
+	return f.top - at, at >= 0
+}
+
+// written is a kernel's function. NEON spares the constants what registers the body leaves, so it is written twice.
+func written(k kernel, f fn) *fn {
+	switch first := f; {
+	case f.wide():
+		f.top, f.spare = f.count-1, block
+	case f.arch == "arm64":
+		k.body(&first)
+		f.top, f.spare = neonMask-1, neonMask-first.vectors
+	}
+	k.body(&f)
+	return &f
+}
+
+// begin is what comes before the body: the constants that it holds.
+func (f *fn) begin() string {
+	if f.arch == "arm64" {
+		return f.neonBegin()
+	}
+	text := ""
+	for i, c := range f.held {
+		text += fmt.Sprintf("\tVBROADCASTSD %s, Z%d\n", f.pool.address(c), f.top-i)
+	}
+	return text
 }
 
 // set puts a constant into a register.
 func (f *fn) set(v vec, c constant) {
 	if c == 0 {
 		f.op("VXORPS", f.low("X", v), f.low("X", v), f.low("X", v))
+		return
+	}
+	if f.arch == "arm64" {
+		f.neonSet(v[f.part], c)
 		return
 	}
 	if text, suffix := f.constant(c); suffix == "" {
@@ -150,8 +192,8 @@ func (f *fn) set(v vec, c constant) {
 
 // inRegister is a register that holds a constant: spare, if no other does.
 func (f *fn) inRegister(c constant, spare vec) any {
-	if text, suffix := f.constant(c); f.wide() && suffix == "" {
-		return text
+	if register, held := f.hold(c); held {
+		return vec{register}.all()
 	}
 	f.set(spare, c)
 	return spare

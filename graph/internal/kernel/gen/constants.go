@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// constants is the read-only data of an assembly file: every constant as often as an AVX2 register holds it.
+// constants is the read-only data of an assembly file: every constant as often as a register of AVX2, or NEON, holds it.
 type constants struct {
 	name   string
 	width  int // of a constant, in bytes
@@ -17,13 +17,18 @@ type constants struct {
 
 // address is where a constant lies.
 func (c *constants) address(k constant) string {
-	for i, have := range c.list {
-		if have == k {
-			return fmt.Sprintf("%s<>+%d(SB)", c.name, i*c.width)
-		}
+	return fmt.Sprintf("%s<>+%d(SB)", c.name, c.offset(k))
+}
+
+// near is where a constant lies for NEON, which has the address of the first in a register.
+func (c *constants) near(k constant) string { return fmt.Sprintf("%d(R%d)", c.offset(k), numbers) }
+
+func (c *constants) offset(k constant) int {
+	at := slices.Index(c.list, k)
+	if at < 0 {
+		c.list, at = append(c.list, k), len(c.list)
 	}
-	c.list = append(c.list, k)
-	return c.address(k)
+	return at * c.width
 }
 
 // masks is the address of the border between 16 ones and 16 zeros.

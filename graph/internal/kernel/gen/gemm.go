@@ -23,6 +23,7 @@ func products() map[string]string {
 		g.dots()
 		g.copyStrip()
 		g.transposeStrip()
+		g.packed()
 		g.peak()
 		out["gemm/gemm_"+strings.ToLower(s.name)+"_amd64.s"] = g.text.String()
 	}
@@ -51,7 +52,7 @@ func (g *gen) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n
 // op writes an instruction.
 func (g *gen) op(format string, args ...any) { g.line("\t"+format, args...) }
 
-// arg is an argument: a *float32, or an int, or the float32 alpha. It begins in a register, if one is named.
+// arg is an argument: a pointer to numbers, or an int, or the float32 alpha. It begins in a register, if one is named.
 type arg struct{ name, register string }
 
 // function writes a function and its declaration.
@@ -64,8 +65,12 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 		switch a.name {
 		case "alpha":
 			kind, size = "float32", 4
-		case "a", "b", "c", "d", "dst", "src":
+		case "a", "b", "c", "d", "dst", "src", "scale":
 			kind = "*float32"
+		case "half":
+			kind = "*uint16"
+		case "eighth":
+			kind = "*int8"
 		}
 		signature = append(signature, a.name+" "+kind)
 		g.args[a.name] = fmt.Sprintf("%s+%d(FP)", a.name, at)

@@ -72,12 +72,8 @@ func (g *gen) lanesOfTail(count string) {
 	}
 }
 
-func (g *gen) accumulator(t tile, row, vector int) int {
-	return g.count - t.height*t.vectors + row*t.vectors + vector
-}
-
 func (g *gen) neonTile(label string, t tile) {
-	for i := g.accumulator(t, 0, 0); i < g.count; i++ {
+	for i := g.sum(t, 0, 0); i < g.count; i++ {
 		g.word(instruction("eor", i, i, i))
 	}
 	if t.height > 1 { // the rows of c that the tile will end in
@@ -125,7 +121,7 @@ func (g *gen) neonStep(t tile) {
 	g.op("VLD1.P (R15)(R5), [%s]", vectorList(b, t.vectors))
 	for row := range t.height {
 		for v := range t.vectors {
-			g.word(byElement(g.accumulator(t, row, v), b+v, row/g.lanes, row%g.lanes))
+			g.word(byElement(g.sum(t, row, v), b+v, row/g.lanes, row%g.lanes))
 		}
 	}
 }
@@ -146,7 +142,7 @@ func (g *gen) neonScale(label string, t tile) {
 	g.op("CMPW R21, R20")
 	g.op("BEQ %sscaled", label)
 	g.op("FMOVS %s, F0", g.args["alpha"])
-	for i := g.accumulator(t, 0, 0); i < g.count; i++ {
+	for i := g.sum(t, 0, 0); i < g.count; i++ {
 		g.word(byElementProduct(i, i, 0))
 	}
 	g.line("%sscaled:", label)
@@ -158,7 +154,7 @@ func (g *gen) neonAdd(label string, t tile) {
 	g.lastOf(label+"add", func(full bool) {
 		for row := range t.height {
 			for v := range t.vectors {
-				if acc := g.accumulator(t, row, v); v+1 < t.vectors || full {
+				if acc := g.sum(t, row, v); v+1 < t.vectors || full {
 					g.op("FMOVQ %d(R6), F0", v*g.bytes())
 					g.word(instruction("fadd", acc, acc, 0))
 				} else {
@@ -178,7 +174,7 @@ func (g *gen) neonStore(label string, t tile) {
 	g.lastOf(label+"store", func(full bool) {
 		for row := range t.height {
 			for v := range t.vectors {
-				if acc := g.accumulator(t, row, v); v+1 < t.vectors || full {
+				if acc := g.sum(t, row, v); v+1 < t.vectors || full {
 					g.op("FMOVQ F%d, %d(R0)", acc, v*g.bytes())
 				} else {
 					g.op("ADD $%d, R0, R20", v*g.bytes())

@@ -1,6 +1,6 @@
 // Command gen writes the assembly of packages gemm and simd and its Go declarations, from the directory of package
-// kernel: every function from one description for AVX-512 and for AVX2 with FMA, so that the two do the same operations
-// on the same lanes and give the same bits.
+// kernel: every function from one description for AVX-512, for AVX2 with FMA and for NEON, so that they do the same
+// operations on the same lanes and give the same bits.
 package main
 
 import (
@@ -83,28 +83,28 @@ func header(set isa) string {
 
 // assemble writes all kernels for an instruction set.
 func assemble(set isa) string {
-	pool := &constants{name: "numbers" + set.name, width: 32}
+	pool := &constants{name: "numbers" + set.name, width: min(32, set.lanes*bytes)}
 	var text strings.Builder
 	text.WriteString(header(set) + "#include \"textflag.h\"\n")
 	for _, k := range kernels {
 		params, args := parameters(k.signature)
-		f := &fn{isa: set, pool: pool, name: k.name + set.name, params: params}
-		k.body(f)
+		f := written(k, fn{isa: set, pool: pool, name: k.name + set.name, params: params})
 		fmt.Fprintf(&text, "\n// func %s%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, k.signature, f.name, args)
-		for i, c := range f.held {
-			fmt.Fprintf(&text, "\tVBROADCASTSD %s, Z%d\n", pool.address(c), 31-i)
-		}
+		text.WriteString(f.begin())
 		text.WriteString(f.text.String())
-		text.WriteString("\tVZEROUPPER\n\tRET\n")
+		if set.arch == "amd64" {
+			text.WriteString("\tVZEROUPPER\n")
+		}
+		text.WriteString("\tRET\n")
 	}
 	return text.String() + pool.data()
 }
 
 // declare writes the Go declarations of all kernels, and the set of them for each instruction set.
-func declare() ([]byte, error) {
+func declare(sets ...isa) ([]byte, error) {
 	var text strings.Builder
-	text.WriteString(header(avx2) + "package simd\n")
-	for _, set := range []isa{avx512, avx2} {
+	text.WriteString(header(sets[0]) + "package simd\n")
+	for _, set := range sets {
 		fmt.Fprintf(&text, "\nvar set%s = &Set{\n", set.name)
 		for i, k := range kernels {
 			separator := ", "
@@ -124,12 +124,17 @@ func declare() ([]byte, error) {
 // files is the text of every file that is written, by name.
 func files() (map[string]string, error) {
 	out := products()
-	stubs, err := declare()
-	out["simd/simd_stubs_amd64.go"] = string(stubs)
-	for _, set := range []isa{avx512, avx2} {
-		out["simd/simd_"+strings.ToLower(set.name)+"_amd64.s"] = assemble(set)
+	for _, sets := range [][]isa{{avx512, avx2}, {neon}} {
+		stubs, err := declare(sets...)
+		if err != nil {
+			return nil, err
+		}
+		out["simd/simd_stubs_"+sets[0].arch+".go"] = string(stubs)
+		for _, set := range sets {
+			out["simd/simd_"+strings.ToLower(set.name)+"_"+set.arch+".s"] = assemble(set)
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 func main() {

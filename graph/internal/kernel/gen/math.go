@@ -28,6 +28,10 @@ var expPolynomial = []float64{1, 1, 0.49999994, 0.16666521, 0.04166839, 0.008368
 
 // horner makes p = Σ c[k]·x^k.
 func (f *fn) horner(p, x vec, c []constant) {
+	if f.arch == "arm64" {
+		f.neonHorner(p[f.part], x[f.part], c)
+		return
+	}
 	last := len(c) - 1
 	f.set(p, c[last])
 	for k := last - 1; k >= 0; k-- {
@@ -76,6 +80,10 @@ func (f *fn) expAnywhere(p, x, s, t, n vec) {
 // fold adds the 16 lanes of v up, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The result
 // is in the lowest lane of v, and in all of them after spread.
 func (f *fn) fold(op string, v, t vec) {
+	if f.arch == "arm64" {
+		f.neonFold(op, v, t[0])
+		return
+	}
 	x, y, tx, ty := f.low("X", v), f.low("Y", v), f.low("X", t), f.low("Y", t)
 	if f.wide() {
 		f.op("VEXTRACTF64X4", "$1", v, ty)
@@ -93,13 +101,20 @@ func (f *fn) fold(op string, v, t vec) {
 
 func (f *fn) spread(v vec) { f.op("VBROADCASTSS", f.low("X", v), v) }
 
-// double is 16 partial sums in float64: lanes 0 … 7 and 8 … 15, or of either half 0 … 3 and 4 … 7.
+// double is 16 partial sums in float64: lanes 0 … 7 and 8 … 15, or the halves of the lanes of each part.
 type double [2]vec
 
 func (f *fn) double() double { return double{f.saved(), f.saved()} }
 
 // widen gives body the two halves of v in float64, in t, with the partial sums they go to.
 func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
+	if f.arch == "arm64" {
+		for i, half := range []string{"fcvtl", "fcvtl2"} {
+			f.word(half, t[f.part], v[f.part])
+			body(sum[i])
+		}
+		return
+	}
 	narrow, extract := "X", "VEXTRACTF128"
 	if f.wide() {
 		narrow, extract = "Y", "VEXTRACTF64X4"
@@ -113,6 +128,10 @@ func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
 
 // foldDouble adds the 16 partial sums up, in the order of fold, into the lowest lane of the first register.
 func (f *fn) foldDouble(sum double, t vec) {
+	if f.arch == "arm64" {
+		f.neonFoldDouble(sum, t[0])
+		return
+	}
 	v := sum[0]
 	x, y, tx, ty := f.low("X", v), f.low("Y", v), f.low("X", t), f.low("Y", t)
 	if f.wide() {

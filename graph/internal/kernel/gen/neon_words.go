@@ -28,7 +28,7 @@ var words = map[string]word{
 	"trn1 2d": {0x4ec02800, of2d}, "trn2 2d": {0x4ec06800, of2d}, "fadd 2d": {0x4e60d400, of2d}, "fmla 2d": {0x4e60cc00, of2d},
 	"add 2d": {0x4ee08400, of2d}, "cmgt": {0x4ee03400, of2d},
 	"fcvtl": {0x0e617800, []string{"2d", "2s"}}, "fcvtl2": {0x4e617800, []string{"2d", "4s"}}, "xtn": {0x0ea12800, []string{"2s", "2d"}},
-	"uaddlp": {0x6ea02800, []string{"2d", "4s"}}, "umlal": {0x2ea08000, []string{"2d", "2s", "2s"}},
+	"uaddlp": {0x6ea02800, []string{"2d", "4s"}}, "umlal": {0x2f802000, []string{"2d", "2s", "s[0]"}},
 	"and": {0x4e201c00, ofB}, "bic": {0x4e601c00, ofB}, "orr": {0x4ea01c00, ofB}, "eor": {0x6e201c00, ofB},
 	"bit": {0x6ea01c00, ofB}, "bif": {0x6ee01c00, ofB},
 }

@@ -157,7 +157,7 @@ const assembled = `
 4e9769be trn2 v30.4s, v13.4s, v23.4s
 6ea029be uaddlp v30.2d, v13.4s
 6eb1a9be uminv s30, v13.4s
-2eb781be umlal v30.2d, v13.2s, v23.2s
+2f9721be umlal v30.2d, v13.2s, v23.s[0]
 6f7505be ushr v30.2d, v13.2d, #11
 6f6505be ushr v30.2d, v13.2d, #27
 4e9719be uzp1 v30.4s, v13.4s, v23.4s

@@ -93,6 +93,8 @@ func (f *fn) visible(mask, cols, last string, v, fill vec) {
 		f.op("VPCMPD", notEqual, end(0), fill, "K2")
 		f.op("KMOVW", "K2", "R12")
 		f.op("TESTL", "R12", "R12")
+	} else if f.arch == "arm64" {
+		f.neonSeen(mask, last, v[0], fill[0])
 	} else {
 		f.op("VCMPPS", equal, end(0), fill, v)
 		f.op("VMOVMSKPS", v, "R12")

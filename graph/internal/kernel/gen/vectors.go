@@ -136,7 +136,9 @@ func dropout(f *fn) {
 			f.op("VMOVAPS.Z", factor, "K2", t)
 		} else { // of each 64 bits the lower 32, back in order
 			f.op("VSHUFPS", "$0x88", z, drop, t)
-			f.op("VPERMQ", "$0xd8", t, t)
+			if f.arch == "amd64" {
+				f.op("VPERMQ", "$0xd8", t, t)
+			}
 			f.op("VANDNPS", factor, t, t)
 		}
 		f.op("VMULPS", t, v, v)
@@ -163,6 +165,10 @@ func (f *fn) mix(z, t, u vec, n int, m constant) {
 	f.shiftXor(z, t, n)
 	if f.wide() {
 		f.op("VPMULLQ", m, z, z)
+		return
+	}
+	if f.arch == "arm64" {
+		f.neonMultiply(z[f.part], t[f.part], u[f.part], f.neonOperand(m))
 		return
 	}
 	f.op("VPSRLQ", "$32", z, t)

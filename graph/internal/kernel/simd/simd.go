@@ -1,5 +1,5 @@
-// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512 and for AVX2 with
-// FMA. Its callers have the same in plain Go for other processors and for float64.
+// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512, for AVX2 with FMA
+// and for NEON. Its callers have the same in plain Go for other processors and for float64.
 package simd
 
 // Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever the instruction
