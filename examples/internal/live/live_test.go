@@ -174,6 +174,14 @@ func TestFinished(t *testing.T) {
 	if want := "[" + strings.TrimSpace(step(1, 4)) + `,{"val_loss_full":1},{"step":0,"sample":"a"},{"step":5,"sample":"b"}]`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	add(t, filepath.Join(a, LooksFile), `{"step":6,"sample":"</script><b>"}`+"\n")
+	p, err = Finished(a)
+	must(t, err)
+	var html strings.Builder
+	must(t, p.Write(&html))
+	if n := strings.Count(html.String(), "</script>"); n != 2 {
+		t.Errorf("a sample is taken for a script's end: got %d ends, want 2", n)
+	}
 	if _, err := Finished(a, none); err == nil || !strings.Contains(err.Error(), none+": no run") {
 		t.Errorf("got %v, want %s named", err, none)
 	}
