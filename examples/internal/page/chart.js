@@ -40,7 +40,7 @@ function below(points, step) {
 }
 
 // chart makes an empty one. What it returns draws lines {name, color, points, style}, and tells of a step; move is told
-// where the reader wants that.
+// which one the reader wants, or Infinity, the last one whichever that is by then.
 function chart(box, title, height, move) {
   const width = 560, left = 52, right = 10, top = 10, bottom = 26;
   const svg = picture("svg", {viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "slider", "aria-label": title});
@@ -55,13 +55,14 @@ function chart(box, title, height, move) {
     const to = e.key === "Home" ? 0 : e.key === "End" ? last : now + by * Math.max(1, Math.round(last / 100));
     if (Number.isNaN(to)) return;
     e.preventDefault();
-    move(Math.max(0, Math.min(last, to)));
+    move(to < last ? Math.max(0, to) : Infinity);
   });
   svg.addEventListener("pointermove", e => {
     const r = svg.getBoundingClientRect();
     const at = ((e.clientX - r.left) / r.width * width - left) / (width - left - right);
     move(Math.round(last * Math.max(0, Math.min(1, at))));
   });
+  svg.addEventListener("pointerleave", () => move(Infinity));
 
   function draw(lines) {
     const all = lines.flatMap(l => l.points);

@@ -16,7 +16,8 @@ function take(run, line) {
   else if (line.val_loss_full !== undefined) run.full = line.val_loss_full;
 }
 
-let cursor = Infinity, following = true, waiting = false;
+let cursor = Infinity, following = true, waiting = false; // cursor: the step that the charts tell of, the last one or another
+
 // line is one of a chart, for which a run's name is enough where it has no other.
 const line = (run, name, list, key, style) => ({
   name: runs.length > 1 ? `${run.name} ${name}`.trim() : name, color: run.color, style,
