@@ -32,6 +32,7 @@ type Graph struct {
 	pool      *kernel.Pool
 	memory    plan.Arena             // of the programs
 	recompute []string               // scopes whose insides are computed again for the backward pass
+	rounds    bool                   // operands of products to bfloat16
 	outline   bool                   // declared on, never computed with
 	blank     func(name string) bool // which parameters are declared without first numbers
 	limit     int64                  // of memory in bytes; 0 is the machine's

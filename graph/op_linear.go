@@ -61,14 +61,15 @@ func linearWeight[T kernel.Float](l linearOp, stored []T) gemm.Matrix[T] {
 }
 
 func linearForward[T kernel.Float](l linearOp) body[T] {
+	products := productsOf[T](l.g)
 	return func(y []T, in [][]T) {
 		rows, x, w := len(y)/l.out, gemm.Mat(in[0], l.in), linearWeight(l, in[1])
 		if len(in) == 2 {
-			gemm.Mul(l.g.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
+			products.Mul(l.g.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
 			return
 		}
 		bias := gemm.Matrix[T]{Data: in[2]} // the same row for every token: a stride of 0
-		gemm.MulAdd(l.g.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
+		products.MulAdd(l.g.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
 	}
 }
 
@@ -108,18 +109,20 @@ func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 }
 
 func linearDX[T kernel.Float](l linearOp) body[T] {
+	products := productsOf[T](l.g)
 	return func(dx []T, in [][]T) {
-		gemm.Mul(l.g.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
+		products.Mul(l.g.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
 	}
 }
 
 func linearDW[T kernel.Float](l linearOp) body[T] {
+	products := productsOf[T](l.g)
 	return func(dw []T, in [][]T) {
 		left, right, rows, cols := in[0], in[1], l.in, l.out
 		if l.transposed {
 			left, right, rows, cols = right, left, cols, rows
 		}
-		gemm.Mul(l.g.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
+		products.Mul(l.g.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
 	}
 }
 

@@ -77,8 +77,6 @@ func run() error {
 	switch {
 	case !ok:
 		return errors.Errorf("-shape: got %q, want one of %s, or decode", *shape, strings.Join(known, ", "))
-	case *precision != "float32":
-		return errors.Errorf("-precision: got %q, want float32", *precision)
 	case *steps < 1:
 		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
 	case *weights != "" && graph.Packing(*weights).Validate() != nil:
@@ -86,7 +84,7 @@ func run() error {
 	case *weights != "" && !decode:
 		return errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", *weights, *shape)
 	}
-	c.Threads, c.Kernels, c.Recompute = counts[0], *kernels, *recompute
+	c.Threads, c.Kernels, c.Recompute, c.Precision = counts[0], *kernels, *recompute, *precision
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}

@@ -34,6 +34,9 @@ func newReport(t *gpt.Trainer, source corpus.Source, logInterval int, w *watch, 
 	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer), watch: w}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
+	if c.Resolved().Precision != "float32" {
+		mode += ", " + t.Model.Graph.Precision()
+	}
 	ranks := ""
 	if n := t.Group.Size(); n > 1 {
 		ranks = fmt.Sprintf("%d ranks × ", n)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/pkg/errors"
 )
@@ -46,7 +47,7 @@ func (l List) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for _, f := range l {
-		if f.optional && (f.String() == "" || f.String() == "0") {
+		if slices.Contains(f.optional, f.String()) {
 			continue
 		}
 		value, err := f.marshal()

@@ -70,11 +70,11 @@ func softmaxTile(f *fn) {
 		f.op("VBROADCASTSS", at(top), v)
 		f.op("VMOVSS", low(most), at(top))
 		f.op("VSUBPS", most, v, v)
-		f.expAnywhere(factor, v, s, t, n)
+		f.expAbove(shareLeast, factor, v, s, t, n)
 		f.blocks(cols, func() {
 			f.load(x, v)
 			f.op("VSUBPS", most.all(), v, v)
-			f.expAnywhere(p, v, s, t, n)
+			f.expAbove(shareLeast, p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
 			f.op("VADDPS", p, sum, sum)
@@ -124,7 +124,7 @@ func softmaxTileBackward(f *fn) {
 					f.addMask(mask, v, t, fill)
 				}
 				f.op("VSUBPS", most, v, v)
-				f.expAnywhere(p, v, s, t, n)
+				f.expAbove(shareLeast, p, v, s, t, n)
 				f.op("VMULPS", share, p, p)
 				f.store(p, x)
 				f.load(d, v)

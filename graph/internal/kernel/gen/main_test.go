@@ -17,7 +17,8 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 			t.Fatalf("%s: %d files, %v", pattern, len(committed), err)
 		}
 		for _, path := range committed {
-			if _, written := out[filepath.ToSlash(path[len("../"):])]; !written {
+			name := filepath.ToSlash(path[len("../"):])
+			if _, written := out[name]; !written && name != "kerneltest/flags_amd64.s" {
 				t.Errorf("%s is nothing that the generator writes", path)
 			}
 		}

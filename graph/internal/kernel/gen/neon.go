@@ -84,7 +84,11 @@ func (f *fn) neon(name string, operands []any) {
 		f.word("fmla", spareVec, vector(1), vector(2))
 		f.copyVector(vector(2), spareVec)
 	case "VCMPPS":
-		f.word(map[any]string{equal: "fcmeq", greater: "fcmgt"}[operands[0]], vector(3), vector(2), vector(1))
+		if operands[0] == less {
+			f.word("fcmgt", vector(3), vector(1), vector(2))
+			return
+		}
+		f.word(map[any]string{equal: "fcmeq", greater: "fcmgt", atLeast: "fcmge"}[operands[0]], vector(3), vector(2), vector(1))
 	case "VBLENDVPS":
 		f.blend(vector(3), vector(2), vector(1), vector(0))
 	case "VSHUFPS": // in the one order of the description

@@ -22,6 +22,7 @@ var words = map[string]word{
 	"fadd": {0x4e20d400, of4s}, "fsub": {0x4ea0d400, of4s}, "fmul": {0x6e20dc00, of4s}, "fdiv": {0x6e20fc00, of4s},
 	"fmax": {0x4e20f400, of4s}, "fmin": {0x4ea0f400, of4s}, "faddp": {0x6e20d400, of4s},
 	"fmla": {0x4e20cc00, of4s}, "fmls": {0x4ea0cc00, of4s}, "fcmgt": {0x6ea0e400, of4s}, "fcmeq": {0x4e20e400, of4s},
+	"fcmge": {0x6e20e400, of4s},
 	"fsqrt": {0x6ea1f800, of4s[:2]}, "fneg": {0x6ea0f800, of4s[:2]}, "cmlt": {0x4ea0a800, of4s[:2]},
 	"add": {0x4ea08400, of4s}, "sub": {0x6ea08400, of4s}, "mul": {0x4ea09c00, of4s}, "uminv": {0x6eb1a800, []string{"s", "4s"}},
 	"trn1": {0x4e802800, of4s}, "trn2": {0x4e806800, of4s}, "uzp1": {0x4e801800, of4s}, "rev64": {0x4ea00800, of4s[:2]},

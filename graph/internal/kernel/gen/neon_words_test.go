@@ -123,6 +123,7 @@ const assembled = `
 4e37d5be fadd v30.4s, v13.4s, v23.4s
 6e37d5be faddp v30.4s, v13.4s, v23.4s
 4e37e5be fcmeq v30.4s, v13.4s, v23.4s
+6e37e5be fcmge v30.4s, v13.4s, v23.4s
 6eb7e5be fcmgt v30.4s, v13.4s, v23.4s
 0e6179be fcvtl v30.2d, v13.2s
 4e6179be fcvtl2 v30.2d, v13.4s

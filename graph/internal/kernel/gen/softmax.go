@@ -18,7 +18,10 @@ func (f *fn) advance(pointers ...string) {
 	}
 }
 
-const minusInf uint32 = 0xff800000
+const (
+	plusInf  uint32 = 0x7f800000
+	minusInf uint32 = 0xff800000
+)
 
 // softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's end without any other
 // mask are left out: half of a causal matrix.
@@ -52,7 +55,7 @@ func softmax(f *fn) {
 		f.blocks(last, func() {
 			f.load(x, v)
 			f.op("VSUBPS", top.all(), v, v)
-			f.expAnywhere(p, v, s, t, n)
+			f.expAbove(shareLeast, p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
 			f.op("VADDPS", p, total, total)
@@ -129,7 +132,7 @@ func expSum(f *fn) {
 	f.blocks(n, func() {
 		f.load(x, v)
 		f.op("VSUBPS", top.all(), v, v)
-		f.expAnywhere(p, v, s, t, k)
+		f.expAbove(expLeast, p, v, s, t, k)
 		f.clearPastEnd(p)
 		f.widen(total, p, t, func(sum vec) { f.op("VADDPD", t, sum, sum) })
 	})

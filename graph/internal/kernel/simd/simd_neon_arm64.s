@@ -629,13 +629,19 @@ TEXT ·expNEON(SB), NOSPLIT, $0-56
 	FMOVQ 48(R23), F26
 	FMOVQ 64(R23), F25
 	FMOVQ 80(R23), F24
-	FMOVQ 176(R23), F23
+	FMOVQ 96(R23), F23
+	FMOVQ 112(R23), F22
+	FMOVQ 128(R23), F21
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	FMOVS shift+48(FP), F31
 	VDUP V31.S[0], V0.S4
 	FMOVS scale+52(FP), F31
 	VDUP V31.S[0], V1.S4
+	WORD $0x4e3d1c23 // and v3.16b, v1.16b, v29.16b
+	WORD $0x4ea3f783 // fmin v3.4s, v28.4s, v3.4s
+	WORD $0x4ebb1f67 // orr v7.16b, v27.16b, v27.16b
+	WORD $0x6e23fce7 // fdiv v7.4s, v7.4s, v3.4s
 	MOVD $0, R10
 	MOVD $16, R11
 	MOVD $32, R12
@@ -646,130 +652,138 @@ TEXT ·expNEON(SB), NOSPLIT, $0-56
 loop1:
 	WORD $0x3cea6822 // ldr q2, [x1, x10]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	WORD $0x3caa6804 // str q4, [x0, x10]
 	WORD $0x3ceb6822 // ldr q2, [x1, x11]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	WORD $0x3cab6804 // str q4, [x0, x11]
 	WORD $0x3cec6822 // ldr q2, [x1, x12]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	WORD $0x3cac6804 // str q4, [x0, x12]
 	WORD $0x3ced6822 // ldr q2, [x1, x13]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	WORD $0x3cad6804 // str q4, [x0, x13]
 	ADD $64, R10
@@ -806,34 +820,36 @@ tail2:
 	VLD1 (R15), V2.S[3]
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	ADD R10, R0, R22
 	ADD R21, R22, R15
@@ -869,34 +885,36 @@ tail2:
 	VLD1 (R15), V2.S[3]
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	ADD R11, R0, R22
 	ADD R21, R22, R15
@@ -932,34 +950,36 @@ tail2:
 	VLD1 (R15), V2.S[3]
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	ADD R12, R0, R22
 	ADD R21, R22, R15
@@ -995,34 +1015,36 @@ tail2:
 	VLD1 (R15), V2.S[3]
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
-	WORD $0x4ea2f7a2 // fmin v2.4s, v29.4s, v2.4s
-	WORD $0x4e22f783 // fmax v3.4s, v28.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc65 // fmla v5.4s, v3.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc3 // fmls v3.4s, v6.4s, v25.4s
-	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F4
-	FMOVQ 112(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 128(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
-	FMOVQ 160(R23), F4
-	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4ea2f742 // fmin v2.4s, v26.4s, v2.4s
+	WORD $0x4e22f723 // fmax v3.4s, v25.4s, v2.4s
+	WORD $0x4eb81f05 // orr v5.16b, v24.16b, v24.16b
+	WORD $0x4e37cc65 // fmla v5.4s, v3.4s, v23.4s
+	WORD $0x4eb8d4a6 // fsub v6.4s, v5.4s, v24.4s
+	WORD $0x4eb6ccc3 // fmls v3.4s, v6.4s, v22.4s
+	WORD $0x4eb5ccc3 // fmls v3.4s, v6.4s, v21.4s
+	FMOVQ 144(R23), F4
+	FMOVQ 160(R23), F31
 	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
 	FMOVQ 176(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 208(R23), F4
+	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e24cc7f // fmla v31.4s, v3.4s, v4.4s
+	FMOVQ 16(R23), F4
 	WORD $0x4e3fcc64 // fmla v4.4s, v3.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4ebc84c6 // add v6.4s, v6.4s, v28.4s
 	WORD $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4ebc84a5 // add v5.4s, v5.4s, v28.4s
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x6ea4e4e5 // fcmgt v5.4s, v7.4s, v4.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
 	WORD $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
 	ADD R13, R0, R22
 	ADD R21, R22, R15
@@ -1038,14 +1060,14 @@ done3:
 // func geluNEON(y, x []float32)
 TEXT ·geluNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 192(R23), F29
-	FMOVQ 208(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 224(R23), F26
-	FMOVQ 240(R23), F25
-	FMOVQ 256(R23), F24
-	FMOVQ 176(R23), F23
-	FMOVQ 368(R23), F22
+	FMOVQ 0(R23), F29
+	FMOVQ 224(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 240(R23), F26
+	FMOVQ 256(R23), F25
+	FMOVQ 272(R23), F24
+	FMOVQ 16(R23), F23
+	FMOVQ 384(R23), F22
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
@@ -1070,18 +1092,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1091,26 +1113,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1129,18 +1153,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1150,26 +1174,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1188,18 +1214,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1209,26 +1235,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1247,18 +1275,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1268,26 +1296,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1338,18 +1368,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1359,26 +1389,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1428,18 +1460,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1449,26 +1481,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1518,18 +1552,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1539,26 +1573,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1608,18 +1644,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1629,26 +1665,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
 	WORD $0x6e22dc22 // fmul v2.4s, v1.4s, v2.4s
@@ -1667,15 +1705,15 @@ done3:
 // func geluBackwardNEON(dx, x, dy []float32)
 TEXT ·geluBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 192(R23), F29
-	FMOVQ 208(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 224(R23), F26
-	FMOVQ 240(R23), F25
-	FMOVQ 256(R23), F24
-	FMOVQ 176(R23), F23
-	FMOVQ 368(R23), F22
-	FMOVQ 544(R23), F21
+	FMOVQ 0(R23), F29
+	FMOVQ 560(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 240(R23), F26
+	FMOVQ 256(R23), F25
+	FMOVQ 272(R23), F24
+	FMOVQ 16(R23), F23
+	FMOVQ 384(R23), F22
+	FMOVQ 576(R23), F21
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -1700,18 +1738,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1721,26 +1759,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1763,18 +1803,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1784,26 +1824,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1826,18 +1868,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1847,26 +1889,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1889,18 +1933,18 @@ loop1:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -1910,26 +1954,28 @@ loop1:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1984,18 +2030,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2005,26 +2051,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2086,18 +2134,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2107,26 +2155,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2188,18 +2238,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2209,26 +2259,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2290,18 +2342,18 @@ tail2:
 	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 272(R23), F3
-	FMOVQ 288(R23), F31
+	FMOVQ 288(R23), F3
+	FMOVQ 304(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 304(R23), F3
+	FMOVQ 320(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 320(R23), F31
+	FMOVQ 336(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 336(R23), F3
+	FMOVQ 352(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 352(R23), F31
+	FMOVQ 368(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 176(R23), F3
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f0446 // sshr v6.4s, v2.4s, #1
 	WORD $0x6ea68442 // sub v2.4s, v2.4s, v6.4s
@@ -2311,26 +2363,28 @@ tail2:
 	WORD $0x4f375442 // shl v2.4s, v2.4s, #23
 	WORD $0x4eb78442 // add v2.4s, v2.4s, v23.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e3ce424 // fcmge v4.4s, v1.4s, v28.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
 	WORD $0x4e36d426 // fadd v6.4s, v1.4s, v22.4s
 	WORD $0x6e26fec6 // fdiv v6.4s, v22.4s, v6.4s
-	FMOVQ 384(R23), F31
-	FMOVQ 400(R23), F2
+	FMOVQ 400(R23), F31
+	FMOVQ 416(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 416(R23), F31
+	FMOVQ 432(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 432(R23), F2
+	FMOVQ 448(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 448(R23), F31
+	FMOVQ 464(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 464(R23), F2
+	FMOVQ 480(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 480(R23), F31
+	FMOVQ 496(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 496(R23), F2
+	FMOVQ 512(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
-	FMOVQ 512(R23), F31
+	FMOVQ 528(R23), F31
 	WORD $0x4e22ccdf // fmla v31.4s, v6.4s, v2.4s
-	FMOVQ 528(R23), F2
+	FMOVQ 544(R23), F2
 	WORD $0x4e3fccc2 // fmla v2.4s, v6.4s, v31.4s
 	WORD $0x4eb5cc22 // fmls v2.4s, v1.4s, v21.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -2361,16 +2415,16 @@ done3:
 // func geluTanhNEON(y, x []float32)
 TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 560(R23), F29
-	FMOVQ 576(R23), F28
-	FMOVQ 592(R23), F27
-	FMOVQ 0(R23), F26
-	FMOVQ 16(R23), F25
-	FMOVQ 32(R23), F24
-	FMOVQ 48(R23), F23
-	FMOVQ 64(R23), F22
-	FMOVQ 80(R23), F21
-	FMOVQ 176(R23), F20
+	FMOVQ 592(R23), F29
+	FMOVQ 608(R23), F28
+	FMOVQ 624(R23), F27
+	FMOVQ 48(R23), F26
+	FMOVQ 64(R23), F25
+	FMOVQ 80(R23), F24
+	FMOVQ 96(R23), F23
+	FMOVQ 112(R23), F22
+	FMOVQ 128(R23), F21
+	FMOVQ 16(R23), F20
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD $0, R10
@@ -2394,18 +2448,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2431,18 +2485,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2468,18 +2522,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2505,18 +2559,18 @@ loop1:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2574,18 +2628,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2642,18 +2696,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2710,18 +2764,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2778,18 +2832,18 @@ tail2:
 	WORD $0x4eb8d485 // fsub v5.4s, v4.4s, v24.4s
 	WORD $0x4eb6cca3 // fmls v3.4s, v5.4s, v22.4s
 	WORD $0x4eb5cca3 // fmls v3.4s, v5.4s, v21.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2815,20 +2869,22 @@ done3:
 // func geluTanhBackwardNEON(dx, x, dy []float32)
 TEXT ·geluTanhBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 608(R23), F29
-	FMOVQ 560(R23), F28
-	FMOVQ 576(R23), F27
-	FMOVQ 592(R23), F26
-	FMOVQ 624(R23), F25
-	FMOVQ 640(R23), F24
-	FMOVQ 0(R23), F23
-	FMOVQ 16(R23), F22
-	FMOVQ 32(R23), F21
-	FMOVQ 48(R23), F20
-	FMOVQ 64(R23), F19
-	FMOVQ 80(R23), F18
-	FMOVQ 176(R23), F17
-	FMOVQ 656(R23), F16
+	FMOVQ 640(R23), F29
+	FMOVQ 592(R23), F28
+	FMOVQ 608(R23), F27
+	FMOVQ 624(R23), F26
+	FMOVQ 656(R23), F25
+	FMOVQ 672(R23), F24
+	FMOVQ 48(R23), F23
+	FMOVQ 688(R23), F22
+	FMOVQ 80(R23), F21
+	FMOVQ 96(R23), F20
+	FMOVQ 112(R23), F19
+	FMOVQ 128(R23), F18
+	FMOVQ 16(R23), F17
+	FMOVQ 704(R23), F16
+	FMOVQ 720(R23), F15
+	FMOVQ 736(R23), F14
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -2852,23 +2908,24 @@ loop1:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2878,9 +2935,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -2901,23 +2963,24 @@ loop1:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2927,9 +2990,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -2950,23 +3018,24 @@ loop1:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -2976,9 +3045,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -2999,23 +3073,24 @@ loop1:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3025,9 +3100,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -3080,23 +3160,24 @@ tail2:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3106,9 +3187,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -3168,23 +3254,24 @@ tail2:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3194,9 +3281,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -3256,23 +3348,24 @@ tail2:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3282,9 +3375,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -3344,23 +3442,24 @@ tail2:
 	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	WORD $0x4ea1f6e1 // fmin v1.4s, v23.4s, v1.4s
 	WORD $0x4e21f6c3 // fmax v3.4s, v22.4s, v1.4s
+	WORD $0x6ea1e6c1 // fcmgt v1.4s, v22.4s, v1.4s
 	WORD $0x4eb51ea4 // orr v4.16b, v21.16b, v21.16b
 	WORD $0x4e34cc64 // fmla v4.4s, v3.4s, v20.4s
 	WORD $0x4eb5d485 // fsub v5.4s, v4.4s, v21.4s
 	WORD $0x4eb3cca3 // fmls v3.4s, v5.4s, v19.4s
 	WORD $0x4eb2cca3 // fmls v3.4s, v5.4s, v18.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3370,9 +3469,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb11e23 // orr v3.16b, v17.16b, v17.16b
 	WORD $0x4e31d444 // fadd v4.4s, v2.4s, v17.4s
-	WORD $0x6e24fe23 // fdiv v3.4s, v17.4s, v4.4s
-	WORD $0x4ea2f602 // fmin v2.4s, v16.4s, v2.4s
+	WORD $0x6eb0e445 // fcmgt v5.4s, v2.4s, v16.4s
+	WORD $0x4e2f1ca5 // and v5.16b, v5.16b, v15.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f5c2 // fmin v2.4s, v14.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -3402,13 +3506,15 @@ done3:
 // func sigmoidNEON(y, x []float32)
 TEXT ·sigmoidNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 0(R23), F29
-	FMOVQ 16(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 176(R23), F23
+	FMOVQ 48(R23), F29
+	FMOVQ 64(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 16(R23), F23
+	FMOVQ 752(R23), F22
+	FMOVQ 720(R23), F21
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD $0, R10
@@ -3429,18 +3535,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3450,8 +3556,12 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3caa6800 // str q0, [x0, x10]
 	WORD $0x3ceb6820 // ldr q0, [x1, x11]
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
@@ -3463,18 +3573,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3484,8 +3594,12 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3cab6800 // str q0, [x0, x11]
 	WORD $0x3cec6820 // ldr q0, [x1, x12]
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
@@ -3497,18 +3611,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3518,8 +3632,12 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3cac6800 // str q0, [x0, x12]
 	WORD $0x3ced6820 // ldr q0, [x1, x13]
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
@@ -3531,18 +3649,18 @@ loop1:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3552,8 +3670,12 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3cad6800 // str q0, [x0, x13]
 	ADD $64, R10
 	ADD $64, R11
@@ -3597,18 +3719,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3618,8 +3740,12 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R10, R0, R22
 	ADD R21, R22, R15
 	VST1 V0.S[3], (R15)
@@ -3662,18 +3788,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3683,8 +3809,12 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R11, R0, R22
 	ADD R21, R22, R15
 	VST1 V0.S[3], (R15)
@@ -3727,18 +3857,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3748,8 +3878,12 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R12, R0, R22
 	ADD R21, R22, R15
 	VST1 V0.S[3], (R15)
@@ -3792,18 +3926,18 @@ tail2:
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3813,8 +3947,12 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fee0 // fdiv v0.4s, v23.4s, v2.4s
+	WORD $0x4eb71ee0 // orr v0.16b, v23.16b, v23.16b
+	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R13, R0, R22
 	ADD R21, R22, R15
 	VST1 V0.S[3], (R15)
@@ -3829,14 +3967,16 @@ done3:
 // func sigmoidBackwardNEON(dx, x, dy []float32)
 TEXT ·sigmoidBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 0(R23), F29
-	FMOVQ 16(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 176(R23), F23
-	FMOVQ 656(R23), F22
+	FMOVQ 48(R23), F29
+	FMOVQ 688(R23), F28
+	FMOVQ 80(R23), F27
+	FMOVQ 96(R23), F26
+	FMOVQ 112(R23), F25
+	FMOVQ 128(R23), F24
+	FMOVQ 16(R23), F23
+	FMOVQ 704(R23), F22
+	FMOVQ 720(R23), F21
+	FMOVQ 736(R23), F20
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -3853,23 +3993,24 @@ loop1:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3879,9 +4020,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x3cea6840 // ldr q0, [x2, x10]
@@ -3892,23 +4038,24 @@ loop1:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3918,9 +4065,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x3ceb6840 // ldr q0, [x2, x11]
@@ -3931,23 +4083,24 @@ loop1:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3957,9 +4110,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x3cec6840 // ldr q0, [x2, x12]
@@ -3970,23 +4128,24 @@ loop1:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -3996,9 +4155,14 @@ loop1:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x3ced6840 // ldr q0, [x2, x13]
@@ -4041,23 +4205,24 @@ tail2:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4067,9 +4232,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	ADD R10, R2, R22
@@ -4119,23 +4289,24 @@ tail2:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4145,9 +4316,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	ADD R11, R2, R22
@@ -4197,23 +4373,24 @@ tail2:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4223,9 +4400,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	ADD R12, R2, R22
@@ -4275,23 +4457,24 @@ tail2:
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
 	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
+	WORD $0x6ea1e781 // fcmgt v1.4s, v28.4s, v1.4s
 	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
 	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
 	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
 	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
@@ -4301,9 +4484,14 @@ tail2:
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb71ee3 // orr v3.16b, v23.16b, v23.16b
 	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x6eb6e445 // fcmgt v5.4s, v2.4s, v22.4s
+	WORD $0x4e351ca5 // and v5.16b, v5.16b, v21.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f682 // fmin v2.4s, v20.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	ADD R13, R2, R22
@@ -4330,13 +4518,14 @@ done3:
 // func siluNEON(y, x []float32)
 TEXT ·siluNEON(SB), NOSPLIT, $0-48
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 16(R23), F29
-	FMOVQ 0(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 176(R23), F23
+	FMOVQ 768(R23), F29
+	FMOVQ 48(R23), F28
+	FMOVQ 64(R23), F27
+	FMOVQ 80(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 16(R23), F22
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD $0, R10
@@ -4352,34 +4541,34 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	WORD $0x3caa6800 // str q0, [x0, x10]
 	WORD $0x3ceb6820 // ldr q0, [x1, x11]
@@ -4387,34 +4576,34 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	WORD $0x3cab6800 // str q0, [x0, x11]
 	WORD $0x3cec6820 // ldr q0, [x1, x12]
@@ -4422,34 +4611,34 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	WORD $0x3cac6800 // str q0, [x0, x12]
 	WORD $0x3ced6820 // ldr q0, [x1, x13]
@@ -4457,34 +4646,34 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	WORD $0x3cad6800 // str q0, [x0, x13]
 	ADD $64, R10
@@ -4524,34 +4713,34 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	ADD R10, R0, R22
 	ADD R21, R22, R15
@@ -4590,34 +4779,34 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	ADD R11, R0, R22
 	ADD R21, R22, R15
@@ -4656,34 +4845,34 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	ADD R12, R0, R22
 	ADD R21, R22, R15
@@ -4722,34 +4911,34 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
 	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	ADD R13, R0, R22
 	ADD R21, R22, R15
@@ -4765,14 +4954,17 @@ done3:
 // func siluBackwardNEON(dx, x, dy []float32)
 TEXT ·siluBackwardNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 0(R23), F29
-	FMOVQ 16(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 176(R23), F23
-	FMOVQ 656(R23), F22
+	FMOVQ 48(R23), F29
+	FMOVQ 768(R23), F28
+	FMOVQ 688(R23), F27
+	FMOVQ 80(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 16(R23), F22
+	FMOVQ 704(R23), F21
+	FMOVQ 720(R23), F20
+	FMOVQ 736(R23), F19
 	MOVD dx_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dy_base+48(FP), R2
@@ -4790,36 +4982,42 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -4834,36 +5032,42 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -4878,36 +5082,42 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -4922,36 +5132,42 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -4998,36 +5214,42 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -5081,36 +5303,42 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -5164,36 +5392,42 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -5247,36 +5481,42 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f7a1 // fmin v1.4s, v29.4s, v1.4s
-	WORD $0x4e21f783 // fmax v3.4s, v28.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x6ea1e761 // fcmgt v1.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d444 // fadd v4.4s, v2.4s, v23.4s
-	WORD $0x6e24fee3 // fdiv v3.4s, v23.4s, v4.4s
-	WORD $0x4ea2f6c2 // fmin v2.4s, v22.4s, v2.4s
+	WORD $0x4e611c42 // bic v2.16b, v2.16b, v1.16b
+	WORD $0x4eb61ec3 // orr v3.16b, v22.16b, v22.16b
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4ea2f662 // fmin v2.4s, v19.4s, v2.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4ea31c7f // orr v31.16b, v3.16b, v3.16b
@@ -5306,13 +5546,16 @@ done3:
 // func swigluNEON(y, x, u []float32)
 TEXT ·swigluNEON(SB), NOSPLIT, $0-72
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 16(R23), F29
-	FMOVQ 0(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 176(R23), F23
+	FMOVQ 768(R23), F29
+	FMOVQ 48(R23), F28
+	FMOVQ 64(R23), F27
+	FMOVQ 80(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 16(R23), F22
+	FMOVQ 704(R23), F21
+	FMOVQ 720(R23), F20
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD u_base+48(FP), R2
@@ -5329,35 +5572,38 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3cea6844 // ldr q4, [x2, x10]
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x3caa6800 // str q0, [x0, x10]
@@ -5366,35 +5612,38 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3ceb6844 // ldr q4, [x2, x11]
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x3cab6800 // str q0, [x0, x11]
@@ -5403,35 +5652,38 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3cec6844 // ldr q4, [x2, x12]
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x3cac6800 // str q0, [x0, x12]
@@ -5440,35 +5692,38 @@ loop1:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	WORD $0x3ced6844 // ldr q4, [x2, x13]
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x3cad6800 // str q0, [x0, x13]
@@ -5509,35 +5764,38 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R10, R2, R22
 	FMOVS (R22), F4
 	ADD R19, R22, R15
@@ -5585,35 +5843,38 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R11, R2, R22
 	FMOVS (R22), F4
 	ADD R19, R22, R15
@@ -5661,35 +5922,38 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R12, R2, R22
 	FMOVS (R22), F4
 	ADD R19, R22, R15
@@ -5737,35 +6001,38 @@ tail2:
 	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x4ea1f781 // fmin v1.4s, v28.4s, v1.4s
-	WORD $0x4e21f7a3 // fmax v3.4s, v29.4s, v1.4s
-	WORD $0x4ebb1f64 // orr v4.16b, v27.16b, v27.16b
-	WORD $0x4e3acc64 // fmla v4.4s, v3.4s, v26.4s
-	WORD $0x4ebbd485 // fsub v5.4s, v4.4s, v27.4s
-	WORD $0x4eb9cca3 // fmls v3.4s, v5.4s, v25.4s
+	WORD $0x4e21f763 // fmax v3.4s, v27.4s, v1.4s
+	WORD $0x4eba1f44 // orr v4.16b, v26.16b, v26.16b
+	WORD $0x4e39cc64 // fmla v4.4s, v3.4s, v25.4s
+	WORD $0x4ebad485 // fsub v5.4s, v4.4s, v26.4s
 	WORD $0x4eb8cca3 // fmls v3.4s, v5.4s, v24.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7cca3 // fmls v3.4s, v5.4s, v23.4s
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc7f // fmla v31.4s, v3.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc62 // fmla v2.4s, v3.4s, v31.4s
 	WORD $0x4f3f0485 // sshr v5.4s, v4.4s, #1
 	WORD $0x6ea58484 // sub v4.4s, v4.4s, v5.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
-	WORD $0x4eb78484 // add v4.4s, v4.4s, v23.4s
+	WORD $0x4eb68484 // add v4.4s, v4.4s, v22.4s
 	WORD $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
-	WORD $0x4e37d442 // fadd v2.4s, v2.4s, v23.4s
-	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	WORD $0x4e36d444 // fadd v4.4s, v2.4s, v22.4s
+	WORD $0x6eb5e445 // fcmgt v5.4s, v2.4s, v21.4s
+	WORD $0x4e341ca5 // and v5.16b, v5.16b, v20.16b
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
+	WORD $0x6e24fc00 // fdiv v0.4s, v0.4s, v4.4s
 	ADD R13, R2, R22
 	FMOVS (R22), F4
 	ADD R19, R22, R15
@@ -5790,14 +6057,17 @@ done3:
 // func swigluBackwardNEON(dx, du, x, u, dy []float32)
 TEXT ·swigluBackwardNEON(SB), NOSPLIT, $0-120
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 16(R23), F29
-	FMOVQ 0(R23), F28
-	FMOVQ 32(R23), F27
-	FMOVQ 48(R23), F26
-	FMOVQ 64(R23), F25
-	FMOVQ 80(R23), F24
-	FMOVQ 176(R23), F23
-	FMOVQ 656(R23), F22
+	FMOVQ 768(R23), F29
+	FMOVQ 48(R23), F28
+	FMOVQ 688(R23), F27
+	FMOVQ 80(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 16(R23), F22
+	FMOVQ 704(R23), F21
+	FMOVQ 720(R23), F20
+	FMOVQ 736(R23), F19
 	MOVD dx_base+0(FP), R0
 	MOVD du_base+24(FP), R1
 	MOVD x_base+48(FP), R2
@@ -5817,36 +6087,42 @@ loop1:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -5866,36 +6142,42 @@ loop1:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -5915,36 +6197,42 @@ loop1:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -5964,36 +6252,42 @@ loop1:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -6045,36 +6339,42 @@ tail2:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -6148,36 +6448,42 @@ tail2:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -6251,36 +6557,42 @@ tail2:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -6354,36 +6666,42 @@ tail2:
 	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x4ea2f782 // fmin v2.4s, v28.4s, v2.4s
-	WORD $0x4e22f7a4 // fmax v4.4s, v29.4s, v2.4s
-	WORD $0x4ebb1f65 // orr v5.16b, v27.16b, v27.16b
-	WORD $0x4e3acc85 // fmla v5.4s, v4.4s, v26.4s
-	WORD $0x4ebbd4a6 // fsub v6.4s, v5.4s, v27.4s
-	WORD $0x4eb9ccc4 // fmls v4.4s, v6.4s, v25.4s
+	WORD $0x4e22f764 // fmax v4.4s, v27.4s, v2.4s
+	WORD $0x6ea2e762 // fcmgt v2.4s, v27.4s, v2.4s
+	WORD $0x4eba1f45 // orr v5.16b, v26.16b, v26.16b
+	WORD $0x4e39cc85 // fmla v5.4s, v4.4s, v25.4s
+	WORD $0x4ebad4a6 // fsub v6.4s, v5.4s, v26.4s
 	WORD $0x4eb8ccc4 // fmls v4.4s, v6.4s, v24.4s
-	FMOVQ 96(R23), F3
-	FMOVQ 112(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 128(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
-	FMOVQ 160(R23), F3
-	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
-	FMOVQ 176(R23), F31
+	WORD $0x4eb7ccc4 // fmls v4.4s, v6.4s, v23.4s
+	FMOVQ 144(R23), F3
+	FMOVQ 160(R23), F31
 	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
 	FMOVQ 176(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 208(R23), F3
+	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e23cc9f // fmla v31.4s, v4.4s, v3.4s
+	FMOVQ 16(R23), F3
 	WORD $0x4e3fcc83 // fmla v3.4s, v4.4s, v31.4s
 	WORD $0x4f3f04a6 // sshr v6.4s, v5.4s, #1
 	WORD $0x6ea684a5 // sub v5.4s, v5.4s, v6.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
-	WORD $0x4eb784c6 // add v6.4s, v6.4s, v23.4s
+	WORD $0x4eb684c6 // add v6.4s, v6.4s, v22.4s
 	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
 	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
-	WORD $0x4eb784a5 // add v5.4s, v5.4s, v23.4s
+	WORD $0x4eb684a5 // add v5.4s, v5.4s, v22.4s
 	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e37d465 // fadd v5.4s, v3.4s, v23.4s
-	WORD $0x6e25fee4 // fdiv v4.4s, v23.4s, v5.4s
-	WORD $0x4ea3f6c3 // fmin v3.4s, v22.4s, v3.4s
+	WORD $0x4e621c63 // bic v3.16b, v3.16b, v2.16b
+	WORD $0x4eb61ec4 // orr v4.16b, v22.16b, v22.16b
+	WORD $0x4e36d465 // fadd v5.4s, v3.4s, v22.4s
+	WORD $0x6eb5e466 // fcmgt v6.4s, v3.4s, v21.4s
+	WORD $0x4e341cc6 // and v6.16b, v6.16b, v20.16b
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
+	WORD $0x6e25fc84 // fdiv v4.4s, v4.4s, v5.4s
+	WORD $0x4ea3f663 // fmin v3.4s, v19.4s, v3.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
@@ -6433,14 +6751,14 @@ done3:
 // func softmaxNEON(x, mask []float32, cols, rows int)
 TEXT ·softmaxNEON(SB), NOSPLIT, $0-64
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 672(R23), F29
-	FMOVQ 0(R23), F28
-	FMOVQ 16(R23), F27
-	FMOVQ 32(R23), F26
-	FMOVQ 48(R23), F25
-	FMOVQ 64(R23), F24
-	FMOVQ 80(R23), F23
-	FMOVQ 176(R23), F22
+	FMOVQ 784(R23), F29
+	FMOVQ 48(R23), F28
+	FMOVQ 800(R23), F27
+	FMOVQ 80(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 16(R23), F22
 	MOVD x_base+0(FP), R0
 	MOVD mask_base+24(FP), R1
 	MOVD cols+48(FP), R2
@@ -6876,23 +7194,24 @@ loop13:
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -6902,29 +7221,31 @@ loop13:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3caa6802 // str q2, [x0, x10]
 	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
 	WORD $0x3ceb6800 // ldr q0, [x0, x11]
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -6934,29 +7255,31 @@ loop13:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3cab6802 // str q2, [x0, x11]
 	WORD $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
 	WORD $0x3cec6800 // ldr q0, [x0, x12]
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -6966,29 +7289,31 @@ loop13:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3cac6802 // str q2, [x0, x12]
 	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
 	WORD $0x3ced6800 // ldr q0, [x0, x13]
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -6998,6 +7323,7 @@ loop13:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3cad6802 // str q2, [x0, x13]
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	ADD $64, R10
@@ -7036,23 +7362,24 @@ tail14:
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7062,6 +7389,7 @@ tail14:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R10, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -7100,23 +7428,24 @@ tail14:
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7126,6 +7455,7 @@ tail14:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R11, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -7164,23 +7494,24 @@ tail14:
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7190,6 +7521,7 @@ tail14:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R12, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -7228,23 +7560,24 @@ tail14:
 	WORD $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7254,6 +7587,7 @@ tail14:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R13, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -7451,14 +7785,14 @@ end2:
 // func softmaxTileNEON(x, mask, top, total, keep []float32, cols, stride int)
 TEXT ·softmaxTileNEON(SB), NOSPLIT, $0-136
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 672(R23), F29
-	FMOVQ 0(R23), F28
-	FMOVQ 16(R23), F27
-	FMOVQ 32(R23), F26
-	FMOVQ 48(R23), F25
-	FMOVQ 64(R23), F24
-	FMOVQ 80(R23), F23
-	FMOVQ 176(R23), F22
+	FMOVQ 784(R23), F29
+	FMOVQ 48(R23), F28
+	FMOVQ 800(R23), F27
+	FMOVQ 80(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 16(R23), F22
 	MOVD x_base+0(FP), R0
 	MOVD mask_base+24(FP), R1
 	MOVD top_base+48(FP), R2
@@ -7876,23 +8210,24 @@ done4:
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F6
-	FMOVQ 112(R23), F31
-	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
-	FMOVQ 128(R23), F6
-	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
-	FMOVQ 160(R23), F6
-	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F6
+	FMOVQ 160(R23), F31
 	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
 	FMOVQ 176(R23), F6
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
+	FMOVQ 208(R23), F6
+	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e26cc3f // fmla v31.4s, v1.4s, v6.4s
+	FMOVQ 16(R23), F6
 	WORD $0x4e3fcc26 // fmla v6.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7902,6 +8237,7 @@ done4:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dcc6 // fmul v6.4s, v6.4s, v3.4s
+	WORD $0x4e601cc6 // bic v6.16b, v6.16b, v0.16b
 	MOVD $0, R10
 	MOVD $16, R11
 	MOVD $32, R12
@@ -7914,23 +8250,24 @@ loop11:
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7940,29 +8277,31 @@ loop11:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3caa6802 // str q2, [x0, x10]
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 	WORD $0x3ceb6800 // ldr q0, [x0, x11]
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -7972,29 +8311,31 @@ loop11:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3cab6802 // str q2, [x0, x11]
 	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
 	WORD $0x3cec6800 // ldr q0, [x0, x12]
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8004,29 +8345,31 @@ loop11:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3cac6802 // str q2, [x0, x12]
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 	WORD $0x3ced6800 // ldr q0, [x0, x13]
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8036,6 +8379,7 @@ loop11:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x3cad6802 // str q2, [x0, x13]
 	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
 	ADD $64, R10
@@ -8074,23 +8418,24 @@ tail12:
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8100,6 +8445,7 @@ tail12:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R10, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -8138,23 +8484,24 @@ tail12:
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8164,6 +8511,7 @@ tail12:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R11, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -8202,23 +8550,24 @@ tail12:
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8228,6 +8577,7 @@ tail12:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R12, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -8266,23 +8616,24 @@ tail12:
 	WORD $0x4ea7d400 // fsub v0.4s, v0.4s, v7.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8292,6 +8643,7 @@ tail12:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	ADD R13, R0, R22
 	ADD R21, R22, R15
 	VST1 V2.S[3], (R15)
@@ -8501,14 +8853,14 @@ end2:
 // func softmaxTileBackwardNEON(d, x, mask, top, total, dot []float32, cols, stride int)
 TEXT ·softmaxTileBackwardNEON(SB), NOSPLIT, $0-160
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 672(R23), F29
-	FMOVQ 176(R23), F28
-	FMOVQ 0(R23), F27
-	FMOVQ 16(R23), F26
-	FMOVQ 32(R23), F25
-	FMOVQ 48(R23), F24
-	FMOVQ 64(R23), F23
-	FMOVQ 80(R23), F22
+	FMOVQ 784(R23), F29
+	FMOVQ 16(R23), F28
+	FMOVQ 48(R23), F27
+	FMOVQ 800(R23), F26
+	FMOVQ 80(R23), F25
+	FMOVQ 96(R23), F24
+	FMOVQ 112(R23), F23
+	FMOVQ 128(R23), F22
 	MOVD d_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD mask_base+48(FP), R2
@@ -8550,23 +8902,24 @@ loop5:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8576,6 +8929,7 @@ loop5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3caa6822 // str q2, [x1, x10]
 	WORD $0x3cea6800 // ldr q0, [x0, x10]
@@ -8591,23 +8945,24 @@ loop5:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8617,6 +8972,7 @@ loop5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3cab6822 // str q2, [x1, x11]
 	WORD $0x3ceb6800 // ldr q0, [x0, x11]
@@ -8632,23 +8988,24 @@ loop5:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8658,6 +9015,7 @@ loop5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3cac6822 // str q2, [x1, x12]
 	WORD $0x3cec6800 // ldr q0, [x0, x12]
@@ -8673,23 +9031,24 @@ loop5:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8699,6 +9058,7 @@ loop5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3cad6822 // str q2, [x1, x13]
 	WORD $0x3ced6800 // ldr q0, [x0, x13]
@@ -8754,23 +9114,24 @@ tail6:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8780,6 +9141,7 @@ tail6:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R10, R1, R22
 	ADD R21, R22, R15
@@ -8849,23 +9211,24 @@ tail6:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8875,6 +9238,7 @@ tail6:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R11, R1, R22
 	ADD R21, R22, R15
@@ -8944,23 +9308,24 @@ tail6:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -8970,6 +9335,7 @@ tail6:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R12, R1, R22
 	ADD R21, R22, R15
@@ -9039,23 +9405,24 @@ tail6:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9065,6 +9432,7 @@ tail6:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R13, R1, R22
 	ADD R21, R22, R15
@@ -9108,23 +9476,24 @@ loop8:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9134,6 +9503,7 @@ loop8:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3caa6822 // str q2, [x1, x10]
 	WORD $0x3cea6800 // ldr q0, [x0, x10]
@@ -9144,23 +9514,24 @@ loop8:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9170,6 +9541,7 @@ loop8:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3cab6822 // str q2, [x1, x11]
 	WORD $0x3ceb6800 // ldr q0, [x0, x11]
@@ -9180,23 +9552,24 @@ loop8:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9206,6 +9579,7 @@ loop8:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3cac6822 // str q2, [x1, x12]
 	WORD $0x3cec6800 // ldr q0, [x0, x12]
@@ -9216,23 +9590,24 @@ loop8:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9242,6 +9617,7 @@ loop8:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	WORD $0x3cad6822 // str q2, [x1, x13]
 	WORD $0x3ced6800 // ldr q0, [x0, x13]
@@ -9284,23 +9660,24 @@ tail9:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9310,6 +9687,7 @@ tail9:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R10, R1, R22
 	ADD R21, R22, R15
@@ -9366,23 +9744,24 @@ tail9:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9392,6 +9771,7 @@ tail9:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R11, R1, R22
 	ADD R21, R22, R15
@@ -9448,23 +9828,24 @@ tail9:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9474,6 +9855,7 @@ tail9:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R12, R1, R22
 	ADD R21, R22, R15
@@ -9530,23 +9912,24 @@ tail9:
 	WORD $0x4ea6d400 // fsub v0.4s, v0.4s, v6.4s
 	WORD $0x4ea0f760 // fmin v0.4s, v27.4s, v0.4s
 	WORD $0x4e20f741 // fmax v1.4s, v26.4s, v0.4s
+	WORD $0x6ea0e740 // fcmgt v0.4s, v26.4s, v0.4s
 	WORD $0x4eb91f23 // orr v3.16b, v25.16b, v25.16b
 	WORD $0x4e38cc23 // fmla v3.4s, v1.4s, v24.4s
 	WORD $0x4eb9d464 // fsub v4.4s, v3.4s, v25.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
 	WORD $0x4eb6cc81 // fmls v1.4s, v4.4s, v22.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -9556,6 +9939,7 @@ tail9:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4ebc8463 // add v3.4s, v3.4s, v28.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	ADD R13, R1, R22
 	ADD R21, R22, R15
@@ -9989,14 +10373,14 @@ end2:
 // func expSumNEON(x []float32) (top float32, total float64)
 TEXT ·expSumNEON(SB), NOSPLIT, $0-40
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 672(R23), F29
-	FMOVQ 0(R23), F28
-	FMOVQ 16(R23), F27
-	FMOVQ 32(R23), F26
-	FMOVQ 48(R23), F25
-	FMOVQ 64(R23), F24
-	FMOVQ 80(R23), F23
-	FMOVQ 176(R23), F22
+	FMOVQ 784(R23), F29
+	FMOVQ 48(R23), F28
+	FMOVQ 64(R23), F27
+	FMOVQ 80(R23), F26
+	FMOVQ 96(R23), F25
+	FMOVQ 112(R23), F24
+	FMOVQ 128(R23), F23
+	FMOVQ 16(R23), F22
 	MOVD x_base+0(FP), R0
 	MOVD x_len+8(FP), R1
 	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
@@ -10166,23 +10550,24 @@ loop4:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10192,6 +10577,7 @@ loop4:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d529 // fadd v9.2d, v9.2d, v3.2d
 	WORD $0x4e617843 // fcvtl2 v3.2d, v2.4s
@@ -10200,23 +10586,24 @@ loop4:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10226,6 +10613,7 @@ loop4:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d54a // fadd v10.2d, v10.2d, v3.2d
 	WORD $0x4e617843 // fcvtl2 v3.2d, v2.4s
@@ -10234,23 +10622,24 @@ loop4:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10260,6 +10649,7 @@ loop4:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d56b // fadd v11.2d, v11.2d, v3.2d
 	WORD $0x4e617843 // fcvtl2 v3.2d, v2.4s
@@ -10268,23 +10658,24 @@ loop4:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10294,6 +10685,7 @@ loop4:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d58c // fadd v12.2d, v12.2d, v3.2d
 	WORD $0x4e617843 // fcvtl2 v3.2d, v2.4s
@@ -10334,23 +10726,24 @@ tail5:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10360,6 +10753,7 @@ tail5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d529 // fadd v9.2d, v9.2d, v3.2d
@@ -10393,23 +10787,24 @@ tail5:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10419,6 +10814,7 @@ tail5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d54a // fadd v10.2d, v10.2d, v3.2d
@@ -10452,23 +10848,24 @@ tail5:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10478,6 +10875,7 @@ tail5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d56b // fadd v11.2d, v11.2d, v3.2d
@@ -10511,23 +10909,24 @@ tail5:
 	WORD $0x4ea5d400 // fsub v0.4s, v0.4s, v5.4s
 	WORD $0x4ea0f780 // fmin v0.4s, v28.4s, v0.4s
 	WORD $0x4e20f761 // fmax v1.4s, v27.4s, v0.4s
+	WORD $0x6ea0e760 // fcmgt v0.4s, v27.4s, v0.4s
 	WORD $0x4eba1f43 // orr v3.16b, v26.16b, v26.16b
 	WORD $0x4e39cc23 // fmla v3.4s, v1.4s, v25.4s
 	WORD $0x4ebad464 // fsub v4.4s, v3.4s, v26.4s
 	WORD $0x4eb8cc81 // fmls v1.4s, v4.4s, v24.4s
 	WORD $0x4eb7cc81 // fmls v1.4s, v4.4s, v23.4s
-	FMOVQ 96(R23), F2
-	FMOVQ 112(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 128(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 144(R23), F31
-	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
-	FMOVQ 160(R23), F2
-	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
-	FMOVQ 176(R23), F31
+	FMOVQ 144(R23), F2
+	FMOVQ 160(R23), F31
 	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
 	FMOVQ 176(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 192(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 208(R23), F2
+	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
+	FMOVQ 16(R23), F31
+	WORD $0x4e22cc3f // fmla v31.4s, v1.4s, v2.4s
+	FMOVQ 16(R23), F2
 	WORD $0x4e3fcc22 // fmla v2.4s, v1.4s, v31.4s
 	WORD $0x4f3f0464 // sshr v4.4s, v3.4s, #1
 	WORD $0x6ea48463 // sub v3.4s, v3.4s, v4.4s
@@ -10537,6 +10936,7 @@ tail5:
 	WORD $0x4f375463 // shl v3.4s, v3.4s, #23
 	WORD $0x4eb68463 // add v3.4s, v3.4s, v22.4s
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e601c42 // bic v2.16b, v2.16b, v0.16b
 	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
 	WORD $0x0e617843 // fcvtl v3.2d, v2.2s
 	WORD $0x4e63d58c // fadd v12.2d, v12.2d, v3.2d
@@ -10558,7 +10958,7 @@ done6:
 // func layerNormNEON(y, x, w, b, mean, inv []float32, share, eps float32)
 TEXT ·layerNormNEON(SB), NOSPLIT, $0-152
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 176(R23), F29
+	FMOVQ 16(R23), F29
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD w_base+48(FP), R2
@@ -10896,8 +11296,8 @@ done8:
 	FSQRTS F12, F12
 	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
 	FDIVS F12, F2, F12
-	FMOVS F4, (R4)
 	FMOVS F12, (R5)
+	FMOVS F4, (R4)
 	VDUP V4.S[0], V4.S4
 	VDUP V12.S[0], V12.S4
 	CMP $0, R3
@@ -12171,10 +12571,1812 @@ skip6:
 end2:
 	RET
 
+// func layerNormSigmaNEON(y, x, w, b, mean, inv []float32, share, eps float32)
+TEXT ·layerNormSigmaNEON(SB), NOSPLIT, $0-152
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 176(R23), F29
+	MOVD y_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD w_base+48(FP), R2
+	MOVD b_base+72(FP), R3
+	MOVD mean_base+96(FP), R4
+	MOVD inv_base+120(FP), R5
+	MOVD w_len+56(FP), R6
+	MOVD inv_len+128(FP), R7
+	FMOVS share+144(FP), F31
+	VDUP V31.S[0], V0.S4
+	CMP $0, R7
+	BEQ end2
+row1:
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail4
+loop3:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop3
+tail4:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+done5:
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD $0x4ec46882 // trn2 v2.2d, v4.2d, v4.2d
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e846882 // trn2 v2.4s, v4.4s, v4.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMULS F0, F4, F4
+	VDUP V4.S[0], V4.S4
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail7
+loop6:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop6
+tail7:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done8
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+done8:
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4ec86902 // trn2 v2.2d, v8.2d, v8.2d
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e886902 // trn2 v2.4s, v8.4s, v8.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4ecc6982 // trn2 v2.2d, v12.2d, v12.2d
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x4e8c6982 // trn2 v2.4s, v12.4s, v12.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMULS F0, F8, F8
+	FMULS F0, F12, F12
+	FADDS F8, F4, F4
+	FMSUBS F8, F12, F8, F12
+	VDUP V4.S[0], V4.S4
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail10
+loop9:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop9
+tail10:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21cc2c // fmla v12.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21cc2d // fmla v13.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21cc2e // fmla v14.4s, v1.4s, v1.4s
+	SUBS $4, R14
+	BLE done11
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21cc2f // fmla v15.4s, v1.4s, v1.4s
+done11:
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4ec86902 // trn2 v2.2d, v8.2d, v8.2d
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e886902 // trn2 v2.4s, v8.4s, v8.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	WORD $0x4ecc6982 // trn2 v2.2d, v12.2d, v12.2d
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x4e8c6982 // trn2 v2.4s, v12.4s, v12.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMULS F0, F8, F8
+	FMULS F0, F12, F12
+	FADDS F8, F4, F4
+	FMSUBS F8, F12, F8, F12
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	FMAXS F12, F2, F12
+	FSQRTS F12, F12
+	FMOVS F12, (R5)
+	FMOVS eps+148(FP), F31
+	FADDS F31, F12, F12
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	FDIVS F12, F2, F12
+	FMOVS F4, (R4)
+	VDUP V4.S[0], V4.S4
+	VDUP V12.S[0], V12.S4
+	CMP $0, R3
+	BEQ plain12
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail15
+loop14:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x3cea6843 // ldr q3, [x2, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3cea6862 // ldr q2, [x3, x10]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3caa6801 // str q1, [x0, x10]
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x3ceb6843 // ldr q3, [x2, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3ceb6862 // ldr q2, [x3, x11]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3cab6801 // str q1, [x0, x11]
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x3cec6843 // ldr q3, [x2, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3cec6862 // ldr q2, [x3, x12]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3cac6801 // str q1, [x0, x12]
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x3ced6843 // ldr q3, [x2, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x3ced6862 // ldr q2, [x3, x13]
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x3cad6801 // str q1, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop14
+tail15:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R10, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R11, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R12, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done16
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	ADD R13, R3, R22
+	FMOVS (R22), F2
+	ADD R19, R22, R15
+	VLD1 (R15), V2.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V2.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V2.S[3]
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c5f // orr v31.16b, v2.16b, v2.16b
+	WORD $0x4e21cc7f // fmla v31.4s, v3.4s, v1.4s
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+done16:
+	B done13
+plain12:
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R6, R14
+	LSR $4, R14
+	CBZ R14, tail18
+loop17:
+	WORD $0x3cea6821 // ldr q1, [x1, x10]
+	WORD $0x3cea6843 // ldr q3, [x2, x10]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3caa6801 // str q1, [x0, x10]
+	WORD $0x3ceb6821 // ldr q1, [x1, x11]
+	WORD $0x3ceb6843 // ldr q3, [x2, x11]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3cab6801 // str q1, [x0, x11]
+	WORD $0x3cec6821 // ldr q1, [x1, x12]
+	WORD $0x3cec6843 // ldr q3, [x2, x12]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3cac6801 // str q1, [x0, x12]
+	WORD $0x3ced6821 // ldr q1, [x1, x13]
+	WORD $0x3ced6843 // ldr q3, [x2, x13]
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD $0x3cad6801 // str q1, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop17
+tail18:
+	MOVD R6, R14
+	ANDS $15, R14
+	BEQ done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R10, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R11, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R12, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+	SUBS $4, R14
+	BLE done19
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R1, R22
+	FMOVS (R22), F1
+	ADD R19, R22, R15
+	VLD1 (R15), V1.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V1.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V1.S[3]
+	WORD $0x4e3e1c21 // and v1.16b, v1.16b, v30.16b
+	ADD R13, R2, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea4d421 // fsub v1.4s, v1.4s, v4.4s
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V1.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V1.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V1.S[1], (R15)
+	FMOVS F1, (R22)
+done19:
+done13:
+	ADD R6<<2, R0, R0
+	ADD R6<<2, R1, R1
+	ADD $4, R4
+	ADD $4, R5
+	SUBS $1, R7
+	BNE row1
+end2:
+	RET
+
+// func layerNormSigmaBackwardNEON(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
+TEXT ·layerNormSigmaBackwardNEON(SB), NOSPLIT, $0-200
+	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 176(R23), F29
+	MOVD dx_base+0(FP), R0
+	MOVD dw_base+24(FP), R1
+	MOVD db_base+48(FP), R2
+	MOVD x_base+72(FP), R3
+	MOVD w_base+96(FP), R4
+	MOVD dy_base+120(FP), R5
+	MOVD mean_base+144(FP), R6
+	MOVD inv_base+168(FP), R7
+	MOVD w_len+104(FP), R8
+	MOVD inv_len+176(FP), R9
+	FMOVS share+192(FP), F31
+	VDUP V31.S[0], V0.S4
+	CMP $0, R9
+	BEQ end2
+row1:
+	FMOVS (R6), F31
+	VDUP V31.S[0], V1.S4
+	FMOVS (R7), F2
+	FMOVS eps+196(FP), F31
+	FADDS F31, F2, F2
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	FDIVS F2, F6, F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R8, R14
+	LSR $4, R14
+	CBZ R14, tail4
+loop3:
+	WORD $0x3cea6863 // ldr q3, [x3, x10]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3cea68a4 // ldr q4, [x5, x10]
+	WORD $0x3cea6885 // ldr q5, [x4, x10]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
+	WORD $0x4e23ccab // fmla v11.4s, v5.4s, v3.4s
+	WORD $0x3cea6826 // ldr q6, [x1, x10]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3caa6826 // str q6, [x1, x10]
+	WORD $0x3cea6846 // ldr q6, [x2, x10]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3caa6846 // str q6, [x2, x10]
+	WORD $0x3ceb6863 // ldr q3, [x3, x11]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3ceb68a4 // ldr q4, [x5, x11]
+	WORD $0x3ceb6885 // ldr q5, [x4, x11]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4e23ccac // fmla v12.4s, v5.4s, v3.4s
+	WORD $0x3ceb6826 // ldr q6, [x1, x11]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3cab6826 // str q6, [x1, x11]
+	WORD $0x3ceb6846 // ldr q6, [x2, x11]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3cab6846 // str q6, [x2, x11]
+	WORD $0x3cec6863 // ldr q3, [x3, x12]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3cec68a4 // ldr q4, [x5, x12]
+	WORD $0x3cec6885 // ldr q5, [x4, x12]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e23ccad // fmla v13.4s, v5.4s, v3.4s
+	WORD $0x3cec6826 // ldr q6, [x1, x12]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3cac6826 // str q6, [x1, x12]
+	WORD $0x3cec6846 // ldr q6, [x2, x12]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3cac6846 // str q6, [x2, x12]
+	WORD $0x3ced6863 // ldr q3, [x3, x13]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x3ced68a4 // ldr q4, [x5, x13]
+	WORD $0x3ced6885 // ldr q5, [x4, x13]
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x4e23ccae // fmla v14.4s, v5.4s, v3.4s
+	WORD $0x3ced6826 // ldr q6, [x1, x13]
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	WORD $0x3cad6826 // str q6, [x1, x13]
+	WORD $0x3ced6846 // ldr q6, [x2, x13]
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x3cad6846 // str q6, [x2, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop3
+tail4:
+	MOVD R8, R14
+	ANDS $15, R14
+	BEQ done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R10, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R10, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
+	WORD $0x4e23ccab // fmla v11.4s, v5.4s, v3.4s
+	ADD R10, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R10, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R10, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R10, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R11, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R11, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d508 // fadd v8.4s, v8.4s, v5.4s
+	WORD $0x4e23ccac // fmla v12.4s, v5.4s, v3.4s
+	ADD R11, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R11, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R11, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R11, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R12, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R12, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e23ccad // fmla v13.4s, v5.4s, v3.4s
+	ADD R12, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R12, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R12, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R12, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	SUBS $4, R14
+	BLE done5
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R13, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R13, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x4e23ccae // fmla v14.4s, v5.4s, v3.4s
+	ADD R13, R1, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e23cc86 // fmla v6.4s, v4.4s, v3.4s
+	ADD R13, R1, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+	ADD R13, R2, R22
+	FMOVS (R22), F6
+	ADD R19, R22, R15
+	VLD1 (R15), V6.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V6.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V6.S[3]
+	WORD $0x4e3e1cc6 // and v6.16b, v6.16b, v30.16b
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	ADD R13, R2, R22
+	ADD R21, R22, R15
+	VST1 V6.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V6.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V6.S[1], (R15)
+	FMOVS F6, (R22)
+done5:
+	CMP $0, R0
+	BEQ skip6
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD $0x4ec768e6 // trn2 v6.2d, v7.2d, v7.2d
+	WORD $0x4e26d4e7 // fadd v7.4s, v7.4s, v6.4s
+	WORD $0x4e8768e6 // trn2 v6.4s, v7.4s, v7.4s
+	WORD $0x4e26d4e7 // fadd v7.4s, v7.4s, v6.4s
+	FMULS F0, F7, F7
+	VDUP V7.S[0], V7.S4
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	WORD $0x4e2cd56b // fadd v11.4s, v11.4s, v12.4s
+	WORD $0x4ecb6966 // trn2 v6.2d, v11.2d, v11.2d
+	WORD $0x4e26d56b // fadd v11.4s, v11.4s, v6.4s
+	WORD $0x4e8b6966 // trn2 v6.4s, v11.4s, v11.4s
+	WORD $0x4e26d56b // fadd v11.4s, v11.4s, v6.4s
+	FMULS F0, F11, F11
+	FMOVS (R7), F6
+	FDIVS F6, F11, F11
+	FMOVS eps+196(FP), F31
+	FADDS F31, F6, F6
+	FMULS F6, F11, F11
+	VDUP V11.S[0], V11.S4
+	MOVD $0, R10
+	MOVD $16, R11
+	MOVD $32, R12
+	MOVD $48, R13
+	MOVD R8, R14
+	LSR $4, R14
+	CBZ R14, tail8
+loop7:
+	WORD $0x3cea6863 // ldr q3, [x3, x10]
+	WORD $0x3cea68a4 // ldr q4, [x5, x10]
+	WORD $0x3cea6885 // ldr q5, [x4, x10]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3caa6805 // str q5, [x0, x10]
+	WORD $0x3ceb6863 // ldr q3, [x3, x11]
+	WORD $0x3ceb68a4 // ldr q4, [x5, x11]
+	WORD $0x3ceb6885 // ldr q5, [x4, x11]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3cab6805 // str q5, [x0, x11]
+	WORD $0x3cec6863 // ldr q3, [x3, x12]
+	WORD $0x3cec68a4 // ldr q4, [x5, x12]
+	WORD $0x3cec6885 // ldr q5, [x4, x12]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3cac6805 // str q5, [x0, x12]
+	WORD $0x3ced6863 // ldr q3, [x3, x13]
+	WORD $0x3ced68a4 // ldr q4, [x5, x13]
+	WORD $0x3ced6885 // ldr q5, [x4, x13]
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x3cad6805 // str q5, [x0, x13]
+	ADD $64, R10
+	ADD $64, R11
+	ADD $64, R12
+	ADD $64, R13
+	SUBS $1, R14
+	BNE loop7
+tail8:
+	MOVD R8, R14
+	ANDS $15, R14
+	BEQ done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R10, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R10, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R10, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R10, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	SUBS $4, R14
+	BLE done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R11, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R11, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R11, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R11, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	SUBS $4, R14
+	BLE done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R12, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R12, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R12, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R12, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+	SUBS $4, R14
+	BLE done9
+	MOVD $4, R22
+	CMP R22, R14
+	CSEL LT, R14, R22, R21
+	MOVD $masksnumbersNEON<>+64(SB), R22
+	SUB R21<<2, R22
+	FMOVQ (R22), F30
+	SUB $1, R21
+	LSL $2, R21
+	MOVD $4, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R19
+	MOVD $8, R22
+	CMP R22, R21
+	CSEL LT, R21, R22, R20
+	ADD R13, R3, R22
+	FMOVS (R22), F3
+	ADD R19, R22, R15
+	VLD1 (R15), V3.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V3.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V3.S[3]
+	WORD $0x4e3e1c63 // and v3.16b, v3.16b, v30.16b
+	ADD R13, R5, R22
+	FMOVS (R22), F4
+	ADD R19, R22, R15
+	VLD1 (R15), V4.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V4.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V4.S[3]
+	WORD $0x4e3e1c84 // and v4.16b, v4.16b, v30.16b
+	ADD R13, R4, R22
+	FMOVS (R22), F5
+	ADD R19, R22, R15
+	VLD1 (R15), V5.S[1]
+	ADD R20, R22, R15
+	VLD1 (R15), V5.S[2]
+	ADD R21, R22, R15
+	VLD1 (R15), V5.S[3]
+	WORD $0x4e3e1ca5 // and v5.16b, v5.16b, v30.16b
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
+	WORD $0x4eabcc65 // fmls v5.4s, v3.4s, v11.4s
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	ADD R13, R0, R22
+	ADD R21, R22, R15
+	VST1 V5.S[3], (R15)
+	ADD R20, R22, R15
+	VST1 V5.S[2], (R15)
+	ADD R19, R22, R15
+	VST1 V5.S[1], (R15)
+	FMOVS F5, (R22)
+done9:
+	ADD R8<<2, R0, R0
+skip6:
+	ADD R8<<2, R3, R3
+	ADD R8<<2, R5, R5
+	ADD $4, R6
+	ADD $4, R7
+	SUBS $1, R9
+	BNE row1
+end2:
+	RET
+
 // func rmsNormNEON(y, x, w, inv []float32, share, eps float32)
 TEXT ·rmsNormNEON(SB), NOSPLIT, $0-104
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 176(R23), F29
+	FMOVQ 16(R23), F29
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD w_base+48(FP), R2
@@ -13176,6 +15378,10 @@ end2:
 // func adamWNEON(w, dw, m, v []float32, c *[9]float32)
 TEXT ·adamWNEON(SB), NOSPLIT, $0-104
 	MOVD $numbersNEON<>(SB), R23
+	FMOVQ 0(R23), F29
+	FMOVQ 816(R23), F28
+	FMOVQ 832(R23), F27
+	FMOVQ 848(R23), F26
 	MOVD w_base+0(FP), R0
 	MOVD dw_base+24(FP), R1
 	MOVD m_base+48(FP), R2
@@ -13210,12 +15416,24 @@ loop1:
 	WORD $0x3cea6829 // ldr q9, [x1, x10]
 	WORD $0x3cea684a // ldr q10, [x2, x10]
 	WORD $0x3cea686b // ldr q11, [x3, x10]
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13236,12 +15454,24 @@ loop1:
 	WORD $0x3ceb6829 // ldr q9, [x1, x11]
 	WORD $0x3ceb684a // ldr q10, [x2, x11]
 	WORD $0x3ceb686b // ldr q11, [x3, x11]
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13262,12 +15492,24 @@ loop1:
 	WORD $0x3cec6829 // ldr q9, [x1, x12]
 	WORD $0x3cec684a // ldr q10, [x2, x12]
 	WORD $0x3cec686b // ldr q11, [x3, x12]
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13288,12 +15530,24 @@ loop1:
 	WORD $0x3ced6829 // ldr q9, [x1, x13]
 	WORD $0x3ced684a // ldr q10, [x2, x13]
 	WORD $0x3ced686b // ldr q11, [x3, x13]
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13362,12 +15616,24 @@ tail2:
 	ADD R21, R22, R15
 	VLD1 (R15), V11.S[3]
 	WORD $0x4e3e1d6b // and v11.16b, v11.16b, v30.16b
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13457,12 +15723,24 @@ tail2:
 	ADD R21, R22, R15
 	VLD1 (R15), V11.S[3]
 	WORD $0x4e3e1d6b // and v11.16b, v11.16b, v30.16b
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13552,12 +15830,24 @@ tail2:
 	ADD R21, R22, R15
 	VLD1 (R15), V11.S[3]
 	WORD $0x4e3e1d6b // and v11.16b, v11.16b, v30.16b
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13647,12 +15937,24 @@ tail2:
 	ADD R21, R22, R15
 	VLD1 (R15), V11.S[3]
 	WORD $0x4e3e1d6b // and v11.16b, v11.16b, v30.16b
+	WORD $0x4e3d1d4c // and v12.16b, v10.16b, v29.16b
+	WORD $0x6eace78c // fcmgt v12.4s, v28.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e3d1d6c // and v12.16b, v11.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
 	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	WORD $0x6e22dd2c // fmul v12.4s, v9.4s, v2.4s
 	WORD $0x4eac1d9f // orr v31.16b, v12.16b, v12.16b
 	WORD $0x4e2acc3f // fmla v31.4s, v1.4s, v10.4s
 	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace74c // fcmgt v12.4s, v26.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e29dd29 // fmul v9.4s, v9.4s, v9.4s
+	WORD $0x4e3d1d2c // and v12.16b, v9.16b, v29.16b
+	WORD $0x6eace76c // fcmgt v12.4s, v27.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	WORD $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
 	WORD $0x4ea91d3f // orr v31.16b, v9.16b, v9.16b
 	WORD $0x4e2bcc7f // fmla v31.4s, v3.4s, v11.4s
@@ -13882,9 +16184,9 @@ done3:
 // func dropoutNEON(y, x []float32, key, at, threshold uint64, factor float32)
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-76
 	MOVD $numbersNEON<>(SB), R23
-	FMOVQ 688(R23), F29
-	FMOVQ 704(R23), F28
-	FMOVQ 720(R23), F27
+	FMOVQ 864(R23), F29
+	FMOVQ 880(R23), F28
+	FMOVQ 896(R23), F27
 	MOVD y_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	FMOVS factor+72(FP), F31
@@ -14457,99 +16759,121 @@ tail2:
 done3:
 	RET
 
-DATA numbersNEON<>+0(SB)/8, $0x42b2000042b20000
-DATA numbersNEON<>+8(SB)/8, $0x42b2000042b20000
-DATA numbersNEON<>+16(SB)/8, $0xc3300000c3300000
-DATA numbersNEON<>+24(SB)/8, $0xc3300000c3300000
-DATA numbersNEON<>+32(SB)/8, $0x4b4000004b400000
-DATA numbersNEON<>+40(SB)/8, $0x4b4000004b400000
-DATA numbersNEON<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA numbersNEON<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA numbersNEON<>+64(SB)/8, $0x3f3172183f317218
-DATA numbersNEON<>+72(SB)/8, $0x3f3172183f317218
-DATA numbersNEON<>+80(SB)/8, $0xb102e308b102e308
-DATA numbersNEON<>+88(SB)/8, $0xb102e308b102e308
-DATA numbersNEON<>+96(SB)/8, $0x3ab5121a3ab5121a
-DATA numbersNEON<>+104(SB)/8, $0x3ab5121a3ab5121a
-DATA numbersNEON<>+112(SB)/8, $0x3c091cf13c091cf1
-DATA numbersNEON<>+120(SB)/8, $0x3c091cf13c091cf1
-DATA numbersNEON<>+128(SB)/8, $0x3d2aac793d2aac79
-DATA numbersNEON<>+136(SB)/8, $0x3d2aac793d2aac79
-DATA numbersNEON<>+144(SB)/8, $0x3e2aaa493e2aaa49
-DATA numbersNEON<>+152(SB)/8, $0x3e2aaa493e2aaa49
-DATA numbersNEON<>+160(SB)/8, $0x3efffffe3efffffe
-DATA numbersNEON<>+168(SB)/8, $0x3efffffe3efffffe
-DATA numbersNEON<>+176(SB)/8, $0x3f8000003f800000
-DATA numbersNEON<>+184(SB)/8, $0x3f8000003f800000
-DATA numbersNEON<>+192(SB)/8, $0x7fffffff7fffffff
-DATA numbersNEON<>+200(SB)/8, $0x7fffffff7fffffff
-DATA numbersNEON<>+208(SB)/8, $0x4168000041680000
-DATA numbersNEON<>+216(SB)/8, $0x4168000041680000
-DATA numbersNEON<>+224(SB)/8, $0xbf38aa3bbf38aa3b
-DATA numbersNEON<>+232(SB)/8, $0xbf38aa3bbf38aa3b
-DATA numbersNEON<>+240(SB)/8, $0xbfb17218bfb17218
-DATA numbersNEON<>+248(SB)/8, $0xbfb17218bfb17218
-DATA numbersNEON<>+256(SB)/8, $0x3182e3083182e308
-DATA numbersNEON<>+264(SB)/8, $0x3182e3083182e308
-DATA numbersNEON<>+272(SB)/8, $0x37b5121a37b5121a
-DATA numbersNEON<>+280(SB)/8, $0x37b5121a37b5121a
-DATA numbersNEON<>+288(SB)/8, $0xb9891cf1b9891cf1
-DATA numbersNEON<>+296(SB)/8, $0xb9891cf1b9891cf1
-DATA numbersNEON<>+304(SB)/8, $0x3b2aac793b2aac79
-DATA numbersNEON<>+312(SB)/8, $0x3b2aac793b2aac79
-DATA numbersNEON<>+320(SB)/8, $0xbcaaaa49bcaaaa49
-DATA numbersNEON<>+328(SB)/8, $0xbcaaaa49bcaaaa49
-DATA numbersNEON<>+336(SB)/8, $0x3dfffffe3dfffffe
-DATA numbersNEON<>+344(SB)/8, $0x3dfffffe3dfffffe
-DATA numbersNEON<>+352(SB)/8, $0xbf000000bf000000
-DATA numbersNEON<>+360(SB)/8, $0xbf000000bf000000
-DATA numbersNEON<>+368(SB)/8, $0x4040000040400000
-DATA numbersNEON<>+376(SB)/8, $0x4040000040400000
-DATA numbersNEON<>+384(SB)/8, $0xbcdefa34bcdefa34
-DATA numbersNEON<>+392(SB)/8, $0xbcdefa34bcdefa34
-DATA numbersNEON<>+400(SB)/8, $0x3e1b932d3e1b932d
-DATA numbersNEON<>+408(SB)/8, $0x3e1b932d3e1b932d
-DATA numbersNEON<>+416(SB)/8, $0xbea381ebbea381eb
-DATA numbersNEON<>+424(SB)/8, $0xbea381ebbea381eb
-DATA numbersNEON<>+432(SB)/8, $0x3e8ddf613e8ddf61
-DATA numbersNEON<>+440(SB)/8, $0x3e8ddf613e8ddf61
-DATA numbersNEON<>+448(SB)/8, $0xbdc637a5bdc637a5
-DATA numbersNEON<>+456(SB)/8, $0xbdc637a5bdc637a5
-DATA numbersNEON<>+464(SB)/8, $0x3e0ffd7f3e0ffd7f
-DATA numbersNEON<>+472(SB)/8, $0x3e0ffd7f3e0ffd7f
-DATA numbersNEON<>+480(SB)/8, $0x3dd95b993dd95b99
-DATA numbersNEON<>+488(SB)/8, $0x3dd95b993dd95b99
-DATA numbersNEON<>+496(SB)/8, $0x3e09fabf3e09fabf
-DATA numbersNEON<>+504(SB)/8, $0x3e09fabf3e09fabf
-DATA numbersNEON<>+512(SB)/8, $0x3e0805923e080592
-DATA numbersNEON<>+520(SB)/8, $0x3e0805923e080592
-DATA numbersNEON<>+528(SB)/8, $0x36b2230236b22302
-DATA numbersNEON<>+536(SB)/8, $0x36b2230236b22302
-DATA numbersNEON<>+544(SB)/8, $0x3ecc422a3ecc422a
-DATA numbersNEON<>+552(SB)/8, $0x3ecc422a3ecc422a
-DATA numbersNEON<>+560(SB)/8, $0xc1f00000c1f00000
-DATA numbersNEON<>+568(SB)/8, $0xc1f00000c1f00000
-DATA numbersNEON<>+576(SB)/8, $0xbfcc422abfcc422a
-DATA numbersNEON<>+584(SB)/8, $0xbfcc422abfcc422a
-DATA numbersNEON<>+592(SB)/8, $0xbd922279bd922279
-DATA numbersNEON<>+600(SB)/8, $0xbd922279bd922279
-DATA numbersNEON<>+608(SB)/8, $0x41f0000041f00000
-DATA numbersNEON<>+616(SB)/8, $0x41f0000041f00000
-DATA numbersNEON<>+624(SB)/8, $0x3fcc422a3fcc422a
-DATA numbersNEON<>+632(SB)/8, $0x3fcc422a3fcc422a
-DATA numbersNEON<>+640(SB)/8, $0x3e5b33b63e5b33b6
-DATA numbersNEON<>+648(SB)/8, $0x3e5b33b63e5b33b6
-DATA numbersNEON<>+656(SB)/8, $0x7f7fffff7f7fffff
-DATA numbersNEON<>+664(SB)/8, $0x7f7fffff7f7fffff
-DATA numbersNEON<>+672(SB)/8, $0xff800000ff800000
-DATA numbersNEON<>+680(SB)/8, $0xff800000ff800000
-DATA numbersNEON<>+688(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+696(SB)/8, $0x1342543de82ef950
-DATA numbersNEON<>+704(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+712(SB)/8, $0xbf58476d1ce4e5b9
-DATA numbersNEON<>+720(SB)/8, $0x94d049bb133111eb
-DATA numbersNEON<>+728(SB)/8, $0x94d049bb133111eb
-GLOBL numbersNEON<>(SB), RODATA|NOPTR, $736
+DATA numbersNEON<>+0(SB)/8, $0x7fffffff7fffffff
+DATA numbersNEON<>+8(SB)/8, $0x7fffffff7fffffff
+DATA numbersNEON<>+16(SB)/8, $0x3f8000003f800000
+DATA numbersNEON<>+24(SB)/8, $0x3f8000003f800000
+DATA numbersNEON<>+32(SB)/8, $0x0080003000800030
+DATA numbersNEON<>+40(SB)/8, $0x0080003000800030
+DATA numbersNEON<>+48(SB)/8, $0x42b2000042b20000
+DATA numbersNEON<>+56(SB)/8, $0x42b2000042b20000
+DATA numbersNEON<>+64(SB)/8, $0xc2aeac4fc2aeac4f
+DATA numbersNEON<>+72(SB)/8, $0xc2aeac4fc2aeac4f
+DATA numbersNEON<>+80(SB)/8, $0x4b4000004b400000
+DATA numbersNEON<>+88(SB)/8, $0x4b4000004b400000
+DATA numbersNEON<>+96(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA numbersNEON<>+104(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA numbersNEON<>+112(SB)/8, $0x3f3172183f317218
+DATA numbersNEON<>+120(SB)/8, $0x3f3172183f317218
+DATA numbersNEON<>+128(SB)/8, $0xb102e308b102e308
+DATA numbersNEON<>+136(SB)/8, $0xb102e308b102e308
+DATA numbersNEON<>+144(SB)/8, $0x3ab5121a3ab5121a
+DATA numbersNEON<>+152(SB)/8, $0x3ab5121a3ab5121a
+DATA numbersNEON<>+160(SB)/8, $0x3c091cf13c091cf1
+DATA numbersNEON<>+168(SB)/8, $0x3c091cf13c091cf1
+DATA numbersNEON<>+176(SB)/8, $0x3d2aac793d2aac79
+DATA numbersNEON<>+184(SB)/8, $0x3d2aac793d2aac79
+DATA numbersNEON<>+192(SB)/8, $0x3e2aaa493e2aaa49
+DATA numbersNEON<>+200(SB)/8, $0x3e2aaa493e2aaa49
+DATA numbersNEON<>+208(SB)/8, $0x3efffffe3efffffe
+DATA numbersNEON<>+216(SB)/8, $0x3efffffe3efffffe
+DATA numbersNEON<>+224(SB)/8, $0x4152563941525639
+DATA numbersNEON<>+232(SB)/8, $0x4152563941525639
+DATA numbersNEON<>+240(SB)/8, $0xbf38aa3bbf38aa3b
+DATA numbersNEON<>+248(SB)/8, $0xbf38aa3bbf38aa3b
+DATA numbersNEON<>+256(SB)/8, $0xbfb17218bfb17218
+DATA numbersNEON<>+264(SB)/8, $0xbfb17218bfb17218
+DATA numbersNEON<>+272(SB)/8, $0x3182e3083182e308
+DATA numbersNEON<>+280(SB)/8, $0x3182e3083182e308
+DATA numbersNEON<>+288(SB)/8, $0x37b5121a37b5121a
+DATA numbersNEON<>+296(SB)/8, $0x37b5121a37b5121a
+DATA numbersNEON<>+304(SB)/8, $0xb9891cf1b9891cf1
+DATA numbersNEON<>+312(SB)/8, $0xb9891cf1b9891cf1
+DATA numbersNEON<>+320(SB)/8, $0x3b2aac793b2aac79
+DATA numbersNEON<>+328(SB)/8, $0x3b2aac793b2aac79
+DATA numbersNEON<>+336(SB)/8, $0xbcaaaa49bcaaaa49
+DATA numbersNEON<>+344(SB)/8, $0xbcaaaa49bcaaaa49
+DATA numbersNEON<>+352(SB)/8, $0x3dfffffe3dfffffe
+DATA numbersNEON<>+360(SB)/8, $0x3dfffffe3dfffffe
+DATA numbersNEON<>+368(SB)/8, $0xbf000000bf000000
+DATA numbersNEON<>+376(SB)/8, $0xbf000000bf000000
+DATA numbersNEON<>+384(SB)/8, $0x4040000040400000
+DATA numbersNEON<>+392(SB)/8, $0x4040000040400000
+DATA numbersNEON<>+400(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersNEON<>+408(SB)/8, $0xbcdefa34bcdefa34
+DATA numbersNEON<>+416(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersNEON<>+424(SB)/8, $0x3e1b932d3e1b932d
+DATA numbersNEON<>+432(SB)/8, $0xbea381ebbea381eb
+DATA numbersNEON<>+440(SB)/8, $0xbea381ebbea381eb
+DATA numbersNEON<>+448(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersNEON<>+456(SB)/8, $0x3e8ddf613e8ddf61
+DATA numbersNEON<>+464(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersNEON<>+472(SB)/8, $0xbdc637a5bdc637a5
+DATA numbersNEON<>+480(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersNEON<>+488(SB)/8, $0x3e0ffd7f3e0ffd7f
+DATA numbersNEON<>+496(SB)/8, $0x3dd95b993dd95b99
+DATA numbersNEON<>+504(SB)/8, $0x3dd95b993dd95b99
+DATA numbersNEON<>+512(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersNEON<>+520(SB)/8, $0x3e09fabf3e09fabf
+DATA numbersNEON<>+528(SB)/8, $0x3e0805923e080592
+DATA numbersNEON<>+536(SB)/8, $0x3e0805923e080592
+DATA numbersNEON<>+544(SB)/8, $0x36b2230236b22302
+DATA numbersNEON<>+552(SB)/8, $0x36b2230236b22302
+DATA numbersNEON<>+560(SB)/8, $0x412a147b412a147b
+DATA numbersNEON<>+568(SB)/8, $0x412a147b412a147b
+DATA numbersNEON<>+576(SB)/8, $0x3ecc422a3ecc422a
+DATA numbersNEON<>+584(SB)/8, $0x3ecc422a3ecc422a
+DATA numbersNEON<>+592(SB)/8, $0xc1f00000c1f00000
+DATA numbersNEON<>+600(SB)/8, $0xc1f00000c1f00000
+DATA numbersNEON<>+608(SB)/8, $0xbfcc422abfcc422a
+DATA numbersNEON<>+616(SB)/8, $0xbfcc422abfcc422a
+DATA numbersNEON<>+624(SB)/8, $0xbd922279bd922279
+DATA numbersNEON<>+632(SB)/8, $0xbd922279bd922279
+DATA numbersNEON<>+640(SB)/8, $0x41f0000041f00000
+DATA numbersNEON<>+648(SB)/8, $0x41f0000041f00000
+DATA numbersNEON<>+656(SB)/8, $0x3fcc422a3fcc422a
+DATA numbersNEON<>+664(SB)/8, $0x3fcc422a3fcc422a
+DATA numbersNEON<>+672(SB)/8, $0x3e5b33b63e5b33b6
+DATA numbersNEON<>+680(SB)/8, $0x3e5b33b63e5b33b6
+DATA numbersNEON<>+688(SB)/8, $0xc25d999ac25d999a
+DATA numbersNEON<>+696(SB)/8, $0xc25d999ac25d999a
+DATA numbersNEON<>+704(SB)/8, $0x6780000067800000
+DATA numbersNEON<>+712(SB)/8, $0x6780000067800000
+DATA numbersNEON<>+720(SB)/8, $0x7f8000007f800000
+DATA numbersNEON<>+728(SB)/8, $0x7f8000007f800000
+DATA numbersNEON<>+736(SB)/8, $0x7f7fffff7f7fffff
+DATA numbersNEON<>+744(SB)/8, $0x7f7fffff7f7fffff
+DATA numbersNEON<>+752(SB)/8, $0x7e8000007e800000
+DATA numbersNEON<>+760(SB)/8, $0x7e8000007e800000
+DATA numbersNEON<>+768(SB)/8, $0xc2b20000c2b20000
+DATA numbersNEON<>+776(SB)/8, $0xc2b20000c2b20000
+DATA numbersNEON<>+784(SB)/8, $0xff800000ff800000
+DATA numbersNEON<>+792(SB)/8, $0xff800000ff800000
+DATA numbersNEON<>+800(SB)/8, $0xc2700000c2700000
+DATA numbersNEON<>+808(SB)/8, $0xc2700000c2700000
+DATA numbersNEON<>+816(SB)/8, $0x1000000010000000
+DATA numbersNEON<>+824(SB)/8, $0x1000000010000000
+DATA numbersNEON<>+832(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+840(SB)/8, $0x0800000008000000
+DATA numbersNEON<>+848(SB)/8, $0x2000000020000000
+DATA numbersNEON<>+856(SB)/8, $0x2000000020000000
+DATA numbersNEON<>+864(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+872(SB)/8, $0x1342543de82ef950
+DATA numbersNEON<>+880(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+888(SB)/8, $0xbf58476d1ce4e5b9
+DATA numbersNEON<>+896(SB)/8, $0x94d049bb133111eb
+DATA numbersNEON<>+904(SB)/8, $0x94d049bb133111eb
+GLOBL numbersNEON<>(SB), RODATA|NOPTR, $912
 
 DATA masksnumbersNEON<>+0(SB)/8, $0xffffffffffffffff
 DATA masksnumbersNEON<>+8(SB)/8, $0xffffffffffffffff
