@@ -31,7 +31,7 @@ func OpenAdapter(dir string) (*Adapter, error) {
 // Adapted is a model of the same weights, which are shared, for batches of that many sequences, with room for each of
 // these adapters, one at a time. None is in use yet: it computes what m does.
 func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
-	if err := m.made(); err != nil {
+	if err := m.loose(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -87,7 +87,7 @@ func (m *Model) Unmerge(a *Adapter) error {
 
 // use is Use of a times sign.
 func (m *Model) use(a *Adapter, sign float64) error {
-	switch err := m.made(); {
+	switch err := m.loose(); {
 	case err != nil:
 		return err
 	case m.Config.LoraR == 0:

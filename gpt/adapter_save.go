@@ -11,7 +11,7 @@ import (
 // stand beside one matrix of the family's, as for q, k and v beside GPT-2's c_attn, the folder has their ranks one after
 // another: it is the same function exactly.
 func (m *Model) SaveAdapter(dir, base string) error {
-	switch err := m.made(); {
+	switch err := m.loose(); {
 	case err != nil:
 		return err
 	case m.Config.LoraR == 0:

@@ -62,7 +62,7 @@ func (m *Model) ReadAdapters(data []byte) error {
 
 // belonging is what a file of the model's adapters says of the model.
 func (m *Model) belonging() (map[string]string, error) {
-	if err := m.made(); err != nil {
+	if err := m.loose(); err != nil {
 		return nil, err
 	}
 	if m.Config.LoraR == 0 {

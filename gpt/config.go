@@ -60,6 +60,7 @@ func (c Config) withDefaults() Config {
 	c.Stack = c.Stack.Resolved(c.known())
 	c.Head = cmp.Or(c.Head, parts.Names(parts.Heads())[0])
 	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
+	c.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
 	c.LoraScale = cmp.Or(c.LoraScale, "alpha/r")
 	if c.LoraR > 0 {
 		c.LoraAlpha = cmp.Or(c.LoraAlpha, float64(c.LoraR))

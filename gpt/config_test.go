@@ -176,13 +176,13 @@ func TestConfigResolved(t *testing.T) {
 	want.QKSize, want.VSize, want.NInner = 16, 16, 192
 	want.Activation, want.Eps, want.Block, want.RopeTheta = "gelu", 1e-5, "pre", 10_000
 	want.Position, want.Attention, want.Norm, want.Head = "learned", "causal", "layernorm", "linear"
-	want.LoraAlpha, want.LoraScale, want.Optimizer, want.MLP = 4, "alpha/r", "adamw", "mlp"
+	want.LoraAlpha, want.LoraScale, want.Optimizer, want.Precision, want.MLP = 4, "alpha/r", "adamw", "float32", "mlp"
 	want.LoraTargets = []string{"c_attn", "c_proj", "c_fc", "lm_head"}
 	if diff := cmp.Diff(want, c.Resolved()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	given := unusual()
-	given.MLP = "mlp"
+	given.MLP, given.Precision = "mlp", "float32"
 	if diff := cmp.Diff(given, given.Resolved()); diff != "" {
 		t.Errorf("given values changed: -want +got:\n%s", diff)
 	}
@@ -203,6 +203,7 @@ func TestConfigResolved(t *testing.T) {
 func TestConfigResumeDiff(t *testing.T) {
 	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
 	plain, odd := Shakespeare(), unusual()
+	odd.Precision = "bf16"
 	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {
@@ -235,7 +236,7 @@ func TestConfigResumeDiff(t *testing.T) {
 	}
 
 	c := shakespeare65()
-	c.QKSize, c.NInner, c.Eps = 32, 512, 1e-5 // the usual, spelled out
+	c.QKSize, c.NInner, c.Eps, c.Precision = 32, 512, 1e-5, "float32" // the usual, spelled out
 	if err := c.ResumeDiff(shakespeare65()); err != nil {
 		t.Errorf("usual values: %v", err)
 	}

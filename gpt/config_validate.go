@@ -18,7 +18,7 @@ func (c Config) Validate() error {
 	if err := c.trainingFields().Check(); err != nil {
 		return err
 	}
-	if err := c.CheckSchedule(); err != nil {
+	if err := c.Check(); err != nil {
 		return err
 	}
 	if c.NLayer <= mostDeclared { // else not all names are known before the network is built

@@ -5,6 +5,8 @@ package gpt
 import (
 	"fmt"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // Writing leaves the garbage collector nothing to do, also while the window slides. (Under the race detector sync.Pool
@@ -13,6 +15,7 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		m := model32(t, threads, 16)
 		d, batch, s := newDecoderOf(t, m), newBatchDecoderOf(t, m, 8), NewSampler(1)
+		packed := newDecoderOf(t, mustPack(t, m, graph.Int8))
 		s.TopK, s.TopP, s.MinP, s.RepetitionPenalty = 20, 0.9, 0.01, 1.2
 		rows := make([][]int, 8)
 		for b := range rows {
@@ -28,7 +31,8 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 				}
 				return err
 			},
-			"a batch": func() error { _, err := batch.Feed(rows); return err },
+			"a token with packed weights": func() error { _, err := packed.Feed(3); return err },
+			"a batch":                     func() error { _, err := batch.Feed(rows); return err },
 		} {
 			t.Run(fmt.Sprintf("%s, %d threads", name, threads), func(t *testing.T) {
 				for range 20 { // the first ones make what is kept

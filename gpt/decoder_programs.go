@@ -14,12 +14,8 @@ type stepProgram struct {
 	logits                *graph.Program // nil for more than one token
 }
 
-// newStepProgram is nil for a model with a layer that cannot take the newest tokens alone, or with edits, which are of
-// the activations of all tokens.
+// newStepProgram is nil for a model with a layer that cannot take the newest tokens alone, or with an edit that cannot.
 func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, err error) {
-	if m.Graph.Edited() {
-		return nil, nil
-	}
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		c, root := m.Config, g.Root()
@@ -29,6 +25,7 @@ func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, e
 			positions: root.Ints("positions", batch*n, c.BlockSize, 0),
 			at:        root.Ints("at", 1, c.BlockSize, 0),
 		}
+		g.SetRows(s.positions)
 		at := site(root, c, batch, s.positions)
 		at.Caches = caches
 		net := newStack(at, c)
@@ -38,6 +35,10 @@ func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, e
 		}
 		hidden := net.Step(s.tokens, s.at)
 		logits := net.predict(hidden)
+		if g.Edited() && !g.EditedByRows() {
+			s = nil // what is wrong with an edit, Forward says as well
+			return nil
+		}
 		if s.hidden, err = graph.Compile(hidden); err != nil || n > 1 {
 			return err
 		}

@@ -41,6 +41,9 @@ func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 				w.names, w.widths, results = append(w.names, name), append(w.widths, y.Shape()[1]), append(results, y)
 			}
 		}
+		if step {
+			g.SetRows(w.positions)
+		}
 		at := site(root, c, 1, w.positions)
 		at.Caches = nn.Caches{}
 		p := parts.Find(c.known().Positions, c.Position).New(at, c.Stack)

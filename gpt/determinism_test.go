@@ -59,7 +59,9 @@ func printHashes(numbers string) error {
 		h := sha256.New()
 		c := parallel()
 		c.VocabSize = 41
-		for _, c := range everyPart(c) {
+		rounded := c
+		rounded.Precision = "bf16"
+		for _, c := range append(everyPart(c), rounded) {
 			c.Threads = threads
 			if err := hash(h, c); err != nil {
 				return err

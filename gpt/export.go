@@ -19,7 +19,7 @@ import (
 // alone. What none of the families can say is an error that names each one's first such field; so are adapters: export
 // what Merge and Plain give.
 func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
-	if err := m.made(); err != nil {
+	if err := m.loose(); err != nil {
 		return err
 	}
 	if dtype != safetensors.F32 && dtype != safetensors.BF16 {

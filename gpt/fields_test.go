@@ -19,7 +19,7 @@ func TestFieldBorders(t *testing.T) {
 		"learning_rate":                                       {"1e-300 1e300", "0 -1"},
 		"threads":                                             {"0 4096", "-1 4097"},
 		"lora_scale":                                          {`"" "alpha" "alpha/r" "alpha/sqrt(r)"`, `"beta"`},
-		"optimizer position attention norm block activation mlp head": {`""`, `"none_such"`},
+		"optimizer precision position attention norm block activation mlp head": {`""`, `"none_such"`},
 		"seed": {"0 18446744073709551615", ""},
 	} {
 		for _, name := range strings.Fields(names) {

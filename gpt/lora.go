@@ -79,7 +79,7 @@ func (m *Model) Merge() {
 // Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
 // model was with them. The weights are shared.
 func (m *Model) Plain(batch int) (*Model, error) {
-	if err := m.made(); err != nil {
+	if err := m.loose(); err != nil {
 		return nil, err
 	}
 	c := m.Config
@@ -90,7 +90,7 @@ func (m *Model) Plain(batch int) (*Model, error) {
 // Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.
 // tok may be nil.
 func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
-	if err := m.made(); err != nil {
+	if err := m.loose(); err != nil {
 		return nil, err
 	}
 	hf, err := m.Config.HuggingFace()

@@ -27,6 +27,19 @@ func TestResumeBitForBitSGD(t *testing.T) {
 	}
 }
 
+// Operands that are rounded, too, and the checkpoint says so; the steps are others than those of float32, but nearly equal.
+func TestResumeBitForBitInBF16(t *testing.T) {
+	c := parallel()
+	exact := steps(t, newTrainer(t, c), 9)
+	c.Precision = "bf16"
+	resumeBitForBit(t, c, 3)
+	for i, p := range steps(t, newTrainer(t, c), 9) {
+		if p.Loss == exact[i].Loss || !(math.Abs(p.Loss-exact[i].Loss) <= 0.01) {
+			t.Errorf("step %d: loss %v in bf16, %v in float32", i+1, p.Loss, exact[i].Loss)
+		}
+	}
+}
+
 func resumeBitForBit(t *testing.T, c Config, at ...int) {
 	t.Helper()
 	for _, at := range at {
@@ -113,6 +126,7 @@ func TestResumeRefuses(t *testing.T) {
 		"batch":      {config: func(c *Config) { c.BatchSize = 4 }, words: []string{"batch_size"}},
 		"dropout":    {config: func(c *Config) { c.Dropout = 0.1 }, words: []string{"dropout"}},
 		"spelled":    {config: func(c *Config) { c.Kernels = false }, words: []string{"kernels"}},
+		"precision":  {config: func(c *Config) { c.Precision = "bf16" }, words: []string{"precision: got bf16, want float32 as saved"}},
 		"schedule":   {config: func(c *Config) { c.LRDecayIters = 50 }, words: []string{"lr_decay_iters"}},
 		"text":       {text: strings.Replace(verses, "wheel", "while", 1), words: []string{"sha256", trainer.Corpus.SHA256()}},
 		"vocab_size": {vocab: verses + "#", words: []string{"vocab_size"}},

@@ -15,7 +15,7 @@ import (
 // WriteWeights writes the parameters as a safetensors file under GPT-2's names. Numbers that are not finite are
 // refused.
 func (m *Model) WriteWeights(w io.Writer) error {
-	if err := m.made(); err != nil {
+	if err := m.loose(); err != nil {
 		return err
 	}
 	return m.write(w, m.Params())
@@ -26,7 +26,7 @@ func (m *Model) WriteWeights(w io.Writer) error {
 // that is not a parameter, another shape, and a number that is not finite are errors, and then no parameter has
 // changed.
 func (m *Model) ReadWeights(data []byte) error {
-	if err := m.made(); err != nil {
+	if err := m.loose(); err != nil {
 		return err
 	}
 	f, err := safetensors.Open(bytes.NewReader(data), int64(len(data)))

@@ -45,6 +45,8 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	switch {
 	case s.g.err != nil || !s.reserve(full):
 		return failed
+	case store != nil && s.g.store.packed[full] != nil:
+		return s.packed(full, shape)
 	case !s.g.hold(full, shape, s.g.dtype.Size()):
 		return failed
 	case s.g.outline:

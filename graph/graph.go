@@ -32,6 +32,7 @@ type Graph struct {
 	pool      *kernel.Pool
 	memory    plan.Arena             // of the programs
 	recompute []string               // scopes whose insides are computed again for the backward pass
+	rounds    bool                   // operands of products to bfloat16
 	outline   bool                   // declared on, never computed with
 	blank     func(name string) bool // which parameters are declared without first numbers
 	limit     int64                  // of memory in bytes; 0 is the machine's
@@ -51,6 +52,7 @@ type Graph struct {
 	firstOutput    map[string]Expr              // scope → the first expression that left it for another one
 	entered        string                       // the scope that an expression came into last
 	places         places                       // activations by name
+	multiplied     map[string]bool              // parameters that Linear and LinearT multiply by → is it LinearT
 	differentiated error                        // once it is: why not again, which is what went wrong if something did
 	spans          map[*G.Node]*attention.Spans // of masks
 }
@@ -71,6 +73,7 @@ func New(dtype Dtype, seed uint64) *Graph {
 func (g *Graph) clear() {
 	g.g = G.NewGraph()
 	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
+	g.multiplied = map[string]bool{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
 	g.memory.Double, g.memory.Allows = g.dtype == Float64, g.allows
 	g.places = places{found: map[string]Expr{}, edits: map[string][]func(Expr) Expr{}, spelt: map[string]bool{}}

@@ -120,6 +120,8 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 	case len(children) == 1 && sizeOf(n.Op(), children[0]) > 0: // of a broadcast: known, and no reason to keep the operand
 		o.Inputs, o.Value = nil, plan.Numbers{F64: []float64{float64(sizeOf(n.Op(), children[0]))}}
 	case n.Op() == nil && l.g.outline: // a leaf
+	case n.Op() == nil && l.g.unpacked(n.Name()) != nil:
+		o.Value = numbersOf(l.g.unpacked(n.Name()))
 	case n.Op() == nil:
 		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):

@@ -81,7 +81,7 @@ func (a *attentionOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 }
 
 func attentionForward[T kernel.Float](a *attentionOp, scratch *buffer) body[T] {
-	f := &attention.Flash[T]{Shape: a.shape, Spans: a.spans}
+	f := &attention.Flash[T]{Shape: a.shape, Products: productsOf[T](a.g), Spans: a.spans}
 	return func(y []T, in [][]T) {
 		a.spans.Run = a.g.run.serial
 		last := len(in) - 1
@@ -91,7 +91,7 @@ func attentionForward[T kernel.Float](a *attentionOp, scratch *buffer) body[T] {
 }
 
 func attentionBackward[T kernel.Float](a *attentionOp, second, scratch *buffer) body[T] {
-	f := &attention.Flash[T]{Shape: a.shape, Spans: a.spans}
+	f := &attention.Flash[T]{Shape: a.shape, Products: productsOf[T](a.g), Spans: a.spans}
 	return func(dx []T, in [][]T) {
 		mask := len(in) - 3 // behind it, y and its gradient
 		grads := attention.Packed(a.shape, dx)

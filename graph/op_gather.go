@@ -10,7 +10,26 @@ import (
 // Gather is the kernel of Expr.Gather: row i of y is row ids[i] of table (v, d), and the gradient of the table adds up the
 // rows of Δ over equal ids.
 func Gather(table, ids Expr) (y Expr, ok bool) {
+	if m := table.g.packed(table); m != nil && m.transposed {
+		return ids.kernel("gather", func() (*G.Node, error) { return ids.packedRows(m) })
+	}
 	return table.kernel("gather", func() (*G.Node, error) { return table.gather(ids) }, ids)
+}
+
+// packedRows are those of a table in fewer bits, which is no operand of the graph.
+func (ids Expr) packedRows(table *packedMatrix) (*G.Node, error) {
+	if err := ids.ids.check(table.N, "rows"); err != nil {
+		return nil, err
+	}
+	ids.ids.isLookup = true
+	d, list := table.K, ids.Ints()
+	return ids.g.node(&op{
+		name: "packed gather", shape: tensor.Shape{ids.count(), d}, wrt: []bool{false}, f32: func(y []float32, _ [][]float32) {
+			for i, id := range list {
+				table.Column(y[i*d:(i+1)*d], id)
+			}
+		},
+	}, ids.node)
 }
 
 func (table Expr) gather(ids Expr) (*G.Node, error) {

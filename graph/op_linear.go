@@ -22,7 +22,11 @@ type linearOp struct {
 }
 
 func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
-	bias := present(b)
+	with := present(b)
+	m := x.g.packed(w)
+	if m == nil || m.transposed != transposed {
+		m, with = nil, append([]Expr{w}, with...) // else the weight is no operand
+	}
 	return x.kernel(name, func() (*G.Node, error) {
 		l := linearOp{x.g, w.node.Shape()[0], w.node.Shape()[1], transposed}
 		if transposed {
@@ -36,10 +40,16 @@ func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
 				return nil, errors.Errorf("a bias of %d for %d outputs", got, l.out)
 			}
 		}
+		if m != nil {
+			return l.packed(m.Packed, append(G.Nodes{x.node}, nodes(with...)...))
+		}
+		if _, known := x.g.multiplied[w.name]; w.name != "" && !known {
+			x.g.multiplied[w.name] = transposed
+		}
 		return x.g.node(&op{
 			name: name, shape: tensor.Shape{x.node.Shape()[0], l.out}, f32: linearForward[float32](l), f64: linearForward[float64](l), diff: l.backward,
-		}, append(G.Nodes{x.node, w.node}, nodes(bias...)...)...)
-	}, append([]Expr{w}, bias...)...)
+		}, append(G.Nodes{x.node}, nodes(with...)...)...)
+	}, with...)
 }
 
 // linearWeight is W.
@@ -51,15 +61,30 @@ func linearWeight[T kernel.Float](l linearOp, stored []T) gemm.Matrix[T] {
 }
 
 func linearForward[T kernel.Float](l linearOp) body[T] {
+	products := productsOf[T](l.g)
 	return func(y []T, in [][]T) {
 		rows, x, w := len(y)/l.out, gemm.Mat(in[0], l.in), linearWeight(l, in[1])
 		if len(in) == 2 {
-			gemm.Mul(l.g.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
+			products.Mul(l.g.pool, rows, l.out, l.in, 1, x, w, 0, gemm.Mat(y, l.out))
 			return
 		}
 		bias := gemm.Matrix[T]{Data: in[2]} // the same row for every token: a stride of 0
-		gemm.MulAdd(l.g.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
+		products.MulAdd(l.g.pool, rows, l.out, l.in, 1, x, w, bias, gemm.Mat(y, l.out))
 	}
+}
+
+// packed is the product of x, and with a bias behind it, with a weight in fewer bits, which is no operand of the graph.
+func (l linearOp) packed(w *gemm.Packed, operands G.Nodes) (*G.Node, error) {
+	return l.g.node(&op{
+		name: "packed linear", shape: tensor.Shape{operands[0].Shape()[0], l.out}, wrt: make([]bool, len(operands)),
+		f32: func(y []float32, in [][]float32) {
+			var b []float32
+			if len(in) > 1 {
+				b = in[1]
+			}
+			gemm.MulPacked(l.g.pool, len(y)/l.out, in[0], w, b, y)
+		},
+	}, operands...)
 }
 
 // backward: Δx = Δ·Wᵀ, ∂W = xᵀ·Δ, or Δᵀ·x as it is stored transposed, ∂b = the sum of Δ over the tokens.
@@ -84,18 +109,20 @@ func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 }
 
 func linearDX[T kernel.Float](l linearOp) body[T] {
+	products := productsOf[T](l.g)
 	return func(dx []T, in [][]T) {
-		gemm.Mul(l.g.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
+		products.Mul(l.g.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
 	}
 }
 
 func linearDW[T kernel.Float](l linearOp) body[T] {
+	products := productsOf[T](l.g)
 	return func(dw []T, in [][]T) {
 		left, right, rows, cols := in[0], in[1], l.in, l.out
 		if l.transposed {
 			left, right, rows, cols = right, left, cols, rows
 		}
-		gemm.Mul(l.g.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
+		products.Mul(l.g.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
 	}
 }
 

@@ -14,6 +14,10 @@ type places struct {
 	order []string // of found
 	edits map[string][]func(Expr) Expr
 	spelt map[string]bool // scopes where equations stand for kernels
+
+	rows  Expr // what SetRows was given
+	asked bool // by the edit that is made
+	whole bool // an edit has not asked
 }
 
 // Place says that x is the activation of that name at s, for Activation, and returns it: the same x, unless Edit has
@@ -26,6 +30,7 @@ func (s Scope) Place(name string, x Expr) Expr {
 	for _, edit := range g.places.edits[path] {
 		y := Expr{}
 		at := Scope{g, path}
+		g.places.asked = false
 		if at.Try(func() { y = edit(x.In(at)) }); g.err != nil {
 			return Expr{g: g, scope: x.scope}
 		}
@@ -34,6 +39,7 @@ func (s Scope) Place(name string, x Expr) Expr {
 			g.fail(path, "an edit gives shape %v, want %v, of the same graph", got, want)
 			return Expr{g: g, scope: x.scope}
 		}
+		g.places.whole = g.places.whole || !g.places.asked
 		y.scope = x.scope
 		x = y
 	}
@@ -58,6 +64,37 @@ func (g *Graph) Edit(place string, edit func(x Expr) Expr) {
 
 // Edited says whether there are edits.
 func (g *Graph) Edited() bool { return g != nil && len(g.places.edits) > 0 }
+
+// SetRows says that the activations of the layers that are built from here on are of some tokens alone, as where a
+// decoder takes the newest: row i is that of position positions[i] of its sequence.
+func (g *Graph) SetRows(positions Expr) {
+	if g.exists() {
+		g.places.rows = positions
+	}
+}
+
+// Rows is what SetRows was given; ok is false where activations are of whole contexts. An edit that asks can be of some
+// tokens alone.
+func (g *Graph) Rows() (positions Expr, ok bool) {
+	if g == nil {
+		return Expr{}, false
+	}
+	g.places.asked = true
+	return g.places.rows, g.places.rows.g != nil
+}
+
+// EditedByRows says whether all edits were made, where their activations are, by functions that ask for Rows.
+func (g *Graph) EditedByRows() bool {
+	if g == nil || g.err != nil || g.places.whole {
+		return false
+	}
+	for place := range g.places.edits {
+		if _, ok := g.places.found[place]; !ok {
+			return false
+		}
+	}
+	return true
+}
 
 // Spell has the layers at these scopes, and not those inside them, that are built from here on, on g and its siblings,
 // compute their equations: kernels have none of the activations between.

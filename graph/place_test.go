@@ -165,3 +165,70 @@ func TestMulAdd(t *testing.T) {
 		}
 	}
 }
+
+// Rows of tables are those of the ids, as MulAdd has them where the ids are 0, 1, …, and the gradient is scale's.
+func TestMulAddAt(t *testing.T) {
+	g := New(Float64, 1)
+	x, ids := g.Root().Param("x", Const(2), 3, 2), g.Root().Ints("ids", 3, 4, 0)
+	copy(ids.Ints(), []int{3, 0, 3})
+	scale, shift := []float64{1, 0, 9, 9, 9, 9, -2, 3}, []float64{0, 5, 9, 9, 9, 9, 0, 1}
+	y := x.MulAddAt(ids, scale, shift)
+	p, err := CompileWith(y.SumAll(), []Expr{y}, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][2][]float64{{{-4, 7, 2, 5, -4, 7}, {-2, 3, 1, 0, -2, 3}}, {{2, 5, 2, 5, 2, 5}, {1, 0, 1, 0, 1, 0}}} {
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if got, slope := p.Kept(y).F64, p.Grad(x).F64; !slices.Equal(got, want[0]) || !slices.Equal(slope, want[1]) {
+			t.Errorf("got %v with slope %v, want %v", got, slope, want)
+		}
+		clear(ids.Ints())
+	}
+	for want, f := range map[string]func(x, ids Expr) Expr{
+		"ids up to 3 for 3 rows":     func(x, ids Expr) Expr { return x.MulAddAt(ids, scale[:6], shift) },
+		"got 7 numbers, want rows":   func(x, ids Expr) Expr { return x.MulAddAt(ids, scale, shift[:7]) },
+		"number 0 is NaN":            func(x, ids Expr) Expr { return x.MulAddAt(ids, slices.Repeat([]float64{math.NaN()}, 8), shift) },
+		"got 3 ids, want 1":          func(x, ids Expr) Expr { return x.Reshape(1, 6).MulAddAt(ids, make([]float64, 24), make([]float64, 24)) },
+		"got (6), want a matrix":     func(x, ids Expr) Expr { return x.Reshape(6).MulAddAt(ids, scale, shift) },
+		"integers declared by Ints ": func(x, ids Expr) Expr { return x.MulAddAt(x, scale, shift) },
+	} {
+		g := New(Float64, 1)
+		if f(g.Root().Param("x", Const(0), 3, 2), g.Root().Ints("ids", 3, 4, 0)); g.Err() == nil || !strings.Contains(g.Err().Error(), want) {
+			t.Errorf("got the error %v, want %s", g.Err(), want)
+		}
+	}
+}
+
+// Edits are by rows if every one of them is made, and asks.
+func TestEditedByRows(t *testing.T) {
+	asks := func(x Expr) Expr {
+		if at, ok := x.Graph().Rows(); !ok || at.Name() != "at" {
+			t.Errorf("got the rows %q, %v", at.Name(), ok)
+		}
+		return x.Scale(2)
+	}
+	for name, tc := range map[string]struct {
+		edits map[string]func(Expr) Expr
+		want  bool
+	}{
+		"all ask":      {map[string]func(Expr) Expr{"h.0.mlp": asks, "h.1.mlp": asks}, true},
+		"one does not": {map[string]func(Expr) Expr{"h.0.mlp": asks, "h.1.mlp": func(x Expr) Expr { return x.Scale(2) }}, false},
+		"one is not":   {map[string]func(Expr) Expr{"h.0.mlp": asks, "h.2.mlp": asks}, false},
+		"one is wrong": {map[string]func(Expr) Expr{"h.0.mlp": func(x Expr) Expr { x.Graph().Rows(); return x.Cols(0, 1) }}, false},
+	} {
+		g := New(Float64, 1)
+		for place, edit := range tc.edits {
+			g.Edit(place, edit)
+		}
+		s := g.Sibling()
+		s.SetRows(s.Root().Ints("at", 1, 5, 0))
+		if squares(s); s.EditedByRows() != tc.want {
+			t.Errorf("%s: got %v", name, s.EditedByRows())
+		}
+	}
+	if _, ok := New(Float64, 1).Rows(); ok {
+		t.Error("a graph of whole contexts has rows")
+	}
+}

@@ -11,6 +11,7 @@ import (
 type store struct {
 	sync.RWMutex
 	params map[string]*tensor.Dense
+	packed map[string]*packedMatrix // those that are kept in fewer bits, nil of a graph that trains
 }
 
 // Exclusive calls change while no program of g or of a sibling runs, and keeps those that begin waiting: for what writes

@@ -51,7 +51,7 @@ func (l *SelfAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d)
 func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
 	defer whole(l, x, &result)
 	mask := l.heads.causalMask()
-	return l.heads.Proj.Forward(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
+	return l.heads.project(graph.CachedAttention(l.QKV.Forward(x), mask, at, l.cache))
 }
 
 // Mixing is T·H(dρ+dh).
@@ -78,6 +78,9 @@ func newHeads(at Site, sizes graph.AttentionShape) heads {
 func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, d)
 	return l.Proj.Forward(l.attend(qkv))
 }
+
+// project is what is made of their results.
+func (l *heads) project(y graph.Expr) graph.Expr { return l.Proj.Forward(l.scope.Place("heads", y)) }
 
 // attend is the heads themselves, from packed projections to packed results. The mask is added (errata B1).
 func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)

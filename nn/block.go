@@ -22,7 +22,7 @@ func (b *Block) Forward(x graph.Expr) graph.Expr { return b.forward(x, In(b.scop
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *Block) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, stepAt(b.scope, b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
 }
 
 func (b *Block) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)
@@ -52,7 +52,7 @@ func (b *PostNormBlock) Forward(x graph.Expr) graph.Expr {
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *PostNormBlock) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, stepAt(b.scope, b.Attn, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
 }
 
 func (b *PostNormBlock) forward(x graph.Expr, attend func(graph.Expr) graph.Expr) graph.Expr { // (n, d) → (n, d)

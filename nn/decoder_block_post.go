@@ -24,7 +24,7 @@ func (b *PostNormDecoderBlock) Forward(x graph.Expr) graph.Expr {
 
 // Step is Forward for the newest tokens of every sequence.
 func (b *PostNormDecoderBlock) Step(x, at graph.Expr) graph.Expr {
-	return b.forward(x, stepAt(b.scope, b.Attn, at), stepAt(b.scope, b.Cross, at))
+	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
 }
 
 // forward is (n, d) → (n, d).

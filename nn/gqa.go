@@ -29,7 +29,7 @@ func (l *GroupedAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T,
 	defer whole(l, x, &result)
 	qkv := l.QKV.Forward(x)
 	if y, ok := graph.Attention(qkv, l.heads.mask.Expr(), l.heads.sizes, l.heads.drop.P); ok {
-		return l.heads.Proj.Forward(l.heads.scope.Place("heads", y))
+		return l.heads.project(y)
 	}
 	return l.heads.Forward(l.repeat(qkv))
 }

@@ -29,11 +29,11 @@ func overKeys(keys, heads, qk, v int) float64 {
 	return float64(keys) * float64(heads) * (float64(qk) + float64(v))
 }
 
-// stepAt is l's Step at one position, in the block at s.
-func stepAt(s graph.Scope, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
+// stepAt is the Step of the layer of that name at one position, in the block at s, as In is its Forward.
+func stepAt(s graph.Scope, name string, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
 		if c, ok := l.(Cached); ok {
-			return try(s, func() graph.Expr { return c.Step(x, at) })
+			return s.Place(name, try(s, func() graph.Expr { return c.Step(x, at) }))
 		}
 		s.Failf("%T keeps nothing of earlier tokens, so they have to come all at once, through Forward", l)
 		return x

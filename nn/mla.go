@@ -62,7 +62,7 @@ func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 	mask := l.heads.causalMask()
 	q, latent := l.Query.Forward(x).In(l.scope), l.Down.Forward(x)
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
-	return l.heads.Proj.Forward(graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache))
+	return l.heads.project(graph.CachedLatentAttention(q, latent, upK, upV, mask, at, l.cache))
 }
 
 // Mixing is T·H(dρ+dh).

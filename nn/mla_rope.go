@@ -83,7 +83,7 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 	mask := l.heads.causalMask()
 	upK, upV := matrix(l.scope, l.UpK), matrix(l.scope, l.UpV)
 	kept := c.Join(l.rotatedKey(source)) // [c | k^R]  (B·n, dc+dR)
-	return l.heads.Proj.Forward(graph.CachedLatentAttention(l.query(x), kept, upK, upV, mask, at, l.cache))
+	return l.heads.project(graph.CachedLatentAttention(l.query(x), kept, upK, upV, mask, at, l.cache))
 }
 
 // Mixing is T·H(dρ+dR+dh).

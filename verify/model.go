@@ -118,7 +118,7 @@ func (m Model) places(g *graph.Graph) map[string]graph.Expr {
 		}
 		p.sublayers(h, !strings.HasPrefix(c.Attention, "mla") && c.Attention != "longformer")
 		if c.Block == "post" {
-			p.add(h+".attn", h+".mlp.c_fc")
+			p.add(h+".ln_1", h+".mlp.c_fc")
 		} else {
 			p.add(h+".ln_2", h+".mlp.c_fc")
 			p.add(h+".attn", h+".ln_2")

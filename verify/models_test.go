@@ -31,7 +31,7 @@ func TestPlaces(t *testing.T) {
 		want  string
 	}{
 		"pre":    {model(func(*gpt.Config) {}), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.ln_1 h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},
-		"post":   {model(func(c *gpt.Config) { c.Block = "post" }), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.c_attn h.1.attn.heads h.1.mlp.act h.1.mlp.c_fc lm_head"},
+		"post":   {model(func(c *gpt.Config) { c.Block = "post" }), "drop h.0 h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn.c_attn h.1.attn.heads h.1.ln_1 h.1.mlp.act h.1.mlp.c_fc lm_head"},
 		"swiglu": {model(func(c *gpt.Config) { c.MLP, c.NLayer = "swiglu", 1 }), "drop h.0 h.0.attn h.0.attn.c_attn h.0.attn.heads h.0.ln_1 h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.0.mlp.c_gate lm_head ln_f"},
 		"elman":  {model(func(c *gpt.Config) { c.Block = "elman" }), "drop h.0 h.1 lm_head"},
 		"mla":    {model(func(c *gpt.Config) { c.Attention = "mla" }), "drop h.0 h.0.attn h.0.attn.heads h.0.ln_2 h.0.mlp.act h.0.mlp.c_fc h.1 h.1.attn h.1.attn.heads h.1.ln_2 h.1.mlp.act h.1.mlp.c_fc lm_head ln_f"},

@@ -17,7 +17,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
@@ -103,7 +105,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	layers, err := weights(m, ids)
+	layers, err := base.Weights(m, ids)
 	if err != nil {
 		return err
 	}
@@ -116,16 +118,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := table(stdout, layers, o.forms(len(ids))); err != nil {
 		return err
 	}
-	picture, page := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
+	about := fmt.Sprintf("Attention %s, position %s.", m.Config.Attention, m.Config.Position)
+	html := page.Inside{Title: "Who looks at whom", About: about, Tokens: tokens, Layers: layers}
+	picture, file := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
 	if err := os.MkdirAll(c.OutDir, 0o755); err != nil {
 		return err
 	}
 	if err := program.WriteWhole(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
 		return err
 	}
-	if err := program.WriteWhole(page, func(w io.Writer) error { return writePage(w, tokens, layers) }); err != nil {
+	if err := program.WriteWhole(file, func(w io.Writer) error { return html.Write(w) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nsaved %s and %s, where pointing at a cell tells its tokens and its weight\n", picture, page)
+	fmt.Fprintf(stdout, "\nsaved %s and %s, where one goes from head to head and from token to token\n", picture, file)
 	return nil
 }

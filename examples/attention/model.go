@@ -62,7 +62,7 @@ func trainBriefly(
 	if _, err := o.encoded(t.Tokenizer, c.BlockSize); err != nil {
 		return nil, nil, err
 	}
-	if _, err := weights(t.Model, []int{0}); err != nil {
+	if _, err := base.Weights(t.Model, []int{0}); err != nil {
 		return nil, nil, err
 	}
 	fmt.Fprintf(stderr, "%s holds no checkpoint: training a model of %d layers for %d steps on %s\n",

@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -30,13 +31,14 @@ func layoutOf(tokens []string) layout {
 	l := layout{cell: min(max(side/n, high), max(2, 2*side/n))}
 	l.size = n * l.cell
 	for _, t := range tokens {
-		l.left, l.below = max(l.left, len(visible(t))*wide+4), max(l.below, len(visible(t))*high+4)
+		n := len([]rune(page.Seen(t)))
+		l.left, l.below = max(l.left, n*wide+4), max(l.below, n*high+4)
 	}
 	return l
 }
 
 // paint makes a picture of all heads, a row for a layer.
-func paint(w io.Writer, tokens []string, layers []layer) error {
+func paint(w io.Writer, tokens []string, layers []page.Layer) error {
 	l := layoutOf(tokens)
 	right, down := l.left+l.size+gap, title+l.size+l.below+gap
 	s, err := newSheet(max(legend, 2*margin+len(layers[0].Heads)*right), header+len(layers)*down+margin)
@@ -57,7 +59,7 @@ func paint(w io.Writer, tokens []string, layers []layer) error {
 }
 
 // head draws one matrix in a frame.
-func (s sheet) head(x, y, cell int, a matrix) {
+func (s sheet) head(x, y, cell int, a [][]float64) {
 	size := cell * len(a)
 	s.fill(x-1, y-1, size+2, size+2, color.Gray{120})
 	for i, row := range a {
@@ -75,7 +77,7 @@ func (s sheet) head(x, y, cell int, a matrix) {
 func (s sheet) tokens(x, y int, l layout, tokens []string) {
 	each := (high + l.cell - 1) / l.cell
 	for i := 0; i < len(tokens); i += each {
-		seen := visible(tokens[i])
+		seen := []rune(page.Seen(tokens[i]))
 		middle := i*l.cell + l.cell/2
 		for j, c := range seen {
 			s.sign(x-5-wide/2-(len(seen)-1-j)*wide, y+middle, c)

@@ -5,11 +5,12 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 )
 
-func painted(t *testing.T, tokens []string, layers []layer) image.Image {
+func painted(t *testing.T, tokens []string, layers []page.Layer) image.Image {
 	t.Helper()
 	var b bytes.Buffer
 	if err := paint(&b, tokens, layers); err != nil {
@@ -22,10 +23,9 @@ func painted(t *testing.T, tokens []string, layers []layer) image.Image {
 	return p
 }
 
-// A weight that is exactly 0 has a colour of its own, far from that of a weight that is nearly 0, which stays above 0 in
-// the page.
+// A weight that is exactly 0 has a colour of its own, far from that of a weight that is nearly 0.
 func TestZeroIsNoSmallWeight(t *testing.T) {
-	tokens, layers := []string{"a", "b"}, []layer{{"h.0", []matrix{{{1, 0}, {1.23456e-12, 1}}}}}
+	tokens, layers := []string{"a", "b"}, []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}
 	p, l := painted(t, tokens, layers), layoutOf(tokens)
 	at := func(i, j int) color.RGBA {
 		x, y := margin+l.left+j*l.cell+l.cell/2, header+title+i*l.cell+l.cell/2
@@ -44,22 +44,13 @@ func TestZeroIsNoSmallWeight(t *testing.T) {
 			t.Errorf("shade %d, %v, is near that of what is masked, %v", i, c, m)
 		}
 	}
-	var page strings.Builder
-	if err := writePage(&page, tokens, layers); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{`"Heads":[[[1,0],[1.235e-12,1]]]`, `"Masked":"#c4d2e2"`, `"Scale":[0,0.01,0.1,`} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("want %s in\n%s", want, page.String())
-		}
-	}
 }
 
 // Every head has the tokens beside it and below it, newlines and spaces too: other tokens are other pixels there, and
 // nowhere else.
 func TestTokensAreOnTheAxes(t *testing.T) {
-	half := matrix{{1, 0}, {0.5, 0.5}}
-	layers := []layer{{"h.0", []matrix{half, half}}, {"h.1", []matrix{half, half}}}
+	half := [][]float64{{1, 0}, {0.5, 0.5}}
+	layers := []page.Layer{{Name: "h.0", Heads: [][][]float64{half, half}}, {Name: "h.1", Heads: [][][]float64{half, half}}}
 	tokens := []string{"a", "bc"}
 	l := layoutOf(tokens)
 	p := painted(t, tokens, layers)
@@ -86,15 +77,6 @@ func TestTokensAreOnTheAxes(t *testing.T) {
 		}
 		if all := inside(p.Bounds()); all != sum {
 			t.Errorf("%q: %d other pixels, of them %d on the axes", others, all, sum)
-		}
-	}
-}
-
-// What is longer than twelve characters is cut, and what cannot be seen is replaced.
-func TestVisible(t *testing.T) {
-	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": ""} {
-		if got := string(visible(token)); got != want {
-			t.Errorf("%q: got %q, want %q", token, got, want)
 		}
 	}
 }

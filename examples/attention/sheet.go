@@ -5,7 +5,6 @@ import (
 	"image/color"
 	stock "image/draw"
 	"math"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -87,16 +86,4 @@ func (s sheet) strokes(x, y int, to ...float64) {
 		line = append(line, vg.Point{X: vg.Length(float64(x) + to[i]), Y: vg.Length(float64(s.Bounds().Dy()-y) - to[i+1])})
 	}
 	s.canvas.StrokeLines(draw.LineStyle{Color: color.Gray{40}, Width: 1}, line)
-}
-
-// longest is how many characters of a token are shown.
-const longest = 12
-
-// visible is a token of which one can see every character.
-func visible(token string) []rune {
-	seen := []rune(strings.NewReplacer(" ", "␣", "\n", "⏎", "\t", "→").Replace(token))
-	if len(seen) > longest {
-		seen = append(seen[:longest-1], '…')
-	}
-	return seen
 }

@@ -6,12 +6,13 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 )
 
 // table prints how far every head is from the sets of Conti, chapter 3, and from what knows nothing of it: zeros, the
 // identity, equal weights (errata C12).
-func table(w io.Writer, layers []layer, s structured.Settings) error {
+func table(w io.Writer, layers []page.Layer, s structured.Settings) error {
 	var heads [][][]float64
 	var names []string
 	for _, l := range layers {

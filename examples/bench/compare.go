@@ -1,14 +1,11 @@
 package main
 
 import (
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,95 +13,117 @@ import (
 	"github.com/pkg/errors"
 )
 
-//go:embed torch_step.py
-var torchStep string
+// comparison is this program and PyTorch in turn, rounds times each. Both run as separate processes, on the same machine
+// within seconds, since absolute times drift.
+type comparison struct {
+	rounds    int
+	quick     bool
+	python    string // an interpreter with PyTorch; "" looks for one
+	precision string // of this program; PyTorch's bf16 is then compared beside its float32, and the faster one counts
+}
 
-// compare runs this program and, where it is installed, PyTorch in turn, rounds times each, and prints a table of
-// medians of medians. Both run as separate processes, on the same machine within seconds, since absolute times drift.
-func compare(w io.Writer, rounds int, quick bool) error {
+// measurement is a line of JSON, ours or PyTorch's.
+type measurement map[string]any
+
+func (m measurement) number(field string) float64 {
+	x, _ := m[field].(float64)
+	return x
+}
+
+// print prints PyTorch's version, a table of medians of medians, and the machine.
+func (c comparison) print(w io.Writer) error {
+	theirs, says, err := findTorch(c.python)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s\n\n", says)
+	fmt.Fprintln(w, "| shape, threads | ms/step | tok/s | of peak | MiB | PyTorch ms/step | MiB | times faster |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
+	for _, r := range []row{{"char", 2, 300}, {"char", 1, 200}, {"baby", 2, 15}, {"gpt2", 2, 8}} {
+		if c.quick {
+			c.rounds, r.steps = 1, 2
+		}
+		if err := c.row(w, r, theirs); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", describeMachine()) // last, for a process begins with the peak of memory of the one that starts it
+	return nil
+}
+
+type row struct {
+	shape          string
+	threads, steps int
+}
+
+func (c comparison) row(w io.Writer, r row, python torch) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	python := python()
-	fmt.Fprintln(w, "| shape, threads | ms/step | tok/s | of peak | MiB | PyTorch ms/step | MiB | times faster |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|")
-	for _, r := range []struct {
-		shape          string
-		threads, steps int
-	}{{"char", 2, 300}, {"char", 1, 200}, {"baby", 2, 15}, {"gpt2", 2, 8}} {
-		if quick {
-			rounds, r.steps = 1, 2
+	var ours, theirs, rounded []measurement
+	for range c.rounds {
+		line, err := measured(exec.Command(self, "-shape", r.shape, "-threads", strconv.Itoa(r.threads), "-steps",
+			strconv.Itoa(r.steps), "-precision", c.precision))
+		if err != nil {
+			return err
 		}
-		var ours, theirs []map[string]any
-		for range rounds {
-			line, err := measured(exec.Command(self, "-shape", r.shape, "-threads", strconv.Itoa(r.threads),
-				"-steps", strconv.Itoa(r.steps)))
-			if err != nil {
-				return err
-			}
-			ours = append(ours, line)
-			if python == "" {
-				continue
-			}
-			c := exec.Command(python, "-c", torchStep, r.shape, strconv.Itoa(r.threads), strconv.Itoa(r.steps))
-			c.Env = torchEnv(r.threads)
-			if line, err = measured(c); err != nil {
-				return err
-			}
-			theirs = append(theirs, line)
-		}
-		fmt.Fprintf(w, "| %s, %d | %.1f | %.0f | %.0f %% | %.0f |", r.shape, r.threads, median(ours, "ms_median"),
-			median(ours, "tok_per_s"), 100*median(ours, "peak_fraction"), median(ours, "rss_mib"))
+		ours = append(ours, line)
 		if python == "" {
-			fmt.Fprintln(w, " not installed | | |")
 			continue
 		}
-		var ratios []float64
-		for i := range ours {
-			ratios = append(ratios, theirs[i]["ms_median"].(float64)/ours[i]["ms_median"].(float64))
+		if line, err = python.step(r.shape, r.threads, r.steps, "float32"); err != nil {
+			return err
 		}
-		fmt.Fprintf(w, " %.1f | %.0f | %.2f |\n", median(theirs, "ms_median"), median(theirs, "rss_mib"),
-			program.Median(ratios))
+		theirs = append(theirs, line)
+		if c.precision == "bf16" {
+			if line, err = python.step(r.shape, r.threads, r.steps, "bf16"); err != nil {
+				return err
+			}
+			rounded = append(rounded, line)
+		}
 	}
+	fmt.Fprintf(w, "| %s, %d | %.1f | %.0f | %.0f %% | %.0f |", r.shape, r.threads, median(ours, "ms_median"),
+		median(ours, "tok_per_s"), 100*median(ours, "peak_fraction"), median(ours, "rss_mib"))
+	if python == "" {
+		fmt.Fprintln(w, " not installed | | |")
+		return nil
+	}
+	fmt.Fprintf(w, " %.1f", median(theirs, "ms_median"))
+	if rounded != nil {
+		fmt.Fprintf(w, ", bf16 %.1f", median(rounded, "ms_median"))
+	}
+	fmt.Fprintf(w, " | %.0f | %.2f |\n", median(theirs, "rss_mib"), program.Median(timesFaster(ours, theirs, rounded)))
 	return nil
 }
 
-// python is an interpreter that has PyTorch, or "".
-func python() string {
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(name, "-c", "import torch").Run() == nil {
-			return name
+// timesFaster is, round by round, the time of PyTorch's faster precision in times of ours.
+func timesFaster(ours, theirs, rounded []measurement) (ratios []float64) {
+	for i, o := range ours {
+		best := theirs[i].number("ms_median")
+		if rounded != nil {
+			best = min(best, rounded[i].number("ms_median"))
 		}
+		ratios = append(ratios, best/o.number("ms_median"))
 	}
-	return ""
+	return ratios
 }
 
-// torchEnv gives PyTorch what it is fastest with: its number of threads, and the OpenMP build of OpenBLAS where Debian
-// has put one.
-func torchEnv(threads int) []string {
-	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "OPENBLAS_") })
-	env = append(env, fmt.Sprintf("OMP_NUM_THREADS=%d", threads), fmt.Sprintf("OPENBLAS_NUM_THREADS=%d", threads))
-	if found, _ := filepath.Glob("/usr/lib/*/openblas-openmp"); len(found) > 0 {
-		env = append(env, "LD_LIBRARY_PATH="+found[0])
-	}
-	return env
-}
-
-func measured(c *exec.Cmd) (line map[string]any, err error) {
-	c.Stderr = os.Stderr
+func measured(c *exec.Cmd) (line measurement, err error) {
 	out, err := c.Output()
+	if failed := new(exec.ExitError); errors.As(err, &failed) {
+		return nil, errors.Wrap(err, c.Path+": "+strings.TrimSpace(string(failed.Stderr)))
+	}
 	if err != nil {
 		return nil, errors.Wrap(err, c.Path)
 	}
 	return line, errors.Wrap(json.Unmarshal(out, &line), c.Path)
 }
 
-func median(lines []map[string]any, field string) float64 {
+func median(lines []measurement, field string) float64 {
 	var xs []float64
 	for _, l := range lines {
-		x, _ := l[field].(float64)
-		xs = append(xs, x)
+		xs = append(xs, l.number(field))
 	}
 	return program.Median(xs)
 }

@@ -11,6 +11,8 @@ import (
 
 type decodingLine struct {
 	common
+	Weights         string  `json:"weights,omitempty"` // packed; float32 without
+	WeightsMiB      float64 `json:"weights_mib"`
 	Tokens          int     `json:"tokens"`
 	FillingTokPerS  float64 `json:"filling_tok_per_s"` // while the context fills
 	FullTokPerS     float64 `json:"full_tok_per_s"`    // with a full context that slides by halves
@@ -22,8 +24,8 @@ type decodingLine struct {
 	AllocsPerToken  float64 `json:"allocs_per_token"`
 }
 
-// decoding times tokens one by one, without the drawing of them.
-func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err error) {
+// decoding times tokens one by one, without the drawing of them, with weights packed where that is asked for.
+func decoding(shape string, c gpt.Config, tokens int, packing graph.Packing) (line decodingLine, err error) {
 	c.BatchSize = 1
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
@@ -31,6 +33,12 @@ func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err er
 	if err != nil {
 		return line, err
 	}
+	if packing != "" {
+		if m, err = m.Packed(packing); err != nil {
+			return line, err
+		}
+	}
+	line.Weights, line.WeightsMiB = string(packing), program.Round(float64(m.Graph.WeightBytes())/(1<<20), 1)
 	d, err := gpt.NewDecoder(m)
 	if err != nil {
 		return line, err
@@ -73,10 +81,10 @@ func decoding(shape string, c gpt.Config, tokens int) (line decodingLine, err er
 		return line, err
 	}
 	total, _ := c.Count()
-	line.common = describe(shape, c, g.Threads())
+	line.common = describe(shape, c, m.Graph.Threads())
 	line.FillingTokPerS = math.Round(float64(line.Tokens) / filling)
-	line.WeightsGBPerS = program.Round(float64(total)*4*float64(line.Tokens)/filling/1e9, 2)
-	line.BandwidthGBPerS = program.Round(bandwidth(g.Threads(), int(total)), 2)
+	line.WeightsGBPerS = program.Round(float64(m.Graph.WeightBytes())*float64(line.Tokens)/filling/1e9, 2)
+	line.BandwidthGBPerS = program.Round(bandwidth(m.Graph.Threads(), int(total)), 2)
 	line.BandwidthPart = program.Round(line.WeightsGBPerS/line.BandwidthGBPerS, 3)
 	return line, nil
 }

@@ -76,15 +76,35 @@ func bandwidth(threads, n int) float64 {
 	for i := range from { // pages that were never written are all the same one
 		from[i] = 1
 	}
-	best := 0.0
+	return 2 * 4 * float64(n) / passes(threads, n, func(a, z int) { copy(to[a:z], from[a:z]) })
+}
+
+// triad is how fast the threads compute z = x + a·y with vectors that no cache holds, in GB/s read and written together.
+func triad(threads int) float64 {
+	const n = 1 << 25
+	x, y, z := make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range x {
+		x[i], y[i], z[i] = 1, 1, 1
+	}
+	return 3 * 4 * n / passes(threads, n, func(a, e int) {
+		x, y, z := x[a:e], y[a:e], z[a:e]
+		for i, v := range x {
+			z[i] = v + 0.5*y[i]
+		}
+	})
+}
+
+// passes is how many nanoseconds the threads take together for 0 … n−1, the best of several times.
+func passes(threads, n int, body func(from, to int)) float64 {
+	best := math.Inf(1)
 	for range 20 {
 		start := time.Now()
 		var done sync.WaitGroup
 		for i := range threads {
-			done.Go(func() { copy(to[i*n/threads:(i+1)*n/threads], from[i*n/threads:]) })
+			done.Go(func() { body(i*n/threads, (i+1)*n/threads) })
 		}
 		done.Wait()
-		best = max(best, float64(2*4*n)/time.Since(start).Seconds()/1e9)
+		best = min(best, float64(time.Since(start).Nanoseconds()))
 	}
 	return best
 }

@@ -1,20 +1,31 @@
-"""One training step of the shapes of this benchmark in PyTorch, for `bench -compare`.
+"""One training step of the shapes of this benchmark in PyTorch, of any version from 1.13 on, for `bench -compare`.
 
-Needs PyTorch for Python 3: on Debian, apt-get install python3-torch libopenblas0-openmp. With OpenBLAS built for pthreads
-two threads are several times slower, so the OpenMP build is what a fair comparison preloads: see compare.go.
-Prints a line of JSON with the fields that the benchmark has too.
+Arguments: shape, threads, steps, and float32 or bf16, which is autocast in the forward pass. Needs PyTorch for Python 3: on
+Debian, apt-get install python3-torch libopenblas0-openmp. Of OpenBLAS it takes the OpenMP build where there is one, and with
+the processor as it is: with the build for pthreads two threads are several times slower. It prints a line of JSON with the
+fields that the benchmark has too.
 """
+import ctypes
+import glob
 import json
 import math
+import os
+import re
 import resource
 import statistics
 import sys
 import time
 
+shape, threads, steps, precision = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
+    del os.environ[name]
+os.environ["OMP_NUM_THREADS"] = str(threads)
+for library in glob.glob("/usr/lib/*/openblas-openmp/libblas.so.3"):  # what is loaded already is not looked for again
+    ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+
 import torch
 import torch.nn.functional as F
 
-shape, threads, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 layers, heads, width, context, batch, vocab = {
     "char": (4, 4, 128, 64, 12, 65),
     "baby": (6, 6, 384, 256, 8, 65),
@@ -62,7 +73,7 @@ def loss(ids, targets):
         x = x + attention(F.layer_norm(x, (width,), g1), qkv, out)
         x = x + F.linear(F.gelu(F.linear(F.layer_norm(x, (width,), g2), up)), down)
     logits = F.linear(F.layer_norm(x, (width,), last), tokens)
-    return F.cross_entropy(logits.view(-1, vocab), targets.view(-1))
+    return F.cross_entropy(logits.float().view(-1, vocab), targets.view(-1))
 
 
 groups = [{"params": weights, "weight_decay": 0.1}, {"params": gains, "weight_decay": 0.0}]
@@ -77,12 +88,22 @@ def step():
     starts = torch.randint(len(text) - context, (batch,))
     ids = torch.stack([text[i : i + context] for i in starts])
     targets = torch.stack([text[i + 1 : i + 1 + context] for i in starts])
-    value = loss(ids, targets)
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+        value = loss(ids, targets)
     value.backward()
     torch.nn.utils.clip_grad_norm_(weights + gains, 1.0)
     adamw.step()
     adamw.zero_grad(set_to_none=True)
     return value.item()
+
+
+def blas():
+    """The library that multiplies float32, as the process has loaded it; PyTorch's own packages have it built in."""
+    try:
+        found = re.findall(r"/\S*(?:openblas|mkl_core|blis|/blas/libblas)\S*", open("/proc/self/maps").read())
+    except OSError:
+        return "unknown"
+    return min(found, default="built in")
 
 
 for _ in range(min(10, 1 + steps // 10)):
@@ -94,7 +115,7 @@ for _ in range(steps):
     ms.append((time.perf_counter() - start) * 1e3)
 ms.sort()
 print(json.dumps({
-    "torch": torch.__version__, "shape": shape, "threads": threads, "steps": steps,
+    "torch": torch.__version__, "blas": blas(), "shape": shape, "threads": torch.get_num_threads(), "steps": steps,
     "params": sum(p.numel() for p in weights + gains),
     "ms_min": round(ms[0], 2), "ms_p10": round(ms[len(ms) // 10], 2), "ms_median": round(statistics.median(ms), 2),
     "tok_per_s": round(batch * context / statistics.median(ms) * 1e3), "loss_last": round(final, 4),

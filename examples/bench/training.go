@@ -14,6 +14,7 @@ import (
 
 type trainingLine struct {
 	common
+	Precision     string  `json:"precision"`
 	Steps         int     `json:"steps"`
 	MsMin         float64 `json:"ms_min"`
 	MsP10         float64 `json:"ms_p10"`
@@ -62,6 +63,7 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 	line.PeakGFLOPs = program.Round(max(line.PeakGFLOPs, graph.Peak(c.Threads)), 1)
 	slices.Sort(ms)
 	median := program.Median(ms)
+	line.Precision = t.Model.Graph.Precision()
 	line.common = describe(shape, c, t.Model.Graph.Threads())
 	line.MsMin, line.MsP10 = program.Round(ms[0], 2), program.Round(ms[len(ms)/10], 2)
 	line.MsMedian = program.Round(median, 2)

@@ -38,17 +38,30 @@ func evaluate(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, 
 	if stride == 0 || stride == size {
 		stride, how = size, fmt.Sprintf("windows of %d tokens, side by side", size)
 	}
-	bar := program.NewBar(stderr, "tokens", 0, len(ids)-1)
-	nats, err := total(ctx, m, ids, stride, bar)
-	bar.Close()
+	fmt.Fprintf(stdout, "%s: %s bytes, %s tokens predicted, in %s\n",
+		source.Name, program.Thousands(len(predicted)), program.Thousands(len(ids)-1), how)
+	measure := func(m *gpt.Model, kept string) error {
+		bar := program.NewBar(stderr, "tokens", 0, len(ids)-1)
+		nats, err := total(ctx, m, ids, stride, bar)
+		bar.Close()
+		if err != nil {
+			return err
+		}
+		n := float64(len(ids) - 1)
+		_, err = fmt.Fprintf(stdout, "loss %.4f nats per token, perplexity %.2f, %.4f bits per byte%s\n",
+			nats/n, math.Exp(nats/n), nats/math.Ln2/float64(len(predicted)), kept)
+		return err
+	}
+	if err := measure(m, ""); err != nil || o.weights == "" {
+		return err
+	}
+	packed, err := m.Packed(o.weights)
 	if err != nil {
 		return err
 	}
-	n := float64(len(ids) - 1)
-	_, err = fmt.Fprintf(stdout, "%s: %s bytes, %s tokens predicted, in %s\nloss %.4f nats per token, perplexity %.2f, %.4f bits per byte\n",
-		source.Name, program.Thousands(len(predicted)), program.Thousands(len(ids)-1), how,
-		nats/n, math.Exp(nats/n), nats/math.Ln2/float64(len(predicted)))
-	return err
+	const mib = 1 << 20
+	return measure(packed, fmt.Sprintf(", with weights in %s: %.1f MiB, not %.1f",
+		o.weights, float64(packed.Graph.WeightBytes())/mib, float64(m.Graph.WeightBytes())/mib))
 }
 
 // total is the loss of all tokens but the first together.

@@ -3,6 +3,7 @@
 //
 //	go run ./examples/gpt2 -model DIR -prompt "Once upon a time"       # goes on with a text
 //	go run ./examples/gpt2 -model DIR -eval FILE                       # loss, perplexity and bits per byte of a text
+//	go run ./examples/gpt2 -model DIR -weights int8 -prompt "…"        # weights in fewer bits; with -eval, what it costs
 //	go run ./examples/gpt2 -model DIR -tune FILE -lora_r 8 -out_dir D  # tunes adapters, saved as PEFT has them; -full: all
 //	go run ./examples/gpt2 -model DIR -adapter D -prompt "…"           # uses them; -merge saves a folder with them inside
 //	go run ./examples/gpt2 -train FILE -tokenizer DIR                  # from scratch; -tokenizer train:8192 learns one

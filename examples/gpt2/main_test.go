@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,6 +99,28 @@ func TestEval(t *testing.T) {
 	}
 }
 
+// With weights in fewer bits -eval tells both losses, which are near one another, and the memory; and the model writes.
+func TestWeights(t *testing.T) {
+	dir, s := made(t), file(t, strings.Repeat("the hen has a nest\n", 20))
+	for weights, apart := range map[string]float64{"bf16": 0.02, "int8": 0.05} {
+		out := called(t, "-model", dir, "-eval", s, "-weights", weights)
+		found := regexp.MustCompile(`loss (\S+) nats.*\nloss (\S+) nats.*, with weights in ` + weights + `: (\S+) MiB, not (\S+)\n`).FindStringSubmatch(out)
+		if found == nil {
+			t.Fatalf("got %q", out)
+		}
+		var n [4]float64
+		for i := range n {
+			n[i], _ = strconv.ParseFloat(found[i+1], 64)
+		}
+		if !(math.Abs(n[0]-n[1]) <= apart) || n[0] == 0 || !(n[2] < 0.7*n[3]) {
+			t.Errorf("got %q, want losses at most %g apart and less memory", out, apart)
+		}
+		if out := called(t, "-model", dir, "-prompt", "the hen", "-tokens", "5", "-weights", weights); !strings.Contains(out, "tokens, ") {
+			t.Errorf("got %q", out)
+		}
+	}
+}
+
 // What is tuned, merged and trained is a folder or an adapter that the program takes again.
 func TestTuneAndTrain(t *testing.T) {
 	model, dir := made(t), t.TempDir()
@@ -175,6 +198,7 @@ func TestRefused(t *testing.T) {
 		"-data: not read by -prompt":                       {"-data", "a"},
 		"-merge: no adapter to merge":                      {"-merge"},
 		"-stride: got -1":                                  {"-eval", "a", "-stride", "-1"},
+		`-weights: weights: got "int4", want bf16 or int8`: {"-eval", "a", "-weights", "int4"},
 		"-prompt: empty, want":                             {"-prompt", "", "-model", none},
 		"temperature: got -1":                              {"-temperature", "-1"},
 		"want a folder with a tokenizer":                   {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", dir},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // options are what the flags say.
@@ -17,7 +18,8 @@ type options struct {
 	check, full, merge      bool
 	stride, tokens, topK    int
 	temperature, topP, minP float64
-	config                  gpt.Config // of training; its block_size, seed and out_dir are for all
+	weights                 graph.Packing // empty is float32
+	config                  gpt.Config    // of training; its block_size, seed and out_dir are for all
 	given                   map[string]bool
 }
 
@@ -39,6 +41,7 @@ func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	})
 	program.Group(fs, "Measuring and sampling", func(fs *flag.FlagSet) {
 		fs.IntVar(&o.stride, "stride", 0, "tokens from one window of -eval to the next; fewer than block_size slide, 0 is block_size: windows side by side")
+		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, or int8 with a scale for every output; -eval tells both")
 		fs.IntVar(&o.tokens, "tokens", 200, "length of a sample")
 		fs.Float64Var(&o.temperature, "temperature", 0.8, "of sampling; 0 takes the likeliest")
 		fs.IntVar(&o.topK, "top_k", 200, "number of likeliest tokens to sample among; 0 is all")

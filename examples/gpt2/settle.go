@@ -37,14 +37,19 @@ func (o *options) settle() error {
 	if err := program.Want(o.stride >= 0, "-stride", o.stride, "0 or more"); err != nil {
 		return err
 	}
+	if o.weights != "" {
+		if err := o.weights.Validate(); err != nil {
+			return errors.Wrap(err, "-weights")
+		}
+	}
 	return o.sampler().Validate()
 }
 
 // read refuses flags that the task does not read.
 func (o *options) read() error {
 	reads := map[string][]string{
-		"write": {"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p", "seed"},
-		"eval":  {"model", "adapter", "block_size", "eval", "stride"},
+		"write": {"model", "adapter", "block_size", "prompt", "tokens", "temperature", "top_k", "top_p", "min_p", "seed", "weights"},
+		"eval":  {"model", "adapter", "block_size", "eval", "stride", "weights"},
 		"tune":  {"model", "tune", "full"},
 		"merge": {"model", "adapter", "block_size", "merge", "out_dir"},
 		"train": {"train", "tokenizer"},

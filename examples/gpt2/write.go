@@ -18,6 +18,11 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	if err != nil {
 		return err
 	}
+	if o.weights != "" {
+		if m, err = m.Packed(o.weights); err != nil {
+			return err
+		}
+	}
 	d, err := gpt.NewDecoder(m)
 	if err != nil {
 		return err

@@ -1,22 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"strings"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// look prints the logit lens and the heads' scores on a text.
-func look(w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string) error {
-	ids, err := base.Prompt(tok, prompt)
+// look prints the logit lens and the heads' scores on a text, and writes a page of them.
+func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer) error {
+	ids, err := base.Prompt(tok, o.prompt)
 	if err != nil {
 		return err
 	}
@@ -27,6 +31,37 @@ func look(w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string) error {
 	if err != nil {
 		return err
 	}
+	if err := guesses(w, tok, ids, lens); err != nil {
+		return err
+	}
+	layers, err := base.Weights(m, ids)
+	if err != nil {
+		fmt.Fprintf(w, "\nattention %q has no weights to score\n", m.Config.Attention)
+	} else if err := heads(w, layers, ids); err != nil {
+		return err
+	}
+	p := inside(title, m, tok, ids, lens)
+	if n := m.Config.NLayer * m.Config.NHead; n*len(ids)*len(ids) <= most {
+		p.Layers = layers
+	} else {
+		fmt.Fprintf(w, "\nattention is not in the page: the weights of %d heads on %d tokens are more than %s\n",
+			n, len(ids), program.Thousands(most))
+	}
+	if p.Sum, err = sum(m, tok, ids, lens); err != nil {
+		fmt.Fprintf(w, "\nwhat adds up to a logit is not in the page: %v\n", err)
+	}
+	path := cmp.Or(o.page, "inside.html")
+	if err = program.WriteWhole(path, p.Write); err == nil {
+		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", path)
+	}
+	return err
+}
+
+// most is how many attention weights a page has: these are some 20 MB.
+const most = 4_000_000
+
+// guesses prints the logit lens.
+func guesses(w io.Writer, tok text.Tokenizer, ids []int, lens inspect.Lens) error {
 	fmt.Fprint(w, "The likeliest next token behind each block, and the loss of the one that comes, in nats\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "token")
@@ -43,35 +78,26 @@ func look(w io.Writer, m *gpt.Model, tok text.Tokenizer, prompt string) error {
 		}
 	}
 	fmt.Fprintln(t)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	return heads(w, m, ids)
+	return t.Flush()
 }
 
-// heads prints what the heads look at, where attention has weights.
-func heads(w io.Writer, m *gpt.Model, ids []int) error {
-	probe, err := inspect.Tap(m, "h.*.attn.weights")
-	if err != nil {
-		_, err := fmt.Fprintf(w, "\nattention %q has no weights to score\n", m.Config.Attention)
-		return err
-	}
-	activations, err := probe.Run(ids)
-	if err != nil {
-		return err
-	}
+// heads prints what the heads look at.
+func heads(w io.Writer, layers []page.Layer, ids []int) error {
 	fmt.Fprint(w, "\nWhat the heads look at: entropy in nats; the weight of the token before; "+
 		"that of what followed the same token earlier (induction)\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "head\tentropy\tprevious\tinduction")
-	for name, x := range activations.All() {
+	for _, l := range layers {
+		x := graph.Tensor{Shape: []int{1, len(l.Heads), len(ids), len(ids)}}
+		for _, rows := range l.Heads {
+			x.F64 = append(x.F64, slices.Concat(rows...)...)
+		}
 		scores, err := inspect.HeadScores(x, ids)
 		if err != nil {
 			return err
 		}
 		for h, s := range scores {
-			fmt.Fprintf(t, "%s.%d\t%.2f\t%s\t%s\n", strings.TrimSuffix(name, ".attn.weights"), h, s.Entropy,
-				number(s.Previous), number(s.Induction))
+			fmt.Fprintf(t, "%s.%d\t%.2f\t%s\t%s\n", l.Name, h, s.Entropy, number(s.Previous), number(s.Induction))
 		}
 	}
 	return t.Flush()

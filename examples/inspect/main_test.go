@@ -1,18 +1,27 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"flag"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 const verses = "MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n"
@@ -27,6 +36,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 	}
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.Attention = 2, 3, 12, 10, attention
+	c.Options.Set("window", 2) // of longformer
 	tr, err := base.New(c, source)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +53,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 
 func TestRun(t *testing.T) {
 	dir, data := saved(t, "causal")
-	picture := filepath.Join(t.TempDir(), "x.png")
+	picture, html := filepath.Join(t.TempDir(), "x.png"), filepath.Join(t.TempDir(), "x.html")
 	for _, tc := range []struct {
 		args, want []string
 		lines      int // of parts
@@ -55,6 +65,9 @@ func TestRun(t *testing.T) {
 		{[]string{"-ablate", "mlp", "-prompt", "The"}, []string{"over 70 tokens", "h.0.mlp  ", "\nh.0.0  "}, 2},
 	} {
 		args := append([]string{"-checkpoint", dir}, tc.args...)
+		if slices.Contains(args, "-prompt") {
+			args = append(args, "-page", html)
+		}
 		if tc.lines > 0 {
 			args = append(args, "-data", data, "-picture", picture)
 		}
@@ -83,14 +96,151 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Where an answer comes from is a table and a picture: nothing is back before the texts differ, and all of it is in the
+// last stream behind the last token.
+func TestPatch(t *testing.T) {
+	dir, _ := saved(t, "causal")
+	picture := filepath.Join(t.TempDir(), "x.png")
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The", "-corrupt", "Tie", "-right", "n", "-wrong", "t", "-picture", picture}, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"T"  "h"  "e"`, "\n +h.0 +0 ", "\n +h.1 +0 +0 +100", "h.1.attn.heads 2 +0 ", "h.0.mlp +0 ", "correlation of 0.", "saved " + picture} {
+		if !regexp.MustCompile(want).Match(out.Bytes()) {
+			t.Errorf("got\n%s\nwant %q in it", &out, want)
+		}
+	}
+	file, err := os.ReadFile(picture)
+	if err == nil {
+		_, err = png.Decode(bytes.NewReader(file))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // Attention without weights has a lens all the same.
 func TestNoWeights(t *testing.T) {
 	dir, _ := saved(t, "linear")
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The"}, &out, io.Discard)
+	html := filepath.Join(t.TempDir(), "x.html")
+	err := run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
 	if err != nil || !strings.HasPrefix(out.String(), "The likeliest") ||
 		!strings.Contains(out.String(), `attention "linear" has no weights`) {
 		t.Errorf("%v\n%s", err, &out)
+	}
+	if file, err := os.ReadFile(html); err != nil || !bytes.Contains(file, []byte(`"Layers":null`)) {
+		t.Errorf("%v\n%s", err, file)
+	}
+	dir, _ = saved(t, "longformer") // of which every token is two keys
+	out.Reset()
+	err = run(t.Context(), []string{"-checkpoint", dir, "-page", html, "-prompt", "The"}, &out, io.Discard)
+	if err != nil || !strings.Contains(out.String(), "\nh.1.2  ") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	if file, err := os.ReadFile(html); err != nil || !bytes.Contains(file, []byte(`"Name":"h.1","Heads":[[[1,0,0],`)) {
+		t.Errorf("%v\n%s", err, file)
+	}
+}
+
+// The page has what the model has: tokens, losses, and what each block would say.
+func TestPage(t *testing.T) {
+	dir, _ := saved(t, "causal")
+	cp, err := base.Load(dir, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cp.Close()
+	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []int{3, 1, 4, 1, 5}
+	lens, err := inspect.LogitLens(m, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := inside("T", m, tok, ids, lens)
+	if len(p.Tokens) != 5 || len(p.Losses) != 4 || len(p.Lens) != 5 || len(p.Lens[4]) != 2 {
+		t.Fatalf("got %+v", p)
+	}
+	probe, err := inspect.Tap(m, "logits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, _, err := probe.Gradients(ids, []int{1, 4, 1, 5, text.Ignore})
+	mean := (p.Losses[0] + p.Losses[1] + p.Losses[2] + p.Losses[3]) / 4
+	if err != nil || !(math.Abs(mean-loss) <= 1e-5*loss) {
+		t.Errorf("got losses of mean %v, want the model's, %v (%v)", mean, loss, err)
+	}
+	s, err := sum(m, tok, ids, lens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"head 0", "head 1", "head 2", "bias", "MLP"}; !slices.Equal(s.Columns, want) || len(s.Rows) != 5 ||
+		s.Rows[0].Name != "embedding" || s.Rows[2].Name != "h.1" || s.Of[0] != p.Tokens[1] || s.Of[4] != p.Lens[4][1].Token {
+		t.Errorf("got %+v, want the columns %q and five rows", s, want)
+	}
+	for i, logit := range s.Logits {
+		together := 0.0
+		for _, r := range s.Rows {
+			together += r.All[i]
+			parts := 0.0
+			for _, x := range r.Parts {
+				parts += x[i]
+			}
+			if len(r.Parts) > 0 && !(math.Abs(parts-r.All[i]) <= 1e-12) {
+				t.Errorf("%s, token %d: the parts are %v together, want %v", r.Name, i, parts, r.All[i])
+			}
+		}
+		if !(math.Abs(together-logit) <= 1e-5*(1+math.Abs(logit))) {
+			t.Errorf("token %d: all rows are %v together, want the logit, %v", i, together, logit)
+		}
+	}
+	for i, row := range p.Lens {
+		want := lens.Likeliest(1, i, 1)[0]
+		g := row[1]
+		if g.Token != shown(tok, want) || !(math.Abs(g.P-math.Exp(-lens.Loss(1, i, want))) <= 1e-12) || !(g.P > 0 && g.P < 1) ||
+			g.Right != (i < 4 && ids[i+1] == want) {
+			t.Errorf("token %d: got %+v, want %q", i, g, shown(tok, want))
+		}
+	}
+}
+
+// Runs are laid over each other in a page, or shown until that is interrupted.
+func TestRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i, dir := range []string{"a", "b"} {
+		m, err := program.OpenMetrics(dir, 0)
+		if err == nil {
+			err = m.Add(program.StepLine{Step: i})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-runs", "a,b"}, &out, io.Discard); err != nil || !strings.Contains(out.String(), "saved runs.html") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	html, err := os.ReadFile("runs.html")
+	if want := `"Runs":[{"Name":"a","Lines":[{"step":0,`; err != nil || !bytes.Contains(html, []byte(want)) || !bytes.Contains(html, []byte(`{"Name":"b","Lines":[{"step":1,`)) {
+		t.Errorf("%v: want %s in\n%s", err, want, html)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	shown, in := io.Pipe()
+	go func() {
+		run(ctx, []string{"-runs", "a,b", "-serve", ":0"}, in, io.Discard)
+		in.Close()
+	}()
+	lines := bufio.NewScanner(shown)
+	if lines.Scan(); !strings.HasPrefix(lines.Text(), "watch them at http://127.0.0.1:") {
+		t.Errorf("got %q", lines.Text())
+	}
+	if cancel(); lines.Scan() {
+		t.Errorf("got %q", lines.Text())
 	}
 }
 
@@ -101,6 +251,14 @@ func TestRefused(t *testing.T) {
 		"ablate: got head, want":             {"-ablate", "head"},
 		"tokens: got 0":                      {"-ablate", "mlp", "-tokens", "0"},
 		"-mean: it belongs to -ablate":       {"-prompt", "T", "-mean"},
+		"-corrupt, -right and -wrong: they":  {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
+		"-right: got 2 tokens, want one":     {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
+		"a corrupt one of 2":                 {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
+		"-serve: it belongs to -runs":        {"-prompt", "T", "-serve", ":0"},
+		"-runs: it looks at what runs have":  {"-prompt", "T", "-runs", dir},
+		"runs: got 5, want at most 4":        {"-runs", "a,b,c,d,e"},
+		"none: no run, want a directory":     {"-runs", "none"},
+		"-page: it belongs to -prompt or":    {"-ablate", "mlp", "-page", "x.html"},
 		"got 17 tokens, want at most":        {"-prompt", "The wheel goes ro"},
 		"'ü'":                                {"-prompt", "ü"},
 		"a text of 9 tokens, want more than": {"-ablate", "mlp", "-tokens", "8", "-data", data},

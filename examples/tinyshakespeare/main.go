@@ -3,6 +3,7 @@
 //
 //	go run ./examples/tinyshakespeare                                # train, sample, save to out/
 //	go run ./examples/tinyshakespeare -resume                        # resume after Ctrl-C, bit-identically
+//	go run ./examples/tinyshakespeare -serve :0                      # show the run in a browser, at the address it prints
 //	go run ./examples/tinyshakespeare -sample_only -prompt "ROMEO:"  # let the checkpoint write
 //
 // Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a step:
@@ -70,6 +71,11 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if err := base.Check(c); err != nil { // before a text is looked for
 		return err
 	}
+	w, err := newWatch(o, c.OutDir)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
 	if !c.Kernels {
 		graph.UseBLAS(c.Threads)
 	}
@@ -87,6 +93,9 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if err != nil {
 		return err
 	}
+	if err := w.begin(t); err != nil {
+		return err
+	}
 	if !o.resume { // only now: what is refused leaves nothing behind
 		if dir, err = base.Begin(c.OutDir); err != nil {
 			return err
@@ -96,7 +105,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if err := shared(g, c.OutDir); err != nil {
 		return err
 	}
-	r, err := newReport(t, source, o, stdout)
+	r, err := newReport(t, source, o, w, stdout)
 	if err != nil {
 		return err
 	}

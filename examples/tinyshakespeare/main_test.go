@@ -140,6 +140,8 @@ func TestRefused(t *testing.T) {
 		{small(t, empty, "-min_p", "-1"), []string{"min_p", "-1"}},
 		{small(t, empty, "-repetition_penalty", "NaN"), []string{"repetition_penalty", "NaN"}},
 		{small(t, empty, "-stop", ""), []string{"-stop", "empty"}},
+		{small(t, empty, "-weights", "int4"), []string{`-weights: weights: got "int4", want bf16 or int8`}},
+		{[]string{"-sample_only", "-out_dir", taken, "-weights", "bf16", "-kernels=false"}, []string{"-weights", "kernels false"}},
 		{small(t, empty, "-n_head", "3"), []string{"n_head", "3", "8"}},
 		{small(t, empty, "-dropout", "1"), []string{"dropout", "got 1"}},
 		{small(t, empty, "-learning_rate", "NaN"), []string{"learning_rate", "NaN"}},
@@ -288,6 +290,9 @@ func TestSampleOnly(t *testing.T) {
 	}
 	if got := text(mustDo(t, append(args, "-kernels=false")...)); got != text(trained) {
 		t.Errorf("the reference, from the checkpoint, writes %q, want %q", got, text(trained))
+	}
+	if got := text(mustDo(t, append(args, "-weights", "bf16")...)); len([]rune(got)) != 20 {
+		t.Errorf("with weights of fewer bits it writes %q, want 20 characters", got)
 	}
 	if out := mustDo(t, append(args, "-tokens", "0")...); out != "" {
 		t.Errorf("no tokens were asked for, got %q", out)

@@ -10,13 +10,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
 // options are the flags that are not the Config's.
 type options struct {
 	data, config, prompt string
-	tokenizer            string
+	tokenizer, serve     string
 	resume, sampleOnly   bool
 	stop                 []string
 	tokens, topK         int
@@ -24,6 +25,7 @@ type options struct {
 	logInterval          int             // 0 is some fifty lines
 	given                map[string]bool // names of flags
 	minP, penalty        float64
+	weights              graph.Packing // empty is float32
 	ranks                dist.Options
 }
 
@@ -39,6 +41,8 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.StringVar(&o.tokenizer, "tokenizer", text.Kinds()[0].Name, "of the text: "+text.KindNames()+"; shards have one")
 		fs.StringVar(&o.config, "config", "", "JSON file of settings, overridden by flags")
 		fs.BoolVar(&o.resume, "resume", false, "continue from the newest checkpoint in out_dir, which says the rest")
+		fs.StringVar(&o.serve, "serve", "",
+			"show the run in a browser, at an address such as :8080 (of this machine alone) or :0 (any free port)")
 		fs.BoolVar(&o.sampleOnly, "sample_only", false, "only let the newest checkpoint in out_dir write")
 	})
 	program.Group(fs, "Sampling, behind the training or alone", func(fs *flag.FlagSet) {
@@ -49,6 +53,7 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 		fs.Float64Var(&o.topP, "top_p", 1, "sample among the likeliest tokens of this probability together")
 		fs.Float64Var(&o.minP, "min_p", 0, "sample among tokens at least this times as likely as the likeliest")
 		fs.Float64Var(&o.penalty, "repetition_penalty", 1, "above 1 makes tokens that are in the text already less likely")
+		fs.StringVar((*string)(&o.weights), "weights", "", "keep the weights in fewer bits: bf16, or int8 with a scale for every output")
 		fs.Func("stop", "text that ends a sample, and is left out; may be given several times", func(s string) error {
 			if o.stop = append(o.stop, s); s == "" {
 				return errors.New("empty, want at least one character")
@@ -83,6 +88,14 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	}
 	if _, err := text.KindOf(o.tokenizer); err != nil {
 		return c, o, errors.Wrap(err, "-tokenizer")
+	}
+	if o.weights != "" {
+		if err := o.weights.Validate(); err != nil {
+			return c, o, errors.Wrap(err, "-weights")
+		}
+	}
+	if o.serve != "" && o.sampleOnly {
+		return c, o, errors.New("-serve: it shows a training, and -sample_only does not train")
 	}
 	if o.prompt == "" {
 		return c, o, errors.New("-prompt: empty; give at least one character, such as a newline")

@@ -23,18 +23,22 @@ type report struct {
 	source  corpus.Source
 	unit    string  // a token
 	floor   float64 // nats per character, 0 where unknown
+	watch   *watch  // nil without -serve
 }
 
-func newReport(t *gpt.Trainer, source corpus.Source, o options, out io.Writer) (*report, error) {
+func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io.Writer) (*report, error) {
 	c := t.Config()
 	m, err := program.OpenMetrics(c.OutDir, t.Done)
 	if err != nil {
 		return nil, err
 	}
 	log := &program.Log{Bar: program.NewBar(out, "", t.Done, c.MaxIters).Every(o.logInterval), Metrics: m}
-	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer)}
+	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer), watch: w}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
+	if c.Resolved().Precision != "float32" {
+		mode += ", " + t.Model.Graph.Precision()
+	}
 	ranks := ""
 	if n := t.Group.Size(); n > 1 {
 		ranks = fmt.Sprintf("%d ranks × ", n)
@@ -50,6 +54,9 @@ func newReport(t *gpt.Trainer, source corpus.Source, o options, out io.Writer) (
 	if r.unit == "character" && source.Floor > 0 {
 		r.floor = source.Floor
 		r.Print("this text has %.4f nats per character: no model gets below it for long", r.floor)
+	}
+	if w != nil {
+		r.Print("watch it at %s", w.URL)
 	}
 	return r, program.WriteWhole(filepath.Join(c.OutDir, "config.json"),
 		func(w io.Writer) error { return gpt.WriteConfig(w, c) })

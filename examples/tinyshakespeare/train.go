@@ -62,6 +62,7 @@ func evaluate(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *repor
 		return err
 	}
 	r.evaluation(t.Done, e)
+	r.Keep(r.watch.look(ctx))
 	return nil
 }
 
@@ -91,6 +92,12 @@ func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report
 func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, seed uint64, w io.Writer) error {
 	if o.tokens <= 0 {
 		return nil
+	}
+	if o.weights != "" {
+		var err error
+		if m, err = m.Packed(o.weights); err != nil {
+			return errors.Wrap(err, "-weights")
+		}
 	}
 	fmt.Fprintln(w)
 	n, speed, err := base.Write(ctx, w, m, tok, o.prompt, o.tokens, o.sampler(seed), o.stop...)

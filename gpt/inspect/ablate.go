@@ -2,10 +2,10 @@ package inspect
 
 import (
 	"context"
-	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -34,12 +34,16 @@ func Ablate(
 	if ctx == nil || instead == nil {
 		return 0, nil, errors.New("inspect: ablate: got nil, want a context, and Zero or Mean")
 	}
-	a := ablated{size: map[string]int{}}
-	if err := a.build(m, pattern); err != nil {
-		return 0, nil, err
+	if m == nil || s == nil {
+		return 0, nil, errors.New("inspect: ablate: got no model or no text (nil)")
 	}
-	if s == nil {
-		return 0, nil, errors.New("inspect: got no text (nil)")
+	a := ablated{}
+	err = a.build(m, []string{pattern}, len(m.Tokens.Ints())/max(1, m.Config.BlockSize), func() (err error) {
+		a.program, err = graph.CompileWith(a.model.Loss, a.places)
+		return err
+	})
+	if err != nil {
+		return 0, nil, err
 	}
 	if n := s.Len(); n <= m.Config.BlockSize {
 		return 0, nil, errors.Errorf("inspect: got a text of %d tokens, want more than block_size, %d", n, m.Config.BlockSize)
@@ -52,15 +56,12 @@ func Ablate(
 		return 0, nil, err
 	}
 	for i, name := range a.names {
-		heads, numbers := a.size[name], means[i]
-		for h := range heads {
-			from, to := h*len(numbers)/heads, (h+1)*len(numbers)/heads
+		numbers := means[i]
+		for h, columns := range a.columns(i) {
+			from, to := columns[0], columns[1]
 			set(a.keep[i], from, to, func(int) float64 { return 0 })
 			set(a.shift[i], from, to, func(j int) float64 { return instead(numbers[j]) })
-			one := Ablation{name, h, 0}
-			if !strings.HasSuffix(name, ".attn.heads") {
-				one.Head = -1
-			}
+			one := Ablation{name, a.head(name, h), 0}
 			if one.Loss, err = a.loss(ctx, s, nil); err != nil {
 				return 0, nil, err
 			}

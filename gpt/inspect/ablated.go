@@ -20,12 +20,14 @@ type ablated struct {
 	program     *graph.Program
 }
 
-func (a *ablated) build(m *gpt.Model, pattern string) error {
-	names, spelt, err := find(m, []string{pattern})
+// build makes it for so many sequences; compile makes the program when the places are known.
+func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func() error) error {
+	names, spelt, err := find(m, patterns)
 	if err != nil {
 		return err
 	}
 	n := len(names)
+	a.size = map[string]int{}
 	a.names, a.keep, a.shift, a.places = names, make([]graph.Expr, n), make([]graph.Expr, n), make([]graph.Expr, n)
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
@@ -45,7 +47,7 @@ func (a *ablated) build(m *gpt.Model, pattern string) error {
 				return x.Mul(a.keep[i]).Add(a.shift[i])
 			})
 		}
-		if a.model, err = gpt.New(g, m.Config, len(m.Tokens.Ints())/m.Config.BlockSize); err != nil {
+		if a.model, err = gpt.New(g, m.Config, batch); err != nil {
 			return err
 		}
 		for i, name := range names {
@@ -53,10 +55,26 @@ func (a *ablated) build(m *gpt.Model, pattern string) error {
 				return err
 			}
 		}
-		a.program, err = graph.CompileWith(a.model.Loss, a.places)
-		return err
+		return compile()
 	})
 	return errors.Wrap(err, "inspect")
+}
+
+// head is h where a place is ablated by heads, and else −1.
+func (a *ablated) head(name string, h int) int {
+	if strings.HasSuffix(name, ".attn.heads") {
+		return h
+	}
+	return -1
+}
+
+// columns are the first and the last column, exclusive, of what is ablated at once of place i.
+func (a *ablated) columns(i int) (list [][2]int) {
+	n, width := a.size[a.names[i]], a.places[i].Shape()[1]
+	for h := range n {
+		list = append(list, [2]int{h * width / n, (h + 1) * width / n})
+	}
+	return list
 }
 
 // loss is the mean over the targets that count; the means of the activations over the blocks' tokens are added to

@@ -20,5 +20,7 @@
 // the last bits. A model of which nothing is asked computes what it always does.
 //
 // Analyses are functions made of these: LogitLens is what each block would predict, HeadScores what each head looks at,
-// Ablate what is lost without a part.
+// Ablate what is lost without a part. Attribute is what each part adds to a logit, IntegratedGradients what each entry
+// adds to the loss, Patch and PatchGradient where an answer comes from. A Watch follows gradients and updates while a
+// model is trained, EffectiveRank says how many directions a matrix has.
 package inspect

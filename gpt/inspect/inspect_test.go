@@ -277,14 +277,20 @@ func TestInterventions(t *testing.T) {
 	}
 }
 
-// A decoder of an edited model gives what its forward pass gives, also inside attention and as the window slides, and
-// the model it is made of is as before.
+// A decoder of an edited model gives what its forward pass gives, token by token and some at once, also inside attention
+// and as the window slides, and the model it is made of is as before.
 func TestDecoderOfAnEditedModel(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	clean := at(t, tap(t, m, "logits"), "logits")
+	stream := at(t, tap(t, m, "h.1"), "h.1")
 	for name, edit := range map[string]func(graph.Expr) graph.Expr{
 		"h.0":              All(m).Tokens(2, 7).Add([]float64{1, -2, 3, -4, 5, -6, 7, -8, 9, -10}),
+		"drop":             All(m).Tokens(1, 3).Set(stream),
+		"h.1.attn":         All(m).Tokens(0, 5).Mean(stream),
+		"h.0.attn.heads":   All(m).Head(1).Tokens(3, 6).Zero(),
+		"h.1.mlp.act":      All(m).Tokens(4, 7).Zero(),
 		"h.1.attn.weights": All(m).Head(1).Zero(),
+		"h.1.mlp":          func(x graph.Expr) graph.Expr { return x.Scale(2) },
 	} {
 		edited := replace(t, m, name, edit)
 		want := at(t, tap(t, edited, "logits"), "logits")
@@ -304,8 +310,17 @@ func TestDecoderOfAnEditedModel(t *testing.T) {
 				t.Errorf("%s, token %d: Step is %.2g from Forward", name, i, d)
 			}
 		}
-		if _, err := d.Feed(4); err != nil {
+		slid, err := d.Feed(4)
+		if err != nil {
 			t.Errorf("as the window slides: %v", err)
+		}
+		slid = slid.Clone()
+		if err := d.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		short, err := d.Feed(append(slices.Clone(tokens[4:]), 4)...) // what it keeps, all at once
+		if err != nil || !(distance(t, name, short, slid) <= 1e-12) {
+			t.Errorf("%s: as the window slides it is not what it keeps that counts (%v)", name, err)
 		}
 	}
 	if again := at(t, tap(t, m, "logits"), "logits"); !slices.Equal(again.F64, clean.F64) {
@@ -407,7 +422,13 @@ func TestErrors(t *testing.T) {
 		err  func() error
 		want []string
 	}{
-		"unknown":     {func() error { _, err := Tap(m, "h.0.attn.wieghts"); return err }, []string{`"h.0.attn.wieghts"`, `"h.0.attn.weights"`}},
+		"unknown": {func() error { _, err := Tap(m, "h.0.attn.wieghts"); return err }, []string{`"h.0.attn.wieghts"`, `"h.0.attn.weights"`}},
+		"no weights": {func() error {
+			c := odd()
+			c.Attention = "linear"
+			_, err := Tap(model(t, c, true, 1), "h.*.attn.weights")
+			return err
+		}, []string{`"h.*.attn.weights"`, `attention "linear" never has weights`, `want "h.*.attn.scores"`}},
 		"no pattern":  {func() error { _, err := Tap(m); return err }, []string{"no names"}},
 		"no model":    {func() error { _, err := Tap(nil, "h.0"); return err }, []string{"no model"}},
 		"no probe":    {func() error { _, err := (*Probe)(nil).Run(tokens); return err }, []string{"nothing to run"}},
@@ -426,7 +447,15 @@ func TestErrors(t *testing.T) {
 			_, err := Replace(m, "h.0", func(x graph.Expr) graph.Expr { panic("at the disco") })
 			return err
 		}, []string{"h.0", "at the disco"}},
-		"NaN":       {func() error { _, err := Replace(m, "h.0", All(m).Add(nan)); return err }, []string{"h.0", "NaN"}},
+		"NaN": {func() error { _, err := Replace(m, "h.0", All(m).Add(nan)); return err }, []string{"h.0", "NaN"}},
+		"NaN of an expression": {func() error {
+			p, err := Tap(replace(t, m, "h.0", func(x graph.Expr) graph.Expr { return x.Square().Scale(-1).Shift(-1).Log() }), "h.0.mlp", "h.0", "logits")
+			if err != nil {
+				return err
+			}
+			_, err = p.Run(tokens)
+			return err
+		}, []string{"h.0: entry 0 is NaN", "[7 10]"}},
 		"direction": {func() error { _, err := Replace(m, "h.0", All(m).Add(nan[:3])); return err }, []string{"h.0", "3 numbers", "10"}},
 		"head":      {func() error { _, err := Replace(m, "h.0", All(m).Head(2).Zero()); return err }, []string{"h.0", "head", "got 2", "1"}},
 		"tokens":    {func() error { _, err := Replace(m, "h.0", All(m).Tokens(3, 9).Zero()); return err }, []string{"h.0", "got 3 to 9", "7"}},

@@ -61,6 +61,10 @@ func (e Entries) Add(direction []float64) func(x graph.Expr) graph.Expr {
 func (e Entries) with(of func(shape []int) (scale float64, shift []float64, err error)) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
 		shape := x.Shape()
+		at, step := x.Graph().Rows()
+		if step && len(shape) == 2 { // some rows: those of one whole context are what they choose from
+			shape = []int{e.context, shape[1]}
+		}
 		if err := e.check(shape); err != nil {
 			return x.Wrap(nil, err)
 		}
@@ -73,6 +77,9 @@ func (e Entries) with(of func(shape []int) (scale float64, shift []float64, err 
 			if e.has(shape, i) {
 				scales[i], shifts[i] = scale, shift[i%len(shift)]
 			}
+		}
+		if step {
+			return x.MulAddAt(at, scales, shifts)
 		}
 		return x.MulAdd(scales, shifts)
 	}

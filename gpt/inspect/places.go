@@ -28,7 +28,7 @@ func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 		return nil, nil, err
 	}
 	if names, err = all.Places(patterns...); err != nil {
-		return nil, nil, errors.Wrap(err, "inspect")
+		return nil, nil, errors.Wrap(without(err, all, patterns, m.Config.Attention), "inspect")
 	}
 	kept, err := built(m, m.Graph.Kernels)
 	if err != nil {
@@ -40,6 +40,21 @@ func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 		}
 	}
 	return names, spelt, nil
+}
+
+// without says, of weights that there are not, why, where there are scores.
+func without(err error, g *graph.Graph, patterns []string, attention string) error {
+	for _, pattern := range patterns {
+		of, ok := strings.CutSuffix(pattern, ".weights")
+		if _, none := g.Places(pattern); !ok || none == nil {
+			continue
+		}
+		if _, none := g.Places(of + ".scores"); none == nil {
+			return errors.Errorf("no activation %q: attention %q never has weights: it divides what its scores sim(q, k) give "+
+				"by their sum; want %q, whose shares they are", pattern, attention, of+".scores")
+		}
+	}
+	return err
 }
 
 // built is the graph of the model for one sequence, not compiled.

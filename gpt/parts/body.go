@@ -57,8 +57,8 @@ func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 // Step is Forward for the newest tokens of every sequence, the first of them at position at. All blocks are cached.
 func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
 	x := b.embed(tokens)
-	for _, block := range b.Blocks {
-		x = block.(nn.Cached).Step(x, at)
+	for i, block := range b.Blocks {
+		x = b.scope.Place(fmt.Sprintf("h.%d", i), block.(nn.Cached).Step(x, at))
 	}
 	return x
 }

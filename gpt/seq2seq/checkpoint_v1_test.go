@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"hash/fnv"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -68,7 +69,7 @@ func TestCheckpointV1(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps(t, tr, 3)
-	if graph.Instructions() == "Go" {
+	if graph.Instructions() == "Go" || runtime.GOARCH != "amd64" { // elsewhere the compiler joins what Go code multiplies and adds
 		t.Skip("the bits are those of AVX2 and AVX-512")
 	}
 	want := map[string]string{

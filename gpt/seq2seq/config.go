@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -32,6 +33,7 @@ func (c Config) Resolved() Config {
 		c.Options.Set("mixed_keys", (c.SourceSize+1)/2)
 	}
 	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
+	c.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
 	return c
 }
 
@@ -95,7 +97,7 @@ func (c Config) Validate() error {
 	if err := c.fields().Check(); err != nil {
 		return err
 	}
-	if err := c.scheduled().CheckSchedule(); err != nil {
+	if err := c.scheduled().Check(); err != nil {
 		return err
 	}
 	return c.checkTraining()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // Training says what the steps of a run compute beside the network: it has to be the same when a run is resumed.
@@ -24,6 +25,7 @@ type Training struct {
 	MinLR                     float64 // the lowest after warm-up
 	Seed                      uint64  // of every random choice
 	Kernels                   bool    // kernels; else the reference, stock operations
+	Precision                 string  // of the operands of kernels' products: "float32", the default, or "bf16"
 	Frozen                    Frozen  // parameters that are not trained
 }
 
@@ -70,6 +72,9 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 		field.Free("out_dir", &r.OutDir, field.Any(), "directory of the run's files"),
 		field.Free("threads", &r.Threads, field.UpTo(4096), "threads of the kernels; 0 is one per processor"),
 		field.New("kernels", &t.Kernels, field.Any(), "use kernels; false builds the reference, stock operations"),
+		field.New("precision", &t.Precision, field.OneOf(graph.Precisions()...),
+			"what products multiply: "+strings.Join(graph.Precisions(), ", ")+", rounded to bfloat16 and added in float32").
+			Optional(graph.Precisions()[0]),
 		field.New("frozen", (*[]string)(&t.Frozen), field.Any(),
 			"comma-separated patterns of parameters not to train, such as wte.*,h.0.*; empty is none").Optional(),
 		field.Free("recompute", &r.Recompute, field.Any(),
@@ -77,6 +82,6 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 		field.Free("memory_limit", &r.MemoryLimit, field.NonNegative(),
 			"memory in GiB that the run may ask for; 0 is all that the machine has, or its container").Optional(),
 		field.Free("shard_optimizer", &r.ShardOptimizer, field.Any(),
-			"of several ranks, each keeps a part of the optimizer's moments: less memory, the same bits").Optional(),
+			"of several ranks, each keeps a part of the optimizer's moments: less memory, the same bits").Optional("false"),
 	}
 }

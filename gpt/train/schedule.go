@@ -1,15 +1,20 @@
 package train
 
 import (
+	"cmp"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// CheckSchedule is an error if the learning rate cannot go as t says: the cosine needs a stretch to fall along. A
-// warm-up longer than the run is allowed: the run then ends while still warming up.
-func (t Training) CheckSchedule() error {
+// Check is an error if fields do not go together. The cosine of the learning rate needs a stretch to fall along; a
+// warm-up longer than the run is allowed: the run then ends while still warming up. What rounds is a kernel.
+func (t Training) Check() error {
 	switch {
+	case !t.Kernels && t.precision() != graph.Precisions()[0]:
+		return errors.Errorf("precision: got %s with kernels false, want %s: the reference does not round",
+			t.Precision, graph.Precisions()[0])
 	case !t.DecayLR:
 		return nil
 	case t.LRDecayIters <= t.WarmupIters:
@@ -34,3 +39,5 @@ func (t Training) RateAt(it int) float64 {
 	ratio := float64(it-t.WarmupIters) / float64(t.LRDecayIters-t.WarmupIters)
 	return t.MinLR + (t.LearningRate-t.MinLR)*(1+math.Cos(math.Pi*ratio))/2
 }
+
+func (t Training) precision() string { return cmp.Or(t.Precision, graph.Precisions()[0]) }

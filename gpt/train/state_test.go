@@ -38,8 +38,11 @@ func TestRateAt(t *testing.T) {
 		{Training{DecayLR: true, LRDecayIters: 4, WarmupIters: 3, MinLR: 2, LearningRate: 2}, ""},
 		{Training{DecayLR: true, LRDecayIters: 4, WarmupIters: 3, MinLR: 2, LearningRate: 1}, "min_lr: got 2, want at most learning_rate 1"},
 		{Training{LRDecayIters: 3, WarmupIters: 3, MinLR: 2}, ""},
+		{Training{Precision: "bf16", Kernels: true}, ""},
+		{Training{Precision: "float32"}, ""},
+		{Training{Precision: "bf16"}, "precision: got bf16 with kernels false, want float32: the reference does not round"},
 	} {
-		if err := c.training.CheckSchedule(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+		if err := c.training.Check(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%+v: got error %v, want %q", c.training, err, c.want)
 		}
 	}

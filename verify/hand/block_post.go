@@ -29,11 +29,11 @@ func (l PostNormBlock[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients
 	return d1, slices.Concat(
 		deltaAt(inputOf, "LNᵇ(Δ₅) + Σ_h (…) (33), (35)", d1),
 		attention.reading("Δ₅", "LNᵇ(Δ₅)").In("attn", ""),
+		deltaAt("attn", "LNᵇ(Δ₅) (40)", ds1),
 		norm1.In("ln_1", "₁"),
-		deltaAt("ln_1", "LNᵇ(Δ₅) (40)", ds1),
-		deltaAt("attn", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ", d5),
+		deltaAt("ln_1", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ", d5),
 		mlp.reading("Δ₁₀", "LNᵇ(Δ₁₀)").In("mlp", ""),
+		deltaAt("mlp", "LNᵇ(Δ₁₀) (40)", ds2),
 		norm2.In("ln_2", "₅"),
-		deltaAt("ln_2", "LNᵇ(Δ₁₀) (40)", ds2),
 	)
 }

@@ -17,7 +17,7 @@ type Field struct {
 	value    any // *int, *uint64, *float64, *bool, *string or *[]string, into a configuration, or an Int
 	domain   Domain
 	free     bool
-	optional bool
+	optional []string // values that the JSON leaves out
 }
 
 // Int is a whole number that is held elsewhere than in a variable.
@@ -37,8 +37,11 @@ func Free(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain, free: true}
 }
 
-// Optional is f as a field that the JSON leaves out while it is empty or 0.
-func (f Field) Optional() Field { f.optional = true; return f }
+// Optional is f as a field that the JSON leaves out while it is empty or 0, or else a default.
+func (f Field) Optional(defaults ...string) Field {
+	f.optional = append([]string{"", "0"}, defaults...)
+	return f
+}
 
 // String returns the field's value as a flag would write it.
 func (f Field) String() string {

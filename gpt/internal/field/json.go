@@ -47,7 +47,7 @@ func (l List) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for _, f := range l {
-		if f.optional && slices.Contains([]string{"", "0", "false"}, f.String()) {
+		if slices.Contains(f.optional, f.String()) {
 			continue
 		}
 		value, err := f.marshal()

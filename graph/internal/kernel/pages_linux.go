@@ -6,13 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Make allocates n zeros. Many of them are asked for in huge pages: a large model touches gigabytes for the first time in
-// its first step, and page by page of 4 KiB that takes longer than the arithmetic.
-func Make[T Float](n int) []T {
-	x := make([]T, n)
+// advise asks for many numbers in huge pages: a large model touches gigabytes for the first time in its first step, and page
+// by page of 4 KiB that takes longer than the arithmetic.
+func advise[T Float](x []T) {
 	const page, worth = 1 << 21, 1 << 23
-	var zero T
-	if bytes := n * int(unsafe.Sizeof(zero)); bytes >= worth {
+	if bytes := Bytes(x); bytes >= worth {
 		// The advice takes whole pages of 4 KiB: skip to the first of them. It may be refused; nothing depends on it.
 		raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), bytes)
 		skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & (page - 1))
@@ -20,5 +18,4 @@ func Make[T Float](n int) []T {
 			_ = unix.Madvise(raw[skip:skip+end], unix.MADV_HUGEPAGE)
 		}
 	}
-	return x
 }

@@ -67,8 +67,8 @@ func TestVectorFunctionsAreAccurate(t *testing.T) {
 					}
 					continue
 				}
-				if float64(y[i]) == want {
-					continue
+				if float64(y[i]) == want || y[i] == 0 && math.Abs(want) < 0x1p-126*(1+1e-5) {
+					continue // nothing is slower than a number below the normal ones
 				}
 				if e := c.err(y[i], want); !(e <= worst) {
 					worst, at = e, x

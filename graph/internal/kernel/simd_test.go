@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"fmt"
+	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -101,6 +104,12 @@ func runAll(v *simd.Set, n int, numbers func(rng *rand.Rand, n int) []float32, p
 	v.LayerNorm(y, x, w, nil, mean, inv, share, 1e-5)
 	v.LayerNormBackward(nil, dw, db, x, w, dy, mean, inv, share)
 	keep("without", y, dw, db)
+	v.LayerNormSigma(y, x, w, b, mean, inv, share, 1e-5)
+	keep("layerNormSigma", y, mean, inv)
+	v.LayerNormSigmaBackward(dx, dw, db, x, w, dy, mean, inv, share, 1e-5)
+	keep("layerNormSigmaBackward", dx, dw, db)
+	v.LayerNormSigma(y, x, w, nil, mean, inv, share, 1e-5)
+	keep("without shifts", y)
 	v.RmsNorm(y, x, w, inv, share, 1e-5)
 	keep("rmsNorm", y, inv)
 	v.RmsNormBackward(dx, dw, x, w, dy, inv, share)
@@ -142,6 +151,36 @@ func TestInstructionSetsGiveTheSameBits(t *testing.T) {
 			sameResults(t, n, runAll(b, n, numbers, itself), runAll(a, n, numbers, itself))
 		}
 	}
+}
+
+// TestBitsAreThoseOfEveryProcessor: AVX-512, AVX2 and NEON all give the results that this digest is of. Which NaN it is may
+// differ.
+func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
+	exact := func(rng *rand.Rand, n int) []float32 { // drawn without arithmetic that a compiler may round otherwise
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(rng.IntN(1<<16)-1<<15) / (1 << 13)
+		}
+		return x
+	}
+	kerneltest.EachSet(t, func(t *testing.T, v *simd.Set) {
+		digest := fnv.New64a()
+		for _, n := range []int{1, 7, 16, 37, 150} {
+			results := runAll(v, n, exact, itself)
+			for _, name := range slices.Sorted(maps.Keys(results)) {
+				for _, x := range results[name] {
+					if x != x {
+						x = 0
+					}
+					fmt.Fprintf(digest, "%x ", math.Float64bits(x))
+				}
+				fmt.Fprintln(digest, name)
+			}
+		}
+		if got := digest.Sum64(); got != 0xa9645d80f132dd5c {
+			t.Errorf("digest %#x, want 0xa9645d80f132dd5c", got)
+		}
+	})
 }
 
 // TestPlaceInMemoryDoesNotMatter: whatever the offset, NaN before and behind the operands changes nothing and is not
@@ -234,6 +273,10 @@ func TestVectorsDoNotDependOnThreads(t *testing.T) {
 			LayerNorm(p, y, Norm[float32]{x, w, w, mean, inv, 1e-5})
 			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, dy, NormGrads[float32]{dx, dw, db, make([]float32, 2*Parts*len(w))})
 			keep(sum, y, mean, inv, dx, dw, db)
+			sigma := Norm[float32]{x, w, w, mean, inv, 1e-5}
+			LayerNormSigma(p, y, sigma)
+			LayerNormSigmaBackward(p, sigma, dy, NormGrads[float32]{dx, dw, db, make([]float32, 2*Parts*len(w))})
+			keep(y, mean, inv, dx, dw, db)
 			RMSNorm(p, y, Norm[float32]{X: x, W: w, Spread: inv, Eps: 1e-5})
 			RMSNormBackward(p, Norm[float32]{X: x, W: w, Spread: inv}, dy, NormGrads[float32]{X: dx, W: dw, Scratch: make([]float32, 2*Parts*len(w))})
 			keep(y, inv, dx, dw)

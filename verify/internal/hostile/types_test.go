@@ -18,7 +18,7 @@ import (
 var types = []any{
 	graph.Tensor{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.Sigmoid{}, nn.SiLU{}, nn.Softplus{},
 	nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{}, gpt.Token{}, inspect.Activations{},
-	inspect.Lens{},
+	inspect.Lens{}, inspect.LayerNorms{}, &inspect.Watch{}, graph.Packing(""),
 	parts.Body{}, checkpoint.File{}, text.Bytes{}, text.Message{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
 	verify.Case{}, verify.Entry{}, verify.Row{}, verify.Gap(0),
 	hand.AdamW{}, hand.SGD{}, hand.Linear[float64]{}, hand.LoRA[float64]{}, hand.Reduction(0), hand.Rollout{}, hand.Text{}, hand.LongformerMask{},

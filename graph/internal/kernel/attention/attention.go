@@ -63,6 +63,7 @@ func dot[T kernel.Float](x, y []T) (sum T) {
 // head is head j of sequence b.
 type head[T kernel.Float] struct {
 	Shape
+	products      gemm.Products[T]
 	b, j          int
 	q, k, v       gemm.Matrix[T]
 	mask          []T // (Queries, Keys)
@@ -75,7 +76,7 @@ type head[T kernel.Float] struct {
 // head is head i of all, counted through the sequences.
 func (f *Flash[T]) head(i int) head[T] {
 	n, blocks := f.Queries, f.blocks()
-	s := head[T]{Shape: f.Shape, b: i / f.Heads, j: i % f.Heads, scale: T(1 / math.Sqrt(float64(f.QK))), drop: f.Drop}
+	s := head[T]{Shape: f.Shape, products: f.Products, b: i / f.Heads, j: i % f.Heads, scale: T(1 / math.Sqrt(float64(f.QK))), drop: f.Drop}
 	p := f.In.head(f.Shape, s.b, s.j)
 	s.q, s.k, s.v = p.Q, p.K, p.V
 	m := f.Mask.index(s.b, s.j)

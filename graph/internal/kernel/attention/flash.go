@@ -18,12 +18,13 @@ const (
 // operands of its two passes.
 type Flash[T kernel.Float] struct {
 	Shape
-	Spans   *Spans
-	In      Projections[T]
-	Mask    Mask[T]
-	LSE     []T // (2, Batch, Heads, Queries): of every query's log-sum-exp m + log ℓ both parts, m the largest score
-	Scratch []T // FlashScratch floats
-	Drop    kernel.DropMask
+	Products gemm.Products[T]
+	Spans    *Spans
+	In       Projections[T]
+	Mask     Mask[T]
+	LSE      []T // (2, Batch, Heads, Queries): of every query's log-sum-exp m + log ℓ both parts, m the largest score
+	Scratch  []T // FlashScratch floats
+	Drop     kernel.DropMask
 }
 
 // FlashScratch is the number of floats that both passes take as scratch, a share for each thread.
@@ -90,7 +91,7 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 			scaleRows(y.Data, keep, s.V, y.Stride)
 		}
 		s.dropTile(p, from, a)
-		gemm.MulSerial(n, s.V, z-a, 1, p, s.v.From(a, 0), beta, y)
+		s.products.MulSerial(n, s.V, z-a, 1, p, s.v.From(a, 0), beta, y)
 		beta = 1
 	}
 }
@@ -99,7 +100,7 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 // added: nil if that would change nothing.
 func (s *head[T]) scores(from, to, a, z int, tile []T) (x gemm.Matrix[T], mask []T) {
 	x = gemm.Mat(tile[:(to-from)*(z-a)], z-a)
-	gemm.MulSerial(to-from, z-a, s.QK, s.scale, s.q.From(from, 0), s.k.From(a, 0).T(), 0, x)
+	s.products.MulSerial(to-from, z-a, s.QK, s.scale, s.q.From(from, 0), s.k.From(a, 0).T(), 0, x)
 	for _, q := range s.queries[from:to] {
 		if q.from > a || q.to < z || !q.plain {
 			return x, s.mask[from*s.Keys+a : (to-1)*s.Keys+z]

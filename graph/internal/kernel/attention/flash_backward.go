@@ -56,13 +56,13 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 		n, dy := to-from, d.y.From(from, 0)
 		p, mask := s.scores(from, to, a, z, scratch)
 		ds := gemm.Mat(other[:len(p.Data)], p.Stride)
-		gemm.MulSerial(n, z-a, s.V, 1, dy, v.T(), 0, ds)
+		s.products.MulSerial(n, z-a, s.V, 1, dy, v.T(), 0, ds)
 		s.dropTile(ds, from, a)
 		softmaxTileBackward(ds.Data, p.Data, mask, s.top[from:to], s.total[from:to], d.dots[from:to], p.Stride, s.Keys)
 		s.dropTile(p, from, a)
-		gemm.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)
-		gemm.MulSerial(z-a, s.QK, n, s.scale, ds.T(), s.q.From(from, 0), add, dk)
-		gemm.MulSerial(n, s.QK, z-a, s.scale, ds, k, d.add, d.q.From(from, 0))
+		s.products.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)
+		s.products.MulSerial(z-a, s.QK, n, s.scale, ds.T(), s.q.From(from, 0), add, dk)
+		s.products.MulSerial(n, s.QK, z-a, s.scale, ds, k, d.add, d.q.From(from, 0))
 		add = 1
 	}
 	d.add = 1

@@ -1,4 +1,4 @@
-// Package gemm multiplies matrices: in assembly for float32 on processors with AVX-512 or AVX2, else by gonum.
+// Package gemm multiplies matrices: in assembly for float32 on arm64 and on amd64 with AVX-512 or AVX2, else by gonum.
 package gemm
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"

@@ -34,6 +34,26 @@ func copyStripAVX512(dst *float32, src *float32, ld int, k int)
 //go:noescape
 func transposeStripAVX512(dst *float32, src *float32, ld int, n int)
 
+// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as BF16, one behind the other.
+//
+//go:noescape
+func rowBF16AVX512(c *float32, a *float32, half *uint16, d *float32, k int)
+
+// k rows of a strip, 64 columns kept as BF16 → float32.
+//
+//go:noescape
+func unpackBF16AVX512(dst *float32, half *uint16, k int)
+
+// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as Int8, one behind the other.
+//
+//go:noescape
+func rowInt8AVX512(c *float32, a *float32, eighth *int8, scale *float32, d *float32, k int)
+
+// k rows of a strip, 64 columns kept as Int8 → float32.
+//
+//go:noescape
+func unpackInt8AVX512(dst *float32, eighth *int8, scale *float32, k int)
+
 // 24 multiplications and additions of vectors, n times.
 //
 //go:noescape
@@ -58,4 +78,31 @@ func copyStripAVX2(dst *float32, src *float32, ld int, k int)
 func transposeStripAVX2(dst *float32, src *float32, ld int, n int)
 
 //go:noescape
+func rowBF16AVX2(c *float32, a *float32, half *uint16, d *float32, k int)
+
+//go:noescape
+func unpackBF16AVX2(dst *float32, half *uint16, k int)
+
+//go:noescape
+func rowInt8AVX2(c *float32, a *float32, eighth *int8, scale *float32, d *float32, k int)
+
+//go:noescape
+func unpackInt8AVX2(dst *float32, eighth *int8, scale *float32, k int)
+
+//go:noescape
 func peakAVX2(n int)
+
+// cols of pairs, of which there are k, by VDPBF16PS.
+//
+//go:noescape
+func colsBF16(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+
+// k rows of n numbers, ld apart → rows of n pairs of numbers rounded to bfloat16. What is missing of the last pair is 0.
+//
+//go:noescape
+func pairRowsBF16(dst *float32, src *float32, ld int, k int, n int)
+
+// n ≤ 16 rows of k numbers, ld apart → rows of 16 pairs of numbers rounded to bfloat16. What is missing of the last pair is 0.
+//
+//go:noescape
+func pairColumnsBF16(dst *float32, src *float32, ld int, k int, n int)

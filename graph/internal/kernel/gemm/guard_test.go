@@ -1,4 +1,4 @@
-//go:build (linux || darwin) && amd64 && !nosimd
+//go:build (linux || darwin) && (amd64 || arm64) && !nosimd
 
 package gemm
 

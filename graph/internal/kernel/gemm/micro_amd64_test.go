@@ -3,16 +3,10 @@
 package gemm
 
 import (
-	"fmt"
-	"maps"
-	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
-	"slices"
 	"testing"
 
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 	"golang.org/x/sys/cpu"
 )
 
@@ -28,172 +22,13 @@ func gemmSets() map[string]*microkernels {
 	return sets
 }
 
-// TestMicrokernels compares random products with sums in float64. All that is not an operand is NaN or unreadable.
-func TestMicrokernels(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	cases := 400
-	if testing.Short() {
-		cases = 60
-	}
-	for range cases {
-		g := randomProduct(t, rng)
-		name := fmt.Sprintf("%dx%dx%d a %t b %t alpha %g beta %g d %t", g.m, g.k, g.n, g.a.Trans, g.b.Trans, g.alpha, g.beta, g.d.Data != nil)
-		want, size := g.inFloat64()
-		var first []float32
-		for set, kernels := range gemmSets() {
-			h := g
-			h.c.Data = guarded(t, rng, len(g.c.Data))
-			copy(h.c.Data, g.c.Data)
-			if g.d.Data != nil && &g.d.Data[0] == &g.c.Data[0] {
-				h.d = h.c
-			}
-			inPieces(rng, kernels, &h)
-			checkProduct(t, set+" "+name, &g, h.c, want, size)
-			if first == nil {
-				first = slices.Clone(h.c.Data)
-			}
-			if !kerneltest.SameBits(first, h.c.Data) {
-				t.Errorf("%s %s: other bits than the other instruction set's", set, name)
-			}
-		}
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-// inPieces computes c in up to 4 parts, which must not show.
-func inPieces(rng *rand.Rand, kernels *microkernels, g *product[float32]) {
-	i, j := rng.IntN(g.m+1), rng.IntN(g.n+1)
-	for _, rows := range [][2]int{{0, i}, {i, g.m}} {
-		for _, cols := range [][2]int{{0, j}, {j, g.n}} {
-			if rows[0] < rows[1] && cols[0] < cols[1] {
-				kernels.tile(g, rows[0], rows[1], cols[0], cols[1])
-			}
-		}
-	}
-}
-
-func randomProduct(t *testing.T, rng *rand.Rand) product[float32] {
-	size := func() int {
-		switch rng.IntN(8) {
-		case 0:
-			return 1
-		case 1:
-			return []int{257, 389, 521, 641}[rng.IntN(4)]
-		case 2:
-			return []int{12, 16, 24, 32, 64, 96, 128, 256}[rng.IntN(8)]
-		}
-		return 1 + rng.IntN(70)
-	}
-	m, n, k := size(), size(), size()
-	matrix := func(rows, cols int, trans bool) Matrix[float32] {
-		if trans {
-			rows, cols = cols, rows
-		}
-		stride := cols + rng.IntN(2)*rng.IntN(20)
-		data := guarded(t, rng, (rows-1)*stride+cols)
-		for i := range data {
-			if data[i] = float32(math.NaN()); i%stride < cols {
-				data[i] = float32(rng.NormFloat64())
-			}
-		}
-		return Matrix[float32]{data, stride, trans}
-	}
-	g := product[float32]{m: m, n: n, k: k, alpha: []float32{1, -0.7}[rng.IntN(2)], beta: []float32{0, 1, 0.5, 1}[rng.IntN(4)]}
-	g.a, g.b = matrix(m, k, rng.IntN(2) == 0), matrix(k, n, rng.IntN(2) == 0)
-	g.c = matrix(m, n, false)
-	switch {
-	case g.beta == 0:
-		for i := range g.c.Data { // what was there must not matter
-			g.c.Data[i] = float32(math.NaN())
-		}
-	case g.beta == 0.5 || rng.IntN(2) == 0:
-		g.d = g.c
-	case rng.IntN(2) == 0:
-		g.d = matrix(m, n, false)
-	default:
-		g.d = matrix(1, n, false)
-		g.d.Stride = 0
-	}
-	return g
-}
-
-// inFloat64 is the product and the sum of the absolute values of its terms.
-func (g *product[T]) inFloat64() (want, size []float64) {
-	for i := range g.m {
-		for j := range g.n {
-			var sum, abs float64
-			for l := range g.k {
-				term := g.a.at(i, l) * g.b.at(l, j)
-				sum += term
-				abs += math.Abs(term)
-			}
-			sum, abs = float64(g.alpha)*sum, math.Abs(float64(g.alpha))*abs
-			if g.d.Data != nil {
-				sum += float64(g.beta) * g.d.at(i, j)
-				abs += math.Abs(float64(g.beta) * g.d.at(i, j))
-			}
-			want, size = append(want, sum), append(size, abs)
-		}
-	}
-	return want, size
-}
-
-// checkProduct looks at the entries and at the gaps between the rows, which must be as before. A result that is not a
-// number or not finite must be just that.
-func checkProduct(t *testing.T, name string, g *product[float32], got Matrix[float32], want, size []float64) {
-	t.Helper()
-	for at, v := range got.Data {
-		i, j := at/got.Stride, at%got.Stride
-		if j >= g.n {
-			if math.Float32bits(v) != math.Float32bits(g.c.Data[at]) {
-				t.Errorf("%s: (%d, %d), behind the row's end, was written", name, i, j)
-				return
-			}
-			continue
-		}
-		w, tol := want[i*g.n+j], float64(g.k+4)*epsilon[float32]()*size[i*g.n+j]
-		same := math.IsNaN(w) && v != v || math.IsInf(w, 0) && float64(v) == w
-		if !same && !(math.Abs(float64(v)-w) <= tol) {
-			t.Errorf("%s: (%d, %d): got %v, want %v", name, i, j, v, w)
-			return
-		}
-	}
-}
-
-// TestMicrokernelsFollowIEEE: 0·NaN and 0·∞ are NaN, ∞·2 is ∞, and only in the row or column that they are in.
-func TestMicrokernelsFollowIEEE(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	special := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0}
-	for set, kernels := range gemmSets() {
-		for range 60 {
-			g := randomProduct(t, rng)
-			for range 3 {
-				g.a.Data[rng.IntN(len(g.a.Data))] = 0
-				*g.a.pointer(rng.IntN(g.m), rng.IntN(g.k)) = special[rng.IntN(4)]
-				*g.b.pointer(rng.IntN(g.k), rng.IntN(g.n)) = special[rng.IntN(4)]
-			}
-			for i := range g.m { // a column of zeros meets whatever is in b's row
-				*g.a.pointer(i, 0) = 0
-			}
-			*g.b.pointer(0, rng.IntN(g.n)) = special[rng.IntN(3)]
-			want, size := g.inFloat64()
-			before := g
-			before.c.Data = slices.Clone(g.c.Data)
-			kernels.tile(&g, 0, g.m, 0, g.n)
-			checkProduct(t, set, &before, g.c, want, size)
-		}
-	}
-}
-
 // TestOtherProcessors runs the tests of the product as on a processor that has less.
 func TestOtherProcessors(t *testing.T) {
 	if testing.Short() || os.Getenv("GODEBUG") != "" {
 		t.Skip("starts this program again with fewer instructions: not with -short, and not in such a run itself")
 	}
 	for _, off := range []string{"cpu.avx512f=off", "cpu.avx512f=off,cpu.avx2=off"} {
-		test := exec.Command(os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestPeak|TestGODEBUGIsHeard)$", "-test.short")
+		test := exec.Command(os.Args[0], "-test.run=^(TestGemm|TestGemmAdd|TestMicrokernels|TestRounded|TestPeak|TestGODEBUGIsHeard)$", "-test.short")
 		test.Env = append(os.Environ(), "GODEBUG="+off)
 		if out, err := test.CombinedOutput(); err != nil {
 			t.Errorf("GODEBUG=%s: %v\n%s", off, err, out)
@@ -205,27 +40,12 @@ func TestOtherProcessors(t *testing.T) {
 func TestGODEBUGIsHeard(t *testing.T) {
 	switch os.Getenv("GODEBUG") {
 	case "cpu.avx512f=off":
-		if gemmBest == &gemmAVX512 {
+		if gemmBest == &gemmAVX512 || pairs {
 			t.Error("AVX-512 is still in use")
 		}
 	case "cpu.avx512f=off,cpu.avx2=off":
 		if gemmBest != nil {
 			t.Error("assembly is still in use")
 		}
-	}
-}
-
-// BenchmarkInstructionSets is BenchmarkGemm with each instruction set in turn, and with gonum.
-func BenchmarkInstructionSets(b *testing.B) {
-	was := gemmBest
-	defer func() { gemmBest = was }()
-	sets := gemmSets()
-	sets["gonum"] = nil
-	for _, name := range slices.Sorted(maps.Keys(sets)) {
-		gemmBest = sets[name]
-		b.Run(name, func(b *testing.B) {
-			b.Run("Gemm", BenchmarkGemm)
-			b.Run("Peak", BenchmarkPeak)
-		})
 	}
 }

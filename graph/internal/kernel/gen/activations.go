@@ -36,30 +36,48 @@ func reluBackward(f *fn) {
 
 // Predicates of VCMPPS.
 const (
-	equal    = "$0"  // false of NaN
-	notEqual = "$4"  // true of NaN
-	greater  = "$30" // false of NaN
+	equal      = "$0"  // false of NaN
+	notEqual   = "$4"  // true of NaN
+	less       = "$17" // false of NaN
+	notLess    = "$21" // true of NaN
+	greater    = "$30" // false of NaN
+	notGreater = "$26" // true of NaN
+	notAtLeast = "$25" // true of NaN
+	atLeast    = "$29" // false of NaN
 )
 
-// exp: y = e^(x−shift)·scale.
+// exp: y = e^(x−shift)·scale, 0 where that is no normal number.
 func exp(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	shift, scale := f.spreadParam("shift"), f.spreadParam("scale")
-	v, s, p, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, s, p, t, n, least := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	f.op("VANDPS", pair(1<<31-1), scale, s) // what times the scale is the least normal number
+	f.op("VMINPS", s, f.inRegister(number(1), least), s)
+	f.set(least, number(leastNormal))
+	f.op("VDIVPS", s, least, least)
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
 		f.op("VSUBPS", shift, v, v)
-		f.expAnywhere(p, v, s, t, n)
-		f.op("VMULPS", scale, p, p)
+		f.expBound(p, v, s, t, n)
+		if f.wide() {
+			f.op("VCMPPS", notLess, least, p, "K4")
+			f.op("VMULPS.Z", scale, p, "K4", p)
+		} else {
+			f.op("VCMPPS", less, least, p, t)
+			f.op("VANDNPS", p, t, p)
+			f.op("VMULPS", scale, p, p)
+		}
 		f.store(p, y)
 	})
 }
 
 // The exact GELU needs Φ(−t) = R(t)·e^(−t²/2) for t = |x|, where R falls slowly from ½ like 1/t: a polynomial in
-// u = 3/(3 + t). Beyond tailEnd, Φ(−t) is no float32.
+// u = 3/(3 + t).
 const (
-	millsBend = 3 // of those that fit well, the one with the smallest rounding errors: t + 3 stays below 4 where R is steep
-	tailEnd   = 14.5
+	millsBend = 3        // of those that fit well, the one with the smallest rounding errors: t + 3 stays below 4 where R is steep
+	millsEnd  = 14.5     // of what it is fitted to
+	tailEnd   = 13.14605 // beyond, t·Φ(−t) is no normal number
+	slopeEnd  = 10.63    // beyond, the slope is within 2⁻⁸⁰ of 0 or 1: its products with gradients would be no normal numbers
 )
 
 // mills is the polynomial in u nearest to R(t) = e^(t²/2)·Φ(−t), to 2.6e-8 of its value. The test finds it.
@@ -68,14 +86,21 @@ var mills = []constant{
 	number(-0.09678582), number(0.27709487), number(-0.31935057), number(0.15192862), number(-0.027218916),
 }
 
-// normal makes t = min(|x|, tailEnd), q = R(t) and p = e^(−t²/2).
-func (f *fn) normal(x, t, q, p, s, rest, n vec) {
+// normal makes t = min(|x|, end), q = R(t) and p = e^(−t²/2), 0 from the end on.
+func (f *fn) normal(x, t, q, p, s, rest, n vec, end float64) {
 	f.op("VANDPS", pair(1<<31-1), x, s)
-	f.op("VMINPS", s, f.inRegister(number(tailEnd), t), t)
+	f.op("VMINPS", s, f.inRegister(number(end), t), t)
+	if f.wide() {
+		f.op("VCMPPS", notAtLeast, number(end), t, "K4")
+	}
 	f.op("VMULPS", t, t, s)
 	f.op("VMOVAPS", s, rest)
 	f.op("VFMSUB231PS", t, t, rest) // what rounding took from t²
-	f.exp(p, s, q, n, -0.5, &rest)
+	f.exp(p, s, q, n, -0.5, &rest, f.wide())
+	if !f.wide() {
+		f.op("VCMPPS", atLeast, number(end), t, s)
+		f.op("VANDNPS", p, s, p)
+	}
 	f.op("VADDPS", number(millsBend), t, n)
 	f.op("VDIVPS", n, f.inRegister(number(millsBend), s), n)
 	f.horner(q, n, mills)
@@ -88,7 +113,7 @@ func gelu(f *fn) {
 	f.set(zero, 0)
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
-		f.normal(v, t, q, p, s, rest, n)
+		f.normal(v, t, q, p, s, rest, n, tailEnd)
 		f.op("VMAXPS", v, zero, v)
 		f.op("VMULPS", q, t, q) // not q·p, which may be denormal before it is multiplied by t
 		f.op("VFNMADD231PS", q, p, v)
@@ -102,7 +127,7 @@ func geluBackward(f *fn) {
 	v, t, q, p, s, rest, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
-		f.normal(v, t, q, p, s, rest, n)
+		f.normal(v, t, q, p, s, rest, n, slopeEnd)
 		f.op("VFNMADD231PS", number(1/math.Sqrt(2*math.Pi)), t, q)
 		f.op("VMULPS", q, p, p)
 		one := f.inRegister(number(1), s)
@@ -127,6 +152,13 @@ const (
 	flat  = 30
 )
 
+// Logistic functions count as 0 from e^(−x) = 2⁸⁰ on, and as 1 from e^(−x) = 2⁻⁸⁰ on, where something is multiplied by them or
+// their slopes: its products would be no normal numbers.
+const (
+	slopeMost  = 1 << 80
+	slopeLeast = -55.4
+)
+
 // geluTanh: y = x/(1 + e^(−2u)).
 func geluTanh(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
@@ -135,7 +167,7 @@ func geluTanh(f *fn) {
 		f.load(x, v)
 		f.op("VMAXPS", v, f.inRegister(number(-flat), t), v) // so that −∞ gives 0
 		f.minusTwoU(m, v, t)
-		f.expAnywhere(e, m, s, t, n)
+		f.expBound(e, m, s, t, n)
 		f.op("VADDPS", number(1), e, e)
 		f.op("VDIVPS", e, v, v)
 		f.store(v, y)
@@ -161,10 +193,9 @@ func geluTanhBackward(f *fn) {
 		f.set(w, number(tanhA))
 		f.op("VFMADD231PS", number(3*tanhB), t, w)
 		f.op("VMULPS", v, w, w) // x·2u'
-		f.expAnywhere(e, m, s, t, n)
-		one := f.inRegister(number(1), s)
-		f.op("VADDPS", one, e, t)
-		f.op("VDIVPS", t, one, s)
+		f.expAbove(slopeLeast, e, m, s, t, n)
+		f.set(s, number(1))
+		f.shareUpTo(number(slopeMost), s, e, t, n)
 		f.op("VMINPS", e, f.inRegister(number(math.MaxFloat32), t), e) // ∞·0 is not 0
 		f.op("VMULPS", s, e, e)
 		f.op("VMULPS", e, w, w)
@@ -180,17 +211,21 @@ func silu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
-		f.silu(x, v, m, e, s, t, n)
+		f.silu(x, v, m, e, s, t, n, pair(plusInf))
 		f.store(v, y)
 	})
 }
 
-// silu makes v = x/(1 + e^(−x)) of the present block of x. m, e, s, t and n are lost.
-func (f *fn) silu(x string, v, m, e, s, t, n vec) {
+// silu makes v = x/(1 + e^(−x)) of the present block of x, 0 where e^(−x) is above most. m, e, s, t and n are lost.
+func (f *fn) silu(x string, v, m, e, s, t, n vec, most constant) {
 	f.load(x, v)
-	f.op("VMAXPS", v, f.inRegister(number(expLeast), t), v) // so that −∞ gives 0
+	f.op("VMAXPS", v, f.inRegister(number(-expMost), t), v) // so that −∞ gives 0
 	f.minus(m, v)
-	f.expAnywhere(e, m, s, t, n)
+	f.expBound(e, m, s, t, n)
+	if most != pair(plusInf) {
+		f.shareUpTo(most, v, e, t, n)
+		return
+	}
 	f.op("VADDPS", number(1), e, e)
 	f.op("VDIVPS", e, v, v)
 }
@@ -207,7 +242,7 @@ func siluBackward(f *fn) {
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, m)
-		f.bound(v, m, number(expLeast), number(expMost))
+		f.bound(v, m, number(-expMost), number(expMost))
 		f.logistic(s, e, v, m, t, n)
 		f.op("VMULPS", e, v, v)
 		f.op("VFMADD213PS", s, s, v)
@@ -220,10 +255,9 @@ func siluBackward(f *fn) {
 // logistic makes s = σ(x) = 1/(1 + e^(−x)) and e = 1 − s = s·e^(−x). m, t and n are lost.
 func (f *fn) logistic(s, e, x, m, t, n vec) {
 	f.minus(m, x)
-	f.expAnywhere(e, m, s, t, n)
-	one := f.inRegister(number(1), s)
-	f.op("VADDPS", one, e, t)
-	f.op("VDIVPS", t, one, s)
+	f.expAbove(slopeLeast, e, m, s, t, n)
+	f.set(s, number(1))
+	f.shareUpTo(number(slopeMost), s, e, t, n)
 	f.op("VMINPS", e, f.inRegister(number(math.MaxFloat32), t), e) // ∞·0 is not 0
 	f.op("VMULPS", s, e, e)
 }
@@ -235,10 +269,9 @@ func sigmoid(f *fn) {
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
 		f.minus(m, v)
-		f.expAnywhere(e, m, s, t, n)
-		one := f.inRegister(number(1), s)
-		f.op("VADDPS", one, e, e)
-		f.op("VDIVPS", e, one, v)
+		f.expBound(e, m, s, t, n)
+		f.set(v, number(1))
+		f.shareUpTo(number(1<<126), v, e, t, n) // above, y is no normal number
 		f.store(v, y)
 	})
 }

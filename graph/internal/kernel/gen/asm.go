@@ -3,12 +3,16 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// isa is an instruction set. A block of 16 numbers is one register with AVX-512 and two, its halves, with AVX2.
+// isa is an instruction set. A block of 16 numbers is one register with AVX-512, its halves are two with AVX2, its
+// quarters four with NEON.
 type isa struct {
 	name    string
+	arch    string
+	move    string // of 8 bytes
 	letter  string // of a vector register
 	lanes   int    // numbers in one
 	count   int    // how many there are
@@ -17,8 +21,9 @@ type isa struct {
 }
 
 var (
-	avx512 = isa{"AVX512", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
-	avx2   = isa{"AVX2", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
+	avx512 = isa{"AVX512", "amd64", "MOVQ", "Z", 16, 32, []int{12, 8, 4, 2, 1}, "K1"}
+	avx2   = isa{"AVX2", "amd64", "MOVQ", "Y", 8, 16, []int{6, 4, 2, 1}, ""}
+	neon   = isa{"NEON", "arm64", "MOVD", "V", 4, 32, []int{12, 8, 4, 2, 1}, ""}
 )
 
 const (
@@ -27,8 +32,11 @@ const (
 	bytes    = 4  // of a number
 )
 
-// vec is a vector register: one for each half of a block if it lives from block to block, one for both otherwise.
-type vec [2]int
+// vec is a vector register: one for each part of a block if it lives from block to block, one for all otherwise.
+type vec [4]int
+
+// all is the first part's register for every part: a value that is the same in all lanes.
+func (v vec) all() vec { return vec{v[0], v[0], v[0], v[0]} }
 
 // constant is the bits of a constant of all lanes, two of them when they are 32 bits wide.
 type constant uint64
@@ -46,21 +54,25 @@ type fn struct {
 	text    strings.Builder
 	vectors int        // vector registers in use
 	general int        // general registers in use
-	held    []constant // the constants in registers 31, 30, …: AVX-512 has them to spare
+	held    []constant // the constants in the highest registers, from top down
+	top     int
+	spare   int // registers for them: AVX2 has none
 	labels  int
-	half    int  // of the block, with AVX2
+	part    int  // of the block
+	spared  bool // NEON's spare register has an operand of the present instruction
 	tail    bool // in the last, incomplete block
 }
 
 func (f *fn) wide() bool { return f.lanes == block }
 
-// scratch is a register for use within a half of a block, or for a value that is the same in all lanes.
+// scratch is a register for use within a part of a block, or for a value that is the same in all lanes.
 func (f *fn) scratch() vec {
 	f.vectors++
-	if f.vectors > tailMask {
+	if f.vectors > neonMask || f.vectors > tailMask && f.arch == "amd64" {
 		panic(f.name + ": out of vector registers")
 	}
-	return vec{f.vectors - 1, f.vectors - 1}
+	n := f.vectors - 1
+	return vec{n, n, n, n}
 }
 
 // scratches is n of them.
@@ -74,8 +86,8 @@ func (f *fn) scratches(n int) (v []vec) {
 // saved is a register for all lanes of a block, for use from block to block.
 func (f *fn) saved() vec {
 	v := f.scratch()
-	if !f.wide() {
-		v[1] = f.scratch()[0]
+	for part := 1; part < block/f.lanes; part++ {
+		v[part] = f.scratch()[0]
 	}
 	return v
 }
@@ -90,16 +102,23 @@ func (f *fn) pointer(name string) string {
 // register is a free general register; AX, CX and R12 belong to the loops over blocks.
 func (f *fn) register() string {
 	f.general++
+	if f.arch == "arm64" {
+		return fmt.Sprint("R", f.general-1)
+	}
 	return []string{"DI", "SI", "DX", "BX", "R8", "R9", "R10", "R11", "R13", "R15"}[f.general-1]
 }
 
 // op writes an instruction, its operands in Go's order: the result comes last.
 func (f *fn) op(name string, operands ...any) {
+	if f.arch == "arm64" {
+		f.neon(name, operands)
+		return
+	}
 	var list []string
 	for _, o := range operands {
 		switch o := o.(type) {
 		case vec:
-			list = append(list, f.letter+fmt.Sprint(o[f.half]))
+			list = append(list, f.letter+fmt.Sprint(o[f.part]))
 		case constant:
 			text, suffix := f.constant(o)
 			list = append(list, text)
@@ -113,25 +132,57 @@ func (f *fn) op(name string, operands ...any) {
 
 // constant is the operand that a constant is: a register, or memory that AVX-512 spreads over the lanes by itself.
 func (f *fn) constant(c constant) (operand, suffix string) {
+	if register, held := f.hold(c); held {
+		return f.letter + fmt.Sprint(register), ""
+	}
 	if !f.wide() {
 		return f.pool.address(c), ""
 	}
-	for i, held := range f.held {
-		if held == c {
-			return fmt.Sprintf("Z%d", 31-i), ""
-		}
-	}
-	if len(f.held) < block {
-		f.held = append(f.held, c)
-		return fmt.Sprintf("Z%d", 32-len(f.held)), ""
-	}
 	return f.pool.address(c), ".BCST"
+}
+
+// hold is the register that holds a constant, if there is one to spare.
+func (f *fn) hold(c constant) (register int, held bool) {
+	at := slices.Index(f.held, c)
+	if at < 0 && len(f.held) < f.spare {
+		f.held, at = append(f.held, c), len(f.held)
+	}
+	return f.top - at, at >= 0
+}
+
+// written is a kernel's function. NEON spares the constants what registers the body leaves, so it is written twice.
+func written(k kernel, f fn) *fn {
+	switch first := f; {
+	case f.wide():
+		f.top, f.spare = f.count-1, block
+	case f.arch == "arm64":
+		k.body(&first)
+		f.top, f.spare = neonMask-1, neonMask-first.vectors
+	}
+	k.body(&f)
+	return &f
+}
+
+// begin is what comes before the body: the constants that it holds.
+func (f *fn) begin() string {
+	if f.arch == "arm64" {
+		return f.neonBegin()
+	}
+	text := ""
+	for i, c := range f.held {
+		text += fmt.Sprintf("\tVBROADCASTSD %s, Z%d\n", f.pool.address(c), f.top-i)
+	}
+	return text
 }
 
 // set puts a constant into a register.
 func (f *fn) set(v vec, c constant) {
 	if c == 0 {
 		f.op("VXORPS", f.low("X", v), f.low("X", v), f.low("X", v))
+		return
+	}
+	if f.arch == "arm64" {
+		f.neonSet(v[f.part], c)
 		return
 	}
 	if text, suffix := f.constant(c); suffix == "" {
@@ -143,15 +194,15 @@ func (f *fn) set(v vec, c constant) {
 
 // inRegister is a register that holds a constant: spare, if no other does.
 func (f *fn) inRegister(c constant, spare vec) any {
-	if text, suffix := f.constant(c); f.wide() && suffix == "" {
-		return text
+	if register, held := f.hold(c); held {
+		return vec{register}.all()
 	}
 	f.set(spare, c)
 	return spare
 }
 
 // low names the low part of a register by another letter.
-func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.half]) }
+func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.part]) }
 
 func (f *fn) label(name string) string {
 	f.labels++

@@ -70,11 +70,11 @@ func softmaxTile(f *fn) {
 		f.op("VBROADCASTSS", at(top), v)
 		f.op("VMOVSS", low(most), at(top))
 		f.op("VSUBPS", most, v, v)
-		f.expAnywhere(factor, v, s, t, n)
+		f.expAbove(shareLeast, factor, v, s, t, n)
 		f.blocks(cols, func() {
 			f.load(x, v)
-			f.op("VSUBPS", vec{most[0], most[0]}, v, v)
-			f.expAnywhere(p, v, s, t, n)
+			f.op("VSUBPS", most.all(), v, v)
+			f.expAbove(shareLeast, p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
 			f.op("VADDPS", p, sum, sum)
@@ -88,7 +88,7 @@ func softmaxTile(f *fn) {
 		f.op("VMOVSS", low(factor), at(keep))
 		f.blocks(cols, func() {
 			f.load(x, v)
-			f.op("VMULPS", vec{sum[0], sum[0]}, v, v)
+			f.op("VMULPS", sum.all(), v, v)
 			f.store(v, x)
 		})
 		f.next(cols, x)
@@ -124,7 +124,7 @@ func softmaxTileBackward(f *fn) {
 					f.addMask(mask, v, t, fill)
 				}
 				f.op("VSUBPS", most, v, v)
-				f.expAnywhere(p, v, s, t, n)
+				f.expAbove(shareLeast, p, v, s, t, n)
 				f.op("VMULPS", share, p, p)
 				f.store(p, x)
 				f.load(d, v)

@@ -2,19 +2,23 @@ package main
 
 import "fmt"
 
-// each writes body for every half of the block.
+// each writes body for every part of the block.
 func (f *fn) each(body func()) {
-	for f.half = 0; f.half < block/f.lanes; f.half++ {
-		if f.tail && !f.wide() {
-			f.op("VMOVUPS", fmt.Sprintf("%d(R12)", f.half*f.lanes*bytes), fmt.Sprintf("Y%d", tailMask))
+	for f.part = 0; f.part < block/f.lanes; f.part++ {
+		if f.tail && f.arch == "amd64" && !f.wide() {
+			f.op("VMOVUPS", fmt.Sprintf("%d(R12)", f.part*f.lanes*bytes), fmt.Sprintf("Y%d", tailMask))
 		}
 		body()
 	}
-	f.half = 0
+	f.part = 0
 }
 
 // blocks writes a loop over count numbers, 16 at a time, the last block cut off by a mask. In it AX counts bytes.
 func (f *fn) blocks(count string, body func()) {
+	if f.arch == "arm64" {
+		f.neonBlocks(count, body)
+		return
+	}
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	f.op("XORQ", "AX", "AX")
 	f.op("MOVQ", count, "CX")
@@ -35,7 +39,7 @@ func (f *fn) blocks(count string, body func()) {
 		f.op("DECL", "R12")
 		f.op("KMOVW", "R12", "K1")
 	} else { // the mask of 16 ones and 16 zeros, from where CX ones are left
-		f.op("LEAQ", f.pool.masks(), "R12")
+		f.op("LEAQ", f.pool.masks(0), "R12")
 		f.op("SHLQ", "$2", "CX")
 		f.op("SUBQ", "CX", "R12")
 	}
@@ -47,12 +51,14 @@ func (f *fn) blocks(count string, body func()) {
 
 // at is the address of the present block of a slice.
 func (f *fn) at(pointer string) string {
-	return fmt.Sprintf("%d(%s)(AX*1)", f.half*f.lanes*bytes, pointer)
+	return fmt.Sprintf("%d(%s)(AX*1)", f.part*f.lanes*bytes, pointer)
 }
 
 // load reads a block; the lanes behind the end of a slice are 0.
 func (f *fn) load(pointer string, v vec) {
 	switch {
+	case f.arch == "arm64":
+		f.neonLoad(pointer, v[f.part])
 	case !f.tail:
 		f.op("VMOVUPS", f.at(pointer), v)
 	case f.wide():
@@ -65,6 +71,8 @@ func (f *fn) load(pointer string, v vec) {
 // store writes a block, nothing behind the end of a slice.
 func (f *fn) store(v vec, pointer string) {
 	switch {
+	case f.arch == "arm64":
+		f.neonStore(v[f.part], pointer)
 	case !f.tail:
 		f.op("VMOVUPS", v, f.at(pointer))
 	case f.wide():
@@ -80,6 +88,8 @@ func (f *fn) clearPastEnd(v vec) {
 	case !f.tail:
 	case f.wide():
 		f.op("VMOVAPS.Z", v, "K1", v)
+	case f.arch == "arm64":
+		f.word("and", v[f.part], v[f.part], neonMask)
 	default:
 		f.op("VANDPS", fmt.Sprintf("Y%d", tailMask), v, v)
 	}
@@ -91,6 +101,8 @@ func (f *fn) fillPastEnd(v, fill vec) {
 	case !f.tail:
 	case f.wide():
 		f.op("VBLENDMPS", v, fill, "K1", v)
+	case f.arch == "arm64":
+		f.word("bif", v[f.part], fill[f.part], neonMask)
 	default:
 		f.op("VBLENDVPS", fmt.Sprintf("Y%d", tailMask), v, fill, v)
 	}

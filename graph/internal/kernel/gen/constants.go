@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// constants is the read-only data of an assembly file: every constant as often as an AVX2 register holds it.
+// constants is the read-only data of an assembly file: every constant as often as a register of AVX2, or NEON, holds it.
 type constants struct {
 	name   string
 	width  int // of a constant, in bytes
@@ -17,19 +17,24 @@ type constants struct {
 
 // address is where a constant lies.
 func (c *constants) address(k constant) string {
-	for i, have := range c.list {
-		if have == k {
-			return fmt.Sprintf("%s<>+%d(SB)", c.name, i*c.width)
-		}
-	}
-	c.list = append(c.list, k)
-	return c.address(k)
+	return fmt.Sprintf("%s<>+%d(SB)", c.name, c.offset(k))
 }
 
-// masks is the address of the border between 16 ones and 16 zeros.
-func (c *constants) masks() string {
+// near is where a constant lies for NEON, which has the address of the first in a register.
+func (c *constants) near(k constant) string { return fmt.Sprintf("%d(R%d)", c.offset(k), numbers) }
+
+func (c *constants) offset(k constant) int {
+	at := slices.Index(c.list, k)
+	if at < 0 {
+		c.list, at = append(c.list, k), len(c.list)
+	}
+	return at * c.width
+}
+
+// masks is the address of the border between 16 ones and 16 zeros, or so many bytes behind it.
+func (c *constants) masks(from int) string {
 	c.masked = true
-	return fmt.Sprintf("masks%s<>+%d(SB)", c.name, block*bytes)
+	return fmt.Sprintf("masks%s<>+%d(SB)", c.name, block*bytes+from)
 }
 
 // multiples is the address of 0, step, 2·step, … 15·step, from the given number of bytes on.

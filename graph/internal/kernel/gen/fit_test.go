@@ -116,7 +116,7 @@ func TestMills(t *testing.T) {
 		t := millsBend/u - millsBend
 		return math.Exp(t*t/2) * math.Erfc(t/math.Sqrt2) / 2
 	}
-	c, worst := fit(len(mills), millsBend/(millsBend+tailEnd), 1, ratio,
+	c, worst := fit(len(mills), millsBend/(millsBend+millsEnd), 1, ratio,
 		func(u float64) float64 { return 1 / ratio(u) },
 		func(k int, u float64) float64 { return math.Pow(u, float64(k)) })
 	if !(worst <= 2.6e-8) {

@@ -11,11 +11,10 @@ import (
 // b's strip, broadcasts one number of each row of a, and adds their products. The tile's height is the largest for which
 // the accumulators, the row of b and some broadcasts fit the register file.
 func products() map[string]string {
-	out, stubs := map[string]string{}, &strings.Builder{}
-	stubs.WriteString(header + "package gemm\n")
+	out, stubs := map[string]string{}, newStubs(avx2)
 	for _, s := range []isa{avx512, avx2} {
 		g := &gen{isa: s, stubs: stubs}
-		g.line(header + "#include \"textflag.h\"")
+		g.line(header(s) + "#include \"textflag.h\"")
 		if s.mask == "" {
 			g.maskTable()
 		}
@@ -24,11 +23,21 @@ func products() map[string]string {
 		g.dots()
 		g.copyStrip()
 		g.transposeStrip()
+		g.packed()
 		g.peak()
 		out["gemm/gemm_"+strings.ToLower(s.name)+"_amd64.s"] = g.text.String()
 	}
+	productBF16(out, stubs)
 	out["gemm/gemm_stubs_amd64.go"] = stubs.String()
+	neonProducts(out)
 	return out
+}
+
+// newStubs begins a file of declarations.
+func newStubs(s isa) *strings.Builder {
+	stubs := &strings.Builder{}
+	stubs.WriteString(header(s) + "package gemm\n")
+	return stubs
 }
 
 type gen struct {
@@ -43,7 +52,7 @@ func (g *gen) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n
 // op writes an instruction.
 func (g *gen) op(format string, args ...any) { g.line("\t"+format, args...) }
 
-// arg is an argument: a *float32, or an int, or the float32 alpha. It begins in a register, if one is named.
+// arg is an argument: a pointer to numbers, or an int, or the float32 alpha. It begins in a register, if one is named.
 type arg struct{ name, register string }
 
 // function writes a function and its declaration.
@@ -56,24 +65,30 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 		switch a.name {
 		case "alpha":
 			kind, size = "float32", 4
-		case "a", "b", "c", "d", "dst", "src":
+		case "a", "b", "c", "d", "dst", "src", "scale":
 			kind = "*float32"
+		case "half":
+			kind = "*uint16"
+		case "eighth":
+			kind = "*int8"
 		}
 		signature = append(signature, a.name+" "+kind)
 		g.args[a.name] = fmt.Sprintf("%s+%d(FP)", a.name, at)
 		if at += size; a.register != "" {
-			load += fmt.Sprintf("\tMOVQ %s, %s\n", g.args[a.name], a.register)
+			load += fmt.Sprintf("\t%s %s, %s\n", g.move, g.args[a.name], a.register)
 		}
 	}
 	declaration := fmt.Sprintf("func %s%s(%s)", name, g.name, strings.Join(signature, ", "))
 	g.stubs.WriteString("\n")
-	if g.name == avx512.name { // the other set has the same functions
+	if g.name != avx2.name { // which has the same functions as AVX-512
 		fmt.Fprintf(g.stubs, "// %s\n//\n", doc)
 	}
 	fmt.Fprintf(g.stubs, "//go:noescape\n%s\n", declaration)
 	g.line("\n// %s\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n%s", declaration, name, g.name, at, strings.TrimSuffix(load, "\n"))
 	body()
-	g.op("VZEROUPPER")
+	if g.arch == "amd64" {
+		g.op("VZEROUPPER")
+	}
 	g.op("RET")
 }
 

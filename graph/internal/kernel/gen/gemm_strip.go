@@ -33,15 +33,15 @@ func (g *gen) transposeStrip() {
 				g.op("PREFETCHT0 (AX)(R8*1)")
 				g.op("ADDQ DX, AX")
 			}
-			g.transposeSquare()
+			g.transposeSquare(2 * g.bytes())
 			g.op("ADDQ $%d, SI", g.bytes())
 			g.op("ADDQ $%d, DI", g.lanes*2*g.bytes())
 		})
 	})
 }
 
-// transposeSquare stores the columns of the rows in registers 0 … lanes−1.
-func (g *gen) transposeSquare() {
+// transposeSquare stores the columns of the rows in registers 0 … lanes−1, a stride in bytes apart.
+func (g *gen) transposeSquare(stride int) {
 	half := g.lanes
 	for row := 0; row < g.lanes; row += 2 { // pairs of rows
 		g.op("VUNPCKLPS %s, %s, %s", g.reg(row+1), g.reg(row), g.reg(half+row))
@@ -54,13 +54,13 @@ func (g *gen) transposeSquare() {
 		}
 	}
 	for c := range 4 {
-		g.transposeLanes(c, half)
+		g.transposeLanes(c, half, stride)
 	}
 }
 
 // transposeLanes puts the columns 4l+c together and stores them.
-func (g *gen) transposeLanes(c, half int) {
-	store := func(register, column int) { g.op("VMOVUPS %s, %d(DI)", g.reg(register), column*2*g.bytes()) }
+func (g *gen) transposeLanes(c, half, stride int) {
+	store := func(register, column int) { g.op("VMOVUPS %s, %d(DI)", g.reg(register), column*stride) }
 	if g.lanes == 8 {
 		for l := range 2 {
 			g.op("VPERM2F128 $%#x, %s, %s, %s", 0x20+0x11*l, g.reg(4+c), g.reg(c), g.reg(half+l))

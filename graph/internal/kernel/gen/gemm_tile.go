@@ -36,7 +36,7 @@ func (g *gen) tiles(strided bool) {
 			g.op("JLT %s", next)
 			g.tile(label, tile{height, vectors, strided})
 			g.op("SUBQ $%d, R12", height)
-			if i == 0 {
+			if i == 0 || 2*height < g.heights[i-1] { // else the next ones take what is left
 				g.op("JMP %s", label)
 			}
 		}
@@ -53,8 +53,11 @@ type tile struct {
 	strided         bool
 }
 
-func (g *gen) acc(t tile, row, vector int) string {
-	return g.reg(g.count - t.height*t.vectors + row*t.vectors + vector)
+func (g *gen) acc(t tile, row, vector int) string { return g.reg(g.sum(t, row, vector)) }
+
+// sum is the number of the register of a part of the tile.
+func (g *gen) sum(t tile, row, vector int) int {
+	return g.count - t.height*t.vectors + row*t.vectors + vector
 }
 
 func (g *gen) tile(label string, t tile) {
@@ -151,12 +154,20 @@ func (g *gen) step(t tile, step int) {
 	first := t.vectors
 	rotating := min(6, g.count-t.height*t.vectors-first)
 	for row := range t.height {
-		factor := g.reg(first + row%rotating)
-		g.op("VBROADCASTSS %s, %s", t.entry(row, step), factor)
+		factor := first + row%rotating
+		g.op("VBROADCASTSS %s, %s", t.entry(row, step), g.reg(factor))
 		for v := range t.vectors {
-			g.op("VFMADD231PS %s, %s, %s", g.reg(v), factor, g.acc(t, row, v))
+			g.op("%s", g.multiplyAdd(v, factor, g.sum(t, row, v)))
 		}
 	}
+}
+
+// multiplyAdd is the instruction that adds the product of two registers to a third.
+func (g *gen) multiplyAdd(x, y, sum int) string {
+	if g.name == bf16.name {
+		return dotPairs(x, y, sum)
+	}
+	return fmt.Sprintf("VFMADD231PS %s, %s, %s", g.reg(x), g.reg(y), g.reg(sum))
 }
 
 // entry is the address of a's entry in a row of the tile.

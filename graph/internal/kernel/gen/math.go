@@ -11,10 +11,15 @@ func (f *fn) bound(dst, x vec, least, most constant) {
 
 // The polynomial of e^r and the constants of its reduction.
 const (
-	log2e    = 1 / math.Ln2
-	magic    = 3 << 22 // added to a number below 2²², it leaves the nearest integer in the low bits
-	expMost  = 89      // e^x above is no float32
-	expLeast = -176    // n = −254: both of its halves have the bits of 0 as a power, so no slow denormal product gives 0
+	log2e   = 1 / math.Ln2
+	magic   = 3 << 22 // added to a number below 2²², it leaves the nearest integer in the low bits
+	expMost = 89      // e^x above is no float32
+
+	// Below, results count as 0: an instruction whose result falls below the normal numbers is some 150 times slower on
+	// Intel's processors, and so is the multiplication of what it leaves.
+	leastNormal = 0x1.00006p-126 // the least normal number, and a little, so that e^expLeast is less
+	expLeast    = -87.33654      // e^x is no normal number
+	shareLeast  = -60            // e^x is nothing beside 1, and its products with what is not tiny are normal numbers still
 )
 
 // split is c in two float32 numbers.
@@ -28,6 +33,10 @@ var expPolynomial = []float64{1, 1, 0.49999994, 0.16666521, 0.04166839, 0.008368
 
 // horner makes p = Σ c[k]·x^k.
 func (f *fn) horner(p, x vec, c []constant) {
+	if f.arch == "arm64" {
+		f.neonHorner(p[f.part], x[f.part], c)
+		return
+	}
 	last := len(c) - 1
 	f.set(p, c[last])
 	for k := last - 1; k >= 0; k-- {
@@ -36,9 +45,9 @@ func (f *fn) horner(p, x vec, c []constant) {
 }
 
 // exp makes p = e^(a·s), with a a power of 2 up to its sign: n = round(a·s·log₂e), r = s − n·ln 2/a, and the polynomial
-// of e^(a·r) times 2ⁿ. a·s must lie between expLeast and expMost or be NaN. rest, if not nil, is a correction of s, the
-// part of it behind the last place. s, t, n and rest are lost.
-func (f *fn) exp(p, s, t, n vec, a float64, rest *vec) {
+// of e^(a·r) times 2ⁿ. a·s must lie between expLeast and expMost or be NaN; if masked, only in the lanes of K4, and the others
+// give 0. rest, if not nil, is a correction of s, the part of it behind the last place. s, t, n and rest are lost.
+func (f *fn) exp(p, s, t, n vec, a float64, rest *vec, masked bool) {
 	hi, lo := split(math.Ln2 / a)
 	f.set(t, number(magic))
 	f.op("VFMADD231PS", number(a*log2e), s, t)
@@ -53,7 +62,11 @@ func (f *fn) exp(p, s, t, n vec, a float64, rest *vec) {
 		c = append(c, number(v*math.Pow(a, float64(k))))
 	}
 	f.horner(p, s, c)
-	if f.wide() {
+	switch {
+	case masked:
+		f.op("VSCALEFPS.Z", n, p, "K4", p)
+		return
+	case f.wide():
 		f.op("VSCALEFPS", n, p, p)
 		return
 	}
@@ -67,21 +80,74 @@ func (f *fn) exp(p, s, t, n vec, a float64, rest *vec) {
 	}
 }
 
-// expAnywhere makes p = e^x, 0 and ∞ at the ends. x, s, t and n are lost.
-func (f *fn) expAnywhere(p, x, s, t, n vec) {
+// expAbove makes p = e^x, 0 below least and ∞ at the other end. x, s, t and n are lost.
+func (f *fn) expAbove(least float64, p, x, s, t, n vec) {
+	if f.wide() {
+		f.op("VMINPS", x, f.inRegister(number(expMost), s), s)
+		f.op("VCMPPS", notLess, number(least), s, "K4")
+		f.exp(p, s, t, n, 1, nil, true)
+		return
+	}
+	f.bound(s, x, number(least), number(expMost))
+	f.op("VCMPPS", less, number(least), x, x)
+	f.exp(p, s, t, n, 1, nil, false)
+	f.op("VANDNPS", p, x, p)
+}
+
+// expBound makes p = e^x, but the least normal number for less, and ∞ at the other end. x, s, t and n are lost.
+func (f *fn) expBound(p, x, s, t, n vec) {
 	f.bound(s, x, number(expLeast), number(expMost))
-	f.exp(p, s, t, n, 1, nil)
+	f.exp(p, s, t, n, 1, nil, false)
+}
+
+// shareUpTo makes v = v/(1 + e), 0 where e is above most. t and mask are lost.
+func (f *fn) shareUpTo(most constant, v, e, t, mask vec) {
+	f.op("VADDPS", number(1), e, t)
+	if f.wide() {
+		f.op("VCMPPS", greater, most, e, "K4")
+		f.op("VBLENDMPS", pair(plusInf), t, "K4", t)
+	} else {
+		f.op("VCMPPS", greater, most, e, mask)
+		f.op("VANDPS", pair(plusInf), mask, mask)
+		f.op("VMAXPS", t, mask, t)
+	}
+	f.op("VDIVPS", t, v, v)
+}
+
+// magnitude is the bits of a number of which one at least has to be set for it to count: the upper ones of the exponent.
+type magnitude uint32
+
+const (
+	above63  magnitude = 0x60000000 // from 2⁻⁶³ on
+	above95  magnitude = 0x70000000
+	above111 magnitude = 0x78000000
+)
+
+// flush makes v 0 where it is smaller. t is lost.
+func (f *fn) flush(v vec, least magnitude, t vec) {
+	if f.wide() {
+		f.op("VPTESTMD", pair(uint32(least)), v, "K4")
+		f.op("VMOVAPS.Z", v, "K4", v)
+		return
+	}
+	f.op("VANDPS", pair(1<<31-1), v, t)
+	f.op("VCMPPS", less, pair(uint32(least&-least)), t, t)
+	f.op("VANDNPS", v, t, v)
 }
 
 // fold adds the 16 lanes of v up, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The result
 // is in the lowest lane of v, and in all of them after spread.
 func (f *fn) fold(op string, v, t vec) {
+	if f.arch == "arm64" {
+		f.neonFold(op, v, t[0])
+		return
+	}
 	x, y, tx, ty := f.low("X", v), f.low("Y", v), f.low("X", t), f.low("Y", t)
 	if f.wide() {
 		f.op("VEXTRACTF64X4", "$1", v, ty)
 		f.op(op+"PS", ty, y, y)
 	} else {
-		f.op(op+"PS", vec{v[1], v[1]}, y, y)
+		f.op(op+"PS", vec{v[1]}, y, y)
 	}
 	f.op("VEXTRACTF128", "$1", y, tx)
 	f.op(op+"PS", tx, x, x)
@@ -93,13 +159,20 @@ func (f *fn) fold(op string, v, t vec) {
 
 func (f *fn) spread(v vec) { f.op("VBROADCASTSS", f.low("X", v), v) }
 
-// double is 16 partial sums in float64: lanes 0 … 7 and 8 … 15, or of either half 0 … 3 and 4 … 7.
+// double is 16 partial sums in float64: lanes 0 … 7 and 8 … 15, or the halves of the lanes of each part.
 type double [2]vec
 
 func (f *fn) double() double { return double{f.saved(), f.saved()} }
 
 // widen gives body the two halves of v in float64, in t, with the partial sums they go to.
 func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
+	if f.arch == "arm64" {
+		for i, half := range []string{"fcvtl", "fcvtl2"} {
+			f.word(half, t[f.part], v[f.part])
+			body(sum[i])
+		}
+		return
+	}
 	narrow, extract := "X", "VEXTRACTF128"
 	if f.wide() {
 		narrow, extract = "Y", "VEXTRACTF64X4"
@@ -113,6 +186,10 @@ func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
 
 // foldDouble adds the 16 partial sums up, in the order of fold, into the lowest lane of the first register.
 func (f *fn) foldDouble(sum double, t vec) {
+	if f.arch == "arm64" {
+		f.neonFoldDouble(sum, t[0])
+		return
+	}
 	v := sum[0]
 	x, y, tx, ty := f.low("X", v), f.low("Y", v), f.low("X", t), f.low("Y", t)
 	if f.wide() {
@@ -120,8 +197,8 @@ func (f *fn) foldDouble(sum double, t vec) {
 		f.op("VEXTRACTF64X4", "$1", v, ty)
 		f.op("VADDPD", ty, y, y)
 	} else {
-		f.op("VADDPD", vec{v[1], v[1]}, y, y)
-		f.op("VADDPD", vec{sum[1][1], sum[1][1]}, vec(sum[1]), vec(sum[1]))
+		f.op("VADDPD", vec{v[1]}, y, y)
+		f.op("VADDPD", vec{sum[1][1]}, sum[1], sum[1])
 		f.op("VADDPD", sum[1], y, y)
 	}
 	f.op("VEXTRACTF128", "$1", y, tx)

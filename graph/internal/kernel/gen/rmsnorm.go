@@ -23,7 +23,7 @@ func rmsNorm(f *fn) {
 		f.blocks(cols, func() {
 			f.load(x, v)
 			f.load(w, t)
-			f.op("VMULPS", vec{squares[0], squares[0]}, v, v)
+			f.op("VMULPS", squares.all(), v, v)
 			f.op("VMULPS", t, v, v)
 			f.store(v, y)
 		})
@@ -63,7 +63,7 @@ func rmsNormBackward(f *fn) {
 			f.load(w, g)
 			f.op("VMULPS", s, v, v)
 			f.op("VMULPS", d, g, g)
-			f.op("VFNMADD231PS", vec{project[0], project[0]}, v, g)
+			f.op("VFNMADD231PS", project.all(), v, g)
 			f.op("VMULPS", s, g, g)
 			f.store(g, dx)
 		})

@@ -18,7 +18,10 @@ func (f *fn) advance(pointers ...string) {
 	}
 }
 
-const minusInf uint32 = 0xff800000
+const (
+	plusInf  uint32 = 0x7f800000
+	minusInf uint32 = 0xff800000
+)
 
 // softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's end without any other
 // mask are left out: half of a causal matrix.
@@ -51,8 +54,8 @@ func softmax(f *fn) {
 		f.each(func() { f.set(total, 0) })
 		f.blocks(last, func() {
 			f.load(x, v)
-			f.op("VSUBPS", vec{top[0], top[0]}, v, v)
-			f.expAnywhere(p, v, s, t, n)
+			f.op("VSUBPS", top.all(), v, v)
+			f.expAbove(shareLeast, p, v, s, t, n)
 			f.store(p, x)
 			f.clearPastEnd(p)
 			f.op("VADDPS", p, total, total)
@@ -63,7 +66,7 @@ func softmax(f *fn) {
 		f.spread(total)
 		f.blocks(last, func() {
 			f.load(x, v)
-			f.op("VMULPS", vec{total[0], total[0]}, v, v)
+			f.op("VMULPS", total.all(), v, v)
 			f.store(v, x)
 		})
 		f.mark(done)
@@ -93,6 +96,8 @@ func (f *fn) visible(mask, cols, last string, v, fill vec) {
 		f.op("VPCMPD", notEqual, end(0), fill, "K2")
 		f.op("KMOVW", "K2", "R12")
 		f.op("TESTL", "R12", "R12")
+	} else if f.arch == "arm64" {
+		f.neonSeen(mask, last, v[0], fill[0])
 	} else {
 		f.op("VCMPPS", equal, end(0), fill, v)
 		f.op("VMOVMSKPS", v, "R12")
@@ -126,8 +131,8 @@ func expSum(f *fn) {
 	f.each(func() { f.set(total[0], 0); f.set(total[1], 0) })
 	f.blocks(n, func() {
 		f.load(x, v)
-		f.op("VSUBPS", vec{top[0], top[0]}, v, v)
-		f.expAnywhere(p, v, s, t, k)
+		f.op("VSUBPS", top.all(), v, v)
+		f.expAbove(expLeast, p, v, s, t, k)
 		f.clearPastEnd(p)
 		f.widen(total, p, t, func(sum vec) { f.op("VADDPD", t, sum, sum) })
 	})

@@ -5,7 +5,7 @@ func swiglu(f *fn) {
 	y, x, u := f.pointer("y_base"), f.pointer("x_base"), f.pointer("u_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
-		f.silu(x, v, m, e, s, t, n)
+		f.silu(x, v, m, e, s, t, n, number(slopeMost))
 		f.load(u, t)
 		f.op("VMULPS", t, v, v)
 		f.store(v, y)
@@ -20,7 +20,7 @@ func swigluBackward(f *fn) {
 	s, t, n := f.scratch(), f.scratch(), f.scratch()
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, c)
-		f.op("VMAXPS", c, f.inRegister(number(expLeast), t), c) // so that −∞·0 is 0
+		f.op("VMAXPS", c, f.inRegister(number(-expMost), t), c) // so that −∞·0 is 0
 		f.op("VMINPS", c, f.inRegister(number(expMost), v), v)  // and ∞·0 too, in the slope
 		f.logistic(s, e, v, m, t, n)
 		f.op("VMULPS", s, c, c)

@@ -27,6 +27,8 @@ var kernels = []kernel{
 	{"expSum", "(x []float32) (top float32, total float64)", expSum},
 	{"layerNorm", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNorm},
 	{"layerNormBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share float32)", layerNormBackward},
+	{"layerNormSigma", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNormSigma},
+	{"layerNormSigmaBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)", layerNormSigmaBackward},
 	{"rmsNorm", "(y, x, w, inv []float32, share, eps float32)", rmsNorm},
 	{"rmsNormBackward", "(dx, dw, x, w, dy, inv []float32, share float32)", rmsNormBackward},
 	{"adamW", "(w, dw, m, v []float32, c *[9]float32)", adamW},
@@ -45,7 +47,9 @@ func add(f *fn) {
 	})
 }
 
-// adamW: the constants are scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε.
+// adamW: the constants are scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε. m below 2⁻⁹⁵, v and g² below 2⁻¹¹¹ and g below 2⁻⁶³ in
+// g² count as 0, so that no square is below the normal numbers, nor what the moments of weights that are never used fall to:
+// m would stay there for good, since 0.9 of the least number is rounded to it. An ε of 1e-8 hides all of them.
 func adamW(f *fn) {
 	w, dw, m, v, c := f.pointer("w_base"), f.pointer("dw_base"), f.pointer("m_base"), f.pointer("v_base"), f.pointer("c")
 	k := f.scratches(9)
@@ -57,10 +61,14 @@ func adamW(f *fn) {
 		f.load(dw, g)
 		f.load(m, first)
 		f.load(v, second)
+		f.flush(first, above95, t)
+		f.flush(second, above111, t)
 		f.op("VMULPS", k[0], g, g)
 		f.op("VMULPS", k[2], g, t)
 		f.op("VFMADD213PS", t, k[1], first)
+		f.flush(g, above63, t)
 		f.op("VMULPS", g, g, g)
+		f.flush(g, above111, t)
 		f.op("VMULPS", k[4], g, g)
 		f.op("VFMADD213PS", g, k[3], second)
 		f.store(first, m)
@@ -109,7 +117,7 @@ func dropout(f *fn) {
 	start := spread("at")
 	f.each(func() {
 		for i, c := range counters {
-			f.op("VPADDQ", f.pool.multiples(entryStep, f.lanes*bytes*(2*f.half+i)), start, c)
+			f.op("VPADDQ", f.pool.multiples(entryStep, f.lanes*bytes*(2*f.part+i)), start, c)
 		}
 	})
 	drop := start
@@ -136,7 +144,9 @@ func dropout(f *fn) {
 			f.op("VMOVAPS.Z", factor, "K2", t)
 		} else { // of each 64 bits the lower 32, back in order
 			f.op("VSHUFPS", "$0x88", z, drop, t)
-			f.op("VPERMQ", "$0xd8", t, t)
+			if f.arch == "amd64" {
+				f.op("VPERMQ", "$0xd8", t, t)
+			}
 			f.op("VANDNPS", factor, t, t)
 		}
 		f.op("VMULPS", t, v, v)
@@ -163,6 +173,10 @@ func (f *fn) mix(z, t, u vec, n int, m constant) {
 	f.shiftXor(z, t, n)
 	if f.wide() {
 		f.op("VPMULLQ", m, z, z)
+		return
+	}
+	if f.arch == "arm64" {
+		f.neonMultiply(z[f.part], t[f.part], u[f.part], f.neonOperand(m))
 		return
 	}
 	f.op("VPSRLQ", "$32", z, t)

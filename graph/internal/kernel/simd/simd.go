@@ -1,11 +1,14 @@
-// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512 and for AVX2 with
-// FMA. Its callers have the same in plain Go for other processors and for float64.
+// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512, for AVX2 with FMA
+// and for NEON. Its callers have the same in plain Go for other processors and for float64.
 package simd
 
 // Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever the instruction
 // set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector has 16 partial
 // sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴ being half
 // of the last place of 1. NaN gives NaN. The callers see to the lengths.
+//
+// Of normal numbers nothing makes one below them, 2⁻¹²⁶, not even on the way to a 0: an Intel processor takes some 150 times
+// as long for it. So what is smaller than an accuracy that is absolute counts as 0.
 type Set struct {
 	// z = x + y, rounded once.
 	Add func(z, x, y []float32)
@@ -13,10 +16,11 @@ type Set struct {
 	Relu func(y, x []float32)
 	// dx = dy where x > 0, else 0, exact.
 	ReluBackward func(dx, x, dy []float32)
-	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ and 0 at the ends, and
-	// between them the denormal numbers, whose last place is 2⁻¹⁴⁹.
+	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ at the one end and 0 at the
+	// other, from where y would be below the normal numbers.
 	Exp func(y, x []float32, shift, scale float32)
-	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); −∞ gives 0.
+	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); 0 from where it would be below the normal
+	// numbers.
 	Gelu func(y, x []float32)
 	// dx = dy∘(Φ(x) + x·φ(x)) within 2e-7·|dy|, up to rounding the product.
 	GeluBackward func(dx, x, dy []float32)
@@ -24,7 +28,7 @@ type Set struct {
 	GeluTanh func(y, x []float32)
 	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
 	GeluTanhBackward func(dx, x, dy []float32)
-	// y = σ(x) = 1/(1 + e^(−x)) within 1.5e-7, and 5e-7·y where y is above 1e-37.
+	// y = σ(x) = 1/(1 + e^(−x)) within 1.5e-7, and 5e-7·y where y is above 1e-37; 0 below the normal numbers.
 	Sigmoid func(y, x []float32)
 	// dx = dy∘σ(x)(1 − σ(x)) within 1e-7·|dy|, up to rounding the product.
 	SigmoidBackward func(dx, x, dy []float32)
@@ -38,10 +42,11 @@ type Set struct {
 	// products.
 	SwigluBackward func(dx, du, x, u, dy []float32)
 	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below the
-	// largest, or 2⁻¹⁴⁸; 0 where the mask is −∞, whatever x is there.
+	// largest; 0 where D is above 60, which is nothing beside the weight of the largest, and where the mask is −∞,
+	// whatever x is there.
 	Softmax func(x, mask []float32, cols, rows int)
 	// A step of the online softmax, as the function of this name has it. Apart from the rounding of x+mask, the weights are
-	// within (7 + D + cols/16)u where x+mask is D below the largest, or 2⁻¹⁴⁸.
+	// within (7 + D + cols/16)u where x+mask is D below the largest, 0 where D is above 60, and so is keep.
 	SoftmaxTile func(x, mask, top, total, keep []float32, cols, stride int)
 	// Its backward pass: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
 	SoftmaxTileBackward func(d, x, mask, top, total, dot []float32, cols, stride int)
@@ -55,11 +60,16 @@ type Set struct {
 	LayerNorm func(y, x, w, b, mean, inv []float32, share, eps float32)
 	// LayerNormBackward with share = 1/d, adding to dw and db; no dx if it is nil.
 	LayerNormBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+	// LayerNormSigma with share = 1/d; no bias if b is nil. inv is σ, within (6 + d/16)u of it, 0 of equal numbers.
+	LayerNormSigma func(y, x, w, b, mean, inv []float32, share, eps float32)
+	// LayerNormSigmaBackward with share = 1/d, adding to dw and db; no dx if it is nil.
+	LayerNormSigmaBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
 	// RMSNorm with share = 1/d. 1/rms within (4 + d/16)u of it.
 	RmsNorm func(y, x, w, inv []float32, share, eps float32)
 	// RMSNormBackward with share = 1/d, adding to dw.
 	RmsNormBackward func(dx, dw, x, w, dy, inv []float32, share float32)
-	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once.
+	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once. m below 2⁻⁹⁵,
+	// v below 2⁻¹¹¹, and g² below that or of g below 2⁻⁶³, count as 0.
 	AdamW func(w, dw, m, v []float32, c *[9]float32)
 	// Σ x² in float64.
 	SumSquares func(x []float32) (sum float64)

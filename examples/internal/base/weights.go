@@ -1,26 +1,18 @@
-package main
+package base
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
-// matrix is the weights of a head: row i is what query i takes of every key.
-type matrix = [][]float64
-
-// layer is the heads of a block.
-type layer struct {
-	Name  string
-	Heads []matrix
-}
-
-// weights are the attention weights of every block on a text. What follows the text is hidden from it.
-func weights(m *gpt.Model, ids []int) (layers []layer, err error) {
+// Weights are the attention weights of every block on a text. What follows the text is hidden from it.
+func Weights(m *gpt.Model, ids []int) (layers []page.Layer, err error) {
 	probe, err := inspect.Tap(m, "h.*.attn.weights")
 	if err != nil {
 		return nil, noWeights("h.0", m.Config)
@@ -30,7 +22,7 @@ func weights(m *gpt.Model, ids []int) (layers []layer, err error) {
 		return nil, err
 	}
 	for name, rho := range activations.All() {
-		l, c := layer{Name: strings.TrimSuffix(name, ".attn.weights")}, m.Config
+		l, c := page.Layer{Name: strings.TrimSuffix(name, ".attn.weights")}, m.Config
 		per := keysPerToken(rho.Shape, c)
 		if per == 0 {
 			return nil, noWeights(l.Name, c)
@@ -60,8 +52,8 @@ func keysPerToken(shape []int, c gpt.Config) int {
 }
 
 // corner is the first n queries and tokens of head h in (1, H, T, per·T).
-func corner(t graph.Tensor, h, context, per, n int) matrix {
-	x := make(matrix, n)
+func corner(t graph.Tensor, h, context, per, n int) [][]float64 {
+	x := make([][]float64, n)
 	for i := range x {
 		x[i] = make([]float64, n)
 		for j := range n * per {

@@ -1,13 +1,10 @@
-//go:build amd64 && !nosimd
+//go:build (amd64 || arm64) && !nosimd
 
 package gemm
 
 import "sync"
 
-const (
-	depthMax  = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
-	packedMax = 96  // columns of a that are copied at a time: a multiple of every tile's height
-)
+const packedMax = 96 // columns of a that are copied at a time: a multiple of every tile's height
 
 // A panel is what one thread packs operands into.
 type panel struct {
@@ -51,5 +48,28 @@ func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k,
 			copy(buffer.square[row*s.lanes:], b.Data[(j+row)*b.Stride+l+i:][:min(s.lanes, k-i)])
 		}
 		s.transposeStrip(&buffer.b[2*i*s.lanes+at], &buffer.square[0], s.lanes, 1)
+	}
+}
+
+// packLeft copies the first m rows and k columns of a to the buffer, by columns. Of rows, squares are turned at once.
+func (s *microkernels) packLeft(buffer *panel, a Matrix[float32], m, k int) {
+	if a.Trans {
+		for l := range k {
+			copy(buffer.a[l*packedMax:][:m], a.Data[l*a.Stride:][:m])
+		}
+		return
+	}
+	full, turned := m/s.lanes*s.lanes, k/s.lanes
+	for i := 0; i < full; i += s.lanes {
+		s.transpose(&buffer.a[i], packedMax, a.pointer(i, 0), a.Stride, turned)
+	}
+	for i := range m {
+		from := 0
+		if i < full {
+			from = turned * s.lanes
+		}
+		for l := from; l < k; l++ {
+			buffer.a[l*packedMax+i] = a.Data[i*a.Stride+l]
+		}
 	}
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/live"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+)
+
+// runs writes the page of some runs, or shows them as they go on.
+func runs(ctx context.Context, o options, stdout io.Writer) error {
+	dirs := strings.Split(o.runs, ",")
+	if err := program.Want(len(dirs) <= live.Most, "runs", len(dirs), fmt.Sprintf("at most %d", live.Most)); err != nil {
+		return err
+	}
+	p, err := live.Finished(dirs...)
+	if err != nil {
+		return err
+	}
+	if o.serve == "" {
+		path := cmp.Or(o.page, "runs.html")
+		if err := program.WriteWhole(path, p.Write); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(stdout, "saved %s, which a browser opens\n", path)
+		return err
+	}
+	s, err := live.Listen(o.serve, dirs...)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	fmt.Fprintf(stdout, "watch them at %s until this is interrupted\n", s.URL)
+	<-ctx.Done()
+	return nil
+}

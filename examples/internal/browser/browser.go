@@ -1,0 +1,80 @@
+// Package browser opens pages in a headless Chromium, for tests: it presses keys, asks what the page has become, and
+// keeps what the console complains of. It speaks the DevTools protocol over a pipe.
+package browser
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// Tab is a page that is open.
+type Tab struct {
+	// Errors are what the console has complained of.
+	Errors []string
+
+	t       testing.TB
+	in      io.Writer
+	out     *os.File
+	read    bytes.Buffer
+	id      int
+	session string
+	loaded  bool
+}
+
+// Open starts a browser that ends with the test. The test is skipped where there is none, or where none is asked for:
+// it takes seconds.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	if os.Getenv("PEDESTRIAN_BROWSER") == "" {
+		t.Skip("PEDESTRIAN_BROWSER=1 opens the page in a browser, which takes seconds")
+	}
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil && path == "" {
+			path = found
+		}
+	}
+	if path == "" {
+		t.Skip("no chromium is installed, in which the page could be opened (Debian: apt-get install chromium)")
+	}
+	home, err := os.MkdirTemp("", "browser")
+	must(t, err)
+	theirIn, in, err := os.Pipe()
+	must(t, err)
+	out, theirOut, err := os.Pipe()
+	must(t, err)
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe",
+		"--user-data-dir="+home)
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, of which it reads and writes
+	must(t, cmd.Start())
+	theirIn.Close()
+	theirOut.Close()
+	b := &Tab{t: t, in: in, out: out}
+	t.Cleanup(func() {
+		in.Close() // which ends it
+		late := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		late.Stop()
+		out.Close()
+		os.RemoveAll(home)
+	})
+	var target struct{ TargetID, SessionID string }
+	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	b.session = target.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
+		b.call(domain+".enable", nil, nil)
+	}
+	return b
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

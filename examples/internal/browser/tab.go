@@ -1,0 +1,105 @@
+package browser
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Visit opens an address and waits until the page is there.
+func (b *Tab) Visit(url string) {
+	b.t.Helper()
+	b.loaded = false
+	b.call("Page.navigate", map[string]any{"url": url}, nil)
+	for !b.loaded {
+		b.next(url)
+	}
+}
+
+// Ask is what an expression of JavaScript is in the page, as text.
+func (b *Tab) Ask(expression string) string {
+	b.t.Helper()
+	var answer struct {
+		Result           struct{ Value string }
+		ExceptionDetails any
+	}
+	b.call("Runtime.evaluate", map[string]any{"expression": "String(" + expression + ")", "awaitPromise": true}, &answer)
+	if answer.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %v", expression, answer.ExceptionDetails)
+	}
+	return answer.Result.Value
+}
+
+// Wait asks until the answer has that in it, for a few seconds.
+func (b *Tab) Wait(expression, want string) {
+	b.t.Helper()
+	got := ""
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if got = b.Ask(expression); strings.Contains(got, want) {
+			return
+		}
+	}
+	b.t.Fatalf("%s: got %q, want %q in it", expression, got, want)
+}
+
+// Press presses keys by their names, as Tab and ArrowDown are.
+func (b *Tab) Press(keys ...string) {
+	b.t.Helper()
+	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36,
+		"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+	for _, key := range keys {
+		if codes[key] == 0 {
+			b.t.Fatalf("no key %q", key)
+		}
+		for _, kind := range []string{"rawKeyDown", "keyUp"} {
+			b.call("Input.dispatchKeyEvent",
+				map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": codes[key]}, nil)
+		}
+	}
+}
+
+// Show sets how wide the window is and whether the reader likes it dark.
+func (b *Tab) Show(width, height int, scheme string) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.call("Emulation.setEmulatedMedia",
+		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// Picture writes what is seen to a file.
+func (b *Tab) Picture(path string) {
+	b.t.Helper()
+	var picture struct{ Data string }
+	b.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &picture)
+	data, err := base64.StdEncoding.DecodeString(picture.Data)
+	must(b.t, err)
+	must(b.t, os.WriteFile(path, data, 0o644))
+}
+
+// Named is the role and the name, for those who hear the page, of all that may have the focus.
+func (b *Tab) Named() (list []string) {
+	b.t.Helper()
+	type value struct{ Value any }
+	var tree struct {
+		Nodes []struct {
+			Ignored    bool
+			Role, Name value
+			Properties []struct {
+				Name  string
+				Value value
+			}
+		}
+	}
+	b.call("Accessibility.getFullAXTree", nil, &tree)
+	for _, n := range tree.Nodes {
+		for _, p := range n.Properties {
+			if p.Name == "focusable" && p.Value.Value == true && !n.Ignored {
+				list = append(list, fmt.Sprint(n.Role.Value, " ", n.Name.Value))
+			}
+		}
+	}
+	return list
+}

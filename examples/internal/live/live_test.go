@@ -1,0 +1,188 @@
+package live
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// add writes behind a file of lines.
+func add(t *testing.T, path, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	must(t, err)
+	_, err = f.WriteString(text)
+	must(t, err)
+	must(t, f.Close())
+}
+
+func step(n int, loss float64) string {
+	data, _ := json.Marshal(program.StepLine{Step: n, Loss: loss, LR: 0.001, Norm: 1, TokPerS: 1000})
+	return string(data) + "\n"
+}
+
+func listen(t *testing.T, dirs ...string) *Server {
+	t.Helper()
+	s, err := Listen("127.0.0.1:0", dirs...)
+	must(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// reader is one who reads what is sent.
+type reader struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func read(t *testing.T, s *Server) reader {
+	t.Helper()
+	answer, err := http.Get(s.URL + "events")
+	must(t, err)
+	t.Cleanup(func() { answer.Body.Close() })
+	if got := answer.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Errorf("got %q", got)
+	}
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	return reader{t, lines}
+}
+
+func (r reader) want(list ...string) {
+	r.t.Helper()
+	for _, want := range list {
+		for r.lines.Scan() && r.lines.Text() == "" {
+		}
+		if got := r.lines.Text(); !strings.HasPrefix(got, want) {
+			r.t.Fatalf("got %.200q, want %q at its beginning", got, want)
+		}
+	}
+}
+
+// What is written comes in order, whole lines alone, of every run; a file that begins again is told of, and the end.
+func TestEvents(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	path := filepath.Join(a, program.MetricsFile)
+	add(t, path, step(1, 4)+"half\n"+step(2, 3)+`{"step":3,`)
+	s := listen(t, a, b)
+	r := read(t, s)
+	r.want(`data: {"run":0,"line":{"step":1,"loss":4,`, `data: {"run":0,"line":{"step":2,"loss":3,`)
+	add(t, path, `"loss":2}`+"\n")
+	r.want(`data: {"run":0,"line":{"step":3,"loss":2}}`)
+	add(t, filepath.Join(b, program.MetricsFile), step(1, 5)) // which was not there before
+	r.want(`data: {"run":1,"line":{"step":1,"loss":5,`)
+	look := Look{Step: 0, Sample: "<b>", Tokens: []string{"a"}, Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1}}}}}}
+	must(t, look.Add(b))
+	r.want(`data: {"run":1,"line":{"step":0,"sample":"\u003cb\u003e","tokens":["a"],"layers":[{"Name":"h.0","Heads":[[[1]]]}]}}`)
+	must(t, program.WriteWhole(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, step(1, 9)+strings.Repeat(step(2, 8), 9))
+		return err
+	}))
+	r.want(`data: {"run":0,"again":"metrics.jsonl"}`, `data: {"run":0,"line":{"step":1,"loss":9,`)
+	add(t, path, `{"val_loss_full":1}`+"\n")
+	go s.Close()
+	for range 9 {
+		r.want(`data: {"run":0,"line":{"step":2,"loss":8,`)
+	}
+	r.want(`data: {"run":0,"line":{"val_loss_full":1}}`, "event: end")
+}
+
+// One who never reads and one who goes away delay nobody: others get all there is, and what serves ends.
+func TestSlowReaders(t *testing.T) {
+	dir, lines := t.TempDir(), 200
+	add(t, filepath.Join(dir, program.MetricsFile), strings.Repeat(`"`+strings.Repeat("x", 1<<16)+"\"\n", lines)) // 13 MB
+	s := listen(t, dir)
+	var never []net.Conn
+	for range 3 {
+		c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/"))
+		must(t, err)
+		defer c.Close()
+		must(t, c.(*net.TCPConn).SetReadBuffer(4096))
+		_, err = fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: localhost:1\r\n\r\n")
+		must(t, err)
+		never = append(never, c)
+	}
+	gone := read(t, s)
+	gone.want(`data: {"run":0,`)
+	never[2].Close()
+	r := read(t, s)
+	for range lines {
+		r.want(`data: {"run":0,"line":"xxx`)
+	}
+	must(t, s.Close())
+	r.want("event: end")
+}
+
+// It is for this machine alone, unless it is told otherwise, and says what is wrong with an address.
+func TestListen(t *testing.T) {
+	s, err := Listen(":0", t.TempDir())
+	must(t, err)
+	defer s.Close()
+	if !strings.HasPrefix(s.URL, "http://127.0.0.1:") {
+		t.Errorf("got %s, want loopback", s.URL)
+	}
+	port := strings.TrimSuffix(s.URL[strings.LastIndexByte(s.URL, ':')+1:], "/")
+	for address, want := range map[string]string{
+		":" + port: "-serve: listen tcp 127.0.0.1:" + port, ":x": "-serve: listen tcp",
+		"8080": `-serve: got "8080", want a port such as :8080`,
+	} {
+		if _, err := Listen(address, "out"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", address, err, want)
+		}
+	}
+	for host, want := range map[string]int{"localhost:" + port: 200, "127.0.0.1:" + port: 200, "[::1]:1": 200, "elsewhere.org:" + port: 403, "x": 403} {
+		r, err := http.NewRequest("GET", s.URL, nil)
+		must(t, err)
+		r.Host = host
+		answer, err := http.DefaultClient.Do(r)
+		must(t, err)
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("of host %q: got status %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+}
+
+// A finished run is in the page; a directory without one is an error that names it.
+func TestFinished(t *testing.T) {
+	a, none := t.TempDir(), t.TempDir()
+	add(t, filepath.Join(a, program.MetricsFile), step(1, 4)+`{"val_loss_full":1}`+"\n"+`{"st`)
+	must(t, Look{Step: 0, Sample: "old"}.Add(a))
+	must(t, Look{Step: 0, Sample: "a"}.Add(a))
+	must(t, Look{Step: 5, Sample: "b"}.Add(a))
+	p, err := Finished(a)
+	must(t, err)
+	got, err := json.Marshal(p.Runs[0].Lines)
+	must(t, err)
+	if want := "[" + strings.TrimSpace(step(1, 4)) + `,{"val_loss_full":1},{"step":0,"sample":"a"},{"step":5,"sample":"b"}]`; string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	add(t, filepath.Join(a, LooksFile), `{"step":6,"sample":"</script><b>"}`+"\n")
+	p, err = Finished(a)
+	must(t, err)
+	var html strings.Builder
+	must(t, p.Write(&html))
+	if n := strings.Count(html.String(), "</script>"); n != 2 {
+		t.Errorf("a sample is taken for a script's end: got %d ends, want 2", n)
+	}
+	if _, err := Finished(a, none); err == nil || !strings.Contains(err.Error(), none+": no run") {
+		t.Errorf("got %v, want %s named", err, none)
+	}
+}

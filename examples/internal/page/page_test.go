@@ -1,0 +1,171 @@
+package page
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
+)
+
+// text is a page of n tokens and some heads a block, with random numbers.
+func text(n, blocks, heads int) Inside {
+	p, r := Inside{Title: "A text", About: "For a test."}, rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		p.Tokens = append(p.Tokens, string(rune('a'+i%26)))
+		p.Lens = append(p.Lens, nil)
+		if i < n-1 {
+			p.Losses = append(p.Losses, 5*r.Float64())
+		}
+	}
+	p.Sum = &Sum{Logits: append([]float64{7.125}, p.Losses...)}
+	for t := range n {
+		p.Sum.Of = append(p.Sum.Of, p.Tokens[(t+1)%n])
+	}
+	for b := range blocks {
+		name := fmt.Sprintf("h.%d", b)
+		l := Layer{Name: name}
+		for range heads {
+			a := make([][]float64, n)
+			for i := range a {
+				a[i] = make([]float64, n)
+				for j := range i + 1 {
+					a[i][j] = (0.5 + r.Float64()) / float64(i+1)
+				}
+			}
+			l.Heads = append(l.Heads, a)
+		}
+		p.Layers, p.Blocks = append(p.Layers, l), append(p.Blocks, name)
+		for _, part := range []string{"head 0", "MLP"} {
+			p.Sum.Add(name, part, append(p.Losses[1:len(p.Losses):len(p.Losses)], 1, float64(b)-1))
+		}
+		for i := range p.Lens {
+			p.Lens[i] = append(p.Lens[i], Guess{"b", r.Float64(), i%3 == 0})
+		}
+	}
+	return p
+}
+
+func written(t *testing.T, p Inside) string {
+	t.Helper()
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// saved is the address of a file with the page.
+func saved(t *testing.T, html string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(path, []byte(html), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + path
+}
+
+// A page of 64 tokens and 16 heads has at most 1.5 MB, and refers to nothing else.
+func TestSize(t *testing.T) {
+	html := written(t, text(64, 4, 4))
+	if most := 1_500_000; len(html) > most {
+		t.Errorf("got %d bytes, want at most %d", len(html), most)
+	}
+	html = strings.Replace(html, `href="data:,"`, "", 1)
+	for _, outside := range []string{"http:", "https:", "src=", "href=", "url(", "@import"} {
+		if strings.Contains(html, outside) {
+			t.Errorf("it refers to something else: %q", outside)
+		}
+	}
+}
+
+// A weight that is nearly 0 stays above it, because 0 is masked.
+func TestSmallWeights(t *testing.T) {
+	p := Inside{Tokens: []string{"a", "b"}, Layers: []Layer{{Name: "h.0", Heads: [][][]float64{{{1, 0}, {1.23456e-12, 1}}}}}}
+	if html, want := written(t, p), `"Heads":[[[1,0],[1.235e-12,1]]]`; !strings.Contains(html, want) {
+		t.Errorf("want %s in\n%s", want, html)
+	}
+}
+
+// What is longer than twelve characters is cut, and what cannot be seen is replaced.
+func TestSeen(t *testing.T) {
+	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": ""} {
+		if got := Seen(token); got != want {
+			t.Errorf("%q: got %q, want %q", token, got, want)
+		}
+	}
+}
+
+// In a browser: keys reach every token and head, whatever has the focus has a name, and nothing is complained of.
+func TestBrowserInside(t *testing.T) {
+	p := text(9, 2, 3)
+	p.Tokens[3], p.Tokens[4], p.Tokens[5], p.Sum.Of[4] = "\n", "</script><b>", "\"'&", "\"'&"
+	b := browser.Open(t)
+	b.Show(900, 700, "light")
+	b.Visit(saved(t, written(t, p)))
+	says := func(want string) {
+		t.Helper()
+		if got := b.Ask(`document.getElementById("says").textContent`); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
+		}
+	}
+	focus := func(want string) {
+		t.Helper()
+		if got := b.Ask(`document.activeElement.ariaLabel`); !strings.Contains(got, want) {
+			t.Errorf("the focus is on %q, want %q", got, want)
+		}
+	}
+	says("Token 8 “i”: the likeliest to come is “b”")
+	b.Press("Tab")
+	focus("8 “i”, loss")
+	b.Press("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight")
+	focus("4 “</script><b>”, loss")
+	says("Token 4 “</script><b>”: what comes is “\"'&”, loss ")
+	b.Press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
+	focus("h.1 head 1")
+	if got := b.Ask(`document.getElementById("looks").textContent`); got != "h.1 head 1: token 4 “</script><b>” looks at" {
+		t.Errorf("got the table of %q", got)
+	}
+	for what, want := range map[string]string{
+		`document.querySelectorAll("#keys tr").length`:                                    "5",
+		`document.querySelectorAll("[aria-selected=true]").length`:                        "2",
+		`document.querySelector("#lens tr[aria-current]").rowIndex`:                       "5",
+		`document.querySelector("#adds caption").textContent`:                             "the logit of “\"'&” behind token 4 “</script><b>”",
+		`document.querySelector("#adds tbody tr:last-child").textContent`:                 fmt.Sprintf("the logit%.2f", p.Sum.Logits[4]),
+		`document.querySelectorAll("#adds tbody tr").length`:                              "3",
+		`document.getElementById("tokens").textContent`:                                   "abc⏎\n</script><b>\"'&ghi",
+		`document.documentElement.scrollWidth <= document.body.parentElement.clientWidth`: "true",
+	} {
+		if got := b.Ask(what); got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	for _, scheme := range []string{"dark", "light"} { // what is masked is none of the shades
+		b.Show(400, 700, scheme)
+		near := b.Ask(`(() => {
+			const masked = getComputedStyle(document.querySelector("canvas")).backgroundColor.match(/\d+/g).map(Number);
+			return Math.min(...Array.from({length: 256}, (_, i) => Math.hypot(...shade((i / 255) ** 2).map((c, k) => c - masked[k]))));
+		})()`)
+		var distance float64
+		if _, err := fmt.Sscan(near, &distance); err != nil || !(distance >= 25) {
+			t.Errorf("%s: the nearest shade to masked is %s away, want 25", scheme, near)
+		}
+	}
+	for _, name := range b.Named() {
+		if strings.HasSuffix(name, " ") {
+			t.Errorf("the focus may be on a %swithout a name", name)
+		}
+	}
+	p.Lens, p.Losses, p.Sum = nil, nil, nil
+	b.Visit(saved(t, written(t, p)))
+	says("Token 8")
+	p.Layers, p.Tokens = nil, p.Tokens[:1]
+	b.Visit(saved(t, written(t, p)))
+	says("Token 0 “a”")
+	if len(b.Errors) > 0 {
+		t.Errorf("the console complains: %s", b.Errors)
+	}
+}

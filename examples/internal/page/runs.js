@@ -1,0 +1,139 @@
+const colors = ["var(--first)", "var(--second)", "var(--third)", "var(--fourth)"];
+const runs = data.Runs.map((r, i) => ({name: r.Name, color: colors[i]}));
+
+// forget is what to do when a file of a run begins again.
+function forget(run, file) {
+  if (file === "looks.jsonl") run.looks = new Map();
+  else Object.assign(run, {steps: [], evals: [], full: null});
+}
+for (const run of runs) for (const file of ["metrics.jsonl", "looks.jsonl"]) forget(run, file);
+
+// take reads a line of a run's files.
+function take(run, line) {
+  if (line.sample !== undefined) run.looks.set(line.step, line);
+  else if (line.val_loss !== undefined) run.evals.push(line);
+  else if (line.loss !== undefined) run.steps.push(line);
+  else if (line.val_loss_full !== undefined) run.full = line.val_loss_full;
+}
+
+let cursor = Infinity, following = true, waiting = false; // cursor: the step that the charts tell of, the last one or another
+
+// line is one of a chart, for which a run's name is enough where it has no other.
+const line = (run, name, list, key, style) => ({
+  name: runs.length > 1 ? `${run.name} ${name}`.trim() : name, color: run.color, style,
+  points: list.filter(l => l[key] > 0).map(l => [l.step, l[key]]),
+});
+const kinds = [
+  {title: "loss, nats", height: 300, of: r => [line(r, "batch", r.steps, "loss", "thin"),
+    line(r, "train", r.evals, "train_loss", "full"), line(r, "val", r.evals, "val_loss", "dashed")]},
+  {title: "norm of the gradients", height: 300, of: r => [line(r, "", r.steps, "norm", "thin")]},
+  {title: "tokens a second", height: 190, of: r => [line(r, "", r.steps, "tok_per_s", "thin")]},
+  {title: "learning rate", height: 190, of: r => [line(r, "", r.steps, "lr", "full")]},
+];
+for (const kind of kinds) kind.chart = chart(at("charts"), kind.title, kind.height, step => { cursor = step; tell(); });
+
+const tell = () => kinds.forEach(k => k.chart.tell(cursor, k.lines));
+const cells = (...list) => list.map(text => make("td", {className: "number", textContent: text}));
+const digits = (x, n) => x === undefined ? "–" : x.toFixed(n);
+
+function name(run) {
+  const dot = make("i", {className: "dot"});
+  dot.style.background = run.color;
+  return make("th", {scope: "row"}, dot, run.name);
+}
+
+// draw shows everything; later asks for it, once a frame.
+function draw() {
+  waiting = false;
+  at("now").replaceChildren(...runs.map(r => {
+    const s = r.steps.at(-1) || {}, e = r.evals.at(-1) || {};
+    return make("tr", {}, name(r), ...cells(s.step ?? e.step ?? "–", digits(s.loss, 4), digits(e.train_loss, 4),
+      digits(e.val_loss, 4), digits(s.norm, 2), s.tok_per_s ? Math.round(s.tok_per_s).toLocaleString("en") : "–"),
+      make("td", {}, r.full === null ? "" : `finished: ${r.full.toFixed(4)} over the whole validation text`));
+  }));
+  at("evaluations").replaceChildren(...runs.flatMap(r => r.evals.map(e =>
+    make("tr", {}, name(r), ...cells(e.step, digits(e.train_loss, 4), digits(e.val_loss, 4))))));
+  for (const kind of kinds) {
+    kind.lines = runs.flatMap(kind.of);
+    kind.chart.draw(kind.lines);
+  }
+  tell();
+  looks();
+}
+
+function later() {
+  if (!waiting) requestAnimationFrame(draw);
+  waiting = true;
+}
+
+// looks shows what each run wrote, and what its heads looked at, behind the chosen evaluation or the last before it.
+let panels = null, chosen = [0, 0];
+function looks() {
+  const steps = [...new Set(runs.flatMap(r => [...r.looks.keys()]))].sort((a, b) => a - b);
+  if (!steps.length) return;
+  at("writing").hidden = false;
+  at("when").max = steps.length - 1;
+  if (following) at("when").value = steps.length - 1;
+  const step = steps[at("when").value];
+  at("step").textContent = step;
+  at("when").setAttribute("aria-valuetext", `step ${step}`);
+  panels = panels || runs.map(panel);
+  panels.forEach((show, i) => show(runs[i].looks.get(Math.max(...[...runs[i].looks.keys()].filter(s => s <= step)))));
+  ramp(at("ramp"));
+}
+
+function panel(run) {
+  const sample = make("pre", {tabIndex: 0, ariaLabel: `what ${run.name} writes`});
+  const heads = make("div", {className: "heads", role: "grid", ariaLabel: `heads of ${run.name}`});
+  const caption = make("figcaption"), field = make("div", {className: "matrix"});
+  const figure = make("figure", {}, caption, field);
+  const title = make("h3", {}, make("i", {className: "dot"}), run.name);
+  title.firstChild.style.background = run.color;
+  const article = make("article", {}, title, sample, heads, figure);
+  at("looks").append(article);
+  let small = null, large = null, tokens = "";
+  return look => {
+    article.hidden = !look; // it has none so far, or was trained without -serve
+    if (!look) return;
+    sample.textContent = look.sample;
+    heads.hidden = figure.hidden = !look.layers;
+    if (!look.layers) return;
+    const layers = look.layers, show = (l, h) => { chosen = [l, h]; looks(); };
+    if (tokens !== look.tokens.join()) {
+      tokens = look.tokens.join();
+      small = grid(heads, layers, show);
+      large = matrix(field, look.tokens, () => {}, () => {});
+    }
+    const l = Math.min(chosen[0], layers.length - 1), h = Math.min(chosen[1], layers[l].Heads.length - 1);
+    caption.textContent = `${layers[l].Name} head ${h}, behind step ${look.step}`;
+    small.paint(layers);
+    small.mark(l, h);
+    large(layers[l].Heads[h], -1);
+  };
+}
+
+at("when").addEventListener("input", () => {
+  following = at("when").value === at("when").max;
+  looks();
+});
+darkly.onchange = later;
+data.Runs.forEach((r, i) => (r.Lines || []).forEach(l => take(runs[i], l)));
+draw();
+
+if (data.Live) {
+  const events = new EventSource("events"), state = text => { at("state").textContent = text; };
+  events.onopen = () => {
+    runs.forEach(r => forget(r, "metrics.jsonl")); // all of it comes again
+    state("live");
+  };
+  events.onmessage = e => {
+    const {run, line, again} = JSON.parse(e.data);
+    if (again) forget(runs[run], again); else take(runs[run], line);
+    later();
+  };
+  events.addEventListener("end", () => {
+    events.close();
+    state("the program has ended; what it showed stays until this page is closed");
+  });
+  events.onerror = () => state("the connection is lost; trying again");
+}

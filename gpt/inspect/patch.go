@@ -1,0 +1,139 @@
+package inspect
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Question is two texts of as many tokens, and two ids: how much more likely than Wrong is Right behind the last token?
+// The answer is the difference of their logits.
+type Question struct {
+	Clean, Corrupt []int
+	Right, Wrong   int
+}
+
+// Effect is by how much the answer to the corrupt text changes when one token's activation is that of the clean text:
+// of Head, or all of it where Head is −1.
+type Effect struct {
+	Place string
+	Head  int
+	By    []float64 // token by token
+}
+
+// Effects are the answers to both texts, and what moves the second towards the first.
+type Effects struct {
+	Clean, Corrupt float64
+	All            []Effect
+}
+
+// Patch replaces, in a run of the corrupt text, each activation that matches any of the patterns, of attn.heads each
+// head by itself, token by token with that of the clean text: activation patching (Vig et al., Investigating gender
+// bias in language models using causal mediation analysis, 2020). One graph does it all, a forward pass for each number.
+// Behind the first token that the texts do not share there are effects; before it they are exactly 0.
+func Patch(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
+	p, err := newPatched(m, q, patterns, false)
+	if err != nil {
+		return Effects{}, err
+	}
+	e := Effects{Clean: p.clean, Corrupt: p.corrupt}
+	for i, name := range p.names {
+		x := p.places[i]
+		for h, columns := range p.columns(i) {
+			one := Effect{name, p.head(name, h), make([]float64, len(q.Clean))}
+			for t := range one.By {
+				row := func(keep float64, shift func(j int) float64) {
+					for j := columns[0]; j < columns[1]; j++ {
+						at := t*x.Shape()[1] + j
+						p.keep[i].Tensor().Set(at, keep)
+						p.shift[i].Tensor().Set(at, shift(at))
+					}
+				}
+				row(0, p.values[i].At)
+				if err := p.program.Run(); err != nil {
+					return Effects{}, errors.Wrap(err, "inspect")
+				}
+				one.By[t] = p.program.Loss() - p.corrupt
+				row(1, func(int) float64 { return 0 })
+			}
+			e.All = append(e.All, one)
+		}
+	}
+	return e, nil
+}
+
+// PatchGradient is Patch to first order, (x_clean − x_corrupt)·∂answer/∂x at the corrupt text, for all activations by one
+// backward pass: attribution patching (Nanda, Attribution patching: activation patching at industrial scale, 2023).
+func PatchGradient(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
+	p, err := newPatched(m, q, patterns, true)
+	if err != nil {
+		return Effects{}, err
+	}
+	e := Effects{Clean: p.clean, Corrupt: p.corrupt}
+	for i, name := range p.names {
+		now, slope, width := p.program.Kept(p.places[i]), p.program.Grad(p.places[i]), p.places[i].Shape()[1]
+		for h, columns := range p.columns(i) {
+			one := Effect{name, p.head(name, h), make([]float64, len(q.Clean))}
+			for t := range one.By {
+				for at := t*width + columns[0]; at < t*width+columns[1]; at++ {
+					one.By[t] += (p.values[i].At(at) - now.At(at)) * slope.At(at)
+				}
+			}
+			e.All = append(e.All, one)
+		}
+	}
+	return e, nil
+}
+
+// patched is a model that has run the clean text, and then the corrupt one.
+type patched struct {
+	ablated
+	values         []graph.Tensor // of the clean text
+	clean, corrupt float64        // answers
+}
+
+func newPatched(m *gpt.Model, q Question, patterns []string, gradients bool) (*patched, error) {
+	if len(q.Clean) != len(q.Corrupt) {
+		return nil, errors.Errorf("inspect: got a clean text of %d tokens and a corrupt one of %d, want as many",
+			len(q.Clean), len(q.Corrupt))
+	}
+	p, answer := &patched{}, pick{}
+	err := p.build(m, patterns, 1, func() (err error) {
+		var by []graph.Expr
+		if gradients {
+			by = p.places
+		}
+		answer = newPick(p.model)
+		p.program, err = graph.CompileWith(answer.of(), p.places, by...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range []struct {
+		text   []int
+		answer *float64
+	}{{q.Clean, &p.clean}, {q.Corrupt, &p.corrupt}} {
+		if err := fill(p.model, run.text); err != nil {
+			return nil, err
+		}
+		last := len(run.text) - 1
+		if err := answer.at(last, q.Right, 1); err != nil {
+			return nil, err
+		}
+		if err := answer.at(last, q.Wrong, -1); err != nil {
+			return nil, err
+		}
+		if err := p.program.Run(); err != nil {
+			return nil, errors.Wrap(err, "inspect")
+		}
+		*run.answer = p.program.Loss()
+		if p.values != nil {
+			break
+		}
+		for _, x := range p.places {
+			p.values = append(p.values, p.program.Kept(x).Clone())
+		}
+	}
+	return p, nil
+}

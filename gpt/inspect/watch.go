@@ -1,0 +1,78 @@
+package inspect
+
+import (
+	"math"
+	"strings"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pkg/errors"
+)
+
+// Watch follows the layers of a model while it is trained: its Gradients is for [train.Hooks], and Layers tells. The
+// zero Watch is one.
+type Watch struct {
+	gradients map[string]float64   // squares of the norms of the newest, by parameter
+	before    map[string][]float64 // parameters at the last Layers
+}
+
+// LayerNorms are lengths √Σx² over the parameters of a layer, such as h.0.attn.c_attn.
+type LayerNorms struct {
+	Layer    string
+	Weight   float64
+	Gradient float64 // of the newest step, before clipping; 0 before the first, and of what is not trained
+	Update   float64 // what has changed since the last Layers; NaN at the first
+}
+
+// Ratio is update to weight: about a thousandth a step is usual where training goes well.
+func (n LayerNorms) Ratio() float64 { return n.Update / n.Weight }
+
+// Gradients keeps the lengths of the gradients.
+func (w *Watch) Gradients(_ int, grads []train.Named) error {
+	if w == nil {
+		return errors.New("inspect: no Watch (nil)")
+	}
+	w.gradients = map[string]float64{}
+	for _, g := range grads {
+		w.gradients[g.Name] = squares(g.Len(), g.At)
+	}
+	return nil
+}
+
+// Layers are those of the model, in the order of Table 2.
+func (w *Watch) Layers(m *gpt.Model) (list []LayerNorms, err error) {
+	if w == nil || m == nil || m.Graph == nil {
+		return nil, errors.New("inspect: layers: got no Watch or no model, want one of gpt.New or a trainer's")
+	}
+	now, index := map[string][]float64{}, map[string]int{}
+	for _, p := range m.Params() {
+		name, x := p.Name(), p.Tensor().Clone().Floats()
+		layer := name[:max(0, strings.LastIndexByte(name, '.'))]
+		i, ok := index[layer]
+		if !ok {
+			i = len(list)
+			index[layer], list = i, append(list, LayerNorms{Layer: layer})
+		}
+		before := w.before[name]
+		list[i].Weight += squares(len(x), func(j int) float64 { return x[j] })
+		list[i].Gradient += w.gradients[name]
+		if len(before) == len(x) {
+			list[i].Update += squares(len(x), func(j int) float64 { return x[j] - before[j] })
+		} else {
+			list[i].Update = math.NaN()
+		}
+		now[name] = x
+	}
+	w.before = now
+	for i, n := range list {
+		list[i] = LayerNorms{n.Layer, math.Sqrt(n.Weight), math.Sqrt(n.Gradient), math.Sqrt(n.Update)}
+	}
+	return list, nil
+}
+
+func squares(n int, at func(i int) float64) (sum float64) {
+	for i := range n {
+		sum += at(i) * at(i)
+	}
+	return sum
+}

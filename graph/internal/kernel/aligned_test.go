@@ -1,0 +1,24 @@
+package kernel
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestBuffersBeginLines of the cache, whatever their size: a vector that lies across two lines costs two of them.
+func TestBuffersBeginLines(t *testing.T) {
+	for n := 1; n < 5000; n += 7 {
+		x, y := Make[float32](n), Make[float64](n)
+		if len(x) != n || len(y) != n {
+			t.Fatalf("lengths %d and %d, want %d", len(x), len(y), n)
+		}
+		for _, at := range []uintptr{uintptr(unsafe.Pointer(&x[0])), uintptr(unsafe.Pointer(&y[0]))} {
+			if at%Line != 0 {
+				t.Fatalf("%d numbers begin %d bytes behind a line", n, at%Line)
+			}
+		}
+	}
+	if x := Make[float32](0); len(x) != 0 {
+		t.Errorf("got %d numbers, want none", len(x))
+	}
+}

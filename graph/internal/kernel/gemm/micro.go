@@ -1,0 +1,126 @@
+//go:build (amd64 || arm64) && !nosimd
+
+package gemm
+
+// microkernels are the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go and
+// gemm_stubs_arm64.go.
+type microkernels struct {
+	lanes          int // numbers in a vector
+	height         int // of a tile of c in registers, which is two vectors wide
+	rows, cols     func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k, m, n int, alpha float32)
+	wide           func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
+	dots           func(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
+	copyStrip      func(dst, src *float32, ld, k int)
+	transposeStrip func(dst, src *float32, ld, n int)
+	peak           func(n int)
+	transpose      func(dst *float32, apart int, src *float32, ld, n int) // where there are no rows
+}
+
+// microkernelTile computes a part of c in assembly, or tells that it cannot.
+func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
+	if gemmBest == nil {
+		return false
+	}
+	gemmBest.tile(g, top, bottom, left, right)
+	return true
+}
+
+// peakLoops are of what a product is made.
+func peakLoops() []peakLoop {
+	if gemmBest == nil {
+		return plainPeaks()
+	}
+	return []peakLoop{{gemmBest.peak, float64(2 * 24 * gemmBest.lanes)}}
+}
+
+// tile computes rows top … bottom and columns left … right of c. None of g's sizes is 0.
+func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
+	g.checkBounds(bottom-1, right-1)
+	if g.beta != 0 && g.beta != 1 {
+		g.addend(top, bottom, left, right)
+	}
+	if g.m == 1 && g.b.Trans && (!g.a.Trans || g.a.Stride == 1) {
+		s.dots(g.c.pointer(0, left), g.a.pointer(0, 0), g.b.pointer(0, left), g.b.Stride, g.d.pointerOrNil(0, left), g.k, right-left, g.alpha)
+		return
+	}
+	buffer := panels.Get().(*panel)
+	defer panels.Put(buffer)
+	step := depth(g.k)
+	for l := 0; l < g.k; l += step {
+		k := min(step, g.k-l)
+		if !s.packs(g.a, bottom-top) {
+			s.strips(g, buffer, g.a.From(top, l), l, k, top, bottom, left, right)
+			continue
+		}
+		for i := top; i < bottom; i += packedMax {
+			m := min(packedMax, bottom-i)
+			s.packLeft(buffer, g.a.From(i, l), m, k)
+			s.strips(g, buffer, Matrix[float32]{buffer.a[:], packedMax, true}, l, k, i, i+m, left, right)
+		}
+	}
+}
+
+// checkBounds panics if one of the operands ends before row i, column j of c needs it to: assembly does not look.
+func (g *product[T]) checkBounds(i, j int) {
+	_ = *g.a.pointer(i, g.k-1)
+	_ = *g.b.pointer(g.k-1, j)
+	_ = *g.c.pointer(i, j)
+	_ = g.d.pointerOrNil(i, j)
+}
+
+// packs tells whether a is copied, by columns. By rows it must be where the set knows no rows, unless it is one. By
+// columns the lines of long rows are lost from the cache before the next tile reads their rest, unless a tile has most
+// of a line.
+func (s *microkernels) packs(a Matrix[float32], m int) bool {
+	if !a.Trans {
+		return s.rows == nil && m > 1
+	}
+	return a.Stride > 384 && s.lanes < 16 && m > s.height
+}
+
+// strips adds the products of k … of rows top … bottom, strip by strip of b. a begins with the first of them.
+func (s *microkernels) strips(g *product[float32], buffer *panel, a Matrix[float32], l, k, top, bottom, left, right int) {
+	d := g.d
+	if l > 0 {
+		d = g.c
+	}
+	if !a.Trans && s.rows == nil { // it is a single row: columns of one number
+		a.Stride, a.Trans = 1, true
+	}
+	kernel, step := s.rows, 1
+	if a.Trans {
+		kernel, step = s.cols, a.Stride
+	}
+	direct := !g.b.Trans && bottom-top <= s.height // a strip of b that is read once is not worth copying
+	for j := left; j < right; {
+		if bottom-top == 1 && direct && right-j >= 8*s.lanes {
+			s.wide(g.c.pointer(top, j), &a.Data[0], step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j), k, g.alpha)
+			j += 8 * s.lanes
+			continue
+		}
+		n := min(2*s.lanes, right-j)
+		b, ldb := &buffer.b[0], 2*s.lanes
+		if direct && n == ldb {
+			b, ldb = g.b.pointer(l, j), g.b.Stride
+		} else {
+			s.pack(buffer, g.b, l, j, k, n)
+		}
+		kernel(g.c.pointer(top, j), g.c.Stride, &a.Data[0], a.Stride, b, ldb, d.pointerOrNil(top, j), d.Stride, k, bottom-top, n, g.alpha)
+		j += n
+	}
+}
+
+// pointer is the address of entry (i, j).
+func (m *Matrix[T]) pointer(i, j int) *T {
+	if m.Trans {
+		i, j = j, i
+	}
+	return &m.Data[i*m.Stride+j]
+}
+
+func (m *Matrix[T]) pointerOrNil(i, j int) *T {
+	if m.Data == nil {
+		return nil
+	}
+	return m.pointer(i, j)
+}

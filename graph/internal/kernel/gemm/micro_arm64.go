@@ -1,0 +1,13 @@
+//go:build arm64 && !nosimd
+
+package gemm
+
+// gemmNEON has no rows: a left factor that lies by rows is turned while it is packed.
+var gemmNEON = microkernels{
+	lanes: 4, height: 12, cols: colsNEON, wide: wideNEON, dots: dotsNEON, copyStrip: copyStripNEON,
+	transposeStrip: func(dst, src *float32, ld, n int) { transposeNEON(dst, 2*4, src, ld, n) },
+	transpose:      transposeNEON, peak: peakNEON,
+}
+
+// gemmBest is NEON, which every arm64 has.
+var gemmBest = &gemmNEON

@@ -1,0 +1,13 @@
+//go:build amd64 && !nosimd
+
+package gemm
+
+// eachPackedSet calls body with each instruction set in use.
+func eachPackedSet(body func(set string)) {
+	best := gemmBest
+	defer func() { gemmBest = best }()
+	for set, kernels := range gemmSets() {
+		gemmBest = kernels
+		body(set)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !(amd64 || arm64) || nosimd
+
+package gemm
+
+// hasFMA says whether products are made of multiplications and additions that are rounded once.
+func hasFMA() bool { return false }

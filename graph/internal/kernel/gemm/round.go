@@ -1,0 +1,70 @@
+package gemm
+
+import (
+	"math"
+	"sync"
+)
+
+const (
+	depthMax             = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
+	blockRows, blockCols = 384, 192
+)
+
+// depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:
+// neither the instruction set nor how c was split shows in a bit of the result.
+func depth(k int) int {
+	blocks := max(1, (k+depthMax-1)/depthMax)
+	return ((k+blocks-1)/blocks + 15) &^ 15
+}
+
+// bfloat16 is the nearest number of 8 significant bits, the even one of two, in the range of float32. NaN stays NaN, and
+// what is below 2⁻¹²⁶ becomes 0 of the same sign: the instructions of processors do so.
+func bfloat16(x float32) float32 {
+	const quiet = 1 << 22
+	switch bits := math.Float32bits(x); {
+	case x != x:
+		return math.Float32frombits((bits | quiet) &^ 0xffff)
+	case bits&^(1<<31) < 1<<23:
+		return math.Float32frombits(bits & (1 << 31))
+	default:
+		return math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
+	}
+}
+
+// roundedPanel is what one thread rounds operands into.
+type roundedPanel struct {
+	a [blockRows * depthMax]float32
+	b [depthMax * blockCols]float32
+}
+
+var roundedPanels = sync.Pool{New: func() any { return new(roundedPanel) }}
+
+// roundBlock computes a part of c, with at most blockRows rows and k at most depthMax, from rounded copies.
+func roundBlock(g *product[float32], top, bottom, left, right int) {
+	panel := roundedPanels.Get().(*roundedPanel)
+	defer roundedPanels.Put(panel)
+	m := bottom - top
+	for j := left; j < right; j += blockCols {
+		n := min(blockCols, right-j)
+		p := product[float32]{m: 2, n: n, k: g.k, alpha: g.alpha, c: g.c.From(top, j)} // not 1, where the order is another
+		p.a, p.b = rounding(panel.a[:], g.a.From(top, 0), m, g.k), rounding(panel.b[:], g.b.From(0, j), g.k, n)
+		if g.d.Data != nil {
+			p.beta, p.d = 1, g.d.From(top, j)
+		}
+		p.tile(0, m, 0, n)
+	}
+}
+
+// rounding is a copy of the first rows and columns of m, rounded, in the same order.
+func rounding(to []float32, m Matrix[float32], rows, cols int) Matrix[float32] {
+	if m.Trans {
+		return rounding(to, m.T(), cols, rows).T()
+	}
+	for i := range rows {
+		row := to[i*cols:][:cols]
+		for j, x := range m.Data[i*m.Stride:][:cols] {
+			row[j] = bfloat16(x)
+		}
+	}
+	return Mat(to, cols)
+}

@@ -1,0 +1,198 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+)
+
+// eachRoad runs a test with VDPBF16PS, if this processor has it, and without.
+func eachRoad(t *testing.T, test func(t *testing.T)) {
+	defer func(was bool) { pairs = was }(pairs)
+	for _, on := range []bool{pairs, false} {
+		pairs = on
+		t.Run(Rounded{}.String(), test)
+	}
+}
+
+// TestRounded: the product of rounded operands, with the error of sums of float32, at odd sizes, in every form.
+func TestRounded(t *testing.T) {
+	sizes := []int{1, 2, 3, 17, 31, 65, 97, 130}
+	eachRoad(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		for c := range 32 {
+			m, n, k := sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))]
+			if c >= 28 { // several blocks
+				m, n, k = []int{391, 5, 3, 193}[c-28], []int{7, 391, 5, 97}[c-28], []int{3, 9, 601, 193}[c-28]
+			}
+			a, b := randomMatrix[float32](rng, m, k, c&1 == 0), randomMatrix[float32](rng, k, n, c&2 == 0)
+			before := randomMatrix[float32](rng, m, n, false)
+			alpha, beta := []float32{1, -0.7}[rng.IntN(2)], []float32{0, 1, 0.5}[rng.IntN(3)]
+			if beta == 0 { // what was there must not matter
+				before.Data[rng.IntN(n)] = float32(math.NaN())
+			}
+			got := Mat(slices.Clone(before.Data), before.Stride)
+			Rounded{}.MulSerial(m, n, k, alpha, a, b, beta, got)
+			checkGemm(t, m, n, k, alpha, bfloat16Of(a), bfloat16Of(b), beta, before, got)
+			for _, threads := range []int{1, 2, 8} {
+				again := slices.Clone(before.Data)
+				Rounded{}.Mul(kernel.NewPool(threads), m, n, k, alpha, a, b, beta, Mat(again, before.Stride))
+				if !kerneltest.SameBits(again, got.Data) {
+					t.Errorf("%dx%dx%d, %d threads: other bits than in series", m, n, k, threads)
+				}
+			}
+		}
+	})
+}
+
+// bfloat16Of is m with its numbers rounded by way of float64 and its exponent.
+func bfloat16Of(m Matrix[float32]) Matrix[float32] {
+	m.Data = slices.Clone(m.Data)
+	for i, x := range m.Data {
+		fraction, exponent := math.Frexp(float64(x))
+		m.Data[i] = float32(math.Ldexp(math.RoundToEven(math.Ldexp(fraction, 8)), exponent-8))
+	}
+	return m
+}
+
+// TestRoundedAdd: a bias is added to every row, another matrix to its own.
+func TestRoundedAdd(t *testing.T) {
+	eachRoad(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		const m, n, k = 101, 67, 300
+		a, b, d := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, true), randomMatrix[float32](rng, m, n, false)
+		for _, stride := range []int{0, d.Stride} {
+			d.Stride = stride
+			want, got := make([]float32, m*n), make([]float32, m*n)
+			for i := range m {
+				copy(want[i*n:(i+1)*n], d.Data[i*stride:])
+			}
+			Rounded{}.MulSerial(m, n, k, 1, a, b, 1, Mat(want, n))
+			Rounded{}.MulAdd(kernel.NewPool(2), m, n, k, 1, a, b, d, Mat(got, n))
+			if !kerneltest.SameBits(got, want) {
+				t.Errorf("stride %d: other bits", stride)
+			}
+		}
+	})
+}
+
+// TestRoundedExtremes: a product of one number by 1 is that number rounded, in every position of a pair: NaN stays NaN, and
+// so does ∞; what is below the normal numbers becomes 0; halves go to the even number, the largest ones to ∞.
+func TestRoundedExtremes(t *testing.T) {
+	for x, want := range map[float32]float32{
+		1 + 0x1p-8: 1, 1 + 0x3p-8: 1 + 0x1p-6, 1 + 0x1p-8 + 0x1p-23: 1 + 0x1p-7, -1 - 0x3p-8: -1 - 0x1p-6,
+		math.MaxFloat32: float32(math.Inf(1)), 0x1.fefp127: 0x1.fep127, 0x1p-126: 0x1p-126, 0x1.fffffcp-127: 0, -0x1p-140: 0,
+		float32(math.Inf(-1)): float32(math.Inf(-1)), float32(math.NaN()): float32(math.NaN()),
+		math.Float32frombits(0x7f800001): float32(math.NaN()), math.Float32frombits(0xffffffff): float32(math.NaN()),
+	} {
+		if got := bfloat16(x); !kerneltest.SameBits([]float32{got + 0}, []float32{want}) && (got == got || want == want) {
+			t.Errorf("%g is rounded to %g, want %g", x, got, want)
+		}
+		eachRoad(t, func(t *testing.T) {
+			for at := range 35 {
+				const k, n = 35, 18
+				for _, trans := range []bool{false, true} {
+					a, b, c := Mat(make([]float32, k), k), Mat(make([]float32, k*n), n), make([]float32, n)
+					if trans {
+						a, b = Mat(a.Data, 1).T(), Mat(b.Data, k).T()
+					}
+					a.Data[at], b.From(at, 17).Data[0] = 1, x
+					Rounded{}.MulSerial(1, n, k, 1, a, b, 0, Mat(c, n))
+					if c[17] != want && (c[17] == c[17] || want == want) || c[16] != 0 {
+						t.Fatalf("%g at %d times 1 is %g, want %g", x, at, c[17], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRoundedOrder: the products of an entry are added one after the other, rounded once each, on every road that assembly
+// goes.
+func TestRoundedOrder(t *testing.T) {
+	if !hasFMA() {
+		t.Skip("without assembly, products and sums are rounded separately")
+	}
+	const m, n, k = 13, 35, 255
+	rng := rand.New(rand.NewPCG(5, 6))
+	a, b := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, false)
+	for i := range a.Data { // of all sizes, so that every rounding shows
+		a.Data[i] *= float32(math.Exp(8 * rng.NormFloat64()))
+	}
+	x, y := bfloat16Of(a), bfloat16Of(b)
+	want := make([]float32, m*n)
+	for i := range want {
+		for l := range k {
+			want[i] = fma(float32(x.at(i/n, l)), float32(y.at(l, i%n)), want[i])
+		}
+	}
+	eachRoad(t, func(t *testing.T) {
+		got := make([]float32, m*n)
+		Rounded{}.MulSerial(m, n, k, 1, a, b, 0, Mat(got, n))
+		if !kerneltest.SameBits(got, want) {
+			t.Error("other bits than multiplications and additions rounded once")
+		}
+	})
+}
+
+// fma is x·y + z rounded once, of numbers whose product float64 holds: if their sum in float64 is inexact it is made odd,
+// so that the second rounding goes where one would have gone.
+func fma(x, y, z float32) float32 {
+	p, c := float64(x)*float64(y), float64(z)
+	sum := p + c
+	q := sum - p
+	rest := (p - (sum - q)) + (c - q)
+	if bits := math.Float64bits(sum); rest != 0 && bits&1 == 0 {
+		if (rest > 0) == (sum > 0) {
+			bits++
+		} else {
+			bits--
+		}
+		sum = math.Float64frombits(bits)
+	}
+	return float32(sum)
+}
+
+// BenchmarkRounded reports the fastest call beside that of the same product in float32, in turn.
+func BenchmarkRounded(b *testing.B) {
+	for _, s := range []struct{ m, k, n int }{
+		{768, 128, 384}, {768, 128, 512}, {768, 512, 128}, {768, 128, 65}, {768, 65, 128}, {128, 768, 384}, // GPT on characters
+		{64, 32, 256}, {64, 256, 32}, {128, 64, 32}, {32, 128, 64}, // attention
+		{2048, 384, 1536}, {2048, 1536, 384}, {384, 2048, 1536}, {1024, 1024, 1024}, {256, 768, 3072}, {256, 768, 50257},
+	} {
+		for _, form := range []string{"NN", "NT", "TN"} {
+			for _, threads := range []int{1, 2} {
+				b.Run(fmt.Sprintf("%dx%dx%d/%s/threads=%d", s.m, s.k, s.n, form, threads), func(b *testing.B) {
+					benchmarkRounded(b, kernel.NewPool(threads), s.m, s.n, s.k, form)
+				})
+			}
+		}
+	}
+}
+
+func benchmarkRounded(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	x, y, c := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n), Mat(make([]float32, m*n), n)
+	if form[0] == 'T' {
+		x = Matrix[float32]{x.Data, m, true}
+	}
+	if form[1] == 'T' {
+		y = Matrix[float32]{y.Data, k, true}
+	}
+	best := [2]time.Duration{time.Hour, time.Hour}
+	for b.Loop() {
+		for i, products := range []Products[float32]{Exact[float32]{}, Rounded{}} {
+			start := time.Now()
+			products.Mul(p, m, n, k, 1, x, y, 0, c)
+			best[i] = min(best[i], time.Since(start))
+		}
+	}
+	b.ReportMetric(2*float64(m)*float64(n)*float64(k)/best[1].Seconds()*1e-9, "GFLOP/s-best")
+	b.ReportMetric(float64(best[0])/float64(best[1]), "times-float32")
+}

@@ -1,0 +1,148 @@
+package main
+
+import "fmt"
+
+// neonRow is the product of a single row with a matrix as it lies, 8 vectors at a time: every line of b is read once.
+func (g *gen) neonRow() {
+	const vectors, ahead = 8, 4 // 2⁴ rows ahead
+	args := []arg{{"c", "R0"}, {"a", "R1"}, {"lda", "R2"}, {"b", "R3"}, {"ldb", "R4"}, {"d", "R5"}, {"k", "R6"}, {"alpha", ""}}
+	g.function("wide", "The same for one row of a and 8 vectors of columns.", args, func() {
+		g.op("LSL $2, R2")
+		g.op("LSL $2, R4")
+		g.op("LSL $%d, R4, R7", ahead)
+		for v := range vectors {
+			g.word(instruction("eor", 1+v, 1+v, 1+v))
+		}
+		g.neonRepeat("R6", func() {
+			g.op("FMOVS (R1), F0")
+			g.op("ADD R2, R1")
+			g.op("ADD R7, R3, R8")
+			g.op("PRFM (R8), PLDL1KEEP")
+			g.op("PRFM 64(R8), PLDL1KEEP")
+			g.op("ADD $%d, R3, R8", vectors/2*g.bytes())
+			g.op("VLD1 (R3), [%s]", vectorList(16, vectors/2))
+			g.op("VLD1 (R8), [%s]", vectorList(16+vectors/2, vectors/2))
+			g.op("ADD R4, R3")
+			for v := range vectors {
+				g.word(byElement(1+v, 16+v, 0, 0))
+			}
+		})
+		g.op("FMOVS %s, F0", g.args["alpha"])
+		for v := range vectors {
+			g.word(byElementProduct(1+v, 1+v, 0))
+		}
+		g.op("CBZ R5, store")
+		for v := range vectors {
+			g.op("FMOVQ %d(R5), F16", v*g.bytes())
+			g.word(instruction("fadd", 1+v, 1+v, 16))
+		}
+		g.line("store:")
+		for v := range vectors {
+			g.op("FMOVQ F%d, %d(R0)", 1+v, v*g.bytes())
+		}
+	})
+}
+
+// neonDots is the product of a single row with a matrix stored by columns, its sums in the 16 parts and the order that
+// dots has. Registers: R0 c, R1 a, R2 b, R3 ldb, R4 d, R5 k, R6 n; R7 runs through a, R8 … R11 through rows of b, R12
+// counts; V0 … V15 the sums, V16 alpha, V24 … V27 a, V28 … V31 b.
+func (g *gen) neonDots() {
+	args := []arg{{"c", "R0"}, {"a", "R1"}, {"b", "R2"}, {"ldb", "R3"}, {"d", "R4"}, {"k", "R5"}, {"n", "R6"}, {"alpha", ""}}
+	doc := "The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l]."
+	g.function("dots", doc, args, func() {
+		g.op("LSL $2, R3")
+		g.op("FMOVS %s, F16", g.args["alpha"])
+		labels := []string{"several", "single", "done"}
+		for i, height := range []int{4, 1} {
+			g.line("%s:", labels[i])
+			g.op("CMP $%d, R6", height)
+			g.op("BLT %s", labels[i+1])
+			g.neonSomeDots(labels[i], height)
+			g.op("SUB $%d, R6", height)
+			g.op("B %s", labels[i])
+		}
+		g.line("done:")
+	})
+}
+
+const parts = 4 // registers of a sum's 16 parts
+
+func (g *gen) neonSomeDots(label string, height int) {
+	for i := range parts * height {
+		g.word(instruction("eor", i, i, i))
+	}
+	g.op("MOVD R1, R7")
+	for i := range height {
+		g.op("MOVD R2, R%d", 8+i)
+		g.op("ADD R3, R2")
+	}
+	g.op("SUBS $16, R5, R12")
+	g.op("BLT %stail", label)
+	g.line("%sloop:", label)
+	g.op("VLD1.P 64(R7), [%s]", vectorList(24, parts))
+	for i := range height {
+		g.op("VLD1.P 64(R%d), [%s]", 8+i, vectorList(28, parts))
+		for part := range parts {
+			g.word(instruction("fmla", parts*i+part, 28+part, 24+part))
+		}
+	}
+	g.op("SUBS $16, R12")
+	g.op("BGE %sloop", label)
+	g.line("%stail:", label)
+	g.op("ADD $16, R12")
+	for part := range parts {
+		for _, lanes := range []int{4, 3, 2, 1} {
+			next := fmt.Sprintf("%sp%dn%d", label, part, lanes)
+			g.op("CMP $%d, R12", lanes)
+			g.op("BLT %s", next)
+			g.someLanes(7, 24, lanes)
+			for i := range height {
+				g.someLanes(8+i, 28+i, lanes)
+				g.word(instruction("fmla", parts*i+part, 28+i, 24))
+			}
+			if lanes < 4 || part == parts-1 {
+				g.op("B %ssum", label)
+			} else {
+				g.op("SUB $4, R12")
+				g.op("B %sp%dn1", label, part)
+			}
+			g.line("%s:", next)
+		}
+	}
+	g.line("%ssum:", label)
+	for i := range height {
+		sum := parts * i
+		g.word(instruction("fadd", sum, sum, sum+2))
+		g.word(instruction("fadd", sum+1, sum+1, sum+3))
+		g.word(instruction("fadd", sum, sum, sum+1))
+		g.word(instruction("faddp", sum, sum, sum))
+		g.word(instruction("faddp", sum, sum, sum))
+		g.op("FMULS F16, F%d, F%[1]d", sum)
+	}
+	g.op("CBZ R4, %sstore", label)
+	for i := range height {
+		g.op("FMOVS %d(R4), F24", bytes*i)
+		g.op("FADDS F24, F%d, F%[1]d", parts*i)
+	}
+	g.op("ADD $%d, R4", bytes*height)
+	g.line("%sstore:", label)
+	for i := range height {
+		g.op("FMOVS F%d, %d(R0)", parts*i, bytes*i)
+	}
+	g.op("ADD $%d, R0", bytes*height)
+}
+
+// someLanes loads the next lanes of a vector, 0 in the others.
+func (g *gen) someLanes(pointer, v, lanes int) {
+	switch lanes {
+	case 4:
+		g.op("FMOVQ.P 16(R%d), F%d", pointer, v)
+	case 3:
+		g.op("FMOVD.P 8(R%d), F%d", pointer, v)
+		g.op("VLD1 (R%d), V%d.S[2]", pointer, v)
+	case 2:
+		g.op("FMOVD (R%d), F%d", pointer, v)
+	case 1:
+		g.op("FMOVS (R%d), F%d", pointer, v)
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The kernels are described in AVX's instructions; here is what each is in NEON's. A block of 16 numbers is four
+// registers. What NEON does not have is put together: a load or store of some lanes, one number for all lanes from
+// memory, a sum in the place of a factor.
+
+// Registers of a NEON kernel beside its own, which are R0 … R9 and, from V0 up, vectors, from V29 down, constants. R18,
+// which is the system's, and R26 … R30 are left alone.
+const (
+	partIndex  = 10 // R10 … R13: where the parts of the present block lie, in bytes
+	blocksLeft = 14 // to be done; in the last block, lanes from the present part on
+	anything   = 15
+	laneIndex  = 18 // R19 … R21: where lanes 1 … 3 of the last block's present part lie, in bytes
+	address    = 22
+	numbers    = 23 // where the constants lie
+	neonMask   = 30 // a vector, of the lanes of the present part that count
+	spareVec   = 31 // a vector, within one of the description's instructions
+)
+
+// neonVectors is AVX's instructions of the form "second, first, result".
+var neonVectors = map[string]string{
+	"VADDPS": "fadd", "VSUBPS": "fsub", "VMULPS": "fmul", "VDIVPS": "fdiv", "VMAXPS": "fmax", "VMINPS": "fmin",
+	"VFMADD231PS": "fmla", "VFNMADD231PS": "fmls", "VANDPS": "and", "VPXOR": "eor", "VXORPS": "eor", "VPADDD": "add", "VPSUBD": "sub",
+	"VPADDQ": "add 2d", "VADDPD": "fadd 2d", "VFMADD231PD": "fmla 2d", "VPCMPGTQ": "cmgt",
+}
+
+var neonScalars = map[string]string{"VADDSS": "FADDS", "VSUBSS": "FSUBS", "VMULSS": "FMULS", "VDIVSS": "FDIVS", "VMAXSS": "FMAXS"}
+
+var neonShifts = map[string]struct {
+	name string
+	size int
+}{"VPSRAD": {"sshr", 4}, "VPSLLD": {"shl", 4}, "VPSRLQ": {"ushr", 8}, "VPSLLQ": {"shl", 8}}
+
+var neonGeneral = map[string]string{
+	"MOVQ": "MOVD", "ADDQ": "ADD", "SUBQ": "SUB", "JZ": "BEQ", "JEQ": "BEQ", "JNZ": "BNE", "JNE": "BNE", "JMP": "B",
+}
+
+// neon writes an instruction of the description.
+func (f *fn) neon(name string, operands []any) {
+	f.spared = false
+	vector := func(i int) int { return f.neonOperand(operands[i]) }
+	if own, ok := neonVectors[name]; ok {
+		f.word(own, vector(2), vector(1), vector(0))
+		return
+	}
+	if own, ok := neonScalars[name]; ok {
+		f.write("%s F%d, F%d, F%d", own, vector(0), vector(1), vector(2))
+		return
+	}
+	if own, ok := neonShifts[name]; ok {
+		n, _ := strconv.Atoi(operands[0].(string)[1:])
+		f.text.WriteString(shift(own.name, vector(2), vector(1), n, own.size))
+		return
+	}
+	if own, ok := neonGeneral[name]; ok {
+		var list []string
+		for _, o := range operands {
+			list = append(list, fmt.Sprint(o))
+		}
+		f.write("%s %s", own, strings.Join(list, ", "))
+		return
+	}
+	switch name {
+	case "VANDNPS":
+		f.word("bic", vector(2), vector(0), vector(1))
+	case "VMOVAPS":
+		f.copyVector(vector(1), vector(0))
+	case "VSQRTPS":
+		f.word("fsqrt", vector(1), vector(0))
+	case "VFMSUB231PS":
+		f.word("fneg", vector(2), vector(2))
+		f.word("fmla", vector(2), vector(1), vector(0))
+	case "VFMADD213PS":
+		f.copyVector(spareVec, vector(0))
+		f.spared = true
+		f.word("fmla", spareVec, vector(1), vector(2))
+		f.copyVector(vector(2), spareVec)
+	case "VFMSUB213PS":
+		f.word("fneg", spareVec, vector(0))
+		f.spared = true
+		f.word("fmla", spareVec, vector(1), vector(2))
+		f.copyVector(vector(2), spareVec)
+	case "VCMPPS":
+		if operands[0] == less {
+			f.word("fcmgt", vector(3), vector(1), vector(2))
+			return
+		}
+		f.word(map[any]string{equal: "fcmeq", greater: "fcmgt", atLeast: "fcmge"}[operands[0]], vector(3), vector(2), vector(1))
+	case "VBLENDVPS":
+		f.blend(vector(3), vector(2), vector(1), vector(0))
+	case "VSHUFPS": // in the one order of the description
+		f.word("uzp1", vector(3), vector(2), vector(1))
+	case "VBROADCASTSS":
+		f.write("VDUP V%d.S[0], V%d.S4", vector(0), vector(1))
+	case "VPBROADCASTQ":
+		f.write("VDUP V%d.D[0], V%d.D2", vector(0), vector(1))
+	case "VMOVQ":
+		f.write("FMOVD %s, F%d", operands[0], vector(1))
+	case "VSQRTSS":
+		f.write("FSQRTS F%d, F%d", vector(0), vector(2))
+	case "VFNMADD231SS":
+		f.write("FMSUBS F%d, F%d, F%d, F%d", vector(0), vector(2), vector(1), vector(2))
+	case "VMOVSS", "VMOVSD":
+		own := map[string]string{"VMOVSS": "FMOVS", "VMOVSD": "FMOVD"}[name]
+		if from, isLow := lowVector(operands[0]); isLow {
+			f.write("%s F%d, %s", own, from, operands[1])
+		} else {
+			f.write("%s %s, F%d", own, operands[0], vector(1))
+		}
+	default:
+		f.neonPointers(name, operands)
+	}
+}
+
+// neonPointers writes an instruction of general registers that is none of NEON's by another name.
+func (f *fn) neonPointers(name string, operands []any) {
+	switch name {
+	case "DECQ":
+		f.write("SUBS $1, %s", operands[0])
+	case "TESTQ":
+		if operands[0] == operands[1] {
+			f.write("CMP $0, %s", operands[0])
+		} else {
+			f.write("TST %s, %s", operands...)
+		}
+	case "LEAQ":
+		f.place(operands[0].(string), operands[1].(string))
+	case "CMPL":
+		f.place(operands[0].(string), fmt.Sprint("R", address))
+		f.write("MOVWU (R%d), R%d", address, anything)
+		f.write("MOVD %s, R%d", operands[1], address)
+		f.write("CMPW R%d, R%d", address, anything)
+	default:
+		panic(fmt.Sprintf("%s: NEON has nothing for %s %v", f.name, name, operands))
+	}
+}

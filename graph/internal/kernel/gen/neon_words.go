@@ -1,0 +1,91 @@
+package main
+
+import "fmt"
+
+// The vector instructions of arm64, as words: of those on float32 numbers Go's assembler knows only VFMLA and VFMLS. A
+// comment says each as Arm's manual does.
+
+// word is an instruction of up to three vector registers: its bits without their numbers, and the shapes of the
+// registers in the manual's order, the result first.
+type word struct {
+	bits   uint32
+	shapes []string
+}
+
+var (
+	of4s = []string{"4s", "4s", "4s"}
+	of2d = []string{"2d", "2d", "2d"}
+	ofB  = []string{"16b", "16b", "16b"}
+)
+
+var words = map[string]word{
+	"fadd": {0x4e20d400, of4s}, "fsub": {0x4ea0d400, of4s}, "fmul": {0x6e20dc00, of4s}, "fdiv": {0x6e20fc00, of4s},
+	"fmax": {0x4e20f400, of4s}, "fmin": {0x4ea0f400, of4s}, "faddp": {0x6e20d400, of4s},
+	"fmla": {0x4e20cc00, of4s}, "fmls": {0x4ea0cc00, of4s}, "fcmgt": {0x6ea0e400, of4s}, "fcmeq": {0x4e20e400, of4s},
+	"fcmge": {0x6e20e400, of4s},
+	"fsqrt": {0x6ea1f800, of4s[:2]}, "fneg": {0x6ea0f800, of4s[:2]}, "cmlt": {0x4ea0a800, of4s[:2]},
+	"add": {0x4ea08400, of4s}, "sub": {0x6ea08400, of4s}, "mul": {0x4ea09c00, of4s}, "uminv": {0x6eb1a800, []string{"s", "4s"}},
+	"trn1": {0x4e802800, of4s}, "trn2": {0x4e806800, of4s}, "uzp1": {0x4e801800, of4s}, "rev64": {0x4ea00800, of4s[:2]},
+	"trn1 2d": {0x4ec02800, of2d}, "trn2 2d": {0x4ec06800, of2d}, "fadd 2d": {0x4e60d400, of2d}, "fmla 2d": {0x4e60cc00, of2d},
+	"add 2d": {0x4ee08400, of2d}, "cmgt": {0x4ee03400, of2d},
+	"fcvtl": {0x0e617800, []string{"2d", "2s"}}, "fcvtl2": {0x4e617800, []string{"2d", "4s"}}, "xtn": {0x0ea12800, []string{"2s", "2d"}},
+	"uaddlp": {0x6ea02800, []string{"2d", "4s"}}, "umlal": {0x2f802000, []string{"2d", "2s", "s[0]"}},
+	"and": {0x4e201c00, ofB}, "bic": {0x4e601c00, ofB}, "orr": {0x4ea01c00, ofB}, "eor": {0x6e201c00, ofB},
+	"bit": {0x6ea01c00, ofB}, "bif": {0x6ee01c00, ofB},
+}
+
+// line is an instruction for the assembler.
+func line(bits uint32, format string, args ...any) string {
+	return fmt.Sprintf("\tWORD $0x%08x // %s\n", bits, fmt.Sprintf(format, args...))
+}
+
+// instruction is one with registers d, the result, n and m.
+func instruction(name string, registers ...int) string {
+	w, known := words[name]
+	if !known || len(registers) != len(w.shapes) {
+		panic(fmt.Sprintf("no instruction %s of %d registers", name, len(registers)))
+	}
+	text := ""
+	for i, r := range registers {
+		w.bits |= uint32(r) << []int{0, 5, 16}[i]
+		if shape := w.shapes[i]; shape == "s" {
+			text += fmt.Sprintf(", s%d", r)
+		} else {
+			text += fmt.Sprintf(", v%d.%s", r, shape)
+		}
+	}
+	if name == "cmlt" {
+		text += ", #0"
+	}
+	var mnemonic string
+	fmt.Sscan(name, &mnemonic)
+	return line(w.bits, "%s %s", mnemonic, text[2:])
+}
+
+// byElement is d += n·m[lane].
+func byElement(d, n, m, lane int) string {
+	bits := 0x4f801000 | uint32(lane&1)<<21 | uint32(lane>>1)<<11 | uint32(m)<<16 | uint32(n)<<5 | uint32(d)
+	return line(bits, "fmla v%d.4s, v%d.4s, v%d.s[%d]", d, n, m, lane)
+}
+
+// shift moves the bits of all lanes, of 4 or 8 bytes, by n: shl to the left, ushr and sshr to the right.
+func shift(name string, d, from, n, size int) string {
+	base := map[string]uint32{"shl": 0x4f005400, "ushr": 0x6f000400, "sshr": 0x4f000400}[name]
+	amount := 16*size - n
+	if name == "shl" {
+		amount = 8*size + n
+	}
+	shape := map[int]string{4: "4s", 8: "2d"}[size]
+	return line(base|uint32(amount)<<16|uint32(from)<<5|uint32(d), "%s v%d.%s, v%d.%[3]s, #%[5]d", name, d, shape, from, n)
+}
+
+// indexed loads (ldr) or stores (str) vector v at the address in general register base plus the one in index.
+func indexed(name string, v, base, index int) string {
+	bits := map[string]uint32{"ldr": 0x3ce06800, "str": 0x3ca06800}[name]
+	return line(bits|uint32(index)<<16|uint32(base)<<5|uint32(v), "%s q%d, [x%d, x%d]", name, v, base, index)
+}
+
+// byElementProduct is d = n·m[0].
+func byElementProduct(d, n, m int) string {
+	return line(0x4f809000|uint32(m)<<16|uint32(n)<<5|uint32(d), "fmul v%d.4s, v%d.4s, v%d.s[0]", d, n, m)
+}

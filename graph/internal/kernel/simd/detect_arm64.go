@@ -1,0 +1,8 @@
+//go:build arm64 && !nosimd
+
+package simd
+
+// Sets is the one set that every arm64 has.
+func Sets() map[string]*Set { return map[string]*Set{"NEON": setNEON} }
+
+func detect() *Set { return setNEON }

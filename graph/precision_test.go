@@ -1,0 +1,113 @@
+package graph
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bfloat16 is x to 8 significant bits.
+func bfloat16(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, 8)), exponent-8)
+}
+
+// inPrecision is the value of Σ y∘Δ and its gradients, y what f makes of leaves of the given shapes, with numbers that
+// are rounded beforehand or not.
+func inPrecision(t *testing.T, dtype Dtype, precision string, rounded bool, f func(in []Expr) Expr, shapes ...[]int) (out [][]float64) {
+	t.Helper()
+	numbers := func(_ int, rng *rand.Rand) float64 {
+		x := float64(float32(rng.NormFloat64()))
+		if rounded {
+			x = bfloat16(x)
+		}
+		return x
+	}
+	g := New(dtype, 3)
+	g.SetPrecision(precision)
+	in, _ := leaves(len(shapes), shapes...)(g.Root())
+	for _, x := range in {
+		rng := rand.New(rand.NewPCG(7, uint64(x.Tensor().Len())))
+		for i := range x.Tensor().Len() {
+			x.Tensor().Set(i, numbers(i, rng))
+		}
+	}
+	y := f(in)
+	p := mustCompile(t, y.Mul(g.Root().Value("delta", numbers, y.Shape()...)).SumAll(), in...)
+	mustRun(t, p)
+	for _, x := range in {
+		out = append(out, p.Grad(x).Floats())
+	}
+	return append(out, mustRun(t, mustCompile(t, y)).Value().Floats())
+}
+
+// TestPrecision: in bf16, Linear and LinearT are what float32 makes of rounded operands, forward and backward, to the bit;
+// a bias and its gradient are not rounded. Float64 knows nothing of it.
+func TestPrecision(t *testing.T) {
+	shapes := [][]int{{70, 33}, {33, 19}, {19}}
+	for name, f := range map[string]func(in []Expr) Expr{
+		"linear":  func(in []Expr) Expr { y, _ := Linear(in[0], in[1], in[2].Scale(0)); return y },
+		"linearT": func(in []Expr) Expr { y, _ := LinearT(in[0], in[1].Transpose(1, 0)); return y.Add(in[2].Scale(0)) },
+	} {
+		got, want := inPrecision(t, Float32, "bf16", false, f, shapes...), inPrecision(t, Float32, "float32", true, f, shapes...)
+		exact := inPrecision(t, Float32, "float32", false, f, shapes...)
+		for i := range want {
+			if i == 2 { // of the bias
+				got, want := got[i], exact[i]
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: the gradient of the bias is another", name)
+				}
+				continue
+			}
+			if !slices.Equal(got[i], want[i]) || slices.Equal(got[i], exact[i]) {
+				t.Errorf("%s: result %d is not that of rounded operands", name, i)
+			}
+		}
+		if a, b := inPrecision(t, Float64, "bf16", false, f, shapes...), inPrecision(t, Float64, "float32", false, f, shapes...); !slices.EqualFunc(a, b, slices.Equal) {
+			t.Errorf("%s: float64 was rounded", name)
+		}
+	}
+}
+
+// TestPrecisionOfAttention: every product is rounded, so results are off by about 2⁻⁹, and no more than a few such.
+func TestPrecisionOfAttention(t *testing.T) {
+	h := AttentionShape{Batch: 2, Context: 37, Heads: 3, QK: 5, V: 4}
+	f := func(in []Expr) Expr {
+		y, _ := Attention(in[0], causalMask(in[0].g.Root(), h.Context), h, 0)
+		return y
+	}
+	shape := []int{h.Batch * h.Context, h.Heads * (2*h.QK + h.V)}
+	want := inPrecision(t, Float64, "float32", false, f, shape)
+	for precision, bounds := range map[string][2]float64{"bf16": {0x1p-11, 0x1p-6}, "float32": {0, 1e-6}} {
+		for i, got := range inPrecision(t, Float32, precision, false, f, shape) {
+			var off, size float64
+			for j, v := range got {
+				off, size = math.Hypot(off, v-want[i][j]), math.Hypot(size, want[i][j])
+			}
+			if d := off / size; !(bounds[0] <= d && d <= bounds[1]) {
+				t.Errorf("%s: result %d is off by %g, want between %g and %g", precision, i, d, bounds[0], bounds[1])
+			}
+		}
+	}
+}
+
+func TestPrecisionIsKnown(t *testing.T) {
+	g := New(Float32, 1)
+	g.SetPrecision("bf16")
+	if got := g.Precision(); got != "bfloat16 by VDPBF16PS" && got != "bfloat16 by rounding" {
+		t.Errorf("got %q", got)
+	}
+	if got := g.Sibling().Precision(); got != "float32" {
+		t.Errorf("a Sibling: got %q, want float32", got)
+	}
+	g.Kernels = false
+	if got := g.Precision(); got != "float32" {
+		t.Errorf("the reference form: got %q, want float32", got)
+	}
+	g.SetPrecision("float16")
+	if err := g.Err(); err == nil || !strings.Contains(err.Error(), `precision: got "float16", want one of float32, bf16`) {
+		t.Errorf("got %v", err)
+	}
+}
