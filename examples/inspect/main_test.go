@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +93,30 @@ func TestRun(t *testing.T) {
 		if _, err := png.Decode(bytes.NewReader(file)); err != nil {
 			t.Errorf("%v: %v", tc.args, err)
 		}
+	}
+}
+
+// Where an answer comes from is a table and a picture: nothing is back before the texts differ, and all of it is in the
+// last stream behind the last token.
+func TestPatch(t *testing.T) {
+	dir, _ := saved(t, "causal")
+	picture := filepath.Join(t.TempDir(), "x.png")
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The", "-corrupt", "Tie", "-right", "n", "-wrong", "t", "-picture", picture}, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"T"  "h"  "e"`, "\n +h.0 +0 ", "\n +h.1 +0 +0 +100", "h.1.attn.heads 2 +0 ", "h.0.mlp +0 ", "correlation of 0.", "saved " + picture} {
+		if !regexp.MustCompile(want).Match(out.Bytes()) {
+			t.Errorf("got\n%s\nwant %q in it", &out, want)
+		}
+	}
+	file, err := os.ReadFile(picture)
+	if err == nil {
+		_, err = png.Decode(bytes.NewReader(file))
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -226,6 +251,9 @@ func TestRefused(t *testing.T) {
 		"ablate: got head, want":             {"-ablate", "head"},
 		"tokens: got 0":                      {"-ablate", "mlp", "-tokens", "0"},
 		"-mean: it belongs to -ablate":       {"-prompt", "T", "-mean"},
+		"-corrupt, -right and -wrong: they":  {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
+		"-right: got 2 tokens, want one":     {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
+		"a corrupt one of 2":                 {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
 		"-serve: it belongs to -runs":        {"-prompt", "T", "-serve", ":0"},
 		"-runs: it looks at what runs have":  {"-prompt", "T", "-runs", dir},
 		"runs: got 5, want at most 4":        {"-runs", "a,b,c,d,e"},
