@@ -12,7 +12,10 @@ import (
 // matrices give the logit, and the biases are those of the parameters; of every model whose stream is a sum.
 func TestAttribute(t *testing.T) {
 	ids := []int{1, 12, 0, 7, 2}
-	for name, c := range variants() {
+	list, rms := variants(), odd()
+	rms.Norm = "rmsnorm"
+	list["norm rmsnorm"] = rms
+	for name, c := range list {
 		for _, kernels := range []bool{true, false} {
 			if !kernels && c.Attention != "gqa" && c.MLP != "swiglu" {
 				continue // the equations are those of the taps
@@ -109,6 +112,9 @@ func TestAttributeByHand(t *testing.T) {
 				}
 			default:
 				continue
+			}
+			if (p.Head < 0) == (p.Place == "h.1.attn.heads") {
+				t.Errorf("%s: got head %d", p.Place, p.Head)
 			}
 			if compared++; !(math.Abs(p.Logit[i]-want) <= 1e-12*(1+math.Abs(want))) {
 				t.Errorf("token %d: %s %d adds %v, want %v", i, p.Place, p.Head, p.Logit[i], want)
