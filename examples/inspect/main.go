@@ -1,7 +1,7 @@
 // Inspect looks inside a trained model: what it would predict behind every block, what every head looks at, and what
 // it loses without a head, or a block's attention or MLP. It also lays runs over each other.
 //
-//	go run ./examples/inspect -prompt "To be or not to be"    # a page: heads, logit lens, losses, of the model in out/
+//	go run ./examples/inspect -prompt "To be or not to be"    # tables and a page of what the model in out/ makes of it
 //	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
 //	go run ./examples/inspect -ablate mlp -mean               # with the mean of what each MLP gives in its place
 //	go run ./examples/inspect -prompt "the ki" -corrupt "the mi" -right n -wrong l   # where an answer comes from
@@ -48,7 +48,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.wrong, "wrong", "", "another token, whose logit is taken off that of the right one")
 	})
 	program.Group(fs, "What runs have measured", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.runs, "runs", "", "directories of runs, with commas between them: a page that lays them over each other")
+		fs.StringVar(&o.runs, "runs", "", "directories of runs, with commas between: a page that lays them over each other")
 		fs.StringVar(&o.serve, "serve", "", "show them as they go on, at an address such as :8080, instead of writing a page")
 	})
 	program.Group(fs, "What it loses without a part", func(fs *flag.FlagSet) {
@@ -68,7 +68,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, errors.New("nothing to look at: want -prompt, -ablate, or both, or -runs; -help lists the flags")
 	}
 	if o.runs != "" && (o.prompt != "" || o.ablate != "") {
-		return o, errors.New("-runs: it looks at what runs have measured, not at a model; want no -prompt or -ablate beside it")
+		return o, errors.New("-runs: it looks at what runs have measured; want neither -prompt nor -ablate beside it")
 	}
 	given := program.Given(fs)
 	if o.picture == "" && o.corrupt == "" {
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return patch(stdout, o, m, tok)
 	}
 	if o.prompt != "" {
-		if err := look(stdout, o, "Inside "+cp.Path, m, tok); err != nil {
+		if err := look(stdout, o, title(o.checkpoint, cp), m, tok); err != nil {
 			return err
 		}
 	}

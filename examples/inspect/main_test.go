@@ -174,6 +174,30 @@ func TestPage(t *testing.T) {
 	if err != nil || !(math.Abs(mean-loss) <= 1e-5*loss) {
 		t.Errorf("got losses of mean %v, want the model's, %v (%v)", mean, loss, err)
 	}
+	s, err := sum(m, tok, ids, lens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"head 0", "head 1", "head 2", "bias", "MLP"}; !slices.Equal(s.Columns, want) || len(s.Rows) != 5 ||
+		s.Rows[0].Name != "embedding" || s.Rows[2].Name != "h.1" || s.Of[0] != p.Tokens[1] || s.Of[4] != p.Lens[4][1].Token {
+		t.Errorf("got %+v, want the columns %q and five rows", s, want)
+	}
+	for i, logit := range s.Logits {
+		together := 0.0
+		for _, r := range s.Rows {
+			together += r.All[i]
+			parts := 0.0
+			for _, x := range r.Parts {
+				parts += x[i]
+			}
+			if len(r.Parts) > 0 && !(math.Abs(parts-r.All[i]) <= 1e-12) {
+				t.Errorf("%s, token %d: the parts are %v together, want %v", r.Name, i, parts, r.All[i])
+			}
+		}
+		if !(math.Abs(together-logit) <= 1e-5*(1+math.Abs(logit))) {
+			t.Errorf("token %d: all rows are %v together, want the logit, %v", i, together, logit)
+		}
+	}
 	for i, row := range p.Lens {
 		want := lens.Likeliest(1, i, 1)[0]
 		g := row[1]

@@ -148,7 +148,7 @@ func TestAttentionMakesNoDenormals(t *testing.T) {
 				mask.Data[i] = float32(math.Inf(-1))
 			}
 		}
-		f := attention.Flash[float32]{Shape: h, Spans: new(attention.Spans), In: attention.Packed(h, qkv), Mask: mask,
+		f := attention.Flash[float32]{Shape: h, Products: gemm.Exact[float32]{}, Spans: new(attention.Spans), In: attention.Packed(h, qkv), Mask: mask,
 			LSE: make([]float32, 2*h.Heads*h.Queries), Scratch: make([]float32, attention.FlashScratch(p, h))}
 		y, grads := make([]float32, len(dy)), make([]float32, len(qkv))
 		noDenormals(t, "forward", func() { f.Forward(p, y) })

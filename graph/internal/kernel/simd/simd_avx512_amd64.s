@@ -2374,7 +2374,7 @@ end2:
 
 // func layerNormSigmaAVX512(y, x, w, b, mean, inv []float32, share, eps float32)
 TEXT ·layerNormSigmaAVX512(SB), NOSPLIT, $0-152
-	VBROADCASTSD numbersAVX512<>+352(SB), Z31
+	VBROADCASTSD numbersAVX512<>+32(SB), Z31
 	MOVQ y_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
 	MOVQ w_base+48(FP), DX
@@ -2603,7 +2603,7 @@ end2:
 
 // func layerNormSigmaBackwardAVX512(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
 TEXT ·layerNormSigmaBackwardAVX512(SB), NOSPLIT, $0-200
-	VBROADCASTSD numbersAVX512<>+352(SB), Z31
+	VBROADCASTSD numbersAVX512<>+32(SB), Z31
 	MOVQ dx_base+0(FP), DI
 	MOVQ dw_base+24(FP), SI
 	MOVQ db_base+48(FP), DX
