@@ -4,6 +4,8 @@ package live
 
 import (
 	"context"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -44,7 +46,8 @@ func Listen(address string, dirs ...string) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /events", s.events)
-	s.server = &http.Server{Handler: own(host, mux), ReadHeaderTimeout: 10 * time.Second}
+	s.server = &http.Server{Handler: own(host, mux), ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: log.New(io.Discard, "", 0)} // the terminal is the run's
 	go s.server.Serve(l)
 	return s, nil
 }

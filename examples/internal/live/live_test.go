@@ -140,7 +140,8 @@ func TestListen(t *testing.T) {
 	}
 	port := strings.TrimSuffix(s.URL[strings.LastIndexByte(s.URL, ':')+1:], "/")
 	for address, want := range map[string]string{
-		":" + port: "-serve: listen tcp 127.0.0.1:" + port, "8080": `-serve: got "8080", want a port such as :8080`, ":x": "-serve: listen tcp",
+		":" + port: "-serve: listen tcp 127.0.0.1:" + port, ":x": "-serve: listen tcp",
+		"8080": `-serve: got "8080", want a port such as :8080`,
 	} {
 		if _, err := Listen(address, "out"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", address, err, want)
@@ -172,6 +173,14 @@ func TestFinished(t *testing.T) {
 	must(t, err)
 	if want := "[" + strings.TrimSpace(step(1, 4)) + `,{"val_loss_full":1},{"step":0,"sample":"a"},{"step":5,"sample":"b"}]`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	add(t, filepath.Join(a, LooksFile), `{"step":6,"sample":"</script><b>"}`+"\n")
+	p, err = Finished(a)
+	must(t, err)
+	var html strings.Builder
+	must(t, p.Write(&html))
+	if n := strings.Count(html.String(), "</script>"); n != 2 {
+		t.Errorf("a sample is taken for a script's end: got %d ends, want 2", n)
 	}
 	if _, err := Finished(a, none); err == nil || !strings.Contains(err.Error(), none+": no run") {
 		t.Errorf("got %v, want %s named", err, none)

@@ -35,7 +35,8 @@ func (l Look) Add(dir string) error {
 		return err
 	}
 	defer f.Close()
-	if _, err = f.Write(append(append([]byte{'\n'}, data...), '\n')); err != nil { // behind half a line of a killed process
+	// It begins a line, behind half of one of a killed process.
+	if _, err = f.Write(append(append([]byte{'\n'}, data...), '\n')); err != nil {
 		return err
 	}
 	return f.Close()

@@ -17,9 +17,13 @@ func text(n, blocks, heads int) Inside {
 	for i := range n {
 		p.Tokens = append(p.Tokens, string(rune('a'+i%26)))
 		p.Lens = append(p.Lens, nil)
-		if i > 0 {
+		if i < n-1 {
 			p.Losses = append(p.Losses, 5*r.Float64())
 		}
+	}
+	p.Sum = &Sum{Logits: append([]float64{7.125}, p.Losses...)}
+	for t := range n {
+		p.Sum.Of = append(p.Sum.Of, p.Tokens[(t+1)%n])
 	}
 	for b := range blocks {
 		name := fmt.Sprintf("h.%d", b)
@@ -35,6 +39,9 @@ func text(n, blocks, heads int) Inside {
 			l.Heads = append(l.Heads, a)
 		}
 		p.Layers, p.Blocks = append(p.Layers, l), append(p.Blocks, name)
+		for _, part := range []string{"head 0", "MLP"} {
+			p.Sum.Add(name, part, append(p.Losses[1:len(p.Losses):len(p.Losses)], 1, float64(b)-1))
+		}
 		for i := range p.Lens {
 			p.Lens[i] = append(p.Lens[i], Guess{"b", r.Float64(), i%3 == 0})
 		}
@@ -95,7 +102,7 @@ func TestSeen(t *testing.T) {
 // In a browser: keys reach every token and head, whatever has the focus has a name, and nothing is complained of.
 func TestBrowserInside(t *testing.T) {
 	p := text(9, 2, 3)
-	p.Tokens[3], p.Tokens[4], p.Tokens[5] = "\n", "</script><b>", "\"'&"
+	p.Tokens[3], p.Tokens[4], p.Tokens[5], p.Sum.Of[4] = "\n", "</script><b>", "\"'&", "\"'&"
 	b := browser.Open(t)
 	b.Show(900, 700, "light")
 	b.Visit(saved(t, written(t, p)))
@@ -126,6 +133,9 @@ func TestBrowserInside(t *testing.T) {
 		`document.querySelectorAll("#keys tr").length`:                                    "5",
 		`document.querySelectorAll("[aria-selected=true]").length`:                        "2",
 		`document.querySelector("#lens tr[aria-current]").rowIndex`:                       "5",
+		`document.querySelector("#adds caption").textContent`:                             "the logit of “\"'&” behind token 4 “</script><b>”",
+		`document.querySelector("#adds tbody tr:last-child").textContent`:                 fmt.Sprintf("the logit%.2f", p.Sum.Logits[4]),
+		`document.querySelectorAll("#adds tbody tr").length`:                              "3",
 		`document.getElementById("tokens").textContent`:                                   "abc⏎\n</script><b>\"'&ghi",
 		`document.documentElement.scrollWidth <= document.body.parentElement.clientWidth`: "true",
 	} {
@@ -149,7 +159,7 @@ func TestBrowserInside(t *testing.T) {
 			t.Errorf("the focus may be on a %swithout a name", name)
 		}
 	}
-	p.Lens, p.Losses = nil, nil
+	p.Lens, p.Losses, p.Sum = nil, nil, nil
 	b.Visit(saved(t, written(t, p)))
 	says("Token 8")
 	p.Layers, p.Tokens = nil, p.Tokens[:1]
