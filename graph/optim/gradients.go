@@ -64,6 +64,16 @@ func (c *Gradients) Apply(
 	case step == nil:
 		return 0, errors.Errorf("%s: no step to do", c.name)
 	}
+	return c.apply(p, clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
+		step(i, w, g, scale)
+		return isFinite(sumSquares(c.pool, w))
+	})
+}
+
+// apply is Apply for a step that tells whether the squares of what it has made have a finite sum.
+func (c *Gradients) apply(
+	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64) (finite bool),
+) (norm float64, err error) {
 	grads := make([]graph.Tensor, len(c.params))
 	if c.batches > 0 || c.before != nil || c.across != nil {
 		if err := c.Accumulate(p); err != nil {
@@ -90,7 +100,7 @@ func (c *Gradients) Apply(
 			}
 		}
 		s := sumSquares(c.pool, grads[i])
-		if math.IsNaN(s) || math.IsInf(s, 0) {
+		if !isFinite(s) {
 			c.Forget()
 			return math.NaN(), errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
 		}
@@ -103,8 +113,7 @@ func (c *Gradients) Apply(
 	c.params[0].Graph().Exclusive(func() {
 		for i, x := range c.params {
 			w := x.Tensor()
-			step(i, w, grads[i], scale)
-			if s := sumSquares(c.pool, w); err == nil && (math.IsNaN(s) || math.IsInf(s, 0)) { // while w is in the cache
+			if !step(i, w, grads[i], scale) && err == nil {
 				err = errors.Wrap(w.Finite(x.Name()), "after the update")
 			}
 		}
@@ -112,6 +121,8 @@ func (c *Gradients) Apply(
 	c.Forget()
 	return norm, err
 }
+
+func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 func sumSquares(p *kernel.Pool, t graph.Tensor) float64 {
 	if t.F32 != nil {

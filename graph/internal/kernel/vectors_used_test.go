@@ -21,7 +21,7 @@ func TestVectorsAreUsed(t *testing.T) {
 		RmsNorm:    func(_, _, _, _ []float32, _, _ float32) { used = "rms" },
 		Softmax:    func(_, _ []float32, _, _ int) { used = "softmax" },
 		ExpSum:     func([]float32) (float32, float64) { used = "expsum"; return 0, 1 },
-		SumSquares: func([]float32) float64 { used = "squares"; return 3 },
+		SumSquares: func([]float32) float64 { used += "squares"; return 3 },
 		LayerNorm:  func(_, _, _, _, _, _ []float32, _, _ float32) { used = "norm" },
 		LayerNormBackward: func(_, _, _, _, _, _, _, _ []float32, _ float32) {
 			used = "norm'"
@@ -39,16 +39,16 @@ func TestVectorsAreUsed(t *testing.T) {
 		"tanh": func() { GELUTanh(p, s(), s()) }, "tanh'": func() { GELUTanhBackward(p, s(), s(), s()) },
 		"sigmoid": func() { Sigmoid(p, s(), s()) }, "sigmoid'": func() { SigmoidBackward(p, s(), s(), s()) },
 		"silu": func() { SiLU(p, s(), s()) }, "silu'": func() { SiLUBackward(p, s(), s(), s()) },
-		"exp":     func() { CrossEntropyBackward(p, s(), s(), s()[:1], []int{0}, -1, 1) },
-		"softmax": func() { Softmax(s(), s()) },
-		"expsum":  func() { CrossEntropy(p, s(), s()[:1], []int{0}, -1) },
-		"squares": func() { SumSquares(p, s()) },
-		"norm":    func() { LayerNorm(p, s(), norm) },
-		"rms":     func() { RMSNorm(p, s(), norm) },
-		"swiglu":  func() { SwiGLU(p, s(), s(), s()) },
-		"swiglu'": func() { SwiGLUBackward(p, s(), s(), s(), s(), s()) },
-		"adamw":   func() { Update(p, AdamW{}, 1, 1, s(), s(), s(), s()) },
-		"dropout": func() { Dropout(p, s(), s(), DropMask{P: 0.5}) },
+		"exp":          func() { CrossEntropyBackward(p, s(), s(), s()[:1], []int{0}, -1, 1) },
+		"softmax":      func() { Softmax(s(), s()) },
+		"expsum":       func() { CrossEntropy(p, s(), s()[:1], []int{0}, -1) },
+		"squares":      func() { SumSquares(p, s()) },
+		"norm":         func() { LayerNorm(p, s(), norm) },
+		"rms":          func() { RMSNorm(p, s(), norm) },
+		"swiglu":       func() { SwiGLU(p, s(), s(), s()) },
+		"swiglu'":      func() { SwiGLUBackward(p, s(), s(), s(), s(), s()) },
+		"adamwsquares": func() { Update(p, AdamW{}, 1, 1, s(), s(), s(), s()) },
+		"dropout":      func() { Dropout(p, s(), s(), DropMask{P: 0.5}) },
 	} {
 		used = ""
 		if f(); used != want {
