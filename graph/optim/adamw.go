@@ -40,6 +40,16 @@ func NewAdamW(params []graph.Expr) (*AdamW, error) {
 	return o, nil
 }
 
+// Shard has this machine, of those of Across, keep the moments of its part of the parameters alone: it updates that part
+// by the gradients of p, and fetches the others' (ZeRO-1, Rajbhandari et al. 2020). Parameters are the same bits, and
+// Moments are parts with the Shape of the whole, to be completed by Whole.
+func (o *AdamW) Shard(p *graph.Program) error {
+	if !o.made() {
+		return errors.New("adamw: no parameters: NewAdamW makes one")
+	}
+	return o.shard(p, o.m, o.v)
+}
+
 // made says whether NewAdamW has made o.
 func (o *AdamW) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
 
@@ -63,16 +73,15 @@ func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
 		return math.NaN(), err
 	}
 	t := o.Steps + 1
-	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) {
+	norm, err = o.apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
 		k := kernel.AdamW{LR: lr, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
 		if len(w.Shape) > 1 {
 			k.Decay = o.Decay
 		}
 		if w.F32 != nil {
-			kernel.Update(o.pool, k, t, scale, w.F32, g.F32, o.m[i].F32, o.v[i].F32)
-		} else {
-			kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
+			return kernel.Update(o.pool, k, t, scale, w.F32, g.F32, o.m[i].F32, o.v[i].F32)
 		}
+		return kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
 	})
 	if err == nil && norm > 1e18 { // of less than that the squares are finite
 		err = o.finite()
