@@ -201,10 +201,10 @@ func TestConfigResolved(t *testing.T) {
 
 // Exactly these fields may differ on resume.
 func TestConfigResumeDiff(t *testing.T) {
-	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true}
+	may := map[string]bool{"max_iters": true, "eval_interval": true, "eval_iters": true, "log_interval": true, "threads": true, "out_dir": true, "recompute": true, "memory_limit": true, "shard_optimizer": true}
 	plain, odd := Shakespeare(), unusual()
 	odd.Precision = "bf16"
-	odd.MemoryLimit, odd.Frozen = 50.5, []string{"h.0.*", "wte.*"}
+	odd.MemoryLimit, odd.Frozen, odd.ShardOptimizer = 50.5, []string{"h.0.*", "wte.*"}, true
 	saved, other := plain.fields(), odd.fields()
 	for i := range saved {
 		c := Shakespeare()

@@ -23,91 +23,122 @@ func many() Config {
 
 // on does some steps with a trainer of each rank, and returns what is then the same for all: what each step said, the
 // evaluations, and the fingerprint.
-func on(t *testing.T, trainers []*Trainer, steps int, then func(*Trainer) error) (said []string) {
+func on(t *testing.T, ranks, steps int, begin func(dist.Group) (*Trainer, error), then func(*Trainer) error) []string {
 	t.Helper()
-	all := make([][]string, len(trainers))
-	err := dist.Run(t.Context(), len(trainers), func(g dist.Group) error {
-		trainer := trainers[g.Rank()]
-		trainer.Group = g
+	all := make([][]string, ranks)
+	err := dist.Run(t.Context(), ranks, func(g dist.Group) error {
+		trainer, err := begin(g)
+		if err != nil {
+			return err
+		}
+		said := &all[g.Rank()]
 		for range steps {
 			p, err := trainer.Step()
 			if err != nil {
 				return err
 			}
 			p.Took = 0
-			all[g.Rank()] = append(all[g.Rank()], fmt.Sprint(p))
+			*said = append(*said, fmt.Sprint(p))
 		}
 		e, err := trainer.Evaluate(t.Context())
 		whole, err2 := trainer.EvaluateAll(t.Context(), nil)
-		all[g.Rank()] = append(all[g.Rank()], fmt.Sprint(e, whole, trainer.Best))
-		return errors.Join(err, err2, then(trainer))
+		print, err3 := fingerprintOf(trainer)
+		*said = append(*said, fmt.Sprint(e, whole, trainer.Best), print)
+		return errors.Join(err, err2, err3, then(trainer))
 	})
 	if err != nil {
-		t.Fatalf("%d ranks: %v", len(trainers), err)
+		t.Fatalf("%d ranks: %v", ranks, err)
 	}
-	for rank, trainer := range trainers {
-		if all[rank] = append(all[rank], fingerprint(t, trainer)); !slices.Equal(all[rank], all[0]) {
-			t.Errorf("%d ranks: rank %d has %v, rank 0 %v", len(trainers), rank, all[rank], all[0])
+	for rank := range ranks {
+		if !slices.Equal(all[rank], all[0]) {
+			t.Errorf("%d ranks: rank %d has %v, rank 0 %v", ranks, rank, all[rank], all[0])
 		}
 	}
 	return all[0]
 }
 
-// However many machines train, steps, losses, evaluations, weights and moments are the same bits, with AdamW and SGD, in
-// one go and when another number of machines resumes what rank 0 has saved.
+// However many machines train, steps, losses, evaluations, weights and moments are the same bits, with AdamW and SGD, with
+// the moments divided among them, with somebody who looks at the gradients and without, in one go and when another
+// number of machines resumes what rank 0 has saved.
 func TestMachinesSameBits(t *testing.T) {
-	for optimizer, machines := range map[string][]int{"adamw": {1, 2, 4, 8}, "sgd": {4}} {
+	for name, tc := range map[string]struct {
+		machines []int
+		change   func(*Config)
+	}{
+		"adamw":       {[]int{1, 2, 4, 8}, func(*Config) {}},
+		"sgd":         {[]int{4}, func(c *Config) { c.Optimizer = "sgd" }},
+		"divided":     {[]int{2, 4, 8}, func(c *Config) { c.ShardOptimizer = true }},
+		"divided sgd": {[]int{2}, func(c *Config) { c.Optimizer, c.ShardOptimizer = "sgd", true }},
+		"divided, shown": {[]int{2}, func(c *Config) {
+			c.ShardOptimizer, c.Hooks.Gradients = true, func(int, []train.Named) error { return nil }
+		}},
+		"reference": {[]int{4}, func(c *Config) { c.Kernels = false }},
+	} {
 		c := many()
-		c.Optimizer = optimizer
-		trainers := func(n int, make func() *Trainer) (list []*Trainer) {
-			for range n {
-				list = append(list, make())
-			}
-			return list
-		}
+		tc.change(&c)
 		alone := newTrainer(t, c)
-		var first, second []string
-		for _, p := range steps(t, alone, 3) {
-			first = append(first, fmt.Sprint(p))
-		}
-		evaluated := func(said *[]string) {
+		after := func(n int) []string {
+			said := []string(nil)
+			for _, p := range steps(t, alone, n) {
+				said = append(said, fmt.Sprint(p))
+			}
 			e, err := alone.Evaluate(t.Context())
 			whole, err2 := alone.EvaluateAll(t.Context(), nil)
 			if err := errors.Join(err, err2); err != nil {
 				t.Fatal(err)
 			}
-			*said = append(*said, fmt.Sprint(e, whole, alone.Best), fingerprint(t, alone))
+			return append(said, fmt.Sprint(e, whole, alone.Best), fingerprint(t, alone))
 		}
-		evaluated(&first)
-		for _, p := range steps(t, alone, 2) {
-			second = append(second, fmt.Sprint(p))
-		}
-		evaluated(&second)
-
+		first, second := after(3), after(2)
 		path := t.TempDir()
-		for _, n := range machines {
+		for _, n := range tc.machines {
 			dir := fmt.Sprint(path, "/", n)
-			fresh := trainers(n, func() *Trainer { return newTrainer(t, c) })
-			if got := on(t, fresh, 3, func(trainer *Trainer) error { return trainer.Save(dir) }); !slices.Equal(got, first) {
-				t.Errorf("%s on %d machines: got %v, want %v", optimizer, n, got, first)
+			fresh := func(g dist.Group) (*Trainer, error) {
+				trainer, err := NewTrainer(c, alone.Corpus, alone.Tokenizer)
+				if err == nil {
+					trainer.Group = g
+				}
+				return trainer, err
+			}
+			if got := on(t, n, 3, fresh, func(trainer *Trainer) error { return trainer.Save(dir) }); !slices.Equal(got, first) {
+				t.Errorf("%s on %d machines: got %v, want %v", name, n, got, first)
 			}
 			cp, err := checkpoint.Load(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := map[int]int{1: 8, 2: 4, 4: 1, 8: 2}[n]
-			resumed := trainers(m, func() *Trainer {
+			resumed := func(g dist.Group) (*Trainer, error) {
+				c := c
+				c.Hooks.Group = g
 				trainer, err := Resume(c, alone.Corpus, alone.Tokenizer, cp)
-				if err != nil {
-					t.Fatal(err)
+				if err == nil && c.ShardOptimizer && g.Size() > 1 {
+					err = divided(trainer)
 				}
-				return trainer
-			})
-			if got := on(t, resumed, 2, func(*Trainer) error { return nil }); !slices.Equal(got, second) {
-				t.Errorf("%s from %d on %d machines: got %v, want %v", optimizer, n, m, got, second)
+				return trainer, err
+			}
+			m := map[int]int{1: 8, 2: 4, 4: 1, 8: 2}[n]
+			if got := on(t, m, 2, resumed, func(*Trainer) error { return nil }); !slices.Equal(got, second) {
+				t.Errorf("%s from %d on %d machines: got %v, want %v", name, n, m, got, second)
 			}
 		}
 	}
+}
+
+// divided is an error unless a trainer has a part of its moments, less than all and more than nothing.
+func divided(trainer *Trainer) error {
+	has, all := 0, 0
+	for _, m := range trainer.Moments() {
+		has += m.Len()
+		size := 1
+		for _, n := range m.Shape {
+			size *= n
+		}
+		all += size
+	}
+	if n := trainer.Group.Size(); has*n < all/2 || has*n > 2*all {
+		return fmt.Errorf("%d of %d numbers on each of %d machines", has, all, n)
+	}
+	return nil
 }
 
 // Machines that cannot share the micro-batches, or that do not train the same, are refused with what differs.

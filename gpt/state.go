@@ -49,6 +49,8 @@ func (t *Trainer) Save(path string) error {
 		if err := t.save(path); err != nil {
 			return err
 		}
+	} else if err := t.Attend(); err != nil {
+		return err
 	}
 	return t.Group.Barrier()
 }

@@ -93,13 +93,21 @@ func steps(t testing.TB, trainer *Trainer, n int) []train.Progress {
 // fingerprint is the SHA-256 of the weights and of the optimizer's moments.
 func fingerprint(t testing.TB, trainer *Trainer) string {
 	t.Helper()
+	s, err := fingerprintOf(trainer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func fingerprintOf(trainer *Trainer) (string, error) {
 	h := sha256.New()
 	for _, write := range []func(io.Writer) error{trainer.Model.WriteWeights, trainer.WriteMoments} {
 		if err := write(h); err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // saved returns the checkpoint that these files make, loaded from a directory of its own.

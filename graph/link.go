@@ -20,11 +20,11 @@ type linker struct {
 }
 
 // link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward
-// pass. It returns where the result of an output lies.
-func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err error) {
+// pass. It returns where the result of an output lies, and the step of the plan behind which it does.
+func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, done func(n *G.Node) int, err error) {
 	l, ops, err := p.graph.linked(outputs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	leaves := 0
 	for _, x := range p.graph.leaves {
@@ -36,16 +36,17 @@ func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, err erro
 		}
 	}
 	if leaves == 0 {
-		return nil, errors.New("the expression depends on no parameter and no input")
+		return nil, nil, errors.New("the expression depends on no parameter and no input")
 	}
 	p.stock = l.names
 	if p.plan, err = plan.New(ops, &p.graph.memory); err != nil {
-		return nil, errors.Wrap(err, "compile")
+		return nil, nil, errors.Wrap(err, "compile")
 	}
-	return func(n *G.Node) Tensor {
+	result = func(n *G.Node) Tensor {
 		r := p.plan.Result(l.ops[n])
 		return Tensor{Shape: n.Shape(), F32: r.F32, F64: r.F64}
-	}, nil
+	}
+	return result, func(n *G.Node) int { return p.plan.Done(l.ops[n]) }, nil
 }
 
 // linked is the operations that the outputs need, in the order of execution.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
@@ -18,6 +19,7 @@ type Program struct {
 	value Tensor
 	kept  map[*G.Node]Tensor // what is read besides
 	grads map[*G.Node]Tensor // by what the output is differentiated by
+	done  []finished
 }
 
 // Compile makes a Program that computes out, and, if wrt is given, the gradient of out, a scalar, with respect to each
@@ -71,7 +73,7 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := p.link(outputs)
+	result, done, err := p.link(outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,9 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 			t.Shape = x.shape
 		}
 		p.grads[x.node] = t
+		p.done = append(p.done, finished{x, t, done(grads[i])})
 	}
+	slices.SortStableFunc(p.done, func(a, b finished) int { return cmp.Compare(a.step, b.step) })
 	return p, nil
 }
 

@@ -24,6 +24,7 @@ type subject struct {
 	parameters hand.Parameters[float64]
 	text       hand.Text
 	seed       uint64
+	precision  string // of the model's training
 	build      func(f form) (*built, error)
 	plan       func(g *graph.Graph) (parts.Plan, error)
 	position   func(name string, d Difference) string // where in the named activation a difference is
@@ -76,7 +77,7 @@ func check(w work, s subject, look sampling) (*Report, error) {
 // parts.ErrNoFormula, and the roads are there nonetheless, where the formulas lack a part.
 func evaluate(w work, s subject) (plan parts.Plan, roads []*results, err error) {
 	var none error
-	for _, f := range forms() {
+	for _, f := range s.forms() {
 		if err := w.ended(); err != nil {
 			return plan, nil, err
 		}
@@ -129,6 +130,7 @@ func compare(w work, s subject, plan parts.Plan, roads []*results, look sampling
 	}
 	want := g.Parameters()
 	r := &Report{ByHand: true, Loss: loss.Data[0], Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows(g)}
+	r.rounding(roads)
 	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}

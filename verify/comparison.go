@@ -64,7 +64,10 @@ func (r *Report) partition(want hand.Parameters[float64]) error {
 // loss compares the value of the loss itself.
 func (r *Report) loss(road *results) {
 	tolerance := Tolerance
-	if !road.form.double {
+	switch {
+	case road.form == rounded32:
+		tolerance = r.ToleranceBF16
+	case !road.form.double:
 		tolerance = r.ToleranceFloat32
 	}
 	d := math.Abs(road.loss-r.Loss) / max(1, math.Abs(r.Loss))
@@ -85,6 +88,7 @@ func (r *Report) finish() {
 		r.Failures = append(r.Failures, r.failures(row)...)
 		r.Worst = max(r.Worst, row.Autodiff, row.Kernels, row.Complex, row.Differences)
 		r.WorstFloat32 = max(r.WorstFloat32, row.Float32)
+		r.WorstBF16 = max(r.WorstBF16, row.BF16)
 		if !(max(row.Autodiff, row.Kernels, row.Complex) <= Suspicion) {
 			r.Suspicious = append(r.Suspicious, row.Name)
 		}

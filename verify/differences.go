@@ -31,6 +31,7 @@ func byDifferences(w work, roads []*results, loss graph.Expr, wrt []graph.Expr, 
 		g = append(g, hand.Gradient[float64]{Name: name, Value: value})
 	}
 	r := &Report{Loss: roads[0].loss, Tolerance: Tolerance, ToleranceFloat32: tolerance32, Rows: caseRows(g)}
+	r.rounding(roads)
 	if err := r.compare(roads, autodiff); err != nil {
 		return nil, err
 	}

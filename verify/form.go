@@ -8,16 +8,18 @@ import (
 
 // form is one way in which the library computes a model.
 type form struct {
-	name    string
-	double  bool // float64
-	kernels bool
+	name      string
+	double    bool // float64
+	kernels   bool
+	precision string // of kernels, if not their own
 }
 
 // The forms that are compared with the formulas.
 var (
-	reference = form{"autodiff", true, false}
-	kernels64 = form{"kernels", true, true}
-	kernels32 = form{"float32", false, true}
+	reference = form{"autodiff", true, false, ""}
+	kernels64 = form{"kernels", true, true, ""}
+	kernels32 = form{"float32", false, true, ""}
+	rounded32 = form{"bf16", false, true, "bf16"} // where a model's Precision says so
 )
 
 func forms() []form { return []form{reference, kernels64, kernels32} }
@@ -30,6 +32,9 @@ func (f form) graph(seed, step uint64) *graph.Graph {
 	g := graph.New(dtype, seed)
 	g.Kernels = f.kernels
 	g.SetStep(step)
+	if f.precision != "" {
+		g.SetPrecision(f.precision)
+	}
 	return g
 }
 
@@ -43,10 +48,11 @@ type built struct {
 
 // results are the loss, the gradients and the Δ that a form computes.
 type results struct {
-	form   form
-	loss   float64
-	grads  hand.Parameters[float64]
-	deltas map[string]hand.Matrix[float64]
+	form      form
+	precision string // of its graph
+	loss      float64
+	grads     hand.Parameters[float64]
+	deltas    map[string]hand.Matrix[float64]
 }
 
 // fill writes the text and the parameters.
@@ -83,7 +89,7 @@ func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, erro
 	if err := p.Run(); err != nil {
 		return nil, err
 	}
-	r := &results{form: f, loss: p.Loss(), grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{}}
+	r := &results{form: f, precision: b.graph.Precision(), loss: p.Loss(), grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{}}
 	for _, x := range params {
 		r.grads[x.Name()] = FromTensor(p.Grad(x))
 	}

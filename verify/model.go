@@ -74,7 +74,7 @@ func (m Model) subject() (subject, error) {
 		return subject{}, errors.New("verify: Model.Parameters: got none, want those of NewModel or ParametersOf")
 	}
 	return subject{
-		parameters: m.Parameters, text: hand.Text{Tokens: m.Tokens, Targets: m.Targets}, seed: m.Seed,
+		parameters: m.Parameters, text: hand.Text{Tokens: m.Tokens, Targets: m.Targets}, seed: m.Seed, precision: m.Config.Precision,
 		build: m.build, plan: m.plan, position: m.position,
 	}, nil
 }

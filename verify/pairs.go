@@ -67,7 +67,7 @@ func (m Pairs) subject() (subject, error) {
 		return subject{}, errors.New("verify: Pairs.Parameters: got none, want those of NewPairs or ParametersOf")
 	}
 	return subject{
-		parameters: m.Parameters, text: m.text(), seed: m.Seed, build: m.build, plan: m.plan, position: m.position,
+		parameters: m.Parameters, text: m.text(), seed: m.Seed, precision: m.Config.Precision, build: m.build, plan: m.plan, position: m.position,
 	}, nil
 }
 

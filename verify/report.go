@@ -17,10 +17,13 @@ type Report struct {
 	Loss             float64  `json:"loss"`
 	Tolerance        float64  `json:"tolerance"`
 	ToleranceFloat32 float64  `json:"tolerance_float32"`
+	ToleranceBF16    float64  `json:"tolerance_bf16,omitempty"`
+	Precision        string   `json:"precision,omitempty"` // of products in bfloat16, and by what
 	Rows             []Row    `json:"rows"`
 	Worst            Gap      `json:"worst"`         // over the float64 roads; central differences, where they ran, are the coarsest
 	WorstFloat32     Gap      `json:"worst_float32"` // of the kernels in float32
-	Direction        Gap      `json:"direction"`     // the complex step along a random direction over everything
+	WorstBF16        Gap      `json:"worst_bf16,omitempty"`
+	Direction        Gap      `json:"direction"` // the complex step along a random direction over everything
 	Suspicious       []string `json:"suspicious,omitempty"`
 	Failures         []string `json:"failures,omitempty"`
 	First            string   `json:"first_wrong,omitempty"`
@@ -70,6 +73,9 @@ func (r *Report) summary(b *strings.Builder) {
 		fails = toleranceDifferences
 	}
 	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)", r.Worst, fails, r.WorstFloat32, r.ToleranceFloat32)
+	if r.ToleranceBF16 > 0 {
+		fmt.Fprintf(b, ", %.1e in %s (%.2f fails)", r.WorstBF16, r.Precision, r.ToleranceBF16)
+	}
 	if r.ByHand {
 		fmt.Fprintf(b, "; along a random direction %.1e", r.Direction)
 	}

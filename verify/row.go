@@ -22,6 +22,7 @@ type Row struct {
 	Kernels     Gap     `json:"kernels"`
 	Complex     Gap     `json:"complex"`
 	Float32     Gap     `json:"float32"`
+	BF16        Gap     `json:"bf16,omitempty"`
 	Differences Gap     `json:"differences,omitempty"`
 	Zero        bool    `json:"structural_zero,omitempty"` // 0 for every value of the parameters
 
@@ -65,6 +66,8 @@ func (r *Row) put(road string, distance float64) {
 		r.Kernels = g
 	case kernels32.name:
 		r.Float32 = g
+	case rounded32.name:
+		r.BF16 = g
 	case complexStep:
 		r.Complex = g
 	case differences:
@@ -112,15 +115,19 @@ type column struct {
 func (r *Report) columns() []column {
 	kernels := column{kernels64.name, func(w Row) Gap { return w.Kernels }, r.Tolerance}
 	float := column{kernels32.name, func(w Row) Gap { return w.Float32 }, r.ToleranceFloat32}
-	if !r.ByHand {
-		return []column{{differences, func(w Row) Gap { return w.Differences }, toleranceDifferences}, kernels, float}
-	}
-	return []column{
+	list := []column{
 		{reference.name, func(w Row) Gap { return w.Autodiff }, r.Tolerance},
 		kernels,
 		{complexStep, func(w Row) Gap { return w.Complex }, r.Tolerance},
 		float,
 	}
+	if !r.ByHand {
+		list = []column{{differences, func(w Row) Gap { return w.Differences }, toleranceDifferences}, kernels, float}
+	}
+	if r.ToleranceBF16 > 0 {
+		list = append(list, column{rounded32.name, func(w Row) Gap { return w.BF16 }, r.ToleranceBF16})
+	}
+	return list
 }
 
 func (r *Report) failures(row Row) (list []string) {

@@ -31,6 +31,37 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 	if err != nil {
 		return err
 	}
+	if err := guesses(w, tok, ids, lens); err != nil {
+		return err
+	}
+	layers, err := base.Weights(m, ids)
+	if err != nil {
+		fmt.Fprintf(w, "\nattention %q has no weights to score\n", m.Config.Attention)
+	} else if err := heads(w, layers, ids); err != nil {
+		return err
+	}
+	p := inside(title, m, tok, ids, lens)
+	if n := m.Config.NLayer * m.Config.NHead; n*len(ids)*len(ids) <= most {
+		p.Layers = layers
+	} else {
+		fmt.Fprintf(w, "\nattention is not in the page: the weights of %d heads on %d tokens are more than %s\n",
+			n, len(ids), program.Thousands(most))
+	}
+	if p.Sum, err = sum(m, tok, ids, lens); err != nil {
+		fmt.Fprintf(w, "\nwhat adds up to a logit is not in the page: %v\n", err)
+	}
+	path := cmp.Or(o.page, "inside.html")
+	if err = program.WriteWhole(path, p.Write); err == nil {
+		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", path)
+	}
+	return err
+}
+
+// most is how many attention weights a page has: these are some 20 MB.
+const most = 4_000_000
+
+// guesses prints the logit lens.
+func guesses(w io.Writer, tok text.Tokenizer, ids []int, lens inspect.Lens) error {
 	fmt.Fprint(w, "The likeliest next token behind each block, and the loss of the one that comes, in nats\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "token")
@@ -47,22 +78,7 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 		}
 	}
 	fmt.Fprintln(t)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	layers, err := base.Weights(m, ids)
-	if err != nil {
-		fmt.Fprintf(w, "\nattention %q has no weights to score\n", m.Config.Attention)
-	} else if err := heads(w, layers, ids); err != nil {
-		return err
-	}
-	html := inside(title, m, tok, ids, lens)
-	html.Layers = layers
-	path := cmp.Or(o.page, "inside.html")
-	if err = program.WriteWhole(path, html.Write); err == nil {
-		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", path)
-	}
-	return err
+	return t.Flush()
 }
 
 // heads prints what the heads look at.

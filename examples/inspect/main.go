@@ -1,9 +1,10 @@
 // Inspect looks inside a trained model: what it would predict behind every block, what every head looks at, and what
 // it loses without a head, or a block's attention or MLP. It also lays runs over each other.
 //
-//	go run ./examples/inspect -prompt "To be or not to be"    # a page: heads, logit lens, losses, of the model in out/
+//	go run ./examples/inspect -prompt "To be or not to be"    # tables and a page of what the model in out/ makes of it
 //	go run ./examples/inspect -ablate heads                   # the loss without each head, as a table and a picture
 //	go run ./examples/inspect -ablate mlp -mean               # with the mean of what each MLP gives in its place
+//	go run ./examples/inspect -prompt "the ki" -corrupt "the mi" -right n -wrong l   # where an answer comes from
 //	go run ./examples/inspect -runs out,out2                  # a page of what two runs have measured
 package main
 
@@ -22,7 +23,7 @@ func main() { program.Main("inspect", run) }
 
 type options struct {
 	checkpoint, prompt, page, ablate, data, picture string
-	runs, serve                                     string
+	runs, serve, corrupt, right, wrong              string
 	mean                                            bool
 	tokens                                          int
 }
@@ -41,8 +42,13 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.StringVar(&o.prompt, "prompt", "", "text of at most block_size tokens: the logit lens and the heads' scores on it")
 		fs.StringVar(&o.page, "page", "", "file for the page that shows it; by default inside.html, of -runs runs.html")
 	})
+	program.Group(fs, "Where an answer comes from", func(fs *flag.FlagSet) {
+		fs.StringVar(&o.corrupt, "corrupt", "", "text of as many tokens as -prompt, with another answer")
+		fs.StringVar(&o.right, "right", "", "token that answers the prompt")
+		fs.StringVar(&o.wrong, "wrong", "", "another token, whose logit is taken off that of the right one")
+	})
 	program.Group(fs, "What runs have measured", func(fs *flag.FlagSet) {
-		fs.StringVar(&o.runs, "runs", "", "directories of runs, with commas between them: a page that lays them over each other")
+		fs.StringVar(&o.runs, "runs", "", "directories of runs, with commas between: a page that lays them over each other")
 		fs.StringVar(&o.serve, "serve", "", "show them as they go on, at an address such as :8080, instead of writing a page")
 	})
 	program.Group(fs, "What it loses without a part", func(fs *flag.FlagSet) {
@@ -50,7 +56,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		fs.BoolVar(&o.mean, "mean", false, "leave a part's mean over the text in its place, not 0")
 		fs.StringVar(&o.data, "data", "", "text to take the loss of, its validation split; by default that of the run")
 		fs.IntVar(&o.tokens, "tokens", 10000, "tokens of it at most")
-		fs.StringVar(&o.picture, "picture", "ablation.png", "file for the picture")
+		fs.StringVar(&o.picture, "picture", "", "file for the picture; by default ablation.png, of -corrupt patching.png")
 	})
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
@@ -62,13 +68,19 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, errors.New("nothing to look at: want -prompt, -ablate, or both, or -runs; -help lists the flags")
 	}
 	if o.runs != "" && (o.prompt != "" || o.ablate != "") {
-		return o, errors.New("-runs: it looks at what runs have measured, not at a model; want no -prompt or -ablate beside it")
+		return o, errors.New("-runs: it looks at what runs have measured; want neither -prompt nor -ablate beside it")
 	}
 	given := program.Given(fs)
+	if o.picture == "" && o.corrupt == "" {
+		o.picture = "ablation.png"
+	}
 	for _, flag := range []string{"mean", "data", "tokens", "picture"} {
-		if given[flag] && o.ablate == "" {
+		if given[flag] && o.ablate == "" && !(flag == "picture" && o.corrupt != "") {
 			return o, errors.Errorf("-%s: it belongs to -ablate, which is not given", flag)
 		}
+	}
+	if asked := o.corrupt + o.right + o.wrong; asked != "" && (o.corrupt == "" || o.right == "" || o.wrong == "" || o.prompt == "" || o.ablate != "" || o.page != "") {
+		return o, errors.New("-corrupt, -right and -wrong: they belong together, and to -prompt, without -ablate and -page")
 	}
 	if given["page"] && o.prompt == "" && o.runs == "" {
 		return o, errors.New("-page: it belongs to -prompt or -runs, which are not given")
@@ -96,8 +108,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.corrupt != "" {
+		return patch(stdout, o, m, tok)
+	}
 	if o.prompt != "" {
-		if err := look(stdout, o, "Inside "+cp.Path, m, tok); err != nil {
+		if err := look(stdout, o, title(o.checkpoint, cp), m, tok); err != nil {
 			return err
 		}
 	}

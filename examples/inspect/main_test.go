@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,30 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Where an answer comes from is a table and a picture: nothing is back before the texts differ, and all of it is in the
+// last stream behind the last token.
+func TestPatch(t *testing.T) {
+	dir, _ := saved(t, "causal")
+	picture := filepath.Join(t.TempDir(), "x.png")
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-checkpoint", dir, "-prompt", "The", "-corrupt", "Tie", "-right", "n", "-wrong", "t", "-picture", picture}, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"T"  "h"  "e"`, "\n +h.0 +0 ", "\n +h.1 +0 +0 +100", "h.1.attn.heads 2 +0 ", "h.0.mlp +0 ", "correlation of 0.", "saved " + picture} {
+		if !regexp.MustCompile(want).Match(out.Bytes()) {
+			t.Errorf("got\n%s\nwant %q in it", &out, want)
+		}
+	}
+	file, err := os.ReadFile(picture)
+	if err == nil {
+		_, err = png.Decode(bytes.NewReader(file))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // Attention without weights has a lens all the same.
 func TestNoWeights(t *testing.T) {
 	dir, _ := saved(t, "linear")
@@ -149,6 +174,30 @@ func TestPage(t *testing.T) {
 	if err != nil || !(math.Abs(mean-loss) <= 1e-5*loss) {
 		t.Errorf("got losses of mean %v, want the model's, %v (%v)", mean, loss, err)
 	}
+	s, err := sum(m, tok, ids, lens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"head 0", "head 1", "head 2", "bias", "MLP"}; !slices.Equal(s.Columns, want) || len(s.Rows) != 5 ||
+		s.Rows[0].Name != "embedding" || s.Rows[2].Name != "h.1" || s.Of[0] != p.Tokens[1] || s.Of[4] != p.Lens[4][1].Token {
+		t.Errorf("got %+v, want the columns %q and five rows", s, want)
+	}
+	for i, logit := range s.Logits {
+		together := 0.0
+		for _, r := range s.Rows {
+			together += r.All[i]
+			parts := 0.0
+			for _, x := range r.Parts {
+				parts += x[i]
+			}
+			if len(r.Parts) > 0 && !(math.Abs(parts-r.All[i]) <= 1e-12) {
+				t.Errorf("%s, token %d: the parts are %v together, want %v", r.Name, i, parts, r.All[i])
+			}
+		}
+		if !(math.Abs(together-logit) <= 1e-5*(1+math.Abs(logit))) {
+			t.Errorf("token %d: all rows are %v together, want the logit, %v", i, together, logit)
+		}
+	}
 	for i, row := range p.Lens {
 		want := lens.Likeliest(1, i, 1)[0]
 		g := row[1]
@@ -202,6 +251,9 @@ func TestRefused(t *testing.T) {
 		"ablate: got head, want":             {"-ablate", "head"},
 		"tokens: got 0":                      {"-ablate", "mlp", "-tokens", "0"},
 		"-mean: it belongs to -ablate":       {"-prompt", "T", "-mean"},
+		"-corrupt, -right and -wrong: they":  {"-prompt", "The", "-corrupt", "Tha", "-right", "n"},
+		"-right: got 2 tokens, want one":     {"-prompt", "The", "-corrupt", "Tha", "-right", "no", "-wrong", "t"},
+		"a corrupt one of 2":                 {"-prompt", "The", "-corrupt", "Th", "-right", "n", "-wrong", "t"},
 		"-serve: it belongs to -runs":        {"-prompt", "T", "-serve", ":0"},
 		"-runs: it looks at what runs have":  {"-prompt", "T", "-runs", dir},
 		"runs: got 5, want at most 4":        {"-runs", "a,b,c,d,e"},

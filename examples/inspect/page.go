@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
@@ -36,6 +40,51 @@ func inside(title string, m *gpt.Model, tok text.Tokenizer, ids []int, lens insp
 		p.Lens = append(p.Lens, row)
 	}
 	return p
+}
+
+// sum is what adds up to the logit of the token that comes, behind the last one of the likeliest.
+func sum(m *gpt.Model, tok text.Tokenizer, ids []int, lens inspect.Lens) (*page.Sum, error) {
+	last := lens.Likeliest(len(lens)-1, len(ids)-1, 1)
+	of := slices.Concat(ids[1:], last)
+	logits, parts, err := inspect.Attribute(m, ids, of)
+	if err != nil {
+		return nil, err
+	}
+	s := &page.Sum{Logits: logits}
+	for _, id := range of {
+		s.Of = append(s.Of, shown(tok, id))
+	}
+	names := map[string]string{"attn": "bias", "mlp": "MLP"}
+	alone := map[string]string{"drop": "embedding", "ln_f": "last norm’s bias", "logits": "logits’ bias"}
+	for _, p := range parts {
+		block, place, within := cutBlock(p.Place)
+		switch {
+		case p.Head >= 0:
+			s.Add(block, fmt.Sprintf("head %d", p.Head), p.Logit)
+		case within:
+			s.Add(block, cmp.Or(names[place], place), p.Logit)
+		default:
+			s.Add(cmp.Or(alone[p.Place], p.Place), "", p.Logit)
+		}
+	}
+	return s, nil
+}
+
+// cutBlock is h.3 and mlp for h.3.mlp.
+func cutBlock(place string) (block, rest string, within bool) {
+	list := strings.SplitN(place, ".", 3)
+	if len(list) < 3 {
+		return "", "", false
+	}
+	return list[0] + "." + list[1], list[2], true
+}
+
+// title names a model.
+func title(dir string, cp *checkpoint.Checkpoint) string {
+	if cp.Published {
+		return "Inside " + dir
+	}
+	return fmt.Sprintf("Inside %s, step %d", dir, cp.Step)
 }
 
 // shown is the text of a token; one outside the vocabulary is its id.

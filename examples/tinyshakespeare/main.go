@@ -89,14 +89,10 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if _, err := base.Prompt(tok, o.prompt); err != nil { // now rather than after the training
 		return err
 	}
-	t, err := trainer(c, data, tok, saved)
+	t, err := trainer(g, c, data, tok, saved)
 	if err != nil {
 		return err
 	}
-	if err := c.CheckRanks(g.Size()); err != nil {
-		return err
-	}
-	t.Group = g
 	if err := w.begin(t); err != nil {
 		return err
 	}
@@ -109,7 +105,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if err := shared(g, c.OutDir); err != nil {
 		return err
 	}
-	r, err := newReport(t, source, o.logInterval, w, stdout)
+	r, err := newReport(t, source, o, w, stdout)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ const (
 	finish float32 = iota
 	meet
 	step
+	saving
 	evaluation
 	validation
 )
@@ -37,7 +38,7 @@ func whole(ctx context.Context, g dist.Group) context.Context {
 
 // follow is a rank that computes with rank 0, and neither writes nor tells.
 func follow(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer) error {
-	t, err := follower(ctx, c, o, args, stderr)
+	t, err := follower(ctx, g, c, o, args, stderr)
 	if err == nil {
 		err = serve(ctx, g, t)
 	}
@@ -70,7 +71,7 @@ func shared(g dist.Group, path string) error {
 }
 
 // follower is the trainer of a run that rank 0 begins or resumes; nil if there is nothing left to train.
-func follower(ctx context.Context, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Trainer, error) {
+func follower(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Trainer, error) {
 	var saved *checkpoint.Checkpoint
 	var err error
 	if o.resume {
@@ -89,7 +90,7 @@ func follower(ctx context.Context, c gpt.Config, o options, args []string, stder
 	if err != nil {
 		return nil, err
 	}
-	return trainer(c, data, tok, saved)
+	return trainer(g, c, data, tok, saved)
 }
 
 // serve does what rank 0 tells.
@@ -102,13 +103,14 @@ func serve(ctx context.Context, g dist.Group, t *gpt.Trainer) error {
 		if t == nil {
 			return errors.New("rank 0 trains, here nothing is left to train")
 		}
-		t.Group = g
 		var err error
 		switch what[0] {
 		case meet:
 			err = shared(g, t.Config().OutDir)
 		case step:
 			_, err = t.Step()
+		case saving:
+			err = t.Attend()
 		case evaluation:
 			_, err = t.Evaluate(context.WithoutCancel(ctx))
 		case validation:

@@ -5,10 +5,12 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"runtime"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
@@ -24,13 +26,13 @@ type report struct {
 	watch   *watch  // nil without -serve
 }
 
-func newReport(t *gpt.Trainer, source corpus.Source, logInterval int, w *watch, out io.Writer) (*report, error) {
+func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io.Writer) (*report, error) {
 	c := t.Config()
 	m, err := program.OpenMetrics(c.OutDir, t.Done)
 	if err != nil {
 		return nil, err
 	}
-	log := &program.Log{Bar: program.NewBar(out, "", t.Done, c.MaxIters).Every(logInterval), Metrics: m}
+	log := &program.Log{Bar: program.NewBar(out, "", t.Done, c.MaxIters).Every(o.logInterval), Metrics: m}
 	r := &report{Log: log, out: out, trainer: t, source: source, unit: unit(t.Tokenizer), watch: w}
 	total, trainable := c.Count()
 	mode := map[bool]string{true: "kernels", false: "reference"}[c.Kernels]
@@ -43,6 +45,9 @@ func newReport(t *gpt.Trainer, source corpus.Source, logInterval int, w *watch, 
 	}
 	r.Print("pedestrian | %s parameters, %s trainable | %s | %s%d threads | %s", program.Thousands(total),
 		program.Thousands(trainable), train.ThisBuild(), ranks, t.Model.Graph.Threads(), mode)
+	if t.Group.Size() > 1 {
+		r.ranks(o.ranks)
+	}
 	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
 	r.Print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
 		program.Thousands(tokens+held), t.Tokenizer.Size(), program.Thousands(tokens), program.Thousands(held))
@@ -55,6 +60,26 @@ func newReport(t *gpt.Trainer, source corpus.Source, logInterval int, w *watch, 
 	}
 	return r, program.WriteWhole(filepath.Join(c.OutDir, "config.json"),
 		func(w io.Writer) error { return gpt.WriteConfig(w, c) })
+}
+
+// ranks tells what each of several ranks does and holds.
+func (r *report) ranks(o dist.Options) {
+	weights, moments := 0, 0
+	for _, p := range r.trainer.Model.Graph.Params() {
+		weights += 4 * p.Tensor().Len()
+	}
+	for _, m := range r.trainer.Moments() {
+		moments += 4 * m.Len()
+	}
+	const mib = 1 << 20
+	r.Print("memory of each rank: %.1f MiB of weights, %.1f of moments, %.1f of activations and gradients, and their sums",
+		float64(weights)/mib, float64(moments)/mib, float64(r.trainer.Model.Graph.Bytes())/mib)
+	if o.Fast {
+		r.Print("sums in MPI's own order (-fast_reduce): another number of ranks ends with other digits")
+	}
+	if cores := program.Cores(); r.trainer.Model.Graph.Threads() == 1 && runtime.NumCPU() == 1 && cores > 1 {
+		r.Print("this rank is bound to one of the machine's %d processors: mpirun --bind-to none lets it have all", cores)
+	}
 }
 
 func (r *report) evaluation(step int, e gpt.Evaluation) {

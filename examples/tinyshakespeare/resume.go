@@ -7,6 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -36,8 +37,9 @@ func finished(c gpt.Config, saved *checkpoint.Checkpoint, stdout io.Writer) bool
 	return base.Finished(c.Run, saved, "-sample_only writes", stdout)
 }
 
-// trainer begins a run, or resumes where the checkpoint stopped.
-func trainer(c gpt.Config, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint) (*gpt.Trainer, error) {
+// trainer begins a run of some ranks, or resumes where the checkpoint stopped.
+func trainer(g dist.Group, c gpt.Config, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint) (*gpt.Trainer, error) {
+	c.Hooks.Group = g
 	if saved == nil {
 		return gpt.NewTrainer(c, data, tok)
 	}

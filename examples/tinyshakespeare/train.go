@@ -71,6 +71,9 @@ func (r *report) save(t *gpt.Trainer, dir *checkpoint.Dir) error {
 	if err != nil {
 		return err
 	}
+	if err := tell(t.Group, saving); err != nil {
+		return err
+	}
 	return dir.Save(t.Done, append(files, r.source.Stamp(t.Corpus)))
 }
 

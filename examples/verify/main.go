@@ -3,6 +3,7 @@
 //
 //	go run ./examples/verify                                          # a small model with everything in it
 //	go run ./examples/verify -head tied -block post -activation relu  # another
+//	go run ./examples/verify -precision bf16                          # with products in bfloat16 as well
 //	go run ./examples/verify -checkpoint out -data input.txt          # the weights of a trained model
 //	go run ./examples/verify -all                                     # every layer on its own
 //
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var loss, saved, data string
 	var asJSON, all bool
 	training := slices.DeleteFunc(train.Fields(&c.Training, &c.Run, nil).Names(), func(name string) bool {
-		return slices.Contains([]string{"batch_size", "seed", "memory_limit"}, name)
+		return slices.Contains([]string{"batch_size", "seed", "memory_limit", "precision"}, name)
 	})
 	program.Group(flags, "The network", c.Flags, training...)
 	program.Group(flags, "What is verified", func(flags *flag.FlagSet) {

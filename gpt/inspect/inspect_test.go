@@ -447,7 +447,15 @@ func TestErrors(t *testing.T) {
 			_, err := Replace(m, "h.0", func(x graph.Expr) graph.Expr { panic("at the disco") })
 			return err
 		}, []string{"h.0", "at the disco"}},
-		"NaN":       {func() error { _, err := Replace(m, "h.0", All(m).Add(nan)); return err }, []string{"h.0", "NaN"}},
+		"NaN": {func() error { _, err := Replace(m, "h.0", All(m).Add(nan)); return err }, []string{"h.0", "NaN"}},
+		"NaN of an expression": {func() error {
+			p, err := Tap(replace(t, m, "h.0", func(x graph.Expr) graph.Expr { return x.Square().Scale(-1).Shift(-1).Log() }), "h.0.mlp", "h.0", "logits")
+			if err != nil {
+				return err
+			}
+			_, err = p.Run(tokens)
+			return err
+		}, []string{"h.0: entry 0 is NaN", "[7 10]"}},
 		"direction": {func() error { _, err := Replace(m, "h.0", All(m).Add(nan[:3])); return err }, []string{"h.0", "3 numbers", "10"}},
 		"head":      {func() error { _, err := Replace(m, "h.0", All(m).Head(2).Zero()); return err }, []string{"h.0", "head", "got 2", "1"}},
 		"tokens":    {func() error { _, err := Replace(m, "h.0", All(m).Tokens(3, 9).Zero()); return err }, []string{"h.0", "got 3 to 9", "7"}},

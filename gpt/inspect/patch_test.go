@@ -43,12 +43,15 @@ func TestPatch(t *testing.T) {
 			t.Errorf("got the corrupt answer %v, want %v", e.Corrupt, want)
 		}
 		var names []string
-		for _, one := range e.All {
+		for i, one := range e.All {
 			names = append(names, one.Place)
 			if !slices.Equal(one.By[:2], []float64{0, 0}) || one.By[2] == 0 && one.Place == "h.0" {
 				t.Errorf("%s head %d: got the effects %v", one.Place, one.Head, one.By)
 			}
 			for token, by := range one.By {
+				if token != 2+2*(i%2) || !kernels {
+					continue // a graph for each
+				}
 				edit := All(m).Tokens(token, token+1)
 				if one.Head >= 0 {
 					edit = edit.Head(one.Head)
@@ -104,6 +107,9 @@ func TestPatchGradient(t *testing.T) {
 	for i, one := range first.All {
 		for token, by := range one.By {
 			want := whole.All[i].By[token]
+			if token%2 == 1 {
+				continue
+			}
 			if one.Place != "ln_f" {
 				edit := All(m).Tokens(token, token+1)
 				if one.Head >= 0 {
@@ -165,7 +171,7 @@ func TestIntegratedGradients(t *testing.T) {
 		from  *graph.Tensor
 	}{{"drop", &other}, {"h.0", &other}, {"h.1.attn.heads", nil}, {"h.1.mlp.act", nil}, {"logits", nil}} {
 		var off []float64
-		for _, points := range []int{2, 8, 32, 128} {
+		for _, points := range []int{2, 8, 64} {
 			x, change, err := IntegratedGradients(m, tc.place, tc.from, tokens, targets, points)
 			if err != nil {
 				t.Fatal(err)
@@ -176,8 +182,8 @@ func TestIntegratedGradients(t *testing.T) {
 			}
 			off = append(off, math.Abs(sum-change))
 		}
-		if !(off[3] <= 1e-12) || !(off[3] <= off[1]) || !(off[0] > 1e-9) {
-			t.Errorf("%s: the entries are %.2g from the change of the loss with 2, 8, 32 and 128 points", tc.place, off)
+		if !(off[2] <= 1e-12) || !(off[2] <= off[1]) || !(off[0] > 1e-9) {
+			t.Errorf("%s: the entries are %.2g from the change of the loss with 2, 8 and 64 points", tc.place, off)
 		}
 	}
 	for want, f := range map[string]func() error{

@@ -43,7 +43,8 @@ func Tap(m *gpt.Model, patterns ...string) (*Probe, error) {
 }
 
 // Run gives the activations of a text. They have the shapes of a whole context: what is behind the text, in rows and in
-// columns of attention, is that of tokens 0 that no token of the text attends to.
+// columns of attention, is that of tokens 0 that no token of the text attends to. Of a model with edits it is an error
+// if an activation is not finite.
 func (p *Probe) Run(tokens []int) (Activations, error) {
 	if err := p.fill(tokens); err != nil {
 		return Activations{}, err
@@ -51,7 +52,8 @@ func (p *Probe) Run(tokens []int) (Activations, error) {
 	if err := p.forward.Run(); err != nil {
 		return Activations{}, errors.Wrap(err, "inspect")
 	}
-	return p.copied(p.forward.Kept), nil
+	a := p.copied(p.forward.Kept)
+	return a, p.edited(a)
 }
 
 // Gradients gives ∂loss/∂activation for the model's loss, the mean over the targets that are not text.Ignore; there is
@@ -77,6 +79,19 @@ func (p *Probe) Gradients(tokens, targets []int) (loss float64, gradients Activa
 		return 0, gradients, errors.Wrap(err, "inspect")
 	}
 	return p.backward.Loss(), p.copied(p.backward.Grad), nil
+}
+
+// edited is an error if an edit has given what is not finite: the first activation of those that are read names it.
+func (p *Probe) edited(a Activations) error {
+	if !p.model.Graph.Edited() {
+		return nil // what a model computes of itself is shown as it is
+	}
+	for name, x := range a.All() {
+		if err := x.Finite(name); err != nil {
+			return errors.Wrapf(err, "inspect: an edited model: shape %v", x.Shape)
+		}
+	}
+	return nil
 }
 
 // fill hands in the tokens.

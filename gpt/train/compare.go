@@ -54,7 +54,11 @@ func (c *Core) facts() (list []string) {
 	if c.task.Facts != nil {
 		list = append(list, c.task.Facts()...)
 	}
-	for _, t := range append(Parameters(c.graph.Params()), c.Moments()...) {
+	tensors := Parameters(c.graph.Params())
+	if !c.sharded() {
+		tensors = append(tensors, c.Moments()...)
+	}
+	for _, t := range tensors {
 		add(t.Name, fmt.Sprintf("%x", digest(t.Tensor)))
 	}
 	return list

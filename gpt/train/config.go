@@ -40,6 +40,8 @@ type Run struct {
 	Threads      int     // of the kernels; 0 is one per processor
 	Recompute    bool    // drop a block's activations and compute them again backwards
 	MemoryLimit  float64 // GiB that a run may ask for; 0 is all that the machine has, or its container
+
+	ShardOptimizer bool // each machine of a Group keeps a part of the optimizer's moments
 }
 
 // Fields is the table of both, in the order of the JSON. optimizers are the names that t may have.
@@ -79,5 +81,7 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 			"compute a block's activations again in the backward pass: less memory, more time, the same bits"),
 		field.Free("memory_limit", &r.MemoryLimit, field.NonNegative(),
 			"memory in GiB that the run may ask for; 0 is all that the machine has, or its container").Optional(),
+		field.Free("shard_optimizer", &r.ShardOptimizer, field.Any(),
+			"of several ranks, each keeps a part of the optimizer's moments: less memory, the same bits").Optional("false"),
 	}
 }

@@ -36,7 +36,7 @@ type Core struct {
 	Done int     // steps done
 	Best float64 // the lowest validation loss so far, +∞ before the first
 
-	// Group is the machines that train together, to be set before the first Step; nil is this one alone. Each computes an
+	// Group is the machines that train together, that of the Task or set before the first Step; nil is this one alone. Each computes an
 	// equal part of a step's micro-batches, and what comes out is the same bits whatever their number, a power of two
 	// that divides GradientAccumulationSteps. All make the same Core, draw the same batches and do the same Steps.
 	// An error on one of them is the end of the group: who sees it ends.
@@ -58,7 +58,7 @@ type Core struct {
 // New builds the network and what is needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
 	t.Precision = t.precision()
-	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, means: r, task: task}
+	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, means: r, task: task, Group: task.Group}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph, g.Kernels = g, t.Kernels
 		g.SetThreads(r.Threads)
@@ -82,6 +82,9 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	}
 	if c.optimizer, err = c.newOptimizer(); err == nil {
 		err = c.showGradients()
+	}
+	if err == nil && c.Group != nil {
+		_, err = c.join()
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "trainer")

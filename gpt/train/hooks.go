@@ -1,6 +1,7 @@
 package train
 
 import (
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
@@ -18,6 +19,10 @@ type Hooks struct {
 	// Gradients is shown the gradient of every parameter that is trained, the mean of the micro-batches, before they are
 	// clipped, and may write to them. The step is counted from 0. An error is that of the step, which then is not done.
 	Gradients func(step int, grads []Named) error
+
+	// Group is the machines that train together, nil this one alone: see Core.Group, which it becomes. Where the moments
+	// are divided among them, each reads its part alone when a run is resumed.
+	Group dist.Group
 }
 
 // gradual is an optimizer that shows its gradients, as all do that embed *optim.Gradients.

@@ -35,7 +35,8 @@ func (t Named) notFinite(at int, x float64) error {
 func (t Named) put(at int, part safetensors.Tensor) {
 	switch n := t.Len(); {
 	case t.straight() && t.F32 != nil && part.F32 != nil:
-		copy(t.F32[min(at, n):], part.F32)
+		skip := min(max(0, t.first-at), len(part.F32))
+		copy(t.F32[min(max(0, at-t.first), n):], part.F32[skip:])
 	case t.Turned && t.F32 != nil && part.F32 != nil:
 		t.turn(at, part.F32)
 	default:

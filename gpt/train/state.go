@@ -75,27 +75,44 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Moments are the optimizer's tensors under the names that they have in its file.
+// Moments are the optimizer's tensors under the names that they have in its file; where they are divided among the
+// machines of a Group, this one's part.
 func (c *Core) Moments() (list []Named) {
 	if c == nil || c.optimizer == nil {
 		return nil
 	}
+	o, sharded := c.optimizer.(sharded)
+	sharded = sharded && c.sharded()
 	c.optimizer.Moments(func(name string, m, v graph.Tensor) {
 		for _, moment := range []Named{{Name: "m." + name, Tensor: m}, {Name: "v." + name, Tensor: v}} {
-			if moment.Len() > 0 {
-				list = append(list, moment)
+			if sharded && moment.F32 != nil {
+				moment.first = o.First(name)
+				moment.whole = func() (graph.Tensor, error) { return o.Whole(name, moment.Tensor) }
+			} else if moment.Len() == 0 {
+				continue
 			}
+			list = append(list, moment)
 		}
 	})
 	return list
 }
 
-// WriteMoments writes OptimizerFile. Numbers that are not finite are refused.
+// WriteMoments writes OptimizerFile. Where the moments are divided among the machines of a Group, the others Attend
+// meanwhile. Numbers that are not finite are refused.
 func (c *Core) WriteMoments(w io.Writer) error {
 	if c == nil || c.optimizer == nil {
 		return errors.New("trainer: no moments, want a Core that New makes")
 	}
 	return WriteTensors(w, c.Moments(), nil, "")
+}
+
+// Attend is what the other machines of a Group do while rank 0 writes its Files: where the moments are divided among
+// them, each hands over its part. Machines that have all have nothing to do.
+func (c *Core) Attend() error {
+	if c != nil && c.optimizer != nil && !c.sharded() {
+		return nil
+	}
+	return c.WriteMoments(io.Discard)
 }
 
 // AtStep is write for tensors as they are now. Once a step has been done, before or while they are written, it is an

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/pkg/errors"
@@ -26,12 +27,19 @@ func (c *Core) Step() (Progress, error) {
 	}
 	defer c.busy.Unlock()
 	start, p := time.Now(), Progress{Step: c.Done + 1}
+	var losses []float64
 	var err error
 	if p.LR, err = c.rate(); err == nil {
-		err = c.accumulate(&p)
+		losses, err = c.accumulate(&p)
 	}
 	if err == nil {
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
+	}
+	if err == nil || c.alone() {
+		err = cmp.Or(err, c.Gather(losses)) // only now: until the update gradients are under way
+		for _, loss := range losses {
+			p.Loss += loss / float64(len(losses))
+		}
 	}
 	if err != nil {
 		c.optimizer.Forget()
@@ -44,22 +52,21 @@ func (c *Core) Step() (Progress, error) {
 }
 
 // accumulate runs this machine's micro-batches of a step; the optimizer has the gradients of all but its last. Every
-// machine fills in all of them, because one generator draws them.
-func (c *Core) accumulate(p *Progress) error {
+// machine fills in all of them, because one generator draws them. The losses of others' are 0.
+func (c *Core) accumulate(p *Progress) (losses []float64, err error) {
 	mine, err := c.part()
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case c.task.Fill == nil:
-		return errors.New("no batches: Task.Fill is nil")
+		return nil, errors.New("no batches: Task.Fill is nil")
 	}
 	c.graph.SetTraining(true)
 	n := c.training.GradientAccumulationSteps
-	var losses []float64 // of all; 0 is another machine's
 	for micro := range n {
 		tokens, err := c.task.Fill(c.Done, micro)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.Tokens += tokens
 		losses = append(losses, 0)
@@ -67,20 +74,19 @@ func (c *Core) accumulate(p *Progress) error {
 			continue
 		}
 		c.graph.SetStep(uint64(c.Done*n + micro))
+		if o, ok := c.optimizer.(shared); ok && micro == mine.last-1 {
+			if err := o.Last(c.backward); err != nil {
+				return nil, err
+			}
+		}
 		if losses[micro], err = c.run(c.backward); err != nil {
-			return err
+			return nil, err
 		}
 		if micro < mine.last-1 {
 			if err := c.optimizer.Accumulate(c.backward); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	if err := c.Gather(losses); err != nil {
-		return err
-	}
-	for _, loss := range losses {
-		p.Loss += loss / float64(n)
-	}
-	return nil
+	return losses, nil
 }

@@ -17,6 +17,9 @@ type Named struct {
 	Turned  bool  // a matrix whose columns are the rows of the one in the file
 	Columns []int // those that the file's tensor holds, in its order; nil is all
 	Rows    int   // of the file's, the first of which are these; 0 is as many
+
+	first int                          // where in the file's tensor these numbers begin, which are a part of it
+	whole func() (graph.Tensor, error) // has all of it; nil is this one
 }
 
 // Parameters are their tensors, under their own names.
@@ -97,6 +100,11 @@ func (t Named) dtype() string {
 
 // filed is the tensor of the file, whose numbers are float64 if dtype is F64, else float32.
 func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
+	if t.whole != nil {
+		if t.Tensor, err = t.whole(); err != nil {
+			return file, err
+		}
+	}
 	if t.straight() && (dtype == safetensors.F64) == (t.F64 != nil) {
 		return safetensors.Tensor{F32: t.F32, F64: t.F64}, nil
 	}

@@ -12,6 +12,11 @@ func (c *Gradients) Accumulate(p *graph.Program) error {
 	if c == nil || len(c.params) == 0 {
 		return errNoParams
 	}
+	if c.machines != nil {
+		if err := c.divide(p); err != nil {
+			return err
+		}
+	}
 	grads := make([]graph.Tensor, len(c.params))
 	for i, x := range c.params {
 		g, err := c.of(p, x)
@@ -37,6 +42,7 @@ func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 // Forget drops what was accumulated.
 func (c *Gradients) Forget() {
 	if c != nil {
+		c.end()
 		c.depth, c.batches = 0, 0
 	}
 }

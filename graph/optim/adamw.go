@@ -40,6 +40,16 @@ func NewAdamW(params []graph.Expr) (*AdamW, error) {
 	return o, nil
 }
 
+// Shard has this machine, of those of Across, keep the moments of its part of the parameters alone: it updates that part
+// by the gradients of p, and fetches the others' (ZeRO-1, Rajbhandari et al. 2020). Parameters are the same bits, and
+// Moments are parts with the Shape of the whole, to be completed by Whole.
+func (o *AdamW) Shard(p *graph.Program) error {
+	if !o.made() {
+		return errors.New("adamw: no parameters: NewAdamW makes one")
+	}
+	return o.shard(p, o.m, o.v)
+}
+
 // made says whether NewAdamW has made o.
 func (o *AdamW) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
 

@@ -13,14 +13,20 @@ type Gradients struct {
 	name    string // of the optimizer, for errors
 	pool    *kernel.Pool
 	params  []graph.Expr
-	run     int   // micro-batches that are added in turn before sums are paired; 0 is all
-	sums    []sum // over micro-batches, of which depth are in use; the others are memory to use again
+	index   map[string]int // of them, by name
+	places  []int          // of them in a flat sum, in which each begins with a line of the cache
+	size    int            // of that
+	run     int            // micro-batches that are added in turn before sums are paired; 0 is all
+	sums    []sum          // over micro-batches, of which depth are in use; the others are memory to use again
 	depth   int
 	batches int // in all sums
 
-	machines int
-	across   func(grads []float32) error // adds up theirs; nil is one alone
-	before   func(params []graph.Expr, grads []graph.Tensor) error
+	before func(params []graph.Expr, grads []graph.Tensor) error
+
+	machines     Machines // nil is one alone, and so is the rest
+	buckets      []bucket
+	own          []stretch // this machine's part of every parameter; nil is all
+	flight, left *flight   // this step's, and one of a step that was given up
 }
 
 // NewGradients is for parameters of one graph, each once: a value that is fed, or what an operation gives, is refused.
@@ -45,7 +51,13 @@ func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 		}
 		delete(left, p.Name())
 	}
-	return &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params}, nil
+	c := &Gradients{name: optimizer, pool: params[0].Graph().Pool(), params: params, index: map[string]int{}}
+	for i, p := range params {
+		c.index[p.Name()] = i
+		c.places = append(c.places, c.size)
+		c.size += lines(p.Tensor().Len())
+	}
+	return c, nil
 }
 
 var errNoParams = errors.New("an optimizer without parameters: NewGradients takes them")
@@ -75,14 +87,14 @@ func (c *Gradients) apply(
 	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64) (finite bool),
 ) (norm float64, err error) {
 	grads := make([]graph.Tensor, len(c.params))
-	if c.batches > 0 || c.before != nil || c.across != nil {
-		if err := c.Accumulate(p); err != nil {
-			return 0, err
+	if c.batches > 0 || c.before != nil || c.machines != nil {
+		if c.machines == nil {
+			err = c.Accumulate(p)
+		} else {
+			err = c.arrived(p)
 		}
-		if c.across != nil {
-			if err := c.gather(); err != nil {
-				return math.NaN(), err
-			}
+		if err != nil {
+			return math.NaN(), err
 		}
 		if c.before != nil {
 			if err := c.show(); err != nil {
@@ -92,19 +104,17 @@ func (c *Gradients) apply(
 		copy(grads, c.total())
 	}
 	scale := 1 / float64(max(1, c.batches))
-	var squares float64
-	for i, x := range c.params {
-		if c.batches == 0 {
+	if c.batches == 0 {
+		for i, x := range c.params {
 			if grads[i], err = c.of(p, x); err != nil {
 				return 0, err
 			}
 		}
-		s := sumSquares(c.pool, grads[i])
-		if !isFinite(s) {
-			c.Forget()
-			return math.NaN(), errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
-		}
-		squares += s
+	}
+	squares, err := c.squares(grads)
+	if err != nil {
+		c.Forget()
+		return math.NaN(), err
 	}
 	norm = scale * math.Sqrt(squares)
 	if clip > 0 && norm > clip {
@@ -112,10 +122,17 @@ func (c *Gradients) apply(
 	}
 	c.params[0].Graph().Exclusive(func() {
 		for i, x := range c.params {
-			w := x.Tensor()
-			if !step(i, w, grads[i], scale) && err == nil {
+			w, g := x.Tensor(), grads[i]
+			if c.own != nil {
+				from, to := c.own[i].from, c.own[i].to
+				w.F32, g.F32 = w.F32[from:to], g.F32[from:to]
+			}
+			if !step(i, w, g, scale) && err == nil {
 				err = errors.Wrap(w.Finite(x.Name()), "after the update")
 			}
+		}
+		if c.own != nil && err == nil {
+			err = c.fetch()
 		}
 	})
 	c.Forget()
@@ -123,6 +140,26 @@ func (c *Gradients) apply(
 }
 
 func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// sumSquares is Σ g² of all gradients, in their order.
+func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error) {
+	for i, x := range c.params {
+		s := sumSquares(c.pool, grads[i])
+		if err := finiteSum(x, s); err != nil {
+			return 0, err
+		}
+		squares += s
+	}
+	return squares, nil
+}
+
+// finiteSum is an error if the sum of the squares of a parameter's gradient is none.
+func finiteSum(x graph.Expr, sum float64) error {
+	if !isFinite(sum) {
+		return errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
+	}
+	return nil
+}
 
 func sumSquares(p *kernel.Pool, t graph.Tensor) float64 {
 	if t.F32 != nil {

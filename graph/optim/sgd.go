@@ -33,6 +33,14 @@ func NewSGD(params []graph.Expr) (*SGD, error) {
 	return &SGD{Gradients: g, m: make([]graph.Tensor, len(params))}, nil
 }
 
+// Shard is AdamW's.
+func (o *SGD) Shard(p *graph.Program) error {
+	if !o.made() {
+		return errors.New("sgd: no parameters: NewSGD makes one")
+	}
+	return o.shard(p, o.m)
+}
+
 // made says whether NewSGD has made o.
 func (o *SGD) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
 
@@ -49,8 +57,8 @@ func (o *SGD) Moments(f func(name string, m, v graph.Tensor)) {
 
 // momentum is the m of parameter i.
 func (o *SGD) momentum(i int) graph.Tensor {
-	if o.Momentum != 0 && o.m[i].Len() == 0 {
-		o.m[i] = zerosLike(o.params[i].Tensor())
+	if o.Momentum != 0 && o.m[i].F32 == nil && o.m[i].F64 == nil {
+		o.m[i] = o.zeros(i)
 	}
 	return o.m[i]
 }

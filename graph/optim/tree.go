@@ -48,10 +48,7 @@ func (c *Gradients) push(grads []graph.Tensor) {
 		c.add(c.depth-1, grads)
 		c.sums[c.depth-1].batches++
 	} else {
-		if c.depth == len(c.sums) {
-			c.sums = append(c.sums, like(grads))
-		}
-		s := &c.sums[c.depth]
+		s := c.room()
 		s.batches = 1
 		for i, g := range grads {
 			copy(s.grads[i].F32, g.F32)
@@ -89,33 +86,36 @@ func (c *Gradients) total() []graph.Tensor {
 
 func (c *Gradients) add(to int, grads []graph.Tensor) {
 	for i, s := range c.sums[to].grads {
-		if s.F32 != nil {
-			kernel.Add(c.pool, s.F32, s.F32, grads[i].F32)
-		} else {
-			kernel.Add(c.pool, s.F64, s.F64, grads[i].F64)
-		}
+		c.plus(s, grads[i])
 	}
 }
 
-// like makes room for a sum: in float32 in one piece, to be handed to others at once, where every tensor begins with a
-// line of the cache.
-func like(grads []graph.Tensor) (s sum) {
-	const line = 16
-	n := 0
-	for _, g := range grads {
-		n += (len(g.F32) + line - 1) / line * line
+// plus adds a gradient of a parameter to a sum.
+func (c *Gradients) plus(s, grad graph.Tensor) {
+	if s.F32 != nil {
+		kernel.Add(c.pool, s.F32, s.F32, grad.F32)
+	} else {
+		kernel.Add(c.pool, s.F64, s.F64, grad.F64)
 	}
-	s.flat = kernel.Make[float32](n)
-	rest := s.flat
-	for _, g := range grads {
-		t := graph.Tensor{Shape: g.Shape}
-		if g.F32 != nil {
-			t.F32 = rest[:len(g.F32):len(g.F32)]
-			rest = rest[(len(g.F32)+line-1)/line*line:]
-		} else {
-			t.F64 = kernel.Make[float64](len(g.F64))
+}
+
+// room is memory for another sum: in float32 in one piece, to be handed to others at once.
+func (c *Gradients) room() *sum {
+	if c.depth == len(c.sums) {
+		var s sum
+		for i, x := range c.params {
+			t := x.Tensor()
+			if t.F64 != nil {
+				t = zerosLike(t)
+			} else {
+				if s.flat == nil {
+					s.flat = kernel.Make[float32](c.size)
+				}
+				t.F32 = s.flat[c.places[i]:][:t.Len():t.Len()]
+			}
+			s.grads = append(s.grads, t)
 		}
-		s.grads = append(s.grads, t)
+		c.sums = append(c.sums, s)
 	}
-	return s
+	return &c.sums[c.depth]
 }

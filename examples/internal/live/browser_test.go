@@ -54,7 +54,9 @@ func TestBrowserRuns(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
 	}
-	b.Press("Tab", "Home", "ArrowRight")
+	b.Press("Tab", "Home", "ArrowLeft", "End", "ArrowRight")
+	b.Wait(`document.activeElement.ariaValueText`, "step 2000: first batch 1k, second batch 7")
+	b.Press("Home", "ArrowRight")
 	b.Wait(`document.activeElement.ariaValueText`, "step 20: first batch 20, second batch 21")
 	b.Press("Tab")
 	b.Wait(`document.activeElement.ariaValueText`, "step 20: first 1, second 1")

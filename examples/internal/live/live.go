@@ -4,6 +4,8 @@ package live
 
 import (
 	"context"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -44,7 +46,8 @@ func Listen(address string, dirs ...string) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /events", s.events)
-	s.server = &http.Server{Handler: own(host, mux), ReadHeaderTimeout: 10 * time.Second}
+	s.server = &http.Server{Handler: own(host, mux), ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: log.New(io.Discard, "", 0)} // the terminal is the run's
 	go s.server.Serve(l)
 	return s, nil
 }
@@ -55,7 +58,10 @@ func own(host string, h http.Handler) http.Handler {
 	local := func(name string) bool { return name == "localhost" || net.ParseIP(name).IsLoopback() }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, err := net.SplitHostPort(r.Host)
-		if local(host) && (err != nil || !local(name)) {
+		if err != nil { // it has no port, as of http's own
+			name = r.Host
+		}
+		if local(host) && !local(name) {
 			http.Error(w, "this page is for this machine", http.StatusForbidden)
 			return
 		}

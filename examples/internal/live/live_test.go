@@ -2,9 +2,11 @@ package live
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -128,6 +130,11 @@ func TestSlowReaders(t *testing.T) {
 	}
 	must(t, s.Close())
 	r.want("event: end")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.server.Shutdown(ended); err != nil {
+		t.Errorf("those who never read are still served: %v", err)
+	}
 }
 
 // It is for this machine alone, unless it is told otherwise, and says what is wrong with an address.
@@ -140,21 +147,23 @@ func TestListen(t *testing.T) {
 	}
 	port := strings.TrimSuffix(s.URL[strings.LastIndexByte(s.URL, ':')+1:], "/")
 	for address, want := range map[string]string{
-		":" + port: "-serve: listen tcp 127.0.0.1:" + port, "8080": `-serve: got "8080", want a port such as :8080`, ":x": "-serve: listen tcp",
+		":" + port: "-serve: listen tcp 127.0.0.1:" + port, ":x": "-serve: listen tcp",
+		"8080": `-serve: got "8080", want a port such as :8080`,
 	} {
 		if _, err := Listen(address, "out"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", address, err, want)
 		}
 	}
-	for host, want := range map[string]int{"localhost:" + port: 200, "127.0.0.1:" + port: 200, "[::1]:1": 200, "elsewhere.org:" + port: 403, "x": 403} {
+	for host, want := range map[string]int{"localhost:" + port: 200, "127.0.0.1:" + port: 200, "[::1]:1": 200, "localhost": 200, "elsewhere.org:" + port: 403, "x": 403} {
 		r, err := http.NewRequest("GET", s.URL, nil)
 		must(t, err)
 		r.Host = host
 		answer, err := http.DefaultClient.Do(r)
 		must(t, err)
 		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("of host %q: got status %d, want %d", host, answer.StatusCode, want)
+		kind := answer.Header.Get("Content-Type")
+		if answer.StatusCode != want || want == 200 && kind != "text/html; charset=utf-8" {
+			t.Errorf("of host %q: got status %d and %q, want %d", host, answer.StatusCode, kind, want)
 		}
 	}
 }
@@ -173,7 +182,24 @@ func TestFinished(t *testing.T) {
 	if want := "[" + strings.TrimSpace(step(1, 4)) + `,{"val_loss_full":1},{"step":0,"sample":"a"},{"step":5,"sample":"b"}]`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := Finished(a, none); err == nil || !strings.Contains(err.Error(), none+": no run") {
-		t.Errorf("got %v, want %s named", err, none)
+	add(t, filepath.Join(a, LooksFile), `{"step":6,"sample":"</script><b>"}`+"\n")
+	p, err = Finished(a)
+	must(t, err)
+	var html strings.Builder
+	must(t, p.Write(&html))
+	if n := strings.Count(html.String(), "</script>"); n != 2 {
+		t.Errorf("a sample is taken for a script's end: got %d ends, want 2", n)
+	}
+	file := filepath.Join(a, LooksFile)
+	for dir, want := range map[string]string{none: none + ": no run", file: filepath.Join(file, program.MetricsFile)} {
+		if _, err := Finished(a, dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	nan := Look{Layers: []page.Layer{{Heads: [][][]float64{{{math.NaN()}}}}}}
+	for want, err := range map[string]error{"looks.jsonl: json": nan.Add(a), "none": Look{}.Add(filepath.Join(none, "none"))} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }

@@ -39,8 +39,8 @@ function below(points, step) {
   return low - 1;
 }
 
-// chart makes an empty one. What it returns draws lines {name, color, points, style}, and the step that is told of; move
-// is told where the reader wants that.
+// chart makes an empty one. What it returns draws lines {name, color, points, style}, and tells of a step; move is told
+// which one the reader wants, or Infinity, the last one whichever that is by then.
 function chart(box, title, height, move) {
   const width = 560, left = 52, right = 10, top = 10, bottom = 26;
   const svg = picture("svg", {viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "slider", "aria-label": title});
@@ -55,18 +55,21 @@ function chart(box, title, height, move) {
     const to = e.key === "Home" ? 0 : e.key === "End" ? last : now + by * Math.max(1, Math.round(last / 100));
     if (Number.isNaN(to)) return;
     e.preventDefault();
-    move(Math.max(0, Math.min(last, to)));
+    move(to < last ? Math.max(0, to) : Infinity);
   });
   svg.addEventListener("pointermove", e => {
-    const r = svg.getBoundingClientRect(), at = ((e.clientX - r.left) / r.width * width - left) / (width - left - right);
+    const r = svg.getBoundingClientRect();
+    const at = ((e.clientX - r.left) / r.width * width - left) / (width - left - right);
     move(Math.round(last * Math.max(0, Math.min(1, at))));
   });
+  svg.addEventListener("pointerleave", () => move(Infinity));
 
   function draw(lines) {
     const all = lines.flatMap(l => l.points);
     if (!all.length) return;
     last = all.reduce((m, p) => Math.max(m, p[0]), 1);
-    let low = all.reduce((m, p) => Math.min(m, p[1]), Infinity), high = all.reduce((m, p) => Math.max(m, p[1]), -Infinity);
+    let low = all.reduce((m, p) => Math.min(m, p[1]), Infinity);
+    let high = all.reduce((m, p) => Math.max(m, p[1]), -Infinity);
     if (low === high) [low, high] = [low - 0.5, high + 0.5];
     if (low > 0 && low < high / 3) low = 0;
     const y = v => top + (height - top - bottom) * (high - v) / (high - low);

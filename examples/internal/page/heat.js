@@ -28,7 +28,8 @@ function grid(box, layers, choose) {
     const row = make("div", {role: "row"});
     layer.Heads.forEach((_, h) => {
       canvases.push(make("canvas", {ariaHidden: "true"}));
-      cells.push(make("div", {role: "gridcell", ariaLabel: `${layer.Name} head ${h}`}, `${layer.Name}.${h}`, canvases.at(-1)));
+      const label = {role: "gridcell", ariaLabel: `${layer.Name} head ${h}`};
+      cells.push(make("div", label, `${layer.Name}.${h}`, canvases.at(-1)));
     });
     row.append(...cells.slice(-columns));
     return row;
@@ -36,7 +37,7 @@ function grid(box, layers, choose) {
   const mark = rove(box, cells, columns, i => choose(Math.floor(i / columns), i % columns));
   return {
     mark: (layer, head) => mark(layer * columns + head),
-    paint: layers => layers.forEach((layer, l) => layer.Heads.forEach((rows, h) => paint(canvases[l * columns + h], rows))),
+    paint: layers => layers.flatMap(layer => layer.Heads).forEach((rows, i) => paint(canvases[i], rows)),
   };
 }
 

@@ -15,6 +15,7 @@ type Inside struct {
 	Blocks       []string  // the columns of Lens
 	Lens         [][]Guess // of every token, behind every block
 	Layers       []Layer
+	Sum          *Sum
 }
 
 // Guess is what is held likeliest to come, and its probability.

@@ -17,7 +17,8 @@ rows.forEach((row, i) => { row.onclick = () => choose(i, layer, head); });
 // tint colours the text: each token by its loss, of 6 nats or more in full, or by what the chosen one takes of it.
 function tint() {
   if (by) words.forEach((word, i) => {
-    const share = by === "loss" ? Math.min(1, (losses[i - 1] || 0) / 6) : Math.sqrt(layers[layer].Heads[head][token][i]);
+    const share = by === "loss" ? Math.min(1, (losses[i - 1] || 0) / 6)
+      : Math.sqrt(layers[layer].Heads[head][token][i]);
     word.style.setProperty("--tint", by === "loss" ? "var(--warm)" : "var(--accent)");
     word.style.setProperty("--share", (0.75 * share).toFixed(3));
   });
@@ -25,11 +26,17 @@ function tint() {
 
 // say tells of the chosen token, or of a cell that is pointed at.
 function say(query, key) {
-  const name = i => `${i} “${seen(data.Tokens[i])}”`, parts = [`Token ${name(query)}`];
-  if (key !== undefined) parts.push(`takes ${layers[layer].Heads[head][query][key]} of ${name(key)} in ${layers[layer].Name} head ${head}`);
-  else if (query < losses.length) parts.push(`what comes is “${seen(data.Tokens[query + 1])}”, loss ${losses[query].toFixed(2)} nats`);
-  else if (data.Lens) parts.push(`the likeliest to come is “${seen(data.Lens[query].at(-1).Token)}”`);
-  at("says").textContent = parts.join(": ");
+  const name = i => `${i} “${seen(data.Tokens[i])}”`;
+  let text = "";
+  if (key !== undefined) {
+    const l = layers[layer];
+    text = `: takes ${l.Heads[head][query][key]} of ${name(key)} in ${l.Name} head ${head}`;
+  } else if (query < losses.length) {
+    text = `: what comes is “${seen(data.Tokens[query + 1])}”, loss ${losses[query].toFixed(2)} nats`;
+  } else if (data.Lens) {
+    text = `: the likeliest to come is “${seen(data.Lens[query].at(-1).Token)}”`;
+  }
+  at("says").textContent = `Token ${name(query)}${text}`;
 }
 
 function point(query, key) { query === null ? say(token) : say(query, key); }
@@ -48,15 +55,38 @@ function looks() {
   }));
 }
 
+const signed = x => x.toFixed(2).replace("-", "−");
+
+// adds shows the sum behind the chosen token, by colours of which the largest part has the strongest.
+function adds() {
+  const sum = data.Sum, table = at("adds"), all = sum.Rows.flatMap(r => [r.All, ...Object.values(r.Parts)]);
+  const most = Math.max(...all.map(list => Math.abs(list[token])));
+  const cell = x => {
+    const td = make("td", {textContent: x === undefined ? "" : signed(x)});
+    td.style.setProperty("--tint", x > 0 ? "var(--accent)" : "var(--warm)");
+    td.style.setProperty("--share", (Math.abs(x || 0) / most).toFixed(3));
+    return td;
+  };
+  const row = (name, ...cells) => make("tr", {}, make("th", {scope: "row", textContent: name}), ...cells);
+  const [of, behind] = [sum.Of[token], data.Tokens[token]].map(seen);
+  table.caption.textContent = `the logit of “${of}” behind token ${token} “${behind}”`;
+  table.tBodies[0].replaceChildren(
+    ...sum.Rows.map(r => row(r.Name, cell(r.All[token]), ...sum.Columns.map(c => cell(r.Parts[c]?.[token])))),
+    row("the logit", make("td", {textContent: signed(sum.Logits[token])}), ...sum.Columns.map(() => make("td"))));
+}
+
 function choose(i, l, h) {
   [token, layer, head] = [i, l, h];
   markToken(token);
   rows.forEach((row, j) => { row.ariaCurrent = j === token ? "true" : null; });
+  const box = rows.length && at("lens").parentElement; // not the page, which stays where it is
+  if (box) box.scrollTop = rows[token].offsetTop - box.clientHeight / 2;
   if (show) {
     show.heads.mark(layer, head);
     show.matrix(layers[layer].Heads[head], token);
     looks();
   }
+  if (data.Sum) adds();
   tint();
   say(token);
 }

@@ -12,19 +12,19 @@ function make(tag, properties, ...inside) {
 // seen is a token of which one can see every character.
 const seen = t => t.replaceAll(" ", "␣").replaceAll("\n", "⏎").replaceAll("\t", "→");
 
-// rove lets arrow keys go from item to item, in rows of so many; Tab reaches the chosen one alone. It returns what marks
-// an item as chosen.
+// rove lets arrow keys go from item to item, in rows of so many; Tab reaches the chosen one alone. It returns what
+// marks an item as chosen.
 function rove(box, items, columns, choose) {
   let now = 0;
-  box.addEventListener("keydown", e => {
+  box.onkeydown = e => {
     const by = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns}[e.key];
     const to = e.key === "Home" ? 0 : e.key === "End" ? items.length - 1 : now + by; // NaN of other keys
     if (!items[to]) return;
     e.preventDefault();
     choose(to);
     items[to].focus();
-  });
-  items.forEach((item, i) => item.addEventListener("click", () => choose(i)));
+  };
+  items.forEach((item, i) => { item.onclick = () => choose(i); });
   return chosen => {
     now = chosen;
     items.forEach((item, i) => {

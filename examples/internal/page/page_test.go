@@ -17,9 +17,13 @@ func text(n, blocks, heads int) Inside {
 	for i := range n {
 		p.Tokens = append(p.Tokens, string(rune('a'+i%26)))
 		p.Lens = append(p.Lens, nil)
-		if i > 0 {
+		if i < n-1 {
 			p.Losses = append(p.Losses, 5*r.Float64())
 		}
+	}
+	p.Sum = &Sum{Logits: append([]float64{7.125}, p.Losses...)}
+	for t := range n {
+		p.Sum.Of = append(p.Sum.Of, p.Tokens[(t+1)%n])
 	}
 	for b := range blocks {
 		name := fmt.Sprintf("h.%d", b)
@@ -35,6 +39,9 @@ func text(n, blocks, heads int) Inside {
 			l.Heads = append(l.Heads, a)
 		}
 		p.Layers, p.Blocks = append(p.Layers, l), append(p.Blocks, name)
+		for _, part := range []string{"head 0", "MLP"} {
+			p.Sum.Add(name, part, append(p.Losses[1:len(p.Losses):len(p.Losses)], 1, float64(b)-1))
+		}
 		for i := range p.Lens {
 			p.Lens[i] = append(p.Lens[i], Guess{"b", r.Float64(), i%3 == 0})
 		}
@@ -83,9 +90,23 @@ func TestSmallWeights(t *testing.T) {
 	}
 }
 
+// A row is the sum of its parts, in the columns that came first; one without columns stands alone.
+func TestSum(t *testing.T) {
+	s := &Sum{}
+	s.Add("embedding", "", []float64{1, 2})
+	s.Add("h.0", "head 0", []float64{3, 4})
+	s.Add("h.0", "MLP", []float64{5, 7})
+	s.Add("h.1", "MLP", []float64{-6, 8})
+	want := "[{embedding map[] [1 2]} {h.0 map[MLP:[5 7] head 0:[3 4]] [8 11]} {h.1 map[MLP:[-6 8]] [-6 8]}] [head 0 MLP]"
+	if got := fmt.Sprint(s.Rows, s.Columns); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // What is longer than twelve characters is cut, and what cannot be seen is replaced.
 func TestSeen(t *testing.T) {
-	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": ""} {
+	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": "",
+		"abcdefghijkl": "abcdefghijkl", "abcdefghijklm": "abcdefghijk…"} {
 		if got := Seen(token); got != want {
 			t.Errorf("%q: got %q, want %q", token, got, want)
 		}
@@ -95,7 +116,7 @@ func TestSeen(t *testing.T) {
 // In a browser: keys reach every token and head, whatever has the focus has a name, and nothing is complained of.
 func TestBrowserInside(t *testing.T) {
 	p := text(9, 2, 3)
-	p.Tokens[3], p.Tokens[4], p.Tokens[5] = "\n", "</script><b>", "\"'&"
+	p.Tokens[3], p.Tokens[4], p.Tokens[5], p.Sum.Of[4] = "\n", "</script><b>", "\"'&", "\"'&"
 	b := browser.Open(t)
 	b.Show(900, 700, "light")
 	b.Visit(saved(t, written(t, p)))
@@ -126,6 +147,9 @@ func TestBrowserInside(t *testing.T) {
 		`document.querySelectorAll("#keys tr").length`:                                    "5",
 		`document.querySelectorAll("[aria-selected=true]").length`:                        "2",
 		`document.querySelector("#lens tr[aria-current]").rowIndex`:                       "5",
+		`document.querySelector("#adds caption").textContent`:                             "the logit of “\"'&” behind token 4 “</script><b>”",
+		`document.querySelector("#adds tbody tr:last-child").textContent`:                 fmt.Sprintf("the logit%.2f", p.Sum.Logits[4]),
+		`document.querySelectorAll("#adds tbody tr").length`:                              "3",
 		`document.getElementById("tokens").textContent`:                                   "abc⏎\n</script><b>\"'&ghi",
 		`document.documentElement.scrollWidth <= document.body.parentElement.clientWidth`: "true",
 	} {
@@ -149,7 +173,7 @@ func TestBrowserInside(t *testing.T) {
 			t.Errorf("the focus may be on a %swithout a name", name)
 		}
 	}
-	p.Lens, p.Losses = nil, nil
+	p.Lens, p.Losses, p.Sum = nil, nil, nil
 	b.Visit(saved(t, written(t, p)))
 	says("Token 8")
 	p.Layers, p.Tokens = nil, p.Tokens[:1]

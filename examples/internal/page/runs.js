@@ -16,7 +16,8 @@ function take(run, line) {
   else if (line.val_loss_full !== undefined) run.full = line.val_loss_full;
 }
 
-let cursor = Infinity, following = true, waiting = false;
+let cursor = Infinity, following = true, waiting = false; // cursor: the step that the charts tell of, the last one or another
+
 // line is one of a chart, for which a run's name is enough where it has no other.
 const line = (run, name, list, key, style) => ({
   name: runs.length > 1 ? `${run.name} ${name}`.trim() : name, color: run.color, style,
@@ -48,7 +49,7 @@ function draw() {
     const s = r.steps.at(-1) || {}, e = r.evals.at(-1) || {};
     return make("tr", {}, name(r), ...cells(s.step ?? e.step ?? "–", digits(s.loss, 4), digits(e.train_loss, 4),
       digits(e.val_loss, 4), digits(s.norm, 2), s.tok_per_s ? Math.round(s.tok_per_s).toLocaleString("en") : "–"),
-      make("td", {textContent: r.full === null ? "" : `finished: ${r.full.toFixed(4)} over the whole validation text`}));
+      make("td", {}, r.full === null ? "" : `finished: ${r.full.toFixed(4)} over the whole validation text`));
   }));
   at("evaluations").replaceChildren(...runs.flatMap(r => r.evals.map(e =>
     make("tr", {}, name(r), ...cells(e.step, digits(e.train_loss, 4), digits(e.val_loss, 4))))));
@@ -82,8 +83,10 @@ function looks() {
 }
 
 function panel(run) {
-  const sample = make("pre", {tabIndex: 0, ariaLabel: `what ${run.name} writes`}), heads = make("div", {className: "heads", role: "grid", ariaLabel: `heads of ${run.name}`});
-  const caption = make("figcaption", {}), field = make("div", {className: "matrix"}), figure = make("figure", {}, caption, field);
+  const sample = make("pre", {tabIndex: 0, ariaLabel: `what ${run.name} writes`});
+  const heads = make("div", {className: "heads", role: "grid", ariaLabel: `heads of ${run.name}`});
+  const caption = make("figcaption"), field = make("div", {className: "matrix"});
+  const figure = make("figure", {}, caption, field);
   const title = make("h3", {}, make("i", {className: "dot"}), run.name);
   title.firstChild.style.background = run.color;
   const article = make("article", {}, title, sample, heads, figure);

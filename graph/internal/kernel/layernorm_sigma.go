@@ -1,9 +1,16 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+)
 
 // LayerNormSigma computes y = (x − μ)/(σ + ε)∘w + b over the rows of n.X, with σ the root of the variance. It leaves μ and σ.
 func LayerNormSigma[T Float](p *Pool, y []T, n Norm[T]) {
+	if n.B != nil {
+		n.B = n.B[:len(n.W)]
+	}
 	a := sigmaNormTask[T]{y, n}
 	if rows, grain := len(n.Mean), rowGrain(len(n.W)); rows > grain {
 		Spread(p, rows, grain, a)
@@ -20,6 +27,12 @@ type sigmaNormTask[T Float] struct {
 
 func (a *sigmaNormTask[T]) Do(from, to int) {
 	d := len(a.W)
+	if fast := simd.Of[T](); fast != nil {
+		f := simd.Float32s[T]
+		x, y := a.X[from*d:to*d], a.y[from*d:to*d]
+		fast.LayerNormSigma(f(y), f(x), f(a.W), f(a.B), f(a.Mean[from:to]), f(a.Spread[from:to]), 1/float32(d), float32(a.Eps))
+		return
+	}
 	for i := from; i < to; i++ {
 		mu, variance := moments(a.X[i*d : (i+1)*d])
 		a.Mean[i], a.Spread[i] = T(mu), T(math.Sqrt(variance))
@@ -41,6 +54,12 @@ type sigmaNormBackwardTask[T Float] normBackward[T]
 func (a *sigmaNormBackwardTask[T]) Do(part, _ int) {
 	from, to, dw, db := a.grads.part(part, len(a.Mean))
 	d := len(a.W)
+	if fast := simd.Of[T](); fast != nil {
+		f := simd.Float32s[T]
+		x, dy, dx := a.X[from*d:to*d], a.dy[from*d:to*d], a.grads.X[from*d:to*d]
+		fast.LayerNormSigmaBackward(f(dx), f(dw), f(db), f(x), f(a.W), f(dy), f(a.Mean[from:to]), f(a.Spread[from:to]), 1/float32(d), float32(a.Eps))
+		return
+	}
 	for i := from; i < to; i++ {
 		x, dy, dx := a.X[i*d:(i+1)*d], a.dy[i*d:(i+1)*d], a.grads.X[i*d:(i+1)*d]
 		mu, inv := a.Mean[i], 1/(a.Spread[i]+T(a.Eps))

@@ -55,6 +55,17 @@ func SumSquares[T Float](p *Pool, x []T) (sum float64) {
 	return sum
 }
 
+// Grain is the entries of a chunk: SumSquares adds up those of each, and then the chunks in their order.
+const Grain = grain
+
+// Chunks is how many chunks n entries are.
+func Chunks(n int) int { return (n + grain - 1) / grain }
+
+// Squares is Σ x² of every chunk.
+func Squares[T Float](p *Pool, x []T, parts []float64) {
+	Spread(p, len(x), grain, squaresTask[T]{x, parts})
+}
+
 // squaresTask keeps the memory of its parts for the next sum.
 type squaresTask[T Float] struct {
 	x     []T

@@ -76,6 +76,10 @@ func BenchmarkElementwise(b *testing.B) {
 		{"LayerNormBackward128", 12, func() {
 			LayerNormBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv}, y, NormGrads[float32]{u, dw, db, scratch})
 		}},
+		{"LayerNormSigma128", 8, func() { LayerNormSigma(p, u, Norm[float32]{x, w, bias, mean, inv, 1e-5}) }},
+		{"LayerNormSigmaBackward128", 12, func() {
+			LayerNormSigmaBackward(p, Norm[float32]{X: x, W: w, Mean: mean, Spread: inv, Eps: 1e-5}, y, NormGrads[float32]{u, dw, db, scratch})
+		}},
 		{"RMSNorm128", 8, func() { RMSNorm(p, u, Norm[float32]{X: x, W: w, Spread: inv, Eps: 1e-5}) }},
 		{"RMSNormBackward128", 12, func() {
 			RMSNormBackward(p, Norm[float32]{X: x, W: w, Spread: inv}, y, NormGrads[float32]{X: u, W: dw, Scratch: scratch})

@@ -18,11 +18,12 @@ func TestVectorsAreUsed(t *testing.T) {
 		GeluTanh: one("tanh"), GeluTanhBackward: two("tanh'"), Sigmoid: one("sigmoid"), SigmoidBackward: two("sigmoid'"), Silu: one("silu"), SiluBackward: two("silu'"),
 		Exp:    func(_, _ []float32, _, _ float32) { used = "exp" },
 		Swiglu: two("swiglu"), SwigluBackward: func(_, _, _, _, _ []float32) { used = "swiglu'" },
-		RmsNorm:    func(_, _, _, _ []float32, _, _ float32) { used = "rms" },
-		Softmax:    func(_, _ []float32, _, _ int) { used = "softmax" },
-		ExpSum:     func([]float32) (float32, float64) { used = "expsum"; return 0, 1 },
-		SumSquares: func([]float32) float64 { used += "squares"; return 3 },
-		LayerNorm:  func(_, _, _, _, _, _ []float32, _, _ float32) { used = "norm" },
+		RmsNorm:        func(_, _, _, _ []float32, _, _ float32) { used = "rms" },
+		Softmax:        func(_, _ []float32, _, _ int) { used = "softmax" },
+		ExpSum:         func([]float32) (float32, float64) { used = "expsum"; return 0, 1 },
+		SumSquares:     func([]float32) float64 { used += "squares"; return 3 },
+		LayerNorm:      func(_, _, _, _, _, _ []float32, _, _ float32) { used = "norm" },
+		LayerNormSigma: func(_, _, _, _, _, _ []float32, _, _ float32) { used = "σ" },
 		LayerNormBackward: func(_, _, _, _, _, _, _, _ []float32, _ float32) {
 			used = "norm'"
 		},
@@ -45,6 +46,7 @@ func TestVectorsAreUsed(t *testing.T) {
 		"squares":      func() { SumSquares(p, s()) },
 		"norm":         func() { LayerNorm(p, s(), norm) },
 		"rms":          func() { RMSNorm(p, s(), norm) },
+		"σ":            func() { LayerNormSigma(p, s(), norm) },
 		"swiglu":       func() { SwiGLU(p, s(), s(), s()) },
 		"swiglu'":      func() { SwiGLUBackward(p, s(), s(), s(), s(), s()) },
 		"adamwsquares": func() { Update(p, AdamW{}, 1, 1, s(), s(), s(), s()) },
@@ -60,14 +62,18 @@ func TestVectorsAreUsed(t *testing.T) {
 		t.Errorf("softplus: used %q", used)
 	}
 	undo := simd.Use(&simd.Set{
-		Add:               func(_, _, _ []float32) {},
-		LayerNormBackward: func(_, _, _, _, _, _, _, _ []float32, _ float32) { used = "norm'" },
-		RmsNormBackward:   func(_, _, _, _, _, _ []float32, _ float32) { used = "rms'" },
+		Add:                    func(_, _, _ []float32) {},
+		LayerNormBackward:      func(_, _, _, _, _, _, _, _ []float32, _ float32) { used = "norm'" },
+		LayerNormSigmaBackward: func(_, _, _, _, _, _, _, _ []float32, _, _ float32) { used = "σ'" },
+		RmsNormBackward:        func(_, _, _, _, _, _ []float32, _ float32) { used = "rms'" },
 	})
 	defer undo()
 	grads := NormGrads[float32]{X: s(), W: make([]float32, 1), B: make([]float32, 1), Scratch: make([]float32, 2*Parts)}
 	if LayerNormBackward(p, norm, s(), grads); used != "norm'" {
 		t.Error("the norm's backward pass is computed in Go")
+	}
+	if LayerNormSigmaBackward(p, norm, s(), grads); used != "σ'" {
+		t.Error("the backward pass of the norm of σ + ε is computed in Go")
 	}
 	if RMSNormBackward(p, norm, s(), grads); used != "rms'" {
 		t.Error("the backward pass of the norm by squares is computed in Go")

@@ -49,8 +49,12 @@ func (n Numbers) part(from, to int) Numbers {
 
 // Program is a list of operations whose buffers have their place in memory.
 type Program struct {
+	// After is called during a run, behind every step; nil is nothing to call.
+	After func(step int)
+
 	steps   []step
 	numbers map[slot]Numbers
+	done    map[*Op]int // the step behind which an output has its result
 }
 
 // step is a turn of an operation, ready to run.
@@ -70,12 +74,13 @@ type binding struct {
 // of an arena that may not be so large.
 func New(ops []*Op, a *Arena) (p *Program, err error) {
 	list := turns(ops)
-	p = &Program{}
+	p = &Program{done: map[*Op]int{}}
 	if p.numbers, err = a.layout(lives(list, !a.NoAlias)); err != nil {
 		return nil, err
 	}
 	again := map[Buffer]bool{} // computed a second time already
 	at := func(b Buffer) Numbers { return p.numbers[slot{b, again[b]}] }
+	ran, written := map[*Op]int{}, map[slot]int{} // in which step, the last time
 	for _, t := range list {
 		if t.op.Run == nil {
 			continue
@@ -99,7 +104,16 @@ func New(ops []*Op, a *Arena) (p *Program, err error) {
 			out = at(t.op.Out)
 		}
 		s.run = t.op.Run(out, in)
+		for _, b := range t.op.writes() {
+			written[slot{b, t.again}] = len(p.steps)
+		}
+		ran[t.op] = len(p.steps)
 		p.steps = append(p.steps, s)
+	}
+	for _, o := range ops {
+		if o.Output {
+			p.done[o] = max(ran[o], written[slot{o.Out, false}])
+		}
 	}
 	return p, nil
 }
@@ -112,11 +126,17 @@ func (p *Program) Result(o *Op) Numbers {
 	return p.numbers[slot{o.Out, false}]
 }
 
+// Done is the step behind which an output has its result.
+func (p *Program) Done(o *Op) int { return p.done[o] }
+
 // Run runs the operations in their order. The first error or panic of one ends it.
 func (p *Program) Run() error {
 	for i := range p.steps {
 		if err := p.steps[i].do(); err != nil {
 			return err
+		}
+		if p.After != nil {
+			p.After(i)
 		}
 	}
 	return nil

@@ -48,6 +48,7 @@ var rules = []struct{ pattern, why string }{
 	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},
 	{`^optim\.(AdamW|SGD)\.Update 2=0`, "a learning rate of 0 changes nothing"},
 	{`^optim\.Gradients\.Apply 2`, "the optimizers check the clip"},
+	{`^optim\.(AdamW\.Shard|SGD\.Shard|Gradients\.Last) 1`, "alone a machine divides nothing"},
 	{`^optim\.New\w+ \d\[0\]=of another graph`, "a list of one is of one graph"},
 	{`^optim\.NewGradients 0`, "a name for messages"},
 	{`^graph\.Graph\.(Build)?Sibling 0=nil`, "a sibling of nothing is empty"},

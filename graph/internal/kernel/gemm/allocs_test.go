@@ -15,8 +15,8 @@ func TestProductsAllocateNothing(t *testing.T) {
 		x, y, z := make([]float32, 1<<18), make([]float32, 1<<18), make([]float32, 1<<18)
 		half, eighth := PackBF16(p, 512, 500, Mat(y, 512)), PackInt8(p, 512, 500, Mat(y, 512))
 		for name, f := range map[string]func(){
-			"row times bfloat16": func() { MulPacked(p, 1, x, half, y, z) },
-			"rows times int8":    func() { MulPacked(p, 3, x, eighth, nil, z) },
+			"row times bfloat16":    func() { MulPacked(p, 1, x, half, y, z) },
+			"rows times int8":       func() { MulPacked(p, 3, x, eighth, nil, z) },
 			"small product":         func() { Mul(p, 1, 128, 128, 1, Mat(x, 128), Mat(y, 128), 0, Mat(z, 128)) },
 			"product":               func() { Mul(p, 256, 256, 256, 1, Mat(x, 256), Mat(y, 256), 0, Mat(z, 256)) },
 			"rounded small product": func() { Rounded{}.MulSerial(64, 64, 64, 1, Mat(x, 64), Mat(y, 64), 0, Mat(z, 64)) },

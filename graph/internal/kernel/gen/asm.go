@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// isa is an instruction set. A block of 16 numbers is one register with AVX-512 and two, its halves, with AVX2.
+// isa is an instruction set. A block of 16 numbers is one register with AVX-512, its halves are two with AVX2, its
+// quarters four with NEON.
 type isa struct {
 	name    string
 	arch    string
@@ -58,6 +59,7 @@ type fn struct {
 	spare   int // registers for them: AVX2 has none
 	labels  int
 	part    int  // of the block
+	spared  bool // NEON's spare register has an operand of the present instruction
 	tail    bool // in the last, incomplete block
 }
 

@@ -39,7 +39,7 @@ func (f *fn) blocks(count string, body func()) {
 		f.op("DECL", "R12")
 		f.op("KMOVW", "R12", "K1")
 	} else { // the mask of 16 ones and 16 zeros, from where CX ones are left
-		f.op("LEAQ", f.pool.masks(), "R12")
+		f.op("LEAQ", f.pool.masks(0), "R12")
 		f.op("SHLQ", "$2", "CX")
 		f.op("SUBQ", "CX", "R12")
 	}

@@ -31,10 +31,10 @@ func (c *constants) offset(k constant) int {
 	return at * c.width
 }
 
-// masks is the address of the border between 16 ones and 16 zeros.
-func (c *constants) masks() string {
+// masks is the address of the border between 16 ones and 16 zeros, or so many bytes behind it.
+func (c *constants) masks(from int) string {
 	c.masked = true
-	return fmt.Sprintf("masks%s<>+%d(SB)", c.name, block*bytes)
+	return fmt.Sprintf("masks%s<>+%d(SB)", c.name, block*bytes+from)
 }
 
 // multiples is the address of 0, step, 2·step, … 15·step, from the given number of bytes on.

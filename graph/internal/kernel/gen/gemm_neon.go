@@ -15,6 +15,7 @@ func neonProducts(out map[string]string) {
 	g.neonDots()
 	g.neonCopyStrip()
 	g.neonTranspose()
+	g.neonPacked()
 	g.neonPeak()
 	out["gemm/gemm_neon_arm64.s"] = g.text.String()
 	out["gemm/gemm_stubs_arm64.go"] = g.stubs.String()
@@ -36,7 +37,7 @@ func (g *gen) neonCols() {
 		g.op("SUB $%d, R10", g.lanes)
 		for vectors := 2; vectors > 0; vectors-- {
 			g.line("v%d:", vectors)
-			g.lanesOfTail("R10")
+			g.word(lanePlaces(10, 10, 20))
 			for i, height := range g.heights {
 				label, next := fmt.Sprintf("v%dh%d", vectors, height), "done"
 				if i+1 < len(g.heights) {
@@ -58,18 +59,6 @@ func (g *gen) neonCols() {
 		}
 		g.line("done:")
 	})
-}
-
-// lanesOfTail makes R11 … R13 the places of lanes 1 … 3 of a vector of which only some count, at least one: those behind
-// lie where the last does. R19 and R20 are lost.
-func (g *gen) lanesOfTail(count string) {
-	g.op("SUB $1, %s, R13", count)
-	g.op("LSL $2, R13")
-	for lane, r := range []string{"R11", "R12"} {
-		g.op("MOVD $%d, R20", bytes*(lane+1))
-		g.op("CMP R20, R13")
-		g.op("CSEL LT, R13, R20, %s", r)
-	}
 }
 
 func (g *gen) neonTile(label string, t tile) {
@@ -133,149 +122,4 @@ func vectorList(first, n int) string {
 		text += fmt.Sprintf(", V%d.S4", first+i)
 	}
 	return text[2:]
-}
-
-// neonScale multiplies by alpha unless that is 1.
-func (g *gen) neonScale(label string, t tile) {
-	g.op("MOVWU %s, R20", g.args["alpha"])
-	g.op("MOVD $0x3f800000, R21")
-	g.op("CMPW R21, R20")
-	g.op("BEQ %sscaled", label)
-	g.op("FMOVS %s, F0", g.args["alpha"])
-	for i := g.sum(t, 0, 0); i < g.count; i++ {
-		g.word(byElementProduct(i, i, 0))
-	}
-	g.line("%sscaled:", label)
-}
-
-// neonAdd adds the rows of d, if there is a d, and moves d on.
-func (g *gen) neonAdd(label string, t tile) {
-	g.op("CBZ R6, %sadded", label)
-	g.lastOf(label+"add", func(full bool) {
-		for row := range t.height {
-			for v := range t.vectors {
-				if acc := g.sum(t, row, v); v+1 < t.vectors || full {
-					g.op("FMOVQ %d(R6), F0", v*g.bytes())
-					g.word(instruction("fadd", acc, acc, 0))
-				} else {
-					g.op("ADD $%d, R6, R20", v*g.bytes())
-					g.loadLanes(0)
-					g.word(instruction("fadd", acc, acc, 0))
-				}
-			}
-			g.op("ADD R7, R6")
-		}
-	})
-	g.line("%sadded:", label)
-}
-
-// neonStore writes the tile to c and moves c on.
-func (g *gen) neonStore(label string, t tile) {
-	g.lastOf(label+"store", func(full bool) {
-		for row := range t.height {
-			for v := range t.vectors {
-				if acc := g.sum(t, row, v); v+1 < t.vectors || full {
-					g.op("FMOVQ F%d, %d(R0)", acc, v*g.bytes())
-				} else {
-					g.op("ADD $%d, R0, R20", v*g.bytes())
-					g.storeLanes(acc)
-				}
-			}
-			g.op("ADD R1, R0")
-		}
-	})
-}
-
-// lastOf writes body for a last vector that is full and for one that is not.
-func (g *gen) lastOf(label string, body func(full bool)) {
-	g.op("CMP $%d, R10", g.lanes)
-	g.op("BEQ %sfull", label)
-	body(false)
-	g.op("B %send", label)
-	g.line("%sfull:", label)
-	body(true)
-	g.line("%send:", label)
-}
-
-// loadLanes loads a vector from R20 on, of which R11 … R13 say where its lanes lie. R21 is lost.
-func (g *gen) loadLanes(v int) {
-	g.op("FMOVS (R20), F%d", v)
-	for lane := 1; lane < g.lanes; lane++ {
-		g.op("ADD R%d, R20, R21", 10+lane)
-		g.op("VLD1 (R21), V%d.S[%d]", v, lane)
-	}
-}
-
-// storeLanes stores one the same way. The last lane that counts comes after those behind it, so it is what stays.
-func (g *gen) storeLanes(v int) {
-	for lane := g.lanes - 1; lane > 0; lane-- {
-		g.op("ADD R%d, R20, R21", 10+lane)
-		g.op("VST1 V%d.S[%d], (R21)", v, lane)
-	}
-	g.op("FMOVS F%d, (R20)", v)
-}
-
-// neonCopyStrip copies two vectors per row.
-func (g *gen) neonCopyStrip() {
-	args := []arg{{"dst", "R0"}, {"src", "R1"}, {"ld", "R2"}, {"k", "R3"}}
-	g.function("copyStrip", "k rows of 2 vectors each, ld apart → one behind the other.", args, func() {
-		g.op("LSL $2, R2")
-		g.neonRepeat("R3", func() {
-			g.op("VLD1.P (R1)(R2), [%s]", vectorList(0, 2))
-			g.op("VST1.P [%s], %d(R0)", vectorList(0, 2), 2*g.bytes())
-		})
-	})
-}
-
-// neonTranspose works on squares of 4 × 4 in registers.
-func (g *gen) neonTranspose() {
-	args := []arg{{"dst", "R0"}, {"apart", "R1"}, {"src", "R2"}, {"ld", "R3"}, {"n", "R4"}}
-	g.function("transpose", "One vector of rows, ld apart, n vectors long → n·vector rows of one vector, as far apart as said.", args, func() {
-		g.op("LSL $2, R1")
-		g.op("LSL $2, R3")
-		for row, before := range []int{2, 5, 6} { // R2, R5, R6, R7
-			g.op("ADD R3, R%d, R%d", before, 5+row)
-		}
-		g.neonRepeat("R4", func() {
-			for row, r := range []int{2, 5, 6, 7} {
-				g.op("FMOVQ.P %d(R%d), F%d", g.bytes(), r, row)
-			}
-			g.word(instruction("trn1", 4, 0, 1)) // 00 10 02 12
-			g.word(instruction("trn2", 5, 0, 1)) // 01 11 03 13
-			g.word(instruction("trn1", 6, 2, 3)) // 20 30 22 32
-			g.word(instruction("trn2", 7, 2, 3))
-			g.word(instruction("trn1 2d", 0, 4, 6))
-			g.word(instruction("trn1 2d", 1, 5, 7))
-			g.word(instruction("trn2 2d", 2, 4, 6))
-			g.word(instruction("trn2 2d", 3, 5, 7))
-			for column := range 4 {
-				g.op("VST1.P [V%d.S4], (R0)(R1)", column)
-			}
-		})
-	})
-}
-
-// neonPeak multiplies and adds in as many registers as keep four units busy.
-func (g *gen) neonPeak() {
-	g.function("peak", "24 multiplications and additions of vectors, n times.", []arg{{"n", "R0"}}, func() {
-		for i := range 26 {
-			g.word(instruction("eor", i, i, i))
-		}
-		g.neonRepeat("R0", func() {
-			for i := range 24 {
-				g.word(instruction("fmla", 2+i, 1, 0))
-			}
-		})
-	})
-}
-
-// neonRepeat writes a loop that runs as often as register says, if that is above 0.
-func (g *gen) neonRepeat(register string, body func()) {
-	g.op("CMP $0, %s", register)
-	g.op("BLE done")
-	g.line("loop:")
-	body()
-	g.op("SUBS $1, %s", register)
-	g.op("BGT loop")
-	g.line("done:")
 }

@@ -2,8 +2,18 @@ package main
 
 import "fmt"
 
-// layerNorm: a first mean, then the mean and the variance of the distances from it, so that nothing large cancels.
+// layerNorm leaves 1/√(variance + ε).
 func layerNorm(f *fn) {
+	f.centred(1, func(variance, t vec, inv string) {
+		f.inverseRoot(variance, t)
+		f.op("VMOVSS", f.low("X", variance), inv)
+	})
+}
+
+// centred is a norm around the mean: a first mean, then, once or more often, the mean and the variance of the distances
+// from it, so that nothing large cancels. factor makes of the variance what the distances are multiplied by, and stores
+// what the backward pass needs.
+func (f *fn) centred(corrections int, factor func(variance, t vec, spread string)) {
 	y, x, w, b := f.pointer("y_base"), f.pointer("x_base"), f.pointer("w_base"), f.pointer("b_base")
 	mean, inv, cols, rows := f.pointer("mean_base"), f.pointer("inv_base"), f.pointer("w_len"), f.pointer("inv_len")
 	share := f.spreadParam("share")
@@ -18,25 +28,28 @@ func layerNorm(f *fn) {
 		})
 		f.fold("VADD", mu, t)
 		f.op("VMULSS", low(share), low(mu), low(mu))
-		f.spread(mu)
-		f.blocks(cols, func() {
-			f.load(x, v)
-			f.op("VSUBPS", mu.all(), v, v)
-			f.clearPastEnd(v)
-			f.op("VADDPS", v, sum, sum)
-			f.op("VFMADD231PS", v, v, squares)
-		})
-		f.fold("VADD", sum, t)
-		f.fold("VADD", squares, t)
-		f.op("VMULSS", low(share), low(sum), low(sum))
-		f.op("VMULSS", low(share), low(squares), low(squares))
-		f.op("VADDSS", low(sum), low(mu), low(mu))
-		f.op("VFNMADD231SS", low(sum), low(sum), low(squares))
+		for i := range corrections {
+			if f.spread(mu); i > 0 {
+				f.each(func() { f.set(sum, 0); f.set(squares, 0) })
+			}
+			f.blocks(cols, func() {
+				f.load(x, v)
+				f.op("VSUBPS", mu.all(), v, v)
+				f.clearPastEnd(v)
+				f.op("VADDPS", v, sum, sum)
+				f.op("VFMADD231PS", v, v, squares)
+			})
+			f.fold("VADD", sum, t)
+			f.fold("VADD", squares, t)
+			f.op("VMULSS", low(share), low(sum), low(sum))
+			f.op("VMULSS", low(share), low(squares), low(squares))
+			f.op("VADDSS", low(sum), low(mu), low(mu))
+			f.op("VFNMADD231SS", low(sum), low(sum), low(squares))
+		}
 		f.set(t, 0)
 		f.op("VMAXSS", low(squares), low(t), low(squares)) // NaN stays
-		f.inverseRoot(squares, t)
+		factor(squares, t, fmt.Sprintf("(%s)", inv))
 		f.op("VMOVSS", low(mu), fmt.Sprintf("(%s)", mean))
-		f.op("VMOVSS", low(squares), fmt.Sprintf("(%s)", inv))
 		f.spread(mu)
 		f.spread(squares)
 		plain, done := f.label("plain"), f.label("done")
@@ -78,6 +91,12 @@ func (f *fn) inverseRoot(v, t vec) {
 
 // layerNormBackward: dw += Σ dy∘x̂, db += Σ dy, dx = (g − share·Σ g − x̂∘share·Σ g∘x̂)/σ with g = dy∘w.
 func layerNormBackward(f *fn) {
+	f.centredBackward(func(inv string, to, _ vec) { f.op("VBROADCASTSS", inv, to) }, func(vec, vec, string) {})
+}
+
+// centredBackward is that of centred: factor loads what the distances were multiplied by, and correct changes the mean of
+// g∘x̂, in the lowest lane.
+func (f *fn) centredBackward(factor func(spread string, to, t vec), correct func(mean, t vec, spread string)) {
 	dx, dw, db := f.pointer("dx_base"), f.pointer("dw_base"), f.pointer("db_base")
 	x, w, dy := f.pointer("x_base"), f.pointer("w_base"), f.pointer("dy_base")
 	mean, inv, cols, rows := f.pointer("mean_base"), f.pointer("inv_base"), f.pointer("w_len"), f.pointer("inv_len")
@@ -87,7 +106,7 @@ func layerNormBackward(f *fn) {
 	sum, project := f.saved(), f.saved()
 	f.rows(rows, func() {
 		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", mean), mu)
-		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", inv), s)
+		factor(fmt.Sprintf("(%s)", inv), s, t)
 		f.each(func() { f.set(sum, 0); f.set(project, 0) })
 		f.blocks(cols, func() {
 			f.load(x, v)
@@ -112,6 +131,9 @@ func layerNormBackward(f *fn) {
 		for _, acc := range []vec{sum, project} {
 			f.fold("VADD", acc, t)
 			f.op("VMULSS", f.low("X", share), f.low("X", acc), f.low("X", acc))
+			if acc == project {
+				correct(acc, t, fmt.Sprintf("(%s)", inv))
+			}
 			f.spread(acc)
 		}
 		f.blocks(cols, func() {

@@ -27,6 +27,8 @@ var kernels = []kernel{
 	{"expSum", "(x []float32) (top float32, total float64)", expSum},
 	{"layerNorm", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNorm},
 	{"layerNormBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share float32)", layerNormBackward},
+	{"layerNormSigma", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNormSigma},
+	{"layerNormSigmaBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)", layerNormSigmaBackward},
 	{"rmsNorm", "(y, x, w, inv []float32, share, eps float32)", rmsNorm},
 	{"rmsNormBackward", "(dx, dw, x, w, dy, inv []float32, share float32)", rmsNormBackward},
 	{"adamW", "(w, dw, m, v []float32, c *[9]float32)", adamW},

@@ -84,6 +84,7 @@ func Formulas() *simd.Set {
 			}
 		},
 		LayerNorm: layerNorm, LayerNormBackward: layerNormBackward,
+		LayerNormSigma: layerNormSigma, LayerNormSigmaBackward: layerNormSigmaBackward,
 		RmsNorm: rmsNorm, RmsNormBackward: rmsNormBackward,
 		AdamW: func(w, dw, m, v []float32, c *[9]float32) {
 			for i, g := range dw {
@@ -173,6 +174,40 @@ func layerNormBackward(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
 			if dx != nil {
 				dx[i*d+j] = (dy[i*d+j]*w[j] - g - (x[i*d+j]-mean[i])*inv[i]*gx) * inv[i]
 			}
+		}
+	}
+}
+
+func layerNormSigma(y, x, w, b, mean, sigma []float32, share, eps float32) {
+	d := len(w)
+	for i := range mean {
+		layerNorm(y[:d], x[i*d:(i+1)*d], w, nil, mean[i:i+1], sigma[i:i+1], share, 0)
+		if sigma[i] = 1 / sigma[i]; math.IsInf(float64(sigma[i]), 0) || sigma[i] != sigma[i] {
+			sigma[i] = 0
+		}
+	}
+	for i := range mean {
+		for j := range d {
+			if y[i*d+j] = (x[i*d+j] - mean[i]) / (sigma[i] + eps) * w[j]; b != nil {
+				y[i*d+j] += b[j]
+			}
+		}
+	}
+}
+
+func layerNormSigmaBackward(dx, dw, db, x, w, dy, mean, sigma []float32, share, eps float32) {
+	d := len(w)
+	for i := range mean {
+		var g, gx float32
+		inv := 1 / (sigma[i] + eps)
+		for j := range d {
+			hat, delta := (x[i*d+j]-mean[i])*inv, dy[i*d+j]
+			g, gx = g+delta*w[j]*share, gx+delta*w[j]*hat*share
+			dw[j] += delta * hat
+			db[j] += delta
+		}
+		for j := range d {
+			dx[i*d+j] = (dy[i*d+j]*w[j] - g - (x[i*d+j]-mean[i])/sigma[i]*gx) * inv
 		}
 	}
 }

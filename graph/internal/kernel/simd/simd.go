@@ -60,6 +60,10 @@ type Set struct {
 	LayerNorm func(y, x, w, b, mean, inv []float32, share, eps float32)
 	// LayerNormBackward with share = 1/d, adding to dw and db; no dx if it is nil.
 	LayerNormBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+	// LayerNormSigma with share = 1/d; no bias if b is nil. inv is σ, within (6 + d/16)u of it, 0 of equal numbers.
+	LayerNormSigma func(y, x, w, b, mean, inv []float32, share, eps float32)
+	// LayerNormSigmaBackward with share = 1/d, adding to dw and db; no dx if it is nil.
+	LayerNormSigmaBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
 	// RMSNorm with share = 1/d. 1/rms within (4 + d/16)u of it.
 	RmsNorm func(y, x, w, inv []float32, share, eps float32)
 	// RMSNormBackward with share = 1/d, adding to dw.

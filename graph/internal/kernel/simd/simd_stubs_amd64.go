@@ -12,8 +12,9 @@ var setAVX512 = &Set{
 	Swiglu: swigluAVX512, SwigluBackward: swigluBackwardAVX512, Softmax: softmaxAVX512,
 	SoftmaxTile: softmaxTileAVX512, SoftmaxTileBackward: softmaxTileBackwardAVX512, DotRows: dotRowsAVX512,
 	ScaleRows: scaleRowsAVX512, ExpSum: expSumAVX512, LayerNorm: layerNormAVX512,
-	LayerNormBackward: layerNormBackwardAVX512, RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512,
-	AdamW: adamWAVX512, SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
+	LayerNormBackward: layerNormBackwardAVX512, LayerNormSigma: layerNormSigmaAVX512, LayerNormSigmaBackward: layerNormSigmaBackwardAVX512,
+	RmsNorm: rmsNormAVX512, RmsNormBackward: rmsNormBackwardAVX512, AdamW: adamWAVX512,
+	SumSquares: sumSquaresAVX512, Dropout: dropoutAVX512,
 }
 
 //go:noescape
@@ -83,6 +84,12 @@ func layerNormAVX512(y, x, w, b, mean, inv []float32, share, eps float32)
 func layerNormBackwardAVX512(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
 
 //go:noescape
+func layerNormSigmaAVX512(y, x, w, b, mean, inv []float32, share, eps float32)
+
+//go:noescape
+func layerNormSigmaBackwardAVX512(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
+
+//go:noescape
 func rmsNormAVX512(y, x, w, inv []float32, share, eps float32)
 
 //go:noescape
@@ -105,8 +112,9 @@ var setAVX2 = &Set{
 	Swiglu: swigluAVX2, SwigluBackward: swigluBackwardAVX2, Softmax: softmaxAVX2,
 	SoftmaxTile: softmaxTileAVX2, SoftmaxTileBackward: softmaxTileBackwardAVX2, DotRows: dotRowsAVX2,
 	ScaleRows: scaleRowsAVX2, ExpSum: expSumAVX2, LayerNorm: layerNormAVX2,
-	LayerNormBackward: layerNormBackwardAVX2, RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2,
-	AdamW: adamWAVX2, SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
+	LayerNormBackward: layerNormBackwardAVX2, LayerNormSigma: layerNormSigmaAVX2, LayerNormSigmaBackward: layerNormSigmaBackwardAVX2,
+	RmsNorm: rmsNormAVX2, RmsNormBackward: rmsNormBackwardAVX2, AdamW: adamWAVX2,
+	SumSquares: sumSquaresAVX2, Dropout: dropoutAVX2,
 }
 
 //go:noescape
@@ -174,6 +182,12 @@ func layerNormAVX2(y, x, w, b, mean, inv []float32, share, eps float32)
 
 //go:noescape
 func layerNormBackwardAVX2(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+
+//go:noescape
+func layerNormSigmaAVX2(y, x, w, b, mean, inv []float32, share, eps float32)
+
+//go:noescape
+func layerNormSigmaBackwardAVX2(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
 
 //go:noescape
 func rmsNormAVX2(y, x, w, inv []float32, share, eps float32)

@@ -12,8 +12,9 @@ var setNEON = &Set{
 	Swiglu: swigluNEON, SwigluBackward: swigluBackwardNEON, Softmax: softmaxNEON,
 	SoftmaxTile: softmaxTileNEON, SoftmaxTileBackward: softmaxTileBackwardNEON, DotRows: dotRowsNEON,
 	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON, LayerNorm: layerNormNEON,
-	LayerNormBackward: layerNormBackwardNEON, RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
-	AdamW: adamWNEON, SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
+	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
+	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON, AdamW: adamWNEON,
+	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
 }
 
 //go:noescape
@@ -81,6 +82,12 @@ func layerNormNEON(y, x, w, b, mean, inv []float32, share, eps float32)
 
 //go:noescape
 func layerNormBackwardNEON(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
+
+//go:noescape
+func layerNormSigmaNEON(y, x, w, b, mean, inv []float32, share, eps float32)
+
+//go:noescape
+func layerNormSigmaBackwardNEON(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
 
 //go:noescape
 func rmsNormNEON(y, x, w, inv []float32, share, eps float32)

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+)
+
+// head is one of the trained model's, and the loss of what repeats without it.
+type head struct {
+	block, head         int
+	induction, previous float64
+	without             float64
+}
+
+// look ablates every head by itself.
+func (r *result) look() (list []head, err error) {
+	last := r.history[len(r.history)-1]
+	for i := range last.induction {
+		h := head{block: i / r.NHead, head: i % r.NHead, induction: last.induction[i], previous: last.previous[i]}
+		if h.without, err = r.without([]head{h}); err != nil {
+			return nil, err
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// without is the loss of what repeats with 0 in the place of some heads.
+func (r *result) without(heads []head) (float64, error) {
+	m := r.model
+	for _, h := range heads {
+		var err error
+		if m, err = inspect.Replace(m, fmt.Sprintf("h.%d.attn.heads", h.block), inspect.All(m).Head(h.head).Zero()); err != nil {
+			return 0, err
+		}
+	}
+	return r.repetition(m)
+}
+
+func (r *result) repetition(m *gpt.Model) (float64, error) {
+	eyes, err := inspect.Tap(m, "logits")
+	if err != nil {
+		return 0, err
+	}
+	s, err := r.see(eyes, 0)
+	return s.second, err
+}
+
+// induces is whether most of what a head looks at is what followed the same token.
+func induces(score float64) bool { return score >= 0.5 }
+
+// split is the induction heads, and the others of the blocks that have some.
+func split(list []head) (some, others []head) {
+	blocks := map[int]bool{}
+	for _, h := range list {
+		if induces(h.induction) {
+			some, blocks[h.block] = append(some, h), true
+		}
+	}
+	for _, h := range list {
+		if !induces(h.induction) && blocks[h.block] {
+			others = append(others, h)
+		}
+	}
+	return some, others
+}
+
+// table tells what each head looks at and is good for.
+func (r *result) table(w io.Writer, list []head) error {
+	last := r.history[len(r.history)-1]
+	fmt.Fprintf(w, "\nWhat the heads look at, the weight of it, and the loss of what repeats without them; with all, %.3f nats\n\n", last.second)
+	fmt.Fprintf(w, "%8s  %9s  %8s  %7s  %7s\n", "head", "induction", "previous", "without", "more")
+	for _, h := range list {
+		fmt.Fprintf(w, "%8s  %9.3f  %8.3f  %7.3f  %+7.3f\n", fmt.Sprintf("h.%d.%d", h.block, h.head), h.induction, h.previous, h.without, h.without-last.second)
+	}
+	some, others := split(list)
+	if len(some) == 0 {
+		_, err := fmt.Fprintln(w, "\nno head looks at what followed the same token")
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, part := range []struct {
+		name  string
+		heads []head
+	}{{"induction heads", some}, {"other heads of their blocks", others}} {
+		loss, err := r.without(part.heads)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "without the %s (%d): %.3f nats, %+.3f\n", part.name, len(part.heads), loss, loss-last.second)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+)
+
+// seen is what a model does with texts whose second half repeats the first, the mean over them.
+type seen struct {
+	step                int
+	first, second       float64   // loss in nats, of tokens that are new and of those that repeat
+	induction, previous []float64 // what the heads look at, those of the first block first
+}
+
+func most(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	return slices.Max(x)
+}
+
+const texts = 8 // to look at
+
+// see looks at the model through taps of its weights and logits.
+func (o options) see(eyes *inspect.Probe, step int) (s seen, err error) {
+	s.step = step
+	for _, ids := range probes(o, texts) {
+		activations, err := eyes.Run(ids[:o.BlockSize])
+		if err != nil {
+			return s, err
+		}
+		at := 0
+		for name, x := range activations.All() {
+			if name == "logits" {
+				lens := inspect.Lens{x}
+				for i := range o.BlockSize { // behind token i comes one that repeats from context/2 on
+					if loss := lens.Loss(0, i, ids[i+1]) / texts; i+1 < o.BlockSize/2 {
+						s.first += loss / float64(o.BlockSize/2-1)
+					} else if i >= o.BlockSize/2 {
+						s.second += loss / float64(o.BlockSize-o.BlockSize/2)
+					}
+				}
+				continue
+			}
+			scores, err := inspect.HeadScores(x, ids[:o.BlockSize])
+			if err != nil {
+				return s, err
+			}
+			for _, score := range scores {
+				if at == len(s.induction) {
+					s.induction, s.previous = append(s.induction, 0), append(s.previous, 0)
+				}
+				s.induction[at] += score.Induction / texts
+				s.previous[at] += score.Previous / texts
+				at++
+			}
+		}
+	}
+	return s, nil
+}

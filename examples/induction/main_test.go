@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"image/png"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The finding at its full figures: it takes half a minute.
+func TestInduction(t *testing.T) {
+	if os.Getenv("NIGHTLY") == "" {
+		t.Skip("NIGHTLY is not set: three trainings of 10 seconds each")
+	}
+	for seed := range uint64(3) {
+		o := defaults()
+		o.Seed, o.LRDecayIters = seed+1, o.MaxIters
+		r, err := train(t.Context(), o, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, last := r.history[0], r.history[len(r.history)-1]
+		if score := most(first.induction); !(score <= 0.1) {
+			t.Errorf("seed %d: a head begins with a score of %.3f, want at most 0.1", o.Seed, score)
+		}
+		if score := most(last.induction); !(score >= 0.8) {
+			t.Errorf("seed %d: the best head ends with a score of %.3f, want at least 0.8", o.Seed, score)
+		}
+		if !(last.second <= 0.5) || !(last.first >= math.Log(64)) {
+			t.Errorf("seed %d: the losses are %.3f and %.3f, want no better than chance and at most 0.5", o.Seed, last.first, last.second)
+		}
+		heads, err := r.look()
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, others := split(heads)
+		for _, part := range []struct {
+			heads    []head
+			min, max float64
+		}{{some, 1, math.Inf(1)}, {others, math.Inf(-1), 0.5}} {
+			loss, err := r.without(part.heads)
+			if more := loss - last.second; err != nil || !(more >= part.min && more <= part.max) {
+				t.Errorf("seed %d: without %+v %+.3f nats, want %v to %v (%v)", o.Seed, part.heads, more, part.min, part.max, err)
+			}
+		}
+	}
+}
+
+// Before there are such heads the program says so; nothing is known of what repeats.
+func TestRun(t *testing.T) {
+	picture := filepath.Join(t.TempDir(), "x.png")
+	var out bytes.Buffer
+	err := run(t.Context(), []string{"-max_iters", "3", "-block_size", "12", "-batch_size", "2", "-n_embd", "12", "-n_head", "3", "-picture", picture}, &out, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"       3  ", "   h.1.2  ", "no head looks at", "saved " + picture} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s\nwant %q in it", &out, want)
+		}
+	}
+	file, err := os.ReadFile(picture)
+	if err == nil {
+		_, err = png.Decode(bytes.NewReader(file))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	for want, args := range map[string][]string{"block_size": {"-block_size", "7"}, "n_head": {"-n_head", "5"}, "-eval_iters": {"-eval_iters", "1"}} {
+		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v", args, err)
+		}
+	}
+	if err := run(t.Context(), []string{"-help"}, io.Discard, io.Discard); err != flag.ErrHelp {
+		t.Error(err)
+	}
+}
+
+// A head that looks at what followed the same token is found, its loss is that of the repetition, and it is a part of
+// the block whose other heads are the control.
+func TestSplit(t *testing.T) {
+	some, others := split([]head{{block: 0, head: 0}, {block: 1, head: 0, induction: 0.9}, {block: 1, head: 1, induction: 0.2}})
+	if len(some) != 1 || some[0].induction != 0.9 || len(others) != 1 || others[0].head != 1 || others[0].block != 1 {
+		t.Errorf("got %+v and %+v", some, others)
+	}
+}
+
+// Texts repeat what was a period before, and targets are the tokens behind.
+func TestTexts(t *testing.T) {
+	rng, tokens, targets := rand.New(rand.NewPCG(1, 2)), make([]int, 2*20), make([]int, 2*20)
+	batch(rng, tokens, targets, 20, 1000)
+	for row := range 2 {
+		x, y := tokens[row*20:row*20+20], targets[row*20:row*20+20]
+		period := 1 + slices.Index(x[1:], x[0])
+		if period < 5 || period > 10 || !slices.Equal(x[period:], x[:20-period]) || !slices.Equal(x[1:], y[:19]) || y[19] != x[20-period] {
+			t.Errorf("got %v with targets %v", x, y)
+		}
+	}
+	o := defaults()
+	o.BlockSize = 10
+	if ids := probes(o, 2); !slices.Equal(ids[0][:5], ids[0][5:10]) || ids[0][10] != ids[0][0] || slices.Equal(ids[0], ids[1]) {
+		t.Errorf("got %v", ids)
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pkg/errors"
+	"gonum.org/v1/gonum/stat"
+)
+
+// patch prints and draws where the answer to the prompt comes from: what of it is back when an activation of the corrupt
+// text is that of the prompt.
+func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
+	q, err := question(o, tok)
+	if err != nil {
+		return err
+	}
+	e, err := inspect.Patch(m, q, "h.*", "h.*.attn.heads", "h.*.mlp")
+	if err != nil {
+		return err
+	}
+	slopes, err := inspect.PatchGradient(m, q, "h.*", "h.*.attn.heads", "h.*.mlp")
+	if err != nil {
+		return err
+	}
+	whole := e.Clean - e.Corrupt
+	fmt.Fprintf(w, "The logit of %s less that of %s is %.4f behind %q, and %.4f behind %q: what of the difference is back, in %%,\n"+
+		"when one activation of the second text is that of the first\n\n", quoted(tok, q.Right), quoted(tok, q.Wrong), e.Clean, o.prompt, e.Corrupt, o.corrupt)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, id := range q.Clean {
+		fmt.Fprintf(t, "\t%s", quoted(tok, id))
+	}
+	fmt.Fprintln(t, "\t")
+	var exact, first []float64
+	for i, one := range e.All {
+		fmt.Fprint(t, placed(one))
+		for token, by := range one.By {
+			fmt.Fprintf(t, "\t%.0f", math.Round(100*by/whole)+0) // no −0
+			exact, first = append(exact, by), append(first, slopes.All[i].By[token])
+		}
+		fmt.Fprintln(t, "\t")
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nby one backward pass, to first order, the same with a correlation of %.3f\n", stat.Correlation(exact, first, nil))
+	picture := o.picture
+	if picture == "" {
+		picture = "patching.png"
+	}
+	err = program.WriteWhole(picture, func(w io.Writer) error { return drawEffects(w, e, tokens(tok, q.Clean)) })
+	if err == nil {
+		_, err = fmt.Fprintf(w, "\nsaved %s\n", picture)
+	}
+	return err
+}
+
+// question is what the flags ask.
+func question(o options, tok text.Tokenizer) (q inspect.Question, err error) {
+	one := func(flag, token string) int {
+		ids, failed := tok.Encode(token)
+		if failed == nil && len(ids) != 1 {
+			failed = errors.Errorf("got %d tokens, want one", len(ids))
+		}
+		if failed != nil {
+			err = errors.Wrap(failed, flag)
+			return 0
+		}
+		return ids[0]
+	}
+	if q.Clean, err = base.Prompt(tok, o.prompt); err != nil {
+		return q, err
+	}
+	if q.Corrupt, err = tok.Encode(o.corrupt); err != nil {
+		return q, errors.Wrap(err, "-corrupt")
+	}
+	q.Right, q.Wrong = one("-right", o.right), one("-wrong", o.wrong)
+	return q, err
+}
+
+func tokens(tok text.Tokenizer, ids []int) (list []string) {
+	for _, id := range ids {
+		list = append(list, quoted(tok, id))
+	}
+	return list
+}
+
+func placed(e inspect.Effect) string {
+	if e.Head < 0 {
+		return e.Place
+	}
+	return fmt.Sprintf("%s %d", e.Place, e.Head)
+}

@@ -1,0 +1,100 @@
+package optim
+
+import (
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pkg/errors"
+)
+
+// bucketSize is how many numbers go over the machines at a time, at least, but for the last: 4 MB.
+const bucketSize = 1 << 20
+
+// bucket is parameters whose gradients are sent together.
+type bucket struct {
+	params   []int
+	from, to int   // in the flat sum
+	borders  []int // of the machines' parts, from its beginning
+}
+
+// stretch is some entries of a parameter, whole chunks of a norm.
+type stretch struct{ param, from, to int }
+
+// divide lays out the flat sum, once: the parameters in the order in which p's backward pass finishes them, in buckets,
+// of which every machine has a part.
+func (c *Gradients) divide(p *graph.Program) error {
+	if c.buckets != nil {
+		return nil
+	}
+	if x := c.params[0]; x.Tensor().F64 != nil {
+		return errors.Errorf("%s: %s is of %v, want %v across machines", c.name, x.Name(), graph.Float64, graph.Float32)
+	}
+	var b bucket
+	var list []bucket
+	places, found := make([]int, len(c.params)), 0
+	for _, x := range p.Watch(nil) {
+		i, ours := c.index[x.Name()]
+		if !ours {
+			continue
+		}
+		found++
+		places[i] = b.to
+		b.params, b.to = append(b.params, i), b.to+lines(x.Tensor().Len())
+		if b.to-b.from >= bucketSize {
+			list, b = append(list, b), bucket{from: b.to, to: b.to}
+		}
+	}
+	if len(b.params) > 0 {
+		list = append(list, b)
+	}
+	if found != len(c.params) {
+		return errors.Errorf("%s: got gradients of %d parameters, want %d: compiled with them?", c.name, found, len(c.params))
+	}
+	c.places = places
+	for i := range list {
+		c.border(&list[i])
+	}
+	c.buckets, c.sums, c.depth = list, nil, 0
+	return nil
+}
+
+// lines is n numbers and what is left of their last line of the cache.
+func lines(n int) int {
+	const line = 16
+	return (n + line - 1) / line * line
+}
+
+// border divides a bucket into about equal parts of whole chunks, so that a norm is the same sum in any number of them.
+func (c *Gradients) border(b *bucket) {
+	n := c.machines.Size()
+	b.borders = make([]int, 1, n+1)
+	for _, i := range b.params {
+		for at := 0; at < c.params[i].Tensor().Len(); at += kernel.Grain {
+			from := c.places[i] - b.from + at
+			for len(b.borders) < n && from >= len(b.borders)*(b.to-b.from)/n {
+				b.borders = append(b.borders, from)
+			}
+		}
+	}
+	for len(b.borders) <= n {
+		b.borders = append(b.borders, b.to-b.from)
+	}
+}
+
+// stretches are what a part has of the parameters.
+func (c *Gradients) stretches(part int) (list []stretch) {
+	for _, b := range c.buckets {
+		for _, i := range b.params {
+			if s := c.stretch(b, i, part); s.from < s.to {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// stretch is what a part has of a parameter of the bucket.
+func (c *Gradients) stretch(b bucket, i, part int) stretch {
+	n, place := c.params[i].Tensor().Len(), c.places[i]-b.from
+	within := func(x int) int { return max(0, min(n, x-place)) }
+	return stretch{i, within(b.borders[part]), within(b.borders[part+1])}
+}
