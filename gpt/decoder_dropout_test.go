@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Nothing is dropped while decoding, with a cache or without (Longformer has none), and float32 says the same.
+// Nothing is dropped while decoding, with either kind of cache, and float32 says the same.
 func TestDecodingDropsNothing(t *testing.T) {
 	for _, attention := range []string{"causal", "longformer"} {
 		var wide [][]float64

@@ -156,6 +156,9 @@ func TestDecoder(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, kernels %v", name, kernels), func(t *testing.T) {
 				m := model64(t, c, kernels, 1)
 				f, d := newFull(t, m), newDecoderOf(t, m)
+				if again := d.decoding.rerun != nil; again != strings.HasPrefix(name, "parts of our own") {
+					t.Errorf("all tokens are computed again for every one: %t", again)
+				}
 				rng := rand.New(rand.NewPCG(2, 2))
 				var window []int
 				for i := range 2*c.BlockSize + 2 {

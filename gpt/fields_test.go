@@ -39,7 +39,7 @@ func TestFieldBorders(t *testing.T) {
 	}
 	fixed := all.Fixed().Names()
 	free := slices.DeleteFunc(all.Names(), func(name string) bool { return slices.Contains(fixed, name) })
-	if got := strings.Join(free, " "); got != "max_iters eval_interval eval_iters log_interval out_dir threads recompute memory_limit" {
+	if got := strings.Join(free, " "); got != "max_iters eval_interval eval_iters log_interval out_dir threads recompute memory_limit shard_optimizer" {
 		t.Errorf("may differ: %s", got)
 	}
 }

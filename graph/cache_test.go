@@ -27,6 +27,16 @@ var cachedLayers = map[string]struct {
 		up := s.Value("up", Normal(1), 5, 14)
 		return CachedLatentAttention(x.Cols(0, 10), x.Cols(8, 15), up.Cols(0, 6), up.Cols(6, 14), causalMask(s, 5), at, c), c
 	}},
+	"pairs of keys and values": {8 * 2 * 5 * 2 * 2 * (1 + 2), func(s Scope, x, at Expr) (Expr, Cache) {
+		c := NewPairCache(AttentionShape{Batch: 2, Context: 5, Heads: 2, QK: 1, V: 2})
+		mask := s.Value("pairs", Const(0), 1, 2, 5, 10)
+		for i := range mask.Tensor().Len() {
+			if i%10/2 > i/10%5 || i%3 == 1 && i%10 > 0 {
+				mask.Tensor().Set(i, math.Inf(-1))
+			}
+		}
+		return CachedPairAttention(x, mask, at, c), c
+	}},
 	"sums": {8 * 2 * 3 * 1 * 4, func(_ Scope, x, at Expr) (Expr, Cache) {
 		c := NewLinearCache(LinearShape{AttentionShape: AttentionShape{Batch: 2, Context: 5, Heads: 3, QK: 1, V: 3}, Causal: true, Map: EluPlusOne()})
 		return CachedLinearAttention(x.Cols(0, 15), at, c), c

@@ -15,7 +15,8 @@ type linker struct {
 	kept    map[*G.Node]*G.Value // results of another type than the graph's
 	scopes  map[*G.Node]string   // of the forward pass
 	outputs G.Nodes
-	names   []string // of the operations that are Gorgonia's
+	names   []string         // of the operations that are Gorgonia's
+	folded  map[*G.Node]bool // terms of a sum of gradients that are made where the sum is
 }
 
 // link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward
@@ -58,7 +59,11 @@ func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
 		g: g, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: g.scopes(order, outputs[0]), outputs: outputs,
 	}
 	slices.Reverse(order)
+	l.fold(order)
 	for _, n := range order {
+		if l.folded[n] {
+			continue
+		}
 		o, err := l.op(n)
 		if err != nil {
 			return nil, nil, err
@@ -101,7 +106,9 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 		Name: describeOp(scope, l.g.source[n.ID()], n.Op()), Forward: forward, Output: slices.Contains(l.outputs, n),
 	}
 	for _, c := range children {
-		o.Inputs = append(o.Inputs, l.ops[c])
+		if !l.folded[c] {
+			o.Inputs = append(o.Inputs, l.ops[c])
+		}
 	}
 	for _, place := range l.g.recompute {
 		if within(scope, place) {
@@ -125,10 +132,7 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 	case n.Op() == nil:
 		return nil, errors.Errorf("the input %s has no value", n.Name())
 	case l.g.isSum(n, children):
-		l.kernel(o, &op{
-			dtype: l.g.dtype, out: &buffer{size: n.Shape().TotalSize()},
-			f32: add[float32](l.g.pool), f64: add[float64](l.g.pool),
-		})
+		l.sum(o, n, children)
 	default:
 		l.stock(o, n, children)
 		l.names = append(l.names, o.Name)

@@ -26,6 +26,7 @@ type op struct {
 	out    *buffer      // the result
 	fills  []*buffer    // what it writes besides: further results, state for the backward pass, scratch
 	uses   []*buffer    // what it reads besides its inputs
+	rows   Expr         // of a table's gradient: the ids of the only rows that are not 0; empty of any other
 	before func() error // may refuse a run; nil if nothing does
 	f32    body[float32]
 	f64    body[float64]

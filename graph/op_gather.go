@@ -44,14 +44,28 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 	return table.g.node(&op{
 		name: "gather", shape: tensor.Shape{n, d}, wrt: []bool{true, false}, f32: gather[float32](list, d), f64: gather[float64](list, d),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-			return one(table.g.scatter("gather.dtable", in[0].Shape(), grad, list))
+			return one(table.g.scatter("gather.dtable", in[0].Shape(), grad, ids))
 		},
 	}, table.node, ids.node)
 }
 
 // scatter is the gradient of a table: the sum of Δ over equal ids.
-func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids []int) (*G.Node, error) {
-	return g.node(&op{name: name, shape: table, f32: scatter[float32](ids, table[1]), f64: scatter[float64](ids, table[1])}, grad)
+func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids Expr) (*G.Node, error) {
+	list := ids.Ints()
+	return g.node(&op{
+		name: name, shape: table, rows: ids, f32: scatter[float32](list, table[1]), f64: scatter[float64](list, table[1]),
+	}, grad)
+}
+
+// addRows is the sum of another gradient and of the one that a scatter would make.
+func addRows[T kernel.Float](ids []int, table tensor.Shape) body[T] {
+	var rows *kernel.Rows[T]
+	return func(sum []T, in [][]T) {
+		if rows == nil {
+			rows = kernel.NewRows[T](table[0], len(ids), table[1])
+		}
+		kernel.AddRows(sum, in[0], in[1], ids, rows)
+	}
 }
 
 func gather[T kernel.Float](ids []int, d int) body[T] {

@@ -28,7 +28,7 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 				if err != nil {
 					return nil, err
 				}
-				dtable, err := g.scatter("addpositions.dtable", in[1].Shape(), grad, list)
+				dtable, err := g.scatter("addpositions.dtable", in[1].Shape(), grad, ids)
 				return G.Nodes{dx, dtable}, err
 			},
 		}, x.node, table.node, ids.node)

@@ -28,6 +28,9 @@ func TestRefusals(t *testing.T) {
 			Reinforce(x(s, 3, 4), s.Ints("a", 3, classes, -1), y(s, returns, 1), z(s, baseline, 1), s.Value("w", Normal(1), weights, 1))
 		}
 	}
+	pairs := func(rows, cols int, mask ...int) func(Scope) {
+		return func(s Scope) { CachedPairAttention(x(s, rows, cols), y(s, mask...), at(s, 1), NewPairCache(h)) }
+	}
 	rotate := func(limit, groups int, shape ...int) func(Scope) {
 		return func(s Scope) {
 			Rotate(x(s, shape...), y(s, 7, 2), z(s, 7, 2), s.Ints("positions", 5, limit, -1), groups)
@@ -85,6 +88,14 @@ func TestRefusals(t *testing.T) {
 		"latents, another way to values":  {latent(q, kv, upK, []int{6, 24}, mask), "(6, 24), want (7, 24)"},
 		"latents, another mask":           {latent(q, kv, upK, upV, []int{3, 2}), "a mask (3, 2)"},
 		"latents of no cache":             {func(s Scope) { v := x(s, 2, 2); CachedLatentAttention(v, v, v, v, v, at(s, 1), nil) }, "no cache"},
+		"pairs":                           {pairs(2, 128, 1, 4, 3, 6), ""},
+		"pairs of other columns":          {pairs(2, 64, 1, 4, 3, 6), "(2, 64) is not (n·2, 128), two packed projections of up to 3 tokens"},
+		"pairs of half a sequence":        {pairs(3, 128, 1, 4, 3, 6), "(3, 128) is not (n·2, 128)"},
+		"pairs beyond the context":        {pairs(8, 128, 1, 4, 3, 6), "up to 3 tokens"},
+		"pairs, a mask for each":          {pairs(2, 128, 2, 4, 3, 6), "a mask (2, 4, 3, 6), want (1, 4, 3, 6)"},
+		"pairs, a mask of single keys":    {pairs(2, 128, 1, 4, 3, 3), "a mask (1, 4, 3, 3), want (1, 4, 3, 6)"},
+		"pairs of no cache":               {func(s Scope) { v := x(s, 2, 2); CachedPairAttention(v, v, at(s, 1), nil) }, "no cache"},
+		"pairs, two positions":            {func(s Scope) { CachedPairAttention(x(s, 2, 128), y(s, 1, 4, 3, 6), at(s, 2), NewPairCache(h)) }, "2 positions, 1 is needed"},
 		"a gate":                          {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 4)) }, ""},
 		"a gate of other columns":         {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 6, 5)) }, "up: got shape (6, 5), want that of the gate, (6, 4)"},
 		"a gate of other rows":            {func(s Scope) { SwiGLU(x(s, 6, 4), y(s, 1, 4)) }, "up: got shape (1, 4), want that of the gate, (6, 4)"},

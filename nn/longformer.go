@@ -26,6 +26,7 @@ type Longformer struct {
 	heads             graph.AttentionShape
 	mask              *LongformerMask
 	weightDrop        *Dropout
+	cache             *graph.PairCache
 	scope             graph.Scope
 }
 
@@ -36,6 +37,7 @@ func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 	return &Longformer{
 		QKV: newInProjection(at, "c_attn", sizes, at.Bias), Global: newInProjection(at, "c_attn_global", sizes, at.Bias),
 		Proj: newOutProjection(at), heads: sizes, mask: mask, weightDrop: NewDropout(at.At("attn_dropout")), scope: at.Scope,
+		cache: cacheAt(at.Caches, at.Path(), func() *graph.PairCache { return graph.NewPairCache(sizes) }),
 	}
 }
 
@@ -43,6 +45,17 @@ func NewLongformer(at Site, mask *LongformerMask) *Longformer {
 func (l *Longformer) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
 	defer whole(l, x, &result)
 	return l.Proj.Forward(l.attend(l.QKV.Forward(x), l.Global.Forward(x)))
+}
+
+// Step attends from the newest tokens of every sequence to the two keys of each of all tokens so far, which it has kept
+// with their values: twice the numbers of SelfAttention's. It equals rows at, at + 1, … of Forward as long as no token
+// before them changes. It is an error if the mask lets a query attend to a later key, or differs between sequences.
+func (l *Longformer) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
+	l.mask.requireCausal(l.scope)
+	both := l.QKV.Forward(x).Join(l.Global.Forward(x)).In(l.scope)
+	heads := graph.CachedPairAttention(both, l.mask.Expr(), at, l.cache)
+	return l.Proj.Forward(l.scope.Place("heads", heads))
 }
 
 // attend is the heads themselves. Every token is two keys, one behind the other: the one for the windows and the global

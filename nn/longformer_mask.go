@@ -50,6 +50,7 @@ func (m *LongformerMask) entry(i int) float64 {
 }
 
 func (m *LongformerMask) prepare() error {
+	m.scanned = false
 	if err := m.windows.Check(m.mask.dims); err != nil {
 		return err
 	}

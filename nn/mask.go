@@ -24,9 +24,6 @@ type Mask struct {
 	bias        Bias
 	dims        Dims
 	batch, head int // sequences and heads that differ; 1 if none does
-
-	scanned bool
-	later   [2]int // a query and a key behind it that is visible, if there are any
 }
 
 // NewMask declares the value s.mask when its numbers are first asked for. A query without any visible key has no

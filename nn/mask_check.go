@@ -59,24 +59,29 @@ func (m *Mask) hasKey(rules []Visibility, head, b, i int) bool {
 	return false
 }
 
-// requireCausal fails at s if a query attends to a key behind it, which is not there yet when tokens come one at a
-// time.
-func (m *Mask) requireCausal(s graph.Scope) {
-	if !m.scanned {
-		m.scanned, m.later = true, m.laterKey()
+// requireCausal fails at s if a query attends to a key of a token behind it, which is not there yet when tokens come one
+// at a time.
+func (t *table) requireCausal(s graph.Scope) {
+	if !t.scanned {
+		t.scanned, t.later = true, t.laterToken()
 	}
-	if query, key := m.later[0], m.later[1]; key > query {
+	if query, key := t.later[0], t.later[1]; key > query {
 		s.Failf("one token at a time: query %d attends to the later key %d", query, key)
 	}
 }
 
-// laterKey is a query and the first visible key behind it, or 0 twice.
-func (m *Mask) laterKey() [2]int {
-	hidden, numbers, t := math.Inf(-1), m.Expr().Tensor(), m.dims.Context
-	for row := range numbers.Len() / max(t, 1) {
-		for i, j := row%t, row%t+1; j < t; j++ {
-			if numbers.At(row*t+j) != hidden {
-				return [2]int{i, j}
+// laterToken is a query and the first token behind it with a visible key, or 0 twice.
+func (t *table) laterToken() [2]int {
+	hidden, numbers := math.Inf(-1), t.Expr().Tensor()
+	if len(t.shape) == 0 || numbers.Len() == 0 {
+		return [2]int{}
+	}
+	n := t.shape[len(t.shape)-2]
+	keys := t.shape[len(t.shape)-1] / n // of a token
+	for row := range numbers.Len() / (n * keys) {
+		for i, j := row%n, (row%n+1)*keys; j < n*keys; j++ {
+			if numbers.At(row*n*keys+j) != hidden {
+				return [2]int{i, j / keys}
 			}
 		}
 	}

@@ -16,6 +16,9 @@ type table struct {
 	prepare func() error        // is called before at, once for every writing; its error says why there are no numbers
 	score   func(i int) float64 // entry i
 	expr    graph.Expr
+
+	scanned bool   // since the numbers were written
+	later   [2]int // a query and a token behind it that has a visible key, if there are any
 }
 
 // Expr is the numbers as a value of the graph, declared, and prepared, when it is first asked for: attention that is

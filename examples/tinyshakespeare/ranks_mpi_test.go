@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"os/exec"
@@ -21,11 +22,7 @@ import (
 // TestMPI: a rank that is killed ends the job within seconds, one that is frozen as soon as the timeout is over, with 75;
 // a signal to the launcher saves one checkpoint, and another number of ranks resumes.
 func TestMPI(t *testing.T) {
-	mpirun := os.Getenv("PEDESTRIAN_MPIRUN") // another one than the first of PATH
-	if mpirun == "" {
-		mpirun = "mpirun"
-	}
-	mpirun, err := exec.LookPath(mpirun)
+	mpirun, err := exec.LookPath(cmp.Or(os.Getenv("PEDESTRIAN_MPIRUN"), "mpirun")) // or another than the first of PATH
 	if err != nil {
 		t.Skip("no mpirun")
 	}

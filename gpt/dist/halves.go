@@ -4,7 +4,7 @@ package dist
 const piece = 1 << 17
 
 // large is how many go at a time where they need no other place: so many arrive within any Timeout that makes sense.
-const large = 1 << 20
+const large = 1 << 19
 
 // halves are the parts that a rank and its peer in the tree divide: from first to before middle, and to before last.
 type halves struct{ first, middle, last int }
@@ -46,11 +46,19 @@ func (g *group) halve(x []float32, borders []int) error {
 			if err := g.Exchange(g.Rank()^1<<i, theirs[:out], g.received[:in]); err != nil {
 				return err
 			}
-			for k, v := range g.received[:in] {
-				mine[k] += v
+			if err := g.plus(mine[:in], g.received[:in]); err != nil {
+				return err
 			}
 			theirs, mine = theirs[out:], mine[in:]
 		}
+	}
+	return nil
+}
+
+// inTurn adds y to x.
+func inTurn(x, y []float32) error {
+	for i, v := range y {
+		x[i] += v
 	}
 	return nil
 }

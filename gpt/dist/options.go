@@ -32,6 +32,12 @@ func (o Options) check(link Link) error {
 	return nil
 }
 
+// local is a Link that adds in vectors what two ranks have.
+type local interface {
+	// Plus adds y to x, of one length.
+	Plus(x, y []float32) error
+}
+
 // adder is a Link with sums of its own.
 type adder interface {
 	// Add replaces x by its sum over all ranks, in any order.

@@ -11,6 +11,7 @@ import (
 type group struct {
 	Link
 	fast     bool
+	plus     func(x, y []float32) error
 	received []float32
 }
 
@@ -29,10 +30,14 @@ func Over(link Link, o Options) (Group, error) {
 	if rank < 0 || rank >= n {
 		return nil, errors.Errorf("dist: got rank %d, want 0 to %d", rank, n-1)
 	}
+	plus := inTurn
+	if v, ok := link.(local); ok {
+		plus = v.Plus
+	}
 	if o.Timeout > 0 && n > 1 {
 		link = newWithin(link, o.Timeout)
 	}
-	return &group{Link: link, fast: o.Fast && n > 1}, nil
+	return &group{Link: link, fast: o.Fast && n > 1, plus: plus}, nil
 }
 
 // CheckSize is an error unless n ranks can be a group: the tree of sums needs a power of two.

@@ -31,7 +31,7 @@ func Run(ctx context.Context, n int, f func(Group) error) error {
 	failed := make([]bool, n)
 	for rank := range n {
 		wait.Go(func() {
-			g := &group{Link: &wire{w, rank}}
+			g := &group{Link: &wire{w, rank}, plus: inTurn}
 			defer g.Close()
 			if err := guarded(func() error { return f(g) }); err != nil {
 				failed[rank] = true

@@ -13,14 +13,19 @@ func (g *group) Sum(x []float32) error {
 		return errors.Wrap(g.sumFast(x), "sum")
 	}
 	borders := make([]int, g.Size()+1)
-	for i := range borders {
-		borders[i] = i * len(x) / g.Size()
+	for from := 0; ; from += large { // so that what comes back is still in the cache
+		part := x[from:min(from+large, len(x))]
+		for i := range borders {
+			borders[i] = i * len(part) / g.Size()
+		}
+		err := g.halve(part, borders)
+		if err == nil {
+			err = g.double(part, borders)
+		}
+		if err != nil || from+large >= len(x) {
+			return errors.Wrap(err, "sum")
+		}
 	}
-	err := g.halve(x, borders)
-	if err == nil {
-		err = g.double(x, borders)
-	}
-	return errors.Wrap(err, "sum")
 }
 
 // sumFast is the engine's sum, in pieces, so that each is over within the Timeout.

@@ -12,7 +12,10 @@ import (
 // matrices give the logit, and the biases are those of the parameters; of every model whose stream is a sum.
 func TestAttribute(t *testing.T) {
 	ids := []int{1, 12, 0, 7, 2}
-	for name, c := range variants() {
+	list, rms := variants(), odd()
+	rms.Norm = "rmsnorm"
+	list["norm rmsnorm"] = rms
+	for name, c := range list {
 		for _, kernels := range []bool{true, false} {
 			if !kernels && c.Attention != "gqa" && c.MLP != "swiglu" {
 				continue // the equations are those of the taps
@@ -58,43 +61,68 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// A head adds what is missing without it where the norm's scale does not change: of the last block, of which nothing
-// goes on to another, moved so far that the change of scale is to be seen as well.
-func TestAttributeIsWhatIsMissing(t *testing.T) {
-	c := odd()
-	m := model(t, c, true, 1)
-	ids := []int{1, 12, 0, 7, 2, 5, 9}
-	logits, parts, err := Attribute(m, tokens, ids)
+// A part's share is what it adds to the last stream times the direction u = (w̃∘c − mean(w̃∘c))/σ, for the column c of the
+// matrix behind the norm: of the last block the heads' through c_proj, its bias, and the MLP's.
+func TestAttributeByHand(t *testing.T) {
+	m, ids := model(t, odd(), true, 1), []int{1, 12, 0, 7, 2, 5, 9}
+	_, parts, err := Attribute(m, tokens, ids)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := tap(t, m, "ln_f", "h.1", "h.1.mlp")
-	stream, mlp := at(t, a, "h.1"), at(t, a, "h.1.mlp")
-	w, _ := m.Graph.Leaf("ln_f.weight")
-	head, _ := m.Graph.Leaf("lm_head.weight") // (d, V)
-	for _, p := range parts {
-		if p.Place != "h.1.mlp" {
-			continue
+	leaf := func(name string) graph.Tensor {
+		x, ok := m.Graph.Leaf(name)
+		if !ok {
+			t.Fatalf("no %s", name)
 		}
-		for i, id := range ids {
-			mean, variance, want := 0.0, 0.0, 0.0
-			of := func(x graph.Tensor) (mean float64) {
-				for j := range 10 {
-					mean += x.At(i*10+j) / 10
+		return x.Tensor()
+	}
+	a := tap(t, m, "h.1", "h.1.mlp", "h.1.attn.heads")
+	stream, mlp, heads := at(t, a, "h.1"), at(t, a, "h.1.mlp"), at(t, a, "h.1.attn.heads")
+	w, head, proj, bias := leaf("ln_f.weight"), leaf("lm_head.weight"), leaf("h.1.attn.c_proj.weight"), leaf("h.1.attn.c_proj.bias")
+	compared := 0
+	for i, id := range ids {
+		x, u := stream.Row(i).Floats(), make([]float64, 10)
+		mean, square, along := 0.0, 0.0, 0.0
+		for j := range u {
+			u[j] = w.At(j) * head.At(j*13+id)
+			mean, along = mean+x[j]/10, along+u[j]/10
+		}
+		for j := range u {
+			square += (x[j] - mean) * (x[j] - mean) / 10
+		}
+		for j := range u {
+			u[j] = (u[j] - along) / math.Sqrt(square+m.Config.Eps)
+		}
+		dot := func(of func(j int) float64) (sum float64) {
+			for j := range u {
+				sum += u[j] * of(j)
+			}
+			return sum
+		}
+		for _, p := range parts {
+			var want float64
+			switch {
+			case p.Place == "h.1.mlp":
+				want = dot(func(j int) float64 { return mlp.At(i*10 + j) })
+			case p.Place == "h.1.attn":
+				want = dot(bias.At)
+			case p.Place == "h.1.attn.heads":
+				for k := 3 * p.Head; k < 3*p.Head+3; k++ {
+					want += heads.At(i*6+k) * dot(func(j int) float64 { return proj.At(k*10 + j) })
 				}
-				return mean
+			default:
+				continue
 			}
-			mean = of(stream)
-			for j := range 10 {
-				variance += (stream.At(i*10+j) - mean) * (stream.At(i*10+j) - mean) / 10
+			if (p.Head < 0) == (p.Place == "h.1.attn.heads") {
+				t.Errorf("%s: got head %d", p.Place, p.Head)
 			}
-			for j := range 10 {
-				want += (mlp.At(i*10+j) - of(mlp)) / math.Sqrt(variance+m.Config.Eps) * w.Tensor().At(j) * head.Tensor().At(j*13+id)
-			}
-			if !(math.Abs(p.Logit[i]-want) <= 1e-12*(1+math.Abs(logits[i]))) {
-				t.Errorf("token %d: the MLP adds %v, want %v", i, p.Logit[i], want)
+			if compared++; !(math.Abs(p.Logit[i]-want) <= 1e-12*(1+math.Abs(want))) {
+				t.Errorf("token %d: %s %d adds %v, want %v", i, p.Place, p.Head, p.Logit[i], want)
 			}
 		}
+	}
+	if compared != 4*7 {
+		t.Errorf("%d shares compared", compared)
 	}
 }
 

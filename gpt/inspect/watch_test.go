@@ -16,6 +16,7 @@ func TestWatch(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize = 2, 2, 8, 6, 3
 	c.Optimizer, c.WeightDecay, c.GradClip, c.WarmupIters = "sgd", 0, 0, 0
+	c.Bias = true // two parameters of a layer
 	w := &Watch{}
 	c.Hooks.Gradients = w.Gradients
 	s := digits(100)

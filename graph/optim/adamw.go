@@ -73,16 +73,15 @@ func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
 		return math.NaN(), err
 	}
 	t := o.Steps + 1
-	norm, err = o.Apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) {
+	norm, err = o.apply(p, o.Clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
 		k := kernel.AdamW{LR: lr, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps}
 		if len(w.Shape) > 1 {
 			k.Decay = o.Decay
 		}
 		if w.F32 != nil {
-			kernel.Update(o.pool, k, t, scale, w.F32, g.F32, o.m[i].F32, o.v[i].F32)
-		} else {
-			kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
+			return kernel.Update(o.pool, k, t, scale, w.F32, g.F32, o.m[i].F32, o.v[i].F32)
 		}
+		return kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
 	})
 	if err == nil && norm > 1e18 { // of less than that the squares are finite
 		err = o.finite()

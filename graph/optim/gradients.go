@@ -76,6 +76,16 @@ func (c *Gradients) Apply(
 	case step == nil:
 		return 0, errors.Errorf("%s: no step to do", c.name)
 	}
+	return c.apply(p, clip, func(i int, w, g graph.Tensor, scale float64) bool {
+		step(i, w, g, scale)
+		return finite(sumSquares(c.pool, w))
+	})
+}
+
+// apply is Apply for a step that tells whether the squares of what it has made have a finite sum.
+func (c *Gradients) apply(
+	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64) (finite bool),
+) (norm float64, err error) {
 	grads := make([]graph.Tensor, len(c.params))
 	if c.batches > 0 || c.before != nil || c.machines != nil {
 		if c.machines == nil {
@@ -117,8 +127,7 @@ func (c *Gradients) Apply(
 				from, to := c.own[i].from, c.own[i].to
 				w.F32, g.F32 = w.F32[from:to], g.F32[from:to]
 			}
-			step(i, w, g, scale)
-			if s := sumSquares(c.pool, w); err == nil && (math.IsNaN(s) || math.IsInf(s, 0)) { // while w is in the cache
+			if !step(i, w, g, scale) && err == nil {
 				err = errors.Wrap(w.Finite(x.Name()), "after the update")
 			}
 		}
@@ -144,7 +153,7 @@ func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error
 
 // finiteSum is an error if the sum of the squares of a parameter's gradient is none.
 func finiteSum(x graph.Expr, sum float64) error {
-	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+	if !finite(sum) {
 		return errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
 	}
 	return nil

@@ -58,7 +58,10 @@ func own(host string, h http.Handler) http.Handler {
 	local := func(name string) bool { return name == "localhost" || net.ParseIP(name).IsLoopback() }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, err := net.SplitHostPort(r.Host)
-		if local(host) && (err != nil || !local(name)) {
+		if err != nil { // it has no port, as of http's own
+			name = r.Host
+		}
+		if local(host) && !local(name) {
 			http.Error(w, "this page is for this machine", http.StatusForbidden)
 			return
 		}

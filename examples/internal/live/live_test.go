@@ -2,9 +2,11 @@ package live
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -128,6 +130,11 @@ func TestSlowReaders(t *testing.T) {
 	}
 	must(t, s.Close())
 	r.want("event: end")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.server.Shutdown(ended); err != nil {
+		t.Errorf("those who never read are still served: %v", err)
+	}
 }
 
 // It is for this machine alone, unless it is told otherwise, and says what is wrong with an address.
@@ -147,15 +154,16 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", address, err, want)
 		}
 	}
-	for host, want := range map[string]int{"localhost:" + port: 200, "127.0.0.1:" + port: 200, "[::1]:1": 200, "elsewhere.org:" + port: 403, "x": 403} {
+	for host, want := range map[string]int{"localhost:" + port: 200, "127.0.0.1:" + port: 200, "[::1]:1": 200, "localhost": 200, "elsewhere.org:" + port: 403, "x": 403} {
 		r, err := http.NewRequest("GET", s.URL, nil)
 		must(t, err)
 		r.Host = host
 		answer, err := http.DefaultClient.Do(r)
 		must(t, err)
 		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("of host %q: got status %d, want %d", host, answer.StatusCode, want)
+		kind := answer.Header.Get("Content-Type")
+		if answer.StatusCode != want || want == 200 && kind != "text/html; charset=utf-8" {
+			t.Errorf("of host %q: got status %d and %q, want %d", host, answer.StatusCode, kind, want)
 		}
 	}
 }
@@ -182,7 +190,16 @@ func TestFinished(t *testing.T) {
 	if n := strings.Count(html.String(), "</script>"); n != 2 {
 		t.Errorf("a sample is taken for a script's end: got %d ends, want 2", n)
 	}
-	if _, err := Finished(a, none); err == nil || !strings.Contains(err.Error(), none+": no run") {
-		t.Errorf("got %v, want %s named", err, none)
+	file := filepath.Join(a, LooksFile)
+	for dir, want := range map[string]string{none: none + ": no run", file: filepath.Join(file, program.MetricsFile)} {
+		if _, err := Finished(a, dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+	nan := Look{Layers: []page.Layer{{Heads: [][][]float64{{{math.NaN()}}}}}}
+	for want, err := range map[string]error{"looks.jsonl: json": nan.Add(a), "none": Look{}.Add(filepath.Join(none, "none"))} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
 	}
 }

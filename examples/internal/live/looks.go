@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -34,10 +35,6 @@ func (l Look) Add(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	// It begins a line, behind half of one of a killed process.
-	if _, err = f.Write(append(append([]byte{'\n'}, data...), '\n')); err != nil {
-		return err
-	}
-	return f.Close()
+	_, err = f.Write(append(append([]byte{'\n'}, data...), '\n')) // a line of its own behind half of a killed process's
+	return cmp.Or(err, f.Close())
 }

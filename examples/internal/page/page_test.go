@@ -90,9 +90,23 @@ func TestSmallWeights(t *testing.T) {
 	}
 }
 
+// A row is the sum of its parts, in the columns that came first; one without columns stands alone.
+func TestSum(t *testing.T) {
+	s := &Sum{}
+	s.Add("embedding", "", []float64{1, 2})
+	s.Add("h.0", "head 0", []float64{3, 4})
+	s.Add("h.0", "MLP", []float64{5, 7})
+	s.Add("h.1", "MLP", []float64{-6, 8})
+	want := "[{embedding map[] [1 2]} {h.0 map[MLP:[5 7] head 0:[3 4]] [8 11]} {h.1 map[MLP:[-6 8]] [-6 8]}] [head 0 MLP]"
+	if got := fmt.Sprint(s.Rows, s.Columns); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // What is longer than twelve characters is cut, and what cannot be seen is replaced.
 func TestSeen(t *testing.T) {
-	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": ""} {
+	for token, want := range map[string]string{"a": "a", " the\n\t": "␣the⏎→", "antidisestablishment": "antidisesta…", "": "",
+		"abcdefghijkl": "abcdefghijkl", "abcdefghijklm": "abcdefghijk…"} {
 		if got := Seen(token); got != want {
 			t.Errorf("%q: got %q, want %q", token, got, want)
 		}

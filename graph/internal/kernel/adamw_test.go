@@ -93,3 +93,20 @@ func TestSumSquares(t *testing.T) {
 		t.Errorf("of nothing: got %v", got)
 	}
 }
+
+// TestUpdateLooksAtWeights: one that has become NaN or infinite is noticed in any chunk, by vectors and in plain Go.
+func TestUpdateLooksAtWeights(t *testing.T) {
+	const n = 3*grain + 5
+	for _, at := range []int{-1, 0, grain, 2*grain + 7, n - 1} {
+		w := make([]float32, n)
+		if at >= 0 {
+			w[at] = float32(math.Inf(1 - 2*(at%2)))
+		}
+		wide := widened(w)
+		narrow := Update(NewPool(2), AdamW{LR: 0.1, Eps: 1}, 1, 1, w, make([]float32, n), make([]float32, n), make([]float32, n))
+		plain := Update(NewPool(1), AdamW{LR: 0.1, Eps: 1}, 1, 1, wide, make([]float64, n), make([]float64, n), make([]float64, n))
+		if want := at < 0; narrow != want || plain != want {
+			t.Errorf("weight %d infinite: finite %v in float32 and %v in float64, want %v", at, narrow, plain, want)
+		}
+	}
+}

@@ -148,14 +148,16 @@ func TestAttentionMakesNoDenormals(t *testing.T) {
 				mask.Data[i] = float32(math.Inf(-1))
 			}
 		}
-		f := attention.Flash[float32]{Shape: h, Products: gemm.Exact[float32]{}, Spans: new(attention.Spans), In: attention.Packed(h, qkv), Mask: mask,
-			LSE: make([]float32, 2*h.Heads*h.Queries), Scratch: make([]float32, attention.FlashScratch(p, h))}
-		y, grads := make([]float32, len(dy)), make([]float32, len(qkv))
-		noDenormals(t, "forward", func() { f.Forward(p, y) })
-		noDenormals(t, "backward", func() { f.Backward(p, attention.Packed(h, grads), y, dy) })
-		for i, g := range append(grads, y...) {
-			if a := math.Abs(float64(g)); a > 0 && a < 0x1p-126 {
-				t.Fatalf("entry %d: got %v", i, g)
+		for _, products := range []gemm.Products[float32]{gemm.Exact[float32]{}, gemm.Rounded{}} {
+			f := attention.Flash[float32]{Shape: h, Products: products, Spans: new(attention.Spans), In: attention.Packed(h, qkv),
+				Mask: mask, LSE: make([]float32, 2*h.Heads*h.Queries), Scratch: make([]float32, attention.FlashScratch(p, h))}
+			y, grads := make([]float32, len(dy)), make([]float32, len(qkv))
+			noDenormals(t, "forward", func() { f.Forward(p, y) })
+			noDenormals(t, "backward", func() { f.Backward(p, attention.Packed(h, grads), y, dy) })
+			for i, g := range append(grads, y...) {
+				if a := math.Abs(float64(g)); a > 0 && a < 0x1p-126 {
+					t.Fatalf("entry %d: got %v", i, g)
+				}
 			}
 		}
 	})

@@ -15,6 +15,39 @@ func ScatterAdd[T Float](dtable, dy []T, ids []int, d int) {
 	}
 }
 
+// Rows is what AddRows needs to find rows of equal ids.
+type Rows[T Float] struct {
+	first, next []int32 // of every id the first row, of every row the next of its id, counted from 1
+	sum         []T
+}
+
+// NewRows is for n rows of d entries and ids below rows.
+func NewRows[T Float](rows, n, d int) *Rows[T] {
+	return &Rows[T]{make([]int32, rows), make([]int32, n), make([]T, d)}
+}
+
+// AddRows computes z = x + t, t being what ScatterAdd computes of dy. z may be x: then it writes to the rows ids alone.
+func AddRows[T Float](z, x, dy []T, ids []int, r *Rows[T]) {
+	d := len(r.sum)
+	if &z[0] != &x[0] {
+		copy(z, x)
+	}
+	for i := len(ids) - 1; i >= 0; i-- {
+		r.next[i], r.first[ids[i]] = r.first[ids[i]], int32(i+1)
+	}
+	for _, id := range ids {
+		if r.first[id] == 0 {
+			continue
+		}
+		clear(r.sum)
+		for i := r.first[id]; i > 0; i = r.next[i-1] {
+			accumulate(r.sum, dy[int(i-1)*d:int(i)*d])
+		}
+		accumulate(z[id*d:(id+1)*d], r.sum)
+		r.first[id] = 0
+	}
+}
+
 // GatherCols copies columns: column c of y is column order[c] of x, whose rows are d wide, or 0 where that is −1.
 func GatherCols[T Float](pool *Pool, y, x []T, order []int, d int) {
 	pool.Rows(len(x)/d, len(order), func(from, to int) {

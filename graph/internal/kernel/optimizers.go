@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
@@ -11,8 +12,10 @@ import (
 // m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², w ← w − lr·(m̂/(√v̂ + ε) + decay·w), m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ).
 type AdamW struct{ LR, Beta1, Beta2, Eps, Decay float64 }
 
-// Update applies step t to w, m and v in place.
-func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
+// Update applies step t to w, m and v in place, and tells whether the sum of the squares of w is finite. It looks while w
+// is in the cache: for itself that is another pass over memory, which takes a large model longer than its arithmetic.
+func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) (finite bool) {
+	var broken atomic.Bool
 	b1, b2 := T(o.Beta1), T(o.Beta2)
 	rate := T(o.LR / (1 - math.Pow(o.Beta1, float64(t))))
 	root := T(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
@@ -22,7 +25,7 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
 		w, dw, m, v := w[from:to], dw[from:to], m[from:to], v[from:to]
 		if fast := simd.Of[T](); fast != nil {
 			fast.AdamW(simd.Float32s(w), simd.Float32s(dw), simd.Float32s(m), simd.Float32s(v), c)
-			return
+			dw = nil
 		}
 		for i, g := range dw {
 			g *= s
@@ -30,7 +33,11 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) {
 			v[i] = b2*v[i] + (1-b2)*g*g
 			w[i] = keep*w[i] - rate*m[i]/(T(math.Sqrt(float64(v[i])))*root+eps)
 		}
+		if sum := squares(w); math.IsNaN(sum) || math.IsInf(sum, 0) {
+			broken.Store(true)
+		}
 	})
+	return !broken.Load()
 }
 
 // SumSquares is Σ x², in parts of fixed size summed in their order, in float64.
@@ -66,15 +73,17 @@ type squaresTask[T Float] struct {
 }
 
 func (t *squaresTask[T]) Do(from, to int) {
-	sum, x := &t.parts[from/grain], t.x[from:to]
+	t.parts[from/grain] = squares(t.x[from:to])
+}
+
+func squares[T Float](x []T) (sum float64) {
 	if fast := simd.Of[T](); fast != nil {
-		*sum = fast.SumSquares(simd.Float32s(x))
-		return
+		return fast.SumSquares(simd.Float32s(x))
 	}
-	*sum = 0
 	for _, v := range x {
-		*sum += float64(v) * float64(v)
+		sum += float64(v) * float64(v)
 	}
+	return sum
 }
 
 // SGD is one update of stochastic gradient descent with decoupled weight decay: with the clipped gradient g = scale·dw,

@@ -21,7 +21,7 @@ func (a *Arena) Bytes() int { return 4*len(a.numbers.F32) + 8*len(a.numbers.F64)
 
 // Need is the size in bytes of an arena for ops, which need not be able to run.
 func (a *Arena) Need(ops []*Op) int {
-	_, total := a.place(lives(turns(ops)))
+	_, total := a.place(lives(turns(ops), !a.NoAlias))
 	return a.size() * total
 }
 
@@ -75,7 +75,9 @@ func (a *Arena) layout(all []*life) (map[slot]Numbers, error) {
 	}
 	out := map[slot]Numbers{}
 	for _, l := range laid {
-		out[l.slot] = a.numbers.part(l.from, l.from+l.buffer.Len())
+		for m := l; m != nil; m = m.over {
+			out[m.slot] = a.numbers.part(l.from, l.from+l.buffer.Len())
+		}
 	}
 	return out, nil
 }

@@ -12,13 +12,20 @@ type slot struct {
 type life struct {
 	slot
 	first, last int
-	from, to    int // in the arena
+	from, to    int   // in the arena
+	over        *life // what is written over it when nothing else needs it
 }
 
 func (l *life) overlaps(m *life) bool { return l.first <= m.last && m.first <= l.last }
 
-// lives are the slots of a program in the order in which they are first filled.
-func lives(list []turn) (all []*life) {
+// lives are the slots of a program in the order in which they are first filled. If they may share memory, a result that may
+// be written over an input which nothing else needs lives there, and is none of them.
+func lives(list []turn, share bool) (all []*life) {
+	type pair struct {
+		in, out *life
+		turn    int
+	}
+	var pairs []pair
 	of := map[slot]*life{}
 	again := map[Buffer]bool{} // computed a second time already
 	returned := map[Buffer]bool{}
@@ -41,15 +48,28 @@ func lives(list []turn) (all []*life) {
 			of[slot{b, again[b]}].last = i
 		}
 		returned[t.op.Out] = true
+		if in := t.op.Inputs; t.op.Over && share && in[0].Out != nil {
+			pairs = append(pairs, pair{of[slot{in[0].Out, again[in[0].Out]}], of[slot{t.op.Out, t.again}], i})
+		}
 	}
 	for _, t := range list {
 		if t.op.Output && t.op.Out != nil {
 			of[slot{t.op.Out, false}].last = math.MaxInt
 		}
 	}
+	over := map[*life]*life{} // what lies over another
+	for _, p := range pairs {
+		first := p.in
+		for over[first] != nil {
+			first = over[first]
+		}
+		if first.last == p.turn && !first.buffer.Optional() {
+			p.in.over, over[p.out], first.last = p.out, p.in, p.out.last
+		}
+	}
 	wanted := all[:0] // without optional results that nothing returns, such as the gradient of a frozen gain
 	for _, l := range all {
-		if !l.buffer.Optional() || returned[l.buffer] {
+		if over[l] == nil && (!l.buffer.Optional() || returned[l.buffer]) {
 			wanted = append(wanted, l)
 		}
 	}

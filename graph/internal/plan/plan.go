@@ -18,6 +18,7 @@ type Op struct {
 	Forward bool     // not of the backward pass
 	Place   string   // where results may be dropped and computed again, see turns; "" is nowhere
 	Once    bool     // not this one's
+	Over    bool     // the result may be written over the first input, which is as long
 
 	// Run makes the function that computes out from the inputs, for each turn of the operation once.
 	Run func(out Numbers, in []Numbers) func() error
@@ -74,7 +75,7 @@ type binding struct {
 func New(ops []*Op, a *Arena) (p *Program, err error) {
 	list := turns(ops)
 	p = &Program{done: map[*Op]int{}}
-	if p.numbers, err = a.layout(lives(list)); err != nil {
+	if p.numbers, err = a.layout(lives(list, !a.NoAlias)); err != nil {
 		return nil, err
 	}
 	again := map[Buffer]bool{} // computed a second time already

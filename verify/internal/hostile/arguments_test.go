@@ -16,7 +16,7 @@ func arguments() map[string]func(w *world) []any {
 	return map[string]func(w *world) []any{
 		"nn.Block.Step": step, "nn.PostNormBlock.Step": step, "nn.SelfAttention.Step": step, "nn.MLA.Step": step,
 		"nn.LinearAttention.Step": step, "nn.TaylorAttention.Step": step, "nn.Elman.Step": step,
-		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.LinearCache.Fork": fork,
+		"graph.ElmanCache.Fork": fork, "graph.KVCache.Fork": fork, "graph.LatentCache.Fork": fork, "graph.PairCache.Fork": fork, "graph.LinearCache.Fork": fork,
 		"nn.NewGroupedAttention": func(w *world) []any { return []any{nil, 1, true} }, "nn.GroupedAttention.Step": step,
 		"nn.NewMemory":       func(w *world) []any { return []any{nil, w.matrix("z", 4, 4), 2, 2, 2, []int{1, 2}} },
 		"nn.PPOClip.Forward": objective, "nn.Reinforce.Forward": objective,
@@ -51,6 +51,9 @@ func arguments() map[string]func(w *world) []any {
 		"graph.CachedLatentAttention": func(w *world) []any {
 			return []any{w.matrix("q", 2, 3), w.matrix("latent", 2, 3), w.matrix("upK", 2, 2), w.matrix("upV", 2, 2),
 				w.matrix("mask", 2, 2), w.place(), get[*graph.LatentCache](w)}
+		},
+		"graph.CachedPairAttention": func(w *world) []any {
+			return []any{w.matrix("qkv", 2, 8), get[graph.Scope](w).Value("mask", graph.Const(0), 1, 1, 2, 4), w.place(), get[*graph.PairCache](w)}
 		},
 		"graph.CachedElman": func(w *world) []any {
 			return []any{w.matrix("a", 2, 2), w.matrix("w", 2, 2), w.place(), get[*graph.ElmanCache](w)}

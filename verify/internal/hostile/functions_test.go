@@ -23,10 +23,10 @@ import (
 // functions are what the packages export, to be called.
 var functions = []any{
 	graph.AddPositions, graph.Attention, graph.Build, graph.CachedAttention, graph.CachedElman,
-	graph.CachedLatentAttention, graph.CachedLinearAttention, graph.Compile, graph.CompileWith, graph.Const, graph.CrossAttention,
+	graph.CachedLatentAttention, graph.CachedLinearAttention, graph.CachedPairAttention, graph.Compile, graph.CompileWith, graph.Const, graph.CrossAttention,
 	graph.CrossEntropy, graph.Elman, graph.EluPlusOne, graph.GELU, graph.GELUTanh, graph.Gather, graph.GatherCols,
 	graph.Instructions, graph.LayerNorm, graph.LayerNormSigma, graph.Linear, graph.LinearAttention, graph.LinearT,
-	graph.MachineMemory, graph.MixTokens, graph.New, graph.NewElmanCache, graph.NewKVCache, graph.NewLatentCache, graph.Precisions,
+	graph.MachineMemory, graph.MixTokens, graph.New, graph.NewElmanCache, graph.NewKVCache, graph.NewLatentCache, graph.NewPairCache, graph.Precisions,
 	graph.NewLinearCache, graph.Normal, graph.Outline, graph.PPOClip, graph.PlanBytes, graph.ReLU, graph.Reinforce,
 	graph.Rotate, graph.Scale, graph.SquaredError, graph.Taylor,
 	graph.BinaryCrossEntropy, graph.GatherTokens, graph.MeanTokens, graph.RMSNorm, graph.SiLU, graph.Sigmoid, graph.Softplus,

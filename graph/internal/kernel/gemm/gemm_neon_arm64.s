@@ -3310,6 +3310,408 @@ loop:
 done:
 	RET
 
+// func rowBF16NEON(c *float32, a *float32, half *uint16, d *float32, k int)
+TEXT ·rowBF16NEON(SB), NOSPLIT, $0-40
+	MOVD c+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD half+16(FP), R2
+	MOVD d+24(FP), R4
+	MOVD k+32(FP), R5
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	CMP $0, R5
+	BLE done
+loop:
+	FMOVS.P 4(R1), F16
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012a1 // fmla v1.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012c2 // fmla v2.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012e3 // fmla v3.4s, v23.4s, v16.s[0]
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	WORD $0x4f901284 // fmla v4.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012a5 // fmla v5.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012c6 // fmla v6.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012e7 // fmla v7.4s, v23.4s, v16.s[0]
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	WORD $0x4f901288 // fmla v8.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012a9 // fmla v9.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012ca // fmla v10.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012eb // fmla v11.4s, v23.4s, v16.s[0]
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	WORD $0x4f90128c // fmla v12.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012ad // fmla v13.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012ce // fmla v14.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012ef // fmla v15.4s, v23.4s, v16.s[0]
+	SUBS $1, R5
+	BGT loop
+done:
+	CBZ R4, store
+	FMOVQ 0(R4), F20
+	WORD $0x4e34d400 // fadd v0.4s, v0.4s, v20.4s
+	FMOVQ 16(R4), F20
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	FMOVQ 32(R4), F20
+	WORD $0x4e34d442 // fadd v2.4s, v2.4s, v20.4s
+	FMOVQ 48(R4), F20
+	WORD $0x4e34d463 // fadd v3.4s, v3.4s, v20.4s
+	FMOVQ 64(R4), F20
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	FMOVQ 80(R4), F20
+	WORD $0x4e34d4a5 // fadd v5.4s, v5.4s, v20.4s
+	FMOVQ 96(R4), F20
+	WORD $0x4e34d4c6 // fadd v6.4s, v6.4s, v20.4s
+	FMOVQ 112(R4), F20
+	WORD $0x4e34d4e7 // fadd v7.4s, v7.4s, v20.4s
+	FMOVQ 128(R4), F20
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	FMOVQ 144(R4), F20
+	WORD $0x4e34d529 // fadd v9.4s, v9.4s, v20.4s
+	FMOVQ 160(R4), F20
+	WORD $0x4e34d54a // fadd v10.4s, v10.4s, v20.4s
+	FMOVQ 176(R4), F20
+	WORD $0x4e34d56b // fadd v11.4s, v11.4s, v20.4s
+	FMOVQ 192(R4), F20
+	WORD $0x4e34d58c // fadd v12.4s, v12.4s, v20.4s
+	FMOVQ 208(R4), F20
+	WORD $0x4e34d5ad // fadd v13.4s, v13.4s, v20.4s
+	FMOVQ 224(R4), F20
+	WORD $0x4e34d5ce // fadd v14.4s, v14.4s, v20.4s
+	FMOVQ 240(R4), F20
+	WORD $0x4e34d5ef // fadd v15.4s, v15.4s, v20.4s
+store:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
+// func unpackBF16NEON(dst *float32, half *uint16, k int)
+TEXT ·unpackBF16NEON(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD half+8(FP), R2
+	MOVD k+16(FP), R5
+	CMP $0, R5
+	BLE done
+loop:
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	VLD1.P 32(R2), [V18.H8, V19.H8]
+	WORD $0x2e613a54 // shll v20.4s, v18.4h, #16
+	WORD $0x6e613a55 // shll2 v21.4s, v18.8h, #16
+	WORD $0x2e613a76 // shll v22.4s, v19.4h, #16
+	WORD $0x6e613a77 // shll2 v23.4s, v19.8h, #16
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	SUBS $1, R5
+	BGT loop
+done:
+	RET
+
+// func rowInt8NEON(c *float32, a *float32, eighth *int8, scale *float32, d *float32, k int)
+TEXT ·rowInt8NEON(SB), NOSPLIT, $0-48
+	MOVD c+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD eighth+16(FP), R2
+	MOVD scale+24(FP), R3
+	MOVD d+32(FP), R4
+	MOVD k+40(FP), R5
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e2d1dad // eor v13.16b, v13.16b, v13.16b
+	WORD $0x6e2e1dce // eor v14.16b, v14.16b, v14.16b
+	WORD $0x6e2f1def // eor v15.16b, v15.16b, v15.16b
+	CMP $0, R5
+	BLE done
+loop:
+	FMOVS.P 4(R1), F16
+	MOVD R3, R6
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012a1 // fmla v1.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012c2 // fmla v2.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012e3 // fmla v3.4s, v23.4s, v16.s[0]
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	WORD $0x4f901284 // fmla v4.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012a5 // fmla v5.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012c6 // fmla v6.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012e7 // fmla v7.4s, v23.4s, v16.s[0]
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	WORD $0x4f901288 // fmla v8.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012a9 // fmla v9.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012ca // fmla v10.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012eb // fmla v11.4s, v23.4s, v16.s[0]
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	WORD $0x4f90128c // fmla v12.4s, v20.4s, v16.s[0]
+	WORD $0x4f9012ad // fmla v13.4s, v21.4s, v16.s[0]
+	WORD $0x4f9012ce // fmla v14.4s, v22.4s, v16.s[0]
+	WORD $0x4f9012ef // fmla v15.4s, v23.4s, v16.s[0]
+	SUBS $1, R5
+	BGT loop
+done:
+	CBZ R4, store
+	FMOVQ 0(R4), F20
+	WORD $0x4e34d400 // fadd v0.4s, v0.4s, v20.4s
+	FMOVQ 16(R4), F20
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	FMOVQ 32(R4), F20
+	WORD $0x4e34d442 // fadd v2.4s, v2.4s, v20.4s
+	FMOVQ 48(R4), F20
+	WORD $0x4e34d463 // fadd v3.4s, v3.4s, v20.4s
+	FMOVQ 64(R4), F20
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	FMOVQ 80(R4), F20
+	WORD $0x4e34d4a5 // fadd v5.4s, v5.4s, v20.4s
+	FMOVQ 96(R4), F20
+	WORD $0x4e34d4c6 // fadd v6.4s, v6.4s, v20.4s
+	FMOVQ 112(R4), F20
+	WORD $0x4e34d4e7 // fadd v7.4s, v7.4s, v20.4s
+	FMOVQ 128(R4), F20
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	FMOVQ 144(R4), F20
+	WORD $0x4e34d529 // fadd v9.4s, v9.4s, v20.4s
+	FMOVQ 160(R4), F20
+	WORD $0x4e34d54a // fadd v10.4s, v10.4s, v20.4s
+	FMOVQ 176(R4), F20
+	WORD $0x4e34d56b // fadd v11.4s, v11.4s, v20.4s
+	FMOVQ 192(R4), F20
+	WORD $0x4e34d58c // fadd v12.4s, v12.4s, v20.4s
+	FMOVQ 208(R4), F20
+	WORD $0x4e34d5ad // fadd v13.4s, v13.4s, v20.4s
+	FMOVQ 224(R4), F20
+	WORD $0x4e34d5ce // fadd v14.4s, v14.4s, v20.4s
+	FMOVQ 240(R4), F20
+	WORD $0x4e34d5ef // fadd v15.4s, v15.4s, v20.4s
+store:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
+// func unpackInt8NEON(dst *float32, eighth *int8, scale *float32, k int)
+TEXT ·unpackInt8NEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD eighth+8(FP), R2
+	MOVD scale+16(FP), R3
+	MOVD k+24(FP), R5
+	CMP $0, R5
+	BLE done
+loop:
+	MOVD R3, R6
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	FMOVQ.P 16(R2), F17
+	WORD $0x0f08a632 // sxtl v18.8h, v17.8b
+	WORD $0x4f08a633 // sxtl2 v19.8h, v17.16b
+	VLD1.P 64(R6), [V24.S4, V25.S4, V26.S4, V27.S4]
+	WORD $0x0f10a654 // sxtl v20.4s, v18.4h
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e38de94 // fmul v20.4s, v20.4s, v24.4s
+	WORD $0x4f10a655 // sxtl2 v21.4s, v18.8h
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x0f10a676 // sxtl v22.4s, v19.4h
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x4f10a677 // sxtl2 v23.4s, v19.8h
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e3bdef7 // fmul v23.4s, v23.4s, v27.4s
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R0)
+	SUBS $1, R5
+	BGT loop
+done:
+	RET
+
 // func peakNEON(n int)
 TEXT ·peakNEON(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0

@@ -29,6 +29,26 @@ func copyStripNEON(dst *float32, src *float32, ld int, k int)
 //go:noescape
 func transposeNEON(dst *float32, apart int, src *float32, ld int, n int)
 
+// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as BF16, one behind the other.
+//
+//go:noescape
+func rowBF16NEON(c *float32, a *float32, half *uint16, d *float32, k int)
+
+// k rows of a strip, 64 columns kept as BF16 → float32.
+//
+//go:noescape
+func unpackBF16NEON(dst *float32, half *uint16, k int)
+
+// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as Int8, one behind the other.
+//
+//go:noescape
+func rowInt8NEON(c *float32, a *float32, eighth *int8, scale *float32, d *float32, k int)
+
+// k rows of a strip, 64 columns kept as Int8 → float32.
+//
+//go:noescape
+func unpackInt8NEON(dst *float32, eighth *int8, scale *float32, k int)
+
 // 24 multiplications and additions of vectors, n times.
 //
 //go:noescape

@@ -15,6 +15,7 @@ func neonProducts(out map[string]string) {
 	g.neonDots()
 	g.neonCopyStrip()
 	g.neonTranspose()
+	g.neonPacked()
 	g.neonPeak()
 	out["gemm/gemm_neon_arm64.s"] = g.text.String()
 	out["gemm/gemm_stubs_arm64.go"] = g.stubs.String()

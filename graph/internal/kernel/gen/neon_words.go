@@ -30,6 +30,9 @@ var words = map[string]word{
 	"add 2d": {0x4ee08400, of2d}, "cmgt": {0x4ee03400, of2d},
 	"fcvtl": {0x0e617800, []string{"2d", "2s"}}, "fcvtl2": {0x4e617800, []string{"2d", "4s"}}, "xtn": {0x0ea12800, []string{"2s", "2d"}},
 	"uaddlp": {0x6ea02800, []string{"2d", "4s"}}, "umlal": {0x2f802000, []string{"2d", "2s", "s[0]"}},
+	"shll": {0x2e613800, []string{"4s", "4h"}}, "shll2": {0x6e613800, []string{"4s", "8h"}}, "scvtf": {0x4e21d800, of4s[:2]},
+	"sxtl": {0x0f10a400, []string{"4s", "4h"}}, "sxtl2": {0x4f10a400, []string{"4s", "8h"}},
+	"sxtl 8h": {0x0f08a400, []string{"8h", "8b"}}, "sxtl2 8h": {0x4f08a400, []string{"8h", "16b"}},
 	"and": {0x4e201c00, ofB}, "bic": {0x4e601c00, ofB}, "orr": {0x4ea01c00, ofB}, "eor": {0x6e201c00, ofB},
 	"bit": {0x6ea01c00, ofB}, "bif": {0x6ee01c00, ofB},
 }
@@ -54,9 +57,7 @@ func instruction(name string, registers ...int) string {
 			text += fmt.Sprintf(", v%d.%s", r, shape)
 		}
 	}
-	if name == "cmlt" {
-		text += ", #0"
-	}
+	text += map[string]string{"cmlt": ", #0", "shll": ", #16", "shll2": ", #16"}[name]
 	var mnemonic string
 	fmt.Sscan(name, &mnemonic)
 	return line(w.bits, "%s %s", mnemonic, text[2:])

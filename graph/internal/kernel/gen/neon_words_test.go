@@ -109,6 +109,16 @@ func TestShareOfMultiplications(t *testing.T) {
 	}
 }
 
+// TestReservedRegisters: R18 is the system's on macOS and Windows, R26 … R30 are Go's.
+func TestReservedRegisters(t *testing.T) {
+	reserved := regexp.MustCompile(`\b[Rx](18|2[6-9]|30)\b`)
+	for name, text := range allFiles(t) {
+		if found := reserved.FindString(text); strings.HasSuffix(name, "_arm64.s") && found != "" {
+			t.Errorf("%s uses %s", name, found)
+		}
+	}
+}
+
 const assembled = `
 4ef785be add v30.2d, v13.2d, v23.2d
 4eb785be add v30.4s, v13.4s, v23.4s
@@ -146,12 +156,19 @@ const assembled = `
 4eb79dbe mul v30.4s, v13.4s, v23.4s
 4eb71dbe orr v30.16b, v13.16b, v23.16b
 4ea009be rev64 v30.4s, v13.4s
+4e21d9be scvtf v30.4s, v13.4s
 4f6055be shl v30.2d, v13.2d, #32
 4f3755be shl v30.4s, v13.4s, #23
+2e6139be shll v30.4s, v13.4h, #16
+6e6139be shll2 v30.4s, v13.8h, #16
 4f3f05be sshr v30.4s, v13.4s, #1
 4f2105be sshr v30.4s, v13.4s, #31
 3ca56aed str q13, [x23, x5]
 6eb785be sub v30.4s, v13.4s, v23.4s
+0f10a5be sxtl v30.4s, v13.4h
+0f08a5be sxtl v30.8h, v13.8b
+4f10a5be sxtl2 v30.4s, v13.8h
+4f08a5be sxtl2 v30.8h, v13.16b
 4ed729be trn1 v30.2d, v13.2d, v23.2d
 4e9729be trn1 v30.4s, v13.4s, v23.4s
 4ed769be trn2 v30.2d, v13.2d, v23.2d

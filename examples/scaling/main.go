@@ -1,0 +1,84 @@
+// Scaling says what several machines are worth, for a model and a network: the time of a step, and of what a machine does
+// in it the part that is computing. The network is one of four, or what was measured on two machines.
+//
+//	go run ./examples/scaling                                      # char on 10 Gbit/s Ethernet; a table and a plot
+//	go run ./examples/scaling -shape gpt2 -micro_ms 567 -network 100gbit
+//	mpirun -H host1,host2 -np 2 ./scaling -measure                 # built with -tags mpi: prints what -measured takes
+//	go run ./examples/scaling -shape baby -micro_ms 345 -measured 0.26:0.9,3.3:28,43:372
+//
+// train.sbatch and mpijob.json start examples/tinyshakespeare on a cluster with Slurm, and with Kubeflow on Kubernetes.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pkg/errors"
+)
+
+func main() { program.MainOfRanks("scaling", run) }
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := program.Flags("scaling", stderr)
+	shape := fs.String("shape", "char", "the model: char, baby or gpt2")
+	microMS := fs.Float64("micro_ms", 10.3, "milliseconds that a machine computes for a micro-batch, as examples/bench says")
+	micros := fs.Int("gradient_accumulation_steps", 64, "micro-batches in a step, of all machines together")
+	name := fs.String("network", "10gbit", "between the machines: 1gbit, 10gbit, 100gbit or memory")
+	measured := fs.String("measured", "", "all-reduces between two machines instead, MB:ms,MB:ms,…, two at least")
+	file := fs.String("plot", "out/scaling.png", "file of the picture; empty is none")
+	measure := fs.Bool("measure", false, "as one of two ranks, measure all-reduces for -measured")
+	if err := program.Parse(fs, args); err != nil {
+		return err
+	}
+	if *measure {
+		return measureSums(stdout)
+	}
+	if err := dist.Alone(); err != nil {
+		return err
+	}
+	c, ok := map[string]gpt.Config{"char": gpt.Shakespeare(), "baby": gpt.Baby(), "gpt2": gpt.GPT2()}[*shape]
+	if !ok {
+		return errors.Errorf("-shape: got %q, want char, baby or gpt2", *shape)
+	}
+	if c.VocabSize == 0 {
+		c.VocabSize = 65 // the characters of tinyshakespeare
+	}
+	net, ok := networks()[*name]
+	if !ok {
+		return errors.Errorf("-network: got %q, want 1gbit, 10gbit, 100gbit or memory", *name)
+	}
+	if *measured != "" {
+		var err error
+		if net, err = fit(*measured); err != nil {
+			return errors.Wrap(err, "-measured")
+		}
+	}
+	_, trained := c.Count()
+	j := job{Bytes: 4 * float64(trained), Micro: *microMS / 1e3, Micros: *micros, Tokens: c.BatchSize * c.BlockSize}
+	if err := j.check(); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: %s parameters, %.4g MB of gradients, %d micro-batches of %v; network: %v\n", *shape,
+		program.Thousands(trained), j.Bytes/1e6, j.Micros, time.Duration(*microMS*1e6), net)
+	fmt.Fprintf(stdout, "%9s %12s %12s %12s %12s %12s\n", "machines", "all-reduce", "not hidden", "step", "tokens/s", "efficiency")
+	for _, n := range j.machines() {
+		ms := func(seconds float64) string { return fmt.Sprintf("%.4g ms", 1e3*seconds) }
+		fmt.Fprintf(stdout, "%9d %12s %12s %12s %12s %11.1f%%\n", n, ms(net.allReduce(n, j.Bytes)), ms(j.exposed(n, net)),
+			ms(j.step(n, net)), program.Thousands(int(float64(j.Tokens*j.Micros)/j.step(n, net))), 100*j.efficiency(n, net))
+	}
+	if *file == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(*file), 0o777); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "drawn to", *file)
+	return program.WriteWhole(*file, func(w io.Writer) error { return picture(w, *shape, j, net) })
+}

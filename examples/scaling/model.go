@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/pkg/errors"
+)
+
+// network is what an exchange costs: a latency, and a time for every byte.
+type network struct {
+	Latency   float64 // seconds of an exchange
+	Bandwidth float64 // bytes in a second, each way
+}
+
+func (n network) String() string {
+	return fmt.Sprintf("%.3g µs, %.3g GB/s", 1e6*n.Latency, n.Bandwidth/1e9)
+}
+
+// networks are usual ones: Ethernet by TCP, InfiniBand, and ranks on one machine.
+func networks() map[string]network {
+	return map[string]network{"1gbit": {50e-6, 0.117e9}, "10gbit": {25e-6, 1.17e9}, "100gbit": {3e-6, 11.5e9}, "memory": {1e-6, 8e9}}
+}
+
+// allReduce is the seconds of a sum over n machines that halve and double (Rabenseifner 2004): log₂ n exchanges there and
+// back, of 2(n−1)/n of the bytes.
+func (n network) allReduce(machines int, size float64) float64 {
+	if machines == 1 {
+		return 0
+	}
+	rounds := float64(bits.Len(uint(machines)) - 1)
+	return 2*rounds*n.Latency + 2*float64(machines-1)/float64(machines)*size/n.Bandwidth
+}
+
+// fit is the network of which two machines took such times, MB:ms,MB:ms,…: the line through them whose errors are
+// smallest in relation to each time.
+func fit(measured string) (n network, err error) {
+	var w, wx, wxx, wy, wxy float64
+	for pair := range strings.SplitSeq(measured, ",") {
+		mb, ms, _ := strings.Cut(pair, ":")
+		x, err1 := strconv.ParseFloat(mb, 64)
+		y, err2 := strconv.ParseFloat(ms, 64)
+		if err1 != nil || err2 != nil || !(x > 0 && y > 0) || math.IsInf(x+y, 0) {
+			return n, errors.Errorf("got %q, want MB:ms such as 3.3:28", pair)
+		}
+		x, y = 1e6*x, 1e-3*y
+		weight := 1 / (y * y)
+		w, wx, wxx, wy, wxy = w+weight, wx+weight*x, wxx+weight*x*x, wy+weight*y, wxy+weight*x*y
+	}
+	slope := (w*wxy - wx*wy) / (w*wxx - wx*wx)
+	if !(slope > 0) || math.IsInf(slope, 0) {
+		return n, errors.Errorf("got %s, want two sizes or more, of which the larger takes longer", measured)
+	}
+	return network{Latency: max(0, (wy-slope*wx)/w/2), Bandwidth: 1 / slope}, nil
+}
+
+// job is what is trained.
+type job struct {
+	Bytes  float64 // of gradients
+	Micro  float64 // seconds of a micro-batch on a machine
+	Micros int     // micro-batches of a step
+	Tokens int     // of a micro-batch
+}
+
+func (j job) check() error {
+	if !(j.Micro > 0) || math.IsInf(j.Micro, 0) {
+		return errors.Errorf("-micro_ms: got %v, want more than 0", 1e3*j.Micro)
+	}
+	if j.Micros < 1 {
+		return errors.Errorf("-gradient_accumulation_steps: got %d, want at least 1", j.Micros)
+	}
+	return nil
+}
+
+// machines are the powers of two that divide the micro-batches.
+func (j job) machines() (list []int) {
+	for n := 1; n <= 1<<16 && j.Micros%n == 0; n *= 2 {
+		list = append(list, n)
+	}
+	return list
+}
+
+// exposed is the seconds of the all-reduce that no computing hides. Buckets of 4 MB go as they are finished in the
+// backward pass of the last micro-batch, two thirds of its time; the last one has nothing left to hide behind.
+func (j job) exposed(machines int, n network) float64 {
+	t, buckets := n.allReduce(machines, j.Bytes), math.Ceil(j.Bytes/(4<<20))
+	return max(t/buckets, t-(1-1/buckets)*j.Micro*2/3)
+}
+
+// step is the seconds of a step.
+func (j job) step(machines int, n network) float64 {
+	return j.Micro*float64(j.Micros)/float64(machines) + j.exposed(machines, n)
+}
+
+// efficiency is how much of a machine's time is computing.
+func (j job) efficiency(machines int, n network) float64 {
+	return j.step(1, n) / (float64(machines) * j.step(machines, n))
+}

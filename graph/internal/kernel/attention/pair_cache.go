@@ -1,0 +1,93 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
+)
+
+// PairCache keeps two keys and two values of every token so far, of two kinds, as Longformer has near and global ones: a
+// query of either kind meets the keys of its own, and one softmax is over both. It is the job of its own loop: running it
+// allocates nothing.
+type PairCache[T kernel.Float] struct {
+	Shape
+	keys, values [2][]T // of either kind (Batch, Heads, Keys, QK) and (Batch, Heads, Keys, V)
+	weights      []T    // of every head, for either kind (…, Keys)
+	hidden       []T    // what the mask adds to these
+
+	y, qkv     []T
+	mask       Mask[T]
+	at, tokens int
+}
+
+// NewPairCache returns an empty cache for h.Keys tokens, whose groups are the heads.
+func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
+	n := h.Batch * h.Heads * h.Keys
+	c := &PairCache[T]{Shape: h, weights: make([]T, 2*n), hidden: make([]T, 2*n)}
+	for kind := range 2 {
+		c.keys[kind], c.values[kind] = make([]T, n*h.QK), make([]T, n*h.V)
+	}
+	return c
+}
+
+// Attend appends the keys and values of some new tokens per sequence from position at on, and computes the attention of
+// their queries to the tokens so far: y (Batch·new, Heads·V). The packed projections of both kinds lie side by side, qkv
+// (Batch·new, 2·Width). A row of the mask is (2·Keys), the keys of a token beside one another, the same for all sequences.
+func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
+	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
+	chunk := 1
+	if 4*c.Batch*c.Heads*c.tokens*(c.at+c.tokens)*(c.QK+c.V) < gemm.SerialCost {
+		chunk = c.Batch * c.Heads
+	}
+	p.Run(c.Batch*c.Heads, chunk, c)
+}
+
+// Do computes heads from … to of Batch·Heads.
+func (c *PairCache[T]) Do(from, to int) {
+	for i := from; i < to; i++ {
+		for token := range c.tokens {
+			c.head(i, i/c.Heads*c.tokens+token, c.at+token)
+		}
+	}
+}
+
+// head computes head i of all for the token in a row, which stands at a place of its sequence.
+func (c *PairCache[T]) head(i, row, at int) {
+	h, n, j := c.Shape, at+1, i%c.Heads
+	weights, hidden := c.weights[2*i*h.Keys:][:2*n], c.hidden[2*i*h.Keys:][:2*n]
+	mask := c.mask.Data[(c.mask.index(0, j)*h.Queries+at)*2*h.Keys:]
+	for kind := range 2 {
+		part := c.qkv[(2*row+kind)*h.Width():][:h.Width()]
+		keys, values := c.keys[kind][i*h.Keys*h.QK:], c.values[kind][i*h.Keys*h.V:]
+		copy(keys[at*h.QK:][:h.QK], part[(h.Heads+j)*h.QK:])
+		copy(values[at*h.V:][:h.V], part[2*h.Heads*h.QK+j*h.V:])
+		scale := T(1 / math.Sqrt(float64(h.QK)))
+		gemm.MulSerial(1, n, h.QK, scale, gemm.Mat(part[j*h.QK:], h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights[kind*n:], n))
+		for key := range n {
+			hidden[kind*n+key] = mask[2*key+kind]
+		}
+	}
+	kernel.Softmax(weights, hidden)
+	out := gemm.Mat(c.y[(row*h.Heads+j)*h.V:], h.V)
+	for kind := range 2 {
+		values := gemm.Mat(c.values[kind][i*h.Keys*h.V:], h.V)
+		gemm.MulSerial(1, h.V, n, 1, gemm.Mat(weights[kind*n:], n), values, T(kind), out)
+	}
+}
+
+// Fork makes the first tokens of sequence to a copy of those of sequence from.
+func (c *PairCache[T]) Fork(from, to, tokens int) {
+	for kind := range 2 {
+		for j := range c.Heads {
+			a, b := (from*c.Heads+j)*c.Keys, (to*c.Heads+j)*c.Keys
+			copy(c.keys[kind][b*c.QK:][:tokens*c.QK], c.keys[kind][a*c.QK:])
+			copy(c.values[kind][b*c.V:][:tokens*c.V], c.values[kind][a*c.V:])
+		}
+	}
+}
+
+// Bytes is the memory of keys and values.
+func (c *PairCache[T]) Bytes() int {
+	return 2 * (kernel.Bytes(c.keys[0]) + kernel.Bytes(c.values[0]))
+}
