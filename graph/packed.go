@@ -55,15 +55,22 @@ func (g *Graph) Packed(p Packing) (*Graph, error) {
 	}
 	s := g.Sibling()
 	s.store = &store{params: map[string]*tensor.Dense{}, packed: map[string]*packedMatrix{}}
-	var matrices []Expr
+	var matrices []loose
 	for _, x := range g.params {
 		if _, multiplied := g.multiplied[x.name]; multiplied && len(x.shape) == 2 && saves(p, x.shape) {
-			matrices = append(matrices, x)
+			matrices = append(matrices, loose{x.name, x.Tensor(), g.multiplied[x.name]})
 		} else {
 			s.store.params[x.name] = x.dense.Clone().(*tensor.Dense)
 		}
 	}
-	return s, s.pack(p, matrices, g.multiplied)
+	return s, s.pack(p, matrices)
+}
+
+// loose is a matrix that is to be packed; it holds on to no graph.
+type loose struct {
+	name string
+	Tensor
+	transposed bool
 }
 
 // saves is whether a matrix takes less memory packed, whichever way it lies.
@@ -74,16 +81,15 @@ func saves(p Packing, shape []int) bool {
 
 // pack keeps the matrices in g's store. A caller who drops the graph that they are of need not hold them twice, hence
 // the collections.
-func (g *Graph) pack(p Packing, matrices []Expr, transposed map[string]bool) error {
+func (g *Graph) pack(p Packing, matrices []loose) error {
 	const often = 1 << 26 // bytes that may be garbage
 	garbage := 0
-	for i, x := range matrices {
-		t := x.Tensor()
-		if err := t.Finite(x.name); err != nil {
+	for i, t := range matrices {
+		if err := t.Finite(t.name); err != nil {
 			return errors.Wrap(err, "weights")
 		}
 		k, n, m := t.Shape[0], t.Shape[1], gemm.Mat(t.F32, t.Shape[1])
-		if transposed[x.name] {
+		if t.transposed {
 			k, n, m = n, k, m.T()
 		}
 		by := gemm.PackBF16
@@ -92,11 +98,11 @@ func (g *Graph) pack(p Packing, matrices []Expr, transposed map[string]bool) err
 		}
 		w := by(g.pool, k, n, m)
 		if !w.Finite() {
-			return errors.Errorf("weights: %s: a number too large for %s", x.name, p)
+			return errors.Errorf("weights: %s: a number too large for %s", t.name, p)
 		}
-		g.store.packed[x.name] = &packedMatrix{Packed: w, transposed: transposed[x.name]}
-		matrices[i] = Expr{}
-		if garbage += 4 * t.Len(); garbage > often {
+		g.store.packed[t.name] = &packedMatrix{Packed: w, transposed: t.transposed}
+		garbage += 4 * t.Len()
+		if matrices[i], t = (loose{}), (loose{}); garbage > often {
 			garbage = 0
 			runtime.GC()
 		}

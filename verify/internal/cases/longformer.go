@@ -10,19 +10,23 @@ import (
 
 func longformers() []verify.Case {
 	return of([]string{"attention=longformer", "attention=bigbird", "attention=dilated"},
-		longformer("longformer with global projections", nn.All{}, hand.Zeros[float64](fixture.Tokens, fixture.Tokens)),
-		longformer("causal longformer with global projections", nn.Causal{}, hand.CausalMask(fixture.Tokens)),
+		longformer("longformer with global projections", hand.Zeros[float64](fixture.Tokens, fixture.Tokens), verify.Case{
+			Build: func(at nn.Site, x graph.Expr) graph.Expr { return newLongformer(at, nn.All{}).Forward(x) },
+		}),
+		longformer("causal longformer with global projections", hand.CausalMask(fixture.Tokens), verify.Case{
+			Layer: func(at nn.Site) nn.Layer { return newLongformer(at, nn.Causal{}) },
+		}),
 	)
 }
 
-func longformer(name string, see nn.Visibility, under matrix) verify.Case {
-	return byHand(verify.Case{
-		Name: name, Types: []string{"Longformer"}, Source: "Beltagy et al. 2020, 3.1; Conti 2.1.1",
-		Build: func(at nn.Site, x graph.Expr) graph.Expr {
-			mask := nn.NewMask(at.Sub("own"), at.Dims, see)
-			return nn.NewLongformer(at.At("attn"), nn.NewLongformerMask(at.Sub("own"), mask, dilation())).Forward(x)
-		},
-	}, windows[float64](under), windows[complex128](under))
+func longformer(name string, under matrix, c verify.Case) verify.Case {
+	c.Name, c.Types, c.Source = name, []string{"Longformer"}, "Beltagy et al. 2020, 3.1; Conti 2.1.1"
+	return byHand(c, windows[float64](under), windows[complex128](under))
+}
+
+func newLongformer(at nn.Site, see nn.Visibility) *nn.Longformer {
+	mask := nn.NewMask(at.Sub("own"), at.Dims, see)
+	return nn.NewLongformer(at.At("attn"), nn.NewLongformerMask(at.Sub("own"), mask, dilation()))
 }
 
 func windows[T hand.Number](under matrix) layer[T] {
