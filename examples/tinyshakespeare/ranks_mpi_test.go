@@ -28,7 +28,7 @@ func TestMPI(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	args := small(t, dir, "-gradient_accumulation_steps", "4", "-max_iters", "1000000", "-lr_decay_iters", "1000000",
-		"-eval_interval", "1000000", "-threads", "1", "-log_interval", "1", "-timeout", "1s")
+		"-eval_interval", "1000000", "-threads", "1", "-log_interval", "1", "-timeout", "2s")
 	for _, tc := range []struct {
 		name, ranks, says string
 		status            int // 0: what the launcher makes of it
@@ -37,7 +37,7 @@ func TestMPI(t *testing.T) {
 	}{
 		{"a rank is killed", "2", "", 0, false, func(_, rank1 int) { syscall.Kill(rank1, syscall.SIGKILL) }},
 		{"the launcher is told to end", "4", "saved at step", 0, true, func(launcher, _ int) { syscall.Kill(launcher, syscall.SIGTERM) }},
-		{"a rank is frozen", "2", "waited 1s: no answer in time", 75, false, func(_, rank1 int) { syscall.Kill(rank1, syscall.SIGSTOP) }},
+		{"a rank is frozen", "2", "waited 2s: no answer in time", 75, false, func(_, rank1 int) { syscall.Kill(rank1, syscall.SIGSTOP) }},
 	} {
 		t.Setenv(ranksVariable, t.TempDir())
 		cp, err := checkpoint.Load(dir)
@@ -48,7 +48,8 @@ func TestMPI(t *testing.T) {
 		}
 		cmd := exec.Command(mpirun, append([]string{"-np", tc.ranks, os.Args[0]}, again...)...)
 		cmd.Env = append(os.Environ(), mainVariable+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-			"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none")
+			"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none",
+			"OMPI_MCA_odls_base_sigkill_timeout=20")
 		var complaint bytes.Buffer
 		cmd.Stderr = &complaint
 		out, err := cmd.StdoutPipe()

@@ -138,30 +138,3 @@ func (c *Gradients) apply(
 	c.Forget()
 	return norm, err
 }
-
-// sumSquares is Σ g² of all gradients, in their order.
-func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error) {
-	for i, x := range c.params {
-		s := sumSquares(c.pool, grads[i])
-		if err := finiteSum(x, s); err != nil {
-			return 0, err
-		}
-		squares += s
-	}
-	return squares, nil
-}
-
-// finiteSum is an error if the sum of the squares of a parameter's gradient is none.
-func finiteSum(x graph.Expr, sum float64) error {
-	if !finite(sum) {
-		return errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
-	}
-	return nil
-}
-
-func sumSquares(p *kernel.Pool, t graph.Tensor) float64 {
-	if t.F32 != nil {
-		return kernel.SumSquares(p, t.F32)
-	}
-	return kernel.SumSquares(p, t.F64)
-}
