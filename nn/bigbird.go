@@ -17,8 +17,8 @@ import (
 //
 // The random keys are drawn when a Mask is prepared, from Seed and the query's place: Random of those that the rest of
 // an All leaves visible and that are neither near nor global, or all of them where there are fewer. Before that they
-// are missing from Visible. All heads share them, so a PerHead beside them is an error. Scattered keys save the kernels
-// no time, because these leave out only whole tiles before the first and behind the last visible key of a query.
+// are missing from Visible. All heads share them, so a PerHead beside them is an error. In a long context the kernels
+// gather the keys that are far from the window, a few queries at a time, and compute no tile around them.
 type BigBird struct {
 	Width  int
 	Global []int // tokens

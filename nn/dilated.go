@@ -14,8 +14,8 @@ import (
 // so that with the same number of keys a head reaches δ times as far. The highest and the lowest token that can reach
 // another one through L layers are Lδw apart for an even w, a span of Lδw + 1, in which only multiples of δ are reached
 // (errata C13). Combined with Causal it stays within j ≤ i. Longformer is the layer whose global tokens have separate
-// projections. Dilation saves the kernels no time beside a dense window of the same reach: they leave out whole tiles
-// before the first and behind the last visible key of a query.
+// projections. Dilation saves the kernels no time beside a dense window of the same reach: they leave out what is before
+// and behind it, and gather far global keys, but not what a window skips.
 type Dilated struct {
 	Width    int
 	Dilation []int // for each head

@@ -76,9 +76,9 @@ func (c *Gradients) Apply(
 	case step == nil:
 		return 0, errors.Errorf("%s: no step to do", c.name)
 	}
-	return c.apply(p, clip, func(i int, w, g graph.Tensor, scale float64) (finite bool) {
+	return c.apply(p, clip, func(i int, w, g graph.Tensor, scale float64) bool {
 		step(i, w, g, scale)
-		return isFinite(sumSquares(c.pool, w))
+		return finite(sumSquares(c.pool, w))
 	})
 }
 
@@ -139,8 +139,6 @@ func (c *Gradients) apply(
 	return norm, err
 }
 
-func isFinite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
 // sumSquares is Σ g² of all gradients, in their order.
 func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error) {
 	for i, x := range c.params {
@@ -155,7 +153,7 @@ func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error
 
 // finiteSum is an error if the sum of the squares of a parameter's gradient is none.
 func finiteSum(x graph.Expr, sum float64) error {
-	if !isFinite(sum) {
+	if !finite(sum) {
 		return errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())
 	}
 	return nil

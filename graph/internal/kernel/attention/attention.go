@@ -4,6 +4,7 @@ package attention
 
 import (
 	"math"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
@@ -68,6 +69,10 @@ type head[T kernel.Float] struct {
 	q, k, v       gemm.Matrix[T]
 	mask          []T // (Queries, Keys)
 	queries, keys []span
+	forward       [][]seen // scattered keys of either pass
+	backwards     [][]seen
+	biased        bool
+	buffers       *sync.Pool
 	top, total    []T // m and ℓ of every query
 	scale         T
 	drop          kernel.DropMask
@@ -82,6 +87,9 @@ func (f *Flash[T]) head(i int) head[T] {
 	m := f.Mask.index(s.b, s.j)
 	s.mask = f.Mask.Data[m*n*f.Keys : (m+1)*n*f.Keys]
 	s.queries, s.keys = f.Spans.queries[m*n:(m+1)*n], f.Spans.keys[m*blocks:(m+1)*blocks]
+	masks := f.Mask.Batch * f.Mask.Heads
+	s.forward, s.backwards = f.Spans.rest.of(f.Spans.rest.forward, masks, m), f.Spans.rest.of(f.Spans.rest.backward, masks, m)
+	s.biased, s.buffers = f.Spans.rest.biased.Load(), &f.Spans.buffers
 	s.top, s.total = f.LSE[i*n:(i+1)*n], f.LSE[len(f.LSE)/2+i*n:][:n]
 	return s
 }

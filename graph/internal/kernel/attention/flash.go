@@ -39,7 +39,7 @@ func FlashScratch(pool *kernel.Pool, h Shape) int {
 // key gets 0. Dropout acts on the weights.
 func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	readMask(pool, f.Shape, f.Spans, f.Mask)
-	rows := even(f.Queries, forwardQueries, 2) // two, so that a causal mask hides half of the first
+	rows := f.rows()
 	task := rows * perTask(f.Batch*f.Heads, (f.Queries+rows-1)/rows, pool.Threads())
 	tasks := (f.Queries + task - 1) / task
 	perHead(pool, f.Batch*f.Heads*tasks, f.Scratch, func(i int, scratch []T) {
@@ -103,6 +103,7 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 		s.products.MulSerial(n, s.V, z-a, 1, p, s.v.From(a, 0), beta, y)
 		beta = 1
 	}
+	s.attendRest(y, from, to)
 }
 
 // scores computes q·kᵀ/√QK for queries from … to and keys a … z into the tile, and returns what of the mask is to be

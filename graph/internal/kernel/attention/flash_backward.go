@@ -27,6 +27,7 @@ func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) 
 			for block := range s.keys {
 				s.backward(&d, block, scratch[f.Queries:])
 			}
+			s.backwardRest(&d)
 		}
 	})
 }

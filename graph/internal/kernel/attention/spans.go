@@ -2,6 +2,8 @@ package attention
 
 import (
 	"math"
+	"slices"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
@@ -14,11 +16,14 @@ type Spans struct {
 	// for all layers that share it; 0 is every time.
 	Run, read uint64
 
-	queries []span // for every query the keys that it may attend to
+	queries []span // for every query the keys that it may attend to, or most of them: the rest is scattered
 	keys    []span // for every block of backwardKeys keys the queries that may attend to any of them
+	rest    rest
+	buffers sync.Pool // of scattered keys
 }
 
-// span is from … to of a row or column of the mask: the rest is hidden. It is plain if the mask is 0 throughout.
+// span is from … to of a row or column of the mask: the rest is hidden, or scattered. It is plain if the mask is 0
+// throughout.
 type span struct {
 	from, to int
 	plain    bool
@@ -34,15 +39,27 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 	if len(s.queries) != masks*h.Queries || len(s.keys) != masks*blocks {
 		s.queries, s.keys = make([]span, masks*h.Queries), make([]span, masks*blocks)
 	}
+	if len(s.rest.outside) != masks*h.Queries {
+		s.rest.outside = make([][]int32, masks*h.Queries)
+	}
+	s.rest.biased.Store(false)
 	pool.Rows(len(s.queries), h.Keys, func(from, to int) {
 		for i := from; i < to; i++ {
-			s.queries[i] = visible(mask.Data[i*h.Keys : (i+1)*h.Keys])
+			row := mask.Data[i*h.Keys : (i+1)*h.Keys]
+			s.queries[i], s.rest.outside[i] = visible(row), s.rest.outside[i][:0]
+			if !s.queries[i].plain {
+				s.queries[i], s.rest.outside[i] = core(row, s.queries[i], s.rest.outside[i])
+				if slices.ContainsFunc(s.rest.outside[i], func(key int32) bool { return row[key] != 0 }) {
+					s.rest.biased.Store(true)
+				}
+			}
 		}
 	})
 	for i := range s.keys {
 		at := i % blocks * backwardKeys
 		s.keys[i] = attending(s.queries[i/blocks*h.Queries:][:h.Queries], at, min(h.Keys, at+backwardKeys))
 	}
+	s.rest.list(h, s)
 }
 
 // blocks is the number of blocks of keys.

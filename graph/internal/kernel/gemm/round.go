@@ -7,7 +7,7 @@ import (
 
 const (
 	depthMax             = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
-	blockRows, blockCols = 384, 192
+	blockRows, blockCols = 768, 192
 )
 
 // depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:

@@ -61,10 +61,15 @@ func (g *rounded) Do(i, _ int) {
 }
 
 // roundedChunk is the size of the part of c that a thread computes at a time. Both operands are packed for every chunk, so
-// it is about as high as wide; 48 is a multiple of the height of tiles, 96 of the width, too.
+// it is about as high as wide and as large as it may be, unless the threads would not get equally many. 48 is a multiple
+// of the height of tiles, 96 of their width, too.
 func roundedChunk(m, n, threads int) (rows, cols int) {
 	rows, cols = roundUp(min(m, blockRows), 48), roundUp(min(n, 2*blockCols), 96)
-	for (rows > 48 || cols > 96) && ((m+rows-1)/rows)*((n+cols-1)/cols) < 3*threads {
+	for rows > 48 || cols > 96 {
+		chunks := (m + rows - 1) / rows * ((n + cols - 1) / cols)
+		if chunks >= 3*threads && (chunks%threads == 0 || chunks >= 8*threads) {
+			break
+		}
 		if rows >= cols || cols == 96 {
 			rows = roundUp(rows/2, 48)
 		} else {

@@ -29,7 +29,7 @@ func TestRounded(t *testing.T) {
 		for c := range 32 {
 			m, n, k := sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))]
 			if c >= 28 { // several blocks
-				m, n, k = []int{391, 5, 3, 193}[c-28], []int{7, 391, 5, 97}[c-28], []int{3, 9, 601, 193}[c-28]
+				m, n, k = []int{779, 5, 3, 193}[c-28], []int{7, 391, 5, 97}[c-28], []int{3, 9, 601, 193}[c-28]
 			}
 			a, b := randomMatrix[float32](rng, m, k, c&1 == 0), randomMatrix[float32](rng, k, n, c&2 == 0)
 			before := randomMatrix[float32](rng, m, n, false)
@@ -195,4 +195,18 @@ func benchmarkRounded(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 	}
 	b.ReportMetric(2*float64(m)*float64(n)*float64(k)/best[1].Seconds()*1e-9, "GFLOP/s-best")
 	b.ReportMetric(float64(best[0])/float64(best[1]), "times-float32")
+}
+
+// TestRoundedChunk: every thread gets some chunks and, of few, as many as the others; none is larger than what is packed.
+func TestRoundedChunk(t *testing.T) {
+	for _, s := range [][2]int{{1, 1}, {768, 384}, {768, 65}, {128, 384}, {2048, 1152}, {2048, 384}, {256, 50257}, {50257, 768}, {97, 385}} {
+		for _, threads := range []int{2, 3, 8} {
+			rows, cols := roundedChunk(s[0], s[1], threads)
+			chunks := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
+			least := rows == 48 && cols == 96
+			if rows > blockRows || cols > 2*blockCols || !least && (chunks < 3*threads || chunks < 8*threads && chunks%threads != 0) {
+				t.Errorf("%v on %d threads: %d chunks of %d × %d", s, threads, chunks, rows, cols)
+			}
+		}
+	}
 }
