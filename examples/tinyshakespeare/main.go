@@ -13,7 +13,7 @@
 //
 // A rank that is frozen or cut off ends the others after -timeout, with 75. Open MPI's launcher notices a machine that is
 // gone as soon with --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3.
-// When it is interrupted it gives ranks a second to save: --mca odls_base_sigkill_timeout 60 is a minute.
+// When it is interrupted it gives ranks a second to save; --mca odls_base_sigkill_timeout 10 is ten, which it then waits.
 package main
 
 import (

@@ -48,8 +48,7 @@ func TestMPI(t *testing.T) {
 		}
 		cmd := exec.Command(mpirun, append([]string{"-np", tc.ranks, os.Args[0]}, again...)...)
 		cmd.Env = append(os.Environ(), mainVariable+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-			"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none",
-			"OMPI_MCA_odls_base_sigkill_timeout=20")
+			"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_MCA_hwloc_base_binding_policy=none")
 		var complaint bytes.Buffer
 		cmd.Stderr = &complaint
 		out, err := cmd.StdoutPipe()
