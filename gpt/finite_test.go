@@ -54,7 +54,7 @@ func TestNaNStops(t *testing.T) {
 		func(c *Config) { *c = eventful() },
 		func(c *Config) { c.LoraR, c.Block = 2, "post" },
 		func(c *Config) { c.Activation, c.Kernels = "relu", false },
-		func(c *Config) { c.Head, c.Activation = "linear", "gelu_tanh" },
+		func(c *Config) { c.Head, c.Activation, c.Precision = "linear", "gelu_tanh", "bf16" },
 	}
 	trials := 100
 	if testing.Short() {

@@ -9,6 +9,10 @@
 // Built with -tags mpi and started by mpirun or srun it is one of several ranks, which share the micro-batches of a step:
 //
 //	go build -tags mpi -o train ./examples/tinyshakespeare && mpirun -np 4 ./train -gradient_accumulation_steps 4
+//	mpirun -H host1,host2 --bind-to none -np 2 ./train -resume       # two machines that share out_dir
+//
+// A rank that is frozen or cut off ends the others after -timeout, with 75. Open MPI's launcher notices a machine that is
+// gone as soon with --mca oob_tcp_keepalive_time 5 --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 3.
 package main
 
 import (

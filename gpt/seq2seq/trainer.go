@@ -107,7 +107,7 @@ func (t *Trainer) begin() error {
 }
 
 // Evaluate is the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps
-// Best.
+// Best. The machines of a Group all call it, and share the work.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
 	if pairs == nil {
 		return 0, errors.New("evaluate: no pairs (nil)")
@@ -117,6 +117,7 @@ func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err 
 	}
 	defer t.busy.Unlock()
 	total, size := 0, t.config.TargetSize
+	var losses, counts []float64
 	for first := 0; first < pairs.Len(); first += len(t.batch) {
 		n := 0
 		for i := range t.batch {
@@ -127,6 +128,10 @@ func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err 
 				n += len(t.batch[i].Target) + 1
 			}
 		}
+		counts, losses, total = append(counts, float64(n)), append(losses, 0), total+n
+		if !t.Mine(len(losses) - 1) {
+			continue
+		}
 		if err := t.Model.Fill(t.batch); err != nil {
 			return 0, err
 		}
@@ -134,14 +139,18 @@ func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err 
 		for i := range beyond {
 			beyond[i] = text.Ignore
 		}
-		mean, err := t.Loss(ctx)
-		if err != nil {
+		if losses[len(losses)-1], err = t.Loss(ctx); err != nil {
 			return 0, err
 		}
-		loss, total = loss+mean*float64(n), total+n
 	}
 	if total == 0 {
 		return 0, errors.New("evaluate: no pairs")
+	}
+	if err := t.Gather(losses); err != nil {
+		return 0, err
+	}
+	for i, mean := range losses {
+		loss += mean * counts[i]
 	}
 	loss /= float64(total)
 	t.Best = min(t.Best, loss)

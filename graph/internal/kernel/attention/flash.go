@@ -40,7 +40,7 @@ func FlashScratch(pool *kernel.Pool, h Shape) int {
 func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	readMask(pool, f.Shape, f.Spans, f.Mask)
 	rows := f.rows()
-	task := 4 * rows
+	task := rows * perTask(f.Batch*f.Heads, (f.Queries+rows-1)/rows, pool.Threads())
 	tasks := (f.Queries + task - 1) / task
 	perHead(pool, f.Batch*f.Heads*tasks, f.Scratch, func(i int, scratch []T) {
 		s := f.head(i / tasks)
@@ -49,6 +49,15 @@ func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 			s.attend(y, first, min(end, first+rows), scratch)
 		}
 	})
+}
+
+// perTask is how many of a head's blocks are a task: four, but fewer where some threads would have none.
+func perTask(heads, blocks, threads int) int {
+	n := 4
+	for n > 1 && heads*((blocks+n-1)/n) < 2*threads {
+		n /= 2
+	}
+	return n
 }
 
 // even is the size of a part when n is split evenly into at least the given number of parts, none larger than most.

@@ -99,7 +99,8 @@ func chunk(m, n, k, threads int) (rows, cols int) {
 	}
 	for ; ; parts++ {
 		rows = (m + 12*parts - 1) / (12 * parts) * 12
-		if rows <= 96 || parts*((n+cols-1)/cols) >= enough {
+		chunks := parts * ((n + cols - 1) / cols)
+		if chunks >= enough || rows <= 96 && chunks >= 2*threads || rows <= 24 {
 			return rows, cols
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"testing"
 )
 
@@ -123,7 +124,9 @@ func TestMills(t *testing.T) {
 		t.Errorf("off by %.2g, stated are 2.6e-8", worst)
 	}
 	for k, want := range c {
-		if mills[k] != number(want) {
+		got := float64(math.Float32frombits(uint32(mills[k])))
+		near := math.Abs(got-want) <= 0x1p-25 // the last place of the largest: other compilers join multiplications and additions
+		if mills[k] != number(want) && (runtime.GOARCH == "amd64" || !near) {
 			t.Errorf("coefficient %d is not %v", k, want)
 		}
 	}

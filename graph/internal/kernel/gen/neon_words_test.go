@@ -109,6 +109,16 @@ func TestShareOfMultiplications(t *testing.T) {
 	}
 }
 
+// TestReservedRegisters: R18 is the system's on macOS and Windows, R26 … R30 are Go's.
+func TestReservedRegisters(t *testing.T) {
+	reserved := regexp.MustCompile(`\b[Rx](18|2[6-9]|30)\b`)
+	for name, text := range allFiles(t) {
+		if found := reserved.FindString(text); strings.HasSuffix(name, "_arm64.s") && found != "" {
+			t.Errorf("%s uses %s", name, found)
+		}
+	}
+}
+
 const assembled = `
 4ef785be add v30.2d, v13.2d, v23.2d
 4eb785be add v30.4s, v13.4s, v23.4s
