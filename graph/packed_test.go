@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -64,8 +65,11 @@ func TestPackedGraph(t *testing.T) {
 		if want := []string{"wte", "w", "other"}; !slices.Equal(packed, want) {
 			t.Errorf("%s: packed are %v, want %v", p, packed, want)
 		}
-		if !slices.Equal(got.Value().F32, mustRun(t, mustCompile(t, want)).Value().F32) {
-			t.Errorf("%s: other bits than with the matrices unpacked", p)
+		allowed := map[bool]float64{true: 1e-5}[Instructions() == "Go"] // where gonum adds in an order of its own
+		for i, v := range mustRun(t, mustCompile(t, want)).Value().F32 {
+			if d := math.Abs(float64(got.Value().F32[i] - v)); !(d <= allowed*max(100, math.Abs(float64(v)))) {
+				t.Fatalf("%s, entry %d: got %v, with the matrices unpacked %v", p, i, got.Value().F32[i], v)
+			}
 		}
 		if s.Root().Param("w2", Const(0), 3); s.Err() != nil {
 			t.Error(s.Err())
