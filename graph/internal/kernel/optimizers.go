@@ -15,16 +15,18 @@ type AdamW struct{ LR, Beta1, Beta2, Eps, Decay float64 }
 // Update applies step t to w, m and v in place, and tells whether the sum of the squares of w is finite. It looks while w
 // is in the cache: for itself that is another pass over memory, which takes a large model longer than its arithmetic.
 func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) (finite bool) {
-	var broken atomic.Bool
 	b1, b2 := T(o.Beta1), T(o.Beta2)
 	rate := T(o.LR / (1 - math.Pow(o.Beta1, float64(t))))
 	root := T(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
 	keep, eps, s := T(1-o.LR*o.Decay), T(o.Eps), T(scale)
-	c := &[...]float32{float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2), float32(keep), float32(rate), float32(root), float32(eps)}
+	u := &struct { // one thing to allocate
+		factors [9]float32
+		broken  atomic.Bool
+	}{factors: [9]float32{float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2), float32(keep), float32(rate), float32(root), float32(eps)}}
 	p.Range(len(w), grain, func(from, to int) {
 		w, dw, m, v := w[from:to], dw[from:to], m[from:to], v[from:to]
 		if fast := simd.Of[T](); fast != nil {
-			fast.AdamW(simd.Float32s(w), simd.Float32s(dw), simd.Float32s(m), simd.Float32s(v), c)
+			fast.AdamW(simd.Float32s(w), simd.Float32s(dw), simd.Float32s(m), simd.Float32s(v), &u.factors)
 			dw = nil
 		}
 		for i, g := range dw {
@@ -34,10 +36,10 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) (f
 			w[i] = keep*w[i] - rate*m[i]/(T(math.Sqrt(float64(v[i])))*root+eps)
 		}
 		if sum := squares(w); math.IsNaN(sum) || math.IsInf(sum, 0) {
-			broken.Store(true)
+			u.broken.Store(true)
 		}
 	})
-	return !broken.Load()
+	return !u.broken.Load()
 }
 
 // SumSquares is Σ x², in parts of fixed size summed in their order, in float64.
