@@ -24,7 +24,7 @@ import (
 func TestMPI(t *testing.T) {
 	mpirun, err := exec.LookPath(cmp.Or(os.Getenv("PEDESTRIAN_MPIRUN"), "mpirun")) // or another than the first of PATH
 	if err != nil {
-		t.Skip("no mpirun")
+		t.Skip("several ranks are started by mpirun, of Open MPI or MPICH, which is not installed: ", err)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
 	args := small(t, dir, "-gradient_accumulation_steps", "4", "-max_iters", "1000000", "-lr_decay_iters", "1000000",
