@@ -2,11 +2,35 @@ package kernel
 
 // Gather copies row ids[i] of table (rows, d) to row i of y.
 func Gather[T Float](p *Pool, y, table []T, ids []int, d int) {
-	p.Rows(len(ids), d, func(from, to int) {
-		for i := from; i < to; i++ {
-			copy(y[i*d:(i+1)*d], table[ids[i]*d:(ids[i]+1)*d])
+	Spread(p, len(ids), rowGrain(d), lookup[T]{y: y, table: table, ids: ids, d: d})
+}
+
+// AddPositions computes y = c·x + table[ids], row by row of d numbers.
+func AddPositions[T Float](p *Pool, y, x, table []T, ids []int, d int, c T) {
+	Spread(p, len(ids), rowGrain(d), lookup[T]{y, x, table, ids, d, c})
+}
+
+// lookup is the arguments of AddPositions, and without x those of Gather.
+type lookup[T Float] struct {
+	y, x, table []T
+	ids         []int
+	d           int
+	c           T
+}
+
+func (l *lookup[T]) Do(from, to int) {
+	d := l.d
+	for i := from; i < to; i++ {
+		y, row := l.y[i*d:(i+1)*d], l.table[l.ids[i]*d:(l.ids[i]+1)*d]
+		if l.x == nil {
+			copy(y, row)
+			continue
 		}
-	})
+		x := l.x[i*d : (i+1)*d]
+		for j, v := range row {
+			y[j] = l.c*x[j] + v
+		}
+	}
 }
 
 // ScatterAdd adds row i of dy to row ids[i] of dtable, which it clears first.
@@ -54,18 +78,6 @@ func GatherColsBackward[T Float](pool *Pool, dx, dy []T, order []int, d int) {
 				if at >= 0 {
 					dx[at] += dy[c]
 				}
-			}
-		}
-	})
-}
-
-// AddPositions computes y = c·x + table[ids], row by row of d numbers.
-func AddPositions[T Float](p *Pool, y, x, table []T, ids []int, d int, c T) {
-	p.Rows(len(ids), d, func(from, to int) {
-		for i := from; i < to; i++ {
-			y, x, row := y[i*d:(i+1)*d], x[i*d:(i+1)*d], table[ids[i]*d:(ids[i]+1)*d]
-			for j, v := range row {
-				y[j] = c*x[j] + v
 			}
 		}
 	})
