@@ -36,7 +36,9 @@ func (f *Flash[T]) backwardInTurns(pool *kernel.Pool, grads Projections[T], y, d
 		s, d := gradients(i)
 		s.begin(&d, y)
 	})
-	perHead(pool, groups*blocks, scratch, func(i int, scratch []T) {
+	var begun atomic.Int64 // in their order, whichever chunk of the loop a thread has claimed
+	perHead(pool, groups*blocks, scratch, func(_ int, scratch []T) {
+		i := int(begun.Add(1)) - 1
 		for j := range f.shared() {
 			s, d := gradients(i%groups*f.shared() + j)
 			s.backward(&d, i/groups, scratch)
