@@ -7,9 +7,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Memory is the bytes that training in float32 needs: parameters, what the optimizer keeps of them, masks and ids, and,
-// planned as a run would plan them, activations and gradients. Up to four blocks it is exact; in a deeper network every
-// block more needs as much. Of a Config that is not valid it is what could be counted.
+// Memory is the bytes that training in float32 needs, of several machines on each: parameters, what the optimizer keeps
+// of them, masks and ids, and, planned as a run would plan them, activations and gradients. Up to four blocks it is exact;
+// in a deeper network every block more needs as much. Of a Config that is not valid it is what could be counted.
 func (c Config) Memory() (bytes float64) {
 	c = c.Resolved()
 	o, _ := c.outline()
@@ -20,9 +20,9 @@ func (c Config) Memory() (bytes float64) {
 	return bytes
 }
 
-// parameterBytes is of what does not depend on the batch: parameters and masks, gradients, and AdamW's moments.
+// parameterBytes is of what does not depend on the batch: parameters and masks, gradients, and what the optimizer keeps.
 func (c Config) parameterBytes(o outline) float64 {
-	return 4 * (o.base + o.adapters + o.values + 3*o.trained(c))
+	return 4 * (o.base + o.adapters + o.values + (1+train.Kept(c.Training, c.Run, c.Hooks))*o.trained(c))
 }
 
 // need is Memory of c, which is resolved and declares o. Layers wider than anybody trains are not planned, for a layer
@@ -34,17 +34,12 @@ func (c Config) need(o outline) (bytes float64, err error) {
 		token := float64(c.NLayer)*(4*d+heads+float64(c.NInner)) + float64(c.VocabSize)
 		return c.parameterBytes(o) + 4*tokens*token, nil
 	}
-	copied := 0.0
-	if c.Hooks.Gradients != nil && c.GradientAccumulationSteps == 1 {
-		copied = 4 * o.trained(c)
-	}
-	bytes, err = train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+	return train.Need(c.Training, c.Run, c.Hooks, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
 		m := c.declare(g, c.BatchSize)
 		return c.blocks(), m.Loss, m.candidates()
 	})
-	return bytes + copied, err
 }
 
 // blocks are the places of the blocks.

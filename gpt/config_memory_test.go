@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
@@ -103,4 +104,29 @@ func limited(bytes int64) *graph.Graph {
 	g := graph.New(graph.Float32, 1)
 	g.SetMemoryLimit(bytes)
 	return g
+}
+
+// ranks is a group of that many machines.
+type ranks struct {
+	dist.Group
+	n int
+}
+
+func (r ranks) Size() int { return r.n }
+
+// Moments that are divided among machines are less on each, and gradients that are sent are copied once.
+func TestMemoryOfMachines(t *testing.T) {
+	c := tiny()
+	c.VocabSize = 65
+	_, trained := c.Count()
+	alone := c.Memory()
+	for n, want := range map[int]float64{1: 0, 2: 1, 8: 1} {
+		c.Hooks.Group = ranks{n: n}
+		for divided, moments := range map[bool]float64{false: 2, true: 2 / float64(n)} {
+			c.ShardOptimizer = divided
+			if got, want := (c.Memory()-alone)/float64(4*trained), want+moments-2; !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("%d machines, moments divided %t: got %v numbers more for every parameter, want %v", n, divided, got, want)
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
@@ -48,6 +49,9 @@ func (c Config) validated() (o outline, err error) {
 		return o, err
 	}
 	resolved := c.Resolved()
+	if parts.Find(c.known().Heads, resolved.Head).New == nil {
+		return o, errors.Errorf("head: got %s, a part without New: nothing makes it", resolved.Head)
+	}
 	if o, err = resolved.outline(); err != nil {
 		return o, err
 	}

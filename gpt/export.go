@@ -40,7 +40,7 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 			return train.WriteTensors(w, m.published(family), map[string]string{"format": "pt"}, dtype)
 		}},
 		{Name: configFile, Write: train.WriteJSON(keys)},
-		{Name: "generation_config.json", Write: train.WriteJSON(ends)},
+		{Name: generationFile, Write: train.WriteJSON(ends)},
 	}
 	if tok != nil {
 		file := tokenizerFileOf(tok)

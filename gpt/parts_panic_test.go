@@ -22,14 +22,14 @@ func TestPartsThatPanic(t *testing.T) {
 	broken := func(nn.Site) nn.Layer { panic("glass") }
 	fragile := func(nn.Site) nn.Layer { return glass{} }
 	nothing := func(nn.Site) nn.Layer { return nil }
-	for how, layer := range map[string]func(nn.Site) nn.Layer{"its New": broken, "its Forward": fragile, "no layer": nothing, "no New": nil} {
+	for how, layer := range map[string]func(nn.Site) nn.Layer{"its New": broken, "its Forward": fragile, "no layer": nothing, "no function": nil} {
 		for kind, c := range map[string]struct {
 			r    parts.Registry
 			want []string // the part by kind and name, or its place
 		}{
 			"attention": {parts.Registry{Attentions: []parts.Attention{{Name: "ours", New: func(nn.Site, parts.Stack) nn.Attention { return layer }}}}, []string{`attention "ours"`, "h.0.attn: "}},
-			"norm":      {parts.Registry{Norms: []parts.Norm{{Name: "ours", New: layer}}}, []string{`norm "ours"`, "h.0.ln_1: ", "ln_f"}},
-			"mlp":       {parts.Registry{MLPs: []parts.MLP{{Name: "ours", New: layer}}}, []string{"h.0.mlp: "}},
+			"norm":      {parts.Registry{Norms: []parts.Norm{{Name: "ours", New: layer}}}, []string{"norm: got ours", "h.0.ln_1: ", "ln_f"}},
+			"mlp":       {parts.Registry{MLPs: []parts.MLP{{Name: "ours", New: layer}}}, []string{"mlp: got ours", "h.0.mlp: "}},
 			"block": {parts.Registry{Blocks: []parts.Block{{Name: "ours", Final: true, New: func(at nn.Site, _ nn.Attention) nn.Layer { return layer(at) }}}},
 				[]string{"h.0: "}},
 			"head": {parts.Registry{Heads: []parts.Head{{Name: "ours", New: func(at nn.Site, _ int, _ *nn.Embedding) nn.Layer { return layer(at) }}}},
@@ -62,5 +62,28 @@ func TestPartsThatPanic(t *testing.T) {
 				t.Errorf("%s, %s: got error %v, want one of %q", kind, how, err, c.want)
 			}
 		}
+	}
+}
+
+// A part that is a name alone is refused with the configuration, by kind and name; an optimizer when it is to be made.
+func TestPartsWithoutNew(t *testing.T) {
+	data, tok := corpus(t, verses, 8)
+	for kind, change := range map[string]func(*Config){
+		"position":  func(c *Config) { c.Position, c.Parts.Positions = "ours", []parts.Position{{Name: "ours"}} },
+		"attention": func(c *Config) { c.Attention, c.Parts.Attentions = "ours", []parts.Attention{{Name: "ours"}} },
+		"norm":      func(c *Config) { c.Norm, c.Parts.Norms = "ours", []parts.Norm{{Name: "ours"}} },
+		"block":     func(c *Config) { c.Block, c.Parts.Blocks = "ours", []parts.Block{{Name: "ours"}} },
+		"mlp":       func(c *Config) { c.MLP, c.Parts.MLPs = "ours", []parts.MLP{{Name: "ours"}} },
+		"head":      func(c *Config) { c.Head, c.Parts.Heads = "ours", []parts.Head{{Name: "ours"}} },
+		"optimizer": func(c *Config) { c.Optimizer, c.Parts.Optimizers = "ours", []parts.Optimizer{{Name: "ours"}} },
+	} {
+		c := tiny()
+		change(&c)
+		c.VocabSize = tok.Size()
+		if err := c.Validate(); kind != "optimizer" {
+			mustContain(t, err, kind+": got ours, a part without New: nothing makes it")
+		}
+		_, err := NewTrainer(c, data, tok)
+		mustContain(t, err, kind, "ours", "nothing makes it")
 	}
 }

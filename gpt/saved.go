@@ -17,10 +17,11 @@ import (
 // The files of a checkpoint beside train's. A program that knows Hugging Face's files needs the weights and the first two
 // of these.
 const (
-	configFile     = "config.json"     // Hugging Face's names
-	tokenizerFile  = "tokenizer.json"  // Hugging Face's form; in earlier versions any
-	charactersFile = "characters.json" // a tokenizer of characters
-	vocabularyFile = "vocabulary.json" // another one
+	configFile     = "config.json"            // Hugging Face's names
+	tokenizerFile  = "tokenizer.json"         // Hugging Face's form; in earlier versions any
+	charactersFile = "characters.json"        // a tokenizer of characters
+	vocabularyFile = "vocabulary.json"        // another one
+	generationFile = "generation_config.json" // of a published model: what ends a text
 )
 
 // sourceOf is where the weights of a checkpoint of a run, or of a model alone, come from.

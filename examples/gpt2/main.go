@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	case "merge":
 		return merge(o, m, tok, stdout)
 	}
-	return write(ctx, o, m, tok, stdout)
+	return write(ctx, o, m, tok, stdout, stderr)
 }
 
 // open is the model, with its adapter in use where there is one.

@@ -54,6 +54,22 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A text ends with the tokens that the folder names: here with whichever is drawn first.
+func TestWriteToTheEnd(t *testing.T) {
+	dir := made(t)
+	ids := make([]string, 512)
+	for i := range ids {
+		ids[i] = strconv.Itoa(i)
+	}
+	path := filepath.Join(dir, "generation_config.json")
+	if err := os.WriteFile(path, fmt.Appendf(nil, `{"eos_token_id": [%s]}`, strings.Join(ids, ",")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := called(t, "-model", dir, "-tokens", "9", "-prompt", "The wheel"); !strings.HasPrefix(out, "The wheel\n\n1 tokens, ") {
+		t.Errorf("got %q", out)
+	}
+}
+
 // The loss of a text is that of its tokens, each behind those before it in its window.
 func TestEval(t *testing.T) {
 	dir, s := made(t), speech()[:300]

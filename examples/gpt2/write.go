@@ -13,7 +13,7 @@ import (
 )
 
 // write shows how the model goes on, token by token as they are drawn, up to the end of a text, and how fast that was.
-func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout io.Writer) error {
+func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, stdout, stderr io.Writer) error {
 	prompt, err := base.Prompt(tok, o.prompt)
 	if err != nil {
 		return err
@@ -24,6 +24,10 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 		}
 	}
 	d, err := gpt.NewDecoder(m)
+	if err != nil {
+		return err
+	}
+	stop, err := ends(o.model, tok, stderr)
 	if err != nil {
 		return err
 	}
@@ -41,7 +45,7 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 			}
 		}
 	}
-	for piece, err := range text.Stream(tok, text.Until(timed, ends(tok)...)) {
+	for piece, err := range text.Stream(tok, text.Until(timed, stop...)) {
 		if err != nil {
 			return program.Cause(ctx, err)
 		}
@@ -52,16 +56,20 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	return err
 }
 
-// ends are the tokens with which published models end a text or a turn.
-func ends(tok text.Tokenizer) (ids []int) {
-	named, ok := tok.(interface{ Special(string) (int, bool) })
-	if !ok {
-		return nil
+// ends are the tokens with which the folder says that a text ends, and those with which published models end a turn.
+func ends(dir string, tok text.Tokenizer, stderr io.Writer) (ids []int, err error) {
+	cp, err := base.Load(dir, stderr)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range []string{endOfText, "</s>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>"} {
-		if id, ok := named.Special(name); ok {
-			ids = append(ids, id)
+	defer cp.Close()
+	ids, err = gpt.LoadEnds(cp)
+	if named, ok := tok.(interface{ Special(string) (int, bool) }); ok {
+		for _, name := range []string{endOfText, "</s>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>"} {
+			if id, ok := named.Special(name); ok {
+				ids = append(ids, id)
+			}
 		}
 	}
-	return ids
+	return ids, err
 }

@@ -5,12 +5,11 @@ import (
 	"image/color"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	canvas "gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // draw makes a picture of what was seen: the loss of both halves above, what every head looks at below, of so many heads
@@ -18,18 +17,18 @@ import (
 func draw(w io.Writer, history []seen, heads int) error {
 	above, below := panel("loss, nats"), panel("prefix-matching score")
 	below.X.Label.Text, below.Y.Min, below.Y.Max = "step", 0, 1
-	blue, red, grey := color.RGBA{19, 92, 150, 255}, color.RGBA{214, 69, 37, 255}, color.RGBA{140, 140, 140, 255}
+	grey := color.RGBA{140, 140, 140, 255}
 	if err := curve(above, history, "first half", grey, 0, func(s seen) float64 { return s.first }); err != nil {
 		return err
 	}
-	if err := curve(above, history, "repetition", red, 0, func(s seen) float64 { return s.second }); err != nil {
+	if err := curve(above, history, "repetition", picture.Red(), 0, func(s seen) float64 { return s.second }); err != nil {
 		return err
 	}
 	for i := range history[0].induction {
 		name, c, dash := "", color.Color(grey), 0
 		if last := history[len(history)-1].induction; induces(last[i]) {
 			dash = i % heads * 4 // points, to tell them apart
-			name, c = fmt.Sprintf("h.%d.%d", i/heads, i%heads), blue
+			name, c = fmt.Sprintf("h.%d.%d", i/heads, i%heads), picture.Blue()
 		}
 		if err := curve(below, history, name, c, dash, func(s seen) float64 { return s.induction[i] }); err != nil {
 			return err
@@ -37,28 +36,17 @@ func draw(w io.Writer, history []seen, heads int) error {
 	}
 	above.Y.Min = 0
 	above.Legend.YOffs = -15 * vg.Millimeter // where no curve is
-	const margin = 10                        // points; without one the last numbers on the axes are cut
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(16*vg.Centimeter, 14*vg.Centimeter), vgimg.UseDPI(144))}
-	area := canvas.Crop(canvas.New(c), margin, -margin, margin, -margin)
-	parts := plot.Align([][]*plot.Plot{{above}, {below}}, canvas.Tiles{Rows: 2, Cols: 1, PadY: margin}, area)
-	above.Draw(parts[0][0])
-	below.Draw(parts[1][0])
-	_, err := c.WriteTo(w)
-	return err
+	return picture.Write(w, 16*vg.Centimeter, 14*vg.Centimeter, func(area canvas.Canvas) {
+		parts := plot.Align([][]*plot.Plot{{above}, {below}}, canvas.Tiles{Rows: 2, Cols: 1, PadY: picture.Margin}, area)
+		above.Draw(parts[0][0])
+		below.Draw(parts[1][0])
+	})
 }
 
 func panel(what string) *plot.Plot {
-	p := plot.New()
-	p.Y.Label.Text = what
-	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(3)
-	for _, style := range []*text.Style{
-		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
-	} {
-		style.Font.Variant = "Sans"
-	}
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{228}, color.Gray{228}
-	p.Add(grid)
+	p := picture.New("", what)
+	p.Legend.Top, p.Legend.Left = true, true
+	picture.Grid(p)
 	return p
 }
 

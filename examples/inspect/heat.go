@@ -5,14 +5,11 @@ import (
 	"io"
 	"math"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
-	canvas "gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // effects are a grid of what is back: a column for a token, a row for an activation, the first of the network on top.
@@ -25,7 +22,7 @@ func (e effects) Z(c, r int) float64 { return e.All[len(e.All)-1-r].By[c] / (e.C
 
 // drawEffects makes a picture of them: red is what brings the answer back, blue what takes it further away.
 func drawEffects(w io.Writer, e inspect.Effects, tokens []string) error {
-	const each, margin = 16, 10 // points
+	const each = 16 // points
 	grid := effects{e}
 	largest := 0.0
 	for _, one := range e.All {
@@ -41,21 +38,14 @@ func drawEffects(w io.Writer, e inspect.Effects, tokens []string) error {
 	colors.SetMax(largest)
 	heat := plotter.NewHeatMap(grid, colors.Palette(255))
 	heat.Min, heat.Max = -largest, largest
-	p := plot.New()
-	p.X.Label.Text = fmt.Sprintf("red brings the answer back, up to %.0f %%; blue takes it further away", 100*largest)
+	p := picture.New(fmt.Sprintf("red brings the answer back, up to %.0f %%; blue takes it further away", 100*largest), "")
 	names := make([]string, len(e.All))
 	for i, one := range e.All {
 		names[len(names)-1-i] = placed(one)
 	}
 	p.NominalX(tokens...)
 	p.NominalY(names...)
-	for _, style := range []*text.Style{&p.X.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label} {
-		style.Font.Variant = "Sans"
-	}
 	p.Add(heat)
 	width, height := max(14*vg.Centimeter, vg.Points(float64(each*len(tokens)+150))), vg.Points(float64(each*len(names)+60))
-	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-	p.Draw(canvas.Crop(canvas.New(c), margin, -margin, margin, -margin))
-	_, err := c.WriteTo(w)
-	return err
+	return picture.Write(w, width, height, p.Draw)
 }

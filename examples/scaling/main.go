@@ -80,5 +80,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(stdout, "drawn to", *file)
-	return program.WriteWhole(*file, func(w io.Writer) error { return picture(w, *shape, j, net) })
+	return program.WriteWhole(*file, func(w io.Writer) error { return chart(w, *shape, j, net) })
 }

@@ -6,31 +6,22 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// picture draws the efficiency against the machines, with every communication hidden that can be, and with none.
-func picture(w io.Writer, shape string, j job, net network) error {
-	p := plot.New()
+// chart draws the efficiency against the machines, with every communication hidden that can be, and with none.
+func chart(w io.Writer, shape string, j job, net network) error {
+	p := picture.New("machines", "efficiency, %")
 	p.Title.Text = fmt.Sprintf("%s, %d micro-batches of %.4g ms, %v", shape, j.Micros, 1e3*j.Micro, net)
-	p.X.Label.Text, p.Y.Label.Text = "machines", "efficiency, %"
 	p.Y.Min, p.Y.Max = 0, 100
-	p.X.Scale, p.Legend.Padding = plot.LogScale{}, vg.Points(3)
+	p.X.Scale = plot.LogScale{}
 	p.Legend.XOffs, p.Legend.YOffs = vg.Points(10), vg.Points(10)
 	p.Legend.Left = true
-	for _, style := range []*text.Style{
-		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
-	} {
-		style.Font.Variant = "Sans"
-	}
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{228}, color.Gray{228}
-	p.Add(grid)
+	picture.Grid(p)
 	var hidden, open plotter.XYs
 	var ticks plot.ConstantTicks
 	for _, n := range j.machines() {
@@ -48,8 +39,8 @@ func picture(w io.Writer, shape string, j job, net network) error {
 		dashes []vg.Length
 		mark   draw.GlyphDrawer
 	}{
-		{"sums hidden behind the backward pass", hidden, color.RGBA{19, 92, 150, 255}, nil, draw.CircleGlyph{}},
-		{"sums after it", open, color.RGBA{214, 69, 37, 255}, []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
+		{"sums hidden behind the backward pass", hidden, picture.Blue(), nil, draw.CircleGlyph{}},
+		{"sums after it", open, picture.Red(), []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
 	} {
 		line, marks, err := plotter.NewLinePoints(c.points)
 		if err != nil {
@@ -60,9 +51,5 @@ func picture(w io.Writer, shape string, j job, net network) error {
 		p.Add(line, marks)
 		p.Legend.Add(c.name, line, marks)
 	}
-	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(16*vg.Centimeter, 10*vg.Centimeter), vgimg.UseDPI(144))}
-	const margin = 10 // points; else the last numbers on the axes are cut
-	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
-	_, err := canvas.WriteTo(w)
-	return err
+	return picture.Write(w, 16*vg.Centimeter, 10*vg.Centimeter, p.Draw)
 }

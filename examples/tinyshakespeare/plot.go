@@ -4,30 +4,22 @@ import (
 	"image/color"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // plotLosses draws the loss of every step, and over it the estimates of both losses: a mark at every evaluation, so that
 // one alone is seen, with val's line dashed, so that train's is seen where they are one. The floor, where it is known,
 // is a line. The legend stands beside the curves, whatever way they go.
 func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine, floor float64) error {
-	p, legend := plot.New(), plot.NewLegend()
-	p.X.Label.Text, p.Y.Label.Text = "step", "cross entropy, nats per character"
-	legend.Top, legend.Left, legend.Padding = true, true, vg.Points(3)
-	for _, style := range []*text.Style{
-		&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &legend.TextStyle,
-	} {
-		style.Font.Variant = "Sans"
-	}
-	grid := plotter.NewGrid()
-	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{228}, color.Gray{228}
-	p.Add(grid)
+	p := picture.New("step", "cross entropy, nats per character")
+	picture.Grid(p)
+	legend := p.Legend
+	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
 	batches, train, val := make(plotter.XYs, len(steps)), make(plotter.XYs, len(evals)), make(plotter.XYs, len(evals))
 	for i, s := range steps {
 		batches[i] = plotter.XY{X: float64(s.Step), Y: s.Loss}
@@ -49,8 +41,8 @@ func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine,
 	}{
 		{"batch", batches, color.RGBA{182, 199, 218, 255}, vg.Points(0.7), nil, nil},
 		{"the text's own", own, color.Gray{90}, vg.Points(0.7), nil, nil},
-		{"train", train, color.RGBA{19, 92, 150, 255}, vg.Points(1.6), nil, draw.CircleGlyph{}},
-		{"val", val, color.RGBA{214, 69, 37, 255}, vg.Points(1.6), []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
+		{"train", train, picture.Blue(), vg.Points(1.6), nil, draw.CircleGlyph{}},
+		{"val", val, picture.Red(), vg.Points(1.6), []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
 	} {
 		if len(c.points) == 0 {
 			continue
@@ -68,12 +60,9 @@ func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine,
 		p.Add(marks)
 		legend.Add(c.name, line, marks)
 	}
-	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(16*vg.Centimeter, 10*vg.Centimeter), vgimg.UseDPI(144))}
-	const margin = 10 // points; else the last numbers on the axes are cut
-	area := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
-	beside := area.Max.X - legend.Rectangle(area).Size().X
-	legend.Draw(draw.Crop(area, beside-area.Min.X, 0, 0, 0))
-	p.Draw(draw.Crop(area, 0, beside-margin-area.Max.X, 0, 0))
-	_, err := canvas.WriteTo(w)
-	return err
+	return picture.Write(w, 16*vg.Centimeter, 10*vg.Centimeter, func(area draw.Canvas) {
+		beside := area.Max.X - legend.Rectangle(area).Size().X
+		legend.Draw(draw.Crop(area, beside-area.Min.X, 0, 0, 0))
+		p.Draw(draw.Crop(area, 0, beside-picture.Margin-area.Max.X, 0, 0))
+	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // picture plots and counts the pixels of every colour where the curves are, left of the legend.
-func picture(t *testing.T, steps []program.StepLine, evals []program.EvalLine, floor float64) (image.Image, map[color.RGBA]int) {
+func drawing(t *testing.T, steps []program.StepLine, evals []program.EvalLine, floor float64) (image.Image, map[color.RGBA]int) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := plotLosses(&b, steps, evals, floor); err != nil {
@@ -33,28 +33,28 @@ func picture(t *testing.T, steps []program.StepLine, evals []program.EvalLine, f
 // Both curves are seen where there is one evaluation, and where one lies on the other; the batches' lies behind them.
 func TestBothCurvesAreSeen(t *testing.T) {
 	train, val, paper := color.RGBA{19, 92, 150, 255}, color.RGBA{214, 69, 37, 255}, color.RGBA{255, 255, 255, 255}
-	_, one := picture(t, nil, []program.EvalLine{{Step: 20, Train: 4, Val: 3}}, 0)
+	_, one := drawing(t, nil, []program.EvalLine{{Step: 20, Train: 4, Val: 3}}, 0)
 	if one[train] < 50 || one[val] < 40 {
 		t.Errorf("one evaluation: %d pixels of train, %d of val", one[train], one[val])
 	}
 	same := []program.EvalLine{{Step: 0, Train: 4, Val: 4}, {Step: 100, Train: 3, Val: 3}}
-	_, both := picture(t, nil, same, 0)
+	_, both := drawing(t, nil, same, 0)
 	if both[train] < 500 || both[val] < 500 {
 		t.Errorf("one on the other: %d pixels of train, %d of val", both[train], both[val])
 	}
-	_, over := picture(t, []program.StepLine{{Step: 0, Loss: 3}, {Step: 100, Loss: 4}}, same, 0)
+	_, over := drawing(t, []program.StepLine{{Step: 0, Loss: 3}, {Step: 100, Loss: 4}}, same, 0)
 	if over[train] < both[train]*9/10 || over[val] < both[val]*9/10 || over[paper] >= both[paper] {
 		t.Errorf("over the batches': %d pixels of train, %d of val, %d of paper", over[train], over[val], over[paper])
 	}
-	if _, floor := picture(t, nil, same, 1.5); floor[color.RGBA{90, 90, 90, 255}] < 100 {
+	if _, floor := drawing(t, nil, same, 1.5); floor[color.RGBA{90, 90, 90, 255}] < 100 {
 		t.Error("the text's own entropy is not seen")
 	}
 }
 
 // The legend covers nothing: beside it are the same pixels whatever way the losses go.
 func TestLegendIsBeside(t *testing.T) {
-	down, _ := picture(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 4, Val: 4}, {Step: 100, Train: 2, Val: 2}}, 0)
-	up, _ := picture(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 2, Val: 2}, {Step: 100, Train: 4, Val: 4}}, 0)
+	down, _ := drawing(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 4, Val: 4}, {Step: 100, Train: 2, Val: 2}}, 0)
+	up, _ := drawing(t, []program.StepLine{{Step: 1, Loss: 4}}, []program.EvalLine{{Step: 0, Train: 2, Val: 2}, {Step: 100, Train: 4, Val: 4}}, 0)
 	curves, left := 0, down.Bounds().Dx()*85/100
 	for y := range down.Bounds().Dy() {
 		for x := range down.Bounds().Dx() {

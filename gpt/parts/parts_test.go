@@ -57,7 +57,7 @@ func TestSharedOptions(t *testing.T) {
 // An own attention brings its own option: default, check and flag.
 func TestOwnOption(t *testing.T) {
 	var r Registry
-	r.Attentions = []Attention{{Name: "mine", Options: []Option{{
+	r.Attentions = []Attention{{Name: "mine", New: causal, Options: []Option{{
 		Name: "depth", Help: "how deep", Default: func(s Stack) int { return s.NEmbd / 2 }, Check: upToContext("depth"),
 	}}}}
 	known := r.WithLibrary()
@@ -137,7 +137,7 @@ func TestRegistry(t *testing.T) {
 
 // A block that has nothing against its parts leaves the MLP to object.
 func TestBlockAndMLPAreAsked(t *testing.T) {
-	known := Registry{Blocks: []Block{{Name: "mine", Check: func(Stack) error { return nil }}}}.WithLibrary()
+	known := Registry{Blocks: []Block{{Name: "mine", New: Blocks()[0].New, Check: func(Stack) error { return nil }}}}.WithLibrary()
 	s := Stack{NLayer: 1, NHead: 2, NEmbd: 8, Block: "mine", MLP: "swiglu"}
 	if err := s.Check(known, 4); err != nil {
 		t.Error(err)

@@ -18,6 +18,15 @@ func TestInnerSize(t *testing.T) {
 	}
 }
 
+// An MLP has two numbers for each of its features, before and behind the activation, one with a gate the gate's besides.
+func TestInside(t *testing.T) {
+	for mlp, want := range map[string]float64{"": 4*3 + 2*7, "mlp": 4*3 + 2*7, "swiglu": 4*3 + 3*7} {
+		if got := (Stack{NEmbd: 3, NInner: 7, MLP: mlp}).Inside(); got != want {
+			t.Errorf("%s: got %v numbers, want %v", mlp, got, want)
+		}
+	}
+}
+
 // Sinusoidal positions turn by 1/10000^(2k/d), as published.
 func TestSinusoidalBase(t *testing.T) {
 	at := nn.Site{Scope: graph.New(graph.Float64, 1).Root(), Dims: nn.Dims{Batch: 1, Context: 3, Embd: 4}}

@@ -64,15 +64,28 @@ func (s Stack) Check(known Registry, context int) error {
 	}
 	s = s.Resolved(known)
 	d := s.Dims(1, context)
-	if check := Find(known.Positions, s.Position).Check; check != nil {
-		if err := check(d); err != nil {
+	position, attention := Find(known.Positions, s.Position), Find(known.Attentions, s.Attention)
+	norm, block, mlp := Find(known.Norms, s.Norm), Find(known.Blocks, s.Block), Find(known.MLPs, s.MLP)
+	for _, p := range []struct {
+		kind, name string
+		missing    bool
+	}{
+		{"position", s.Position, position.New == nil}, {"attention", s.Attention, attention.New == nil},
+		{"norm", s.Norm, norm.New == nil}, {"block", s.Block, block.New == nil}, {"mlp", s.MLP, mlp.New == nil},
+	} {
+		if p.missing {
+			return errors.Errorf("%s: got %s, a part without New: nothing makes it", p.kind, p.name)
+		}
+	}
+	if position.Check != nil {
+		if err := position.Check(d); err != nil {
 			return err
 		}
 	}
-	if err := Find(known.Attentions, s.Attention).check(d, s); err != nil {
+	if err := attention.check(d, s); err != nil {
 		return err
 	}
-	for _, check := range []func(Stack) error{Find(known.Blocks, s.Block).Check, Find(known.MLPs, s.MLP).Check} {
+	for _, check := range []func(Stack) error{block.Check, mlp.Check} {
 		if check == nil {
 			continue
 		}
@@ -97,20 +110,19 @@ func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
 		Act:  Find(known.Activations, s.Activation).Layer,
-		Norm: made("norm", s.Norm, Find(known.Norms, s.Norm).New),
-		MLP:  made("mlp", s.MLP, Find(known.MLPs, s.MLP).New),
+		Norm: Find(known.Norms, s.Norm).New,
+		MLP:  Find(known.MLPs, s.MLP).New,
 	}
 }
 
-// made is with, or an error where a part has none: a Site without one would have the library's.
-func made(kind, name string, with func(nn.Site) nn.Layer) func(nn.Site) nn.Layer {
-	if with != nil {
-		return with
+// Inside is about how many numbers of a token are there at once in a block of s, resolved, that is fed several: 4d, and 2f
+// of an MLP or 3f of one with a gate.
+func (s Stack) Inside() float64 {
+	f := 2 * float64(s.NInner)
+	if s.MLP == "swiglu" {
+		f += float64(s.NInner)
 	}
-	return func(at nn.Site) nn.Layer {
-		at.Failf("%s %q: no New", kind, name)
-		return nil
-	}
+	return 4*float64(s.NEmbd) + f
 }
 
 // TooWide says whether s, resolved, is wider than anything that is trained: more than 2^20 features of a token or 2^12

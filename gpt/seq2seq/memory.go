@@ -43,7 +43,7 @@ func (c Config) Memory() (bytes float64, err error) {
 		tokens := float64(c.BatchSize) * (float64(c.SourceSize) + float64(c.TargetSize))
 		return 4 * (4*n + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
 	}
-	return train.Need(c.Training, c.Run, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+	return train.Need(c.Training, c.Run, train.Hooks{}, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
 		m := c.declare(g, c.BatchSize)

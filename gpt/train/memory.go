@@ -55,7 +55,7 @@ type Planned func(g *graph.Graph, blocks int) (places []string, loss graph.Expr,
 // Need is how many bytes a run of so many blocks needs: parameters, masks and ids, activations and gradients as they
 // are planned, and what the optimizer keeps. A deep network is planned by two that are not: every block more needs as
 // much.
-func Need(t Training, r Run, blocks int, build Planned) (bytes float64, err error) {
+func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64, err error) {
 	if build == nil {
 		return 0, errors.New("memory: nothing builds the network (nil)")
 	}
@@ -83,7 +83,7 @@ func Need(t Training, r Run, blocks int, build Planned) (bytes float64, err erro
 			for _, size := range p.Shape() {
 				n *= float64(size)
 			}
-			all += n * t.kept()
+			all += n * Kept(t, r, h)
 		}
 		return all
 	}
@@ -94,14 +94,25 @@ func Need(t Training, r Run, blocks int, build Planned) (bytes float64, err erro
 	return whole + float64(blocks-few)*(whole-half)/(few/2), err
 }
 
-// kept is how many numbers a run keeps for every one that is trained, itself and its gradient apart: the moments of the
-// optimizer, as many as AdamW's for one of a program's own, and the sums over micro-batches.
-func (t Training) kept() (n float64) {
+// Kept is how many numbers a run keeps for every one that is trained, itself and its gradient apart: the moments of the
+// optimizer, as many as AdamW's for one of a program's own, or this machine's part of them; and the sums over
+// micro-batches, or the copy of the gradients that is shown to Gradients and sent to other machines.
+func Kept(t Training, r Run, h Hooks) (n float64) {
 	switch {
 	case t.Optimizer != "sgd":
 		n = 2
 	case t.Beta1 > 0:
 		n = 1
 	}
-	return n + float64(optim.Sums(t.GradientAccumulationSteps))
+	sums := optim.Sums(t.GradientAccumulationSteps)
+	if h.Gradients != nil {
+		sums = max(1, sums)
+	}
+	if h.Group == nil || h.Group.Size() == 1 {
+		return n + float64(sums)
+	}
+	if r.ShardOptimizer {
+		n /= float64(h.Group.Size())
+	}
+	return n + float64(max(1, sums))
 }

@@ -10,7 +10,7 @@ import (
 // Every block needs as much as the one before, those that are planned and those that are counted.
 func TestNeedOfBlocks(t *testing.T) {
 	need := func(blocks int) float64 {
-		bytes, err := Need(Training{}, Run{}, blocks, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+		bytes, err := Need(Training{}, Run{}, Hooks{}, blocks, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 			x := g.Root().Value("x", graph.Const(0), 32, 64)
 			for i := range blocks {
 				x = x.MatMul(g.Root().Param(fmt.Sprint("w", i), graph.Const(0), 64, 64)).Tanh()

@@ -33,9 +33,17 @@ func (l Block[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
 		attention.In("attn", ""),
 		deltaAt("attn", "Δ₅ = Δ₁₀ + LNᵇ(Δ₆) (40)", d5),
 		norm2.In("ln_2", "₅"),
-		deltaAt("ln_2", "Δ₆ = Δ₇ w₆ᵗ", d6),
+		deltaAt("ln_2", "Δ₆ = "+enteringMLP(l.MLP), d6),
 		mlp.In("mlp", ""),
 	)
+}
+
+// enteringMLP is what the Δ at the input of a block's MLP comes from.
+func enteringMLP[T Number](mlp Layer[T]) string {
+	if _, gated := mlp.(SwiGLU[T]); gated {
+		return "Δ_g w_gᵗ + Δ_u w_uᵗ"
+	}
+	return "Δ₇ w₆ᵗ"
 }
 
 // inputOf names the Δ at the input of a block, which the stack of blocks knows as the output of the one before it.

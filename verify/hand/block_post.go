@@ -31,7 +31,7 @@ func (l PostNormBlock[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients
 		attention.reading("Δ₅", "LNᵇ(Δ₅)").In("attn", ""),
 		deltaAt("attn", "LNᵇ(Δ₅) (40)", ds1),
 		norm1.In("ln_1", "₁"),
-		deltaAt("ln_1", "Δ₅ = LNᵇ(Δ₁₀) + Δ₇ w₆ᵗ", d5),
+		deltaAt("ln_1", "Δ₅ = LNᵇ(Δ₁₀) + "+enteringMLP(l.MLP), d5),
 		mlp.reading("Δ₁₀", "LNᵇ(Δ₁₀)").In("mlp", ""),
 		deltaAt("mlp", "LNᵇ(Δ₁₀) (40)", ds2),
 		norm2.In("ln_2", "₅"),

@@ -2,6 +2,7 @@ package hand_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
@@ -46,6 +47,27 @@ func TestI65Linear(t *testing.T) {
 	} {
 		if !(math.Abs(got-want) <= 1e-14) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+// The Δ that enters a gated MLP comes by two ways, and says so in either block.
+func TestDeltaIntoAGatedMLP(t *testing.T) {
+	x, norm := fixture.Random("x", 4, 5), hand.RMSNorm[float64]{Weight: fixture.Random("w", 1, 5)}
+	for want, mlp := range map[string]hand.Layer[float64]{
+		"Δ_g w_gᵗ + Δ_u w_uᵗ": hand.SwiGLU[float64]{Gate: norm, Fc: norm, Proj: norm},
+		"Δ₇ w₆ᵗ":              hand.MLP[float64]{Fc: norm, Act: norm, Proj: norm},
+	} {
+		_, pre := hand.Block[float64]{Norm1: norm, Attention: norm, Norm2: norm, MLP: mlp}.Backward(x, x)
+		_, post := hand.PostNormBlock[float64]{Norm1: norm, Attention: norm, Norm2: norm, MLP: mlp}.Backward(x, x)
+		for _, c := range []struct {
+			of         hand.Gradients[float64]
+			name, want string
+		}{{pre, "ln_2", "Δ₆ = " + want}, {post, "ln_1", "Δ₅ = LNᵇ(Δ₁₀) + " + want}} {
+			i := slices.IndexFunc(c.of, func(g hand.Gradient[float64]) bool { return g.Delta && g.Name == c.name })
+			if i < 0 || c.of[i].Equation != c.want {
+				t.Errorf("%T: got %+v, want %s", mlp, c.of, c.want)
+			}
 		}
 	}
 }

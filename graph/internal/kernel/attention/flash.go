@@ -29,10 +29,17 @@ type Flash[T kernel.Float] struct {
 
 // FlashScratch is the number of floats that both passes take as scratch, a share for each thread.
 func FlashScratch(pool *kernel.Pool, h Shape) int {
+	threads := pool.Threads()
 	forward := min(h.Queries, forwardQueries) * (1 + min(h.Keys, forwardKeys))
-	backward := h.Queries + 2*min(h.Queries, backwardQueries)*min(h.Keys, backwardKeys)
-	return pool.Threads() * ((max(forward, backward) + 15) &^ 15)
+	tiles := 2 * min(h.Queries, backwardQueries) * min(h.Keys, backwardKeys)
+	if h.inTurns(threads) {
+		return max(threads*align(forward), h.projections()+threads*align(tiles))
+	}
+	return threads * align(max(forward, h.Queries+tiles))
 }
+
+// align rounds up to whole lines of 64 bytes.
+func align(n int) int { return (n + 15) &^ 15 }
 
 // Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), and leaves LSE for the
 // backward pass, in two parts because their sum would lose what is small beside large scores. A query that attends to no
@@ -70,7 +77,7 @@ func even(n, most, parts int) int {
 // of the scratch.
 func perHead[T kernel.Float](pool *kernel.Pool, tasks int, scratch []T, body func(task int, scratch []T)) {
 	var next atomic.Int64
-	share := len(scratch) / pool.Threads()
+	share := len(scratch) / pool.Threads() &^ 15
 	pool.For(min(tasks, pool.Threads()), func(thread int) {
 		for task := int(next.Add(1)) - 1; task < tasks; task = int(next.Add(1)) - 1 {
 			body(task, scratch[thread*share:(thread+1)*share])

@@ -1,6 +1,8 @@
 package attention
 
 import (
+	"sync/atomic"
+
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
@@ -12,22 +14,24 @@ import (
 //	Δv += pᵀ·dy    Δp = dy·vᵀ    Δs = p∘(Δp − D)    Δq += Δs·k/√QK    Δk += Δsᵀ·q/√QK
 //
 // Keys and values get the sum over the heads that share them. The heads of a group, and the tiles of a head, come one after
-// the other, so that no sum depends on the threads.
+// the other, and then what scattered keys add, so that no sum depends on the threads.
 func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) {
+	if f.inTurns(pool.Threads()) {
+		f.backwardInTurns(pool, grads, y, dy)
+		return
+	}
 	perHead(pool, f.Batch*f.Groups, f.Scratch, func(i int, scratch []T) {
+		dots, tiles := scratch[:f.Queries], scratch[f.Queries:]
 		for j := range f.shared() {
-			s := f.head(i*f.shared() + j)
-			to := grads.head(f.Shape, s.b, s.j)
-			d := gradients[T]{q: to.Q, k: to.K, v: to.V, y: s.of(dy), dots: scratch[:f.Queries], shared: T(min(j, 1))}
-			dotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride)
-			if all := (span{from: 0, to: f.Queries}); s.keys[0] != all { // else the first block writes every row
-				clearRows(d.q, f.Queries, f.QK)
-				d.add = 1
-			}
+			s, d := f.gradients(i*f.shared()+j, grads, dy, dots)
+			s.begin(&d, y)
 			for block := range s.keys {
-				s.backward(&d, block, scratch[f.Queries:])
+				s.backward(&d, block, tiles)
 			}
-			s.backwardRest(&d)
+		}
+		for j := range f.shared() {
+			s, d := f.gradients(i*f.shared()+j, grads, dy, dots)
+			s.backwardRest(&d, y)
 		}
 	})
 }
@@ -35,14 +39,35 @@ func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) 
 // gradients are those of a head's queries, keys, values and result.
 type gradients[T kernel.Float] struct {
 	q, k, v, y gemm.Matrix[T]
-	dots       []T // D
-	add        T   // 1 once there is something in q, 0 before
-	shared     T   // 1 where another head has left its share in k and v, else 0
+	dots       []T            // D
+	shared     T              // 1 where another head has left its share in k and v, else 0
+	done       []atomic.Int64 // how far every block of keys has come, if they take turns
+}
+
+// gradients is head i of all, and its gradients.
+func (f *Flash[T]) gradients(i int, grads Projections[T], dy, dots []T) (head[T], gradients[T]) {
+	s := f.head(i)
+	to := grads.head(f.Shape, s.b, s.j)
+	return s, gradients[T]{q: to.Q, k: to.K, v: to.V, y: s.of(dy), dots: dots[:f.Queries], shared: T(min(i%f.shared(), 1))}
+}
+
+// begin computes D, and clears dq if the first block does not write every row.
+func (s *head[T]) begin(d *gradients[T], y []T) {
+	dotRows(d.dots, s.of(y).Data, d.y.Data, s.V, d.y.Stride)
+	if !s.writesAll(0) {
+		clearRows(d.q, s.Queries, s.QK)
+	}
+}
+
+// writesAll says whether a block of keys is the first and all queries attend to it.
+func (s *head[T]) writesAll(block int) bool {
+	return block == 0 && s.keys[0] == span{from: 0, to: s.Queries}
 }
 
 // backward finishes the head's share of the gradients of a block of keys and values, and adds what it contributes to those
 // of the queries.
 func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
+	defer d.leaveAll(block)
 	a := block * backwardKeys
 	z, queries := min(s.Keys, a+backwardKeys), s.keys[block]
 	k, v, dk, dv := s.k.From(a, 0), s.v.From(a, 0), d.k.From(a, 0), d.v.From(a, 0)
@@ -51,7 +76,10 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 		clearRows(dv, z-a, s.V)
 	}
 	other := scratch[len(scratch)/2:]
-	add := d.shared
+	add, addQ := d.shared, T(1)
+	if s.writesAll(block) {
+		addQ = 0
+	}
 	for from := queries.from; from < queries.to; from += backwardQueries {
 		to := min(queries.to, from+backwardQueries)
 		n, dy := to-from, d.y.From(from, 0)
@@ -63,8 +91,12 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 		s.dropTile(p, from, a)
 		s.products.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)
 		s.products.MulSerial(z-a, s.QK, n, s.scale, ds.T(), s.q.From(from, 0), add, dk)
-		s.products.MulSerial(n, s.QK, z-a, s.scale, ds, k, d.add, d.q.From(from, 0))
+		for at := from; at < to; {
+			ready := s.await(d, block, at, to)
+			s.products.MulSerial(ready-at, s.QK, z-a, s.scale, ds.From(at-from, 0), k, addQ, d.q.From(at, 0))
+			d.leave(block, ready)
+			at = ready
+		}
 		add = 1
 	}
-	d.add = 1
 }

@@ -81,7 +81,11 @@ func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
 }
 
 // backwardRest adds the share of the scattered keys to the gradients, of which all rows are written.
-func (s *head[T]) backwardRest(d *gradients[T]) {
+func (s *head[T]) backwardRest(d *gradients[T], y []T) {
+	if len(s.backwards) == 0 {
+		return
+	}
+	dotRows(d.dots, s.of(y).Data, d.y.Data, s.V, d.y.Stride) // which those of another head may have replaced
 	s.eachRest(s.backwards, 0, s.Queries, func(first, n int, keys []seen, x *scattered[T]) {
 		m, p, dy := len(keys), s.gather(first, n, keys, x), d.y.From(first, 0)
 		ds := gemm.Mat(x.ds[:n*m], m)

@@ -1,0 +1,48 @@
+package gpt
+
+import (
+	"encoding/json"
+	"io/fs"
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pkg/errors"
+)
+
+// LoadEnds is the tokens with which a published model ends a text or a turn, for text.Until, BatchDecoder.Generate and
+// Beam: eos_token_id of its generation_config.json or, where that names none, of config.json. Of the checkpoint of a run
+// there are none; ids outside the vocabulary, which nothing draws, are left out.
+func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
+	for _, name := range []string{generationFile, configFile} {
+		data, err := cp.File(name)
+		if name == generationFile && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			ids, err = readEnds(data)
+		}
+		if err != nil {
+			return nil, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
+		}
+		if len(ids) > 0 {
+			s, err := sourceOf(cp)
+			return slices.DeleteFunc(ids, func(id int) bool { return id < 0 || id >= s.VocabSize }), err
+		}
+	}
+	return nil, nil
+}
+
+// readEnds is eos_token_id, a number or several.
+func readEnds(data []byte) (ids []int, err error) {
+	return ids, field.EachKey(data, func(key string, value json.RawMessage) error {
+		if key != "eos_token_id" || string(value) == "null" || json.Unmarshal(value, &ids) == nil {
+			return nil
+		}
+		ids = make([]int, 1)
+		return field.New(key, &ids[0], field.Any(), "").Decode(value)
+	})
+}

@@ -1,0 +1,51 @@
+//go:build amd64 && !nosimd
+
+package gemm
+
+import "sync"
+
+// pairPanel holds panelWidth columns of b, or rows of a, for a block of k: rows of pairs of numbers that follow each other
+// in k, rounded to bfloat16.
+type pairPanel [depthMax / 2 * panelWidth]float32
+
+const panelWidth, stripWidth = 96, 32
+
+type (
+	sharedPanels [32]pairPanel                    // of the operand that all threads multiply by: 1.5 MiB
+	ownPanels    [partMost / panelWidth]pairPanel // of a part of the other one
+)
+
+var (
+	sharedPairs = sync.Pool{New: func() any { return new(sharedPanels) }}
+	ownPairs    = sync.Pool{New: func() any { return new(ownPanels) }}
+)
+
+// mulPanels multiplies m rows of a by n columns of b, which lie in panels from their i-th row and j-th column on, into c
+// from (top, left) on. A strip of b meets as many rows at a time as stay in a cache of 1 MiB.
+func mulPanels(g *product[float32], a []pairPanel, i, top int, b []pairPanel, j, left int) {
+	for high := 0; high < g.m; high += blockRows {
+		for x := 0; x < g.n; {
+			n := min(stripWidth, panelWidth-(j+x)%panelWidth, g.n-x)
+			strip := &b[(j+x)/panelWidth][(j+x)%panelWidth]
+			for y := high; y < min(g.m, high+blockRows); {
+				m := min(panelWidth-(i+y)%panelWidth, g.m-y)
+				rows := &a[(i+y)/panelWidth][(i+y)%panelWidth]
+				colsBF16(g.c.pointer(top+y, left+x), g.c.Stride, rows, panelWidth, strip, panelWidth,
+					g.d.pointerOrNil(top+y, left+x), g.d.Stride, (g.k+1)/2, m, n, g.alpha)
+				y += m
+			}
+			x += n
+		}
+	}
+}
+
+// packPairs packs n columns of b from column j on.
+func packPairs(to *pairPanel, b Matrix[float32], k, j, n int) {
+	if !b.Trans {
+		pairRowsBF16(&to[0], b.pointer(0, j), b.Stride, k, n)
+		return
+	}
+	for i := 0; i < n; i += 16 {
+		pairColumnsBF16(&to[i], b.pointer(0, j+i), b.Stride, k, min(16, n-i))
+	}
+}
