@@ -1,8 +1,6 @@
 package attention
 
 import (
-	"sync/atomic"
-
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
@@ -81,13 +79,8 @@ func even(n, most, parts int) int {
 // perHead runs the tasks of heads, several for each or one for several, on the pool's threads, each thread with its share
 // of the scratch.
 func perHead[T kernel.Float](pool *kernel.Pool, tasks int, scratch []T, body func(task int, scratch []T)) {
-	var next atomic.Int64
 	share := len(scratch) / pool.Threads() &^ 15
-	pool.For(min(tasks, pool.Threads()), func(thread int) {
-		for task := int(next.Add(1)) - 1; task < tasks; task = int(next.Add(1)) - 1 {
-			body(task, scratch[thread*share:(thread+1)*share])
-		}
-	})
+	pool.Tasks(tasks, func(thread, task int) { body(task, scratch[thread*share:(thread+1)*share]) })
 }
 
 // attendBlocks computes some blocks of y.
