@@ -62,9 +62,9 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 		Tokens:  s.Ints("tokens", n, c.VocabSize, 0),
 		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
 	}
+	made := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }
 	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
-	at.Affine = m.recordAdapters(at.Affine)
-	at.Adapt = c.adapt(func(l *nn.LoRA) { m.adapters = append(m.adapters, l) })
+	at.Affine, at.Adapt = c.affine(made), c.adapt(made)
 	net := newStack(at, c)
 	m.Logits = net.predict(net.Forward(m.Tokens))
 	m.Loss = c.loss(s.Sub("loss"), m.Logits, m.Targets)
@@ -87,17 +87,6 @@ func (m *Model) checkCount(declared outline) error {
 			"a layer declares in Forward, or others every time", built, want)
 	}
 	return nil
-}
-
-// recordAdapters keeps the adapters that affine makes.
-func (m *Model) recordAdapters(affine nn.Affine) nn.Affine {
-	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
-		l := affine(s, in, out, bias, init)
-		if a, ok := l.(*nn.LoRA); ok {
-			m.adapters = append(m.adapters, a)
-		}
-		return l
-	}
 }
 
 // Params lists the parameters in the order of Table 2.
