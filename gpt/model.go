@@ -76,11 +76,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 func (m *Model) checkCount(declared outline) error {
 	var built float64
 	for _, p := range m.Params() {
-		size := 1.0
-		for _, n := range p.Tensor().Shape {
-			size *= float64(n)
-		}
-		built += size
+		built += p.Entries()
 	}
 	if want := declared.base + declared.adapters; built != want && m.Config.NLayer <= mostDeclared {
 		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: "+
