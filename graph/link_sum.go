@@ -16,7 +16,7 @@ func (l *linker) sum(o *plan.Op, n *G.Node, children G.Nodes) {
 	for _, c := range children {
 		if l.folded[c] {
 			ids := c.Op().(*op).rows.Ints()
-			own.f32, own.f64 = addRows[float32](ids, n.Shape()), addRows[float64](ids, n.Shape())
+			own.f32, own.f64 = addRows[float32](l.g.pool, ids, n.Shape()), addRows[float64](l.g.pool, ids, n.Shape())
 			o.Inputs, o.Over = append(o.Inputs, l.ops[l.g.children(c)[0]]), true
 		}
 	}

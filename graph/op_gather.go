@@ -42,7 +42,7 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 	ids.ids.isLookup = true
 	d, n, list := table.node.Shape()[1], ids.count(), ids.Ints()
 	return table.g.node(&op{
-		name: "gather", shape: tensor.Shape{n, d}, wrt: []bool{true, false}, f32: gather[float32](list, d), f64: gather[float64](list, d),
+		name: "gather", shape: tensor.Shape{n, d}, wrt: []bool{true, false}, f32: gather[float32](table.g.pool, list, d), f64: gather[float64](table.g.pool, list, d),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 			return one(table.g.scatter("gather.dtable", in[0].Shape(), grad, ids))
 		},
@@ -53,27 +53,27 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids Expr) (*G.Node, error) {
 	list := ids.Ints()
 	return g.node(&op{
-		name: name, shape: table, rows: ids, f32: scatter[float32](list, table[1]), f64: scatter[float64](list, table[1]),
+		name: name, shape: table, rows: ids, f32: scatter[float32](g.pool, list, table[1]), f64: scatter[float64](g.pool, list, table[1]),
 	}, grad)
 }
 
 // addRows is the sum of another gradient and of the one that a scatter would make.
-func addRows[T kernel.Float](ids []int, table tensor.Shape) body[T] {
+func addRows[T kernel.Float](p *kernel.Pool, ids []int, table tensor.Shape) body[T] {
 	var rows *kernel.Rows[T]
 	return func(sum []T, in [][]T) {
 		if rows == nil {
 			rows = kernel.NewRows[T](table[0], len(ids), table[1])
 		}
-		kernel.AddRows(sum, in[0], in[1], ids, rows)
+		kernel.AddRows(p, sum, in[0], in[1], ids, rows)
 	}
 }
 
-func gather[T kernel.Float](ids []int, d int) body[T] {
-	return func(y []T, in [][]T) { kernel.Gather(y, in[0], ids, d) }
+func gather[T kernel.Float](p *kernel.Pool, ids []int, d int) body[T] {
+	return func(y []T, in [][]T) { kernel.Gather(p, y, in[0], ids, d) }
 }
 
-func scatter[T kernel.Float](ids []int, d int) body[T] {
-	return func(dtable []T, in [][]T) { kernel.ScatterAdd(dtable, in[0], ids, d) }
+func scatter[T kernel.Float](p *kernel.Pool, ids []int, d int) body[T] {
+	return func(dtable []T, in [][]T) { kernel.ScatterAdd(p, dtable, in[0], ids, d) }
 }
 
 // GatherCols is the kernel of many Cols joined: column c of y is column order[c] of x (n, d), or 0 where that is −1. A

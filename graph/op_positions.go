@@ -22,7 +22,7 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 		}
 		return g.node(&op{
 			name: fmt.Sprintf("addpositions(%g)", c), shape: shape, wrt: []bool{true, true, false},
-			f32: addPositions[float32](list, d, c), f64: addPositions[float64](list, d, c),
+			f32: addPositions[float32](g.pool, list, d, c), f64: addPositions[float64](g.pool, list, d, c),
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 				dx, err := g.scale(grad, c)
 				if err != nil {
@@ -35,8 +35,8 @@ func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 	}, table, ids)
 }
 
-func addPositions[T kernel.Float](ids []int, d int, c float64) body[T] {
-	return func(y []T, in [][]T) { kernel.AddPositions(y, in[0], in[1], ids, d, T(c)) }
+func addPositions[T kernel.Float](p *kernel.Pool, ids []int, d int, c float64) body[T] {
+	return func(y []T, in [][]T) { kernel.AddPositions(p, y, in[0], in[1], ids, d, T(c)) }
 }
 
 // Rotate is the kernel of rotary positions: in the first groups·size columns of x (n, ≥ groups·size) each group is rotated

@@ -227,7 +227,7 @@ func (c layerCase) equalForms(t *testing.T) {
 					tolerance = 2e-5
 				}
 				reference, fused := evaluate(t, c, d, double, false), evaluate(t, c, d, double, true)
-				if e := distance(fused.value, reference.value, 1e-3); !(e <= tolerance) {
+				if e := distance(fused.value, reference.value, 1e-2); !(e <= tolerance) { // of a sum that may cancel
 					t.Errorf("value: distance %.2g, want ≤ %.0e", e, tolerance)
 				}
 				floor := 1e-3 * largest(reference)

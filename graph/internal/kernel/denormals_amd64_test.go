@@ -210,3 +210,25 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 		}
 	})
 }
+
+// TestDescendMakesNoDenormals: so does the momentum of SGD, which plain Go computes.
+func TestDescendMakesNoDenormals(t *testing.T) {
+	const n, steps = 1003, 1500
+	p := kernel.NewPool(1)
+	dw := kerneltest.Random[float32](rand.New(rand.NewPCG(6, 7)), n)
+	w, m := kerneltest.Random[float32](rand.New(rand.NewPCG(8, 9)), n), make([]float32, n)
+	met, made := kerneltest.Denormals(func() {
+		for range steps {
+			kernel.Descend(p, kernel.SGD{LR: 1e-3, Momentum: 0.9, Decay: 0.1}, 0.5, w, dw, m)
+			clear(dw)
+		}
+	})
+	if met || made {
+		t.Errorf("numbers below the normal ones: met %v, made %v, want none", met, made)
+	}
+	for i, v := range m {
+		if v != 0 {
+			t.Fatalf("weight %d: momentum %v after %d steps without a gradient, want 0", i, v, steps)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func formulas[T Float](t *testing.T, tolerance float64) {
 	const n, d, rows = 4, 3, 5
 	x, table, ids := draw(n*d), draw(rows*d), []int{3, 0, 4, 3}
 	y, want := make([]T, n*d), make([]float64, n*d)
-	AddPositions(y, x, table, ids, d, 2)
+	AddPositions(p, y, x, table, ids, d, 2)
 	for i := range want {
 		want[i] = 2*float64(x[i]) + float64(table[ids[i/d]*d+i%d])
 	}

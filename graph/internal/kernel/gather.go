@@ -1,51 +1,57 @@
 package kernel
 
 // Gather copies row ids[i] of table (rows, d) to row i of y.
-func Gather[T Float](y, table []T, ids []int, d int) {
-	for i, id := range ids {
-		copy(y[i*d:(i+1)*d], table[id*d:(id+1)*d])
+func Gather[T Float](p *Pool, y, table []T, ids []int, d int) {
+	Spread(p, len(ids), rowGrain(d), lookup[T]{y: y, table: table, ids: ids, d: d})
+}
+
+// AddPositions computes y = c·x + table[ids], row by row of d numbers.
+func AddPositions[T Float](p *Pool, y, x, table []T, ids []int, d int, c T) {
+	Spread(p, len(ids), rowGrain(d), lookup[T]{y, x, table, ids, d, c})
+}
+
+// lookup is the arguments of AddPositions, and without x those of Gather.
+type lookup[T Float] struct {
+	y, x, table []T
+	ids         []int
+	d           int
+	c           T
+}
+
+func (l *lookup[T]) Do(from, to int) {
+	d := l.d
+	for i := from; i < to; i++ {
+		y, row := l.y[i*d:(i+1)*d], l.table[l.ids[i]*d:(l.ids[i]+1)*d]
+		if l.x == nil {
+			copy(y, row)
+			continue
+		}
+		x := l.x[i*d : (i+1)*d]
+		for j, v := range row {
+			y[j] = l.c*x[j] + v
+		}
 	}
 }
 
 // ScatterAdd adds row i of dy to row ids[i] of dtable, which it clears first.
-func ScatterAdd[T Float](dtable, dy []T, ids []int, d int) {
-	clear(dtable)
-	for i, id := range ids {
-		accumulate(dtable[id*d:(id+1)*d], dy[i*d:(i+1)*d])
-	}
-}
-
-// Rows is what AddRows needs to find rows of equal ids.
-type Rows[T Float] struct {
-	first, next []int32 // of every id the first row, of every row the next of its id, counted from 1
-	sum         []T
-}
-
-// NewRows is for n rows of d entries and ids below rows.
-func NewRows[T Float](rows, n, d int) *Rows[T] {
-	return &Rows[T]{make([]int32, rows), make([]int32, n), make([]T, d)}
-}
-
-// AddRows computes z = x + t, t being what ScatterAdd computes of dy. z may be x: then it writes to the rows ids alone.
-func AddRows[T Float](z, x, dy []T, ids []int, r *Rows[T]) {
-	d := len(r.sum)
-	if &z[0] != &x[0] {
-		copy(z, x)
-	}
-	for i := len(ids) - 1; i >= 0; i-- {
-		r.next[i], r.first[ids[i]] = r.first[ids[i]], int32(i+1)
-	}
-	for _, id := range ids {
-		if r.first[id] == 0 {
-			continue
+func ScatterAdd[T Float](p *Pool, dtable, dy []T, ids []int, d int) {
+	p.Range(len(dtable), grain, func(from, to int) { clear(dtable[from:to]) })
+	p.columns(len(ids), d, func(from, to int) {
+		for i, id := range ids {
+			accumulate(dtable[id*d+from:id*d+to], dy[i*d+from:i*d+to])
 		}
-		clear(r.sum)
-		for i := r.first[id]; i > 0; i = r.next[i-1] {
-			accumulate(r.sum, dy[int(i-1)*d:int(i)*d])
-		}
-		accumulate(z[id*d:(id+1)*d], r.sum)
-		r.first[id] = 0
+	})
+}
+
+// columns splits the columns of n rows for sums over rows, in whose order the rows come: each thread takes some columns,
+// whole lines of the cache, of all rows.
+func (p *Pool) columns(n, d int, body func(from, to int)) {
+	const line = 16
+	size := d
+	if n*d > grain {
+		size = (d + line*p.threads - 1) / (line * p.threads) * line
 	}
+	p.Range(d, size, body)
 }
 
 // GatherCols copies columns: column c of y is column order[c] of x, whose rows are d wide, or 0 where that is −1.
@@ -75,16 +81,6 @@ func GatherColsBackward[T Float](pool *Pool, dx, dy []T, order []int, d int) {
 			}
 		}
 	})
-}
-
-// AddPositions computes y = c·x + table[ids], row by row of d numbers.
-func AddPositions[T Float](y, x, table []T, ids []int, d int, c T) {
-	for i, id := range ids {
-		y, x, row := y[i*d:(i+1)*d], x[i*d:(i+1)*d], table[id*d:(id+1)*d]
-		for j, v := range row {
-			y[j] = c*x[j] + v
-		}
-	}
 }
 
 // Scale computes y = c·x.

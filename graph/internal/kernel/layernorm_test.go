@@ -157,9 +157,9 @@ func TestSumRows(t *testing.T) {
 
 func TestScatterAddAddsUp(t *testing.T) {
 	table := []float64{9, 9, 9, 9, 9, 9}
-	ScatterAdd(table, []float64{1, 2, 10, 20, 100, 200}, []int{2, 0, 2}, 2)
+	ScatterAdd(NewPool(1), table, []float64{1, 2, 10, 20, 100, 200}, []int{2, 0, 2}, 2)
 	close64(t, "table", table, []float64{10, 20, 0, 0, 101, 202}, 0)
 	y := make([]float64, 4)
-	Gather(y, table, []int{2, 1}, 2)
+	Gather(NewPool(1), y, table, []int{2, 1}, 2)
 	close64(t, "row", y, []float64{101, 202, 0, 0}, 0)
 }

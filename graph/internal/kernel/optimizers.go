@@ -90,10 +90,14 @@ func squares[T Float](x []T) (sum float64) {
 
 // SGD is one update of stochastic gradient descent with decoupled weight decay: with the clipped gradient g = scale·dw,
 // m ← momentum·m + g, w ← w − lr·(m + decay·w). Without momentum m is nil and stands for g.
+//
+// As in AdamW an m below 2⁻⁹⁵ counts as 0: without a gradient it would fall below the normal numbers and, rounded up again
+// and again, stay there.
 type SGD struct{ LR, Momentum, Decay float64 }
 
 // Descend applies a step to w and m in place.
 func Descend[T Float](p *Pool, o SGD, scale float64, w, dw, m []T) {
+	const least = 0x1p-95
 	keep, rate, momentum, s := T(1-o.LR*o.Decay), T(o.LR), T(o.Momentum), T(scale)
 	p.Range(len(w), grain, func(from, to int) {
 		w, dw := w[from:to], dw[from:to]
@@ -105,6 +109,9 @@ func Descend[T Float](p *Pool, o SGD, scale float64, w, dw, m []T) {
 		}
 		m := m[from:to]
 		for i, g := range dw {
+			if -least < m[i] && m[i] < least {
+				m[i] = 0
+			}
 			m[i] = momentum*m[i] + s*g
 			w[i] = keep*w[i] - rate*m[i]
 		}

@@ -7,15 +7,13 @@ import (
 )
 
 // advise asks for many numbers in huge pages: a large model touches gigabytes for the first time in its first step, and page
-// by page of 4 KiB that takes longer than the arithmetic.
+// by page of 4 KiB that takes longer than the arithmetic. What is made one after the other lies side by side, so a page at
+// the border of two is asked for, too: the weights of a layer are a few pages each, and would keep little but borders.
 func advise[T Float](x []T) {
-	const page, worth = 1 << 21, 1 << 23
-	if bytes := Bytes(x); bytes >= worth {
-		// The advice takes whole pages of 4 KiB: skip to the first of them. It may be refused; nothing depends on it.
-		raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), bytes)
-		skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & (page - 1))
-		if end := (bytes - skip) &^ (page - 1); end > 0 {
-			_ = unix.Madvise(raw[skip:skip+end], unix.MADV_HUGEPAGE)
-		}
+	const page = 1 << 21
+	if bytes := uintptr(Bytes(x)); bytes >= page {
+		at := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
+		from, to := at&^(page-1), (at+bytes+page-1)&^(page-1)
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_HUGEPAGE) // may be refused; nothing depends on it
 	}
 }

@@ -28,11 +28,16 @@ const idle = 300 * time.Microsecond
 // Pool runs loops on a fixed number of threads. Its workers live while there is work: the caller of a loop begins at
 // once, claims chunks like every worker, and waits only for chunks that are claimed, never for a worker to wake up. A pool
 // that is left alone holds no goroutine.
+//
+// Threads have numbers, the caller 0. Each begins with its own share of the chunks, the first T-th being thread 0's, and
+// helps the others when that is done: so of one operation after another a thread takes the same rows, as long as nobody is
+// late, and finds in its own cache what it has written there. It is also the thread that touches a buffer's memory first.
 type Pool struct {
 	threads int
 	loop    atomic.Pointer[loop]
 	workers atomic.Int32
-	worker  func() // work, as a value that starting a goroutine need not allocate
+	numbers []atomic.Bool // which of the workers' numbers are taken, from number 1 on
+	worker  func()        // work, as a value that starting a goroutine need not allocate
 
 	loops   shelf[loop] // what loops need, for the next one: running them allocates nothing
 	shelves sync.Map    // of tasks, by their type
@@ -43,7 +48,7 @@ func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	}
-	p := &Pool{threads: threads}
+	p := &Pool{threads: threads, numbers: make([]atomic.Bool, threads-1)}
 	p.worker = p.work
 	return p
 }
@@ -54,6 +59,9 @@ func (p *Pool) Threads() int { return p.threads }
 // For calls body(0) … body(chunks−1), each once, on the pool's threads. The chunks must not depend on one another, and
 // their number must not depend on the number of threads if sums are split over them. A panic in body comes out here.
 func (p *Pool) For(chunks int, body func(chunk int)) { p.Run(chunks, 1, eachChunk(body)) }
+
+// Tasks is For with the number of the thread that a task runs on: of one call no two tasks at a time have the same.
+func (p *Pool) Tasks(n int, body func(thread, task int)) { p.Run(n, 1, eachTask(body)) }
 
 // Range splits 0 … n−1 into chunks of the given size and calls body(from, to) for each.
 func (p *Pool) Range(n, size int, body func(from, to int)) { p.Run(n, size, eachRange(body)) }
@@ -67,21 +75,12 @@ type Job interface{ Do(from, to int) }
 type (
 	eachChunk func(chunk int)
 	eachRange func(from, to int)
+	eachTask  func(thread, task int)
 )
 
 func (f eachChunk) Do(from, _ int)  { f(from) }
 func (f eachRange) Do(from, to int) { f(from, to) }
-
-// loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
-// it: a worker that has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
-type loop struct {
-	left    atomic.Int64 // chunks to claim, or less than 0; set last
-	done    atomic.Int64
-	job     Job
-	n, size int
-	chunks  int
-	failure atomic.Pointer[any]
-}
+func (f eachTask) Do(from, _ int)   { f(0, from) }
 
 // Run calls j.Do for the chunks of 0 … n−1, of the given size each.
 func (p *Pool) Run(n, size int, j Job) {
@@ -93,16 +92,14 @@ func (p *Pool) Run(n, size int, j Job) {
 		return
 	}
 	l := p.loops.take()
-	l.job, l.n, l.size, l.chunks = j, n, size, chunks
-	l.done.Store(0)
-	l.left.Store(int64(chunks))
+	l.begin(j, n, size, chunks, p.threads)
 	p.loop.Store(l)
 	for n := p.workers.Load(); int(n) < p.threads-1; n = p.workers.Load() {
 		if p.workers.CompareAndSwap(n, n+1) {
 			go p.worker()
 		}
 	}
-	l.run()
+	l.run(0)
 	for spins := 1; l.done.Load() < int64(chunks); spins++ {
 		if spins%256 == 0 {
 			runtime.Gosched()
@@ -119,10 +116,11 @@ func (p *Pool) Run(n, size int, j Job) {
 
 func (p *Pool) work() {
 	defer p.workers.Add(-1)
+	number := p.number()
+	defer p.numbers[number-1].Store(false)
 	last := time.Now()
 	for spins := 1; ; spins++ {
-		if l := p.loop.Load(); l != nil && l.left.Load() > 0 {
-			l.run()
+		if l := p.loop.Load(); l != nil && l.run(number) {
 			last, spins = time.Now(), 0
 			continue
 		}
@@ -135,23 +133,11 @@ func (p *Pool) work() {
 	}
 }
 
-func (l *loop) run() {
-	for left := l.left.Add(-1); left >= 0; left = l.left.Add(-1) {
-		l.chunk(l.chunks - 1 - int(left))
+// number takes one for a worker. There are as many as workers, so one is free.
+func (p *Pool) number() int {
+	for i := 0; ; i = (i + 1) % len(p.numbers) {
+		if p.numbers[i].CompareAndSwap(false, true) {
+			return i + 1
+		}
 	}
 }
-
-func (l *loop) chunk(i int) {
-	defer l.finish()
-	l.job.Do(i*l.size, min(l.n, (i+1)*l.size))
-}
-
-func (l *loop) finish() {
-	if r := recover(); r != nil {
-		l.fail(r)
-	}
-	l.done.Add(1)
-}
-
-// fail keeps the first panic. It is not part of finish, so that a chunk that does not panic allocates nothing.
-func (l *loop) fail(r any) { l.failure.CompareAndSwap(nil, &r) }

@@ -87,7 +87,7 @@ func BenchmarkElementwise(b *testing.B) {
 		{"AdamW", 28, func() { Update(p, AdamW{1e-5, 0.9, 0.99, 1e-8, 0.1}, 9, 1, x, y, z, weights) }},
 		{"SumSquares", 4, func() { SumSquares(p, x) }},
 		{"Dropout", 8, func() { Dropout(p, u, x, DropMask{P: 0.1, Key: 1}) }},
-		{"ScatterAdd", 12, func() { ScatterAdd(u, x, ids, d) }},
+		{"ScatterAdd", 12, func() { ScatterAdd(p, u, x, ids, d) }},
 	} {
 		for set, fast := range sets {
 			b.Run(k.name+"/"+set, func(b *testing.B) {

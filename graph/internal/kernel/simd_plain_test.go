@@ -32,7 +32,7 @@ func TestVectorsEqualPlainGo(t *testing.T) {
 			"dropout":   func(z []float32) { Dropout(p, z, x, DropMask{P: 0.3, Key: 3, Step: 5}) },
 			"dropout 0": func(z []float32) { Dropout(p, z, x, DropMask{}) },
 			"dropout 1": func(z []float32) { Dropout(p, z, x, DropMask{P: 1}) },
-			"scatter":   func(z []float32) { ScatterAdd(z, y, ids, d) },
+			"scatter":   func(z []float32) { ScatterAdd(p, z, y, ids, d) },
 		} {
 			z := make([]float32, n*d)
 			f(z)

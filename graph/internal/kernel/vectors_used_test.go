@@ -98,11 +98,11 @@ func columns[T Float](t *testing.T) {
 		t.Errorf("got %v, want %s", dx, want)
 	}
 	table := []T{1, 2, 3, 4, 5, 6}
-	Gather(y[:4], table, []int{2, 0}, 2)
+	Gather(NewPool(1), y[:4], table, []int{2, 0}, 2)
 	if want := fmt.Sprint([]T{5, 6, 1, 2}); fmt.Sprint(y[:4]) != want {
 		t.Errorf("got %v, want %s", y[:4], want)
 	}
-	ScatterAdd(table, []T{1, 2, 3, 4, 5, 6}, []int{1, 2, 1}, 2)
+	ScatterAdd(NewPool(1), table, []T{1, 2, 3, 4, 5, 6}, []int{1, 2, 1}, 2)
 	if want := fmt.Sprint([]T{0, 0, 6, 8, 3, 4}); fmt.Sprint(table) != want {
 		t.Errorf("got %v, want %s", table, want)
 	}

@@ -1,6 +1,12 @@
 package gemm
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
+)
 
 // TestChunksForManyThreads: of the products of a step of GPT-2's sizes with one sequence, forward and backward, no thread
 // of 16 or 64 has much less to do than the others.
@@ -9,13 +15,60 @@ func TestChunksForManyThreads(t *testing.T) {
 	for threads, most := range map[int]float64{16: 0.15, 64: 0.3} {
 		for _, out := range []int{d, 3 * d, 4 * d, vocabulary} {
 			for _, s := range [][3]int{{tokens, out, d}, {tokens, d, out}, {d, out, tokens}, {out, d, tokens}} {
-				rows, cols := chunk(s[0], s[1], s[2], threads)
+				rows, cols := chunk(s[0], s[1], s[2], threads, maxRows)
 				chunks := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
 				turns := (chunks + threads - 1) / threads
 				if idle := 1 - float64(chunks)/float64(turns*threads); idle > most {
 					t.Errorf("%d threads, %v in %d chunks of %d × %d: %.0f %% idle, want at most %.0f %%", threads, s, chunks,
 						rows, cols, 100*idle, 100*most)
 				}
+			}
+		}
+	}
+}
+
+// TestRowsFit: what is read again and again fits the second cache, of the processors that are known, and a strip of b the
+// first.
+func TestRowsFit(t *testing.T) {
+	for name, c := range map[string]struct{ first, second, lanes, want int }{
+		"Granite Rapids": {48 << 10, 2 << 20, 16, 384},
+		"Zen 5":          {48 << 10, 1 << 20, 16, 384},
+		"Zen 4":          {32 << 10, 1 << 20, 16, 384},
+		"Zen 3":          {32 << 10, 512 << 10, 8, 288},
+		"Haswell":        {32 << 10, 256 << 10, 8, 120},
+		"Neoverse N1":    {64 << 10, 1 << 20, 4, 384},
+		"unknown":        {32 << 10, 0, 4, 96},
+	} {
+		rows := rowsFor(c.second)
+		if rows != c.want || rows%12 != 0 {
+			t.Errorf("%s: got %d rows, want %d", name, rows, c.want)
+		}
+		strip := 4 * 2 * c.lanes * depthMax
+		if strip > c.first {
+			t.Errorf("%s: a strip has %d bytes, the first cache %d", name, strip, c.first)
+		}
+		if all := 4*rows*(depthMax+maxCols) + 2*strip; all > c.second && c.second > 0 {
+			t.Errorf("%s: %d rows need %d bytes, the second cache has %d", name, rows, all, c.second)
+		}
+	}
+}
+
+// TestRowsShowInNoBit: how many rows are computed at a time depends on the processor, the result does not.
+func TestRowsShowInNoBit(t *testing.T) {
+	const m, n, k = 1603, 37, 301
+	rng := rand.New(rand.NewPCG(3, 5))
+	a, b := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n)
+	defer func(was int) { panelRows = was }(panelRows)
+	var want []float32
+	for _, threads := range []int{1, 2} {
+		for _, panelRows = range []int{96, 288, 384} {
+			c := Mat(make([]float32, m*n), n)
+			Mul(kernel.NewPool(threads), m, n, k, 1, a, b, 0, c)
+			if want == nil {
+				want = c.Data
+			}
+			if !kerneltest.SameBits(c.Data, want) {
+				t.Errorf("%d threads and %d rows at a time give other bits", threads, panelRows)
 			}
 		}
 	}

@@ -67,12 +67,12 @@ type product[T kernel.Float] struct {
 const SerialCost = 500_000
 
 func (g *product[T]) run(p *kernel.Pool) {
-	if cost := 2 * g.n * g.k * (g.m + 8); p.Threads() == 1 || cost < SerialCost {
+	if cost := 2 * g.n * g.k * (g.m + 8); cost < SerialCost {
 		g.tile(0, g.m, 0, g.n)
 		return
 	}
 	j := task[T]{product: *g}
-	j.rows, j.cols = chunk(g.m, g.n, g.k, p.Threads())
+	j.rows, j.cols = chunk(g.m, g.n, g.k, p.Threads(), panelRows)
 	j.across = (g.n + j.cols - 1) / j.cols
 	kernel.Spread(p, (g.m+j.rows-1)/j.rows*j.across, 1, j)
 }
@@ -86,22 +86,4 @@ type task[T kernel.Float] struct {
 func (j *task[T]) Do(i, _ int) {
 	top, left := i/j.across*j.rows, i%j.across*j.cols
 	j.tile(top, min(j.m, top+j.rows), left, min(j.n, left+j.cols))
-}
-
-// chunk is the size of the part of c that a thread computes at a time: it has many rows, so that packing b costs little,
-// and few operations, so that a stopped thread delays little, and there are enough chunks for all threads.
-// 12 and 32 are multiples of the height and width of every tile; a single row is taken 128 columns at a time.
-func chunk(m, n, k, threads int) (rows, cols int) {
-	const maxRows, maxCols, minCols, operations = 384, 128, 32, 8 << 20
-	parts, enough := (m+maxRows-1)/maxRows, 3*threads
-	for cols = maxCols; m > 1 && cols > minCols && (2*min(m, maxRows)*cols*k > operations || parts*((n+cols-1)/cols) < enough); {
-		cols /= 2
-	}
-	for ; ; parts++ {
-		rows = (m + 12*parts - 1) / (12 * parts) * 12
-		chunks := parts * ((n + cols - 1) / cols)
-		if chunks >= enough || rows <= 96 && chunks >= 2*threads || rows <= 24 {
-			return rows, cols
-		}
-	}
 }

@@ -88,16 +88,20 @@ func (g *gen) pairRows() {
 	})
 }
 
-// pairVector makes 16 pairs of what is loaded by an instruction and of the second row, as far as the mask goes.
+// pairVector makes 16 pairs of what is loaded by an instruction and of the second row, as far as the mask goes. It asks for
+// what lies 8 rows below: a row is left after a few lines, too soon for the processor to look ahead by itself.
 func (g *gen) pairVector(first, second string) {
 	g.op("%s", first)
 	g.op("VMOVUPS.Z (BX), %s, Z1", second)
+	g.op("PREFETCHT0 (AX)(DX*8)")
+	g.op("PREFETCHT0 (BX)(DX*8)")
 	g.op("%s", roundPairs(1, 0, 2))
 	g.op("VPERMW Z2, Z31, Z2")
 	g.op("VMOVUPS Z2, (R10)")
 }
 
-// pairColumns packs numbers that lie beside each other in a row as pairs, and transposes them, 32 numbers at a time.
+// pairColumns packs numbers that lie beside each other in a row as pairs, and transposes them, 32 numbers at a time. It asks
+// for the next 32 of every row, because 16 rows at once are more than the processor follows.
 func (g *gen) pairColumns() {
 	args := []arg{{"dst", "DI"}, {"src", "SI"}, {"ld", "DX"}, {"k", "CX"}, {"n", "R8"}}
 	doc := "n ≤ 16 rows of k numbers, ld apart → rows of 16 pairs of numbers rounded to bfloat16. What is missing of the last pair is 0."
@@ -119,6 +123,8 @@ func (g *gen) pairColumns() {
 			for row := range g.lanes {
 				g.op("VMOVUPS.Z (AX), K1, Z30")
 				g.op("VMOVUPS.Z 64(AX), K2, Z31")
+				g.op("PREFETCHT0 128(AX)")
+				g.op("PREFETCHT0 192(AX)")
 				g.op("%s", roundPairs(30, 31, row))
 				g.op("VPROLD $16, Z%d, Z%[1]d", row)
 				g.op("DECQ R10")

@@ -91,12 +91,13 @@ func (g *gen) tile(label string, t tile) {
 	}
 }
 
-// prefetch asks for the rows of c that the tile will end in.
+// prefetch asks for the rows of c that the tile will end in. They go to the second cache: where rows lie a multiple of
+// 4 KiB apart they would push one another and b's strip out of the first.
 func (g *gen) prefetch(t tile) {
 	g.op("MOVQ DI, AX")
 	for row := range t.height {
 		for v := range t.vectors {
-			g.op("PREFETCHT0 %d(AX)", v*g.bytes())
+			g.op("PREFETCHT1 %d(AX)", v*g.bytes())
 		}
 		if row+1 < t.height {
 			g.op("ADDQ R11, AX")

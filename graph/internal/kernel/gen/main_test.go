@@ -18,7 +18,7 @@ func TestTheCommittedFilesAreCurrent(t *testing.T) {
 		}
 		for _, path := range committed {
 			name := filepath.ToSlash(path[len("../"):])
-			if _, written := out[name]; !written && name != "kerneltest/flags_amd64.s" {
+			if _, written := out[name]; !written && name != "kerneltest/flags_amd64.s" && name != "cache/cpuid_amd64.s" {
 				t.Errorf("%s is nothing that the generator writes", path)
 			}
 		}

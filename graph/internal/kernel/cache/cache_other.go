@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package cache
+
+// Second is a guess: other processors do not tell every program.
+func Second() int { return usual }

@@ -1,0 +1,39 @@
+package kernel
+
+// Rows is what AddRows needs to find rows of equal ids.
+type Rows[T Float] struct {
+	first, next []int32 // of every id the first row, of every row the next of its id, counted from 1
+	sum         []T
+}
+
+// NewRows is for n rows of d entries and ids below rows.
+func NewRows[T Float](rows, n, d int) *Rows[T] {
+	return &Rows[T]{make([]int32, rows), make([]int32, n), make([]T, d)}
+}
+
+// AddRows computes z = x + t, t being what ScatterAdd computes of dy. z may be x: then it writes to the rows ids alone.
+func AddRows[T Float](p *Pool, z, x, dy []T, ids []int, r *Rows[T]) {
+	d := len(r.sum)
+	if &z[0] != &x[0] {
+		p.Range(len(z), grain, func(from, to int) { copy(z[from:to], x[from:to]) })
+	}
+	for i := len(ids) - 1; i >= 0; i-- {
+		r.next[i], r.first[ids[i]] = r.first[ids[i]], int32(i+1)
+	}
+	p.columns(len(ids), d, func(from, to int) {
+		sum := r.sum[from:to]
+		for i, id := range ids {
+			if int(r.first[id]) != i+1 {
+				continue // it was added with the first of its id
+			}
+			clear(sum)
+			for i := i + 1; i > 0; i = int(r.next[i-1]) {
+				accumulate(sum, dy[(i-1)*d+from:(i-1)*d+to])
+			}
+			accumulate(z[id*d+from:id*d+to], sum)
+		}
+	})
+	for _, id := range ids {
+		r.first[id] = 0
+	}
+}

@@ -1,0 +1,82 @@
+package kernel
+
+import "sync/atomic"
+
+// loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
+// it: a worker that has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
+type loop struct {
+	shares  []share // one for each thread
+	done    atomic.Int64
+	job     Job
+	n, size int
+	chunks  int
+	failure atomic.Pointer[any]
+}
+
+// share is the chunks that a thread is the first to claim: those left are first … end−1, first in the upper half of the
+// word. It has a line of the cache to itself, because its thread alone writes there unless it is late.
+type share struct {
+	left atomic.Uint64
+	_    [Line - 8]byte
+}
+
+// begin hands out the shares, and whoever still holds the loop may begin: so they come last.
+func (l *loop) begin(j Job, n, size, chunks, threads int) {
+	if l.shares == nil {
+		l.shares = make([]share, threads)
+	}
+	l.job, l.n, l.size, l.chunks = j, n, size, chunks
+	l.done.Store(0)
+	for i := range l.shares {
+		l.shares[i].left.Store(uint64(i*chunks/threads)<<32 | uint64((i+1)*chunks/threads))
+	}
+}
+
+// run does thread's share from its beginning on, then what is left of the others' from their ends, which their threads
+// would reach last. It tells whether there was any.
+func (l *loop) run(thread int) (any bool) {
+	for i := range l.shares {
+		s := &l.shares[(thread+i)%len(l.shares)]
+		for chunk, ok := s.claim(i == 0); ok; chunk, ok = s.claim(i == 0) {
+			l.chunk(thread, chunk)
+			any = true
+		}
+	}
+	return any
+}
+
+func (s *share) claim(own bool) (chunk int, ok bool) {
+	for {
+		left := s.left.Load()
+		first, end := left>>32, left&(1<<32-1)
+		if first >= end {
+			return 0, false
+		}
+		chunk, rest := int(first), left+1<<32
+		if !own {
+			chunk, rest = int(end)-1, left-1
+		}
+		if s.left.CompareAndSwap(left, rest) {
+			return chunk, true
+		}
+	}
+}
+
+func (l *loop) chunk(thread, i int) {
+	defer l.finish()
+	if f, ok := l.job.(eachTask); ok {
+		f(thread, i)
+		return
+	}
+	l.job.Do(i*l.size, min(l.n, (i+1)*l.size))
+}
+
+func (l *loop) finish() {
+	if r := recover(); r != nil {
+		l.fail(r)
+	}
+	l.done.Add(1)
+}
+
+// fail keeps the first panic. It is not part of finish, so that a chunk that does not panic allocates nothing.
+func (l *loop) fail(r any) { l.failure.CompareAndSwap(nil, &r) }
