@@ -43,9 +43,11 @@ func shapes() map[string]gpt.Config {
 	return map[string]gpt.Config{"char": char, "baby": baby, "gpt2": gpt2}
 }
 
+// known are their names.
+func known() string { return strings.Join(slices.Sorted(maps.Keys(shapes())), ", ") }
+
 func run() error {
-	known := slices.Sorted(maps.Keys(shapes()))
-	shape := flag.String("shape", "char", strings.Join(known, ", ")+"; decode, decode-baby, decode-gpt2")
+	shape := flag.String("shape", "char", known()+"; decode, decode-baby, decode-gpt2")
 	threads := flag.String("threads", "0", "threads of the kernels; 0 is one per processor; of several, 1,2,4, a table")
 	steps := flag.Int("steps", 100, "steps to time, after a warm-up; for decoding, tokens")
 	context := flag.Int("block_size", 0, "context length, at the same number of tokens in a batch; 0 is the shape's")
@@ -54,7 +56,7 @@ func run() error {
 	quick := flag.Bool("quick", false, "with -compare: a step or two of each shape, to see that it works")
 	python := flag.String("python", "", "with -compare: an interpreter of Python that has PyTorch, of any version")
 	precision := flag.String("precision", "float32",
-		"of products; with -compare, bf16 is compared with the faster of PyTorch's float32 and its bf16 autocast")
+		"of products while training; with -compare, bf16 is compared with the faster of PyTorch's float32 and its bf16 autocast")
 	recompute := flag.Bool("recompute", false, "compute a block's activations again in the backward pass")
 	weights := flag.String("weights", "", "keep the weights of decoding in fewer bits: bf16 or int8")
 	kernels := flag.Bool("kernels", true, "use kernels; false builds the reference from stock operations")
@@ -69,20 +71,9 @@ func run() error {
 	if len(counts) > 1 {
 		return curve(os.Stdout, os.Args[1:], counts)
 	}
-	name, decode := strings.CutPrefix(*shape, "decode")
-	if name = strings.TrimPrefix(name, "-"); name == "" {
-		name = "char"
-	}
-	c, ok := shapes()[name]
-	switch {
-	case !ok:
-		return errors.Errorf("-shape: got %q, want one of %s, or decode", *shape, strings.Join(known, ", "))
-	case *steps < 1:
-		return errors.Errorf("-steps: got %d, want 1 or more", *steps)
-	case *weights != "" && graph.Packing(*weights).Validate() != nil:
-		return errors.Wrap(graph.Packing(*weights).Validate(), "-weights")
-	case *weights != "" && !decode:
-		return errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", *weights, *shape)
+	c, decode, err := settings(*shape, *steps, *precision, graph.Packing(*weights))
+	if err != nil {
+		return err
 	}
 	c.Threads, c.Kernels, c.Recompute, c.Precision = counts[0], *kernels, *recompute, *precision
 	if !c.Kernels {
@@ -102,4 +93,27 @@ func run() error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(line)
+}
+
+// settings is the model of a shape, and whether it decodes, if what is asked for fits together.
+func settings(shape string, steps int, precision string, weights graph.Packing) (c gpt.Config, decode bool, err error) {
+	name, decode := strings.CutPrefix(shape, "decode")
+	if name = strings.TrimPrefix(name, "-"); name == "" {
+		name = "char"
+	}
+	c, ok := shapes()[name]
+	switch {
+	case !ok:
+		err = errors.Errorf("-shape: got %q, want one of %s, or decode", shape, known())
+	case steps < 1:
+		err = errors.Errorf("-steps: got %d, want 1 or more", steps)
+	case weights != "" && weights.Validate() != nil:
+		err = errors.Wrap(weights.Validate(), "-weights")
+	case weights != "" && !decode:
+		err = errors.Errorf("-weights: got %q with -shape %s, want a shape of decoding", weights, shape)
+	case decode && precision != "float32":
+		err = errors.Errorf("-precision: got %q with -shape %s, want float32: what decodes has fewer bits by -weights bf16 or int8",
+			precision, shape)
+	}
+	return c, decode, err
 }

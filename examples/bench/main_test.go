@@ -2,8 +2,11 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
 // TestProcessor reads what Linux says of a processor, and of one that says nothing.
@@ -66,5 +69,32 @@ func TestThreadCounts(t *testing.T) {
 		if got, err := threadCounts(bad); err == nil {
 			t.Errorf("%q: got %v, want an error", bad, got)
 		}
+	}
+}
+
+// TestSettings refuses flags that would not be heeded, in words that name the ones that are.
+func TestSettings(t *testing.T) {
+	for _, c := range []struct {
+		shape, precision string
+		weights          graph.Packing
+		want             string
+	}{
+		{"char", "bf16", "", ""},
+		{"decode-baby", "float32", "int8", ""},
+		{"decode", "bf16", "", `-precision: got "bf16" with -shape decode, want float32: what decodes has fewer bits by -weights`},
+		{"char", "float32", "int8", `-weights: got "int8" with -shape char`},
+		{"decode", "float32", "int4", `-weights: weights: got "int4"`},
+		{"decode-giant", "float32", "", `-shape: got "decode-giant", want one of baby, char, gpt2, or decode`},
+	} {
+		config, decode, err := settings(c.shape, 1, c.precision, c.weights)
+		switch {
+		case c.want == "" && (err != nil || decode != strings.HasPrefix(c.shape, "decode") || config.VocabSize != 65):
+			t.Errorf("%+v: got %v", c, err)
+		case c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	if _, _, err := settings("char", 0, "float32", ""); err == nil {
+		t.Error("0 steps: want an error")
 	}
 }

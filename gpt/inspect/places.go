@@ -42,6 +42,19 @@ func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 	return names, spelt, nil
 }
 
+// activations are those of these names in a model that is built.
+func activations(g *graph.Graph, names []string) ([]graph.Expr, error) {
+	list := make([]graph.Expr, len(names))
+	for i, name := range names {
+		x, err := g.Activation(name)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = x
+	}
+	return list, nil
+}
+
 // without says, of weights that there are not, why, where there are scores.
 func without(err error, g *graph.Graph, patterns []string, attention string) error {
 	for _, pattern := range patterns {

@@ -91,7 +91,7 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a Matrix[float
 	if a.Trans {
 		kernel, step = s.cols, a.Stride
 	}
-	direct := !g.b.Trans && bottom-top <= s.height // a strip of b that is read once is not worth copying
+	direct := s.direct(g.b, bottom-top)
 	for j := left; j < right; {
 		if bottom-top == 1 && direct && right-j >= 8*s.lanes {
 			s.wide(g.c.pointer(top, j), &a.Data[0], step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j), k, g.alpha)

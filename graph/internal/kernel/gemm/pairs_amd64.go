@@ -3,57 +3,86 @@
 package gemm
 
 import (
-	"sync"
-
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"golang.org/x/sys/cpu"
 )
 
 // pairs says whether VDPBF16PS multiplies; tests switch it off.
 var pairs = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512BF16 && cpu.X86.HasBMI2
 
-// pairPanel is what one thread packs operands into: pairs of numbers that follow each other in k, rounded to bfloat16, as
-// rows of panelWidth pairs, each of another column of b or row of a.
-type pairPanel struct {
-	a [blockRows / panelWidth][depthMax / 2 * panelWidth]float32
-	b [depthMax / 2 * panelWidth]float32
+// pairTask is a product by VDPBF16PS. The smaller operand is packed by all threads, as much of it as they have room for;
+// then each packs parts of the other one and multiplies them by all of the first, so that few numbers are packed twice.
+type pairTask struct {
+	product[float32]
+	panels     *sharedPanels
+	left       bool // whether it is a that is shared
+	from, to   int  // its rows, or b's columns, that are packed, in across panels
+	across     int
+	l, end     int // of k, in blocks of step
+	step       int
+	size, wide int // of the other one's parts, and of the shared one's, of which there are cuts
+	cuts       int
 }
 
-const panelWidth, stripWidth = 96, 32
-
-var pairPanels = sync.Pool{New: func() any { return new(pairPanel) }}
-
-// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, by VDPBF16PS, or tells that it cannot.
-func pairBlock(g *product[float32], top, bottom, left, right int) bool {
+// mulPairs computes a product, none of whose sizes is 0, on the pool's threads, or tells that it cannot.
+func mulPairs(p *kernel.Pool, g *product[float32]) bool {
 	if !pairs {
 		return false
 	}
-	g.checkBounds(bottom-1, right-1)
-	panel := pairPanels.Get().(*pairPanel)
-	defer pairPanels.Put(panel)
-	for i := top; i < bottom; i += panelWidth {
-		packPairs(&panel.a[(i-top)/panelWidth], g.a.T(), g.k, i, min(panelWidth, bottom-i))
-	}
-	for j := left; j < right; j += panelWidth {
-		packPairs(&panel.b, g.b, g.k, j, min(panelWidth, right-j))
-		for from := j; from < min(right, j+panelWidth); from += stripWidth {
-			strip, n := &panel.b[from-j], min(stripWidth, right-from)
-			for i := top; i < bottom; i += panelWidth {
-				a := &panel.a[(i-top)/panelWidth]
-				colsBF16(g.c.pointer(i, from), g.c.Stride, &a[0], panelWidth, strip, panelWidth, g.d.pointerOrNil(i, from), g.d.Stride,
-					(g.k+1)/2, min(panelWidth, bottom-i), n, g.alpha)
-			}
+	g.checkBounds(g.m-1, g.n-1)
+	panels := sharedPairs.Get().(*sharedPanels)
+	defer sharedPairs.Put(panels)
+	t := pairTask{product: *g, panels: panels, left: g.m <= g.n, step: depth(g.k)}
+	smaller, larger := min(g.m, g.n), max(g.m, g.n)
+	for ; t.from < smaller; t.from = t.to {
+		t.to = min(smaller, t.from+len(panels)*panelWidth)
+		t.across = parts(t.to-t.from, panelWidth)
+		t.size, t.wide = roundedChunk(larger, t.to-t.from, p.Threads())
+		t.cuts = parts(t.to-t.from, t.wide)
+		for t.l = 0; t.l < g.k; t.l = t.end {
+			t.end = min(g.k, t.l+len(panels)/t.across*t.step)
+			kernel.Spread(p, parts(t.end-t.l, t.step)*t.across, 1, pairPacking(t))
+			kernel.Spread(p, parts(larger, t.size)*t.cuts, 1, t)
 		}
 	}
 	return true
 }
 
-// packPairs packs n columns of b from column j on.
-func packPairs(to *[depthMax / 2 * panelWidth]float32, b Matrix[float32], k, j, n int) {
-	if !b.Trans {
-		pairRowsBF16(&to[0], b.pointer(0, j), b.Stride, k, n)
-		return
+// pairPacking is the task's first half: its i-th panel.
+type pairPacking pairTask
+
+func (t *pairPacking) Do(i, _ int) {
+	x, l, j := t.b, t.l+i/t.across*t.step, t.from+i%t.across*panelWidth
+	if t.left {
+		x = t.a.T()
 	}
-	for i := 0; i < n; i += 16 {
-		pairColumnsBF16(&to[i], b.pointer(0, j+i), b.Stride, k, min(16, n-i))
+	packPairs(&t.panels[i], x.From(l, 0), min(t.step, t.end-l), j, min(panelWidth, t.to-j))
+}
+
+// Do is its second half: a part of the other operand is packed, block by block of k, and multiplied.
+func (t *pairTask) Do(i, _ int) {
+	own := ownPairs.Get().(*ownPanels)
+	defer ownPairs.Put(own)
+	x, top, at := t.a.T(), i/t.cuts*t.size, i%t.cuts*t.wide
+	if t.left {
+		x = t.b
+	}
+	size, wide := min(t.size, max(t.m, t.n)-top), min(t.wide, t.to-t.from-at)
+	for l, shared := t.l, t.panels[:]; l < t.end; l, shared = l+t.step, shared[t.across:] {
+		k := min(t.step, t.end-l)
+		for j := 0; j < size; j += panelWidth {
+			packPairs(&own[j/panelWidth], x.From(l, 0), k, top+j, min(panelWidth, size-j))
+		}
+		part := product[float32]{k: k, alpha: t.alpha, c: t.c, d: t.d}
+		if l > 0 {
+			part.d = t.c
+		}
+		if t.left {
+			part.m, part.n = wide, size
+			mulPanels(&part, shared, at, t.from+at, own[:], 0, top)
+		} else {
+			part.m, part.n = size, wide
+			mulPanels(&part, own[:], 0, top, shared, at, t.from+at)
+		}
 	}
 }

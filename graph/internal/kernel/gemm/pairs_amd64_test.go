@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
@@ -45,6 +46,31 @@ func TestRoadsAgree(t *testing.T) {
 			gemmBest = set
 			if got := run(); !kerneltest.SameBits(got, want) {
 				t.Fatalf("%dx%dx%d a %t b %t alpha %g beta %g: %s has other bits than VDPBF16PS", g.m, g.k, g.n, g.a.Trans, g.b.Trans, g.alpha, g.beta, name)
+			}
+		}
+	}
+}
+
+// TestPairParts: products of which the smaller operand is packed in several turns, along k or along its own side, and of
+// which it is cut, because there are more threads than parts of the larger one, have the bits of the plain road.
+func TestPairParts(t *testing.T) {
+	if !pairs {
+		t.Skip("this processor has no VDPBF16PS")
+	}
+	defer func() { pairs = true }()
+	rng := rand.New(rand.NewPCG(9, 10))
+	for _, s := range [][3]int{{35, 41, 8500}, {3073, 3079, 2}, {130, 129, 300}, {259, 770, 515}, {770, 259, 515}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b, d := randomMatrix[float32](rng, m, k, false), randomMatrix[float32](rng, k, n, true), randomMatrix[float32](rng, m, n, false)
+		want, got := make([]float32, m*n), make([]float32, m*n)
+		pairs = false
+		Rounded{}.MulAdd(kernel.NewPool(2), m, n, k, 1, a, b, d, Mat(want, n))
+		pairs = true
+		for _, threads := range []int{1, 2, 8} {
+			clear(got)
+			Rounded{}.MulAdd(kernel.NewPool(threads), m, n, k, 1, a, b, d, Mat(got, n))
+			if !kerneltest.SameBits(got, want) {
+				t.Errorf("%dx%dx%d, %d threads: other bits than rounded copies", m, k, n, threads)
 			}
 		}
 	}

@@ -46,13 +46,25 @@ type rounded struct {
 }
 
 func (g *rounded) run(p *kernel.Pool) {
-	if cost := 2 * g.n * g.k * (g.m + 8); p.Threads() == 1 || cost < 2*SerialCost {
+	cost := 2 * g.n * g.k * (g.m + 8)
+	switch {
+	case p.Threads() == 1 || cost < 2*SerialCost || g.m == 0:
 		g.tile(0, g.m, 0, g.n)
 		return
+	case g.beta != 0 && g.beta != 1:
+		g.addend(0, g.m, 0, g.n)
+		g.beta = 1
 	}
-	g.rows, g.cols = roundedChunk(g.m, g.n, p.Threads())
-	g.across = (g.n + g.cols - 1) / g.cols
-	kernel.Spread(p, (g.m+g.rows-1)/g.rows*g.across, 1, *g)
+	if mulPairs(p, &g.product) {
+		return
+	}
+	if g.m <= g.n {
+		g.cols, g.rows = roundedChunk(g.n, g.m, p.Threads())
+	} else {
+		g.rows, g.cols = roundedChunk(g.m, g.n, p.Threads())
+	}
+	g.across = parts(g.n, g.cols)
+	kernel.Spread(p, parts(g.m, g.rows)*g.across, 1, *g)
 }
 
 func (g *rounded) Do(i, _ int) {
@@ -60,26 +72,23 @@ func (g *rounded) Do(i, _ int) {
 	g.tile(top, min(g.m, top+g.rows), left, min(g.n, left+g.cols))
 }
 
-// roundedChunk is the size of the part of c that a thread computes at a time. Both operands are packed for every chunk, so
-// it is about as high as wide and as large as it may be, unless the threads would not get equally many. 48 is a multiple
-// of the height of tiles, 96 of their width, too.
-func roundedChunk(m, n, threads int) (rows, cols int) {
-	rows, cols = roundUp(min(m, blockRows), 48), roundUp(min(n, 2*blockCols), 96)
-	for rows > 48 || cols > 96 {
-		chunks := (m + rows - 1) / rows * ((n + cols - 1) / cols)
-		if chunks >= 3*threads && (chunks%threads == 0 || chunks >= 8*threads) {
-			break
-		}
-		if rows >= cols || cols == 96 {
-			rows = roundUp(rows/2, 48)
-		} else {
-			cols = roundUp(cols/2, 96)
-		}
+const partMost, partUnit = 384, 32 // of the larger side, at a time
+
+// roundedChunk is the size of the part of c that a thread computes at a time, along its larger side and its smaller one.
+// The larger side is cut, because then no number of it is packed twice, and the smaller one only where there are too few
+// parts; it is cut so that the threads get equally many, or many.
+func roundedChunk(larger, smaller, threads int) (size, wide int) {
+	size = max(partUnit, min(partMost, larger/(3*threads))/partUnit*partUnit)
+	for size > partUnit && parts(larger, size)%threads != 0 && parts(larger, size) < 8*threads {
+		size -= partUnit
 	}
-	return rows, cols
+	return size, roundUp(parts(smaller, parts(3*threads, parts(larger, size))), partUnit)
 }
 
-func roundUp(n, to int) int { return (n + to - 1) / to * to }
+func roundUp(n, to int) int { return parts(n, to) * to }
+
+// parts is how many of a size it takes for n.
+func parts(n, size int) int { return (n + size - 1) / size }
 
 // tile computes rows top … bottom and columns left … right of c, block by block of k.
 func (g *rounded) tile(top, bottom, left, right int) {

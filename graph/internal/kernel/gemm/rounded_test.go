@@ -197,15 +197,16 @@ func benchmarkRounded(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 	b.ReportMetric(float64(best[0])/float64(best[1]), "times-float32")
 }
 
-// TestRoundedChunk: every thread gets some chunks and, of few, as many as the others; none is larger than what is packed.
+// TestRoundedChunk: every thread gets some chunks and, of few, as many as the others, none is larger than what a thread
+// packs, and the smaller side is cut only where the larger one cannot be.
 func TestRoundedChunk(t *testing.T) {
-	for _, s := range [][2]int{{1, 1}, {768, 384}, {768, 65}, {128, 384}, {2048, 1152}, {2048, 384}, {256, 50257}, {50257, 768}, {97, 385}} {
+	for _, s := range [][2]int{{1, 1}, {768, 384}, {768, 65}, {384, 128}, {128, 128}, {2048, 1152}, {2048, 384}, {50257, 256}, {50257, 768}, {385, 97}} {
 		for _, threads := range []int{2, 3, 8} {
-			rows, cols := roundedChunk(s[0], s[1], threads)
-			chunks := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
-			least := rows == 48 && cols == 96
-			if rows > blockRows || cols > 2*blockCols || !least && (chunks < 3*threads || chunks < 8*threads && chunks%threads != 0) {
-				t.Errorf("%v on %d threads: %d chunks of %d × %d", s, threads, chunks, rows, cols)
+			size, wide := roundedChunk(s[0], s[1], threads)
+			chunks := parts(s[0], size) * parts(s[1], wide)
+			uneven := parts(s[0], size) < 8*threads && parts(s[0], size)%threads != 0
+			if size > partMost || size > partUnit && (uneven || wide < s[1]) || wide > partUnit && chunks < 2*threads {
+				t.Errorf("%v on %d threads: %d chunks of %d × %d", s, threads, chunks, size, wide)
 			}
 		}
 	}

@@ -1,0 +1,73 @@
+//go:build amd64 && !nosimd
+
+package gemm
+
+import "sync"
+
+// pairPanel holds panelWidth columns of b, or rows of a, for a block of k: rows of pairs of numbers that follow each other
+// in k, rounded to bfloat16.
+type pairPanel [depthMax / 2 * panelWidth]float32
+
+const panelWidth, stripWidth = 96, 32
+
+type (
+	sharedPanels [32]pairPanel                       // of the operand that all threads multiply by: 1.5 MiB
+	ownPanels    [blockRows/panelWidth + 1]pairPanel // of a part of the other one; of both, where a thread is on its own
+)
+
+var (
+	sharedPairs = sync.Pool{New: func() any { return new(sharedPanels) }}
+	ownPairs    = sync.Pool{New: func() any { return new(ownPanels) }}
+)
+
+// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, on the caller's thread, or tells that
+// it cannot.
+func pairBlock(g *product[float32], top, bottom, left, right int) bool {
+	if !pairs {
+		return false
+	}
+	g.checkBounds(bottom-1, right-1)
+	panels := ownPairs.Get().(*ownPanels)
+	defer ownPairs.Put(panels)
+	a, b := panels[:blockRows/panelWidth], panels[blockRows/panelWidth:]
+	for i := top; i < bottom; i += panelWidth {
+		packPairs(&a[(i-top)/panelWidth], g.a.T(), g.k, i, min(panelWidth, bottom-i))
+	}
+	part := product[float32]{m: bottom - top, k: g.k, alpha: g.alpha, d: g.d, c: g.c}
+	for j := left; j < right; j += panelWidth {
+		part.n = min(panelWidth, right-j)
+		packPairs(&b[0], g.b, g.k, j, part.n)
+		mulPanels(&part, a, 0, top, b, 0, j)
+	}
+	return true
+}
+
+// mulPanels multiplies m rows of a by n columns of b, which lie in panels from their i-th row and j-th column on, into c
+// from (top, left) on. A strip of b meets as many rows at a time as stay in a cache of 1 MiB.
+func mulPanels(g *product[float32], a []pairPanel, i, top int, b []pairPanel, j, left int) {
+	for high := 0; high < g.m; high += blockRows {
+		for x := 0; x < g.n; {
+			n := min(stripWidth, panelWidth-(j+x)%panelWidth, g.n-x)
+			strip := &b[(j+x)/panelWidth][(j+x)%panelWidth]
+			for y := high; y < min(g.m, high+blockRows); {
+				m := min(panelWidth-(i+y)%panelWidth, g.m-y)
+				rows := &a[(i+y)/panelWidth][(i+y)%panelWidth]
+				colsBF16(g.c.pointer(top+y, left+x), g.c.Stride, rows, panelWidth, strip, panelWidth,
+					g.d.pointerOrNil(top+y, left+x), g.d.Stride, (g.k+1)/2, m, n, g.alpha)
+				y += m
+			}
+			x += n
+		}
+	}
+}
+
+// packPairs packs n columns of b from column j on.
+func packPairs(to *pairPanel, b Matrix[float32], k, j, n int) {
+	if !b.Trans {
+		pairRowsBF16(&to[0], b.pointer(0, j), b.Stride, k, n)
+		return
+	}
+	for i := 0; i < n; i += 16 {
+		pairColumnsBF16(&to[i], b.pointer(0, j+i), b.Stride, k, min(16, n-i))
+	}
+}
