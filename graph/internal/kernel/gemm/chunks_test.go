@@ -55,7 +55,7 @@ func TestRowsFit(t *testing.T) {
 
 // TestRowsShowInNoBit: how many rows are computed at a time depends on the processor, the result does not.
 func TestRowsShowInNoBit(t *testing.T) {
-	const m, n, k = 1603, 37, 301
+	const m, n, k = 3103, 37, 301
 	rng := rand.New(rand.NewPCG(3, 5))
 	a, b := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n)
 	defer func(was int) { panelRows = was }(panelRows)
