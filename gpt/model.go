@@ -62,9 +62,9 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 		Tokens:  s.Ints("tokens", n, c.VocabSize, 0),
 		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
 	}
+	made := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }
 	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
-	at.Affine = m.recordAdapters(at.Affine)
-	at.Adapt = c.adapt(func(l *nn.LoRA) { m.adapters = append(m.adapters, l) })
+	at.Affine, at.Adapt = c.affine(made), c.adapt(made)
 	net := newStack(at, c)
 	m.Logits = net.predict(net.Forward(m.Tokens))
 	m.Loss = c.loss(s.Sub("loss"), m.Logits, m.Targets)
@@ -76,28 +76,13 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 func (m *Model) checkCount(declared outline) error {
 	var built float64
 	for _, p := range m.Params() {
-		size := 1.0
-		for _, n := range p.Tensor().Shape {
-			size *= float64(n)
-		}
-		built += size
+		built += p.Entries()
 	}
 	if want := declared.base + declared.adapters; built != want && m.Config.NLayer <= mostDeclared {
 		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: "+
 			"a layer declares in Forward, or others every time", built, want)
 	}
 	return nil
-}
-
-// recordAdapters keeps the adapters that affine makes.
-func (m *Model) recordAdapters(affine nn.Affine) nn.Affine {
-	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
-		l := affine(s, in, out, bias, init)
-		if a, ok := l.(*nn.LoRA); ok {
-			m.adapters = append(m.adapters, a)
-		}
-		return l
-	}
 }
 
 // Params lists the parameters in the order of Table 2.

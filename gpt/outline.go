@@ -74,10 +74,7 @@ func (o *outline) countLeaves(c Config, g *graph.Graph, blocks float64) {
 	params := g.Params()
 	leaves := g.Leaves()
 	for _, x := range leaves[min(1, len(leaves)):] { // behind the positions, which are no numbers of the network
-		n, name := 1.0, x.Name()
-		for _, size := range x.Shape() {
-			n *= float64(size)
-		}
+		n, name := x.Entries(), x.Name()
 		inBlock := inBlock(name)
 		if inBlock {
 			n *= blocks

@@ -45,19 +45,26 @@ func (c Config) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn
 // site is the style of the whole model; c is resolved. The mask comes when the positions are known.
 func site(s graph.Scope, c Config, batch int, positions graph.Expr) nn.Site {
 	at := c.Stack.Site(c.known(), batch, c.BlockSize)
-	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, c.affine(), c.adapt(func(*nn.LoRA) {})
+	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, c.affine(func(*nn.LoRA) {}), c.adapt(func(*nn.LoRA) {})
 	return at
 }
 
-// affine makes matrices, with adapters where c has them.
-func (a Adapters) affine() nn.Affine {
+// affine makes matrices, with adapters where c has them, and calls made with each.
+func (a Adapters) affine(made func(*nn.LoRA)) nn.Affine {
 	if a.LoraR == 0 {
 		return nn.NewLinear
 	}
-	return nn.NewLoRA(a.adapts, a.LoraR, a.scale())
+	adapted := nn.NewLoRA(a.adapts, a.LoraR, a.scale())
+	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
+		l := adapted(s, in, out, bias, init)
+		if lora, ok := l.(*nn.LoRA); ok {
+			made(lora)
+		}
+		return l
+	}
 }
 
-// adapt hands adapters to the matrices that layers of one's own declare in the blocks, and calls made with each.
+// adapt does so to the matrices that layers of one's own declare in the blocks.
 func (a Adapters) adapt(made func(*nn.LoRA)) nn.Adapt {
 	if a.LoraR == 0 {
 		return nil

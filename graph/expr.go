@@ -96,6 +96,9 @@ func (x Expr) count() int {
 	return x.shape[0]
 }
 
+// Entries is how many numbers x has, the product of its sizes, in a float64, which they do not overflow.
+func (x Expr) Entries() float64 { return entries(x.Shape()) }
+
 // In says that what is computed from x from here on belongs to the layer at s: errors and pictures name it.
 func (x Expr) In(s Scope) Expr {
 	if x.g == nil {

@@ -14,8 +14,9 @@ import (
 // so that with the same number of keys a head reaches δ times as far. The highest and the lowest token that can reach
 // another one through L layers are Lδw apart for an even w, a span of Lδw + 1, in which only multiples of δ are reached
 // (errata C13). Combined with Causal it stays within j ≤ i. Longformer is the layer whose global tokens have separate
-// projections. Dilation saves the kernels no time beside a dense window of the same reach: they leave out what is before
-// and behind it, and gather far global keys, but not what a window skips.
+// projections. In a long context the kernels take tokens that stand δ apart together, so that a window costs what an
+// undilated one with as many keys does, and gather far global keys; heads that share keys with others of another δ cost as
+// much as windows of the same reach.
 type Dilated struct {
 	Width    int
 	Dilation []int // for each head

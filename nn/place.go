@@ -17,7 +17,8 @@ func Make(at Site, with func(Site) Layer) (l Layer) {
 	return l
 }
 
-// In is the layer of that name in s, as a function, whose result is the activation at that place. That there is none, and a panic in it, are errors of the layer.
+// In is the layer of that name in s, as a function, whose result is the activation at that place. That there is none, and
+// a panic in it, are errors of the layer.
 func In(s graph.Scope, name string, l Layer) func(x graph.Expr) graph.Expr {
 	at := s.Sub("%s", name)
 	return func(x graph.Expr) graph.Expr {

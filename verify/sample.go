@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -98,14 +99,7 @@ func (r *Row) entries(full hand.Matrix[float64], few int, rng *rand.Rand) (list 
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	random := slices.Clone(list[:few])
 	slices.SortStableFunc(list, func(a, b int) int {
-		x, y := math.Abs(full.Data[a]), math.Abs(full.Data[b])
-		switch {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
+		return cmp.Compare(math.Abs(full.Data[b]), math.Abs(full.Data[a]))
 	})
 	return append(random, list[:few]...)
 }

@@ -41,11 +41,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := tr.Files()
-	if err == nil {
-		err = base.Save(dir, 0, files)
-	}
-	if err != nil {
+	if err := tr.Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir, data

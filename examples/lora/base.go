@@ -87,11 +87,7 @@ func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpu
 	if err := base.Train(ctx, t, log); err != nil {
 		return err
 	}
-	files, err := t.Files()
-	if err != nil {
-		return err
-	}
-	return base.Save(baseDir(c), t.Done, files)
+	return t.Save(baseDir(c))
 }
 
 // encode is the text in the base's tokens. Characters that the base has never seen are an error that lists them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -76,7 +76,11 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := base.Save(merged, t.Done, files); err != nil {
+	dir, err := checkpoint.Open(merged)
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(dir.Save(t.Done, files), dir.Close()); err != nil {
 		return err
 	}
 	loss, err := t.reloaded(ctx, merged)

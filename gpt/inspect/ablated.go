@@ -28,7 +28,7 @@ func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func
 	}
 	n := len(names)
 	a.size = map[string]int{}
-	a.names, a.keep, a.shift, a.places = names, make([]graph.Expr, n), make([]graph.Expr, n), make([]graph.Expr, n)
+	a.names, a.keep, a.shift = names, make([]graph.Expr, n), make([]graph.Expr, n)
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		g.Spell(spelt...)
@@ -50,10 +50,8 @@ func (a *ablated) build(m *gpt.Model, patterns []string, batch int, compile func
 		if a.model, err = gpt.New(g, m.Config, batch); err != nil {
 			return err
 		}
-		for i, name := range names {
-			if a.places[i], err = g.Activation(name); err != nil {
-				return err
-			}
+		if a.places, err = activations(g, names); err != nil {
+			return err
 		}
 		return compile()
 	})

@@ -67,7 +67,7 @@ func (a *attribution) build(m *gpt.Model) error {
 	if err != nil {
 		return err
 	}
-	a.names, a.places = names, make([]graph.Expr, len(names))
+	a.names = names
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		g.Spell(spelt...)
@@ -78,10 +78,8 @@ func (a *attribution) build(m *gpt.Model) error {
 		if a.model, err = gpt.New(g, m.Config, 1); err != nil {
 			return err
 		}
-		for i, name := range names {
-			if a.places[i], err = g.Activation(name); err != nil {
-				return err
-			}
+		if a.places, err = activations(g, names); err != nil {
+			return err
 		}
 		a.pick = newPick(a.model)
 		a.program, err = graph.CompileWith(a.pick.of(), append(slices.Clone(a.places), a.model.Logits), a.places...)

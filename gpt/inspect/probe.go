@@ -30,11 +30,8 @@ func Tap(m *gpt.Model, patterns ...string) (*Probe, error) {
 		if p.model, err = gpt.New(g, m.Config, 1); err != nil {
 			return err
 		}
-		p.exprs = make([]graph.Expr, len(names))
-		for i, name := range names {
-			if p.exprs[i], err = g.Activation(name); err != nil {
-				return err
-			}
+		if p.exprs, err = activations(g, names); err != nil {
+			return err
 		}
 		p.forward, err = graph.CompileWith(p.exprs[len(names)-1], p.exprs)
 		return err

@@ -15,11 +15,7 @@ func (c Config) parameters() (n float64, err error) {
 		c.NLayer = layers
 		c.declare(g, 1)
 		for _, p := range g.Params() {
-			size := 1.0
-			for _, d := range p.Shape() {
-				size *= float64(d)
-			}
-			n += size
+			n += p.Entries()
 		}
 		err = g.Err()
 		return n

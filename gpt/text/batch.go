@@ -12,8 +12,8 @@ const Ignore = -1
 
 // Sample fills x and y (B·T each) with B blocks of T = blockSize tokens of s whose starts are drawn independently and
 // uniformly from [0, Len−T), one rng.IntN a row in the order of the rows, as nanoGPT's get_batch does. Blocks may
-// overlap. Of the examples of LoadAnswers a block is a whole row, with its own targets. The generator is the caller's, and its state after the call is all that has to be saved to continue with the
-// same batches. Nothing is allocated.
+// overlap. Of the examples of LoadAnswers a block is a whole row, with its own targets. The generator is the caller's,
+// and its state after the call is all that has to be saved to continue with the same batches. Nothing is allocated.
 //
 // It is an error if x and y differ in length or are not B ≥ 1 whole rows, or if s has fewer than T+1 tokens.
 func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {

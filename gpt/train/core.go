@@ -36,10 +36,10 @@ type Core struct {
 	Done int     // steps done
 	Best float64 // the lowest validation loss so far, +∞ before the first
 
-	// Group is the machines that train together, that of the Task or set before the first Step; nil is this one alone. Each computes an
-	// equal part of a step's micro-batches, and what comes out is the same bits whatever their number, a power of two
-	// that divides GradientAccumulationSteps. All make the same Core, draw the same batches and do the same Steps.
-	// An error on one of them is the end of the group: who sees it ends.
+	// Group is the machines that train together, that of the Task or set before the first Step; nil is this one alone.
+	// Each computes an equal part of a step's micro-batches, and what comes out is the same bits whatever their number, a
+	// power of two that divides GradientAccumulationSteps. All make the same Core, draw the same batches and do the same
+	// Steps. An error on one of them is the end of the group: who sees it ends.
 	Group dist.Group
 
 	same      bool // the group's machines train the same

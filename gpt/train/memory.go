@@ -79,11 +79,7 @@ func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64,
 			err = failed
 		}
 		for _, p := range params {
-			n := 4.0
-			for _, size := range p.Shape() {
-				n *= float64(size)
-			}
-			all += n * Kept(t, r, h)
+			all += 4 * Kept(t, r, h) * p.Entries()
 		}
 		return all
 	}

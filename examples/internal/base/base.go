@@ -17,16 +17,6 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Save writes a checkpoint to a directory.
-func Save(path string, step int, files []checkpoint.File) error {
-	dir, err := checkpoint.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Save(step, files)
-}
-
 // Open builds the model of a checkpoint on an empty Graph, with its tokenizer.
 func Open(g *graph.Graph, cp *checkpoint.Checkpoint) (*gpt.Model, text.Tokenizer, error) {
 	m, err := gpt.LoadModel(g, cp)

@@ -17,11 +17,20 @@ func content(s string) []checkpoint.File {
 	return []checkpoint.File{{Name: "state", Write: func(w io.Writer) error { _, err := io.WriteString(w, s); return err }}}
 }
 
+func save(path string, step int, files []checkpoint.File) error {
+	dir, err := checkpoint.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Save(step, files)
+}
+
 // A run is read under its lock: between the reading and the first save no other process can save.
 func TestResumeReadsUnderTheLock(t *testing.T) {
 	path := t.TempDir()
 	for step := range 2 {
-		if err := Save(path, step, content("x")); err != nil {
+		if err := save(path, step, content("x")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +68,7 @@ func TestResumeComparesBuilds(t *testing.T) {
 		want  string
 	}{{this, ""}, {other, "saved by another build, \"" + this.Go}} {
 		path, write := t.TempDir(), train.WriteJSON(map[string]any{"build": c.build})
-		if err := Save(path, 1, []checkpoint.File{{Name: train.StateFile, Write: write}}); err != nil {
+		if err := save(path, 1, []checkpoint.File{{Name: train.StateFile, Write: write}}); err != nil {
 			t.Fatal(err)
 		}
 		var said bytes.Buffer
@@ -84,7 +93,7 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
-	if err := Save(taken, 3, content("x")); err != nil {
+	if err := save(taken, 3, content("x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := Vacant(taken); err == nil || !strings.Contains(err.Error(), "holds a checkpoint of step 3; -resume continues it") {

@@ -1,9 +1,7 @@
 package browser
 
 import (
-	"encoding/base64"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 )
@@ -67,16 +65,6 @@ func (b *Tab) Show(width, height int, scheme string) {
 		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	b.call("Emulation.setEmulatedMedia",
 		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-}
-
-// Picture writes what is seen to a file.
-func (b *Tab) Picture(path string) {
-	b.t.Helper()
-	var picture struct{ Data string }
-	b.call("Page.captureScreenshot", map[string]any{"captureBeyondViewport": true}, &picture)
-	data, err := base64.StdEncoding.DecodeString(picture.Data)
-	must(b.t, err)
-	must(b.t, os.WriteFile(path, data, 0o644))
 }
 
 // Named is the role and the name, for those who hear the page, of all that may have the focus.

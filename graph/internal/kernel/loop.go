@@ -38,7 +38,7 @@ func (l *loop) run(thread int) (any bool) {
 	for i := range l.shares {
 		s := &l.shares[(thread+i)%len(l.shares)]
 		for chunk, ok := s.claim(i == 0); ok; chunk, ok = s.claim(i == 0) {
-			l.chunk(chunk)
+			l.chunk(thread, chunk)
 			any = true
 		}
 	}
@@ -62,8 +62,12 @@ func (s *share) claim(own bool) (chunk int, ok bool) {
 	}
 }
 
-func (l *loop) chunk(i int) {
+func (l *loop) chunk(thread, i int) {
 	defer l.finish()
+	if f, ok := l.job.(eachTask); ok {
+		f(thread, i)
+		return
+	}
 	l.job.Do(i*l.size, min(l.n, (i+1)*l.size))
 }
 

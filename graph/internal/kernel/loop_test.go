@@ -1,8 +1,10 @@
 package kernel
 
 import (
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -70,4 +72,25 @@ func TestThreadsHaveNumbersOfTheirOwn(t *testing.T) {
 		}
 		out.Done()
 	})
+}
+
+// TestTasksKnowTheirThread: what one thread uses, such as scratch, no other does meanwhile.
+func TestTasksKnowTheirThread(t *testing.T) {
+	for _, threads := range []int{1, 5} {
+		p, busy := NewPool(threads), make([]atomic.Bool, threads)
+		var ran atomic.Int32
+		for _, tasks := range []int{1, 3, 200} {
+			p.Tasks(tasks, func(thread, task int) {
+				if busy[thread].Swap(true) {
+					t.Errorf("task %d of %d: thread %d of %d is at another", task, tasks, thread, threads)
+				}
+				runtime.Gosched()
+				ran.Add(1)
+				busy[thread].Store(false)
+			})
+		}
+		if ran.Load() != 204 {
+			t.Errorf("%d threads: %d tasks ran, want 204", threads, ran.Load())
+		}
+	}
 }

@@ -60,6 +60,9 @@ func (p *Pool) Threads() int { return p.threads }
 // their number must not depend on the number of threads if sums are split over them. A panic in body comes out here.
 func (p *Pool) For(chunks int, body func(chunk int)) { p.Run(chunks, 1, eachChunk(body)) }
 
+// Tasks is For with the number of the thread that a task runs on: of one call no two tasks at a time have the same.
+func (p *Pool) Tasks(n int, body func(thread, task int)) { p.Run(n, 1, eachTask(body)) }
+
 // Range splits 0 … n−1 into chunks of the given size and calls body(from, to) for each.
 func (p *Pool) Range(n, size int, body func(from, to int)) { p.Run(n, size, eachRange(body)) }
 
@@ -72,10 +75,12 @@ type Job interface{ Do(from, to int) }
 type (
 	eachChunk func(chunk int)
 	eachRange func(from, to int)
+	eachTask  func(thread, task int)
 )
 
 func (f eachChunk) Do(from, _ int)  { f(from) }
 func (f eachRange) Do(from, to int) { f(from, to) }
+func (f eachTask) Do(from, _ int)   { f(0, from) }
 
 // Run calls j.Do for the chunks of 0 … n−1, of the given size each.
 func (p *Pool) Run(n, size int, j Job) {

@@ -61,24 +61,16 @@ type block[T hand.Number] struct {
 func blocks[T hand.Number]() map[string]block[T] {
 	return map[string]block[T]{
 		"pre": {final: true, at: func(at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.Layer[T] {
-			b := sublayers(at, c, s, i)
 			if s.cross {
-				return hand.DecoderBlock[T]{
-					Norm1: b.Norm1, Attention: b.Attention, NormCross: norms[T]()[c.Norm](at.At("ln_cross")), Cross: cross(at, c, z),
-					Norm2: b.Norm2, MLP: b.MLP,
-				}
+				return decoderBlock(at, c, s, i, z)
 			}
-			return b
+			return sublayers(at, c, s, i)
 		}},
 		"post": {at: func(at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.Layer[T] {
-			b := sublayers(at, c, s, i)
 			if s.cross {
-				return hand.PostNormDecoderBlock[T]{
-					Norm1: b.Norm1, Attention: b.Attention, NormCross: norms[T]()[c.Norm](at.At("ln_cross")), Cross: cross(at, c, z),
-					Norm2: b.Norm2, MLP: b.MLP,
-				}
+				return hand.PostNormDecoderBlock[T](decoderBlock(at, c, s, i, z))
 			}
-			return hand.PostNormBlock[T](b)
+			return hand.PostNormBlock[T](sublayers(at, c, s, i))
 		}},
 		"elman": {at: func(at hand.Site[T], c Plan, _ side, _ int, _ hand.Matrix[T]) hand.Layer[T] { return at.Elman(c.Batch) }},
 	}
@@ -92,6 +84,11 @@ func sublayers[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Block
 		Norm2:     norm(at.At("ln_2")),
 		MLP:       mlps[T]()[cmp.Or(c.MLP, "mlp")](at.At("mlp"), activations[T]()[c.Activation]),
 	}
+}
+
+func decoderBlock[T hand.Number](at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.DecoderBlock[T] {
+	b, norm := sublayers(at, c, s, i), norms[T]()[c.Norm](at.At("ln_cross"))
+	return hand.DecoderBlock[T]{Norm1: b.Norm1, Attention: b.Attention, NormCross: norm, Cross: cross(at, c, z), Norm2: b.Norm2, MLP: b.MLP}
 }
 
 // cross is attention to the encoder's output, of which nobody sees the padding.

@@ -4,7 +4,6 @@ package attention
 
 import (
 	"math"
-	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
@@ -61,40 +60,52 @@ func dot[T kernel.Float](x, y []T) (sum T) {
 	return sum
 }
 
-// head is head j of sequence b.
+// head is a lane of head j of sequence b.
 type head[T kernel.Float] struct {
-	Shape
-	products      gemm.Products[T]
-	b, j          int
-	q, k, v       gemm.Matrix[T]
-	mask          []T // (Queries, Keys)
-	queries, keys []span
-	forward       [][]seen // scattered keys of either pass
-	backwards     [][]seen
-	biased        bool
-	buffers       *sync.Pool
-	top, total    []T // m and ℓ of every query
-	scale         T
-	drop          kernel.DropMask
+	Shape            // of the lane
+	all        Shape // of all lanes
+	products   gemm.Products[T]
+	b, j       int
+	lane       *lane
+	q, k, v    gemm.Matrix[T]
+	far        Projections[T] // of all lanes
+	mask       []T            // (Queries, Keys) of all lanes
+	spans      *Spans
+	copies     *scattered[T]
+	top, total []T // m and ℓ of every query
+	scale      T
+	drop       kernel.DropMask
 }
 
-// head is head i of all, counted through the sequences.
-func (f *Flash[T]) head(i int) head[T] {
-	n, blocks := f.Queries, f.blocks()
-	s := head[T]{Shape: f.Shape, products: f.Products, b: i / f.Heads, j: i % f.Heads, scale: T(1 / math.Sqrt(float64(f.QK))), drop: f.Drop}
-	p := f.In.head(f.Shape, s.b, s.j)
-	s.q, s.k, s.v = p.Q, p.K, p.V
+// lanes are those of head i of all, counted through the sequences.
+func (f *Flash[T]) lanes(i int) []lane { return f.Spans.lanes[f.Mask.index(i/f.Heads, i%f.Heads)] }
+
+// head is one of the lanes of head i of all.
+func (f *Flash[T]) head(i int, l *lane) head[T] {
+	n := f.Queries
+	s := head[T]{
+		Shape: f.within(l), all: f.Shape, products: f.Products, b: i / f.Heads, j: i % f.Heads, lane: l, spans: f.Spans,
+		scale: T(1 / math.Sqrt(float64(f.QK))), drop: f.Drop,
+	}
+	s.far = f.In.head(f.Shape, s.b, s.j)
+	own := laneOf(l, s.far)
+	s.q, s.k, s.v = own.Q, own.K, own.V
 	m := f.Mask.index(s.b, s.j)
 	s.mask = f.Mask.Data[m*n*f.Keys : (m+1)*n*f.Keys]
-	s.queries, s.keys = f.Spans.queries[m*n:(m+1)*n], f.Spans.keys[m*blocks:(m+1)*blocks]
-	masks := f.Mask.Batch * f.Mask.Heads
-	s.forward, s.backwards = f.Spans.rest.of(f.Spans.rest.forward, masks, m), f.Spans.rest.of(f.Spans.rest.backward, masks, m)
-	s.biased, s.buffers = f.Spans.rest.biased.Load(), &f.Spans.buffers
-	s.top, s.total = f.LSE[i*n:(i+1)*n], f.LSE[len(f.LSE)/2+i*n:][:n]
+	at := i*n + l.at
+	s.top, s.total = f.LSE[at:at+s.Queries], f.LSE[len(f.LSE)/2+at:][:s.Queries]
 	return s
 }
 
-// of is the head's part of a matrix like y.
+// of is the lane's part of a matrix like y.
 func (s *head[T]) of(y []T) gemm.Matrix[T] {
-	return gemm.Mat(y, s.Heads*s.V).From(s.b*s.Queries, s.j*s.V)
+	return rowsOf(gemm.Mat(y, s.Heads*s.V).From(s.b*s.all.Queries, s.j*s.V), s.lane.q)
+}
+
+// maskAt is the place of a query of the lane and a key of any in a matrix of the mask.
+func (s *head[T]) maskAt(query, key int) int { return s.lane.q.at(query)*s.all.Keys + key }
+
+// dropAt is the place that counts for dropout.
+func (s *head[T]) dropAt(query, key int) int {
+	return (s.b*s.Heads+s.j)*s.all.Queries*s.all.Keys + s.maskAt(query, key)
 }

@@ -1,8 +1,6 @@
 package attention
 
 import (
-	"sync/atomic"
-
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
@@ -46,14 +44,19 @@ func align(n int) int { return (n + 15) &^ 15 }
 // key gets 0. Dropout acts on the weights.
 func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	readMask(pool, f.Shape, f.Spans, f.Mask)
-	rows := f.rows()
-	task := rows * perTask(f.Batch*f.Heads, (f.Queries+rows-1)/rows, pool.Threads())
-	tasks := (f.Queries + task - 1) / task
+	blocks := f.Spans.most.forward
+	task := perTask(f.Batch*f.Heads, blocks, pool.Threads())
+	tasks := (blocks + task - 1) / task
 	perHead(pool, f.Batch*f.Heads*tasks, f.Scratch, func(i int, scratch []T) {
-		s := f.head(i / tasks)
-		y, first := s.of(y), i%tasks*task
-		for end := min(f.Queries, first+task); first < end; first += rows {
-			s.attend(y, first, min(end, first+rows), scratch)
+		lanes, from := f.lanes(i/tasks), i%tasks*task
+		to := from + task
+		for l := range lanes {
+			l := &lanes[l]
+			if first, last := max(0, from), min(to, l.blocks); first < last {
+				s := f.head(i/tasks, l)
+				s.attendBlocks(s.of(y), first, last, scratch)
+			}
+			from, to = from-l.blocks, to-l.blocks
 		}
 	})
 }
@@ -76,13 +79,17 @@ func even(n, most, parts int) int {
 // perHead runs the tasks of heads, several for each or one for several, on the pool's threads, each thread with its share
 // of the scratch.
 func perHead[T kernel.Float](pool *kernel.Pool, tasks int, scratch []T, body func(task int, scratch []T)) {
-	var next atomic.Int64
 	share := len(scratch) / pool.Threads() &^ 15
-	pool.For(min(tasks, pool.Threads()), func(thread int) {
-		for task := int(next.Add(1)) - 1; task < tasks; task = int(next.Add(1)) - 1 {
-			body(task, scratch[thread*share:(thread+1)*share])
-		}
-	})
+	pool.Tasks(tasks, func(thread, task int) { body(task, scratch[thread*share:(thread+1)*share]) })
+}
+
+// attendBlocks computes some blocks of y.
+func (s *head[T]) attendBlocks(y gemm.Matrix[T], first, last int, scratch []T) {
+	defer s.giveBack()
+	rows := s.rows()
+	for block := first; block < last; block++ {
+		s.attend(y, block*rows, min(s.Queries, (block+1)*rows), scratch)
+	}
 }
 
 // attend computes rows from … to of y.
@@ -93,7 +100,7 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 		top[i], total[i] = lowest[T](), 0
 	}
 	keep, tile := scratch[:n], scratch[n:]
-	visible := around(s.queries[from:to])
+	visible := around(s.lane.queries[from:to])
 	if visible.from == visible.to {
 		clearRows(y, n, s.V)
 	}
@@ -102,7 +109,7 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 	for a := visible.from; a < visible.to; a += step {
 		z := min(visible.to, a+step)
 		p, mask := s.scores(from, to, a, z, tile)
-		softmaxTile(p.Data, mask, top, total, keep, p.Stride, s.Keys)
+		softmaxTile(p.Data, mask.Data, top, total, keep, p.Stride, mask.Stride)
 		if beta != 0 {
 			scaleRows(y.Data, keep, s.V, y.Stride)
 		}
@@ -111,35 +118,4 @@ func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 		beta = 1
 	}
 	s.attendRest(y, from, to)
-}
-
-// scores computes q·kᵀ/√QK for queries from … to and keys a … z into the tile, and returns what of the mask is to be
-// added: nil if that would change nothing.
-func (s *head[T]) scores(from, to, a, z int, tile []T) (x gemm.Matrix[T], mask []T) {
-	x = gemm.Mat(tile[:(to-from)*(z-a)], z-a)
-	s.products.MulSerial(to-from, z-a, s.QK, s.scale, s.q.From(from, 0), s.k.From(a, 0).T(), 0, x)
-	for _, q := range s.queries[from:to] {
-		if q.from > a || q.to < z || !q.plain {
-			return x, s.mask[from*s.Keys+a : (to-1)*s.Keys+z]
-		}
-	}
-	return x, nil
-}
-
-// dropTile applies dropout to a tile that begins with query from and key a.
-func (s *head[T]) dropTile(x gemm.Matrix[T], from, a int) {
-	if s.drop.P == 0 {
-		return
-	}
-	at := ((s.b*s.Heads+s.j)*s.Queries+from)*s.Keys + a
-	for row := x.Data; len(row) > 0; row = row[x.Stride:] {
-		kernel.DropEntries(row[:x.Stride], row[:x.Stride], s.drop, at)
-		at += s.Keys
-	}
-}
-
-func clearRows[T kernel.Float](m gemm.Matrix[T], rows, cols int) {
-	for i := range rows {
-		clear(m.Data[i*m.Stride:][:cols])
-	}
 }

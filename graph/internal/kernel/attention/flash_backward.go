@@ -23,32 +23,36 @@ func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) 
 	perHead(pool, f.Batch*f.Groups, f.Scratch, func(i int, scratch []T) {
 		dots, tiles := scratch[:f.Queries], scratch[f.Queries:]
 		for j := range f.shared() {
-			s, d := f.gradients(i*f.shared()+j, grads, dy, dots)
-			s.begin(&d, y)
-			for block := range s.keys {
-				s.backward(&d, block, tiles)
+			head := i*f.shared() + j
+			for l := range f.lanes(head) {
+				s, d := f.gradients(head, l, grads, dy, dots)
+				s.begin(&d, y)
+				for block := range s.lane.keys {
+					s.backward(&d, block, tiles)
+				}
 			}
 		}
-		for j := range f.shared() {
-			s, d := f.gradients(i*f.shared()+j, grads, dy, dots)
-			s.backwardRest(&d, y)
-		}
+		f.backwardRest(i, grads, y, dy, dots)
 	})
 }
 
 // gradients are those of a head's queries, keys, values and result.
 type gradients[T kernel.Float] struct {
 	q, k, v, y gemm.Matrix[T]
+	far        Projections[T] // of all lanes
 	dots       []T            // D
 	shared     T              // 1 where another head has left its share in k and v, else 0
 	done       []atomic.Int64 // how far every block of keys has come, if they take turns
 }
 
-// gradients is head i of all, and its gradients.
-func (f *Flash[T]) gradients(i int, grads Projections[T], dy, dots []T) (head[T], gradients[T]) {
-	s := f.head(i)
-	to := grads.head(f.Shape, s.b, s.j)
-	return s, gradients[T]{q: to.Q, k: to.K, v: to.V, y: s.of(dy), dots: dots[:f.Queries], shared: T(min(i%f.shared(), 1))}
+// gradients is a lane of head i of all, and its gradients.
+func (f *Flash[T]) gradients(i, l int, grads Projections[T], dy, dots []T) (head[T], gradients[T]) {
+	s := f.head(i, &f.lanes(i)[l])
+	far := grads.head(f.Shape, s.b, s.j)
+	to := laneOf(s.lane, far)
+	return s, gradients[T]{
+		q: to.Q, k: to.K, v: to.V, y: s.of(dy), far: far, dots: dots[s.lane.at:][:s.Queries], shared: T(min(i%f.shared(), 1)),
+	}
 }
 
 // begin computes D, and clears dq if the first block does not write every row.
@@ -61,15 +65,16 @@ func (s *head[T]) begin(d *gradients[T], y []T) {
 
 // writesAll says whether a block of keys is the first and all queries attend to it.
 func (s *head[T]) writesAll(block int) bool {
-	return block == 0 && s.keys[0] == span{from: 0, to: s.Queries}
+	return block == 0 && s.lane.keys[0] == span{from: 0, to: s.Queries}
 }
 
 // backward finishes the head's share of the gradients of a block of keys and values, and adds what it contributes to those
 // of the queries.
 func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 	defer d.leaveAll(block)
+	defer s.giveBack()
 	a := block * backwardKeys
-	z, queries := min(s.Keys, a+backwardKeys), s.keys[block]
+	z, queries := min(s.Keys, a+backwardKeys), s.lane.keys[block]
 	k, v, dk, dv := s.k.From(a, 0), s.v.From(a, 0), d.k.From(a, 0), d.v.From(a, 0)
 	if queries.from == queries.to && d.shared == 0 {
 		clearRows(dk, z-a, s.QK)
@@ -87,7 +92,7 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 		ds := gemm.Mat(other[:len(p.Data)], p.Stride)
 		s.products.MulSerial(n, z-a, s.V, 1, dy, v.T(), 0, ds)
 		s.dropTile(ds, from, a)
-		softmaxTileBackward(ds.Data, p.Data, mask, s.top[from:to], s.total[from:to], d.dots[from:to], p.Stride, s.Keys)
+		softmaxTileBackward(ds.Data, p.Data, mask.Data, s.top[from:to], s.total[from:to], d.dots[from:to], p.Stride, mask.Stride)
 		s.dropTile(p, from, a)
 		s.products.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)
 		s.products.MulSerial(z-a, s.QK, n, s.scale, ds.T(), s.q.From(from, 0), add, dk)

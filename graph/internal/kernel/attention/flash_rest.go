@@ -9,27 +9,41 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// scattered are copies of keys and values, their gradients, and a tile of scores with its mask, for one thread.
-type scattered[T kernel.Float] struct{ k, v, dk, dv, scores, ds, mask, keep []T }
+// scattered are copies of keys and values, their gradients, and tiles of scores and of the mask, for one thread.
+type scattered[T kernel.Float] struct{ k, v, dk, dv, scores, ds, mask, keep, tile []T }
 
 func newScattered[T kernel.Float](h Shape) *scattered[T] {
 	const tile = restRows * restKeys
 	return &scattered[T]{
 		make([]T, restKeys*h.QK), make([]T, restKeys*h.V), make([]T, restKeys*h.QK), make([]T, restKeys*h.V),
 		make([]T, tile), make([]T, tile), make([]T, tile), make([]T, restRows),
+		make([]T, max(forwardQueries*forwardKeys, backwardQueries*backwardKeys)),
+	}
+}
+
+// borrow is what scattered keys and lanes need, to be given back.
+func (s *head[T]) borrow() *scattered[T] {
+	if s.copies == nil {
+		s.copies, _ = s.spans.buffers.Get().(*scattered[T])
+		if x := s.copies; x == nil || len(x.k) != restKeys*s.QK || len(x.v) != restKeys*s.V {
+			s.copies = newScattered[T](s.Shape)
+		}
+	}
+	return s.copies
+}
+
+func (s *head[T]) giveBack() {
+	if s.copies != nil {
+		s.spans.buffers.Put(s.copies)
+		s.copies = nil
 	}
 }
 
 // eachRest calls body for the scattered keys of queries from … to, a block or all, some at a time, in their order.
 func (s *head[T]) eachRest(lists [][]seen, from, to int, body func(first, n int, keys []seen, x *scattered[T])) {
-	if len(lists) == 0 {
+	if !s.lane.scattered {
 		return
 	}
-	x, _ := s.buffers.Get().(*scattered[T])
-	if x == nil || len(x.k) != restKeys*s.QK || len(x.v) != restKeys*s.V {
-		x = newScattered[T](s.Shape)
-	}
-	defer s.buffers.Put(x)
 	rows := s.rows()
 	parts := (rows + restRows - 1) / restRows
 	for ; from < to; from += rows {
@@ -38,7 +52,7 @@ func (s *head[T]) eachRest(lists [][]seen, from, to int, body func(first, n int,
 			n := min(restRows, min(to, from+rows)-first)
 			for keys := lists[from/rows*parts+part]; len(keys) > 0; {
 				some := keys[:min(len(keys), restKeys)]
-				body(first, n, some, x)
+				body(first, n, some, s.borrow())
 				keys = keys[len(some):]
 			}
 		}
@@ -48,20 +62,20 @@ func (s *head[T]) eachRest(lists [][]seen, from, to int, body func(first, n int,
 // gather copies the keys and values, and computes the scores of n queries from first on.
 func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gemm.Matrix[T]) {
 	for i, key := range keys {
-		copy(x.k[i*s.QK:(i+1)*s.QK], s.k.Data[int(key.key)*s.k.Stride:])
-		copy(x.v[i*s.V:(i+1)*s.V], s.v.Data[int(key.key)*s.v.Stride:])
+		copy(x.k[i*s.QK:(i+1)*s.QK], s.far.K.Data[int(key.key)*s.far.K.Stride:])
+		copy(x.v[i*s.V:(i+1)*s.V], s.far.V.Data[int(key.key)*s.far.V.Stride:])
 	}
 	scores = gemm.Mat(x.scores[:n*len(keys)], len(keys))
 	s.products.MulSerial(n, len(keys), s.QK, s.scale, s.q.From(first, 0), gemm.Mat(x.k, s.QK).T(), 0, scores)
-	mask, hidden := x.mask[:n*len(keys)], T(math.Inf(-1))
+	mask, hidden, biased := x.mask[:n*len(keys)], T(math.Inf(-1)), s.spans.biased.Load()
 	for i := range mask {
 		mask[i] = hidden
 	}
 	for j, key := range keys {
 		for left := key.queries; left > 0; left &= left - 1 {
 			i, v := bits.TrailingZeros16(left), T(0)
-			if s.biased { // else it would be read from afar for nothing
-				v = s.mask[(first+i)*s.Keys+int(key.key)]
+			if biased { // else it would be read from afar for nothing
+				v = s.mask[s.maskAt(first+i, int(key.key))]
 			}
 			mask[i*len(keys)+j] = v
 		}
@@ -71,7 +85,7 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gem
 
 // attendRest adds to rows from … to of y, a block, what their scattered keys are worth.
 func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
-	s.eachRest(s.forward, from, to, func(first, n int, keys []seen, x *scattered[T]) {
+	s.eachRest(s.lane.forward, from, to, func(first, n int, keys []seen, x *scattered[T]) {
 		p, y := s.gather(first, n, keys, x), y.From(first-from, 0)
 		softmaxTile(p.Data, x.mask, s.top[first:first+n], s.total[first:first+n], x.keep[:n], len(keys), len(keys))
 		scaleRows(y.Data, x.keep[:n], s.V, y.Stride)
@@ -80,13 +94,23 @@ func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
 	})
 }
 
-// backwardRest adds the share of the scattered keys to the gradients, of which all rows are written.
-func (s *head[T]) backwardRest(d *gradients[T], y []T) {
-	if len(s.backwards) == 0 {
+// backwardRest adds the share of a group's scattered keys to the gradients, of which all rows are written.
+func (f *Flash[T]) backwardRest(group int, grads Projections[T], y, dy, dots []T) {
+	if !f.Spans.scattered {
 		return
 	}
-	dotRows(d.dots, s.of(y).Data, d.y.Data, s.V, d.y.Stride) // which those of another head may have replaced
-	s.eachRest(s.backwards, 0, s.Queries, func(first, n int, keys []seen, x *scattered[T]) {
+	for head := group * f.shared(); head < (group+1)*f.shared(); head++ {
+		for l := range f.lanes(head) {
+			s, d := f.gradients(head, l, grads, dy, dots)
+			dotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride) // in their place may be another head's
+			s.backwardRest(&d)
+			s.giveBack()
+		}
+	}
+}
+
+func (s *head[T]) backwardRest(d *gradients[T]) {
+	s.eachRest(s.lane.backward, 0, s.Queries, func(first, n int, keys []seen, x *scattered[T]) {
 		m, p, dy := len(keys), s.gather(first, n, keys, x), d.y.From(first, 0)
 		ds := gemm.Mat(x.ds[:n*m], m)
 		s.products.MulSerial(n, m, s.V, 1, dy, gemm.Mat(x.v, s.V).T(), 0, ds)
@@ -97,8 +121,8 @@ func (s *head[T]) backwardRest(d *gradients[T], y []T) {
 		s.products.MulSerial(m, s.QK, n, s.scale, ds.T(), s.q.From(first, 0), 0, gemm.Mat(x.dk, s.QK))
 		s.products.MulSerial(n, s.QK, m, s.scale, ds, gemm.Mat(x.k, s.QK), 1, d.q.From(first, 0))
 		for i, key := range keys {
-			addTo(d.k.Data[int(key.key)*d.k.Stride:], x.dk[i*s.QK:(i+1)*s.QK])
-			addTo(d.v.Data[int(key.key)*d.v.Stride:], x.dv[i*s.V:(i+1)*s.V])
+			addTo(d.far.K.Data[int(key.key)*d.far.K.Stride:], x.dk[i*s.QK:(i+1)*s.QK])
+			addTo(d.far.V.Data[int(key.key)*d.far.V.Stride:], x.dv[i*s.V:(i+1)*s.V])
 		}
 	})
 }
@@ -120,7 +144,7 @@ func (s *head[T]) dropRest(x gemm.Matrix[T], first int, keys []seen) {
 		return
 	}
 	for i := range x.Data {
-		at := ((s.b*s.Heads+s.j)*s.Queries+first+i/len(keys))*s.Keys + int(keys[i%len(keys)].key)
+		at := s.dropAt(first+i/len(keys), int(keys[i%len(keys)].key))
 		kernel.DropEntries(x.Data[i:i+1], x.Data[i:i+1], s.drop, at)
 	}
 }

@@ -86,3 +86,31 @@ func roundedHead(h Shape, b, j int, qkv, dy []float32, y, dqkv []float64) {
 		}
 	}
 }
+
+// TestFlashRoundsScattered: with rounded operands lanes and scattered keys give what exact ones give, but for the rounding.
+func TestFlashRoundsScattered(t *testing.T) {
+	masks := []masking{sparse[0], sparse[2], gapped[0].masking}
+	for _, m := range masks {
+		h := self(1, 437, 4, 24, 40)
+		rng, p := rand.New(rand.NewPCG(3, 9)), kernel.NewPool(2)
+		mask := m.mask(h)
+		qkv, dy := kerneltest.Random[float32](rng, h.numbers()), kerneltest.Random[float32](rng, h.Queries*h.Heads*h.V)
+		var ys, grads [2][]float32
+		for i, products := range []gemm.Products[float32]{gemm.Exact[float32]{}, gemm.Rounded{}} {
+			y, dqkv := make([]float32, len(dy)), make([]float32, len(qkv))
+			f := &Flash[float32]{h, products, &Spans{}, Packed(h, qkv), Mask[float32]{kerneltest.Rounded[float32](mask.Data), mask.Batch, mask.Heads}, make([]float32, 2*h.Heads*h.Queries), make([]float32, FlashScratch(p, h)), kernel.DropMask{}}
+			f.Forward(p, y)
+			f.Backward(p, Packed(h, dqkv), y, dy)
+			ys[i], grads[i] = y, dqkv
+		}
+		for name, pair := range map[string][2][]float32{"y": ys, "dqkv": grads} {
+			var off, size float64
+			for i, exact := range pair[0] {
+				off, size = math.Hypot(off, float64(pair[1][i]-exact)), math.Hypot(size, float64(exact))
+			}
+			if !(off > 1e-4*size && off <= 1e-2*size) {
+				t.Errorf("%s: %s is off by %g, want between 1e-4 and 1e-2", m.name, name, off/size)
+			}
+		}
+	}
+}

@@ -24,31 +24,34 @@ func (h Shape) projections() int { return align(h.Batch * h.Heads * h.Queries) }
 // queries a tile adds its share when all earlier blocks of its head have added theirs. Only a fifth of a tile's time has to
 // wait for its turn, and blocks of all groups begin side by side, so that this is rare.
 func (f *Flash[T]) backwardInTurns(pool *kernel.Pool, grads Projections[T], y, dy []T) {
-	heads, groups, blocks := f.Batch*f.Heads, f.Batch*f.Groups, f.blocks()
+	heads, groups, blocks := f.Batch*f.Heads, f.Batch*f.Groups, f.Spans.most.backward
 	dots, scratch := f.Scratch, f.Scratch[f.projections():]
 	done := make([]atomic.Int64, heads*blocks)
-	gradients := func(i int) (head[T], gradients[T]) {
-		s, d := f.gradients(i, grads, dy, dots[i*f.Queries:])
-		d.done = done[i*blocks : (i+1)*blocks]
-		return s, d
-	}
 	perHead(pool, heads, scratch, func(i int, _ []T) {
-		s, d := gradients(i)
-		s.begin(&d, y)
+		for l := range f.lanes(i) {
+			s, d := f.gradients(i, l, grads, dy, dots[i*f.Queries:])
+			s.begin(&d, y)
+		}
 	})
 	var begun atomic.Int64 // in their order, whichever chunk of the loop a thread has claimed
 	perHead(pool, groups*blocks, scratch, func(_ int, scratch []T) {
 		i := int(begun.Add(1)) - 1
 		for j := range f.shared() {
-			s, d := gradients(i%groups*f.shared() + j)
-			s.backward(&d, i/groups, scratch)
+			head, block := i%groups*f.shared()+j, i/groups
+			for l, lane := range f.lanes(head) {
+				if n := len(lane.keys); block >= n {
+					block -= n
+					continue
+				}
+				s, d := f.gradients(head, l, grads, dy, dots[head*f.Queries:])
+				d.done = done[head*blocks+i/groups-block:]
+				s.backward(&d, block, scratch)
+				break
+			}
 		}
 	})
 	perHead(pool, groups, scratch, func(i int, _ []T) {
-		for j := range f.shared() {
-			s, d := gradients(i*f.shared() + j)
-			s.backwardRest(&d, y)
-		}
+		f.backwardRest(i, grads, y, dy, dots[i*f.shared()*f.Queries:])
 	})
 }
 
@@ -61,7 +64,7 @@ func (s *head[T]) await(d *gradients[T], block, from, to int) int {
 	for spins := 1; ; spins++ {
 		ready := to
 		for earlier := range d.done[:block] {
-			q := s.keys[earlier]
+			q := s.lane.keys[earlier]
 			if row := max(q.from, int(d.done[earlier].Load())); row < q.to {
 				ready = min(ready, row)
 			}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
@@ -14,13 +13,8 @@ import (
 // keys that are scattered, restKeys of them at most.
 const restRows, restKeys = 16, 128
 
-// rest is the scattered keys.
-type rest struct {
-	outside           [][]int32 // of every query, those that its span leaves out
-	forward, backward [][]seen  // of restRows queries at a time, those that are in no tile of the pass
-	any               bool
-	biased            atomic.Bool // the mask is not 0 at some of them
-}
+// scatteredCost is how much dearer a score of theirs is than one of a tile.
+const scatteredCost = 32
 
 // seen is a key, and a bit for each of restRows queries that attend to it.
 type seen struct {
@@ -30,9 +24,9 @@ type seen struct {
 
 // core is the part of a row's span that is worth a tile, and the visible keys outside of it: the cluster with most of
 // them, in which less than gap hidden ones stand side by side, if the others are so few that gathering them, each as dear
-// as cost of those in a tile, is cheaper than the tiles up to them. Else it is the whole span.
+// as scatteredCost of those in a tile, is cheaper than the tiles up to them. Else it is the whole span.
 func core[T kernel.Float](row []T, all span, outside []int32) (span, []int32) {
-	const gap, cost = 16, 32
+	const gap = 16
 	hidden := T(math.Inf(-1))
 	holes := false // where gap numbers side by side are hidden, one of those is
 	for j := all.from; j < all.to && !holes; j += gap {
@@ -64,7 +58,7 @@ func core[T kernel.Float](row []T, all span, outside []int32) (span, []int32) {
 		}
 	}
 	c := clusters[best]
-	if c.to-c.from+cost*(total-c.count) >= all.to-all.from {
+	if c.to-c.from+scatteredCost*(total-c.count) >= all.to-all.from {
 		return all, outside
 	}
 	for i, other := range clusters {
@@ -80,37 +74,33 @@ func core[T kernel.Float](row []T, all span, outside []int32) (span, []int32) {
 // cluster is some keys near one another, of which count are visible.
 type cluster struct{ from, to, count int }
 
-// list finds what is in no tile of either pass: of the forward pass a tile has the keys around the spans of a block of
+// scatter finds what is in no tile of either pass: of the forward pass a tile has the keys around the spans of a block of
 // queries, of the backward pass the queries around those that attend to a block of keys.
-func (r *rest) list(h Shape, s *Spans) {
-	r.any = slices.ContainsFunc(r.outside, func(keys []int32) bool { return len(keys) > 0 })
-	if !r.any {
-		return
-	}
+func (l *lane) scatter(h Shape) {
 	rows := h.rows()
 	parts := (rows + restRows - 1) / restRows
-	per := (h.Queries + rows - 1) / rows * parts // of a matrix of the mask
-	if n := len(r.outside) / h.Queries * per; len(r.forward) != n {
-		r.forward, r.backward = make([][]seen, n), make([][]seen, n)
+	if n := (h.Queries + rows - 1) / rows * parts; len(l.forward) != n {
+		l.forward, l.backward = make([][]seen, n), make([][]seen, n)
 	}
-	for i := range r.forward {
-		mask, block, part := i/per, i%per/parts, i%parts
-		queries := s.queries[mask*h.Queries:][:h.Queries]
-		from, to := block*rows, min(h.Queries, (block+1)*rows)
-		tile := around(queries[from:to])
-		r.forward[i], r.backward[i] = r.forward[i][:0], r.backward[i][:0]
-		for q := from + part*restRows; q < min(to, from+(part+1)*restRows); q++ {
-			for _, key := range r.outside[mask*h.Queries+q] {
-				one := seen{key, 1 << (q - from - part*restRows)}
-				if !tile.has(int(key)) {
-					r.forward[i] = append(r.forward[i], one)
+	for i := range l.forward {
+		from := i / parts * rows
+		to := min(h.Queries, from+rows)
+		tile := around(l.queries[from:to])
+		l.forward[i], l.backward[i] = l.forward[i][:0], l.backward[i][:0]
+		first := from + i%parts*restRows
+		for q := first; q < min(to, first+restRows); q++ {
+			for _, key := range l.outside[q] {
+				one, at := seen{key, 1 << (q - first)}, (int(key)-l.k.first)/l.k.step
+				own := l.k.at(at) == int(key)
+				if !own || !tile.has(at) {
+					l.forward[i] = append(l.forward[i], one)
 				}
-				if !s.keys[mask*h.blocks()+int(key)/backwardKeys].has(q) {
-					r.backward[i] = append(r.backward[i], one)
+				if !own || !l.keys[at/backwardKeys].has(q) {
+					l.backward[i] = append(l.backward[i], one)
 				}
 			}
 		}
-		r.forward[i], r.backward[i] = together(r.forward[i]), together(r.backward[i])
+		l.forward[i], l.backward[i] = together(l.forward[i]), together(l.backward[i])
 	}
 }
 
@@ -132,13 +122,4 @@ func together(list []seen) []seen {
 func (s span) has(i int) bool { return i >= s.from && i < s.to }
 
 // rows is the queries of a block of the forward pass: two blocks at least, so that a causal mask hides half of the first.
-func (h Shape) rows() int { return even(h.Queries, forwardQueries, 2) }
-
-// of is the part of a list that is of a head's mask.
-func (r *rest) of(list [][]seen, masks, mask int) [][]seen {
-	if !r.any {
-		return nil
-	}
-	n := len(list) / masks
-	return list[mask*n : (mask+1)*n]
-}
+func (h Shape) rows() int { return max(1, even(h.Queries, forwardQueries, 2)) }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
@@ -16,11 +17,16 @@ type Spans struct {
 	// for all layers that share it; 0 is every time.
 	Run, read uint64
 
-	queries []span // for every query the keys that it may attend to, or most of them: the rest is scattered
-	keys    []span // for every block of backwardKeys keys the queries that may attend to any of them
-	rest    rest
-	buffers sync.Pool // of scattered keys
+	lanes     [][]lane // of every matrix of the mask
+	wholes    [][]lane // one with all
+	most      blocks
+	scattered bool        // there are keys outside of spans
+	biased    atomic.Bool // the mask is not 0 at some of them
+	buffers   sync.Pool   // of scattered keys
 }
+
+// blocks counts those of a head: of queries forward, of keys backward.
+type blocks struct{ forward, backward int }
 
 // span is from … to of a row or column of the mask: the rest is hidden, or scattered. It is plain if the mask is 0
 // throughout.
@@ -35,31 +41,46 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 		return
 	}
 	s.read = s.Run
-	masks, blocks := mask.Batch*mask.Heads, h.blocks()
-	if len(s.queries) != masks*h.Queries || len(s.keys) != masks*blocks {
-		s.queries, s.keys = make([]span, masks*h.Queries), make([]span, masks*blocks)
+	masks, n := mask.Batch*mask.Heads, h.Queries*h.Keys
+	if len(s.wholes) != masks {
+		s.lanes, s.wholes = make([][]lane, masks), make([][]lane, masks)
 	}
-	if len(s.rest.outside) != masks*h.Queries {
-		s.rest.outside = make([][]int32, masks*h.Queries)
+	for m := range s.wholes {
+		if len(s.wholes[m]) == 0 || len(s.wholes[m][0].queries) != h.Queries {
+			s.wholes[m] = []lane{{q: every{0, 1}, k: every{0, 1}, queries: make([]span, h.Queries), outside: make([][]int32, h.Queries)}}
+		}
 	}
-	s.rest.biased.Store(false)
-	pool.Rows(len(s.queries), h.Keys, func(from, to int) {
+	s.biased.Store(false)
+	pool.Rows(masks*h.Queries, h.Keys, func(from, to int) {
 		for i := from; i < to; i++ {
-			row := mask.Data[i*h.Keys : (i+1)*h.Keys]
-			s.queries[i], s.rest.outside[i] = visible(row), s.rest.outside[i][:0]
-			if !s.queries[i].plain {
-				s.queries[i], s.rest.outside[i] = core(row, s.queries[i], s.rest.outside[i])
-				if slices.ContainsFunc(s.rest.outside[i], func(key int32) bool { return row[key] != 0 }) {
-					s.rest.biased.Store(true)
+			row, l, q := mask.Data[i*h.Keys:(i+1)*h.Keys], &s.wholes[i/h.Queries][0], i%h.Queries
+			l.queries[q], l.outside[q] = visible(row), l.outside[q][:0]
+			if !l.queries[q].plain {
+				l.queries[q], l.outside[q] = core(row, l.queries[q], l.outside[q])
+				if slices.ContainsFunc(l.outside[q], func(key int32) bool { return row[key] != 0 }) {
+					s.biased.Store(true)
 				}
 			}
 		}
 	})
-	for i := range s.keys {
-		at := i % blocks * backwardKeys
-		s.keys[i] = attending(s.queries[i/blocks*h.Queries:][:h.Queries], at, min(h.Keys, at+backwardKeys))
+	s.most, s.scattered = blocks{}, false
+	for m, whole := range s.wholes {
+		s.lanes[m] = whole
+		if h.Groups == h.Heads || mask.Heads == 1 { // heads that share keys have the same lanes
+			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &whole[0], func() { s.biased.Store(true) }); lanes != nil {
+				s.lanes[m] = lanes
+			}
+		}
+		var sum blocks
+		for i := range s.lanes[m] {
+			l := &s.lanes[m][i]
+			l.finish(h.within(l))
+			sum.forward += l.blocks
+			sum.backward += len(l.keys)
+			s.scattered = s.scattered || l.scattered
+		}
+		s.most = blocks{max(s.most.forward, sum.forward), max(s.most.backward, sum.backward)}
 	}
-	s.rest.list(h, s)
 }
 
 // blocks is the number of blocks of keys.

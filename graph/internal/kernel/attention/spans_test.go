@@ -78,12 +78,18 @@ func TestSpansAreReadAgain(t *testing.T) {
 		fresh := new(Spans)
 		readMask(pool, h, s, mask)
 		readMask(pool, h, fresh, mask)
-		if len(s.keys) != mask.Batch*c.blocks || !slices.Equal(s.keys, fresh.keys) || !slices.Equal(s.queries, fresh.queries) {
-			t.Errorf("%v: got %v and %v, want %v and %v", h, s.queries, s.keys, fresh.queries, fresh.keys)
+		if len(s.lanes) != mask.Batch {
+			t.Fatalf("%v: got %d matrices, want %d", h, len(s.lanes), mask.Batch)
 		}
-		for i, got := range s.queries {
-			if want := (span{0, min(h.Keys, i%h.Queries+1), true}); got != want && !(i/h.Queries == 1 && i%h.Queries == 1) {
-				t.Errorf("%v, query %d: got %v, want %v", h, i, got, want)
+		for m := range s.lanes {
+			got, want := s.lanes[m][0], fresh.lanes[m][0]
+			if len(got.keys) != c.blocks || !slices.Equal(got.keys, want.keys) || !slices.Equal(got.queries, want.queries) {
+				t.Errorf("%v: got %v and %v, want %v and %v", h, got.queries, got.keys, want.queries, want.keys)
+			}
+			for i, got := range got.queries {
+				if want := (span{0, min(h.Keys, i+1), true}); got != want && !(m == 1 && i == 1) {
+					t.Errorf("%v, query %d: got %v, want %v", h, i, got, want)
+				}
 			}
 		}
 	}
@@ -96,7 +102,7 @@ func TestSpansAreReadAgain(t *testing.T) {
 	}{{7, 1}, {8, 3}} {
 		s.Run = c.run
 		readMask(pool, h, s, Mask[float64]{Data: make([]float64, 6), Batch: 1, Heads: 1})
-		if got := s.queries[0].to; got != c.want {
+		if got := s.lanes[0][0].queries[0].to; got != c.want {
 			t.Errorf("run %d: the first query attends to %d keys, want %d", c.run, got, c.want)
 		}
 	}

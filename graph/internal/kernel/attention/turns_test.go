@@ -64,7 +64,7 @@ func TestThreadsHaveNoTurnToWaitFor(t *testing.T) {
 	var s Spans
 	readMask(kernel.NewPool(1), h, &s, causal.mask(h))
 	for threads, most := range map[int]float64{2: 0.01, 8: 0.05, 16: 0.15, 64: 0.3} {
-		idle, groups := idleOf(h, s.keys, threads), 1-float64(h.Groups)/float64((h.Groups+threads-1)/threads*threads)
+		idle, groups := idleOf(h, s.lanes[0][0].keys, threads), 1-float64(h.Groups)/float64((h.Groups+threads-1)/threads*threads)
 		t.Logf("%d threads: %.1f %% idle, %.1f %% with a group of heads as a task", threads, 100*idle, 100*groups)
 		if !(idle <= most) {
 			t.Errorf("%d threads: %.1f %% idle, want at most %.0f %%", threads, 100*idle, 100*most)

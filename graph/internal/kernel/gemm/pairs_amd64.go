@@ -24,7 +24,7 @@ type pairTask struct {
 	cuts       int
 }
 
-// mulPairs computes a product on the pool's threads, without a pool on the caller's, or tells that it cannot.
+// mulPairs computes a product, none of whose sizes is 0, on the pool's threads, or tells that it cannot.
 func mulPairs(p *kernel.Pool, g *product[float32]) bool {
 	if !pairs {
 		return false
@@ -33,29 +33,16 @@ func mulPairs(p *kernel.Pool, g *product[float32]) bool {
 	panels := sharedPairs.Get().(*sharedPanels)
 	defer sharedPairs.Put(panels)
 	t := pairTask{product: *g, panels: panels, left: g.m <= g.n, step: depth(g.k)}
-	smaller, larger, threads := min(g.m, g.n), max(g.m, g.n), 1
-	if p != nil {
-		threads = p.Threads()
-	}
+	smaller, larger := min(g.m, g.n), max(g.m, g.n)
 	for ; t.from < smaller; t.from = t.to {
 		t.to = min(smaller, t.from+len(panels)*panelWidth)
 		t.across = parts(t.to-t.from, panelWidth)
-		t.size, t.wide = roundedChunk(larger, t.to-t.from, threads)
+		t.size, t.wide = roundedChunk(larger, t.to-t.from, p.Threads())
 		t.cuts = parts(t.to-t.from, t.wide)
 		for t.l = 0; t.l < g.k; t.l = t.end {
 			t.end = min(g.k, t.l+len(panels)/t.across*t.step)
-			packings, chunks := parts(t.end-t.l, t.step)*t.across, parts(larger, t.size)*t.cuts
-			if p != nil {
-				kernel.Spread(p, packings, 1, pairPacking(t))
-				kernel.Spread(p, chunks, 1, t)
-				continue
-			}
-			for i := range packings {
-				(*pairPacking)(&t).Do(i, i+1)
-			}
-			for i := range chunks {
-				t.Do(i, i+1)
-			}
+			kernel.Spread(p, parts(t.end-t.l, t.step)*t.across, 1, pairPacking(t))
+			kernel.Spread(p, parts(larger, t.size)*t.cuts, 1, t)
 		}
 	}
 	return true

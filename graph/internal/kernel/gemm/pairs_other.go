@@ -7,5 +7,7 @@ import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 // pairs says that VDPBF16PS multiplies: never here.
 var pairs = false
 
-// mulPairs tells that there are no products of pairs.
+// pairBlock and mulPairs tell that there are no products of pairs.
+func pairBlock(*product[float32], int, int, int, int) bool { return false }
+
 func mulPairs(*kernel.Pool, *product[float32]) bool { return false }

@@ -11,14 +11,36 @@ type pairPanel [depthMax / 2 * panelWidth]float32
 const panelWidth, stripWidth = 96, 32
 
 type (
-	sharedPanels [32]pairPanel                    // of the operand that all threads multiply by: 1.5 MiB
-	ownPanels    [partMost / panelWidth]pairPanel // of a part of the other one
+	sharedPanels [32]pairPanel                       // of the operand that all threads multiply by: 1.5 MiB
+	ownPanels    [blockRows/panelWidth + 1]pairPanel // of a part of the other one; of both, where a thread is on its own
 )
 
 var (
 	sharedPairs = sync.Pool{New: func() any { return new(sharedPanels) }}
 	ownPairs    = sync.Pool{New: func() any { return new(ownPanels) }}
 )
+
+// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, on the caller's thread, or tells that
+// it cannot.
+func pairBlock(g *product[float32], top, bottom, left, right int) bool {
+	if !pairs {
+		return false
+	}
+	g.checkBounds(bottom-1, right-1)
+	panels := ownPairs.Get().(*ownPanels)
+	defer ownPairs.Put(panels)
+	a, b := panels[:blockRows/panelWidth], panels[blockRows/panelWidth:]
+	for i := top; i < bottom; i += panelWidth {
+		packPairs(&a[(i-top)/panelWidth], g.a.T(), g.k, i, min(panelWidth, bottom-i))
+	}
+	part := product[float32]{m: bottom - top, k: g.k, alpha: g.alpha, d: g.d, c: g.c}
+	for j := left; j < right; j += panelWidth {
+		part.n = min(panelWidth, right-j)
+		packPairs(&b[0], g.b, g.k, j, part.n)
+		mulPanels(&part, a, 0, top, b, 0, j)
+	}
+	return true
+}
 
 // mulPanels multiplies m rows of a by n columns of b, which lie in panels from their i-th row and j-th column on, into c
 // from (top, left) on. A strip of b meets as many rows at a time as stay in a cache of 1 MiB.

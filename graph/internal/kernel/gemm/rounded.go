@@ -82,9 +82,6 @@ func roundedChunk(larger, smaller, threads int) (size, wide int) {
 	for size > partUnit && parts(larger, size)%threads != 0 && parts(larger, size) < 8*threads {
 		size -= partUnit
 	}
-	if threads == 1 {
-		return size, smaller
-	}
 	return size, roundUp(parts(smaller, parts(3*threads, parts(larger, size))), partUnit)
 }
 
@@ -101,23 +98,16 @@ func (g *rounded) tile(top, bottom, left, right int) {
 	if g.k == 0 || g.beta != 0 && g.beta != 1 {
 		g.addend(top, bottom, left, right)
 	}
-	if g.k == 0 {
-		return
-	}
-	part := product[float32]{m: bottom - top, n: right - left, k: g.k, alpha: g.alpha, c: g.c.From(top, left)}
-	part.a, part.b = g.a.From(top, 0), g.b.From(0, left)
-	if g.d.Data != nil {
-		part.d = g.d.From(top, left)
-	}
-	if mulPairs(nil, &part) {
-		return
-	}
-	m, a, b, step := part.m, part.a, part.b, depth(g.k)
+	part := product[float32]{alpha: g.alpha, a: g.a, b: g.b, d: g.d, c: g.c}
+	step := depth(g.k)
 	for l := 0; l < g.k; l += step {
-		part.a, part.b, part.k = a.From(0, l), b.From(l, 0), min(step, g.k-l)
-		for i := 0; i < m; i += blockRows {
-			roundBlock(&part, i, min(m, i+blockRows), 0, part.n)
+		part.a, part.b, part.k = g.a.From(0, l), g.b.From(l, 0), min(step, g.k-l)
+		for i := top; i < bottom; i += blockRows {
+			m := min(blockRows, bottom-i)
+			if !pairBlock(&part, i, i+m, left, right) {
+				roundBlock(&part, i, i+m, left, right)
+			}
 		}
-		part.d = part.c
+		part.d = g.c
 	}
 }
