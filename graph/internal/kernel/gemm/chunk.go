@@ -29,7 +29,7 @@ func rowsFor(bytes int) int {
 // not from memory.
 func chunk(m, n, k, threads, mostRows int) (rows, cols int) {
 	if threads == 1 {
-		return 4 * mostRows, n
+		return 8 * mostRows, n
 	}
 	few := max(8<<20, 2*m*n*k/(6*threads))
 	parts, enough := (m+mostRows-1)/mostRows, 3*threads
