@@ -50,7 +50,7 @@ func TestThreads(t *testing.T) {
 		t.Errorf("%d threads, want 3", g.Threads())
 	}
 	want := g.Threads()
-	if g.SetThreads(1 << 40); g.Threads() != 4096 {
+	if g.SetThreads(math.MaxInt); g.Threads() != 4096 {
 		t.Errorf("%d threads, want 4096", g.Threads())
 	}
 	if g.SetThreads(0); g.Threads() != New(Float64, 1).Threads() || g.Threads() == want && want < 3 {
