@@ -50,6 +50,9 @@ func TestThreads(t *testing.T) {
 		t.Errorf("%d threads, want 3", g.Threads())
 	}
 	want := g.Threads()
+	if g.SetThreads(math.MaxInt); g.Threads() != 4096 {
+		t.Errorf("%d threads, want 4096", g.Threads())
+	}
 	if g.SetThreads(0); g.Threads() != New(Float64, 1).Threads() || g.Threads() == want && want < 3 {
 		t.Errorf("%d threads by default, %d of a new graph", g.Threads(), New(Float64, 1).Threads())
 	}

@@ -2,11 +2,14 @@ package graph
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// SetThreads fixes the number of threads that kernels built from here on use; 0 means one per processor, 1 starts none.
-// The results do not depend on it, bit for bit.
+// mostThreads is more than any machine has processors: what each thread takes is allocated for as many.
+const mostThreads = 4096
+
+// SetThreads fixes the number of threads that kernels built from here on use, at most 4096; 0 means one per processor, 1
+// starts none. The results do not depend on it, bit for bit.
 func (g *Graph) SetThreads(n int) {
 	if g != nil {
-		g.pool = kernel.NewPool(n)
+		g.pool = kernel.NewPool(min(n, mostThreads))
 	}
 }
 

@@ -129,7 +129,7 @@ func TestTapsAreTheSpelledGraph(t *testing.T) {
 			if c.Block == "elman" {
 				everything = everything[:2] // there is nothing in a block
 			}
-			names, err := Places(m, everything...)
+			names, _, err := find(m, everything)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,14 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Places lists the activations of a model that match any of the patterns, in the order of the network. A pattern that
-// nothing matches is an error that lists similar names.
-func Places(m *gpt.Model, patterns ...string) ([]string, error) {
-	names, _, err := find(m, patterns)
-	return names, err
-}
-
-// find is the activations that match, and the layers that have some of them in their equation alone.
+// find is the activations of a model that match any of the patterns, in the order of the network, and the layers that have
+// some of them in their equation alone. A pattern that nothing matches is an error that lists similar names.
 func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 	if m == nil || m.Graph == nil {
 		return nil, nil, errors.New("inspect: got no model, want one of gpt.New or gpt.Open")

@@ -36,22 +36,11 @@ func (l *lookup[T]) Do(from, to int) {
 // ScatterAdd adds row i of dy to row ids[i] of dtable, which it clears first.
 func ScatterAdd[T Float](p *Pool, dtable, dy []T, ids []int, d int) {
 	p.Range(len(dtable), grain, func(from, to int) { clear(dtable[from:to]) })
-	p.columns(len(ids), d, func(from, to int) {
+	p.Range(d, p.columns(len(ids), d), func(from, to int) {
 		for i, id := range ids {
 			accumulate(dtable[id*d+from:id*d+to], dy[i*d+from:i*d+to])
 		}
 	})
-}
-
-// columns splits the columns of n rows for sums over rows, in whose order the rows come: each thread takes some columns,
-// whole lines of the cache, of all rows.
-func (p *Pool) columns(n, d int, body func(from, to int)) {
-	const line = 16
-	size := d
-	if n*d > grain {
-		size = (d + line*p.threads - 1) / (line * p.threads) * line
-	}
-	p.Range(d, size, body)
 }
 
 // GatherCols copies columns: column c of y is column order[c] of x, whose rows are d wide, or 0 where that is −1.

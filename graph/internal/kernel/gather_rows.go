@@ -20,7 +20,7 @@ func AddRows[T Float](p *Pool, z, x, dy []T, ids []int, r *Rows[T]) {
 	for i := len(ids) - 1; i >= 0; i-- {
 		r.next[i], r.first[ids[i]] = r.first[ids[i]], int32(i+1)
 	}
-	p.columns(len(ids), d, func(from, to int) {
+	p.Range(d, p.columns(len(ids), d), func(from, to int) {
 		sum := r.sum[from:to]
 		for i, id := range ids {
 			if int(r.first[id]) != i+1 {

@@ -107,7 +107,7 @@ func TestReductionsDoNotDependOnThreads(t *testing.T) {
 		return r
 	}
 	one := run(1)
-	for _, threads := range []int{2, 3, 8} {
+	for _, threads := range []int{2, 3, 8, 64} {
 		r := run(threads)
 		if !kerneltest.SameBits(one.sum, r.sum) || !kerneltest.SameBits(one.dx, r.dx) || !kerneltest.SameBits(one.dw, r.dw) || !kerneltest.SameBits(one.db, r.db) || !kerneltest.SameBits(one.y, r.y) {
 			t.Errorf("%d threads give other bits than one", threads)

@@ -10,19 +10,22 @@ type Norm[T Float] struct {
 // NormGrads is where the gradients of X, W and B go, and 2·Parts·d of scratch.
 type NormGrads[T Float] struct{ X, W, B, Scratch []T }
 
-// part is rows from … to of n, and what part i of Parts adds to the gradients of W and B.
+// part is rows from … to of n, and what part i of Parts will add to the gradients of W and B, 0 so far.
 func (g NormGrads[T]) part(i, n int) (from, to int, dw, db []T) {
 	d := len(g.Scratch) / (2 * Parts)
-	return i * n / Parts, (i + 1) * n / Parts, g.Scratch[i*d : (i+1)*d], g.Scratch[(Parts+i)*d : (Parts+i+1)*d]
+	dw, db = g.Scratch[i*d:(i+1)*d], g.Scratch[(Parts+i)*d:(Parts+i+1)*d]
+	clear(dw)
+	clear(db)
+	return i * n / Parts, (i + 1) * n / Parts, dw, db
 }
 
 // fold adds up the parts in their order, for W and B where these are not nil.
-func (g NormGrads[T]) fold() {
+func (g NormGrads[T]) fold(p *Pool) {
 	if g.W != nil {
-		fold(g.W, g.Scratch[:len(g.Scratch)/2])
+		fold(p, g.W, g.Scratch[:len(g.Scratch)/2])
 	}
 	if g.B != nil {
-		fold(g.B, g.Scratch[len(g.Scratch)/2:])
+		fold(p, g.B, g.Scratch[len(g.Scratch)/2:])
 	}
 }
 

@@ -47,7 +47,7 @@ var functions = []any{
 	gpt.Stories15M,
 	gpt.ReadConfig, gpt.Resume, gpt.Shakespeare, gpt.WriteConfig,
 	inspect.Ablate, inspect.All, inspect.Attribute, inspect.EffectiveRank, inspect.HeadScores, inspect.IntegratedGradients,
-	inspect.LogitLens, inspect.Mean, inspect.Patch, inspect.PatchGradient, inspect.Places, inspect.Replace, inspect.Tap, inspect.Zero,
+	inspect.LogitLens, inspect.Mean, inspect.Patch, inspect.PatchGradient, inspect.Replace, inspect.Tap, inspect.Zero,
 	parts.Activations, parts.Attentions, parts.Blocks, parts.Heads, parts.Library, parts.MLPs, parts.NameField,
 	parts.Norms, parts.Optimizers, parts.Places, parts.Positions,
 	checkpoint.Load, checkpoint.Open, checkpoint.WriteFolder,

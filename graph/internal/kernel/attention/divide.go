@@ -3,13 +3,14 @@ package attention
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
 // divide finds the lanes of a matrix of the mask, its spans and what they leave out, if they save a third of what all in
 // one take.
-func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, biased func()) []lane {
+func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, biased *atomic.Bool) []lane {
 	if !slices.ContainsFunc(whole.queries, func(s span) bool { return !s.plain }) {
 		return nil
 	}
@@ -41,7 +42,7 @@ func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, b
 			l.queries[at], l.outside[at] = ownSpan(l.k, first, keys, row[:all.to], all.from)
 			l.outside[at] = append(l.outside[at], whole.outside[i]...)
 			if slices.ContainsFunc(l.outside[at], func(key int32) bool { return row[key] != 0 }) {
-				biased()
+				biased.Store(true)
 			}
 		}
 	})

@@ -24,19 +24,27 @@ func (s *head[T]) scores(from, to, a, z int, tile []T) (x, mask gemm.Matrix[T]) 
 	return x, mask
 }
 
-// laneMask puts what of the mask a lane has side by side. Where all that is visible is 0 and in the span, this says so.
+// laneMask puts what of the mask a lane has side by side. Where all that is visible is 0 the spans say so, because reading it
+// from afar takes as long as a product.
 func (s *head[T]) laneMask(from, to, a, z int) gemm.Matrix[T] {
-	m, hidden := gemm.Mat(s.borrow().tile[:(to-from)*(z-a)], z-a), T(math.Inf(-1))
+	m, hidden, biased := gemm.Mat(s.borrow().tile[:(to-from)*(z-a)], z-a), T(math.Inf(-1)), s.spans.biased.Load()
 	for i, q := range s.lane.queries[from:to] {
-		known := q.plain && len(s.lane.outside[from+i]) == 0
-		for j := range z - a {
-			switch at := i*m.Stride + j; {
-			case !known:
-				m.Data[at] = s.mask[s.maskAt(from+i, s.lane.k.at(a+j))]
-			case q.has(a + j):
-				m.Data[at] = 0
-			default:
-				m.Data[at] = hidden
+		row, outside := m.Data[i*m.Stride:(i+1)*m.Stride], s.lane.outside[from+i]
+		if !q.plain || biased && len(outside) > 0 {
+			for j := range row {
+				row[j] = s.mask[s.maskAt(from+i, s.lane.k.at(a+j))]
+			}
+			continue
+		}
+		for j := range row {
+			row[j] = hidden
+		}
+		if first, end := max(a, q.from), min(z, q.to); first < end {
+			clear(row[first-a : end-a])
+		}
+		for _, key := range outside {
+			if at, own := s.lane.place(key); own && at >= a && at < z {
+				row[at-a] = 0
 			}
 		}
 	}

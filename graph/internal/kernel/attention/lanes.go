@@ -27,6 +27,12 @@ type every struct{ first, step int }
 func (e every) count(n int) int { return max(0, (n-e.first+e.step-1)/e.step) }
 func (e every) at(i int) int    { return e.first + i*e.step }
 
+// place is where a key is among those of the lane, if it is one.
+func (l *lane) place(key int32) (at int, own bool) {
+	at = (int(key) - l.k.first) / l.k.step
+	return at, l.k.at(at) == int(key)
+}
+
 // rowsOf are the rows of m that e counts.
 func rowsOf[T kernel.Float](m gemm.Matrix[T], e every) gemm.Matrix[T] {
 	m = m.From(e.first, 0)

@@ -29,7 +29,8 @@ var gapped = []struct {
 		return hideIf(j/2 > i || (j/2 < 3) != (j%2 == 1) || j >= 6 && !apart(i, j/2, 1, 20))
 	}}, 2, 1, 1},
 	{masking{"dilated pairs", false, true, func(n, _, head, i, j int) float64 {
-		return hideIf((j/2 < 3) != (j%2 == 1) || j >= 6 && !apart(i, j/2, 2+head, 7))
+		global := j/2 < 3 || i == 1
+		return hideIf(global != (j%2 == 1) || !global && !apart(i, j/2, 2+head, 7))
 	}}, 2, 2, 3},
 }
 

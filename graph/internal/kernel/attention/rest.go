@@ -90,8 +90,8 @@ func (l *lane) scatter(h Shape) {
 		first := from + i%parts*restRows
 		for q := first; q < min(to, first+restRows); q++ {
 			for _, key := range l.outside[q] {
-				one, at := seen{key, 1 << (q - first)}, (int(key)-l.k.first)/l.k.step
-				own := l.k.at(at) == int(key)
+				one := seen{key, 1 << (q - first)}
+				at, own := l.place(key)
 				if !own || !tile.has(at) {
 					l.forward[i] = append(l.forward[i], one)
 				}

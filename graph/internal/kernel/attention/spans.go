@@ -67,7 +67,7 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 	for m, whole := range s.wholes {
 		s.lanes[m] = whole
 		if h.Groups == h.Heads || mask.Heads == 1 { // heads that share keys have the same lanes
-			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &whole[0], func() { s.biased.Store(true) }); lanes != nil {
+			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &whole[0], &s.biased); lanes != nil {
 				s.lanes[m] = lanes
 			}
 		}

@@ -8,6 +8,7 @@ var panelRows = rowsFor(cache.Second())
 const (
 	maxRows, minRows = 384, 96
 	maxCols, minCols = 128, 32
+	vocabulary       = 16 * depthMax
 	stripBytes       = 4 * 2 * 16 * depthMax // of vectors of AVX-512
 )
 
@@ -21,17 +22,20 @@ func rowsFor(bytes int) int {
 }
 
 // chunk is the size of the part of c that a thread computes at a time: it has many rows, at most mostRows, so that packing
-// b costs little, and few operations, so that a stopped thread delays little, unless they are many: then it is wide, so
-// that a is seldom read, which no cache holds. And there are enough chunks for all threads. 12 and 32 are multiples of the
-// height and width of every tile; a single row is taken 128 columns at a time.
+// b costs little, and few operations, so that a stopped thread delays little, unless k is a vocabulary: then its rows of a
+// come from memory, and it is wide, so that they are seldom read again. And there are enough chunks for all threads. 12 and
+// 32 are multiples of the height and width of every tile; a single row is taken 128 columns at a time.
 //
 // A thread alone takes all columns, and so many rows that b is hardly copied twice: a then comes from the third cache, but
 // not from memory.
 func chunk(m, n, k, threads, mostRows int) (rows, cols int) {
 	if threads == 1 {
-		return 4 * mostRows, n
+		return 8 * mostRows, n
 	}
-	few := max(8<<20, 2*m*n*k/(6*threads))
+	few := 8 << 20
+	if k > vocabulary {
+		few = max(few, 2*m*n*k/(6*threads))
+	}
 	parts, enough := (m+mostRows-1)/mostRows, 3*threads
 	for cols = maxCols; m > 1 && cols > minCols && (2*min(m, mostRows)*cols*k > few || parts*((n+cols-1)/cols) < enough); {
 		cols /= 2

@@ -55,7 +55,7 @@ func TestRowsFit(t *testing.T) {
 
 // TestRowsShowInNoBit: how many rows are computed at a time depends on the processor, the result does not.
 func TestRowsShowInNoBit(t *testing.T) {
-	const m, n, k = 1603, 37, 301
+	const m, n, k = 3103, 37, 301
 	rng := rand.New(rand.NewPCG(3, 5))
 	a, b := Mat(kerneltest.Random[float32](rng, m*k), k), Mat(kerneltest.Random[float32](rng, k*n), n)
 	defer func(was int) { panelRows = was }(panelRows)
@@ -70,6 +70,20 @@ func TestRowsShowInNoBit(t *testing.T) {
 			if !kerneltest.SameBits(c.Data, want) {
 				t.Errorf("%d threads and %d rows at a time give other bits", threads, panelRows)
 			}
+		}
+	}
+}
+
+// TestDeepProductsReadSeldom: where memory alone holds a chunk's rows of a, they are read again for every chunk beside it,
+// and so are b's columns for every one below: of numbers that are multiplied at most one in 50 is read.
+func TestDeepProductsReadSeldom(t *testing.T) {
+	const threads = 2
+	for _, s := range [][3]int{{256, 768, 50257}, {2048, 384, 8192}, {1024, 1024, 50257}} {
+		m, n := s[0], s[1]
+		rows, cols := chunk(m, n, s[2], threads, maxRows)
+		down, across := (m+rows-1)/rows, (n+cols-1)/cols
+		if read := m*across + n*down; 50*read > m*n || down*across < 3*threads {
+			t.Errorf("%v: %d × %d chunks of %d × %d read one number in %d, want 50 or more", s, down, across, rows, cols, m*n/read)
 		}
 	}
 }

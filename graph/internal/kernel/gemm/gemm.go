@@ -25,6 +25,9 @@ func (m Matrix[T]) From(i, j int) Matrix[T] {
 	return m
 }
 
+// Row is what is stored from row i on.
+func (m Matrix[T]) Row(i int) []T { return m.Data[i*m.Stride:] }
+
 // Mul computes c = alpha·a·b + beta·c for a (m, k), b (k, n), c (m, n), chunk by chunk on the pool's threads. With
 // beta = 0, c is not read. c must not be transposed.
 //

@@ -1,0 +1,68 @@
+package kernel
+
+import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
+
+// Parts is the fixed number of partial sums of a reduction over tokens. The backward pass of a norm has no more tasks than
+// that: 16 threads share it, and 64 lose 0.2 % of a step of GPT-2's sizes by it.
+const Parts = 16
+
+// SumRows computes the sum of the n rows of x (n, d) into sum (d): in Parts parts, then the parts in their order. More
+// threads than parts share the columns, too.
+func SumRows[T Float](p *Pool, sum, x, scratch []T) {
+	d := len(sum)
+	n := len(x) / d
+	size := lines(d, (p.threads+Parts-1)/Parts)
+	across := (d + size - 1) / size
+	p.For(Parts*across, func(i int) {
+		part, from := i/across, i%across*size
+		to := min(d, from+size)
+		acc := scratch[part*d+from : part*d+to]
+		clear(acc)
+		for row := part * n / Parts; row < (part+1)*n/Parts; row++ {
+			accumulate(acc, x[row*d+from:row*d+to])
+		}
+	})
+	fold(p, sum, scratch)
+}
+
+// columns is how many columns of n rows a thread takes at a time for sums over rows, in whose order the rows come.
+func (p *Pool) columns(n, d int) int {
+	if n*d <= grain {
+		return d
+	}
+	return lines(d, p.threads)
+}
+
+// lines is how many of d columns a part of them is, in whole lines of the cache.
+func lines(d, parts int) int {
+	const line = 16
+	return (d + line*parts - 1) / (line * parts) * line
+}
+
+// fold adds up the parts in their order.
+func fold[T Float](p *Pool, sum, parts []T) {
+	d := len(sum)
+	Spread(p, d, p.columns(Parts, d), foldTask[T]{sum, parts[:Parts*d]})
+}
+
+type foldTask[T Float] struct{ sum, parts []T }
+
+func (f *foldTask[T]) Do(from, to int) {
+	sum, d := f.sum[from:to], len(f.sum)
+	copy(sum, f.parts[from:to])
+	for parts := f.parts[d:]; len(parts) > 0; parts = parts[d:] {
+		accumulate(sum, parts[from:to])
+	}
+}
+
+// accumulate adds x to sum.
+func accumulate[T Float](sum, x []T) {
+	x = x[:len(sum)]
+	if fast := simd.Of[T](); fast != nil {
+		fast.Add(simd.Float32s(sum), simd.Float32s(sum), simd.Float32s(x))
+		return
+	}
+	for j, v := range x {
+		sum[j] += v
+	}
+}
