@@ -3,13 +3,12 @@ package kernel
 import "sync/atomic"
 
 // loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
-// it: a worker that has claimed a chunk may look at the rest, and as long as there is one the loop is not done.
+// it: a worker that has done chunks may look for more, and until it has said that it is through the loop is not done.
 type loop struct {
 	shares  []share // one for each thread
 	done    atomic.Int64
 	job     Job
 	n, size int
-	chunks  int
 	failure atomic.Pointer[any]
 }
 
@@ -25,7 +24,7 @@ func (l *loop) begin(j Job, n, size, chunks, threads int) {
 	if l.shares == nil {
 		l.shares = make([]share, threads)
 	}
-	l.job, l.n, l.size, l.chunks = j, n, size, chunks
+	l.job, l.n, l.size = j, n, size
 	l.done.Store(0)
 	for i := range l.shares {
 		l.shares[i].left.Store(uint64(i*chunks/threads)<<32 | uint64((i+1)*chunks/threads))
@@ -33,16 +32,21 @@ func (l *loop) begin(j Job, n, size, chunks, threads int) {
 }
 
 // run does thread's share from its beginning on, then what is left of the others' from their ends, which their threads
-// would reach last. It tells whether there was any.
+// would reach last. It tells whether there was any, and the loop once, when it is through: a line of the cache that every
+// chunk writes would go from thread to thread with every chunk.
 func (l *loop) run(thread int) (any bool) {
+	done := int64(0)
 	for i := range l.shares {
 		s := &l.shares[(thread+i)%len(l.shares)]
 		for chunk, ok := s.claim(i == 0); ok; chunk, ok = s.claim(i == 0) {
 			l.chunk(thread, chunk)
-			any = true
+			done++
 		}
 	}
-	return any
+	if done > 0 {
+		l.done.Add(done)
+	}
+	return done > 0
 }
 
 func (s *share) claim(own bool) (chunk int, ok bool) {
@@ -63,7 +67,7 @@ func (s *share) claim(own bool) (chunk int, ok bool) {
 }
 
 func (l *loop) chunk(thread, i int) {
-	defer l.finish()
+	defer l.recover()
 	if f, ok := l.job.(eachTask); ok {
 		f(thread, i)
 		return
@@ -71,12 +75,11 @@ func (l *loop) chunk(thread, i int) {
 	l.job.Do(i*l.size, min(l.n, (i+1)*l.size))
 }
 
-func (l *loop) finish() {
+func (l *loop) recover() {
 	if r := recover(); r != nil {
 		l.fail(r)
 	}
-	l.done.Add(1)
 }
 
-// fail keeps the first panic. It is not part of finish, so that a chunk that does not panic allocates nothing.
+// fail keeps the first panic. It is not part of recover, so that a chunk that does not panic allocates nothing.
 func (l *loop) fail(r any) { l.failure.CompareAndSwap(nil, &r) }
