@@ -38,7 +38,10 @@ var gapped = []struct {
 // heads, on any number of threads to the bit.
 func TestLanesEqualDense(t *testing.T) {
 	for i, m := range gapped {
-		for _, n := range []int{230, 303} {
+		for _, n := range []int{303, 230} {
+			if testing.Short() && n%2 != i%2 {
+				continue
+			}
 			h := Shape{2, n, m.keys * n, 2, 5, 7, 2}
 			if !m.perHead && n == 303 {
 				h = h.in(1)

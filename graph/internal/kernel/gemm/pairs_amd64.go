@@ -37,7 +37,7 @@ func mulPairs(p *kernel.Pool, g *product[float32]) bool {
 	for ; t.from < smaller; t.from = t.to {
 		t.to = min(smaller, t.from+len(panels)*panelWidth)
 		t.across = parts(t.to-t.from, panelWidth)
-		t.size, t.wide = roundedChunk(larger, t.to-t.from, p.Threads())
+		t.size, t.wide = roundedChunk(larger, t.to-t.from, !t.left, p.Threads())
 		t.cuts = parts(t.to-t.from, t.wide)
 		for t.l = 0; t.l < g.k; t.l = t.end {
 			t.end = min(g.k, t.l+len(panels)/t.across*t.step)

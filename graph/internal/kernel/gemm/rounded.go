@@ -59,9 +59,9 @@ func (g *rounded) run(p *kernel.Pool) {
 		return
 	}
 	if g.m <= g.n {
-		g.cols, g.rows = roundedChunk(g.n, g.m, p.Threads())
+		g.cols, g.rows = roundedChunk(g.n, g.m, false, p.Threads())
 	} else {
-		g.rows, g.cols = roundedChunk(g.m, g.n, p.Threads())
+		g.rows, g.cols = roundedChunk(g.m, g.n, true, p.Threads())
 	}
 	g.across = parts(g.n, g.cols)
 	kernel.Spread(p, parts(g.m, g.rows)*g.across, 1, *g)
@@ -72,17 +72,24 @@ func (g *rounded) Do(i, _ int) {
 	g.tile(top, min(g.m, top+g.rows), left, min(g.n, left+g.cols))
 }
 
-const partMost, partUnit = 384, 32 // of the larger side, at a time
+const (
+	partMost           = 384    // of the larger side, at a time
+	rowUnit, stripUnit = 24, 32 // of what it is cut into: whole tiles
+)
 
-// roundedChunk is the size of the part of c that a thread computes at a time, along its larger side and its smaller one.
-// The larger side is cut, because then no number of it is packed twice, and the smaller one only where there are too few
-// parts; it is cut so that the threads get equally many, or many.
-func roundedChunk(larger, smaller, threads int) (size, wide int) {
-	size = max(partUnit, min(partMost, larger/(3*threads))/partUnit*partUnit)
-	for size > partUnit && parts(larger, size)%threads != 0 && parts(larger, size) < 8*threads {
-		size -= partUnit
+// roundedChunk is the size of the part of c that a thread computes at a time, along its larger side, which is of rows or
+// of columns, and its smaller one. The larger side is cut, because then no number of it is packed twice, and the smaller
+// one only where there are too few parts; it is cut into whole tiles, so that the threads get equally many, or many.
+func roundedChunk(larger, smaller int, rows bool, threads int) (size, wide int) {
+	unit := stripUnit
+	if rows {
+		unit = rowUnit
 	}
-	return size, roundUp(parts(smaller, parts(3*threads, parts(larger, size))), partUnit)
+	size = max(unit, min(partMost, larger/(3*threads))/unit*unit)
+	for size > unit && parts(larger, size)%threads != 0 && parts(larger, size) < 8*threads {
+		size -= unit
+	}
+	return size, roundUp(parts(smaller, parts(3*threads, parts(larger, size))), 96)
 }
 
 func roundUp(n, to int) int { return parts(n, to) * to }

@@ -202,11 +202,13 @@ func benchmarkRounded(b *testing.B, p *kernel.Pool, m, n, k int, form string) {
 func TestRoundedChunk(t *testing.T) {
 	for _, s := range [][2]int{{1, 1}, {768, 384}, {768, 65}, {384, 128}, {128, 128}, {2048, 1152}, {2048, 384}, {50257, 256}, {50257, 768}, {385, 97}} {
 		for _, threads := range []int{2, 3, 8} {
-			size, wide := roundedChunk(s[0], s[1], threads)
-			chunks := parts(s[0], size) * parts(s[1], wide)
-			uneven := parts(s[0], size) < 8*threads && parts(s[0], size)%threads != 0
-			if size > partMost || size > partUnit && (uneven || wide < s[1]) || wide > partUnit && chunks < 2*threads {
-				t.Errorf("%v on %d threads: %d chunks of %d × %d", s, threads, chunks, size, wide)
+			for unit, rows := range map[int]bool{rowUnit: true, stripUnit: false} {
+				size, wide := roundedChunk(s[0], s[1], rows, threads)
+				chunks := parts(s[0], size) * parts(s[1], wide)
+				uneven := parts(s[0], size) < 8*threads && parts(s[0], size)%threads != 0
+				if size > partMost || size%unit != 0 || size > unit && (uneven || wide < s[1]) || wide > 96 && chunks < 2*threads {
+					t.Errorf("%v, rows %t, on %d threads: %d chunks of %d × %d", s, rows, threads, chunks, size, wide)
+				}
 			}
 		}
 	}
