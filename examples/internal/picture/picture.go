@@ -44,10 +44,10 @@ func Grid(p *plot.Plot) *plotter.Grid {
 	return grid
 }
 
-// Write writes what draw makes on an area of that size, as a PNG.
-func Write(w io.Writer, width, height vg.Length, draws func(area draw.Canvas)) error {
+// Write writes what paint puts on an area of that size, as a PNG.
+func Write(w io.Writer, width, height vg.Length, paint func(area draw.Canvas)) error {
 	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144))}
-	draws(draw.Crop(draw.New(c), Margin, -Margin, Margin, -Margin))
+	paint(draw.Crop(draw.New(c), Margin, -Margin, Margin, -Margin))
 	_, err := c.WriteTo(w)
 	return err
 }
