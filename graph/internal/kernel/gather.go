@@ -38,7 +38,7 @@ func ScatterAdd[T Float](p *Pool, dtable, dy []T, ids []int, d int) {
 	p.Range(len(dtable), grain, func(from, to int) { clear(dtable[from:to]) })
 	p.Range(d, p.columns(len(ids), d), func(from, to int) {
 		for i, id := range ids {
-			accumulate(dtable[id*d+from:id*d+to], dy[i*d+from:i*d+to])
+			Accumulate(dtable[id*d+from:id*d+to], dy[i*d+from:i*d+to])
 		}
 	})
 }

@@ -28,9 +28,9 @@ func AddRows[T Float](p *Pool, z, x, dy []T, ids []int, r *Rows[T]) {
 			}
 			clear(sum)
 			for i := i + 1; i > 0; i = int(r.next[i-1]) {
-				accumulate(sum, dy[(i-1)*d+from:(i-1)*d+to])
+				Accumulate(sum, dy[(i-1)*d+from:(i-1)*d+to])
 			}
-			accumulate(z[id*d+from:id*d+to], sum)
+			Accumulate(z[id*d+from:id*d+to], sum)
 		}
 	})
 	for _, id := range ids {

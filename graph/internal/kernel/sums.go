@@ -19,7 +19,7 @@ func SumRows[T Float](p *Pool, sum, x, scratch []T) {
 		acc := scratch[part*d+from : part*d+to]
 		clear(acc)
 		for row := part * n / Parts; row < (part+1)*n/Parts; row++ {
-			accumulate(acc, x[row*d+from:row*d+to])
+			Accumulate(acc, x[row*d+from:row*d+to])
 		}
 	})
 	fold(p, sum, scratch)
@@ -51,12 +51,12 @@ func (f *foldTask[T]) Do(from, to int) {
 	sum, d := f.sum[from:to], len(f.sum)
 	copy(sum, f.parts[from:to])
 	for parts := f.parts[d:]; len(parts) > 0; parts = parts[d:] {
-		accumulate(sum, parts[from:to])
+		Accumulate(sum, parts[from:to])
 	}
 }
 
-// accumulate adds x to sum.
-func accumulate[T Float](sum, x []T) {
+// Accumulate adds x to sum.
+func Accumulate[T Float](sum, x []T) {
 	x = x[:len(sum)]
 	if fast := simd.Of[T](); fast != nil {
 		fast.Add(simd.Float32s(sum), simd.Float32s(sum), simd.Float32s(x))

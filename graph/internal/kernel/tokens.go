@@ -8,7 +8,7 @@ func MeanTokens[T Float](p *Pool, y, x []T, d int) {
 			y, rows := y[b*d:(b+1)*d], x[b*tokens*d:(b+1)*tokens*d]
 			clear(y)
 			for ; len(rows) > 0; rows = rows[d:] {
-				accumulate(y, rows[:d])
+				Accumulate(y, rows[:d])
 			}
 			for j := range y {
 				y[j] /= T(tokens)

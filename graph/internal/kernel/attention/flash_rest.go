@@ -6,7 +6,6 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
-	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
 // scattered are copies of keys and values, their gradients, and tiles of scores and of the mask, for one thread.
@@ -121,21 +120,10 @@ func (s *head[T]) backwardRest(d *gradients[T]) {
 		s.products.MulSerial(m, s.QK, n, s.scale, ds.T(), s.q.From(first, 0), 0, gemm.Mat(x.dk, s.QK))
 		s.products.MulSerial(n, s.QK, m, s.scale, ds, gemm.Mat(x.k, s.QK), 1, d.q.From(first, 0))
 		for i, key := range keys {
-			addTo(d.far.K.Data[int(key.key)*d.far.K.Stride:], x.dk[i*s.QK:(i+1)*s.QK])
-			addTo(d.far.V.Data[int(key.key)*d.far.V.Stride:], x.dv[i*s.V:(i+1)*s.V])
+			kernel.Accumulate(d.far.K.Data[int(key.key)*d.far.K.Stride:][:s.QK], x.dk[i*s.QK:])
+			kernel.Accumulate(d.far.V.Data[int(key.key)*d.far.V.Stride:][:s.V], x.dv[i*s.V:])
 		}
 	})
-}
-
-func addTo[T kernel.Float](y, x []T) {
-	y = y[:len(x)]
-	if fast := simd.Of[T](); fast != nil {
-		fast.Add(simd.Float32s(y), simd.Float32s(y), simd.Float32s(x))
-		return
-	}
-	for i, v := range x {
-		y[i] += v
-	}
 }
 
 // dropRest applies dropout to scores of queries from first on and these keys.
