@@ -31,7 +31,7 @@ func model(
 		return nil, nil, err
 	}
 	defer cp.Close()
-	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), cp)
+	m, tok, err := base.Open(graph.New(graph.Float32, c.Seed), cp, stderr)
 	if err != nil {
 		return nil, nil, err
 	}

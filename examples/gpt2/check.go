@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
@@ -31,6 +32,7 @@ func check(ctx context.Context, o options, list []known, stdout, stderr io.Write
 	if c.model, c.tok, err = openAt(o.model, 0); err != nil {
 		return err
 	}
+	base.NoteTokens(c.tok, stderr)
 	c.whole = c.model.Config
 	if k := recognise(list, c.whole); k != nil {
 		c.known = *k

@@ -17,6 +17,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	base.NoteTokens(tok, stderr)
 	switch o.task {
 	case "eval":
 		return evaluate(ctx, o, m, tok, stdout, stderr)

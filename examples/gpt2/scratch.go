@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -38,6 +39,7 @@ func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return errors.Wrap(err, "-tokenizer")
 	}
+	base.NoteTokens(tok, stderr)
 	data, err := source.Encode(tok, o.config.BlockSize)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer cp.Close()
-	tok, err := gpt.LoadTokenizer(cp)
+	tok, err := base.Tokenizer(cp, stderr)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer cp.Close()
-	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
+	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp, stderr)
 	if err != nil {
 		return err
 	}

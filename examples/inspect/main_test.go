@@ -148,7 +148,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cp.Close()
-	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
+	m, tok, err := base.Open(graph.New(graph.Float32, 1), cp, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

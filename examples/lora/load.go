@@ -25,7 +25,7 @@ func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	m, tok, err := base.Open(graph.New(graph.Float32, 1), b.checkpoint)
+	m, tok, err := base.Open(graph.New(graph.Float32, 1), b.checkpoint, stderr)
 	if err == nil {
 		b.config, b.tokenizer = m.Config, tok
 	}

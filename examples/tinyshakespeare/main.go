@@ -136,7 +136,7 @@ func sampleOnly(ctx context.Context, c gpt.Config, o options, args []string, std
 	defer saved.Close()
 	g := graph.New(graph.Float32, c.Seed)
 	c.Configure(g)
-	m, tok, err := base.Open(g, saved)
+	m, tok, err := base.Open(g, saved, stderr)
 	if err != nil {
 		return err
 	}

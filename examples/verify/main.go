@@ -154,7 +154,7 @@ func trained(
 		return m, err
 	}
 	defer cp.Close()
-	model, tok, err := base.Open(graph.New(graph.Float32, 1), cp)
+	model, tok, err := base.Open(graph.New(graph.Float32, 1), cp, stderr)
 	if err != nil {
 		return m, err
 	}

@@ -13,18 +13,36 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
 // Open builds the model of a checkpoint on an empty Graph, with its tokenizer.
-func Open(g *graph.Graph, cp *checkpoint.Checkpoint) (*gpt.Model, text.Tokenizer, error) {
+func Open(g *graph.Graph, cp *checkpoint.Checkpoint, stderr io.Writer) (*gpt.Model, text.Tokenizer, error) {
 	m, err := gpt.LoadModel(g, cp)
 	if err != nil {
 		return nil, nil, err
 	}
-	tok, err := gpt.LoadTokenizer(cp)
+	tok, err := Tokenizer(cp, stderr)
 	return m, tok, err
+}
+
+// Tokenizer opens the tokenizer of a checkpoint.
+func Tokenizer(cp *checkpoint.Checkpoint, stderr io.Writer) (text.Tokenizer, error) {
+	tok, err := gpt.LoadTokenizer(cp)
+	if err == nil {
+		NoteTokens(tok, stderr)
+	}
+	return tok, err
+}
+
+// NoteTokens writes a line about the added tokens that act as special ones although their file does not call them so.
+func NoteTokens(tok text.Tokenizer, stderr io.Writer) {
+	if pairs, ok := tok.(*bpe.Tokenizer); ok && pairs.NonSpecial() > 0 {
+		fmt.Fprintf(stderr, "tokenizer: added tokens that the file does not call special: %d; here they are, and no prompt is encoded to them\n",
+			pairs.NonSpecial())
+	}
 }
 
 // New is a trainer on the characters of a text, which it has not begun with.

@@ -1,57 +1,38 @@
 package bpe
 
-import (
-	"regexp"
-	"slices"
-	"strings"
-
-	"github.com/pkg/errors"
-)
+import "github.com/pkg/errors"
 
 // recipe is an encoding as files have it, in its visible form.
 type recipe struct {
 	tokens  []string         // by id
-	special map[string]int32 // of these; nil where it is those that are no bytes and that no merge makes
+	special map[string]int32 // of these; nil: the tokens that are no bytes and that no merge makes
+	plain   int              // number of special tokens that the file does not call special
 	merges  [][2]string      // by rank
 	whole   bool             // a piece that is a token is not merged
 	layout  layout
 }
 
-// build makes the Tokenizer of a recipe. A merge of what is no token, a second merge of the same pair and a byte without
-// a token are errors.
+// build makes the Tokenizer of a recipe. A merge of what is no token, a second merge of the same pair, a byte without
+// a token, and a token that lacks its merge are errors.
 func (r recipe) build() (*Tokenizer, error) {
-	ids := make(map[string]int32, len(r.tokens)) // of ordinary tokens
-	for id, token := range r.tokens {
-		if _, ok := r.special[token]; !ok {
-			if first, twice := ids[token]; twice {
-				return nil, errors.Errorf("vocab: %.64q: got ids %d and %d, want one", token, first, id)
-			}
-			ids[token] = int32(id)
-		}
+	ids, err := r.ordinary()
+	if err != nil {
+		return nil, err
 	}
-	t := &Tokenizer{tokens: make([]string, len(r.tokens)), special: r.special, split: r.layout.split, merges: make(merges, len(r.merges))}
-	made := make([]bool, len(r.tokens))
-	for rank, m := range r.merges {
-		left, ok := ids[m[0]]
-		right, too := ids[m[1]]
-		id, all := ids[m[0]+m[1]]
-		if !ok || !too || !all {
-			return nil, errors.Errorf("merges: %.64q at %d: %.64q is not in the vocabulary of %d tokens",
-				m[0]+" "+m[1], rank, missing(ids, m), len(r.tokens))
-		}
-		p := pairOf(left, right)
-		if first, twice := t.merges[p]; twice {
-			return nil, errors.Errorf("merges: %.64q at %d is there already at %d", m[0]+" "+m[1], rank, first.rank)
-		}
-		t.merges[p], made[id] = merge{int32(rank), id}, true
+	t := &Tokenizer{tokens: make([]string, len(r.tokens)), special: r.special, plain: r.plain, split: r.layout.split}
+	var made []bool
+	if t.merges, made, err = r.table(ids); err != nil {
+		return nil, err
 	}
 	if t.special == nil {
-		t.special = map[string]int32{}
-		for id, token := range r.tokens {
-			if b, ok := r.layout.read(token); !made[id] && (!ok || len(b) != 1) {
-				t.special[token] = int32(id)
-				delete(ids, token)
-			}
+		t.special = r.unmade(ids, made)
+	}
+	if t.named, err = newFinder(t.special); err != nil {
+		return nil, err
+	}
+	if r.special == nil {
+		if err := r.complete(ids, t.special); err != nil {
+			return nil, err
 		}
 	}
 	for id, token := range r.tokens {
@@ -64,19 +45,51 @@ func (r recipe) build() (*Tokenizer, error) {
 			return nil, errors.Errorf("vocab: %.64q has a character that stands for no byte", token)
 		}
 	}
-	t.named = finder(t.special)
 	if r.whole {
 		t.whole = make(map[string]int32, len(ids))
 		for _, id := range ids {
 			t.whole[t.tokens[id]] = id
 		}
 	}
-	var err error
 	t.form, err = r.layout.form(ids)
 	return t, err
 }
 
-// missing is the first part of a merge that is no token.
+// ordinary returns the ids of the tokens that are not special.
+func (r recipe) ordinary() (map[string]int32, error) {
+	ids := make(map[string]int32, len(r.tokens)-len(r.special))
+	for id, token := range r.tokens {
+		if _, ok := r.special[token]; !ok {
+			if first, twice := ids[token]; twice {
+				return nil, errors.Errorf("vocab: %.64q: got ids %d and %d, want one", token, first, id)
+			}
+			ids[token] = int32(id)
+		}
+	}
+	return ids, nil
+}
+
+// table returns the merges by pair, and for each id whether a merge makes it.
+func (r recipe) table(ids map[string]int32) (merges, []bool, error) {
+	table, made := make(merges, len(r.merges)), make([]bool, len(r.tokens))
+	for rank, m := range r.merges {
+		left, ok := ids[m[0]]
+		right, too := ids[m[1]]
+		id, all := ids[m[0]+m[1]]
+		if !ok || !too || !all {
+			return nil, nil, errors.Errorf("merges: %.64q at %d: %.64q is not in the vocabulary of %d tokens",
+				m[0]+" "+m[1], rank, missing(ids, m), len(r.tokens))
+		}
+		p := pairOf(left, right)
+		if first, twice := table[p]; twice {
+			return nil, nil, errors.Errorf("merges: %.64q at %d is there already at %d", m[0]+" "+m[1], rank, first.rank)
+		}
+		table[p], made[id] = merge{int32(rank), id}, true
+	}
+	return table, made, nil
+}
+
+// missing returns the first part of a merge that is no token.
 func missing(ids map[string]int32, m [2]string) string {
 	for _, part := range []string{m[0], m[1]} {
 		if _, ok := ids[part]; !ok {
@@ -86,23 +99,33 @@ func missing(ids map[string]int32, m [2]string) string {
 	return m[0] + m[1]
 }
 
-// finder finds special tokens, of several at one place the longest; nil where there is none.
-func finder(special map[string]int32) *regexp.Regexp {
-	var contents []string
-	for content := range special {
-		contents = append(contents, content)
-	}
-	if len(contents) == 0 {
-		return nil
-	}
-	slices.SortFunc(contents, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
+// unmade moves the tokens that are no bytes and that no merge makes out of ids.
+func (r recipe) unmade(ids map[string]int32, made []bool) map[string]int32 {
+	special := map[string]int32{}
+	for id, token := range r.tokens {
+		if b, ok := r.layout.read(token); !made[id] && (!ok || len(b) != 1) {
+			special[token] = int32(id)
+			delete(ids, token)
 		}
-		return strings.Compare(a, b)
-	})
-	for i, content := range contents {
-		contents[i] = regexp.QuoteMeta(content)
 	}
-	return regexp.MustCompile(strings.Join(contents, "|"))
+	return special
+}
+
+// complete refuses a special token that is two ordinary tokens one after the other: its merge is missing. A file of
+// merges that was cut always leaves such a token, because the merges that remain make the parts of the first lost one.
+func (r recipe) complete(ids, special map[string]int32) error {
+	for id, token := range r.tokens {
+		if _, ok := special[token]; !ok {
+			continue
+		}
+		for i := range token {
+			_, left := ids[token[:i]]
+			_, right := ids[token[i:]]
+			if left && right {
+				return errors.Errorf("merges: got %d, none of which makes token %d, %.64q, from %.64q and %.64q; is the file cut?",
+					len(r.merges), id, token, token[:i], token[i:])
+			}
+		}
+	}
+	return nil
 }

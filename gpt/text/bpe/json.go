@@ -20,6 +20,7 @@ type fileJSON struct {
 type addedJSON struct {
 	ID      int    `json:"id"`
 	Content string `json:"content"`
+	Special bool   `json:"special"`
 }
 
 type modelJSON struct {
@@ -30,26 +31,7 @@ type modelJSON struct {
 	ByteFallback bool            `json:"byte_fallback"`
 	IgnoreMerges bool            `json:"ignore_merges"`
 	Vocab        json.RawMessage `json:"vocab"` // of other types no object
-	Merges       []mergeJSON     `json:"merges"`
-}
-
-// mergeJSON is "left right", or ["left", "right"] in newer files.
-type mergeJSON [2]string
-
-func (m *mergeJSON) UnmarshalJSON(data []byte) (err error) {
-	if len(data) > 0 && data[0] == '[' {
-		var list []string
-		if err = json.Unmarshal(data, &list); err == nil && len(list) != 2 {
-			err = errors.Errorf("merges: got %d tokens, want 2", len(list))
-		}
-		copy(m[:], list)
-		return err
-	}
-	var text string
-	if err = json.Unmarshal(data, &text); err == nil {
-		*m, err = pairIn(text)
-	}
-	return err
+	Merges       mergeList       `json:"merges"`
 }
 
 // Read reads the tokenizer.json of a published model whose type is BPE: over bytes with the patterns of GPT-2, Llama 3
@@ -57,6 +39,9 @@ func (m *mergeJSON) UnmarshalJSON(data []byte) (err error) {
 // Anything else is an error that names it. All added tokens are special.
 func Read(data []byte) (*Tokenizer, error) {
 	var f fileJSON
+	if err := encoded(data); err != nil {
+		return nil, errors.WithMessage(err, "tokenizer.json")
+	}
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, errors.Wrap(field.Said(err), "tokenizer.json")
 	}
@@ -80,7 +65,7 @@ func (f fileJSON) build() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := recipe{layout: l, special: map[string]int32{}, whole: f.Model.IgnoreMerges}
+	r := recipe{layout: l, special: map[string]int32{}, merges: f.Model.Merges, whole: f.Model.IgnoreMerges}
 	var own vocabulary
 	if err := json.Unmarshal(f.Model.Vocab, &own); err != nil {
 		return nil, field.Said(err)
@@ -91,6 +76,9 @@ func (f fileJSON) build() (*Tokenizer, error) {
 			return nil, errors.Errorf("added_tokens: id %d: got no content", a.ID)
 		}
 		r.special[a.Content], ids[a.Content] = int32(a.ID), a.ID
+		if !a.Special {
+			r.plain++
+		}
 	}
 	for _, e := range own {
 		if id, ok := ids[e.token]; ok && id != e.id {
@@ -103,9 +91,6 @@ func (f fileJSON) build() (*Tokenizer, error) {
 	}
 	if r.tokens, err = all.tokens(); err != nil {
 		return nil, err
-	}
-	for _, m := range f.Model.Merges {
-		r.merges = append(r.merges, m)
 	}
 	return r.build()
 }

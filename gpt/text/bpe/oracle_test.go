@@ -207,6 +207,36 @@ func TestHuggingFaceTokenizers(t *testing.T) {
 	}
 }
 
+// Hugging Face's program finds the same added tokens where several begin at one place or overlap.
+func TestHuggingFaceTokenizersSpecial(t *testing.T) {
+	special := []string{"<a", "<a>", "<a><", "<|a|>", "ab", "abc", "bcd", "日", "日日", " <b>"}
+	data := withAdded(t, len(special), func(i int) string { return special[i] })
+	rng := rand.New(rand.NewPCG(11, 12))
+	var texts []string
+	for range 2000 {
+		var s strings.Builder
+		for range rng.IntN(12) {
+			s.WriteString([]string{"<", "a", "b", "c", "d", ">", "|", "日", " ", "<a", "the"}[rng.IntN(11)])
+		}
+		texts = append(texts, s.String())
+	}
+	var answers [][]int
+	node(t, "PEDESTRIAN_TOKENIZERS", "@huggingface/tokenizers", `
+		const { Tokenizer } = require(dir + "/dist/tokenizers.cjs");
+		const tok = new Tokenizer(asked.Tokenizer, {});
+		return asked.Texts.map(s => Array.from(tok.encode(s, { add_special_tokens: false }).ids));`,
+		map[string]any{"Tokenizer": json.RawMessage(data), "Texts": texts}, &answers)
+	tok, err := Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range texts {
+		if got, err := tok.EncodeSpecial(text); err != nil || !slices.Equal(got, answers[i]) {
+			t.Fatalf("%q: got %v, %v, want %v", text, got, err, answers[i])
+		}
+	}
+}
+
 // Bytes that are no text come back from GPT-2's tokens, too.
 func TestGPT2Bytes(t *testing.T) {
 	tok := gpt2(t)

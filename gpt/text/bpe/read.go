@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
@@ -15,7 +16,10 @@ import (
 func ReadGPT2(vocab, merges []byte) (*Tokenizer, error) {
 	r := recipe{layout: byteLevelLayout(splitGPT2), merges: make([][2]string, 0, bytes.Count(merges, []byte("\n"))+1)}
 	var v vocabulary
-	err := json.Unmarshal(vocab, &v)
+	err := encoded(vocab)
+	if err == nil {
+		err = json.Unmarshal(vocab, &v)
+	}
 	if err == nil {
 		r.tokens, err = v.tokens()
 	}
@@ -46,4 +50,16 @@ func pairIn(text string) (m [2]string, err error) {
 		return m, errors.Errorf("got %.64q, want two tokens with a space between them", text)
 	}
 	return [2]string{left, right}, nil
+}
+
+// encoded refuses data that is not UTF-8, as JSON has to be: encoding/json would replace the bytes that are wrong.
+func encoded(data []byte) error {
+	for i := 0; i < len(data); {
+		c, n := utf8.DecodeRune(data[i:])
+		if c == utf8.RuneError && n == 1 {
+			return errors.Errorf("not valid UTF-8 at byte %d", i)
+		}
+		i += n
+	}
+	return nil
 }

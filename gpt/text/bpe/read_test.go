@@ -187,11 +187,36 @@ func TestReadErrors(t *testing.T) {
 		`added_tokens: "<|endoftext|>": id: got 7, want the`:  tiny(t, `"added_tokens":[{"id":269`, `"added_tokens":[{"id":7`),
 		`added_tokens: id 269: got no content`:                tiny(t, `"content":"\u003c|endoftext|\u003e"`, `"content":""`),
 		`vocab: "日本" has a character that stands for no byte`: tiny(t, `"vocab":{`, `"vocab":{"日本":270,`),
-		"merges: got 3 tokens, want 2":                        tiny(t, `"o u"`, `["o","u","n"]`),
+		"merges: 1: got 3 tokens, want 2":                     tiny(t, `"o u"`, `["o","u","n"]`),
 		"got neither beside byte_fallback":                    tiny(t, byteLevelSection, `"pre_tokenizer":null`, `"byte_fallback":false`, `"byte_fallback":true`),
 	} {
 		if _, err := Read(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// A merges.txt that was cut anywhere beside its vocab.json is refused, unless it lost nothing but the last line's end.
+func TestReadGPT2Cut(t *testing.T) {
+	vocab, merges := files(t, trained(t, 300, "<|endoftext|>", "<|endoftext|>!", "<pad>"))
+	for n := range len(merges) + 1 {
+		tok, err := ReadGPT2([]byte(vocab), []byte(merges[:n]))
+		if n < len(merges)-1 && err == nil {
+			t.Errorf("%d of %d bytes, ending in %q: got no error", n, len(merges), merges[max(0, n-20):n])
+		}
+		if n >= len(merges)-1 && (err != nil || len(tok.special) != 3) {
+			t.Errorf("%d of %d bytes: got %v", n, len(merges), err)
+		}
+	}
+	lines := strings.SplitAfter(merges, "\n")
+	for what, merges := range map[string]string{
+		"empty":                 "",
+		"no first merge":        strings.Join(lines[2:], ""),
+		"no line in the middle": strings.Join(slices.Delete(slices.Clone(lines), 20, 21), ""),
+	} {
+		_, err := ReadGPT2([]byte(vocab), []byte(merges))
+		if want := "none of which makes token"; err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "vocabulary") {
+			t.Errorf("%s: got %v, want %s", what, err, want)
 		}
 	}
 }

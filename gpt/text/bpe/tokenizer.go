@@ -1,7 +1,6 @@
 package bpe
 
 import (
-	"regexp"
 	"strings"
 	"sync"
 
@@ -12,7 +11,8 @@ import (
 type Tokenizer struct {
 	tokens  []string         // the bytes of each id
 	special map[string]int32 // tokens that no text is encoded to, by their content
-	named   *regexp.Regexp   // finds them; nil for none
+	named   finder           // of them
+	plain   int              // number of them that the file does not call special
 	merges  merges
 	whole   map[string]int32 // pieces that are looked up before they are merged; nil for none
 	split   []splitter
@@ -27,6 +27,9 @@ type form interface {
 	symbols(ids []int32, piece string) []int32 // appends the tokens of single bytes or characters
 }
 
+// errNoVocabulary is the error of a Tokenizer that no function of this package made.
+var errNoVocabulary = errors.New("tokenizer: bpe: no vocabulary, want one that was read or trained")
+
 // Size is the number of tokens, V.
 func (t *Tokenizer) Size() int {
 	if t == nil {
@@ -39,7 +42,7 @@ func (t *Tokenizer) Size() int {
 // Special tokens are ordinary text to it.
 func (t *Tokenizer) Encode(text string) ([]int, error) {
 	if t.Size() == 0 {
-		return nil, errors.New("tokenizer: bpe: no vocabulary, want one that was read or trained")
+		return nil, errNoVocabulary
 	}
 	m, ok := t.memory.Get().(*memory)
 	if !ok {
@@ -58,9 +61,12 @@ func (t *Tokenizer) Encode(text string) ([]int, error) {
 // EncodeSpecial is Encode of a text in which the special tokens stand for themselves: where several begin at one place,
 // the longest. It is for texts of the program's own; what a user wrote may hold such a token, and is not to act as one.
 func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
+	if t.Size() == 0 {
+		return nil, errNoVocabulary
+	}
 	var ids []int
 	for {
-		at, end := t.nextSpecial(text)
+		at, end := t.named.next(text)
 		part, err := t.Encode(text[:at])
 		if err != nil {
 			return nil, err
@@ -72,16 +78,6 @@ func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
 	}
 }
 
-// nextSpecial is where the first special token of a text begins and ends: behind the text where there is none.
-func (t *Tokenizer) nextSpecial(text string) (at, end int) {
-	if t.Size() > 0 && t.named != nil {
-		if found := t.named.FindStringIndex(text); found != nil {
-			return found[0], found[1]
-		}
-	}
-	return len(text), len(text)
-}
-
 // Special is the id of a special token, such as <|endoftext|>; ok is false where there is no such token.
 func (t *Tokenizer) Special(content string) (id int, ok bool) {
 	if t.Size() == 0 {
@@ -89,6 +85,15 @@ func (t *Tokenizer) Special(content string) (id int, ok bool) {
 	}
 	of, ok := t.special[content]
 	return int(of), ok
+}
+
+// NonSpecial returns the number of added tokens that the tokenizer.json does not call special. Hugging Face's libraries
+// find these in every text; here they are special tokens like the others, and Encode reads them as ordinary text.
+func (t *Tokenizer) NonSpecial() int {
+	if t == nil {
+		return 0
+	}
+	return t.plain
 }
 
 // Decode returns the bytes that ids stand for, one token's behind another's. They need not be valid UTF-8: a character

@@ -21,6 +21,16 @@ func Train(text string, size int, special ...string) (*Tokenizer, error) {
 		return nil, errors.Errorf("tokenizer: bpe: got a text of %d bytes and size %d, want 1 and %d or more, which is the bytes and the special tokens",
 			len(text), size, least)
 	}
+	taken := make(map[string]int32, len(special))
+	for _, content := range special {
+		if _, twice := taken[content]; content == "" || twice {
+			return nil, errors.Errorf("tokenizer: bpe: special token %.64q: is empty or a token already", content)
+		}
+		taken[content] = 0
+	}
+	if _, err := newFinder(taken); err != nil {
+		return nil, errors.WithMessage(err, "tokenizer: bpe") // before learning
+	}
 	symbols := slices.Sorted(slices.Values(alphabet[:]))
 	r := recipe{layout: byteLevelLayout(splitGPT2), special: map[string]int32{}}
 	var of [256]int32
@@ -38,10 +48,12 @@ func Train(text string, size int, special ...string) (*Tokenizer, error) {
 		l.join(p, int32(len(r.tokens)))
 		r.merges, r.tokens = append(r.merges, m), append(r.tokens, m[0]+m[1])
 	}
-	for _, content := range special {
-		if content == "" || slices.Contains(r.tokens, content) {
-			return nil, errors.Errorf("tokenizer: bpe: special token %.64q: is empty or a token already", content)
+	for _, token := range r.tokens {
+		if _, is := taken[token]; is {
+			return nil, errors.Errorf("tokenizer: bpe: special token %.64q: is empty or a token already", token)
 		}
+	}
+	for _, content := range special {
 		r.special[content] = int32(len(r.tokens))
 		r.tokens = append(r.tokens, content)
 	}

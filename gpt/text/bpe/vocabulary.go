@@ -25,29 +25,19 @@ func (v *vocabulary) UnmarshalJSON(data []byte) error {
 	if !bytes.HasPrefix(data, []byte("{")) {
 		return errors.Errorf("vocab: got %.64q, want an object of tokens and their ids", data)
 	}
-	for data = bytes.TrimLeft(data[1:], " \t\r\n"); data[0] == '"'; {
-		end := 1
-		for data[end] != '"' {
-			if data[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		e := entry{token: string(data[1:end])}
-		if bytes.IndexByte(data[1:end], '\\') >= 0 {
-			if err := json.Unmarshal(data[:end+1], &e.token); err != nil {
-				return err
-			}
-		}
-		data = bytes.TrimLeft(data[end+1:], ": \t\r\n")
-		n := bytes.IndexAny(data, ",} \t\r\n")
-		id, err := strconv.Atoi(string(data[:n]))
+	*v = make(vocabulary, 0, entries(data))
+	for data = skip(data[1:]); data[0] == '"'; data = skip(data) {
+		token, rest, err := stringIn(data)
 		if err != nil {
-			return errors.Errorf("vocab: %.64q: id: got %.64q, want a whole number", e.token, data[:n])
+			return err
 		}
-		e.id = id
-		*v = append(*v, e)
-		data = bytes.TrimLeft(data[n:], ", \t\r\n")
+		rest = skip(rest)
+		n := bytes.IndexAny(rest, ",} \t\r\n")
+		id, err := strconv.Atoi(string(rest[:n]))
+		if err != nil {
+			return errors.Errorf("vocab: %.64q: id: got %.64q, want a whole number", token, rest[:n])
+		}
+		*v, data = append(*v, entry{token, id}), rest[n:]
 	}
 	return nil
 }

@@ -1,0 +1,174 @@
+package bpe
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// firstSpecial is finder.next as it is defined: the leftmost place, and there the longest token.
+func firstSpecial(special map[string]int32, text string) (at, end int) {
+	for at = range len(text) {
+		for content := range special {
+			if strings.HasPrefix(text[at:], content) {
+				end = max(end, at+len(content))
+			}
+		}
+		if end > 0 {
+			return at, end
+		}
+	}
+	return len(text), len(text)
+}
+
+// Special tokens that begin with one another, of every first byte or of one, are found where the definition finds them.
+func TestFinder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	letters := [][]string{{"a", "b"}, {"<", "|", ">"}, {"a", "é", "日", "\x00", "\x7f"}, {"a"}}
+	for range 2000 {
+		of := letters[rng.IntN(len(letters))]
+		word := func(most int) string {
+			var s strings.Builder
+			for range 1 + rng.IntN(most) {
+				s.WriteString(of[rng.IntN(len(of))])
+			}
+			return s.String()
+		}
+		special := map[string]int32{}
+		for range rng.IntN(9) {
+			special[word(6)] = int32(len(special))
+		}
+		f, err := newFinder(special)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{word(20), word(9) + "x\xff" + word(9), "", "\xff", "x"} {
+			at, end := f.next(text)
+			if a, e := firstSpecial(special, text); at != a || end != e {
+				t.Fatalf("%q in %q: got %d … %d, want %d … %d", special, text, at, end, a, e)
+			}
+		}
+	}
+	if at, end := (finder{}).next("abc"); at != 3 || end != 3 {
+		t.Errorf("no tokens: got %d … %d, want 3 … 3", at, end)
+	}
+}
+
+// withAdded returns the tokenizer.json of an encoding over bytes with more added tokens, of the given ids from 270 on.
+func withAdded(t testing.TB, n int, content func(i int) string) []byte {
+	t.Helper()
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"id":%d,"content":"%s","special":%t},`, 270+i, content(i), i%3 > 0)
+	}
+	return tiny(t, `"added_tokens":[`, `"added_tokens":[`+b.String())
+}
+
+// Special tokens at the limits are taken, and those beyond them are refused by the limit that they exceed.
+func TestSpecialLimits(t *testing.T) {
+	numbered := func(n, width int) map[string]int32 {
+		special := make(map[string]int32, n)
+		for i := range n {
+			special[fmt.Sprintf("%0*d", width, i)] = int32(i)
+		}
+		return special
+	}
+	many := numbered(maxSpecials, 6)
+	if _, err := newFinder(many); err != nil {
+		t.Error(err)
+	}
+	many["one more"] = 0
+	for want, special := range map[string]map[string]int32{
+		"":                                       numbered(maxSpecialBytes/maxSpecial, maxSpecial),
+		`special tokens: "00000000`:              numbered(1, maxSpecial+1),
+		"got 1025 bytes, want at most 1024":      numbered(1, maxSpecial+1),
+		"got 8389632 bytes in 8193 tokens, want": numbered(maxSpecialBytes/maxSpecial+1, maxSpecial),
+		"special tokens: got 262145, want at":    many,
+	} {
+		_, err := newFinder(special)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := Read(withAdded(t, 1, func(int) string { return strings.Repeat("x", maxSpecial+1) })); err == nil {
+		t.Error("a file with a special token beyond the limit was read")
+	}
+}
+
+// Special tokens that are empty or not UTF-8 are refused wherever they come from.
+func TestSpecialRefused(t *testing.T) {
+	vocab, merges := files(t, trained(t, 260, "<s>"))
+	for want, read := range map[string]func() (*Tokenizer, error){
+		`special tokens: "\xff\xfe": not valid UTF-8`: func() (*Tokenizer, error) { return Train("ab", 300, "\xff\xfe") },
+		`special token "": is empty`:                  func() (*Tokenizer, error) { return Train("ab", 300, "") },
+		"tokenizer.json: not valid UTF-8 at byte 3":   func() (*Tokenizer, error) { return Read([]byte("{\"a\xff\":1}")) },
+		"vocab.json: not valid UTF-8 at byte 2":       func() (*Tokenizer, error) { return ReadGPT2([]byte("{\"\xff\xfe\":0}"), nil) },
+		"special tokens: id 260: got no content": func() (*Tokenizer, error) {
+			return ReadGPT2([]byte(strings.Replace(vocab, "{", `{"":260,`, 1)), []byte(merges))
+		},
+		"added_tokens: id 270: got no content": func() (*Tokenizer, error) { return Read(withAdded(t, 1, func(int) string { return "" })) },
+	} {
+		if _, err := read(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// NonSpecial counts the added tokens that the file does not call special. They act as special tokens do.
+func TestNonSpecial(t *testing.T) {
+	data := withAdded(t, 7, func(i int) string { return fmt.Sprintf("<%d>", i) })
+	tok, err := Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Tokenizer
+	if err := again.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	if tok.NonSpecial() != 3 || again.NonSpecial() != 3 || (*Tokenizer)(nil).NonSpecial() != 0 || trained(t, 270, "<s>").NonSpecial() != 0 {
+		t.Errorf("got %d and %d, want 3", tok.NonSpecial(), again.NonSpecial())
+	}
+	if ids, err := tok.EncodeSpecial("<3>"); err != nil || len(ids) != 1 || ids[0] != 273 {
+		t.Errorf("got %v, %v, want 273", ids, err)
+	}
+	if ids, err := tok.Encode("<3>"); err != nil || len(ids) != 3 {
+		t.Errorf("got %v, %v, want three bytes", ids, err)
+	}
+}
+
+// perByte is the number of bytes that reading an encoding allocates for each byte of its files, at most.
+const perByte = 24
+
+// What reading allocates is proportional to the files, whether they are made of added tokens, tokens or merges.
+func TestReadMemory(t *testing.T) {
+	n := 20_000
+	if os.Getenv("NIGHTLY") != "" {
+		n = 250_000
+	}
+	some := withAdded(t, n, func(i int) string { return fmt.Sprintf("%x", i+1<<20) })
+	long := withAdded(t, n/20, func(i int) string { return fmt.Sprintf("%0*d", 900, i) })
+	var tokens strings.Builder
+	for i := range n {
+		fmt.Fprintf(&tokens, `"%x":%d,`, i+1<<20, 270+i)
+	}
+	many := tiny(t, `"vocab":{`, `"vocab":{`+tokens.String())
+	merges := tiny(t, `"merges":[`, `"merges":[`+strings.Repeat(`"a b",`, n))
+	numbers := tiny(t, `"merges":[`, `"merges":[`+strings.Repeat(`1,`, n))
+	for what, data := range map[string][]byte{"added tokens": some, "long ones": long, "tokens": many, "merges": merges, "numbers": numbers} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(data)
+		runtime.ReadMemStats(&after)
+		got := int(after.TotalAlloc - before.TotalAlloc)
+		t.Logf("%s: %d bytes, %d allocated, %.1f each, error %v", what, len(data), got, float64(got)/float64(len(data)), err)
+		if got > 1<<20+perByte*len(data) {
+			t.Errorf("%s: got %d bytes allocated for %d, want at most %d each", what, got, len(data), perByte)
+		}
+		if (err != nil) != (what == "merges" || what == "numbers") {
+			t.Errorf("%s: got error %v", what, err)
+		}
+	}
+}
