@@ -21,9 +21,9 @@ func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, e
 		c, root := m.Config, g.Root()
 		s = &stepProgram{
 			n:         n,
-			tokens:    root.Ints("tokens", batch*n, c.VocabSize, 0),
-			positions: root.Ints("positions", batch*n, c.BlockSize, 0),
-			at:        root.Ints("at", 1, c.BlockSize, 0),
+			tokens:    root.Ints("tokens", batch*n, c.VocabSize, graph.NoneIgnored),
+			positions: root.Ints("positions", batch*n, c.BlockSize, graph.NoneIgnored),
+			at:        root.Ints("at", 1, c.BlockSize, graph.NoneIgnored),
 		}
 		g.SetRows(s.positions)
 		at := site(root, c, batch, s.positions)
@@ -60,7 +60,7 @@ func newRerun(m *Model, batch int) (r *rerun, err error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
 		c, s := m.Config, g.Root()
-		r = &rerun{tokens: s.Ints("tokens", batch*c.BlockSize, c.VocabSize, 0)}
+		r = &rerun{tokens: s.Ints("tokens", batch*c.BlockSize, c.VocabSize, graph.NoneIgnored)}
 		net := newStack(site(s, c, batch, parts.Places(s, batch, c.BlockSize)), c)
 		r.program, err = graph.Compile(net.predict(net.Forward(r.tokens)))
 		return err

@@ -23,8 +23,8 @@ func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 		c, root := m.Config, g.Root()
 		w = &window{
 			x:         root.Value("window", graph.Normal(1), n, c.NEmbd),
-			positions: root.Ints("positions", n, c.BlockSize, 0),
-			at:        root.Ints("at", 1, c.BlockSize, 0),
+			positions: root.Ints("positions", n, c.BlockSize, graph.NoneIgnored),
+			at:        root.Ints("at", 1, c.BlockSize, graph.NoneIgnored),
 		}
 		for i := range n {
 			w.positions.Ints()[i] = i

@@ -59,7 +59,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	m := &Model{
 		Config:  c,
 		Graph:   g,
-		Tokens:  s.Ints("tokens", n, c.VocabSize, 0),
+		Tokens:  s.Ints("tokens", n, c.VocabSize, graph.NoneIgnored),
 		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
 	}
 	made := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }

@@ -38,7 +38,7 @@ func (c Config) outline() (o outline, err error) {
 	short := c
 	short.NLayer = min(c.NLayer, mostDeclared)
 	g := graph.Outline(graph.Float32)
-	positions := g.Root().Ints("positions", c.BlockSize, c.BlockSize, 0)
+	positions := g.Root().Ints("positions", c.BlockSize, c.BlockSize, graph.NoneIgnored)
 	if err := g.Err(); err != nil { // too many to count anything
 		return o, err
 	}

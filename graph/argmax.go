@@ -31,7 +31,7 @@ func (x Expr) ArgMax() Expr {
 		}, x.node)
 	})
 	if y.node != nil {
-		y.dense, y.shape, y.ids = list, y.node.Shape(), &idRange{limit: x.node.Shape()[1], ignore: -1}
+		y.dense, y.shape, y.ids = list, y.node.Shape(), &idRange{limit: x.node.Shape()[1], ignore: NoneIgnored}
 	}
 	return y
 }

@@ -108,5 +108,6 @@ func checkPosition(at Expr) error {
 	if n := at.count(); n != 1 {
 		return errors.Errorf("%d positions, 1 is needed", n)
 	}
+	at.ids.isLookup = true // an ignored position is no position
 	return nil
 }

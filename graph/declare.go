@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -70,13 +71,21 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	return s.g.addLeaf(s.leaf(full, dense, s.g.dtype, held, shape))
 }
 
+// NoneIgnored is the ignored id of Scope.Ints where every id counts.
+const NoneIgnored = math.MinInt
+
 // Ints declares n integers, such as token ids, that are fed through Ints. limit is the number of values that they may
-// take: a run refuses an id outside 0 … limit−1, except one that equals ignore.
+// take: a run refuses an id outside 0 … limit−1. ignore is an id outside that range that is accepted as well; a loss and
+// OneHot leave its row out, and where a row is looked up for every id it is refused. NoneIgnored accepts no other id. An
+// ignored id inside the range is an error, because the same id cannot both count and be left out.
 func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	s.g = s.Graph()
 	full := s.full(name)
 	if n < 1 || int64(n) > 1<<40 {
 		s.g.fail(full, "%d integers: at least 1 and at most 2^40 are needed", n)
+	}
+	if 0 <= ignore && ignore < limit {
+		s.g.fail(full, "the ignored id is %d, want one outside 0 … %d, or NoneIgnored", ignore, limit-1)
 	}
 	if s.g.err != nil || !s.reserve(full) || !s.g.hold(full, []int{n}, tensor.Int.Size()) {
 		return Expr{g: s.g, scope: s.path}

@@ -25,6 +25,11 @@ type idRange struct {
 	isLookup      bool // a row is looked up for every id, and the ignored one has none
 }
 
+// accepts reports whether a run may read the id.
+func (r *idRange) accepts(id int) bool {
+	return 0 <= id && id < r.limit || !r.isLookup && r.ignore != NoneIgnored && id == r.ignore
+}
+
 // check says whether ids below the limit fit n rows or classes.
 func (r *idRange) check(n int, what string) error {
 	switch {

@@ -189,7 +189,7 @@ func TestNumberedParents(t *testing.T) {
 // Too many integers are refused before they are made.
 func TestTooManyIntegers(t *testing.T) {
 	g := Outline(Float32)
-	if g.Root().Ints("many", 1<<40+1, 7, 0); g.Err() == nil {
+	if g.Root().Ints("many", 1<<40+1, 7, NoneIgnored); g.Err() == nil {
 		t.Error("more integers than any memory holds")
 	}
 }

@@ -55,12 +55,14 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) }, "(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
 		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) }, "(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
 		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 64), s.Value("m", Const(0), 3, 4), h) }, "a mask of 12 entries is neither 9 nor 18"},
-		{func(s Scope) { CachedLinearAttention(s.Value("x", Const(0), 6, 64), s.Ints("at", 1, 3, 0), nil) }, "no cache to keep sums in"},
 		{func(s Scope) {
-			CachedLinearAttention(s.Value("x", Const(0), 5, 64), s.Ints("at", 1, 3, 0), NewLinearCache(h))
+			CachedLinearAttention(s.Value("x", Const(0), 6, 64), s.Ints("at", 1, 3, NoneIgnored), nil)
+		}, "no cache to keep sums in"},
+		{func(s Scope) {
+			CachedLinearAttention(s.Value("x", Const(0), 5, 64), s.Ints("at", 1, 3, NoneIgnored), NewLinearCache(h))
 		}, "(5, 64) is not (n·2, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
 		{func(s Scope) {
-			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 2, 3, 0), NewLinearCache(h))
+			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 2, 3, NoneIgnored), NewLinearCache(h))
 		}, "2 positions, 1 is needed"},
 		{func(s Scope) { MixTokens(s.Value("w", Const(0), 2, 4), s.Value("x", Const(0), 6, 3)) }, "(2, 4) mixes 4 tokens, (6, 3) is not that many for every sequence"},
 	} {
@@ -75,7 +77,7 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 // TestLinearStepForgets: position 0 begins anew, anything else has to follow; the error is ErrOrder.
 func TestLinearStepForgets(t *testing.T) {
 	h, g := linearShape(), New(Float64, 1)
-	x, at := g.Root().Value("x", Normal(1), h.Batch, h.Width()), g.Root().Ints("at", 1, 9, 0)
+	x, at := g.Root().Value("x", Normal(1), h.Batch, h.Width()), g.Root().Ints("at", 1, 9, NoneIgnored)
 	p, err := Compile(CachedLinearAttention(x, at, NewLinearCache(h)))
 	if err != nil {
 		t.Fatal(err)

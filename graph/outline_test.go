@@ -19,7 +19,7 @@ func TestOutline(t *testing.T) {
 		t.Errorf("a parameter costs %v allocations", allocated)
 	}
 	s.Value("mask", Const(0), 1<<27, 1<<27)
-	ids = s.Ints("tokens", 1<<40, 7, 0)
+	ids = s.Ints("tokens", 1<<40, 7, NoneIgnored)
 	if got := w.Shape(); !slices.Equal(got, []int{1 << 28, 1 << 28}) || w.Name() != "h.0.weightb" || w.Tensor().Len() != 0 || ids.Ints() != nil {
 		t.Errorf("got %v %v with %d numbers", w.Name(), got, w.Tensor().Len())
 	}
@@ -46,7 +46,7 @@ func TestOutline(t *testing.T) {
 func TestPlanBytes(t *testing.T) {
 	model := func(g *Graph) (loss, w Expr) {
 		s := g.Root()
-		ids, w := s.Ints("ids", 5, 7, 0), s.Param("w", Normal(1), 7, 4)
+		ids, w := s.Ints("ids", 5, 7, NoneIgnored), s.Param("w", Normal(1), 7, 4)
 		return w.Gather(ids).MatMul(s.Param("v", Normal(1), 4, 4)).Tanh().SumAll(), w
 	}
 	for _, kernels := range []bool{true, false} {
@@ -107,7 +107,7 @@ func TestMemoryLimit(t *testing.T) {
 		t.Errorf("a sibling: got error %v", s.Err())
 	}
 	s = g.Sibling()
-	if s.Root().Ints("ids", 1<<20, 1, 0); s.Err() == nil || !strings.Contains(s.Err().Error(), "ids: shape (1048576): memory: got 0.007812 GiB") {
+	if s.Root().Ints("ids", 1<<20, 1, NoneIgnored); s.Err() == nil || !strings.Contains(s.Err().Error(), "ids: shape (1048576): memory: got 0.007812 GiB") {
 		t.Errorf("integers: got error %v", s.Err())
 	}
 }

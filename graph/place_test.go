@@ -157,7 +157,7 @@ func TestMulAdd(t *testing.T) {
 		"got 4 numbers, want 6": func(x Expr) Expr { return x.MulAdd(make([]float64, 4), []float64{1}) },
 		"got 0 numbers, want 6": func(x Expr) Expr { return x.MulAdd([]float64{1}, nil) },
 		"number 1 is +Inf":      func(x Expr) Expr { return x.MulAdd([]float64{1, math.Inf(1)}, []float64{1}) },
-		"integers":              func(x Expr) Expr { return x.g.Root().Ints("n", 6, 2, 0).MulAdd([]float64{1}, []float64{1}) },
+		"integers":              func(x Expr) Expr { return x.g.Root().Ints("n", 6, 2, NoneIgnored).MulAdd([]float64{1}, []float64{1}) },
 	} {
 		g := New(Float64, 1)
 		if f(g.Root().Param("x", Const(0), 2, 3)); g.Err() == nil || !strings.Contains(g.Err().Error(), want) {
@@ -169,7 +169,7 @@ func TestMulAdd(t *testing.T) {
 // Rows of tables are those of the ids, as MulAdd has them where the ids are 0, 1, …, and the gradient is scale's.
 func TestMulAddAt(t *testing.T) {
 	g := New(Float64, 1)
-	x, ids := g.Root().Param("x", Const(2), 3, 2), g.Root().Ints("ids", 3, 4, 0)
+	x, ids := g.Root().Param("x", Const(2), 3, 2), g.Root().Ints("ids", 3, 4, NoneIgnored)
 	copy(ids.Ints(), []int{3, 0, 3})
 	scale, shift := []float64{1, 0, 9, 9, 9, 9, -2, 3}, []float64{0, 5, 9, 9, 9, 9, 0, 1}
 	y := x.MulAddAt(ids, scale, shift)
@@ -195,7 +195,7 @@ func TestMulAddAt(t *testing.T) {
 		"integers declared by Ints ": func(x, ids Expr) Expr { return x.MulAddAt(x, scale, shift) },
 	} {
 		g := New(Float64, 1)
-		if f(g.Root().Param("x", Const(0), 3, 2), g.Root().Ints("ids", 3, 4, 0)); g.Err() == nil || !strings.Contains(g.Err().Error(), want) {
+		if f(g.Root().Param("x", Const(0), 3, 2), g.Root().Ints("ids", 3, 4, NoneIgnored)); g.Err() == nil || !strings.Contains(g.Err().Error(), want) {
 			t.Errorf("got the error %v, want %s", g.Err(), want)
 		}
 	}
@@ -223,7 +223,7 @@ func TestEditedByRows(t *testing.T) {
 			g.Edit(place, edit)
 		}
 		s := g.Sibling()
-		s.SetRows(s.Root().Ints("at", 1, 5, 0))
+		s.SetRows(s.Root().Ints("at", 1, 5, NoneIgnored))
 		if squares(s); s.EditedByRows() != tc.want {
 			t.Errorf("%s: got %v", name, s.EditedByRows())
 		}

@@ -125,7 +125,7 @@ func (p *Program) Run() error {
 	p.ran = false
 	for _, x := range p.ids {
 		for i, id := range x.Ints() {
-			if (id < 0 || id >= x.ids.limit) && (x.ids.isLookup || id != x.ids.ignore) {
+			if !x.ids.accepts(id) {
 				return errors.Errorf("%s[%d] is %d, not in 0 … %d", x.name, i, id, x.ids.limit-1)
 			}
 		}

@@ -140,7 +140,7 @@ func TestCopiesAndPositions(t *testing.T) {
 	y, _ := cachedLayers["keys and values"].build(g.Root(), g.Root().Value("x", Normal(1), 2, 16), at)
 	p := mustCompile(t, y)
 	at.Ints()[0] = -1
-	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "of a context of 5") {
+	if err := p.Run(); err == nil || !strings.Contains(err.Error(), "at[0] is -1, not in 0 … 4") {
 		t.Errorf("a step before the first: got error %v", err)
 	}
 }

@@ -15,7 +15,7 @@ type Rollout struct {
 // NewRollout declares actions, returns, weights, which start at 1, and log_probs, for n rows and that many actions.
 func NewRollout(s graph.Scope, n, actions int) Rollout {
 	return Rollout{
-		Actions:  s.Ints("actions", n, actions, -1),
+		Actions:  s.Ints("actions", n, actions, graph.NoneIgnored),
 		Returns:  s.Value("returns", graph.Const(0), n, 1),
 		Weights:  s.Value("weights", graph.Const(1), n, 1),
 		LogProbs: s.Value("log_probs", graph.Const(0), n, 1),

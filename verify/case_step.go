@@ -21,7 +21,7 @@ func (c Case) forward(at nn.Site, x graph.Expr) graph.Expr {
 
 // placed is at with the positions of n tokens of every sequence, from first on.
 func placed(at nn.Site, n, first int) nn.Site {
-	at.Positions = at.Ints("positions", at.Batch*n, at.Context, -1)
+	at.Positions = at.Ints("positions", at.Batch*n, at.Context, graph.NoneIgnored)
 	for i := range at.Positions.Ints() {
 		at.Positions.Ints()[i] = first + i%n
 	}
@@ -58,7 +58,7 @@ func (c Case) compareSteps(r *Report) error {
 		_, err := at.Graph().BuildSibling(func(g *graph.Graph) error {
 			g.SetTraining(false)
 			s := g.Root()
-			here, tokens, pos := at, s.Value(input, graph.Const(0), at.Batch*n, at.Embd), s.Ints("at", 1, at.Context, -1)
+			here, tokens, pos := at, s.Value(input, graph.Const(0), at.Batch*n, at.Embd), s.Ints("at", 1, at.Context, graph.NoneIgnored)
 			here.Scope, here.Mask, here.Caches = s, nn.NewMask(s, at.Dims, nn.Causal{}), caches
 			eachRow(at, first, n, func(step, forward int) { copy(tokens.Tensor().Row(step).F64, x.Tensor().Row(forward).F64) })
 			pos.Ints()[0] = first

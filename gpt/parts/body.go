@@ -81,7 +81,7 @@ func (b *Body) Normed(x graph.Expr) graph.Expr {
 
 // Places are the positions 0 … size−1 of every sequence.
 func Places(s graph.Scope, batch, size int) graph.Expr {
-	p := s.Ints("positions", batch*size, size, 0)
+	p := s.Ints("positions", batch*size, size, graph.NoneIgnored)
 	for i := range p.Ints() {
 		p.Ints()[i] = i % size
 	}

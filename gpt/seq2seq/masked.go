@@ -43,7 +43,7 @@ func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	m := &Masked{
 		Config:  c,
 		Graph:   g,
-		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, 0),
+		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, graph.NoneIgnored),
 		Targets: s.Ints("targets", batch*c.SourceSize, c.SourceVocab, text.Ignore),
 		encoder: newEncoder(s.Sub("encoder"), c, batch),
 	}

@@ -50,8 +50,8 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	m := &Model{
 		Config:  c,
 		Graph:   g,
-		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, 0),
-		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, 0),
+		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, graph.NoneIgnored),
+		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, graph.NoneIgnored),
 		Targets: s.Ints("targets", batch*c.TargetSize, c.TargetVocab, text.Ignore),
 	}
 	if g.Err() != nil { // too large: so would be the list of the lengths

@@ -9,7 +9,7 @@ import (
 func (t *Translator) buildReader(g *graph.Graph) (err error) {
 	g.SetTraining(false)
 	c, s := t.config, g.Root()
-	t.source = s.Ints("source", t.sources*c.SourceSize, c.SourceVocab, 0)
+	t.source = s.Ints("source", t.sources*c.SourceSize, c.SourceVocab, graph.NoneIgnored)
 	t.encoder = newEncoder(s.Sub("encoder"), c, t.sources)
 	z := t.encoder.forward(t.source)
 	at := s.Sub("decoder")
@@ -31,9 +31,9 @@ func (t *Translator) buildWriter(g *graph.Graph) (err error) {
 	g.SetTraining(false)
 	c, s := t.config, g.Root().Sub("decoder")
 	n := t.sources * t.beams
-	t.tokens = s.Ints("tokens", n, c.TargetVocab, 0)
-	t.positions = s.Ints("positions", n, c.TargetSize, 0)
-	t.at = s.Ints("at", 1, c.TargetSize, 0)
+	t.tokens = s.Ints("tokens", n, c.TargetVocab, graph.NoneIgnored)
+	t.positions = s.Ints("positions", n, c.TargetSize, graph.NoneIgnored)
+	t.at = s.Ints("at", 1, c.TargetSize, graph.NoneIgnored)
 	t.memory = nn.NewMemory(s.Sub("memory"), graph.Expr{}, t.sources, t.beams, c.SourceSize, t.encoder.lengths)
 	t.caches = nn.Caches{}
 	d := newDecoder(s, c, n, t.memory, t.positions, t.caches)

@@ -1,0 +1,189 @@
+package nn
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// idReader is what reads ids: rows of x (10, 5) and ids below 5 give a result, n of them.
+type idReader struct {
+	n         int
+	lookup    bool // an ignored id has no row
+	operation string
+	build     func(at Site, x, ids graph.Expr) graph.Expr
+}
+
+var idReaders = map[string]idReader{
+	"embedding": {6, true, "Gather", func(at Site, x, ids graph.Expr) graph.Expr {
+		return (&Embedding{x, at.Scope}).Forward(ids)
+	}},
+	"learned positions": {10, true, "AddPositions", func(at Site, x, ids graph.Expr) graph.Expr {
+		at.Positions = ids
+		return NewLearnedPositions(at).Forward(x)
+	}},
+	"sinusoidal": {10, true, "AddPositions", func(at Site, x, ids graph.Expr) graph.Expr {
+		at.Positions, at.Embd = ids, 4
+		return NewSinusoidal(at, 100).Forward(x.Cols(0, 4))
+	}},
+	"rotary positions": {10, true, "Rotate", func(at Site, x, ids graph.Expr) graph.Expr {
+		at.Positions = ids
+		return NewRoPE(at, 2, 100).Rotate(x, 2, 2)
+	}},
+	"one token of each": {2, true, "GatherTokens", func(at Site, x, ids graph.Expr) graph.Expr {
+		at.Batch, at.Context = 2, 5
+		return NewGatherTokens(at, ids).Forward(x)
+	}},
+	"an edit at positions": {10, true, "MulAddAt", func(_ Site, x, ids graph.Expr) graph.Expr {
+		table := make([]float64, 25)
+		for i := range table {
+			table[i] = math.Sin(float64(i))
+		}
+		return x.MulAddAt(ids, table, table)
+	}},
+	"one-hot": {10, false, "OneHot", func(_ Site, x, ids graph.Expr) graph.Expr { return x.Mul(ids.OneHot(5)) }},
+	"cross entropy": {10, false, "CrossEntropy", func(at Site, x, ids graph.Expr) graph.Expr {
+		return NewCrossEntropy(at.Scope).Forward(x, ids)
+	}},
+	"cross entropy, a sum": {10, false, "CrossEntropy", func(at Site, x, ids graph.Expr) graph.Expr {
+		return (&CrossEntropy{Sum: true, scope: at.Scope}).Forward(x, ids)
+	}},
+	"reinforce": {10, true, "Reinforce", func(at Site, x, ids graph.Expr) graph.Expr {
+		return NewReinforce(at.Scope).Forward(x, played(at.Scope, ids))
+	}},
+	"ppo": {10, true, "PPOClip", func(at Site, x, ids graph.Expr) graph.Expr {
+		return NewPPOClip(at.Scope).Forward(x, played(at.Scope, ids))
+	}},
+}
+
+// played is a rollout of those actions.
+func played(s graph.Scope, actions graph.Expr) Rollout {
+	number := func(name string, mean float64) graph.Expr {
+		return s.Value(name, func(i int, _ *rand.Rand) float64 { return mean + math.Sin(float64(i))/2 }, 10, 1)
+	}
+	return Rollout{Actions: actions, Returns: number("returns", 1), Weights: number("weights", 1), LogProbs: number("old", -1.6)}
+}
+
+// An ignored id in the range of those that count is refused by name. Outside of it, and where there is none, both forms
+// of everything that reads ids agree: in what they refuse, in values, and in gradients.
+func TestIgnoredIDs(t *testing.T) {
+	const limit = 5
+	for name, r := range idReaders {
+		for _, ignore := range []int{graph.NoneIgnored, -1, 0, limit / 2, limit - 1, limit, limit + 5} {
+			for _, use := range []bool{false, true} { // one of the ids is the ignored one
+				for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {
+					what := fmt.Sprintf("%s, %v, ignored %d, used %t", name, dtype, ignore, use)
+					var sides [2][]float64
+					var errs [2]error
+					for side := range sides {
+						sides[side], errs[side] = r.read(t, dtype, side == 1, limit, ignore, use)
+					}
+					want := ""
+					switch {
+					case 0 <= ignore && ignore < limit:
+						want = fmt.Sprintf("a.ids: the ignored id is %d, want one outside 0 … 4, or NoneIgnored", ignore)
+					case use && (r.lookup || ignore == graph.NoneIgnored):
+						want = fmt.Sprintf("a.ids[1] is %d, not in 0 … 4", ignore)
+					}
+					for side, err := range errs {
+						if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+							t.Errorf("%s, kernels %t: got error %v, want %q", what, side == 1, err, want)
+						}
+					}
+					if len(sides[0]) != len(sides[1]) {
+						t.Errorf("%s: got %d numbers by kernels, want %d", what, len(sides[1]), len(sides[0]))
+						continue
+					}
+					for i, got := range sides[1] {
+						if want := sides[0][i]; !(math.Abs(got-want) <= 1e-6*(1+math.Abs(want))) {
+							t.Errorf("%s: number %d is %v by kernels, want %v", what, i, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// read returns the result and the gradient by x.
+func (r idReader) read(t *testing.T, dtype graph.Dtype, kernels bool, limit, ignore int, use bool) ([]float64, error) {
+	t.Helper()
+	g := graph.New(dtype, 1)
+	g.Kernels = kernels
+	s := g.Root().Sub("a")
+	at := Site{Scope: s, Dims: Dims{Batch: 1, Context: 5, Embd: 5, Heads: 1, QK: 2, V: 2}}
+	x, ids := s.Param("x", graph.Normal(1), 10, 5), s.Ints("ids", r.n, limit, ignore)
+	for i := range ids.Ints() {
+		ids.Ints()[i] = (i*i + 2) % limit
+	}
+	y := r.build(at, x, ids)
+	if use && ids.Ints() != nil {
+		ids.Ints()[1] = ignore
+	}
+	p, err := graph.Compile(y.Mul(y).SumAll(), x)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	return slices.Concat([]float64{p.Loss()}, p.Grad(x).Floats()), nil
+}
+
+// Every exported operation of graph that has ids among its operands is in the table above.
+func TestEveryReaderOfIDsIsTried(t *testing.T) {
+	tried := map[string]bool{}
+	for _, r := range idReaders {
+		tried[r.operation] = true
+	}
+	packages, err := parser.ParseDir(token.NewFileSet(), "../graph", func(f fs.FileInfo) bool {
+		return !strings.HasSuffix(f.Name(), "_test.go")
+	}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, p := range packages {
+		for _, f := range p.Files {
+			for _, d := range f.Decls {
+				f, ok := d.(*ast.FuncDecl)
+				if !ok || !f.Name.IsExported() || !hasIDs(f) || f.Type.Results == nil || strings.HasPrefix(f.Name.Name, "Cached") {
+					continue // a cache reads one position, and no row by it
+				}
+				found++
+				if !tried[f.Name.Name] {
+					t.Errorf("%s reads ids: it has no row in idReaders", f.Name.Name)
+				}
+			}
+		}
+	}
+	if found < len(tried) {
+		t.Errorf("found %d operations that read ids, want at least %d", found, len(tried))
+	}
+}
+
+// hasIDs reports whether an operand has the name of ids.
+func hasIDs(f *ast.FuncDecl) bool {
+	fields := f.Type.Params.List
+	if f.Recv != nil {
+		fields = slices.Concat(f.Recv.List, fields)
+	}
+	for _, field := range fields {
+		kind, ok := field.Type.(*ast.Ident)
+		for _, name := range field.Names {
+			if ok && kind.Name == "Expr" && slices.Contains([]string{"ids", "at", "targets", "actions", "positions"}, name.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
