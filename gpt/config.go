@@ -41,16 +41,9 @@ type Adapters struct {
 	LoraScale   string   // "alpha/r", the default (Hu et al. 2021), "alpha" (the paper, equation 43), or "alpha/sqrt(r)" (rsLoRA)
 }
 
-// Configure sets the switches of a graph to build on: whether kernels stand in for equations, their threads, and how
-// much memory it may hold.
-func (c Config) Configure(g *graph.Graph) {
-	if g == nil {
-		return
-	}
-	g.Kernels = c.Kernels
-	g.SetThreads(c.Threads)
-	g.SetMemoryLimit(c.Limit())
-}
+// Configure sets the switches of a graph to build on, as [train.Configure] does: kernels, their threads and precision,
+// and how much memory the graph may hold.
+func (c Config) Configure(g *graph.Graph) { train.Configure(g, c.Training, c.Run) }
 
 // known is the variants that c may name.
 func (c Config) known() parts.Registry { return c.Parts.WithLibrary() }

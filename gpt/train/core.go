@@ -60,10 +60,8 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	t.Precision = t.precision()
 	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, means: r, task: task, Group: task.Group}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
-		c.graph, g.Kernels = g, t.Kernels
-		g.SetThreads(r.Threads)
-		g.SetPrecision(t.Precision)
-		g.SetMemoryLimit(r.Limit())
+		c.graph = g
+		Configure(g, t, r)
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}

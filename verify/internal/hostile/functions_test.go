@@ -61,7 +61,7 @@ var functions = []any{
 	text.All, text.Blocks, text.KindIn, text.KindNames, text.KindOf, text.Kinds, text.Load, text.LoadAnswers,
 	text.Match, text.NewCharacters, text.NewCorpus, text.NewWords, text.Open, text.OpenShards, text.ReadCorpus,
 	text.ReadTemplate, text.Sample, text.Stream, text.Until, text.WriteShards, train.AdamW, train.BuildOf,
-	train.CheckMemory, train.Fields, train.Fit, train.Kept, train.Need, train.New, train.OpenTensors, train.Parameters,
+	train.CheckMemory, train.Configure, train.Fields, train.Fit, train.Kept, train.Need, train.New, train.OpenTensors, train.Parameters,
 	train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON, train.Fill,
 	train.Match, train.OpenWeights,
 	train.WriteTensors,
