@@ -232,19 +232,3 @@ func TestScopeOfNothing(t *testing.T) {
 		}
 	}
 }
-
-// The distance of two names is the number of letters put in, taken out or changed.
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "xyz", 3},
-		{"ab", "cab", 1}, {"ab", "acb", 1}, {"ab", "abcd", 2}, {"abcd", "bd", 2}, {"attn", "mlp", 4}, {"h.0", "h.10", 1},
-		{"kitten", "sitting", 3}, {"flaw", "lawn", 2},
-	} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("%q to %q: got %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -63,8 +64,8 @@ func nearest(pattern string, names []string) []string {
 	before, _, _ := strings.Cut(pattern, "*")
 	behind := pattern[strings.LastIndexByte(pattern, '*')+1:]
 	off := func(name string) int {
-		return field.Distance(before, name[:min(len(name), len(before))]) +
-			field.Distance(behind, name[max(0, len(name)-len(behind)):])
+		return spelling.Distance(before, name[:min(len(name), len(before))]) +
+			spelling.Distance(behind, name[max(0, len(name)-len(behind)):])
 	}
 	near := slices.Clone(names)
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(off(a), off(b)) })

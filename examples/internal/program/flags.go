@@ -47,7 +47,8 @@ func Group(fs *flag.FlagSet, heading string, register func(*flag.FlagSet), leave
 	}
 }
 
-// Parse reads the arguments; one that is no flag is an error.
+// Parse reads the arguments. An argument that is no flag is an error, and so is a number that no program can use: see
+// checkNumbers. The error of an unknown flag names the flag that was probably meant.
 func Parse(fs *flag.FlagSet, args []string) error {
 	out := fs.Output()
 	fs.SetOutput(io.Discard) // else package flag writes an error above all flags, where nobody finds it
@@ -58,11 +59,11 @@ func Parse(fs *flag.FlagSet, args []string) error {
 		fs.Usage()
 		return err
 	case err != nil:
-		return errors.Errorf("%s; -help lists the flags", err)
+		return errors.Errorf("%s%s; -help lists the flags", err, suggestion(fs, err))
 	case fs.NArg() > 0:
 		return errors.Errorf("unexpected argument %q: settings are flags, see -help", fs.Arg(0))
 	}
-	return nil
+	return checkNumbers(fs)
 }
 
 // LogInterval says of a program's log_interval what it means if it is not given: it is no number then.

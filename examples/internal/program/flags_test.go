@@ -41,8 +41,9 @@ func TestHelp(t *testing.T) {
 func TestParse(t *testing.T) {
 	var out bytes.Buffer
 	for want, args := range map[string][]string{
-		"flag provided but not defined: -uphill":                   {"-uphill"},
-		"flag provided but not defined: -step":                     {"-step", "3"},
+		"flag provided but not defined: -uphill; -help lists":      {"-uphill"},
+		"defined: -step; did you mean -steps?; -help lists the":    {"-step", "3"},
+		"defined: -Size; did you mean -size?; -help lists the":     {"--Size", "3"},
 		`invalid value "x" for flag -steps: parse error`:           {"-steps", "x"},
 		`unexpected argument "far": settings are flags, see -help`: {"-size", "1", "far"},
 		"flag needs an argument: -size":                            {"-size"},
@@ -58,5 +59,47 @@ func TestParse(t *testing.T) {
 	}
 	if given := Given(fs); len(given) != 1 || !given["size"] {
 		t.Errorf("given: %v", given)
+	}
+}
+
+// What other tools call a flag is answered with its name here, where the program has it.
+func TestNamesElsewhere(t *testing.T) {
+	for want, given := range map[string]string{
+		"flag provided but not defined: -lr; did you mean -learning_rate?; -help lists the flags":      "--lr",
+		"flag provided but not defined: -n_layers; did you mean -n_layer?; -help lists the flags":      "-n_layers",
+		"flag provided but not defined: -num-layers; did you mean -n_layer?; -help lists the flags":    "--num-layers",
+		"flag provided but not defined: -d_model; -help lists the flags":                               "--d_model=3",
+		"flag provided but not defined: -steps; did you mean -max_iters?; -help lists the flags":       "-steps",
+		"flag provided but not defined: -learning-rate; did you mean -learning_rate?; -help lists the": "--learning-rate",
+	} {
+		fs := Flags("train", io.Discard)
+		fs.Float64("learning_rate", 1, "")
+		fs.Int("n_layer", 1, "")
+		fs.Int("max_iters", 1, "")
+		if err := Parse(fs, []string{given, "3"}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", given, err, want)
+		}
+	}
+}
+
+// Numbers that no program can use are refused, whatever the flag is for.
+func TestParseNumbers(t *testing.T) {
+	for want, args := range map[string][]string{
+		"": {"-n", "0", "-x", "0", "-wait", "0", "-seed", "18446744073709551615"},
+		"-n: got -5, want a whole number, 0 to 268435456":         {"-n", "-5"},
+		"-n: got 1000000000, want a whole number, 0 to 268435456": {"-n", "1000000000"},
+		"-x: got NaN, want a finite number, 0 or more":            {"-x", "NaN"},
+		"-x: got -0.5, want a finite number, 0 or more":           {"-n", "3", "-x", "-0.5"},
+		"-x: got +Inf, want a finite number, 0 or more":           {"-x", "Inf"},
+		"-wait: got -1s, want 0 or more":                          {"-wait", "-1s"},
+	} {
+		fs := Flags("count", io.Discard)
+		fs.Int("n", -1, "-1 is not given")
+		fs.Float64("x", 1, "")
+		fs.Uint64("seed", 1, "")
+		fs.Duration("wait", 0, "")
+		if err := Parse(fs, args); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
 	}
 }

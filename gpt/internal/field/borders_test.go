@@ -41,21 +41,6 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// Levenshtein's distances.
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{
-		{"kitten", "sitting", 3}, {"", "abc", 3}, {"abc", "", 3}, {"xyabc", "abc", 2}, {"abc", "abcxy", 2}, {"abc", "abc", 0},
-		{"abc", "acb", 2}, {"a", "b", 1}, {"abcdef", "bcdefg", 2}, {"flaw", "lawn", 2},
-	} {
-		if got := Distance(c.a, c.b); got != c.want {
-			t.Errorf("from %q to %q: got %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 // A key less than three letters off is taken for a slip; the message quotes at most 64 bytes of one.
 func TestUnknown(t *testing.T) {
 	n := 0

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 	"github.com/pkg/errors"
 )
 
@@ -53,35 +54,9 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 
 // unknown names the key, and the field it is nearest to or all fields.
 func (l List) unknown(key string) error {
-	best, near := 3, "" // fewer than three letters off
-	for _, f := range l {
-		if d := Distance(Clip(strings.ToLower(key)), f.Name); d < best {
-			best, near = d, f.Name
-		}
-	}
+	near := spelling.Meant(Clip(strings.ToLower(key)), l.Names())
 	if near != "" {
 		return errors.Errorf("%s: unknown field; did you mean %s?", Clip(key), near)
 	}
 	return errors.Errorf("%s: unknown field; the known are %s", Clip(key), strings.Join(l.Names(), " "))
-}
-
-// Distance is the number of bytes to insert, delete or replace to make b of a (Levenshtein 1966).
-func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

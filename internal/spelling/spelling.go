@@ -1,0 +1,46 @@
+// Package spelling finds the name that a misspelt one stands for.
+package spelling
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Nearest returns at most n of the names: those with the smallest Distance to word, the nearest first. Names with the
+// same distance stay in their order.
+func Nearest(word string, names []string, n int) []string {
+	byDistance := func(a, b string) int { return cmp.Compare(Distance(word, a), Distance(word, b)) }
+	sorted := slices.SortedStableFunc(slices.Values(names), byDistance)
+	return sorted[:min(n, len(sorted))]
+}
+
+// Meant returns the name nearest to word if fewer than three letters differ, and otherwise "".
+func Meant(word string, names []string) string {
+	for _, name := range Nearest(word, names, 1) {
+		if Distance(word, name) < 3 {
+			return name
+		}
+	}
+	return ""
+}
+
+// Distance returns the number of bytes to insert, delete or replace to turn a into b (Levenshtein 1966).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
