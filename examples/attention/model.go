@@ -23,7 +23,7 @@ type opener func() (corpus.Source, error)
 func model(
 	ctx context.Context, c gpt.Config, o options, args []string, open opener, stderr io.Writer,
 ) (*gpt.Model, text.Tokenizer, error) {
-	cp, err := base.Load(o.checkpoint, stderr)
+	cp, err := base.Decoder().Load(o.checkpoint, stderr)
 	if errors.Is(err, checkpoint.ErrNone) {
 		return trainBriefly(ctx, c, o, open, stderr)
 	}

@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func (o options) open() (*gpt.Model, text.Tokenizer, error) {
 	m, tok, err := openAt(o.model, o.config.BlockSize)
 	if err != nil || o.adapter == "" {
-		return m, tok, err
+		return m, tok, base.Folder().Advise(o.model, err)
 	}
 	a, err := gpt.OpenAdapter(o.adapter)
 	if err != nil {

@@ -219,6 +219,8 @@ func TestRefused(t *testing.T) {
 		"temperature: got -1":                              {"-temperature", "-1"},
 		"want a folder with a tokenizer":                   {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", dir},
 		`-tokenizer: got "many" tokens`:                    {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", "train:many"},
+		"n_head: 3 heads do not divide n_embd 128":         {"-train", file(t, "abc"), "-out_dir", held, "-n_head", "3"},
+		"beta1: got 1, want a number, 0 ≤ x < 1":           {"-train", file(t, "abc"), "-out_dir", held, "-beta1", "1"},
 		"holds config.json already":                        {"-train", file(t, "abc"), "-out_dir", held},
 		"of no published family":                           {"-train", file(t, "abc"), "-attention", "linear", "-out_dir", none},
 		"none.txt":                                         {"-train", filepath.Join(dir, "none.txt"), "-out_dir", none},

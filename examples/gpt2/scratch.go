@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -25,10 +26,7 @@ func small() gpt.Config {
 
 // scratch trains a model from random weights, and saves a folder.
 func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	if err := vacant(o.config.OutDir); err != nil {
-		return err
-	}
-	if err := exportable(o.config); err != nil {
+	if err := cmp.Or(base.Check(o.config), exportable(o.config), vacant(o.config.OutDir)); err != nil {
 		return err
 	}
 	source, err := corpus.Open(ctx, o.train, stderr)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pkg/errors"
@@ -35,6 +36,9 @@ func (o *options) settle() error {
 		return errors.New("-prompt: empty, want at least one character, such as a newline")
 	}
 	if err := program.Want(o.stride >= 0, "-stride", o.stride, "0 or more"); err != nil {
+		return err
+	}
+	if err := base.CheckTraining(o.config.Training, o.config.Run); err != nil {
 		return err
 	}
 	if o.weights != "" {

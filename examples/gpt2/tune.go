@@ -14,16 +14,16 @@ import (
 
 // tune trains adapters of a model, or all of it, and saves them in out_dir.
 func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	if err := vacant(o.config.OutDir); err != nil {
-		return err
-	}
-	cp, err := base.Load(o.model, stderr)
+	cp, err := base.Folder().Load(o.model, stderr)
 	if err != nil {
 		return err
 	}
 	defer cp.Close()
 	tok, err := base.Tokenizer(cp, stderr)
 	if err != nil {
+		return err
+	}
+	if err := vacant(o.config.OutDir); err != nil {
 		return err
 	}
 	data, name, err := o.texts(ctx, cp, tok, stderr)

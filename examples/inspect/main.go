@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.runs != "" {
 		return runs(ctx, o, stdout)
 	}
-	cp, err := base.Load(o.checkpoint, stderr)
+	cp, err := base.Decoder().Load(o.checkpoint, stderr)
 	if err != nil {
 		return err
 	}

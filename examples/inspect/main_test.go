@@ -143,7 +143,7 @@ func TestNoWeights(t *testing.T) {
 // The page has what the model has: tokens, losses, and what each block would say.
 func TestPage(t *testing.T) {
 	dir, _ := saved(t, "causal")
-	cp, err := base.Load(dir, io.Discard)
+	cp, err := base.Decoder().Load(dir, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

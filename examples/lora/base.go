@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,7 +31,7 @@ func begin(ctx context.Context, c gpt.Config, o options, stderr io.Writer) (b be
 	if err := b.load(o.checkpoint, baseDir(c), stderr); err != nil {
 		return b, err
 	}
-	if err := b.check(c, o); err != nil {
+	if err := cmp.Or(b.check(c, o), unused(c.OutDir)); err != nil {
 		return b, err
 	}
 	source, err := corpus.Open(ctx, o.baseData, stderr)
@@ -77,8 +78,10 @@ func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpu
 	if _, err := encode(other, t.Tokenizer, c.BlockSize); err != nil {
 		return err
 	}
-	if _, err := base.Prompt(t.Tokenizer, o.prompt); err != nil {
-		return err
+	if o.tokens > 0 {
+		if _, err := base.Prompt(t.Tokenizer, o.prompt); err != nil {
+			return err
+		}
 	}
 	if tuning.VocabSize = t.Tokenizer.Size(); tuning.Validate() != nil {
 		return tuning.Validate()

@@ -13,9 +13,9 @@ import (
 
 // load opens the newest checkpoint of a directory, or of an earlier run's, if there is one.
 func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
-	b.checkpoint, err = base.Load(dir, stderr)
+	b.checkpoint, err = base.Decoder().Load(dir, stderr)
 	if errors.Is(err, checkpoint.ErrNone) && earlier != "" {
-		if b.checkpoint, err = base.Load(earlier, stderr); errors.Is(err, checkpoint.ErrNone) {
+		if b.checkpoint, err = base.Decoder().Load(earlier, stderr); errors.Is(err, checkpoint.ErrNone) {
 			return nil
 		}
 		if err == nil {
@@ -34,7 +34,7 @@ func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
 
 // check is an error of the flags that no text can mend.
 func (b beginning) check(c gpt.Config, o options) error {
-	if o.prompt == "" {
+	if o.tokens > 0 && o.prompt == "" {
 		return errors.New("-prompt: empty; give at least one character, such as a newline")
 	}
 	if b.checkpoint == nil {

@@ -9,10 +9,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 )
@@ -55,16 +57,13 @@ func parse(c *gpt.Config, args []string, stderr io.Writer) (o options, err error
 	if err := program.Parse(fs, args); err != nil {
 		return o, err
 	}
-	return o, program.Want(c.LoraR >= 1, "lora_r", c.LoraR, "1 or more")
+	return o, cmp.Or(program.Want(c.LoraR >= 1, "lora_r", c.LoraR, "1 or more"), base.CheckTraining(c.Training, c.Run))
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := recipe()
 	o, err := parse(&c, args, stderr)
 	if err != nil {
-		return err
-	}
-	if err := unused(c.OutDir); err != nil {
 		return err
 	}
 	b, err := begin(ctx, c, o, stderr)

@@ -59,7 +59,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	var dir *checkpoint.Dir
 	var saved *checkpoint.Checkpoint // nil of a new run
 	if o.resume {
-		if dir, saved, err = base.Resume(gpt.Fits(), c.OutDir, stderr); err != nil {
+		if dir, saved, err = base.Decoder().Resume(c.OutDir, stderr); err != nil {
 			return errors.Wrap(err, "-resume")
 		}
 		defer dir.Close()
@@ -70,11 +70,14 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 		if o.data == "" && finished(c, saved, stdout) {
 			return tell(g, finish)
 		}
-	} else if err := base.Vacant(c.OutDir); err != nil {
-		return err
 	}
 	if err := base.Check(c); err != nil { // before a text is looked for
 		return err
+	}
+	if saved == nil {
+		if err := base.Vacant(c.OutDir); err != nil {
+			return err
+		}
 	}
 	w, err := newWatch(o, c.OutDir)
 	if err != nil {
@@ -91,8 +94,10 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 	if saved != nil && finished(c, saved, stdout) {
 		return tell(g, finish)
 	}
-	if _, err := base.Prompt(tok, o.prompt); err != nil { // now rather than after the training
-		return err
+	if o.samples() { // now rather than after the training
+		if _, err := base.Prompt(tok, o.prompt); err != nil {
+			return err
+		}
 	}
 	t, err := trainer(g, c, data, tok, saved)
 	if err != nil {
@@ -129,7 +134,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 
 // sampleOnly lets a checkpoint write. Of its network nothing may be given otherwise; a seed may, for another sample.
 func sampleOnly(ctx context.Context, c gpt.Config, o options, args []string, stdout, stderr io.Writer) error {
-	saved, err := base.Load(c.OutDir, stderr)
+	saved, err := base.Decoder().Load(c.OutDir, stderr)
 	if err != nil {
 		return err
 	}

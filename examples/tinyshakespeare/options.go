@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
@@ -97,11 +98,17 @@ func parse(c gpt.Config, args []string, stderr io.Writer) (gpt.Config, options, 
 	if o.serve != "" && o.sampleOnly {
 		return c, o, errors.New("-serve: it shows a training, and -sample_only does not train")
 	}
-	if o.prompt == "" {
+	if o.samples() && o.prompt == "" {
 		return c, o, errors.New("-prompt: empty; give at least one character, such as a newline")
+	}
+	if err := base.CheckTraining(c.Training, c.Run); err != nil { // -sample_only checks nothing else of c
+		return c, o, err
 	}
 	return c, o, o.sampler(c.Seed).Validate()
 }
+
+// samples reports whether the program lets the model write: at the end, or for those who watch.
+func (o options) samples() bool { return o.tokens > 0 || o.serve != "" }
 
 // read reads the -config file over c.
 func (o options) read(c *gpt.Config) error {

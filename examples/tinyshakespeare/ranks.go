@@ -75,7 +75,7 @@ func follower(ctx context.Context, g dist.Group, c gpt.Config, o options, args [
 	var saved *checkpoint.Checkpoint
 	var err error
 	if o.resume {
-		if saved, err = base.Load(c.OutDir, io.Discard); err != nil {
+		if saved, err = base.Decoder().Load(c.OutDir, io.Discard); err != nil {
 			return nil, errors.WithMessage(err, "out_dir, which all machines share")
 		}
 		defer saved.Close()

@@ -90,7 +90,7 @@ func stopped(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report
 
 // sample lets the model write, token by token as they are drawn.
 func sample(ctx context.Context, m *gpt.Model, tok text.Tokenizer, o options, seed uint64, w io.Writer) error {
-	if o.tokens <= 0 {
+	if o.tokens == 0 {
 		return nil
 	}
 	if o.weights != "" {

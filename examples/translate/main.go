@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var dir *checkpoint.Dir
 	var saved *checkpoint.Checkpoint // nil of a new run
 	if o.resume {
-		if dir, saved, err = base.Resume(seq2seq.Fits(), c.OutDir, stderr); err != nil {
+		if dir, saved, err = base.Translator().Resume(c.OutDir, stderr); err != nil {
 			return errors.Wrap(err, "-resume")
 		}
 		defer dir.Close()
@@ -44,11 +44,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if !o.given["data"] && finished(c, saved, stdout) {
 			return nil
 		}
-	} else if err := base.Vacant(c.OutDir); err != nil {
-		return err
 	}
 	if err := check(c); err != nil { // before texts are read
 		return err
+	}
+	if saved == nil {
+		if err := base.Vacant(c.OutDir); err != nil {
+			return err
+		}
 	}
 	texts, err := open(&o)
 	if err != nil {
@@ -86,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // translate writes what the newest checkpoint makes of a text. Of its network nothing may be given otherwise.
 func translate(ctx context.Context, path string, args []string, stdout, stderr io.Writer) error {
-	saved, err := base.LoadAs(seq2seq.Fits(), path, stderr)
+	saved, err := base.Translator().Load(path, stderr)
 	if err != nil {
 		return err
 	}

@@ -206,10 +206,13 @@ func TestRefused(t *testing.T) {
 		words []string
 	}{
 		{small(taken), []string{"out_dir", taken, "step 6", "-resume"}},
+		{small(taken, "-n_head", "3"), []string{"n_head: 3 heads do not divide n_embd 16"}}, // before what out_dir holds
+		{small(taken, "-threads", "5000"), []string{"threads: got 5000, want a whole number, 0 to 4096"}},
 		{small(taken, "-resume", "-n_embd", "32"), []string{"n_embd", "got 32", "want 16"}},
 		{small(taken, "-resume", "-below", "90"), []string{"-resume", "below: got 90, want 300 as saved"}},
 		{small(empty, "-resume"), []string{"no checkpoint", empty}},
-		{[]string{"-out_dir", empty, "-translate", "two"}, []string{"no checkpoint", empty}},
+		{[]string{"-out_dir", empty, "-translate", "two"},
+			[]string{"no checkpoint; go run ./examples/translate -out_dir " + empty + " trains a model first"}},
 		{[]string{"-out_dir", taken, "-translate", "two millions"}, []string{"-translate", `"millions"`, "number 2", "vocabulary"}},
 		{[]string{"-out_dir", taken, "-translate", "two two two two two two two two two"}, []string{"the source has 9 tokens, source_size is 4"}},
 		{small(empty, "-n_head", "3"), []string{"n_head", "3", "16"}},

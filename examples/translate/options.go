@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
@@ -65,8 +66,7 @@ func parse(c seq2seq.Config, texts pairing, args []string, stderr io.Writer) (se
 		o.pairing.check(),
 		program.Want(o.beams >= 1, "-beams", o.beams, "1 or more"),
 		program.Want(o.tests >= 1, "-tests", o.tests, "1 or more"),
-		program.Want(c.LogInterval >= 1, "-log_interval", c.LogInterval, "1 or more"),
-		program.Want(c.EvalInterval >= 1, "-eval_interval", c.EvalInterval, "1 or more"),
+		base.CheckTraining(c.Training, c.Run),
 		program.Want(0 <= o.penalty && o.penalty < 10, "-length_penalty", o.penalty, "a number, 0 ≤ x < 10"),
 		program.Want(0 <= o.minutes, "-minutes", o.minutes, "0 or more"),
 	)

@@ -149,7 +149,7 @@ func show(w io.Writer, r *verify.Report, asJSON bool) (err error) {
 func trained(
 	ctx context.Context, dir, data string, batch int, seed uint64, stderr io.Writer,
 ) (m verify.Model, err error) {
-	cp, err := base.Load(dir, stderr)
+	cp, err := base.Decoder().Load(dir, stderr)
 	if err != nil {
 		return m, err
 	}

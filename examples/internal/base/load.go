@@ -7,20 +7,52 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
 
-// Load is the newest checkpoint of a gpt in dir, or checkpoint.ErrNone; those passed over are listed on stderr.
-func Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
-	return LoadAs(gpt.Fits(), dir, stderr)
+// Kind is a kind of models whose checkpoints programs load.
+type Kind struct {
+	fit     checkpoint.Fit
+	example string // the program that trains such a model
 }
 
-// LoadAs is Load of a model of another kind.
-func LoadAs(fit checkpoint.Fit, dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
-	cp, err := checkpoint.Load(dir, fit)
-	return tell(cp, err, stderr)
+// Decoder returns the kind that examples/tinyshakespeare trains.
+func Decoder() Kind { return Kind{gpt.Fits(), "./examples/tinyshakespeare"} }
+
+// Folder returns the kind that examples/gpt2 works with.
+func Folder() Kind { return Kind{gpt.Fits(), "./examples/gpt2 -train FILE"} }
+
+// Translator returns the kind that examples/translate trains.
+func Translator() Kind { return Kind{seq2seq.Fits(), "./examples/translate"} }
+
+// Load returns the newest checkpoint in dir, and lists those passed over on stderr. Where there is none the error is
+// checkpoint.ErrNone, with the command that trains a model.
+func (k Kind) Load(dir string, stderr io.Writer) (*checkpoint.Checkpoint, error) {
+	cp, err := checkpoint.Load(dir, k.fit)
+	return tell(cp, k.Advise(dir, err), stderr)
 }
+
+// Advise adds to checkpoint.ErrNone of a directory the command to run first, and returns any other error as it is.
+func (k Kind) Advise(dir string, err error) error {
+	if !errors.Is(err, checkpoint.ErrNone) {
+		return err
+	}
+	return advice{err, fmt.Sprintf("go run %s -out_dir %s trains a model first", k.example, dir)}
+}
+
+// advice is an error with a command that helps.
+type advice struct {
+	error
+	command string
+}
+
+// Error returns the message, and behind it the command.
+func (a advice) Error() string { return a.error.Error() + "; " + a.command }
+
+// Unwrap returns the error itself.
+func (a advice) Unwrap() error { return a.error }
 
 func tell(cp *checkpoint.Checkpoint, err error, stderr io.Writer) (*checkpoint.Checkpoint, error) {
 	if err != nil {
@@ -34,7 +66,7 @@ func tell(cp *checkpoint.Checkpoint, err error, stderr io.Writer) (*checkpoint.C
 
 // Resume locks the directory of a run, and only then reads its newest checkpoint: whatever the process before has saved
 // is there. A directory without a checkpoint is left as it is.
-func Resume(fit checkpoint.Fit, path string, stderr io.Writer) (*checkpoint.Dir, *checkpoint.Checkpoint, error) {
+func (k Kind) Resume(path string, stderr io.Writer) (*checkpoint.Dir, *checkpoint.Checkpoint, error) {
 	none := func(cp *checkpoint.Checkpoint) error {
 		if cp.Published {
 			return errors.New("a model alone: there is no run to resume")
@@ -42,13 +74,13 @@ func Resume(fit checkpoint.Fit, path string, stderr io.Writer) (*checkpoint.Dir,
 		return errors.New("not read before the lock")
 	}
 	if _, err := checkpoint.Load(path, none); !errors.Is(err, checkpoint.ErrDamaged) {
-		return nil, nil, err
+		return nil, nil, k.Advise(path, err)
 	}
 	dir, err := checkpoint.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	cp, err := dir.Load(fit)
+	cp, err := dir.Load(k.fit)
 	if cp, err = tell(cp, err, stderr); err != nil {
 		dir.Close()
 		return nil, nil, err

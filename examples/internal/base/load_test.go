@@ -39,13 +39,14 @@ func TestResumeReadsUnderTheLock(t *testing.T) {
 	}
 	read := 0
 	var said bytes.Buffer
-	dir, cp, err := Resume(func(*checkpoint.Checkpoint) error {
+	under := func(*checkpoint.Checkpoint) error {
 		read++
 		if _, err := checkpoint.Open(path); !errors.Is(err, checkpoint.ErrLocked) {
 			t.Errorf("read without the lock: %v", err)
 		}
 		return nil
-	}, path, &said)
+	}
+	dir, cp, err := Kind{fit: under}.Resume(path, &said)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestResumeReadsUnderTheLock(t *testing.T) {
 	if cp.Step != 0 || read == 0 || !strings.Contains(said.String(), "passed over: ") || strings.Count(said.String(), "\n") != 1 {
 		t.Errorf("step %d after %d looks, said %q, want step 0 and what was passed over", cp.Step, read, said.String())
 	}
-	if _, _, err := Resume(nil, path, io.Discard); !errors.Is(err, checkpoint.ErrLocked) {
+	if _, _, err := (Kind{}).Resume(path, io.Discard); !errors.Is(err, checkpoint.ErrLocked) {
 		t.Errorf("beside a run: got %v", err)
 	}
 }
@@ -72,7 +73,7 @@ func TestResumeComparesBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said bytes.Buffer
-		dir, cp, err := Resume(func(*checkpoint.Checkpoint) error { return nil }, path, &said)
+		dir, cp, err := Kind{fit: func(*checkpoint.Checkpoint) error { return nil }}.Resume(path, &said)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,8 +88,16 @@ func TestResumeComparesBuilds(t *testing.T) {
 // What is not there is not made, and what is there is not begun anew.
 func TestResumeAndBeginRefuse(t *testing.T) {
 	empty, taken := t.TempDir(), t.TempDir()
-	if _, _, err := Resume(nil, empty, io.Discard); !errors.Is(err, checkpoint.ErrNone) {
-		t.Errorf("nothing to resume: got %v", err)
+	first := "checkpoint " + empty + ": no checkpoint; go run ./examples/tinyshakespeare -out_dir " + empty + " trains a model first"
+	if _, _, err := Decoder().Resume(empty, io.Discard); !errors.Is(err, checkpoint.ErrNone) || err.Error() != first {
+		t.Errorf("nothing to resume: got %v, want %s", err, first)
+	}
+	if _, err := Decoder().Load(empty, io.Discard); !errors.Is(err, checkpoint.ErrNone) || err.Error() != first {
+		t.Errorf("nothing to load: got %v, want %s", err, first)
+	}
+	first = strings.ReplaceAll(first, "tinyshakespeare", "translate")
+	if _, err := Translator().Load(empty, io.Discard); err == nil || err.Error() != first {
+		t.Errorf("nothing to translate with: got %v, want %s", err, first)
 	}
 	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
@@ -126,7 +135,7 @@ func TestResumeAndBeginRefuse(t *testing.T) {
 	if err := Vacant(folder); err == nil || !strings.Contains(err.Error(), "holds a published model; another -out_dir") {
 		t.Errorf("a folder: got %v", err)
 	}
-	if _, _, err := Resume(nil, folder, io.Discard); err == nil || !strings.Contains(err.Error(), "no run to resume") {
+	if _, _, err := (Kind{}).Resume(folder, io.Discard); err == nil || !strings.Contains(err.Error(), "no run to resume") {
 		t.Errorf("a folder resumed: got %v", err)
 	}
 	dir, err := Begin(empty)

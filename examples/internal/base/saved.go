@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pkg/errors"
 )
@@ -18,6 +19,12 @@ func Check(c gpt.Config) error {
 		c.VocabSize = 1
 	}
 	return c.Validate()
+}
+
+// CheckTraining returns the first field of a training or run that is out of its range. It is for flags that are read
+// before their network is known.
+func CheckTraining(t train.Training, r train.Run) error {
+	return train.Fields(&t, &r, parts.Names(parts.Optimizers())).Check()
 }
 
 // SavedConfig is the configuration of the run of a checkpoint.
