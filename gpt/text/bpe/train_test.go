@@ -104,6 +104,47 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// However many processors count, the merges are the same, also where each border of a chunk falls into a run of blanks:
+// the text is shifted so that each border meets every place of a run.
+func TestChunksKeepBlanks(t *testing.T) {
+	const lines = " ab\n \n\n  \t cd\n\n\n  \r\n e, \n\n 7\n\n"
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for shift := range len(lines) {
+		text := strings.Repeat("x", shift) + strings.Repeat(lines, 9)
+		var want merges
+		for _, procs := range []int{1, 2, 3, 8} {
+			runtime.GOMAXPROCS(procs)
+			tok, err := Train(text, 275)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = tok.merges
+			}
+			if !maps.Equal(tok.merges, want) {
+				t.Fatalf("shift %d: %d processors learn other merges than one", shift, procs)
+			}
+		}
+		for n := 2; n < 9; n++ {
+			if got, want := countIn(chunks(text, n)), countIn(chunks(text, 1)); !maps.Equal(got, want) {
+				t.Fatalf("shift %d, %d chunks: got pieces %v, want %v", shift, n, got, want)
+			}
+		}
+	}
+}
+
+// countIn counts the pieces of chunks.
+func countIn(chunks func(func(string) bool)) map[string]int {
+	count := map[string]int{}
+	for chunk := range chunks {
+		for _, piece := range piecesOf(chunk, splitGPT2) {
+			count[piece]++
+		}
+	}
+	return count
+}
+
 func TestTrainErrors(t *testing.T) {
 	for want, call := range map[string]func() (*Tokenizer, error){
 		"got a text of 0 bytes and size 300":               func() (*Tokenizer, error) { return Train("", 300) },
