@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -17,9 +18,15 @@ func FuzzRead(f *testing.F) {
 	f.Add(llama("null", metaspaceFirst), "the")
 	f.Add([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]},"pre_tokenizer":{"type":"ByteLevel"}}`), "a")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
-		tok, err := Read(data)
+		var tok *Tokenizer
+		var err error
+		fuzzed.Bounded(t, len(data), func() { tok, err = Read(data) })
 		if err != nil {
 			return
+		}
+		at, end := tok.named.next(text)
+		if a, e := firstSpecial(tok.special, text); at != a || end != e {
+			t.Fatalf("%q: got a special token at %d … %d, want %d … %d", text, at, end, a, e)
 		}
 		ids, err := tok.Encode(text)
 		if err != nil {
@@ -45,9 +52,14 @@ func FuzzReadGPT2(f *testing.F) {
 	f.Add([]byte(`{"a":0,"b":1,"ab":2}`), []byte("a b\n"), "ab")
 	f.Add([]byte(`{"a":-1}`), []byte("#version: 0.2\na"), "")
 	f.Fuzz(func(t *testing.T, vocab, merges []byte, text string) {
-		tok, err := ReadGPT2(vocab, merges)
+		var tok *Tokenizer
+		var err error
+		fuzzed.Bounded(t, len(vocab)+len(merges), func() { tok, err = ReadGPT2(vocab, merges) })
 		if err != nil {
 			return
+		}
+		if len(tok.merges)+len(tok.special) < tok.Size()-256 {
+			t.Fatalf("%d merges and %d special tokens make %d tokens", len(tok.merges), len(tok.special), tok.Size())
 		}
 		ids, err := tok.Encode(text)
 		if err != nil {
