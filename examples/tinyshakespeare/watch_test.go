@@ -60,7 +60,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer page.Body.Close()
-	if html, err := io.ReadAll(page.Body); err != nil || !bytes.Contains(html, []byte("<title>Run "+watched+"</title>")) {
+	if html, err := io.ReadAll(page.Body); err != nil || !bytes.Contains(html, []byte("<title>Training run in "+watched+"/</title>")) {
 		t.Errorf("the page: %v\n%.300s", err, html)
 	}
 	go io.Copy(io.Discard, out)

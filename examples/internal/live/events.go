@@ -1,47 +1,39 @@
 package live
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"path/filepath"
 	"time"
 )
 
-const (
-	pause    = 100 * time.Millisecond // between two looks at the files
-	patience = 10 * time.Second       // with one who does not read
-)
-
-// events sends the lines of all runs as server-sent events, from their beginning, and goes on as they are written. Who
-// connects again gets all of it again. One who reads slowly delays nobody else, and nothing that is written.
+// events sends the lines of all runs as server-sent events, from their beginning, and goes on as they are written. A
+// reader who connects again gets all of them again. One who does not read is dropped, and delays nothing.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	if most := s.limits.connections; !s.feed.enter(max(1, most-most/8)) { // the others are for pages
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.feed.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	control := http.NewResponseController(w)
-	send := func(format string, args ...any) error {
-		if err := control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	send := func(chunk []byte) error {
+		if err := control.SetWriteDeadline(time.Now().Add(s.limits.patience)); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(w, format, args...)
+		_, err := w.Write(chunk)
 		return err
 	}
-	tails, runs := []*tail(nil), []int(nil)
-	for i, dir := range s.dirs {
-		for _, path := range files(dir) {
-			tails, runs = append(tails, &tail{path: path}), append(runs, i)
-		}
-	}
-	for ended := false; ; {
-		for i, t := range tails {
-			again := func() error { return send("data: {\"run\":%d,\"again\":%q}\n\n", runs[i], filepath.Base(t.path)) }
-			line := func(line json.RawMessage) error { return send("data: {\"run\":%d,\"line\":%s}\n\n", runs[i], line) }
-			if t.more(again, line) != nil {
+	for at := (place{}); ; {
+		chunk, changed, ended := s.feed.next(&at)
+		switch {
+		case chunk != nil:
+			if send(chunk) != nil {
 				return
 			}
-		}
-		if ended {
-			send("event: end\ndata:\n\n")
+			continue
+		case ended:
+			send([]byte("event: end\ndata:\n\n"))
 			return
 		}
 		if control.Flush() != nil {
@@ -50,9 +42,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-s.ended.Done():
-			ended = true
-		case <-time.After(pause):
+		case <-changed:
 		}
 	}
 }

@@ -1,5 +1,6 @@
 // Package live shows runs in a browser, while they train and afterwards: it reads the files that they write anyway, so
-// a run neither waits for who looks at it nor knows of it. Listen serves a page, Finished is one for a file.
+// a run does not wait for its readers. One goroutine reads the files for all of them, whatever their number, and the
+// numbers of connections and of lines that are kept are limited. Listen serves a page, Finished makes one for a file.
 package live
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Most is how many runs are laid over each other: the page has that many colours.
+// Most is the largest number of runs that are laid over each other: the page has four colours.
 const Most = 4
 
 // Server shows runs to all who ask.
@@ -23,8 +24,10 @@ type Server struct {
 
 	dirs   []string
 	server *http.Server
-	ended  context.Context
+	feed   *feed
+	limits limits
 	end    func()
+	done   chan struct{} // closed when the feed has ended
 }
 
 // Listen serves the page of the runs in some directories at an address such as :8080, of which an empty host is this
@@ -41,37 +44,36 @@ func Listen(address string, dirs ...string) (*Server, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "-serve")
 	}
-	s := &Server{URL: "http://" + l.Addr().String() + "/", dirs: dirs}
-	s.ended, s.end = context.WithCancel(context.Background())
+	return serve(l, host, limits{connections(descriptors()), 10 * time.Second}, dirs), nil
+}
+
+// limits are the number of connections at a time, and how long the server waits for one that does nothing.
+type limits struct {
+	connections int
+	patience    time.Duration
+}
+
+func serve(l net.Listener, host string, most limits, dirs []string) *Server {
+	s := &Server{URL: "http://" + l.Addr().String() + "/", dirs: dirs, feed: newFeed(dirs), limits: most, done: make(chan struct{})}
+	ctx, end := context.WithCancel(context.Background())
+	s.end = end
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
 	mux.HandleFunc("GET /events", s.events)
-	s.server = &http.Server{Handler: own(host, mux), ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: log.New(io.Discard, "", 0)} // the terminal is the run's
-	go s.server.Serve(l)
-	return s, nil
+	s.server = &http.Server{Handler: guard(host, mux), ReadHeaderTimeout: most.patience, IdleTimeout: most.patience,
+		WriteTimeout: most.patience, MaxHeaderBytes: 1 << 14, ErrorLog: log.New(io.Discard, "", 0)} // the terminal is the run's
+	go s.server.Serve(&limited{l, make(chan struct{}, most.connections)})
+	go func() {
+		defer close(s.done)
+		s.feed.follow(ctx)
+	}()
+	return s
 }
 
-// own is for the names of this machine alone, where nobody else is to be served: else a page from elsewhere could give
-// itself a name that leads here, and read.
-func own(host string, h http.Handler) http.Handler {
-	local := func(name string) bool { return name == "localhost" || net.ParseIP(name).IsLoopback() }
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, _, err := net.SplitHostPort(r.Host)
-		if err != nil { // it has no port, as of http's own
-			name = r.Host
-		}
-		if local(host) && !local(name) {
-			http.Error(w, "this page is for this machine", http.StatusForbidden)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
-}
-
-// Close ends what is served, once those who read have been sent the rest; it does not wait long for those who do not.
+// Close ends the server when the readers have been sent the rest. It does not wait long for those who do not read.
 func (s *Server) Close() error {
 	s.end()
+	<-s.done
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if s.server.Shutdown(ctx) != nil {

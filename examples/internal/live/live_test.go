@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,6 +79,14 @@ func (r reader) want(list ...string) {
 	}
 }
 
+// forgets wants what every reader is sent first: the files of n runs begin.
+func (r reader) forgets(n int) {
+	r.t.Helper()
+	for i := range n {
+		r.want(string(bytes.TrimSpace(again(i, program.MetricsFile))), string(bytes.TrimSpace(again(i, LooksFile))))
+	}
+}
+
 // What is written comes in order, whole lines alone, of every run; a file that begins again is told of, and the end.
 func TestEvents(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
@@ -85,6 +94,7 @@ func TestEvents(t *testing.T) {
 	add(t, path, step(1, 4)+"half\n"+step(2, 3)+`{"step":3,`)
 	s := listen(t, a, b)
 	r := read(t, s)
+	r.forgets(2)
 	r.want(`data: {"run":0,"line":{"step":1,"loss":4,`, `data: {"run":0,"line":{"step":2,"loss":3,`)
 	add(t, path, `"loss":2}`+"\n")
 	r.want(`data: {"run":0,"line":{"step":3,"loss":2}}`)
@@ -109,7 +119,7 @@ func TestEvents(t *testing.T) {
 // One who never reads and one who goes away delay nobody: others get all there is, and what serves ends.
 func TestSlowReaders(t *testing.T) {
 	dir, lines := t.TempDir(), 200
-	add(t, filepath.Join(dir, program.MetricsFile), strings.Repeat(`"`+strings.Repeat("x", 1<<16)+"\"\n", lines)) // 13 MB
+	add(t, filepath.Join(dir, program.MetricsFile), strings.Repeat(`{"step":1,"sample":"`+strings.Repeat("x", 1<<16)+"\"}\n", lines)) // 13 MB
 	s := listen(t, dir)
 	var never []net.Conn
 	for range 3 {
@@ -122,11 +132,13 @@ func TestSlowReaders(t *testing.T) {
 		never = append(never, c)
 	}
 	gone := read(t, s)
+	gone.forgets(1)
 	gone.want(`data: {"run":0,`)
 	never[2].Close()
 	r := read(t, s)
+	r.forgets(1)
 	for range lines {
-		r.want(`data: {"run":0,"line":"xxx`)
+		r.want(`data: {"run":0,"line":{"step":1,"sample":"xxx`)
 	}
 	must(t, s.Close())
 	r.want("event: end")
@@ -201,5 +213,20 @@ func TestFinished(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
+	}
+}
+
+// A page of a long run that has finished holds no more lines than there is room for.
+func TestFinishedLong(t *testing.T) {
+	dir := t.TempDir()
+	var lines strings.Builder
+	for n := range 2*mostLines + 10 {
+		fmt.Fprintf(&lines, `{"step":%d,"loss":1}`+"\n", n)
+	}
+	add(t, filepath.Join(dir, program.MetricsFile), lines.String())
+	p, err := Finished(dir)
+	must(t, err)
+	if n := len(p.Runs[0].Lines); n < mostLines/4 || n > mostLines {
+		t.Errorf("got %d lines, want at most %d", n, mostLines)
 	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -10,52 +11,81 @@ import (
 	"github.com/pkg/errors"
 )
 
-// tail reads what a file of lines gets while another writes it.
+const remember = 1 << 10 // bytes of a file's beginning, by which a file that was written anew is known
+
+// tail reads the lines that another process adds to a file.
 type tail struct {
-	path string
-	at   int64       // how much of it is read
-	was  os.FileInfo // the file, nil before it is there
+	path    string
+	longest int // bytes of a line; a longer one is left out
+
+	at    int64       // the number of bytes that have been read
+	was   os.FileInfo // the file at the last reading; nil before it exists
+	head  []byte      // the beginning of the file
+	long  bool        // the line at the offset at is too long
+	opens int         // how often the file was opened
 }
 
-// more gives the whole lines that have come since it was asked last. Where the file is another one than it was, or
-// shorter, as when a run is resumed, it begins again and says so. Lines that are no JSON are left out: a killed process
-// leaves half of one.
-func (t *tail) more(again func() error, line func(json.RawMessage) error) error {
-	f, err := os.Open(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
+// more calls line with each whole line that has come since the last call. If the file was replaced, truncated or
+// written anew, as when a run is resumed, it calls again first and reads from the beginning. Lines that are not JSON
+// are left out: a killed process leaves half of one.
+func (t *tail) more(again func(), line func(json.RawMessage)) error {
+	info, err := os.Stat(t.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular(): // opening a pipe would wait for its writer
+		return errors.Errorf("%s is not a regular file (%s)", t.path, info.Mode())
+	case t.was != nil && os.SameFile(t.was, info) && info.Size() == t.at && info.ModTime().Equal(t.was.ModTime()):
 		return nil
 	}
+	f, err := os.Open(t.path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
+	t.opens++
+	head := make([]byte, remember)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
 		return err
 	}
-	if t.was != nil && (!os.SameFile(t.was, info) || info.Size() < t.at) {
-		t.at = 0
-		if err := again(); err != nil {
-			return err
-		}
+	head = head[:n]
+	if t.was != nil && (!os.SameFile(t.was, info) || info.Size() < t.at || !bytes.HasPrefix(head, t.head)) {
+		t.at, t.long = 0, false
+		again()
 	}
-	t.was = info
+	t.was, t.head = info, head
 	if _, err := f.Seek(t.at, io.SeekStart); err != nil {
 		return err
 	}
-	for r := bufio.NewReader(f); ; {
-		data, err := r.ReadBytes('\n')
-		if err == io.EOF { // the last one is not whole yet
+	return t.lines(bufio.NewReaderSize(f, 1<<16), line)
+}
+
+// lines calls line with each line up to the last newline.
+func (t *tail) lines(r *bufio.Reader, line func(json.RawMessage)) error {
+	var data []byte
+	for {
+		piece, err := r.ReadSlice('\n')
+		data = append(data, piece...)
+		switch {
+		case err == nil:
+			t.at += int64(len(data))
+			var compact bytes.Buffer // without a carriage return, which would end a line of an event
+			if !t.long && json.Compact(&compact, data) == nil {
+				line(compact.Bytes())
+			}
+			data, t.long = data[:0], false
+		case len(data) > t.longest:
+			t.at += int64(len(data))
+			data, t.long = data[:0], true
+		}
+		if err == io.EOF {
 			return nil
 		}
-		if err != nil {
+		if err != nil && err != bufio.ErrBufferFull {
 			return err
-		}
-		t.at += int64(len(data))
-		if json.Valid(data) {
-			if err := line(data[:len(data)-1]); err != nil {
-				return err
-			}
 		}
 	}
 }

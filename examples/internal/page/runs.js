@@ -122,10 +122,7 @@ draw();
 
 if (data.Live) {
   const events = new EventSource("events"), state = text => { at("state").textContent = text; };
-  events.onopen = () => {
-    runs.forEach(r => forget(r, "metrics.jsonl")); // all of it comes again
-    state("live");
-  };
+  events.onopen = () => state("live"); // everything comes again, and says so first
   events.onmessage = e => {
     const {run, line, again} = JSON.parse(e.data);
     if (again) forget(runs[run], again); else take(runs[run], line);
@@ -135,5 +132,6 @@ if (data.Live) {
     events.close();
     state("the program has ended; what it showed stays until this page is closed");
   });
-  events.onerror = () => state("the connection is lost; trying again");
+  events.onerror = () => state(events.readyState === EventSource.CLOSED
+    ? "the server refuses this page, for others are open; load it again later" : "the connection is lost; trying again");
 }

@@ -1,0 +1,106 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+)
+
+const (
+	pause     = 100 * time.Millisecond // between two readings of the files
+	perReader = 2 * time.Millisecond   // more for every reader, so that many take no more of the processor than few
+	chunkSize = 1 << 16                // bytes that are sent at once
+	burst     = 1 << 20                // bytes of news from which they replace what was sent
+)
+
+// feed reads the files of all runs, once for all readers.
+type feed struct {
+	board
+	runs      []*history
+	restarted bool // a file began again, so that the board holds lines that are gone
+}
+
+func newFeed(dirs []string) *feed {
+	f := &feed{board: board{changed: make(chan struct{})}}
+	for i, dir := range dirs {
+		f.runs = append(f.runs, newHistory(dir))
+		for _, file := range []string{program.MetricsFile, LooksFile} {
+			f.forget = append(f.forget, again(i, file)...)
+		}
+	}
+	return f
+}
+
+// again tells that a file of a run begins again.
+func again(run int, file string) []byte {
+	return fmt.Appendf(nil, "data: {\"run\":%d,\"again\":%q}\n\n", run, file)
+}
+
+// event is a line of a run.
+func event(run int, line json.RawMessage) []byte {
+	return fmt.Appendf(nil, "data: {\"run\":%d,\"line\":%s}\n\n", run, line)
+}
+
+// follow reads until the context ends, and once more then.
+func (f *feed) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		f.read()
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause + time.Duration(f.count())*perReader):
+		}
+	}
+	f.read()
+	f.end()
+}
+
+// read puts on the board what the files have got. It thins before it reads, when most readers have all there is.
+func (f *feed) read() {
+	thinned := f.restarted
+	for _, h := range f.runs {
+		thinned = h.thin() || thinned
+	}
+	if thinned {
+		f.replace(f.all(), true)
+	}
+	f.restarted = false
+	var news bytes.Buffer
+	rebuild := false
+	for i, h := range f.runs {
+		h.more(func(file string) { // a file that cannot be read now may be read the next time
+			f.restarted = true
+			news.Write(again(i, file))
+		}, func(line json.RawMessage) {
+			if rebuild = rebuild || h.thinned || news.Len() > burst; !rebuild {
+				news.Write(event(i, line))
+			}
+		})
+		h.thinned = false
+	}
+	switch {
+	case rebuild:
+		f.replace(f.all(), false)
+	case news.Len() > 0:
+		f.add(news.Bytes())
+	}
+}
+
+// all is chunks of all lines of all runs.
+func (f *feed) all() (chunks [][]byte) {
+	var chunk []byte
+	for i, h := range f.runs {
+		for _, line := range h.kept() {
+			if chunk = append(chunk, event(i, line)...); len(chunk) >= chunkSize {
+				chunks, chunk = append(chunks, chunk), nil
+			}
+		}
+	}
+	if len(chunk) > 0 {
+		chunks = append(chunks, chunk)
+	}
+	return chunks
+}

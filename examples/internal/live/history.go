@@ -1,0 +1,111 @@
+package live
+
+import (
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+)
+
+// Limits of what is kept of a run.
+const (
+	mostLines = 4096     // of steps, and of evaluations
+	mostBytes = 32 << 20 // of looks
+	longest   = 16 << 20 // bytes of a line
+)
+
+// history is the lines of a run's files, thinned where there are many.
+type history struct {
+	metrics, looks             tail
+	steps, evals, end, written series
+
+	thinned bool // lines that were added before are gone
+	lines   int  // the number of lines read
+}
+
+func newHistory(dir string) *history {
+	h := &history{}
+	h.metrics = tail{path: filepath.Join(dir, program.MetricsFile), longest: longest}
+	h.looks = tail{path: filepath.Join(dir, LooksFile), longest: longest}
+	for _, s := range h.all() {
+		s.most, s.bytes = mostLines, mostBytes
+	}
+	return h
+}
+
+func (h *history) all() []*series { return []*series{&h.steps, &h.evals, &h.end, &h.written} }
+
+// more reads what has come since the last call. It calls again with the name of a file that begins again, and line with
+// each line of it.
+func (h *history) more(again func(file string), line func(json.RawMessage)) error {
+	add := func(text json.RawMessage) {
+		h.lines++
+		if h.add(text) {
+			line(text)
+		}
+	}
+	if err := h.metrics.more(func() {
+		h.steps.clear()
+		h.evals.clear()
+		h.end.clear()
+		again(program.MetricsFile)
+	}, add); err != nil {
+		return err
+	}
+	return h.looks.more(func() {
+		h.written.clear()
+		again(LooksFile)
+	}, add)
+}
+
+// add keeps a line, and reports whether it is of a kind that pages show.
+func (h *history) add(text json.RawMessage) bool {
+	var l struct {
+		Step   float64         `json:"step"`
+		Loss   *float64        `json:"loss"`
+		Val    *float64        `json:"val_loss"`
+		Full   *float64        `json:"val_loss_full"`
+		Sample json.RawMessage `json:"sample"`
+	}
+	if json.Unmarshal(text, &l) != nil {
+		return false
+	}
+	s, value := &h.written, l.Step
+	switch {
+	case l.Sample != nil:
+	case l.Val != nil:
+		s, value = &h.evals, *l.Val
+	case l.Loss != nil:
+		s, value = &h.steps, *l.Loss
+	case l.Full != nil:
+		s, value = &h.end, *l.Full
+	default:
+		return false
+	}
+	if s.add(text, value); s.burst() {
+		s.thin()
+		h.thinned = true
+	}
+	return true
+}
+
+// thin thins what has become long, and reports whether anything has.
+func (h *history) thin() (some bool) {
+	for _, s := range h.all() {
+		for s.full() {
+			s.thin()
+			some = true
+		}
+	}
+	return some
+}
+
+// kept is all lines that are left.
+func (h *history) kept() (list []json.RawMessage) {
+	for _, s := range h.all() {
+		for _, l := range s.lines {
+			list = append(list, l.text)
+		}
+	}
+	return list
+}
