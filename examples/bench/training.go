@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -38,7 +37,7 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 		return line, err
 	}
 	line.Steps, line.PeakGFLOPs = steps, graph.Peak(c.Threads)
-	var ms []float64
+	ms := new(program.Sample)
 	take := func(n int) error {
 		for range n {
 			p, err := t.Step()
@@ -48,7 +47,7 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 			if p.Step == 1 {
 				line.FirstStepS = program.Round(time.Since(start).Seconds(), 3)
 			}
-			ms = append(ms, p.Took.Seconds()*1e3)
+			ms.Add(p.Took.Seconds() * 1e3)
 			line.LossLast, line.GFLOPs, line.TokPerS = program.Round(p.Loss, 4), p.FLOP, float64(p.Tokens)
 		}
 		return nil
@@ -56,16 +55,15 @@ func training(shape string, c gpt.Config, steps int) (line trainingLine, err err
 	if err := take(min(10, 1+steps/10)); err != nil { // to warm up
 		return line, err
 	}
-	ms = nil
+	*ms = program.Sample{}
 	if line.BytesPerStep, line.AllocsPerStep, err = allocated(steps, func() error { return take(steps) }); err != nil {
 		return line, err
 	}
 	line.PeakGFLOPs = program.Round(max(line.PeakGFLOPs, graph.Peak(c.Threads)), 1)
-	slices.Sort(ms)
-	median := program.Median(ms)
+	median := ms.Quantile(0.5)
 	line.Precision = t.Model.Graph.Precision()
 	line.common = describe(shape, c, t.Model.Graph.Threads())
-	line.MsMin, line.MsP10 = program.Round(ms[0], 2), program.Round(ms[len(ms)/10], 2)
+	line.MsMin, line.MsP10 = program.Round(ms.Quantile(0), 2), program.Round(ms.Quantile(0.1), 2)
 	line.MsMedian = program.Round(median, 2)
 	line.TokPerS = math.Round(line.TokPerS / median * 1e3)
 	line.GFLOPs = program.Round(line.GFLOPs/median/1e6, 1)

@@ -5,15 +5,22 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"gonum.org/v1/plot/plotter"
 )
 
 // A reader that goes away, as head does, ends no run.
@@ -31,6 +38,81 @@ func TestClosedPipe(t *testing.T) {
 	if got := cmd.ProcessState.ExitCode(); got != 141 || complaint.Len() > 0 {
 		t.Errorf("exit status %d, said %q, want 141 and nothing", got, complaint)
 	}
+}
+
+// A long run holds no more than a short one: what it keeps of its steps and evaluations, and what it draws and reads, do
+// not grow with their number.
+func TestHistoryDoesNotGrow(t *testing.T) {
+	steps := 30_000
+	if os.Getenv("NIGHTLY") != "" {
+		steps = 1_000_000
+	}
+	dir := t.TempDir()
+	var early, late [2]uint64 // bytes in use, and bytes that a picture takes
+	took := func(w io.Writer, m *program.Metrics) (taken [2]uint64) {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		if err := plotLosses(w, &m.Loss, &m.Train, &m.Val, 0); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return [2]uint64{before.HeapAlloc, after.TotalAlloc - before.TotalAlloc}
+	}
+	m, err := program.OpenMetrics(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := program.Log{Bar: program.NewBar(io.Discard, "", 0, steps), Metrics: m}
+	took(io.Discard, m) // the fonts
+	for step := 1; step <= steps; step++ {
+		log.Step(train.Progress{Step: step, Loss: 2 + 3*math.Exp(-float64(step)/3000) + float64(step%9)/50, Took: time.Millisecond})
+		log.Add(program.EvalLine{Step: step, Train: 2, Val: 2})
+		if step == 10_000 {
+			early = took(io.Discard, m)
+		}
+	}
+	late = took(io.Discard, m)
+	if err := log.Close(); err != nil || log.Trouble != nil {
+		t.Fatal(err, log.Trouble)
+	}
+	for i, what := range []string{"what is kept", "a picture"} {
+		if most := early[i]*2 + 1<<17; late[i] > most {
+			t.Errorf("%s: %d bytes after %d steps, want at most %d: there were %d after 10000", what, late[i], steps, most, early[i])
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	again, err := program.OpenMetrics(dir, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 1<<20 {
+		t.Errorf("resumed at step %d: %d bytes are held, want at most %d", steps, held, 1<<20)
+	}
+	for name, curves := range map[string][2]*program.Curve{
+		"loss": {&m.Loss, &again.Loss}, "train": {&m.Train, &again.Train}, "val": {&m.Val, &again.Val},
+	} {
+		if diff := cmp.Diff(points(curves[0]), points(curves[1])); diff != "" {
+			t.Errorf("%s as it was (-) and resumed (+):\n%.500s", name, diff)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(dir, program.MetricsFile))
+	if got := bytes.Count(data, []byte("\n")); err != nil || got != 2*steps {
+		t.Errorf("metrics.jsonl has %d lines (%v), want %d", got, err, 2*steps)
+	}
+}
+
+func points(c *program.Curve) (list []plotter.XY) {
+	for i := range c.Len() {
+		x, y := c.XY(i)
+		list = append(list, plotter.XY{X: x, Y: y})
+	}
+	return list
 }
 
 // What goes wrong with the picture or the metrics comes after the checkpoint, and does not end the run.

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -15,25 +14,19 @@ import (
 // plotLosses draws the loss of every step, and over it the estimates of both losses: a mark at every evaluation, so that
 // one alone is seen, with val's line dashed, so that train's is seen where they are one. The floor, where it is known,
 // is a line. The legend stands beside the curves, whatever way they go.
-func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine, floor float64) error {
+func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor float64) error {
 	p := picture.New("step", "cross entropy, nats per character")
 	picture.Grid(p)
 	legend := p.Legend
 	legend.Top, legend.Left, p.Legend = true, true, plot.NewLegend()
-	batches, train, val := make(plotter.XYs, len(steps)), make(plotter.XYs, len(evals)), make(plotter.XYs, len(evals))
-	for i, s := range steps {
-		batches[i] = plotter.XY{X: float64(s.Step), Y: s.Loss}
-	}
-	for i, e := range evals {
-		train[i], val[i] = plotter.XY{X: float64(e.Step), Y: e.Train}, plotter.XY{X: float64(e.Step), Y: e.Val}
-	}
 	var own plotter.XYs // the text's
-	if floor > 0 && len(evals) > 0 {
-		own = plotter.XYs{{X: 0, Y: floor}, {X: float64(evals[len(evals)-1].Step), Y: floor}}
+	if floor > 0 && val.Len() > 0 {
+		last, _ := val.XY(val.Len() - 1)
+		own = plotter.XYs{{X: 0, Y: floor}, {X: last, Y: floor}}
 	}
 	for _, c := range []struct {
 		name   string
-		points plotter.XYs
+		points plotter.XYer
 		color  color.Color
 		width  vg.Length
 		dashes []vg.Length
@@ -44,7 +37,7 @@ func plotLosses(w io.Writer, steps []program.StepLine, evals []program.EvalLine,
 		{"train", train, picture.Blue(), vg.Points(1.6), nil, draw.CircleGlyph{}},
 		{"val", val, picture.Red(), vg.Points(1.6), []vg.Length{vg.Points(6), vg.Points(4)}, draw.PyramidGlyph{}},
 	} {
-		if len(c.points) == 0 {
+		if c.points.Len() == 0 {
 			continue
 		}
 		line, marks, err := plotter.NewLinePoints(c.points)

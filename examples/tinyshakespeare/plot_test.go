@@ -8,13 +8,22 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"gonum.org/v1/plot/plotter"
 )
 
 // picture plots and counts the pixels of every colour where the curves are, left of the legend.
 func drawing(t *testing.T, steps []program.StepLine, evals []program.EvalLine, floor float64) (image.Image, map[color.RGBA]int) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := plotLosses(&b, steps, evals, floor); err != nil {
+	batches, train, val := plotter.XYs{}, plotter.XYs{}, plotter.XYs{}
+	for _, s := range steps {
+		batches = append(batches, plotter.XY{X: float64(s.Step), Y: s.Loss})
+	}
+	for _, e := range evals {
+		train = append(train, plotter.XY{X: float64(e.Step), Y: e.Train})
+		val = append(val, plotter.XY{X: float64(e.Step), Y: e.Val})
+	}
+	if err := plotLosses(&b, batches, train, val, floor); err != nil {
 		t.Fatal(err)
 	}
 	p, err := png.Decode(&b)

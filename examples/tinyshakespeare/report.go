@@ -88,12 +88,6 @@ func (r *report) evaluation(step int, e gpt.Evaluation) {
 	r.Keep(r.plot())
 }
 
-// evaluated is whether the evaluation at that step is on file: a run that was interrupted before it still has to do it.
-func (r *report) evaluated(step int) bool {
-	n := len(r.Evals)
-	return n > 0 && r.Evals[n-1].Step == step
-}
-
 // validating is the progress of an evaluation over the whole split.
 func (r *report) validating() *program.Bar {
 	r.Bar.Close()
@@ -117,6 +111,6 @@ type fullLine struct {
 func (r *report) plot() error {
 	path := filepath.Join(r.trainer.Config().OutDir, "loss.png")
 	return errors.Wrap(program.WriteWhole(path, func(w io.Writer) error {
-		return plotLosses(w, r.Steps, r.Evals, r.floor)
+		return plotLosses(w, &r.Loss, &r.Train, &r.Val, r.floor)
 	}), "loss.png")
 }

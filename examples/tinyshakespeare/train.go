@@ -12,10 +12,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// fit steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted.
+// fit steps to max_iters, evaluates and saves on the way, and saves too when it is interrupted. A run that was
+// interrupted before an evaluation still has to do it.
 func fit(ctx context.Context, t *gpt.Trainer, dir *checkpoint.Dir, r *report) error {
 	c := t.Config()
-	for evaluated := r.evaluated(t.Done); ; evaluated = false {
+	for evaluated := r.Evaluated(t.Done); ; evaluated = false {
 		if !evaluated && (t.Done%c.EvalInterval == 0 || t.Done == c.MaxIters) {
 			if err := evaluate(ctx, t, dir, r); err != nil {
 				return stopped(ctx, t, dir, r, err)

@@ -1,7 +1,9 @@
 package program
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -35,55 +37,80 @@ type (
 	}
 )
 
-// Metrics is the file, and what it holds for a plot.
+// Metrics is the file, which holds every line, and what a plot needs of them, in memory that does not grow with the run.
 type Metrics struct {
-	Steps []StepLine
-	Evals []EvalLine
+	Loss       Curve // of the batches
+	Train, Val Curve // of the evaluations
 
-	file *os.File
+	evaluated *int // the step of the last evaluation
+	file      *os.File
 }
 
-// OpenMetrics cuts the file in dir back to the step at which the run resumes; at step 0 it is empty.
-func OpenMetrics(dir string, step int) (*Metrics, error) {
-	m, path := &Metrics{}, filepath.Join(dir, MetricsFile)
-	old, err := readMetrics(dir)
-	if err != nil {
-		return nil, err
-	}
-	var kept bytes.Buffer
-	for line := range bytes.Lines(old) { // of any length
-		if line = bytes.TrimRight(line, "\r\n"); step > 0 && m.keep(line, step) {
-			kept.Write(line)
-			kept.WriteByte('\n')
-		}
-	}
+func newMetrics() *Metrics {
+	return &Metrics{Loss: NewCurve(mostBatches), Train: NewCurve(mostEvaluations), Val: NewCurve(mostEvaluations)}
+}
+
+// Evaluated reports whether the last evaluation on file is that of a step.
+func (m *Metrics) Evaluated(step int) bool { return m.evaluated != nil && *m.evaluated == step }
+
+// OpenMetrics cuts the file in dir back to the step at which the run resumes; at step 0 it is empty. It reads line by
+// line: a file may be larger than memory.
+func OpenMetrics(dir string, step int) (m *Metrics, err error) {
+	m, path := newMetrics(), filepath.Join(dir, MetricsFile)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := WriteWhole(path, func(w io.Writer) error { _, err := kept.WriteTo(w); return err }); err != nil {
+	err = WriteWhole(path, func(w io.Writer) error {
+		kept := bufio.NewWriter(w)
+		err := eachLine(dir, func(line []byte) bool {
+			if line = bytes.TrimRight(line, "\r\n"); m.keep(line, step) {
+				kept.Write(line)
+				kept.WriteByte('\n')
+			}
+			return step > 0
+		})
+		return cmp.Or(err, kept.Flush())
+	})
+	if err != nil {
 		return nil, err
 	}
 	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	return m, err
 }
 
-func readMetrics(dir string) ([]byte, error) {
-	data, err := os.ReadFile(filepath.Join(dir, MetricsFile))
+// eachLine visits the lines of the file in dir, of any length, until visit returns false. Where there is no file there
+// are no lines.
+func eachLine(dir string, visit func(line []byte) bool) error {
+	f, err := os.Open(filepath.Join(dir, MetricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
-	return data, err
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 && !visit(line) {
+			return nil
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Finished is whether the run in dir has come to its end, and has not gone on since.
-func Finished(dir string) bool {
-	data, err := readMetrics(dir)
-	for line := range bytes.Lines(data) {
-		if step, ok := stepOf(line); ok && step == nil {
-			return err == nil
-		}
-	}
-	return false
+func Finished(dir string) (finished bool) {
+	err := eachLine(dir, func(line []byte) bool {
+		step, ok := stepOf(line)
+		finished = ok && step == nil
+		return !finished
+	})
+	return finished && err == nil
 }
 
 // stepOf is the step of a line, nil of one that has none. A line that a killed process left half written is not ok.
@@ -98,7 +125,7 @@ func stepOf(line []byte) (step *int, ok bool) {
 // keep adds a line to those for the plot and returns true if its step is not after the given one.
 func (m *Metrics) keep(line []byte, step int) bool {
 	at, ok := stepOf(line)
-	if !ok || at == nil || *at > step {
+	if !ok || at == nil || *at > step || step <= 0 {
 		return false
 	}
 	var e EvalLine
@@ -106,11 +133,13 @@ func (m *Metrics) keep(line []byte, step int) bool {
 	switch {
 	case bytes.Contains(line, []byte(`"val_loss"`)):
 		if ok = json.Unmarshal(line, &e) == nil; ok {
-			m.Evals = append(m.Evals, e)
+			m.Train.Add(e.Step, e.Train)
+			m.Val.Add(e.Step, e.Val)
+			m.evaluated = &e.Step
 		}
 	case bytes.Contains(line, []byte(`"loss"`)):
 		if ok = json.Unmarshal(line, &s) == nil; ok {
-			m.Steps = append(m.Steps, s)
+			m.Loss.Add(s.Step, s.Loss)
 		}
 	}
 	return ok

@@ -20,7 +20,7 @@ func TestLongMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Close()
-	if got := string(read(t, path)); got != want || len(m.Steps) != 3 {
-		t.Errorf("%d steps in %d bytes, want 3 in %d", len(m.Steps), len(got), len(want))
+	if got := string(read(t, path)); got != want || m.Loss.Len() != 3 {
+		t.Errorf("%d steps in %d bytes, want 3 in %d", m.Loss.Len(), len(got), len(want))
 	}
 }
