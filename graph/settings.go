@@ -5,8 +5,10 @@ import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 // mostThreads is more than any machine has processors: what each thread takes is allocated for as many.
 const mostThreads = 4096
 
-// SetThreads fixes the number of threads that kernels built from here on use, at most 4096; 0 means one per processor, 1
-// starts none. The results do not depend on it, bit for bit.
+// SetThreads fixes the number of threads that kernels built from here on use, at most 4096; 1 starts none. With 0 there is
+// one per processor at most, and each loop uses as many as its work is worth: handing it to another thread takes some
+// ping-pongs of a line of the cache, which is measured once in a process. The results do not depend on the number, bit
+// for bit.
 func (g *Graph) SetThreads(n int) {
 	if g != nil {
 		g.pool = kernel.NewPool(min(n, mostThreads))
@@ -21,7 +23,7 @@ func (g *Graph) SetBlank(read func(name string) bool) {
 	}
 }
 
-// Threads is the number of threads that kernels use.
+// Threads returns the largest number of threads that kernels use.
 func (g *Graph) Threads() int { return g.Pool().Threads() }
 
 // Pool runs loops on the graph's threads, for optimizers.

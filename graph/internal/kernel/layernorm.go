@@ -43,7 +43,7 @@ func (a *normTask[T]) Do(from, to int) {
 // LayerNormBackward computes dx = (g − mean(g) − x̂∘mean(g∘x̂))/σ with g = dy∘w, dw = Σ dy∘x̂ and db = Σ dy over the
 // tokens. Each of them may be nil for none.
 func LayerNormBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
-	Spread(p, Parts, 1, normBackwardTask[T]{n, dy, grads})
+	SpreadOn(p, parts[T](p, normOperations*len(dy)), Parts, 1, normBackwardTask[T]{n, dy, grads})
 	grads.fold(p)
 }
 

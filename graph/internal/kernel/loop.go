@@ -5,7 +5,8 @@ import "sync/atomic"
 // loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
 // it: a worker that has done chunks may look for more, and until it has said that it is through the loop is not done.
 type loop struct {
-	shares  []share // one for each thread
+	shares  []share      // one for each thread of the pool
+	threads atomic.Int64 // those that take part: the others' shares are empty
 	done    atomic.Int64
 	job     Job
 	n, size int
@@ -20,13 +21,14 @@ type share struct {
 }
 
 // begin hands out the shares, and whoever still holds the loop may begin: so they come last.
-func (l *loop) begin(j Job, n, size, chunks, threads int) {
+func (l *loop) begin(j Job, n, size, chunks, threads, all int) {
 	if l.shares == nil {
-		l.shares = make([]share, threads)
+		l.shares = make([]share, all)
 	}
 	l.job, l.n, l.size = j, n, size
 	l.done.Store(0)
-	for i := range l.shares {
+	l.threads.Store(int64(threads))
+	for i := range threads {
 		l.shares[i].left.Store(uint64(i*chunks/threads)<<32 | uint64((i+1)*chunks/threads))
 	}
 }
@@ -35,9 +37,12 @@ func (l *loop) begin(j Job, n, size, chunks, threads int) {
 // would reach last. It tells whether there was any, and the loop once, when it is through: a line of the cache that every
 // chunk writes would go from thread to thread with every chunk.
 func (l *loop) run(thread int) (any bool) {
-	done := int64(0)
-	for i := range l.shares {
-		s := &l.shares[(thread+i)%len(l.shares)]
+	done, threads := int64(0), int(l.threads.Load())
+	if thread >= threads {
+		return false
+	}
+	for i := range threads {
+		s := &l.shares[(thread+i)%threads]
 		for chunk, ok := s.claim(i == 0); ok; chunk, ok = s.claim(i == 0) {
 			l.chunk(thread, chunk)
 			done++

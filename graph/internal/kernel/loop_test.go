@@ -27,7 +27,7 @@ func TestThreadsBeginWithTheirShares(t *testing.T) {
 		{2, 3, 0, []int{0, 1}}, // the shares of fewer chunks than threads lie apart
 	} {
 		l := new(loop)
-		l.begin(nil, tc.chunks, 1, tc.chunks, tc.threads)
+		l.begin(nil, tc.chunks, 1, tc.chunks, tc.threads, tc.threads)
 		if got := chunksOf(l, tc.thread); !slices.Equal(got, tc.want) {
 			t.Errorf("%d chunks, thread %d of %d: took %v, want %v", tc.chunks, tc.thread, tc.threads, got, tc.want)
 		}
@@ -41,7 +41,7 @@ func TestThreadsBeginWithTheirShares(t *testing.T) {
 func TestSharesAreEven(t *testing.T) {
 	l := new(loop)
 	for _, chunks := range []int{16, 64, 100, 1000} {
-		l.begin(nil, chunks, 1, chunks, 16)
+		l.begin(nil, chunks, 1, chunks, 16, 16)
 		for i := range l.shares {
 			left := l.shares[i].left.Load()
 			first, end := int(left>>32), int(uint32(left))

@@ -33,22 +33,26 @@ const idle = 300 * time.Microsecond
 // helps the others when that is done: so of one operation after another a thread takes the same rows, as long as nobody is
 // late, and finds in its own cache what it has written there. It is also the thread that touches a buffer's memory first.
 type Pool struct {
-	threads int
-	loop    atomic.Pointer[loop]
-	workers atomic.Int32
-	numbers []atomic.Bool // which of the workers' numbers are taken, from number 1 on
-	worker  func()        // work, as a value that starting a goroutine need not allocate
+	threads  int
+	chosen   bool           // the number of threads is not given: Worth chooses it for each loop
+	pingPong func() float64 // of this machine, in nanoseconds
+	loop     atomic.Pointer[loop]
+	workers  atomic.Int32
+	numbers  []atomic.Bool // which of the workers' numbers are taken, from number 1 on
+	worker   func()        // work, as a value that starting a goroutine need not allocate
 
 	loops   shelf[loop] // what loops need, for the next one: running them allocates nothing
 	shelves sync.Map    // of tasks, by their type
 }
 
-// NewPool returns a pool with the given number of threads, the caller's included; below 1 it takes one per processor.
+// NewPool returns a pool with the given number of threads, the caller's included. Below 1 the pool has one per processor,
+// and Worth chooses how many of them share a loop.
 func NewPool(threads int) *Pool {
+	p := &Pool{threads: threads, pingPong: PingPong}
 	if threads < 1 {
-		threads = min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+		p.threads, p.chosen = min(runtime.GOMAXPROCS(0), runtime.NumCPU()), true
 	}
-	p := &Pool{threads: threads, numbers: make([]atomic.Bool, threads-1)}
+	p.numbers = make([]atomic.Bool, p.threads-1)
 	p.worker = p.work
 	return p
 }
@@ -83,18 +87,21 @@ func (f eachRange) Do(from, to int) { f(from, to) }
 func (f eachTask) Do(from, _ int)   { f(0, from) }
 
 // Run calls j.Do for the chunks of 0 … n−1, of the given size each.
-func (p *Pool) Run(n, size int, j Job) {
+func (p *Pool) Run(n, size int, j Job) { p.RunOn(p.threads, n, size, j) }
+
+// RunOn is Run on some of the pool's threads, as many as Worth returned.
+func (p *Pool) RunOn(threads, n, size int, j Job) {
 	chunks := (n + size - 1) / size
-	if p.threads == 1 || chunks < 2 {
+	if threads = min(threads, p.threads); threads < 2 || chunks < 2 {
 		for i := range chunks {
 			j.Do(i*size, min(n, (i+1)*size))
 		}
 		return
 	}
 	l := p.loops.take()
-	l.begin(j, n, size, chunks, p.threads)
+	l.begin(j, n, size, chunks, threads, p.threads)
 	p.loop.Store(l)
-	for n := p.workers.Load(); int(n) < p.threads-1; n = p.workers.Load() {
+	for n := p.workers.Load(); int(n) < threads-1; n = p.workers.Load() {
 		if p.workers.CompareAndSwap(n, n+1) {
 			go p.worker()
 		}

@@ -43,7 +43,7 @@ func (a *rmsNormTask[T]) Do(from, to int) {
 // RMSNormBackward computes dx = (g − x̂∘mean(g∘x̂))/rms with g = dy∘w and x̂ = x/rms, and dw = Σ dy∘x̂ over the tokens,
 // which may be nil for none.
 func RMSNormBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
-	Spread(p, Parts, 1, rmsNormBackwardTask[T]{n, dy, grads})
+	SpreadOn(p, parts[T](p, normOperations*len(dy)), Parts, 1, rmsNormBackwardTask[T]{n, dy, grads})
 	grads.fold(p)
 }
 

@@ -8,10 +8,18 @@ func Spread[X any, J interface {
 	*X
 	Job
 }](p *Pool, n, size int, task X) {
+	SpreadOn[X, J](p, p.threads, n, size, task)
+}
+
+// SpreadOn is Spread on some of the pool's threads, as many as Worth returned.
+func SpreadOn[X any, J interface {
+	*X
+	Job
+}](p *Pool, threads, n, size int, task X) {
 	shelf := shelfOf[X](p)
 	x := shelf.take()
 	*x = task
-	p.Run(n, size, J(x))
+	p.RunOn(threads, n, size, J(x))
 	*x = *new(X) // holds on to no operand
 	shelf.give(x)
 }

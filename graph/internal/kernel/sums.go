@@ -13,7 +13,7 @@ func SumRows[T Float](p *Pool, sum, x, scratch []T) {
 	n := len(x) / d
 	size := lines(d, (p.threads+Parts-1)/Parts)
 	across := (d + size - 1) / size
-	p.For(Parts*across, func(i int) {
+	p.RunOn(parts[T](p, sumOperations*len(x)), Parts*across, 1, eachChunk(func(i int) {
 		part, from := i/across, i%across*size
 		to := min(d, from+size)
 		acc := scratch[part*d+from : part*d+to]
@@ -21,7 +21,7 @@ func SumRows[T Float](p *Pool, sum, x, scratch []T) {
 		for row := part * n / Parts; row < (part+1)*n/Parts; row++ {
 			Accumulate(acc, x[row*d+from:row*d+to])
 		}
-	})
+	}))
 	fold(p, sum, scratch)
 }
 

@@ -29,15 +29,8 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 // all positions, and it is one for all sequences.
 func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
 	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
-	p.Run(c.Batch*c.Groups, c.chunk(), c)
-}
-
-// chunk is the number of groups that a thread takes at a time: all of them where sharing costs more than it saves.
-func (c *KVCache[T]) chunk() int {
-	if 2*c.Batch*c.Heads*c.tokens*(c.at+c.tokens)*(c.QK+c.V) < gemm.SerialCost {
-		return c.Batch * c.Groups
-	}
-	return 1
+	operations := 2 * c.Batch * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
+	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.Groups, 1, c)
 }
 
 // Do computes groups from … to of Batch·Groups.

@@ -48,16 +48,10 @@ func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask
 	for b := range c.Batch {
 		copy(c.rows[(b*c.Context+at)*w:][:c.tokens*w], latent[b*c.tokens*w:])
 	}
-	p.Run(c.Batch*c.groups(), c.chunk(), c)
-}
-
-// chunk is the number of groups that a thread takes at a time: all of them where sharing costs more than it saves.
-func (c *LatentCache[T]) chunk() int {
-	heads := c.Batch * c.Heads * c.tokens
-	if 2*heads*(c.Latent*(c.QK+c.V)+(c.at+c.tokens)*(c.Width()+c.Latent)) < gemm.SerialCost {
-		return c.Batch * c.groups()
-	}
-	return 1
+	up := (1 + kernel.FetchRows) * c.Heads * c.Latent * (c.QK + c.V)
+	rows := (c.Heads + kernel.FetchRows*c.groups()) * (c.at + c.tokens) * (w + c.Latent)
+	operations := 2 * c.Batch * c.tokens * (up + rows)
+	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.groups(), 1, c)
 }
 
 func (c *LatentCache[T]) groups() int { return (c.Heads + headGroup - 1) / headGroup }

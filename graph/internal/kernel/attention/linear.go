@@ -43,7 +43,7 @@ func (l Linear[T]) Forward(pool *kernel.Pool, y, total, qkv, mask, state, scratc
 
 // serial says that sharing the forward pass among threads costs more than it saves.
 func (l Linear[T]) serial(pool *kernel.Pool) bool {
-	return pool.Threads() == 1 || 4*l.Batch*l.Heads*l.Tokens*l.Phi.Size(l.QK)*(l.V+1) < gemm.SerialCost
+	return kernel.Worth[T](pool, (4*l.Tokens+2*kernel.FetchRows)*l.Batch*l.Heads*l.Phi.Size(l.QK)*(l.V+1)) == 1
 }
 
 func (l Linear[T]) forwardPerHead(pool *kernel.Pool, y, total, qkv, mask, state, scratch []T) {

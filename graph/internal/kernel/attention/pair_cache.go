@@ -36,11 +36,8 @@ func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
 // (Batch·new, 2·Width). A row of the mask is (2·Keys), the keys of a token beside one another, the same for all sequences.
 func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
 	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
-	chunk := 1
-	if 4*c.Batch*c.Heads*c.tokens*(c.at+c.tokens)*(c.QK+c.V) < gemm.SerialCost {
-		chunk = c.Batch * c.Heads
-	}
-	p.Run(c.Batch*c.Heads, chunk, c)
+	operations := 4 * (1 + kernel.FetchRows) * c.Batch * c.Heads * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
+	p.RunOn(kernel.Worth[T](p, operations), c.Batch*c.Heads, 1, c)
 }
 
 // Do computes heads from … to of Batch·Heads.

@@ -65,19 +65,20 @@ type product[T kernel.Float] struct {
 	d, c    Matrix[T]
 }
 
-// SerialCost is the number of floating-point operations below which a product is not worth another thread; fetching a
-// number of b counts as 8 rows, for products of few rows.
-const SerialCost = 500_000
+// cost is the number of operations of a product of m rows, with those for fetching the numbers of b.
+func cost(m, n, k int) int { return 2 * n * k * (m + kernel.FetchRows) }
 
 func (g *product[T]) run(p *kernel.Pool) {
-	if cost := 2 * g.n * g.k * (g.m + 8); cost < SerialCost {
+	operations := cost(g.m, g.n, g.k)
+	if operations < kernel.SerialCost {
 		g.tile(0, g.m, 0, g.n)
 		return
 	}
+	threads := kernel.Worth[T](p, operations)
 	j := task[T]{product: *g}
-	j.rows, j.cols = chunk(g.m, g.n, g.k, p.Threads(), panelRows)
+	j.rows, j.cols = chunk(g.m, g.n, g.k, threads, panelRows)
 	j.across = (g.n + j.cols - 1) / j.cols
-	kernel.Spread(p, (g.m+j.rows-1)/j.rows*j.across, 1, j)
+	kernel.SpreadOn(p, threads, (g.m+j.rows-1)/j.rows*j.across, 1, j)
 }
 
 // task is a product in chunks of rows × cols entries of c, across of them beside each other.

@@ -10,11 +10,12 @@ import (
 // in the bits of MulAdd with the matrix that Unpack gives: the sums are of float32.
 func MulPacked(p *kernel.Pool, m int, x []float32, w *Packed, bias, y []float32) {
 	t := packedTask{m, x, w, bias, y}
-	if cost := 2 * w.N * w.K * (m + 8); p.Threads() == 1 || cost < SerialCost {
+	threads := kernel.Worth[float32](p, cost(m, w.N, w.K))
+	if threads == 1 {
 		t.Do(0, strips(w.N))
 		return
 	}
-	kernel.Spread(p, strips(w.N), max(1, strips(w.N)/(16*p.Threads())), t)
+	kernel.SpreadOn(p, threads, strips(w.N), max(1, strips(w.N)/(16*threads)), t)
 }
 
 // packedTask is the arguments of MulPacked.

@@ -24,8 +24,8 @@ type pairTask struct {
 	cuts       int
 }
 
-// mulPairs computes a product, none of whose sizes is 0, on the pool's threads, or tells that it cannot.
-func mulPairs(p *kernel.Pool, g *product[float32]) bool {
+// mulPairs computes a product, none of whose sizes is 0, on some of the pool's threads, and returns whether it can.
+func mulPairs(p *kernel.Pool, threads int, g *product[float32]) bool {
 	if !pairs {
 		return false
 	}
@@ -37,12 +37,12 @@ func mulPairs(p *kernel.Pool, g *product[float32]) bool {
 	for ; t.from < smaller; t.from = t.to {
 		t.to = min(smaller, t.from+len(panels)*panelWidth)
 		t.across = parts(t.to-t.from, panelWidth)
-		t.size, t.wide = roundedChunk(larger, t.to-t.from, !t.left, p.Threads())
+		t.size, t.wide = roundedChunk(larger, t.to-t.from, !t.left, threads)
 		t.cuts = parts(t.to-t.from, t.wide)
 		for t.l = 0; t.l < g.k; t.l = t.end {
 			t.end = min(g.k, t.l+len(panels)/t.across*t.step)
-			kernel.Spread(p, parts(t.end-t.l, t.step)*t.across, 1, pairPacking(t))
-			kernel.Spread(p, parts(larger, t.size)*t.cuts, 1, t)
+			kernel.SpreadOn(p, threads, parts(t.end-t.l, t.step)*t.across, 1, pairPacking(t))
+			kernel.SpreadOn(p, threads, parts(larger, t.size)*t.cuts, 1, t)
 		}
 	}
 	return true

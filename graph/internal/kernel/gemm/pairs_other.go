@@ -10,4 +10,4 @@ var pairs = false
 // pairBlock and mulPairs tell that there are no products of pairs.
 func pairBlock(*product[float32], int, int, int, int) bool { return false }
 
-func mulPairs(*kernel.Pool, *product[float32]) bool { return false }
+func mulPairs(*kernel.Pool, int, *product[float32]) bool { return false }
