@@ -23,6 +23,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -120,16 +121,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	about := fmt.Sprintf("Attention %s, position %s.", m.Config.Attention, m.Config.Position)
 	html := page.Inside{Title: "Who looks at whom", About: about, Tokens: tokens, Layers: layers}
-	picture, file := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
+	picture, sheet := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
 	if err := os.MkdirAll(c.OutDir, 0o755); err != nil {
 		return err
 	}
-	if err := program.WriteWhole(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
+	if err := file.Replace(picture, func(w io.Writer) error { return paint(w, tokens, layers) }); err != nil {
 		return err
 	}
-	if err := program.WriteWhole(file, func(w io.Writer) error { return html.Write(w) }); err != nil {
+	if err := file.Replace(sheet, func(w io.Writer) error { return html.Write(w) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nsaved %s and %s, where one goes from head to head and from token to token\n", picture, file)
+	fmt.Fprintf(stdout, "\nsaved %s and %s, where one goes from head to head and from token to token\n", picture, sheet)
 	return nil
 }

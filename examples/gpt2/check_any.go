@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -21,11 +24,19 @@ func (c *checking) again() {
 }
 
 func (c *checking) reopened() (differ, n int, err error) {
-	dir, err := os.MkdirTemp("", "gpt2-")
+	const prefix = "pedestrian-gpt2-"
+	file.Sweep(os.TempDir(), prefix, func(rest string) bool { _, err := strconv.ParseUint(rest, 10, 64); return err == nil })
+	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer os.RemoveAll(dir)
+	holder, err := file.Hold(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer holder.Close()
+	dir = filepath.Join(dir, "again")
 	if err := export(c.model, c.tok, dir); err != nil {
 		return 0, 0, err
 	}

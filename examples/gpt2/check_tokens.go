@@ -5,18 +5,18 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 // files compares the files that are there with the published ones.
 func (c *checking) files() {
 	for _, f := range c.known.files {
-		data, err := os.Open(filepath.Join(c.dir, f.name))
+		data, err := file.Open(filepath.Join(c.dir, f.name))
 		if err != nil {
 			c.skip(f.name, "it is not there")
 			continue

@@ -29,8 +29,8 @@ func called(t *testing.T, args ...string) (out string) {
 	return stdout.String()
 }
 
-// file is a text on the disk.
-func file(t *testing.T, content string) string {
+// written is a text on the disk.
+func written(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "text.txt")
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
@@ -108,7 +108,7 @@ func TestEval(t *testing.T) {
 		n := float64(len(ids) - 1)
 		want := fmt.Sprintf("loss %.4f nats per token, perplexity %.2f, %.4f bits per byte", nats/n, math.Exp(nats/n), nats/math.Ln2/float64(len(back)))
 		how := map[int]string{size: "side by side", 5: "sliding by 5", 1: "sliding by 1"}[stride]
-		out := called(t, "-model", dir, "-eval", file(t, s), "-block_size", fmt.Sprint(size), "-stride", fmt.Sprint(stride))
+		out := called(t, "-model", dir, "-eval", written(t, s), "-block_size", fmt.Sprint(size), "-stride", fmt.Sprint(stride))
 		if !strings.Contains(out, want) || !strings.Contains(out, how) {
 			t.Errorf("stride %d: got %q, want %q and %q", stride, out, want, how)
 		}
@@ -117,7 +117,7 @@ func TestEval(t *testing.T) {
 
 // With weights in fewer bits -eval tells both losses, which are near one another, and the memory; and the model writes.
 func TestWeights(t *testing.T) {
-	dir, s := made(t), file(t, strings.Repeat("the hen has a nest\n", 20))
+	dir, s := made(t), written(t, strings.Repeat("the hen has a nest\n", 20))
 	for weights, apart := range map[string]float64{"bf16": 0.02, "int8": 0.05} {
 		out := called(t, "-model", dir, "-eval", s, "-weights", weights)
 		found := regexp.MustCompile(`loss (\S+) nats.*\nloss (\S+) nats.*, with weights in ` + weights + `: (\S+) MiB, not (\S+)\n`).FindStringSubmatch(out)
@@ -140,7 +140,7 @@ func TestWeights(t *testing.T) {
 // What is tuned, merged and trained is a folder or an adapter that the program takes again.
 func TestTuneAndTrain(t *testing.T) {
 	model, dir := made(t), t.TempDir()
-	text := file(t, strings.Repeat("the hen has a nest\n", 200))
+	text := written(t, strings.Repeat("the hen has a nest\n", 200))
 	loss := func(args ...string) string {
 		out := called(t, append(args, "-eval", text)...)
 		return regexp.MustCompile(`loss (\S+)`).FindString(out)
@@ -188,7 +188,7 @@ func (c *ending) Err() error {
 // Ctrl-C in a training saves the model as it is then.
 func TestInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	args := []string{"-train", file(t, strings.Repeat("the hen has a nest\n", 200)), "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1",
+	args := []string{"-train", written(t, strings.Repeat("the hen has a nest\n", 200)), "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1",
 		"-block_size", "8", "-batch_size", "2", "-out_dir", dir}
 	err := run(&ending{t.Context(), 50}, args, io.Discard, io.Discard)
 	if !errors.Is(err, context.Canceled) || !regexp.MustCompile("saved to "+dir+" as it was after step [1-9]").MatchString(err.Error()) {
@@ -217,12 +217,12 @@ func TestRefused(t *testing.T) {
 		`-weights: weights: got "int4", want bf16 or int8`: {"-eval", "a", "-weights", "int4"},
 		"-prompt: empty, want":                             {"-prompt", "", "-model", none},
 		"temperature: got -1":                              {"-temperature", "-1"},
-		"want a folder with a tokenizer":                   {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", dir},
-		`-tokenizer: got "many" tokens`:                    {"-train", file(t, "abc"), "-out_dir", none, "-tokenizer", "train:many"},
-		"n_head: 3 heads do not divide n_embd 128":         {"-train", file(t, "abc"), "-out_dir", held, "-n_head", "3"},
-		"beta1: got 1, want a number, 0 ≤ x < 1":           {"-train", file(t, "abc"), "-out_dir", held, "-beta1", "1"},
-		"holds config.json already":                        {"-train", file(t, "abc"), "-out_dir", held},
-		"of no published family":                           {"-train", file(t, "abc"), "-attention", "linear", "-out_dir", none},
+		"want a folder with a tokenizer":                   {"-train", written(t, "abc"), "-out_dir", none, "-tokenizer", dir},
+		`-tokenizer: got "many" tokens`:                    {"-train", written(t, "abc"), "-out_dir", none, "-tokenizer", "train:many"},
+		"n_head: 3 heads do not divide n_embd 128":         {"-train", written(t, "abc"), "-out_dir", held, "-n_head", "3"},
+		"beta1: got 1, want a number, 0 ≤ x < 1":           {"-train", written(t, "abc"), "-out_dir", held, "-beta1", "1"},
+		"holds config.json already":                        {"-train", written(t, "abc"), "-out_dir", held},
+		"of no published family":                           {"-train", written(t, "abc"), "-attention", "linear", "-out_dir", none},
 		"none.txt":                                         {"-train", filepath.Join(dir, "none.txt"), "-out_dir", none},
 	} {
 		err := run(t.Context(), args, io.Discard, io.Discard)

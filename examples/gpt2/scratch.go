@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,8 +11,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -58,14 +59,14 @@ func tokenizer(from, s string) (text.Tokenizer, error) {
 		}
 		return bpe.Train(s, n, endOfText)
 	}
-	if data, err := os.ReadFile(filepath.Join(from, "tokenizer.json")); err == nil {
+	if data, err := file.Read(filepath.Join(from, "tokenizer.json"), checkpoint.MaxFile); err == nil {
 		return text.Open(data)
 	}
 	var files [2][]byte
 	for i, names := range [][2]string{{"vocab.json", "encoder.json"}, {"merges.txt", "vocab.bpe"}} { // as OpenAI called them
 		var err error
-		if files[i], err = os.ReadFile(filepath.Join(from, names[0])); err != nil {
-			if files[i], err = os.ReadFile(filepath.Join(from, names[1])); err != nil {
+		if files[i], err = file.Read(filepath.Join(from, names[0]), checkpoint.MaxFile); err != nil {
+			if files[i], err = file.Read(filepath.Join(from, names[1]), checkpoint.MaxFile); err != nil {
 				return nil, errors.Errorf("%s: got neither tokenizer.json nor %s, want a folder with a tokenizer, or train:N", from, names[0])
 			}
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 func main() { program.Main("induction", run) }
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := r.table(stdout, heads); err != nil {
 		return err
 	}
-	err = program.WriteWhole(o.picture, func(w io.Writer) error { return draw(w, r.history, r.NHead) })
+	err = file.Replace(o.picture, func(w io.Writer) error { return draw(w, r.history, r.NHead) })
 	if err == nil {
 		_, err = fmt.Fprintf(stdout, "\nsaved %s\n", o.picture)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 // beginning is the first tokens of a text.
@@ -54,7 +55,7 @@ func ablate(
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	err = program.WriteWhole(o.picture, func(w io.Writer) error { return draw(w, loss, without) })
+	err = file.Replace(o.picture, func(w io.Writer) error { return draw(w, loss, without) })
 	if err == nil {
 		_, err = fmt.Fprintf(stdout, "\nsaved %s\n", o.picture)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -51,7 +52,7 @@ func look(w io.Writer, o options, title string, m *gpt.Model, tok text.Tokenizer
 		fmt.Fprintf(w, "\nwhat adds up to a logit is not in the page: %v\n", err)
 	}
 	path := cmp.Or(o.page, "inside.html")
-	if err = program.WriteWhole(path, p.Write); err == nil {
+	if err = file.Replace(path, p.Write); err == nil {
 		_, err = fmt.Fprintf(w, "\nsaved %s, which a browser opens\n", path)
 	}
 	return err

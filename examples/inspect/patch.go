@@ -7,10 +7,10 @@ import (
 	"text/tabwriter"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
-	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 	"gonum.org/v1/gonum/stat"
 )
@@ -55,7 +55,7 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	if picture == "" {
 		picture = "patching.png"
 	}
-	err = program.WriteWhole(picture, func(w io.Writer) error { return drawEffects(w, e, tokens(tok, q.Clean)) })
+	err = file.Replace(picture, func(w io.Writer) error { return drawEffects(w, e, tokens(tok, q.Clean)) })
 	if err == nil {
 		_, err = fmt.Fprintf(w, "\nsaved %s\n", picture)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/live"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 // runs writes the page of some runs, or shows them as they go on.
@@ -23,7 +24,7 @@ func runs(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	if o.serve == "" {
 		path := cmp.Or(o.page, "runs.html")
-		if err := program.WriteWhole(path, p.Write); err != nil {
+		if err := file.Replace(path, p.Write); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(stdout, "saved %s, which a browser opens\n", path)

@@ -20,7 +20,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-func file(t *testing.T, content string) string {
+func written(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "text.txt")
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
@@ -34,8 +34,8 @@ func hens() string { return strings.Repeat("the hen has a nest\n", 30) }
 // small is the flags of a run that trains a base of one layer for three steps and tunes it for eight.
 func small(t *testing.T, dir string, more ...string) []string {
 	t.Helper()
-	old := file(t, strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9))
-	other := file(t, hens())
+	old := written(t, strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9))
+	other := written(t, hens())
 	return append([]string{"-base_data", old, "-data", other, "-checkpoint", filepath.Join(dir, "none"), "-out_dir", dir,
 		"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2", "-base_iters", "3",
 		"-max_iters", "8", "-warmup_iters", "1", "-lr_decay_iters", "8", "-lora_r", "2", "-tokens", "5", "-prompt", "The"}, more...)
@@ -144,7 +144,7 @@ func refused(t *testing.T, args []string, words ...string) {
 
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
-	refused(t, small(t, dir, "-data", file(t, strings.Repeat("straße\tör", 30))), "3 characters", `'ß' '\t' 'ö'`, "vocabulary of")
+	refused(t, small(t, dir, "-data", written(t, strings.Repeat("straße\tör", 30))), "3 characters", `'ß' '\t' 'ö'`, "vocabulary of")
 	refused(t, small(t, dir, "-lora_r", "0"), "lora_r", "got 0")
 	refused(t, small(t, dir, "-lora_targets", "c_nothing"), "lora_targets", "c_nothing")
 	refused(t, small(t, dir, "-prompt", "ü"), "-prompt", "'ü'")

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -41,7 +41,7 @@ func (t *tuned) writeAdapters() error {
 	if err := os.MkdirAll(filepath.Dir(adapter), 0o755); err != nil {
 		return err
 	}
-	return program.WriteWhole(adapter, t.Model.WriteAdapters)
+	return file.Replace(adapter, t.Model.WriteAdapters)
 }
 
 // keep saves the adapters when a signal ended their training, and adds that to the error.

@@ -20,6 +20,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -32,7 +33,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	micros := fs.Int("gradient_accumulation_steps", 64, "micro-batches in a step, of all machines together")
 	name := fs.String("network", "10gbit", "between the machines: 1gbit, 10gbit, 100gbit or memory")
 	measured := fs.String("measured", "", "all-reduces between two machines instead, MB:ms,MB:ms,…, two at least")
-	file := fs.String("plot", "out/scaling.png", "file of the picture; empty is none")
+	plot := fs.String("plot", "out/scaling.png", "file of the picture; empty is none")
 	measure := fs.Bool("measure", false, "as one of two ranks, measure all-reduces for -measured")
 	if err := program.Parse(fs, args); err != nil {
 		return err
@@ -73,12 +74,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stdout, "%9d %12s %12s %12s %12s %11.1f%%\n", n, ms(net.allReduce(n, j.Bytes)), ms(j.exposed(n, net)),
 			ms(j.step(n, net)), program.Thousands(int(float64(j.Tokens*j.Micros)/j.step(n, net))), 100*j.efficiency(n, net))
 	}
-	if *file == "" {
+	if *plot == "" {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(*file), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(*plot), 0o777); err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout, "drawn to", *file)
-	return program.WriteWhole(*file, func(w io.Writer) error { return chart(w, *shape, j, net) })
+	fmt.Fprintln(stdout, "drawn to", *plot)
+	return file.Replace(*plot, func(w io.Writer) error { return chart(w, *shape, j, net) })
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"io"
-	"os"
 	"time"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
@@ -12,6 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -112,7 +112,7 @@ func (o options) samples() bool { return o.tokens > 0 || o.serve != "" }
 
 // read reads the -config file over c.
 func (o options) read(c *gpt.Config) error {
-	f, err := os.Open(o.config)
+	f, err := file.Open(o.config)
 	if err != nil {
 		return err
 	}

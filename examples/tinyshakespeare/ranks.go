@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -50,21 +52,30 @@ func shared(g dist.Group, path string) error {
 	if g.Size() == 1 {
 		return nil
 	}
-	name := filepath.Join(path, "ranks")
-	mark := []float32{float32(rand.IntN(1 << 24))}
+	const prefix = ".ranks-"
+	mark := []float32{float32(rand.IntN(1 << 24))} // a whole number that float32 has
+	name := func() string { return filepath.Join(path, fmt.Sprint(prefix, int(mark[0]))) }
 	if g.Rank() == 0 {
 		if err := tell(g, meet); err != nil {
 			return err
 		}
-		if err := os.WriteFile(name, fmt.Append(nil, mark), 0o666); err != nil {
+		file.Sweep(path, prefix, func(rest string) bool { _, err := strconv.Atoi(rest); return err == nil })
+		f, err := file.Create(name())
+		if err != nil {
 			return errors.Wrap(err, "out_dir")
 		}
-		defer os.Remove(name)
+		defer os.Remove(name())
+		defer f.Close()
+		holder, err := file.Hold(name())
+		if err != nil {
+			return errors.Wrap(err, "out_dir")
+		}
+		defer holder.Close()
 	}
 	if err := g.Share(mark, 0); err != nil {
 		return err
 	}
-	if got, err := os.ReadFile(name); err != nil || string(got) != fmt.Sprint(mark) {
+	if _, err := os.Lstat(name()); err != nil {
 		return errors.Errorf("out_dir: got another %s than rank 0 has, want a directory that all machines share", path)
 	}
 	return g.Barrier()

@@ -12,6 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -58,7 +59,7 @@ func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io
 	if w != nil {
 		r.Print("watch it at %s", w.URL)
 	}
-	return r, program.WriteWhole(filepath.Join(c.OutDir, "config.json"),
+	return r, file.Replace(filepath.Join(c.OutDir, "config.json"),
 		func(w io.Writer) error { return gpt.WriteConfig(w, c) })
 }
 
@@ -110,7 +111,7 @@ type fullLine struct {
 
 func (r *report) plot() error {
 	path := filepath.Join(r.trainer.Config().OutDir, "loss.png")
-	return errors.Wrap(program.WriteWhole(path, func(w io.Writer) error {
+	return errors.Wrap(file.Replace(path, func(w io.Writer) error {
 		return plotLosses(w, &r.Loss, &r.Train, &r.Val, r.floor)
 	}), "loss.png")
 }

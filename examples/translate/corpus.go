@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
+	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -26,7 +27,7 @@ type corpus struct {
 func open(o *options) (c *corpus, err error) {
 	var data []byte
 	if o.SHA256 = ""; o.Data != "" {
-		if data, err = os.ReadFile(o.Data); err != nil {
+		if data, err = file.ReadText(o.Data, text.MaxBytes); err != nil {
 			return nil, errors.Wrap(err, "-data")
 		}
 		o.SHA256 = fmt.Sprintf("%x", sha256.Sum256(data))

@@ -102,7 +102,7 @@ type writer func(string)
 
 func (w writer) Write(p []byte) (int, error) { w(string(p)); return len(p), nil }
 
-func file(t *testing.T, content string) string {
+func written(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pairs.tsv")
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
@@ -118,7 +118,7 @@ func TestTheCheckpointSaysTheRest(t *testing.T) {
 	for _, word := range strings.Fields("one two three four five six seven eight nine ten eleven twelve") {
 		lines.WriteString("house " + word + "\tcasa " + word + "\n")
 	}
-	pairs := file(t, lines.String())
+	pairs := written(t, lines.String())
 	for _, given := range [][]string{
 		{"-data", pairs, "-target_unit", "words", "-held_out", "0.3", "-seed", "5"}, {"-source_unit", "characters", "-block", "post"},
 	} {
@@ -193,7 +193,7 @@ func TestData(t *testing.T) {
 	for _, word := range strings.Fields("one two three four five six seven eight nine ten eleven twelve") {
 		lines.WriteString("house " + word + "\tcasa " + word + "\n")
 	}
-	out := mustDo(t, small(t.TempDir(), "-data", file(t, lines.String()), "-target_unit", "words", "-held_out", "0.3")...)
+	out := mustDo(t, small(t.TempDir(), "-data", written(t, lines.String()), "-target_unit", "words", "-held_out", "0.3")...)
 	want(t, out, "sources of 2 words at most, 19 different", "targets of 2 words, 19 different", "greedy  exact match")
 }
 
@@ -223,7 +223,7 @@ func TestRefused(t *testing.T) {
 		{small(empty, "-source_vocab", "9"), []string{"source_vocab: got 9", "different tokens"}},
 		{small(taken, "-resume", "-held_out", "0.3"), []string{"-resume", "held_out: got 0.3, want 0.1 as saved"}},
 		{small(taken, "-resume", "-below", "299", "-source_unit", "characters"), []string{"below: got 299, want 300 as saved; source_unit: got characters, want words as saved"}},
-		{small(taken, "-resume", "-data", file(t, "a\tb\nc\td\n")), []string{"another text", `"numbers"`, "pairs.tsv"}},
+		{small(taken, "-resume", "-data", written(t, "a\tb\nc\td\n")), []string{"another text", `"numbers"`, "pairs.tsv"}},
 		{[]string{"-out_dir", taken, "-translate", "two", "-n_layer", "2"}, []string{"n_layer", "got 2", "want 1"}},
 		{small(empty, "-below", "2000000"), []string{"-below", "2000000", "1000000"}},
 		{small(empty, "-beams", "0"), []string{"-beams", "0"}},
@@ -232,11 +232,11 @@ func TestRefused(t *testing.T) {
 		{small(empty, "-source_unit", "syllables"), []string{"-source_unit", `"syllables"`, "words, characters"}},
 		{small(empty, "extra"), []string{`unexpected argument "extra"`}},
 		{small(empty, "-data", filepath.Join(empty, "none")), []string{"-data", "none"}},
-		{small(empty, "-data", file(t, "a\tb\nc d\n")), []string{"-data", "pairs.tsv:2", "1 columns, want 2"}},
-		{small(empty, "-data", file(t, "a\tb\n\na\tb\tc\n")), []string{"pairs.tsv:3", "3 columns, want 2"}},
-		{small(empty, "-data", file(t, "a\t \n")), []string{"pairs.tsv:1", "an empty column"}},
-		{small(empty, "-data", file(t, "a\tb\nc\t\xff\n")), []string{"pairs.tsv:2", "UTF-8"}},
-		{small(empty, "-data", file(t, "a\tb\n")), []string{"to train on", "held out"}},
+		{small(empty, "-data", written(t, "a\tb\nc d\n")), []string{"-data", "pairs.tsv:2", "1 columns, want 2"}},
+		{small(empty, "-data", written(t, "a\tb\n\na\tb\tc\n")), []string{"pairs.tsv:3", "3 columns, want 2"}},
+		{small(empty, "-data", written(t, "a\t \n")), []string{"pairs.tsv:1", "an empty column"}},
+		{small(empty, "-data", written(t, "a\tb\nc\t\xff\n")), []string{"pairs.tsv:2", "UTF-8"}},
+		{small(empty, "-data", written(t, "a\tb\n")), []string{"to train on", "held out"}},
 	} {
 		_, err := do(t.Context(), tc.args...)
 		if err == nil {

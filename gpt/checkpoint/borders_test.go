@@ -27,12 +27,15 @@ func TestPathOfOne(t *testing.T) {
 	}
 }
 
-// A mark is kept; what is none is replaced, and what cannot be read is an error.
+// A mark is kept, an empty file gets one, the content of another program is an error and stays, and so is what cannot be
+// read.
 func TestMarkIn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	marked := strings.Repeat("A7", markSize/2)
-	for before, keeps := range map[string]bool{
-		"": false, "SHORT": false, strings.ToLower(marked): false, marked[1:]: false, marked: true, marked + "B": true,
+	for before, kept := range map[string]string{
+		"": "new", strings.Repeat("\x00", markSize): "new", "\x00": "new", marked: "kept",
+		"SHORT": "refused", strings.ToLower(marked): "refused", marked[1:]: "refused", marked + "B": "refused",
+		strings.Repeat("\x00", markSize+1): "refused", "a user's notes\n": "refused",
 	} {
 		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 			t.Fatal(err)
@@ -43,11 +46,17 @@ func TestMarkIn(t *testing.T) {
 		}
 		defer f.Close()
 		got, err := markIn(f)
-		if err != nil || !isMark(got) || (got == marked) != keeps {
+		want := got
+		if kept == "refused" {
+			want = before
+			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "another program's") {
+				t.Errorf("%q: got %q, %v, want an error", before, got, err)
+			}
+		} else if err != nil || !isMark(got) || (got == marked) != (kept == "kept") {
 			t.Errorf("%q: got %q, %v", before, got, err)
 		}
-		if text, err := os.ReadFile(path); err != nil || !keeps && string(text) != got {
-			t.Errorf("%q: the file holds %q, %v, want %q", before, text, err, got)
+		if text, err := os.ReadFile(path); err != nil || string(text) != want {
+			t.Errorf("%q: the file holds %q, %v, want %q", before, text, err, want)
 		}
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)

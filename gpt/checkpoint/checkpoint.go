@@ -18,10 +18,10 @@ package checkpoint
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -32,7 +32,7 @@ var (
 	// ErrDamaged: there are checkpoints, but none of them is intact.
 	ErrDamaged = errors.New("no intact checkpoint")
 	// ErrLocked: another process saves into the directory.
-	ErrLocked = errors.New("in use by another process")
+	ErrLocked = file.ErrLocked
 )
 
 // A Checkpoint is what Load found. Its files are open until Close, and stay as they are even if another process
@@ -65,11 +65,11 @@ func Load(path string, fits ...Fit) (*Checkpoint, error) {
 		return nil, err
 	}
 	if name := filepath.Base(abs); isStep(name) {
-		return load(os.DirFS(filepath.Dir(abs)), filepath.Dir(abs), name, fits)
+		return load(file.Directory(filepath.Dir(abs)), filepath.Dir(abs), name, fits)
 	}
-	c, err := load(os.DirFS(abs), abs, "", fits)
+	c, err := load(file.Directory(abs), abs, "", fits)
 	if errors.Is(err, ErrNone) {
-		return openFolder(os.DirFS(abs), abs, fits)
+		return openFolder(file.Directory(abs), abs, fits)
 	}
 	return c, err
 }

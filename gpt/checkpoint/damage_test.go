@@ -115,7 +115,7 @@ func TestNotRegular(t *testing.T) {
 			if err := make(); err != nil {
 				t.Fatal(err)
 			}
-			if c := wantLoad(t, path, 1, 1); len(c.Refused) != 1 || !strings.Contains(c.Refused[0].Error(), "no regular file") {
+			if c := wantLoad(t, path, 1, 1); len(c.Refused) != 1 || !strings.Contains(c.Refused[0].Error(), ", want a regular file") {
 				t.Errorf("%s for %s: refused %v", kind, name, c.Refused)
 			}
 			if err := os.Remove(file); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -29,7 +30,7 @@ func Open(path string) (*Dir, error) {
 	if err := makeDir(abs); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", path)
 	}
-	lock, err := lockFile(filepath.Join(abs, lockName))
+	lock, err := file.OpenLock(filepath.Join(abs, lockName))
 	if err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", path)
 	}
@@ -54,7 +55,7 @@ func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
 	if err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", d.path)
 	}
-	c, err := load(os.DirFS(d.path), d.path, "", fits)
+	c, err := load(file.Directory(d.path), d.path, "", fits)
 	d.refused = map[string]bool{}
 	for _, name := range newestFirst(names) {
 		if c == nil || name == filepath.Base(c.Path) {
@@ -101,5 +102,5 @@ func makeDir(path string) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return file.SyncDir(filepath.Dir(path))
 }

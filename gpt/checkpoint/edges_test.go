@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 // Names may be of all letters and digits, of 100 bytes, and several to a checkpoint; the caller's list stays as it was,
@@ -76,16 +78,16 @@ func TestClosed(t *testing.T) {
 // What the system refuses is an error of that kind.
 func TestSystemErrors(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	if f, err := (osDisk{}).create(file); err != nil {
+	path := filepath.Join(dir, "file")
+	if f, err := (osDisk{}).create(path); err != nil {
 		t.Fatal(err)
 	} else if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := (osDisk{}).create(file); f != nil || !errors.Is(err, fs.ErrExist) {
+	if f, err := (osDisk{}).create(path); f != nil || !errors.Is(err, fs.ErrExist) {
 		t.Errorf("made a file that exists: %v, %v", f, err)
 	}
-	if err := makeDir(filepath.Join(file, "below")); err == nil {
+	if err := makeDir(filepath.Join(path, "below")); err == nil {
 		t.Error("made a directory in a file")
 	}
 	link := filepath.Join(dir, "link")
@@ -95,11 +97,11 @@ func TestSystemErrors(t *testing.T) {
 	if err := makeDir(filepath.Join(link, "a", "b")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("made directories below a link to nothing: %v", err)
 	}
-	if err := syncDir(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
+	if err := file.SyncDir(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	if runtime.GOOS == "linux" {
-		if err := syncDir("/proc"); err == nil {
+		if err := file.SyncDir("/proc"); err == nil {
 			t.Error("brought /proc to the disk")
 		}
 	}

@@ -41,7 +41,7 @@ func (d *faultyDisk) mkdir(dir string) error {
 	return d.osDisk.mkdir(dir)
 }
 
-func (d *faultyDisk) create(path string) (file, error) {
+func (d *faultyDisk) create(path string) (writable, error) {
 	if err := d.fault(); err != nil {
 		return nil, err
 	}
@@ -68,23 +68,23 @@ func (d *faultyDisk) removeAll(path string) error {
 func (d *faultyDisk) syncDir(string) error { return d.fault() }
 
 type faultyFile struct {
-	file
+	writable
 	disk *faultyDisk
 }
 
 // Write fails half way.
 func (f faultyFile) Write(p []byte) (int, error) {
 	if err := f.disk.fault(); err != nil {
-		n, _ := f.file.Write(p[:len(p)/2])
+		n, _ := f.writable.Write(p[:len(p)/2])
 		return n, err
 	}
-	return f.file.Write(p)
+	return f.writable.Write(p)
 }
 
 func (f faultyFile) Sync() error { return f.disk.fault() }
 
 func (f faultyFile) Close() error {
-	err := f.file.Close()
+	err := f.writable.Close()
 	if e := f.disk.fault(); e != nil {
 		return e
 	}

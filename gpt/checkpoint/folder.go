@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -43,8 +44,11 @@ func (c *Checkpoint) openFiles(dir fs.FS, names []string, fits []Fit) error {
 			continue // pickles, pictures, …
 		}
 		info, err := fs.Stat(dir, name) // of what a link leads to
-		if err != nil || !info.Mode().IsRegular() {
+		if err != nil || info.IsDir() {
 			continue // to whoever asks for it, it is missing
+		}
+		if !info.Mode().IsRegular() {
+			return errors.Errorf("%s is %s, want a regular file", name, file.Kind(info.Mode()))
 		}
 		if len(c.files) == maxOpen {
 			return errors.Errorf("got more than %d files, want a model's", maxOpen)
@@ -80,14 +84,34 @@ func WriteFolder(path string, files []File) error {
 		return errors.Wrapf(err, "folder %s", path)
 	}
 	d := &Dir{path: filepath.Dir(abs), disk: osDisk{}, mark: newMark()}
+	d.sweepFolders(filepath.Base(abs))
 	tmp := d.made(tmpPrefix, filepath.Base(abs))
 	defer os.RemoveAll(tmp) // what an error leaves
 	return errors.Wrapf(d.fill(tmp, abs, files, empty), "folder %s", path)
 }
 
+// sweepFolders removes what killed processes left of a folder of that name. What a Dir makes of a step has a mark that the
+// next Dir knows.
+func (d *Dir) sweepFolders(name string) {
+	if !isStep(name) {
+		file.Sweep(d.path, tmpPrefix, func(rest string) bool {
+			mark, of, _ := strings.Cut(rest, "-")
+			return isMark(mark) && of == name
+		})
+	}
+}
+
 // fill writes the files into the directory tmp, down to the disk, and only then names it path, in place of an empty
 // directory.
 func (d *Dir) fill(tmp, path string, files []File, empty bool) error {
+	if err := d.disk.mkdir(tmp); err != nil {
+		return err
+	}
+	holder, err := file.Hold(tmp)
+	if err != nil {
+		return err
+	}
+	defer holder.Close()
 	if _, err := d.stageFiles(tmp, files); err != nil {
 		return err
 	}

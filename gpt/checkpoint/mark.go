@@ -1,31 +1,36 @@
 package checkpoint
 
 import (
+	"bytes"
 	"crypto/rand"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
 // markSize is the letters of a mark.
 const markSize = 26
 
-// markIn returns the random mark that the lock file holds, and gives a new one to a file without.
+// markIn returns the random mark that the lock file holds, and gives a new one to an empty file, or to one of zeros,
+// which a power cut may leave. Another content is another program's, and an error.
 func markIn(lock *os.File) (string, error) {
-	text := make([]byte, markSize)
+	text := make([]byte, markSize+1)
 	n, err := lock.ReadAt(text, 0)
 	if err != nil && err != io.EOF {
 		return "", errors.Wrap(err, lockName)
 	}
-	if mark := string(text[:n]); isMark(mark) {
-		return mark, nil
+	text = text[:n]
+	if isMark(string(text)) {
+		return string(text), nil
+	}
+	if n > markSize || len(bytes.Trim(text, "\x00")) > 0 {
+		return "", errors.Errorf("%s: got %s, want the %d letters of a mark: it is another program's, and is not overwritten",
+			lock.Name(), field.Clip(string(text)), markSize)
 	}
 	mark := newMark()
-	if err := lock.Truncate(0); err != nil {
-		return "", errors.Wrap(err, lockName)
-	}
 	if _, err := lock.WriteAt([]byte(mark), 0); err != nil {
 		return "", errors.Wrap(err, lockName)
 	}

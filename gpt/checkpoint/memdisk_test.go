@@ -107,7 +107,7 @@ func (m *memDisk) mkdir(p string) error {
 	return nil
 }
 
-func (m *memDisk) create(p string) (file, error) {
+func (m *memDisk) create(p string) (writable, error) {
 	dir, name, _, exists := m.find(p)
 	if exists {
 		return nil, fs.ErrExist

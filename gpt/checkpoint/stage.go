@@ -13,6 +13,9 @@ import (
 
 // stage writes a whole checkpoint under its temporary name, down to the disk.
 func (d *Dir) stage(tmp string, files []File) error {
+	if err := d.disk.mkdir(tmp); err != nil {
+		return err
+	}
 	entries, err := d.stageFiles(tmp, files)
 	if err != nil {
 		return err
@@ -34,11 +37,8 @@ func (d *Dir) stage(tmp string, files []File) error {
 	return d.disk.syncDir(tmp)
 }
 
-// stageFiles makes the directory tmp of these files, and returns their lines of a manifest.
+// stageFiles writes these files into the directory tmp, and returns their lines of a manifest.
 func (d *Dir) stageFiles(tmp string, files []File) (entries []entry, err error) {
-	if err := d.disk.mkdir(tmp); err != nil {
-		return nil, err
-	}
 	for _, f := range files {
 		e, err := d.write(tmp, f)
 		if err != nil {

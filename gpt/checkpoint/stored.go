@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -144,7 +145,7 @@ func openRegular(dir fs.FS, name string, size int64) (readable, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.Errorf("is no regular file but %s", info.Mode())
+		return nil, errors.Errorf("is %s, want a regular file", file.Kind(info.Mode()))
 	}
 	if info.Size() != size {
 		return nil, errors.Errorf("got %d bytes, want %d", info.Size(), size)

@@ -83,7 +83,7 @@ func TestReadLimits(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	_, err := readFile(a, 2)
-	wantError(t, err, a, "has 3 bytes, more than the 2 allowed")
+	wantError(t, err, a, "got 3 bytes, want at most 2")
 	if got, err := readDirectory(dir, 8); err != nil || got != "abc\nde\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -100,13 +100,13 @@ func TestReadLimits(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", got, err, whole)
 		}
 		_, err = readFile(path, n-1)
-		wantError(t, err, path, "bytes allowed")
+		wantError(t, err, path, "want at most that")
 	}
 	if _, err := readDirectory(filepath.Join(dir, "none"), 9); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	link := filepath.Join(dir, "0")
-	for to, want := range map[string]string{dir: "is a directory, want a file", filepath.Join(dir, "none"): "no such file"} {
+	for to, want := range map[string]string{dir: "is a directory, want a regular file", filepath.Join(dir, "none"): "no such file"} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Skip("this system or user may not make symbolic links, so none can lead a reader astray:", err)
 		}

@@ -1,12 +1,11 @@
 package text
 
 import (
-	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -18,9 +17,9 @@ const MaxBytes = 1 << 30
 // byte order mark and with LF for every CRLF; a CR alone stays. Of a directory it is the texts of all files in it, in
 // the order of their paths, each ended by LF; names that begin with a dot are passed over.
 //
-// A file that is missing, not a regular file (a FIFO or a device, which are refused unopened, for opening one may
-// block), larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a NUL byte is an error that names the
-// path and the reason; offsets count the bytes of the file from 0, lines from 1.
+// A file that is missing, not a regular file, larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a NUL
+// byte is an error that names the path and the reason; offsets count the bytes of the file from 0, lines from 1. A pipe,
+// such as a shell's <(…), is refused because it can be read only once: a run that resumes reads its text again.
 func ReadCorpus(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -33,45 +32,15 @@ func ReadCorpus(path string) (string, error) {
 }
 
 func readFile(path string, limit int64) (string, error) {
-	info, err := os.Stat(path)
+	data, err := file.ReadText(path, limit)
 	if err != nil {
 		return "", errors.Wrap(err, "corpus")
 	}
-	if err := usable(info, limit); err != nil {
-		return "", errors.Wrapf(err, "corpus %s", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", errors.Wrap(err, "corpus")
-	}
-	defer f.Close()
-	var s strings.Builder
-	s.Grow(int(info.Size()))
-	n, err := io.Copy(&s, io.LimitReader(f, limit+1)) // it may grow while it is read
-	if err != nil {
-		return "", errors.Wrap(err, "corpus")
-	}
-	if n > limit {
-		return "", errors.Errorf("corpus %s: more than the %d bytes allowed", path, limit)
-	}
-	text, err := formatOf(path).text(s.String())
+	text, err := formatOf(path).text(string(data))
 	if err == nil {
 		text, err = clean(text)
 	}
 	return text, errors.Wrapf(err, "corpus %s", path)
-}
-
-// usable refuses what is not a regular file of at most limit bytes.
-func usable(info fs.FileInfo, limit int64) error {
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return errors.New("is a directory, want a file")
-	case !mode.IsRegular():
-		return errors.Errorf("is not a regular file (%s)", mode)
-	case info.Size() > limit:
-		return errors.Errorf("has %d bytes, more than the %d allowed", info.Size(), limit)
-	}
-	return nil
 }
 
 // clean checks the bytes of a corpus and normalises them as ReadCorpus says.

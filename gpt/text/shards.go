@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -19,6 +19,9 @@ const ShardsFile = "shards.json"
 
 // shardsFormat is the number of the format that this program writes and reads.
 const shardsFormat = 1
+
+// maxIndex is the size in bytes of the largest shards.json: a tokenizer of the largest size, and its shards.
+const maxIndex = 64 << 20
 
 // shardBuffer is the bytes that are read from a shard at once.
 const shardBuffer = 1 << 16
@@ -58,7 +61,7 @@ type shardEntry struct {
 // OpenShards opens the shards in dir; own are the kinds of tokenizer that are not the library's. A file that is missing
 // or of another length than shards.json says is an error. Close gives the files back.
 func OpenShards(dir string, own ...Kind) (*Shards, error) {
-	data, err := os.ReadFile(filepath.Join(dir, ShardsFile))
+	data, err := file.Read(filepath.Join(dir, ShardsFile), maxIndex)
 	if err != nil {
 		return nil, errors.Wrap(err, "shards")
 	}
@@ -126,7 +129,7 @@ func (s *Shards) Verify() error {
 		return errors.New("shards: not open, want what OpenShards returns")
 	}
 	for _, e := range slices.Concat(s.index.Train, s.index.Val) {
-		f, err := os.Open(filepath.Join(s.dir, e.File))
+		f, err := file.Open(filepath.Join(s.dir, e.File))
 		if err != nil {
 			return errors.Wrap(field.Said(err), "shards")
 		}

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -30,7 +31,7 @@ func (s *Shards) split(entries []shardEntry) (*shardSplit, error) {
 		if e.File != filepath.Base(e.File) || !filepath.IsLocal(e.File) {
 			return p, errors.Errorf("file: got %.64q, want a name without a directory", e.File)
 		}
-		f, err := os.Open(filepath.Join(s.dir, e.File))
+		f, err := file.Open(filepath.Join(s.dir, e.File))
 		if err != nil {
 			return p, errors.WithStack(field.Said(err))
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -64,7 +65,13 @@ func writeShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[i
 	if err != nil {
 		return errors.WithStack(err)
 	}
-	return errors.WithStack(os.WriteFile(filepath.Join(dir, ShardsFile), append(data, '\n'), 0o644))
+	if len(data) >= maxIndex {
+		return errors.Errorf("%s: got %d bytes, want fewer than %d: more tokens a shard", ShardsFile, len(data), maxIndex)
+	}
+	return errors.WithStack(file.Replace(filepath.Join(dir, ShardsFile), func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	}))
 }
 
 // writeShard writes the next perShard ids into a new file, or those that are left; if there are none, no file stays.
@@ -72,7 +79,7 @@ func writeShard(
 	dir, name string, index shardIndex, perShard int, next func() (int, error, bool),
 ) (e shardEntry, err error) {
 	path := filepath.Join(dir, name)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := file.Create(path)
 	if err != nil {
 		return e, errors.WithStack(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -101,7 +102,7 @@ func save(path, s string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return program.WriteWhole(path, func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
+	return file.Replace(path, func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
 }
 
 // checksum is the SHA-256 of s in hexadecimal.

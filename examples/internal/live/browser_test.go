@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 // In a browser: two runs are laid over each other, what is written comes while one looks, keys move the step, the
@@ -76,7 +77,7 @@ func TestBrowserRuns(t *testing.T) {
 
 	p, err := Finished("first", "second")
 	must(t, err)
-	must(t, program.WriteWhole("runs.html", p.Write))
+	must(t, file.Replace("runs.html", p.Write))
 	dir, err := os.Getwd()
 	must(t, err)
 	b.Visit("file://" + dir + "/runs.html")

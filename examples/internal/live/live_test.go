@@ -17,6 +17,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 )
 
 func must(t *testing.T, err error) {
@@ -103,7 +104,7 @@ func TestEvents(t *testing.T) {
 	look := Look{Step: 0, Sample: "<b>", Tokens: []string{"a"}, Layers: []page.Layer{{Name: "h.0", Heads: [][][]float64{{{1}}}}}}
 	must(t, look.Add(b))
 	r.want(`data: {"run":1,"line":{"step":0,"sample":"\u003cb\u003e","tokens":["a"],"layers":[{"Name":"h.0","Heads":[[[1]]]}]}}`)
-	must(t, program.WriteWhole(path, func(w io.Writer) error {
+	must(t, file.Replace(path, func(w io.Writer) error {
 		_, err := io.WriteString(w, step(1, 9)+strings.Repeat(step(2, 8), 9))
 		return err
 	}))

@@ -3,10 +3,10 @@ package live
 import (
 	"cmp"
 	"encoding/json"
-	"os"
 	"path/filepath"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -27,11 +27,11 @@ func (l Look) Add(dir string) error {
 	if err != nil {
 		return errors.Wrap(err, LooksFile)
 	}
-	how := os.O_APPEND
+	open := file.Append
 	if l.Step == 0 {
-		how = os.O_TRUNC
+		open = file.Overwrite
 	}
-	f, err := os.OpenFile(filepath.Join(dir, LooksFile), how|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := open(filepath.Join(dir, LooksFile))
 	if err != nil {
 		return err
 	}

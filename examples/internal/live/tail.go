@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -35,12 +36,10 @@ func (t *tail) more(again func(), line func(json.RawMessage)) error {
 		return nil
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular(): // opening a pipe would wait for its writer
-		return errors.Errorf("%s is not a regular file (%s)", t.path, info.Mode())
 	case t.was != nil && os.SameFile(t.was, info) && info.Size() == t.at && info.ModTime().Equal(t.was.ModTime()):
 		return nil
 	}
-	f, err := os.Open(t.path)
+	f, err := file.Open(t.path)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -60,10 +61,10 @@ func OpenMetrics(dir string, step int) (m *Metrics, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	err = WriteWhole(path, func(w io.Writer) error {
+	err = file.Replace(path, func(w io.Writer) error {
 		kept := bufio.NewWriter(w)
 		err := eachLine(dir, func(line []byte) bool {
-			if line = bytes.TrimRight(line, "\r\n"); m.keep(line, step) {
+			if step > 0 && m.keep(line, step) {
 				kept.Write(line)
 				kept.WriteByte('\n')
 			}
@@ -74,14 +75,17 @@ func OpenMetrics(dir string, step int) (m *Metrics, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	m.file, err = file.Append(path)
 	return m, err
 }
 
-// eachLine visits the lines of the file in dir, of any length, until visit returns false. Where there is no file there
-// are no lines.
+// maxLine is the bytes of the longest line of metrics that is read; the program writes a few hundred.
+const maxLine = 1 << 20
+
+// eachLine visits the lines of the file in dir, without their ends, until visit returns false. Where there is no file
+// there are no lines; those longer than maxLine are no metrics and are left out.
 func eachLine(dir string, visit func(line []byte) bool) error {
-	f, err := os.Open(filepath.Join(dir, MetricsFile))
+	f, err := file.Open(filepath.Join(dir, MetricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -89,17 +93,19 @@ func eachLine(dir string, visit func(line []byte) bool) error {
 		return err
 	}
 	defer f.Close()
-	for r := bufio.NewReader(f); ; {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 0 && !visit(line) {
-			return nil
-		}
+	r := bufio.NewReaderSize(f, maxLine)
+	for whole := true; ; {
+		line, more, err := r.ReadLine()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		if whole && !more && !visit(line) {
+			return nil
+		}
+		whole = !more
 	}
 }
 

@@ -1,0 +1,67 @@
+package graph
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFilesAreOpenedInOnePlace: internal/file alone opens files, because it waits for no FIFO and takes regular files
+// only. The exceptions are listed with their reasons.
+func TestFilesAreOpenedInOnePlace(t *testing.T) {
+	forbidden := map[string][]string{
+		"os":            {"Open", "OpenFile", "OpenInRoot", "OpenRoot", "Create", "CreateTemp", "ReadFile", "WriteFile", "DirFS"},
+		"syscall":       {"Open", "Openat"},
+		"io/ioutil":     {"ReadFile", "WriteFile", "TempFile"},
+		"text/template": {"ParseFiles", "ParseGlob"},
+		"html/template": {"ParseFiles", "ParseGlob"},
+	}
+	exceptions := map[string]string{ // a file, or all below a directory
+		"internal/file":                      "the place",
+		"graph/machine_linux.go":             "/proc and /sys",
+		"examples/bench/processor.go":        "/proc",
+		"examples/internal/program/cores.go": "/sys",
+		"graph/internal/kernel/gen":          "writes the module's own assembly",
+		"gpt/internal/fuzzed":                "makes the files of tests",
+		"verify/internal/mutate":             "a tool that reads the module and what the compiler writes",
+	}
+	used := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.test {
+			continue
+		}
+		imported := map[string]string{} // by name
+		for _, s := range f.syntax.Imports {
+			path := strings.Trim(s.Path.Value, `"`)
+			if name := path[strings.LastIndexByte(path, '/')+1:]; s.Name == nil {
+				imported[name] = path
+			} else {
+				imported[s.Name.Name] = path
+			}
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			x, ok := s.X.(*ast.Ident)
+			if !ok || !slices.Contains(forbidden[imported[x.Name]], s.Sel.Name) {
+				return true
+			}
+			for place := range exceptions {
+				if inTree(f.path, place) {
+					used[place] = true
+					return true
+				}
+			}
+			t.Errorf("%s calls %s.%s: only internal/file opens files", f.path, x.Name, s.Sel.Name)
+			return true
+		})
+	}
+	for place := range exceptions {
+		if !used[place] {
+			t.Errorf("%s opens no file: it is no exception", place)
+		}
+	}
+}

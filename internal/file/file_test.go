@@ -1,0 +1,287 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func put(t *testing.T, path, content string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+// openers are all functions that open a file.
+func openers() map[string]func(path string) error {
+	closed := func(f *os.File, err error) error {
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	}
+	return map[string]func(path string) error{
+		"Open":      func(path string) error { return closed(Open(path)) },
+		"Create":    func(path string) error { return closed(Create(path)) },
+		"Append":    func(path string) error { return closed(Append(path)) },
+		"Overwrite": func(path string) error { return closed(Overwrite(path)) },
+		"OpenLock":  func(path string) error { return closed(OpenLock(path)) },
+		"Read":      func(path string) error { _, err := Read(path, 9); return err },
+		"ReadText":  func(path string) error { _, err := ReadText(path, 9); return err },
+		"Replace": func(path string) error {
+			return Replace(path, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err })
+		},
+	}
+}
+
+// Content is read, written behind what there is, in its place, and in place of the file.
+func TestContent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	for _, step := range []struct {
+		open func(string) (*os.File, error)
+		want string
+	}{{Create, "1"}, {Append, "12"}, {Overwrite, "3"}, {Append, "34"}} {
+		f, err := step.open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(step.want[len(step.want)-1:]); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Read(path, 2); string(got) != step.want || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, step.want)
+		}
+	}
+	if err := openers()["Replace"](path); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadText(path, 3); string(got) != "new" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if err := Replace(path, func(w io.Writer) error { w.Write([]byte("half")); return fs.ErrClosed }); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	if got, err := Read(path, 3); string(got) != "new" || err != nil || !slices.Equal(names(t, filepath.Dir(path)), []string{"a"}) {
+		t.Errorf("after half a replacement: got %q, %v in %v", got, err, names(t, filepath.Dir(path)))
+	}
+	if _, err := Create(path); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made a file that exists: %v", err)
+	}
+	if _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A directory is named as one, for reading and for writing, and stays.
+func TestDirectoryIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	for name, open := range openers() {
+		if err := open(dir); err == nil || !strings.Contains(err.Error(), dir+": is a directory, want a regular file") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// A file that claims a size is refused by what it holds, before memory is taken for what it claims.
+func TestClaims(t *testing.T) {
+	dir := t.TempDir()
+	sparse := func(name, begin string, size int64) string {
+		path := put(t, filepath.Join(dir, name), begin)
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, test := range []struct {
+		read func(string, int64) ([]byte, error)
+		path string
+		want string
+	}{
+		{Read, sparse("a", "x", 1<<40), "a: got 1099511627776 bytes, want at most 1000000000"},
+		{ReadText, sparse("b", "x", 1<<40), "b: got 1099511627776 bytes, want at most 1000000000"},
+		{ReadText, sparse("c", "ab\ncd\n", 900_000_000), "c: NUL byte at offset 6, line 3"},
+		{ReadText, sparse("d", strings.Repeat("abc\n", 1<<15), 1<<17+1), "d: NUL byte at offset 131072, line 32769"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := test.read(test.path, 1_000_000_000)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.HasSuffix(err.Error(), test.want) {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+			t.Errorf("%s: %d bytes allocated", test.path, got)
+		}
+	}
+}
+
+// A file that grows while it is read is read up to the limit.
+func TestGrown(t *testing.T) {
+	for n, fails := range map[int]bool{3: false, 5: false, 6: true} {
+		got, err := content(strings.NewReader("abcdefghi"[:n]), "name", 1, 5)
+		if fails != (err != nil) || !fails && string(got) != "abcdefghi"[:n] {
+			t.Errorf("%d bytes: got %q, %v", n, got, err)
+		}
+	}
+}
+
+// Directory is the file system that os.DirFS is, with whole paths in its errors.
+func TestDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "b", "c"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "b", "d"), "of d")
+	put(t, filepath.Join(dir, "a"), "of a")
+	if err := fstest.TestFS(Directory(dir), "a", "b/d", "b/c"); err != nil {
+		t.Error(err)
+	}
+	long := strings.Repeat("n", 300)
+	for _, test := range []struct{ at, name, want string }{
+		{filepath.Join(dir, "a"), ".", filepath.Join(dir, "a")},
+		{filepath.Join(dir, long), ".", long},
+		{dir, "x", filepath.Join(dir, "x")},
+	} {
+		d := Directory(test.at)
+		_, listed := d.ReadDir(test.name)
+		_, stat := d.Stat(test.name + "/.."[:0])
+		for _, err := range []error{listed, stat} {
+			if err != nil && !strings.Contains(err.Error(), test.want) || listed == nil {
+				t.Errorf("got %v, want %s in it", err, test.want)
+			}
+		}
+	}
+	for _, bad := range []string{"../a", "/a", ""} {
+		if _, err := Directory(dir).Open(bad); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%q: got %v", bad, err)
+		}
+	}
+}
+
+// What a killed process leaves is removed by the next that writes the same file; what another is writing stays, and so
+// does what is no such file.
+func TestReplaceSweeps(t *testing.T) {
+	if !locks {
+		t.Skip("this system has no locks")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "loss.png")
+	for _, name := range []string{".loss.png-123456789", ".loss.png-7", ".loss.png-x", ".loss.png-", ".other.png-5", "loss.png-3"} {
+		put(t, filepath.Join(dir, name), "half")
+	}
+	err := Replace(path, func(w io.Writer) error {
+		if err := Replace(path, func(w io.Writer) error { return nil }); err != nil { // another at the same time
+			t.Error(err)
+		}
+		_, err := io.WriteString(w, "whole")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := Read(path, 9); string(got) != "whole" {
+		t.Errorf("got %q", got)
+	}
+	want := []string{".loss.png-", ".loss.png-x", ".other.png-5", "loss.png", "loss.png-3"}
+	if got := names(t, dir); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Directories are swept as files are, and held as files are.
+func TestSweepDirectories(t *testing.T) {
+	if !locks {
+		t.Skip("this system has no locks")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"x-held", "x-dead", "y-other"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "below"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holder, err := Hold(filepath.Join(dir, "x-held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep := func() { Sweep(dir, "x-", func(rest string) bool { return len(rest) == 4 }) }
+	if sweep(); !slices.Equal(names(t, dir), []string{"x-held", "y-other"}) {
+		t.Errorf("got %v", names(t, dir))
+	}
+	if err := holder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if sweep(); !slices.Equal(names(t, dir), []string{"y-other"}) {
+		t.Errorf("got %v", names(t, dir))
+	}
+	if _, err := Hold(filepath.Join(dir, "x-dead")); !errors.Is(err, ErrLocked) {
+		t.Errorf("held what was swept: %v", err)
+	}
+}
+
+// A lock file is locked once, keeps its content, and is no link.
+func TestOpenLock(t *testing.T) {
+	dir := t.TempDir()
+	path := put(t, filepath.Join(dir, "lock"), "content")
+	f, err := OpenLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenLock(path); locks && err != ErrLocked {
+		t.Errorf("locked twice: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(path, 99); string(got) != "content" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip("this file system has no symbolic links: ", err)
+	}
+	if _, err := OpenLock(link); err == nil || !strings.Contains(err.Error(), link+": is a symbolic link") {
+		t.Errorf("got %v", err)
+	}
+	if got, err := Read(link, 99); string(got) != "content" || err != nil {
+		t.Errorf("a link to a regular file: got %q, %v", got, err)
+	}
+}
+
+// The kinds have their names.
+func TestKind(t *testing.T) {
+	var got bytes.Buffer
+	for _, mode := range []fs.FileMode{0o644, fs.ModeDir, fs.ModeNamedPipe, fs.ModeSocket, fs.ModeDevice,
+		fs.ModeDevice | fs.ModeCharDevice, fs.ModeSymlink, fs.ModeIrregular} {
+		fmt.Fprintf(&got, "%s; ", Kind(mode))
+	}
+	const want = "a regular file; a directory; a FIFO; a socket; a device; a device; a symbolic link; a file of mode ?---------; "
+	if got.String() != want {
+		t.Errorf("got %s, want %s", &got, want)
+	}
+}

@@ -1,0 +1,66 @@
+package file
+
+import (
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/pkg/errors"
+)
+
+// Replace writes a regular file under another name first, .base-123 beside it, so that there is never half of one, and
+// what was there before stays if writing fails. It also removes such files of the same base that killed processes left.
+func Replace(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "replace", Path: path, Err: irregular(info.Mode())}
+	}
+	Sweep(filepath.Dir(path), prefix(path), isNumber)
+	f, holder, err := temporary(path)
+	if err != nil {
+		return err
+	}
+	defer holder.Close() // after the file has its name: until then it looks like one of a killed process
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := errors.Wrap(write(f), path); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// prefix is the beginning of the temporary names for the file at path.
+func prefix(path string) string { return "." + filepath.Base(path) + "-" }
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 64)
+	return err == nil
+}
+
+// temporary makes a file beside path, and holds it.
+func temporary(path string) (*os.File, io.Closer, error) {
+	for {
+		name := filepath.Join(filepath.Dir(path), prefix(path)+strconv.FormatUint(uint64(rand.Uint32()), 10))
+		f, err := Create(name)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		holder, err := Hold(name)
+		if err == nil {
+			return f, holder, nil
+		}
+		f.Close()
+		if !errors.Is(err, ErrLocked) {
+			os.Remove(name)
+			return nil, nil, err
+		}
+	}
+}
