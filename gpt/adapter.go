@@ -13,19 +13,20 @@ import (
 type Adapter struct {
 	Base string // the model that it was trained on, as the folder calls it
 
-	config   peft.Config
-	matrices []peft.Matrix
+	config peft.Config
+	folder *peft.Folder
 }
 
 // OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. LoRA with one rank for all
 // matrices is known, its factor α/r or α/√r; whatever else the folder says (use_dora, rank_pattern, modules_to_save, a
-// bias, another peft_type) is an error that names the key and its value.
+// bias, another peft_type) is an error that names the key and its value. The numbers are read when a model first needs
+// them, after their shapes are known to be the model's; until then the file stays open.
 func OpenAdapter(dir string) (*Adapter, error) {
-	c, matrices, err := peft.Read(dir)
+	f, err := peft.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &Adapter{c.Base, c, matrices}, nil
+	return &Adapter{f.Base, f.Config, f}, nil
 }
 
 // Adapted is a model of the same weights, which are shared, for batches of that many sequences, with room for each of

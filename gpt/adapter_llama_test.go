@@ -79,7 +79,7 @@ func TestAdapterOfLLaMA(t *testing.T) {
 		t.Errorf("%v off, the base is %v off", d, relative(before, want, 0))
 	}
 	again := adapterFolder(t, with)
-	if diff := cmp.Diff(list, again.matrices); diff != "" {
+	if diff := cmp.Diff(list, matricesOf(t, again)); diff != "" {
 		t.Errorf("saved again: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(c, again.config, cmp.Transformer("base", func(c peft.Config) [4]any {

@@ -25,33 +25,59 @@ func (p pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].Fr
 // not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
 func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 	r := a.config.Rank
+	if err := a.fits(list); err != nil {
+		return nil, err
+	}
+	matrices, err := a.folder.Matrices()
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range list {
-		i := slices.IndexFunc(a.matrices, func(m peft.Matrix) bool { return m.Name == s.name })
-		if i < 0 && a.config.Adapts(s.name) {
-			return nil, errors.Errorf("adapter: %s: target_modules are %s, but the file has none for it",
-				s.name, field.Clip(strings.Join(a.config.Targets, ",")))
-		}
+		i := slices.IndexFunc(matrices, func(m peft.Matrix) bool { return m.Name == s.name })
 		if i < 0 {
 			continue
 		}
-		from := a.matrices[i]
-		if in, out := len(from.A)/r, len(from.B)/r; in != s.in || out != s.out() {
-			return nil, errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)", s.name, in, out, s.in, s.out())
-		}
 		for _, to := range s.pairs {
-			p := pair{to: to, of: s, from: from}
+			p := pair{to: to, of: s, from: matrices[i]}
 			if p.choose(r, most); len(p.ranks) > most {
 				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d", s.name, len(p.ranks), most)
 			}
 			values = append(values, p)
 		}
 	}
-	for _, m := range a.matrices {
-		if !slices.ContainsFunc(list, func(s sharing) bool { return s.name == m.Name }) {
-			return nil, errors.Errorf("adapter: %s: the model has no adapter there", field.Clip(m.Name))
+	return values, nil
+}
+
+// manyRanks is a rank that any matrix may have. Beyond it, more than three times a matrix's own rank (PEFT has one adapter
+// where we have three, of q, k and v) is no adapter.
+const manyRanks = 4096
+
+// fits compares what the adapter says of its matrices with the model's, before any number is read.
+func (a *Adapter) fits(list []sharing) error {
+	for _, s := range list {
+		i := slices.IndexFunc(a.folder.Shapes, func(m peft.Shape) bool { return m.Name == s.name })
+		if i < 0 && a.config.Adapts(s.name) {
+			return errors.Errorf("adapter: %s: target_modules are %s, but the file has none for it",
+				s.name, field.Clip(strings.Join(a.config.Targets, ",")))
+		}
+		if i < 0 {
+			continue
+		}
+		from := a.folder.Shapes[i]
+		if from.In != s.in || from.Out != s.out() {
+			return errors.Errorf("adapter: %s: got one for a matrix (%d, %d), want (%d, %d)",
+				s.name, from.In, from.Out, s.in, s.out())
+		}
+		if r, limit := a.config.Rank, max(manyRanks, 3*min(s.in, s.out())); r > limit {
+			return errors.Errorf("adapter: %s: r: got %d, want at most %d for a matrix (%d, %d)", s.name, r, limit, s.in, s.out())
 		}
 	}
-	return values, nil
+	for _, m := range a.folder.Shapes {
+		if !slices.ContainsFunc(list, func(s sharing) bool { return s.name == m.Name }) {
+			return errors.Errorf("adapter: %s: the model has no adapter there", field.Clip(m.Name))
+		}
+	}
+	return nil
 }
 
 // rank is what a model needs for a.

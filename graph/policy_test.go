@@ -70,7 +70,6 @@ func TestImportDirections(t *testing.T) {
 		"graph/internal": {"graph/internal"},
 		"graph/optim":    {"graph"},
 		"nn":             {"graph"},
-		"internal":       {},
 		"gpt":            {"graph", "nn", "gpt", "internal"},
 		"verify":         {"graph", "nn", "gpt", "verify", "internal"},
 		"examples":       {"graph", "nn", "gpt", "verify", "examples", "internal"},

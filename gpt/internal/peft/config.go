@@ -1,5 +1,5 @@
 // Package peft reads and writes adapters of low rank as Hugging Face's PEFT keeps them: a folder with
-// adapter_config.json and adapter_model.safetensors. Start with Read and Write. It knows no model: matrices have the
+// adapter_config.json and adapter_model.safetensors. Start with Open and Write. It knows no model: matrices have the
 // names of the file.
 package peft
 

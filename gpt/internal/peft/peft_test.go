@@ -151,7 +151,7 @@ func TestWriteRead(t *testing.T) {
 	if err := Write(dir, c, list); err != nil {
 		t.Fatal(err)
 	}
-	gotConfig, got, err := Read(dir)
+	gotConfig, got, err := readAll(dir)
 	if diff := cmp.Diff(list, got); err != nil || diff != "" || gotConfig.Base != "x" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
@@ -190,22 +190,32 @@ func TestReadRefuses(t *testing.T) {
 		}
 		put(t, dir, configFile, []byte(published))
 		put(t, dir, weightsFile, file.Bytes())
-		_, _, err := Read(dir)
+		_, _, err := readAll(dir)
 		wantError(t, err, weightsFile, words)
 	}
 	dir := t.TempDir()
-	_, _, err := Read(dir)
+	_, _, err := readAll(dir)
 	wantError(t, err, configFile, "no such file")
 	put(t, dir, configFile, []byte(published))
-	_, _, err = Read(dir)
+	_, _, err = readAll(dir)
 	wantError(t, err, weightsFile, "no such file")
 	put(t, dir, configFile, append([]byte(published), bytes.Repeat([]byte(" "), maxConfig-len(published))...)) // the longest
 	put(t, dir, weightsFile, []byte("x"))
-	_, _, err = Read(dir)
+	_, _, err = readAll(dir)
 	wantError(t, err, weightsFile, "got 1 bytes")
 	put(t, dir, configFile, bytes.Repeat([]byte(" "), maxConfig+1))
-	_, _, err = Read(dir)
-	wantError(t, err, configFile, "longer than 1048576 bytes")
+	_, _, err = readAll(dir)
+	wantError(t, err, configFile, "want at most 1048576")
+}
+
+// readAll is an opened folder and its numbers.
+func readAll(dir string) (Config, []Matrix, error) {
+	f, err := Open(dir)
+	if err != nil {
+		return Config{}, nil, err
+	}
+	list, err := f.Matrices()
+	return f.Config, list, err
 }
 
 func put(t *testing.T, dir, name string, data []byte) {
@@ -249,7 +259,7 @@ func TestReadCut(t *testing.T) {
 	if err := Write(whole, c, []Matrix{{"c_fc", numbers(3, 1), numbers(2, 9)}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Read(whole); err != nil {
+	if _, _, err := readAll(whole); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{configFile, weightsFile} {
@@ -259,7 +269,7 @@ func TestReadCut(t *testing.T) {
 		}
 		for n := range len(bytes.TrimSpace(data)) {
 			put(t, whole, name, data[:n])
-			if _, _, err := Read(whole); err == nil {
+			if _, _, err := readAll(whole); err == nil {
 				t.Errorf("%s: %d of %d bytes: got no error", name, n, len(data))
 			}
 		}

@@ -1,12 +1,14 @@
 package peft
 
 import (
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/internal/file"
 	"github.com/pkg/errors"
 )
 
@@ -33,59 +35,97 @@ type Matrix struct {
 	B    []float32 // (out, r)
 }
 
-// Read reads the folder at dir. What is wrong is an error that names the file, the key or tensor, and both values.
-func Read(dir string) (c Config, list []Matrix, err error) {
-	f, err := os.Open(filepath.Join(dir, configFile))
-	if err != nil {
-		return c, nil, errors.Wrap(err, "adapter")
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err == nil && len(data) > maxConfig {
-		err = errors.Errorf("longer than %d bytes", maxConfig)
-	}
-	if err == nil {
-		c, err = Parse(data)
-	}
-	if err != nil {
-		return c, nil, errors.WithMessagef(err, "adapter %s: %s", dir, configFile)
-	}
-	w, err := os.Open(filepath.Join(dir, weightsFile))
-	if err != nil {
-		return c, nil, errors.Wrap(err, "adapter")
-	}
-	defer w.Close()
-	if list, err = c.read(w); err != nil {
-		return c, nil, errors.WithMessagef(err, "adapter %s: %s", dir, weightsFile)
-	}
-	return c, list, nil
+// Folder is an open folder whose headers have been read. Its numbers stay on the disk until Matrices, so that they can be
+// compared with a model's first: a file may claim any size.
+type Folder struct {
+	Config
+	Shapes []Shape
+
+	mu     sync.Mutex
+	values *os.File
+	file   *safetensors.File
+	list   []Matrix
 }
 
-func (c Config) read(w *os.File) ([]Matrix, error) {
-	info, err := w.Stat()
+// Shape is the size of a matrix (In, Out) of the base that has an adapter. One of both is 0 until both tensors are found.
+type Shape struct {
+	Name    string
+	In, Out int
+}
+
+// Open reads the headers of the folder at dir. What is wrong is an error that names the file, the key or tensor, and both
+// values.
+func Open(dir string) (*Folder, error) {
+	data, err := file.Read(filepath.Join(dir, configFile), maxConfig)
 	if err != nil {
-		return nil, err
+		return nil, errors.Wrap(err, "adapter")
 	}
-	f, err := safetensors.Open(w, info.Size())
+	f := new(Folder)
+	if f.Config, err = Parse(data); err != nil {
+		return nil, errors.WithMessagef(err, "adapter %s: %s", dir, configFile)
+	}
+	if f.values, err = file.Open(filepath.Join(dir, weightsFile)); err != nil {
+		return nil, errors.Wrap(err, "adapter")
+	}
+	if err := f.header(); err != nil {
+		f.values.Close()
+		return nil, errors.WithMessagef(err, "adapter %s: %s", dir, weightsFile)
+	}
+	return f, nil
+}
+
+// header reads the shapes.
+func (f *Folder) header() error {
+	info, err := f.values.Stat()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var list []Matrix
-	for _, e := range f.Entries {
-		if list, err = c.add(list, f, e); err != nil {
-			return nil, err
+	if f.file, err = safetensors.Open(f.values, info.Size()); err != nil {
+		return err
+	}
+	for _, e := range f.file.Entries {
+		if err := f.add(e); err != nil {
+			return err
 		}
 	}
-	for _, m := range list {
+	for _, s := range f.Shapes {
 		switch {
-		case m.A == nil:
-			return nil, errors.Errorf("%s is missing", field.Clip(prefix+m.Name+down))
-		case m.B == nil:
-			return nil, errors.Errorf("%s is missing", field.Clip(prefix+m.Name+up))
+		case s.In == 0:
+			return errors.Errorf("%s is missing", field.Clip(prefix+s.Name+down))
+		case s.Out == 0:
+			return errors.Errorf("%s is missing", field.Clip(prefix+s.Name+up))
 		}
 	}
-	if len(list) == 0 {
-		return nil, errors.New("there are no tensors")
+	if len(f.Shapes) == 0 {
+		return errors.New("there are no tensors")
 	}
-	return list, nil
+	return nil
+}
+
+// Matrices reads the numbers, once, in the order of Shapes. It takes memory for all of them.
+func (f *Folder) Matrices() ([]Matrix, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.list != nil {
+		return f.list, nil
+	}
+	list := make([]Matrix, len(f.Shapes))
+	for i, s := range f.Shapes {
+		list[i].Name = s.Name
+	}
+	for _, e := range f.file.Entries {
+		values, err := f.read(e)
+		if err != nil {
+			return nil, errors.WithMessagef(err, "adapter %s", f.values.Name())
+		}
+		name, at, _ := f.matrix(e.Name)
+		i := slices.IndexFunc(list, func(m Matrix) bool { return m.Name == name })
+		if at == 0 {
+			list[i].A = values
+		} else {
+			list[i].B = values
+		}
+	}
+	f.list = list
+	return list, errors.Wrap(f.values.Close(), "adapter")
 }

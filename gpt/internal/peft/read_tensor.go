@@ -10,26 +10,44 @@ import (
 	"github.com/pkg/errors"
 )
 
-// add reads one tensor into the list.
-func (c Config) add(list []Matrix, f *safetensors.File, e safetensors.Entry) ([]Matrix, error) {
-	name, known := strings.CutPrefix(e.Name, prefix)
-	at := 0 // of the rank in the shape
+// matrix is the name of the matrix that a tensor belongs to, and the place of the rank in the tensor's shape.
+func (c Config) matrix(tensor string) (name string, at int, known bool) {
+	name, known = strings.CutPrefix(tensor, prefix)
 	if cut, ok := strings.CutSuffix(name, up); ok {
-		name, at = cut, 1
-	} else if name, ok = strings.CutSuffix(name, down); !ok {
-		known = false
+		return cut, 1, known
 	}
+	name, ok := strings.CutSuffix(name, down)
+	return name, 0, known && ok
+}
+
+// add puts the shape of one tensor on the list.
+func (f *Folder) add(e safetensors.Entry) error {
+	name, at, known := f.matrix(e.Name)
 	switch {
 	case !known:
-		return nil, errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
-	case !c.Adapts(name):
-		return nil, errors.Errorf("%s: target_modules are %s", field.Clip(e.Name), field.Clip(strings.Join(c.Targets, ",")))
-	case len(e.Shape) != 2 || e.Shape[at] != c.Rank || e.Len() == 0:
-		return nil, errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
-			field.Clip(e.Name), e.Shape, c.Rank, []string{"rows", "columns"}[at])
+		return errors.Errorf("%s: want names such as %sname%s and %s", field.Clip(e.Name), prefix, down, up)
+	case !f.Adapts(name):
+		return errors.Errorf("%s: target_modules are %s", field.Clip(e.Name), field.Clip(strings.Join(f.Targets, ",")))
+	case len(e.Shape) != 2 || e.Shape[at] != f.Rank || e.Len() == 0:
+		return errors.Errorf("%s: got shape %v, want a matrix of floating-point numbers with r %d of %s",
+			field.Clip(e.Name), e.Shape, f.Rank, []string{"rows", "columns"}[at])
 	}
+	i := slices.IndexFunc(f.Shapes, func(s Shape) bool { return s.Name == name })
+	if i < 0 {
+		i, f.Shapes = len(f.Shapes), append(f.Shapes, Shape{Name: name})
+	}
+	if at == 0 {
+		f.Shapes[i].In = e.Shape[1]
+	} else {
+		f.Shapes[i].Out = e.Shape[0]
+	}
+	return nil
+}
+
+// read is the numbers of a tensor.
+func (f *Folder) read(e safetensors.Entry) ([]float32, error) {
 	values := make([]float32, 0, e.Len())
-	err := f.Values(e, func(_ int, part safetensors.Tensor) error {
+	err := f.file.Values(e, func(_ int, part safetensors.Tensor) error {
 		for _, x := range part.F64 {
 			values = append(values, float32(x))
 		}
@@ -39,16 +57,7 @@ func (c Config) add(list []Matrix, f *safetensors.File, e safetensors.Entry) ([]
 	if err == nil {
 		err = graph.Tensor{F32: values}.Finite(field.Clip(e.Name))
 	}
-	i := slices.IndexFunc(list, func(m Matrix) bool { return m.Name == name })
-	if i < 0 {
-		i, list = len(list), append(list, Matrix{Name: name})
-	}
-	if at == 0 {
-		list[i].A = values
-	} else {
-		list[i].B = values
-	}
-	return list, err
+	return values, err
 }
 
 // Adapts says whether a matrix is one of target_modules: whether its name ends, at a dot, in one.
