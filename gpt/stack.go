@@ -14,11 +14,12 @@ type stack struct {
 	*parts.Body
 	attentions []nn.Layer // inside the blocks
 	head       nn.Layer
+	vocabulary int
 	scope      graph.Scope
 }
 
 func newStack(at nn.Site, c Config) *stack {
-	known, net := c.known(), &stack{scope: at.Scope}
+	known, net := c.known(), &stack{scope: at.Scope, vocabulary: c.VocabSize}
 	net.Body = c.Stack.Body(known, at, c.VocabSize, func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer) {
 		return c.blockBuilder(root, func(_ nn.Site, l nn.Layer) { net.attentions = append(net.attentions, l) })
 	})
@@ -101,5 +102,5 @@ func (n *stack) cached() bool {
 
 // predict is a₁₂, the logits.
 func (n *stack) predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
-	return n.scope.Place("logits", nn.In(n.scope, "lm_head", n.head)(n.Normed(x)))
+	return n.scope.Place("logits", nn.HeadIn(n.scope, "lm_head", n.head, n.vocabulary)(n.Normed(x)))
 }

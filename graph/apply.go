@@ -9,6 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
+var errForeign = errors.New("an operand is empty or of another graph")
+
 // apply makes the node of an operation on x and others.
 func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
 	return x.try(op, func() (*G.Node, error) {
@@ -42,7 +44,7 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 			x.g.err = e.g.err
 			return y
 		case e.node == nil || e.g != x.g:
-			x.g.fail(x.scope, "%s %s: an operand is empty or of another graph", op, describe(operands))
+			x.g.failOp(x, op, operands, errForeign)
 			return y
 		}
 	}
@@ -50,13 +52,13 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 	defer building.Unlock()
 	defer func() {
 		if r := recover(); r != nil {
-			x.g.fail(x.scope, "%s %s: %v", op, describe(operands), r)
+			x.g.failOp(x, op, operands, errors.Errorf("%v", r))
 			y.node = nil
 		}
 	}()
 	node, err := make()
 	if err != nil {
-		x.g.err = errors.Wrapf(errors.Cause(err), "%s%s %s", prefix(x.scope), op, describe(operands))
+		x.g.failOp(x, op, operands, err)
 		return y
 	}
 	if _, seen := x.g.source[node.ID()]; !seen {

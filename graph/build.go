@@ -13,7 +13,8 @@ var errCollision = errors.New("two nodes of the graph share a hash")
 // Build calls build with an empty Graph, as New makes it, and returns that Graph: build sets its switches, declares and
 // compiles. In the rare case that two nodes share a hash, which Gorgonia cannot tell apart, build is called again with
 // a Sibling whose nodes have other hashes: what build keeps of an earlier call it has to overwrite. A panic in
-// build is an error that names the layer which was entered last.
+// build is an error that names the layer which was entered last. The first error in building the Graph is returned even
+// if build returns nil.
 func Build(dtype Dtype, seed uint64, build func(g *Graph) error) (*Graph, error) {
 	return New(dtype, seed).build(build)
 }
@@ -42,15 +43,19 @@ func (g *Graph) build(build func(g *Graph) error) (*Graph, error) {
 	return g, err
 }
 
-// try calls build. A panic in it is an error that says which layer was the last to be entered.
+// try calls build, and returns its error or that of the graph. A panic in it is an error that names the layer which was
+// entered last.
 func (g *Graph) try(build func(g *Graph) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			g.fail(g.entered, "panic: %v", r)
+			g.fail(g.entered, "%v", Panicked(r))
 			err = g.err
 		}
 	}()
-	return build(g)
+	if err := build(g); err != nil {
+		return err
+	}
+	return g.Err()
 }
 
 // salted is a Sibling whose nodes have other hashes.

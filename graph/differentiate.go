@@ -45,7 +45,7 @@ func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.Errorf("%spanic: %v", g.broken(order, loss.node), r)
+			err = errors.Errorf("%s%v", g.broken(order, loss.node), Panicked(r))
 		}
 	}()
 	seed := g.g.AddNode(loss.constant(1))

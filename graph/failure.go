@@ -29,6 +29,30 @@ func (g *Graph) fail(scope, format string, args ...any) {
 	}
 }
 
+// failedOp is an operation that could not be built.
+type failedOp struct {
+	scope, what string // where its first operand is from; the operation and its operands
+	cause       error
+}
+
+func (f *failedOp) err(scope string) error {
+	return errors.Wrapf(errors.Cause(f.cause), "%s%s", prefix(scope), f.what)
+}
+
+func (g *Graph) failOp(x Expr, op string, operands []Expr, cause error) {
+	if g.err == nil {
+		g.failed = &failedOp{x.scope, op + " " + describe(operands), cause}
+		g.err = g.failed.err(x.scope)
+	}
+}
+
+// blame makes an operation that failed in the layer at scope one of that layer: its operand may be from the layer before.
+func (g *Graph) blame(scope string) {
+	if g.failed != nil && !within(g.failed.scope, scope) {
+		g.failed.scope, g.err = scope, g.failed.err(scope)
+	}
+}
+
 func prefix(scope string) string {
 	if scope == "" {
 		return ""

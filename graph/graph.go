@@ -38,6 +38,7 @@ type Graph struct {
 	limit     int64                  // of memory in bytes; 0 is the machine's
 	held      float64                // bytes that are declared
 	err       error
+	failed    *failedOp // whose error err is; nil of another error
 	ops       int64
 	run       *runContext
 

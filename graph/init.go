@@ -22,6 +22,11 @@ func (g *Graph) initialise(name string, t Tensor, init Init) {
 	const chunk = 1 << 16
 	key := hashName(name)
 	g.pool.Range(t.Len(), chunk, func(from, to int) {
+		defer func() {
+			if r := recover(); r != nil { // here, where the stack still has init's line
+				panic(Panicked(r))
+			}
+		}()
 		rng := rand.New(rand.NewPCG(g.seed, key+uint64(from/chunk)))
 		for i := from; i < to; i++ {
 			t.Set(i, init(i, rng))

@@ -99,7 +99,7 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 	scope, forward := l.scopes[n]
 	defer func() {
 		if r := recover(); r != nil {
-			o, err = nil, errors.Errorf("%s: panic: %v", describeOp(scope, l.g.source[n.ID()], n.Op()), r)
+			o, err = nil, errors.WithMessage(Panicked(r), describeOp(scope, l.g.source[n.ID()], n.Op()))
 		}
 	}()
 	o = &plan.Op{

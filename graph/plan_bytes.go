@@ -23,7 +23,7 @@ func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
 	defer building.Unlock()
 	defer func() {
 		if r := recover(); r != nil {
-			bytes, err = 0, errors.Errorf("plan: %v", r)
+			bytes, err = 0, errors.WithMessage(Panicked(r), "plan")
 		}
 	}()
 	var grads G.Nodes

@@ -50,7 +50,7 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	again := g.differentiated
 	defer func() {
 		if r := recover(); r != nil {
-			p, err = nil, errors.Errorf("compile: panic: %v", r)
+			p, err = nil, errors.WithMessage(Panicked(r), "compile")
 		}
 		if err != nil && again == nil && g.differentiated != nil {
 			g.differentiated = err // half a backward pass is there: the next one hears why

@@ -31,11 +31,15 @@ func prefixed(path, name string) string {
 	return path + "." + name
 }
 
-// Try calls f, which may be a user's, and says whether it returned: a panic in it is an error of this place.
+// Try calls f, which may be a user's, and reports whether it returned. A panic in it is an error of this place, with the
+// file and line of the code that panicked; an operation that fails in it is of this place or of one inside it.
 func (s Scope) Try(f func()) (ok bool) {
+	before := s.g.Err()
 	defer func() {
 		if r := recover(); r != nil {
-			s.Failf("panic: %v", r)
+			s.Failf("%v", Panicked(r))
+		} else if before == nil && s.g.Err() != nil {
+			s.g.blame(s.path)
 		}
 	}()
 	f()

@@ -55,7 +55,12 @@ func (l *SelfAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d
 }
 
 // Mixing is T·H(dρ+dh).
-func (l *SelfAttention) Mixing() float64 { return l.heads.mixing() }
+func (l *SelfAttention) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.heads.mixing()
+}
 
 // heads is softmax attention behind the projections, from packed queries, keys and values on: what every layer shares
 // that makes these in its own way.

@@ -17,7 +17,8 @@ type BinaryCrossEntropy struct{ scope graph.Scope }
 func NewBinaryCrossEntropy(s graph.Scope) *BinaryCrossEntropy { return &BinaryCrossEntropy{s} }
 
 // Forward compares logits z with labels y, 0, 1 or a probability in between, of the same shape: a scalar.
-func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) graph.Expr {
+func (l *BinaryCrossEntropy) Forward(z, y graph.Expr) (result graph.Expr) {
+	defer whole(l, z, &result)
 	z, y, n := pairOf(l.scope, z, y)
 	if loss, ok := graph.BinaryCrossEntropy(z, y); ok {
 		return loss

@@ -18,10 +18,14 @@ func NewBlock(at Site, attention Attention) *Block {
 }
 
 // Forward is the two residual steps.
-func (b *Block) Forward(x graph.Expr) graph.Expr { return b.forward(x, In(b.scope, "attn", b.Attn)) }
+func (b *Block) Forward(x graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
+	return b.forward(x, In(b.scope, "attn", b.Attn))
+}
 
 // Step is Forward for the newest tokens of every sequence.
-func (b *Block) Step(x, at graph.Expr) graph.Expr {
+func (b *Block) Step(x, at graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
 }
 
@@ -46,12 +50,14 @@ func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {
 }
 
 // Forward is the two residual steps.
-func (b *PostNormBlock) Forward(x graph.Expr) graph.Expr {
+func (b *PostNormBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn))
 }
 
 // Step is Forward for the newest tokens of every sequence.
-func (b *PostNormBlock) Step(x, at graph.Expr) graph.Expr {
+func (b *PostNormBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at))
 }
 

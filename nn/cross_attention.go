@@ -61,6 +61,9 @@ func (l *CrossAttention) Step(x, _ graph.Expr) (result graph.Expr) { // (B·n, d
 
 // Kept is a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
 func (l *CrossAttention) Kept() graph.Expr {
+	if l == nil {
+		return graph.Expr{}
+	}
 	if h := l.heads.sizes; l.kept.Graph() == nil {
 		l.kept = l.heads.scope.Value("kv", graph.Const(0), h.Batch*h.Keys, h.Heads*(h.QK+h.V))
 	}
@@ -68,7 +71,12 @@ func (l *CrossAttention) Kept() graph.Expr {
 }
 
 // Mixing is m·H(dρ+dh).
-func (l *CrossAttention) Mixing() float64 { return l.heads.mixing() }
+func (l *CrossAttention) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.heads.mixing()
+}
 
 // crossHeads is softmax attention of n queries to m keys for each of B sequences.
 type crossHeads struct {

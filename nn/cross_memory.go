@@ -63,3 +63,19 @@ func (m *Memory) check() error {
 	}
 	return nil
 }
+
+// Expr returns the numbers as a value of the graph, which the first call declares; the empty expression for nil.
+func (m *Memory) Expr() graph.Expr {
+	if m == nil {
+		return graph.Expr{}
+	}
+	return m.table.Expr()
+}
+
+// Update writes the numbers again, after lengths have changed; an error leaves them as they are.
+func (m *Memory) Update() error {
+	if m == nil {
+		return errUnmade
+	}
+	return m.table.Update()
+}

@@ -19,7 +19,8 @@ type CrossEntropy struct {
 func NewCrossEntropy(s graph.Scope) *CrossEntropy { return &CrossEntropy{scope: s} }
 
 // Forward compares logits (n, V) with targets (n): a scalar.
-func (l *CrossEntropy) Forward(logits, targets graph.Expr) graph.Expr {
+func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
+	defer whole(l, logits, &result)
 	z, targets := logits.In(l.scope), targets.In(l.scope)
 	if loss, ok := graph.CrossEntropy(z, targets, !l.Sum); ok {
 		return loss

@@ -27,12 +27,14 @@ func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 }
 
 // Forward is the three residual steps.
-func (b *DecoderBlock) Forward(x graph.Expr) graph.Expr {
+func (b *DecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
 }
 
 // Step is Forward for the newest tokens of every sequence.
-func (b *DecoderBlock) Step(x, at graph.Expr) graph.Expr {
+func (b *DecoderBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
 }
 

@@ -18,12 +18,14 @@ func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormD
 }
 
 // Forward is the three residual steps.
-func (b *PostNormDecoderBlock) Forward(x graph.Expr) graph.Expr {
+func (b *PostNormDecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))
 }
 
 // Step is Forward for the newest tokens of every sequence.
-func (b *PostNormDecoderBlock) Step(x, at graph.Expr) graph.Expr {
+func (b *PostNormDecoderBlock) Step(x, at graph.Expr) (result graph.Expr) {
+	defer whole(b, x, &result)
 	return b.forward(x, stepAt(b.scope, "attn", b.Attn, at), stepAt(b.scope, "cross", b.Cross, at))
 }
 

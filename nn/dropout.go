@@ -14,6 +14,7 @@ type Dropout struct {
 func NewDropout(at Site) *Dropout { return &Dropout{at.Dropout, at.Scope} }
 
 // Forward drops entries of x.
-func (l *Dropout) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *Dropout) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	return x.In(l.scope).Dropout(l.P)
 }

@@ -15,7 +15,8 @@ func NewEmbedding(s graph.Scope, rows, d int) *Embedding {
 }
 
 // Forward is row ids[i] of the table as row i.
-func (l *Embedding) Forward(ids graph.Expr) graph.Expr { // (n) → (n, d)
+func (l *Embedding) Forward(ids graph.Expr) (result graph.Expr) { // (n) → (n, d)
+	defer whole(l, ids, &result)
 	table, ids := l.Weight.In(l.scope), ids.In(l.scope)
 	if y, ok := graph.Gather(table, ids); ok {
 		return y

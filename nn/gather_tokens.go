@@ -15,7 +15,8 @@ type GatherTokens struct {
 func NewGatherTokens(s Site, at graph.Expr) *GatherTokens { return &GatherTokens{at, s.Dims, s.Scope} }
 
 // Forward is row b·T + at(b) of x for every sequence b.
-func (l *GatherTokens) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B, d)
+func (l *GatherTokens) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.GatherTokens(x, l.At); ok {
 		return y

@@ -46,3 +46,17 @@ func (l *GroupedAttention) repeat(qkv graph.Expr) graph.Expr { // (n, H·dρ+G(d
 	}
 	return qkv.Cols(0, keys).Join(append(k, v...)...)
 }
+
+// Step is Forward for the newest tokens of every sequence.
+func (l *GroupedAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
+	return l.SelfAttention.Step(x, at)
+}
+
+// Mixing is that of SelfAttention; 0 for nil.
+func (l *GroupedAttention) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.SelfAttention.Mixing()
+}

@@ -33,7 +33,7 @@ func overKeys(keys, heads, qk, v int) float64 {
 func stepAt(s graph.Scope, name string, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
 		if c, ok := l.(Cached); ok {
-			return s.Place(name, try(s, func() graph.Expr { return c.Step(x, at) }))
+			return s.Place(name, shaped(s.Sub("%s", name), x.Shape(), func() graph.Expr { return c.Step(x, at) }))
 		}
 		s.Failf("%T keeps nothing of earlier tokens, so they have to come all at once, through Forward", l)
 		return x

@@ -24,7 +24,8 @@ func NewLayerNorm(at Site) *LayerNorm {
 }
 
 // Forward normalises every row of x.
-func (l *LayerNorm) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *LayerNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LayerNorm(x, l.Weight, l.Bias, l.Eps); ok {
 		return y

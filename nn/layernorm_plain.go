@@ -16,7 +16,8 @@ type LayerNormPlain struct {
 func NewLayerNormPlain(at Site) *LayerNormPlain { return &LayerNormPlain{at.Eps, at.Scope} }
 
 // Forward normalises every row of x.
-func (l *LayerNormPlain) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *LayerNormPlain) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LayerNorm(x, graph.Expr{}, graph.Expr{}, l.Eps); ok {
 		return y

@@ -25,7 +25,8 @@ func NewLayerNormSigma(at Site) *LayerNormSigma {
 }
 
 // Forward normalises every row of x.
-func (l *LayerNormSigma) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *LayerNormSigma) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LayerNormSigma(x, l.Weight, l.Bias, l.Eps); ok {
 		return y

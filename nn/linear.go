@@ -26,7 +26,8 @@ func sum(xs []int) (n int) {
 }
 
 // Forward is x·w + b.
-func (l *Linear) Forward(x graph.Expr) graph.Expr { // (n, in) → (n, out)
+func (l *Linear) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, out)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.Linear(x, l.Weight, l.Bias); ok {
 		return y
@@ -57,7 +58,8 @@ func NewTied(s graph.Scope, e *Embedding) *Tied {
 }
 
 // Forward is x·wᵀ.
-func (l *Tied) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, V)
+func (l *Tied) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, V)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.LinearT(x, l.Weight); ok {
 		return y

@@ -75,6 +75,9 @@ func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+d
 
 // Mixing is 2H·dρ·dh: a product of key and value is added to S, and S is multiplied by the query.
 func (l *LinearAttention) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
 	h := l.heads
 	return 2 * float64(h.Heads) * float64(h.QK) * float64(h.V)
 }

@@ -78,4 +78,9 @@ func (l *Linformer) mix(w, x graph.Expr) graph.Expr { // (k', T), (B·T, c) → 
 }
 
 // Mixing is 2k'·H(dρ+dh): a token enters k' mixtures of keys and of values, and attends to as many.
-func (l *Linformer) Mixing() float64 { return 2 * l.heads.mixing() }
+func (l *Linformer) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return 2 * l.heads.mixing()
+}

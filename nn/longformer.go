@@ -92,6 +92,9 @@ func (l *Longformer) split(qkv graph.Expr, kind string) (q, k, v graph.Expr) {
 
 // Mixing is 2T·H(dρ+dh): every token is two keys.
 func (l *Longformer) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
 	return 2 * overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
 }
 

@@ -61,3 +61,19 @@ func (m *LongformerMask) prepare() error {
 	}
 	return m.mask.checkEmptyRows(append(slices.Clone(m.mask.rules), m.windows), m.mask.dims.Heads)
 }
+
+// Expr returns the numbers as a value of the graph, which the first call declares; the empty expression for nil.
+func (m *LongformerMask) Expr() graph.Expr {
+	if m == nil {
+		return graph.Expr{}
+	}
+	return m.table.Expr()
+}
+
+// Update writes the numbers again, after lengths have changed; an error leaves them as they are.
+func (m *LongformerMask) Update() error {
+	if m == nil {
+		return errUnmade
+	}
+	return m.table.Update()
+}

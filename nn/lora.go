@@ -69,7 +69,7 @@ func NewAdapted(at graph.Scope, w graph.Expr, in, out, r int, scale float64) *Lo
 
 // Matrix is w + s·d·u, of an adapter by NewAdapted, or by NewLoRA of one block of columns.
 func (l *LoRA) Matrix() graph.Expr { // (in, out)
-	if l.Base == nil || len(l.Adapters) == 0 {
+	if l == nil || l.Base == nil || len(l.Adapters) == 0 {
 		return graph.Expr{}
 	}
 	a := l.Adapters[0]

@@ -121,3 +121,19 @@ func (m *Mask) String() string {
 	}
 	return name
 }
+
+// Expr returns the numbers as a value of the graph, which the first call declares; the empty expression for nil.
+func (m *Mask) Expr() graph.Expr {
+	if m == nil {
+		return graph.Expr{}
+	}
+	return m.table.Expr()
+}
+
+// Update writes the numbers again, after lengths have changed; an error leaves them as they are.
+func (m *Mask) Update() error {
+	if m == nil {
+		return errUnmade
+	}
+	return m.table.Update()
+}

@@ -44,14 +44,16 @@ func (t *table) Expr() graph.Expr {
 	return t.expr
 }
 
+var errUnmade = errors.New("a mask that no constructor has made")
+
 // Update writes the numbers again, after lengths have changed; an error leaves them as they are.
 func (t *table) Update() (err error) {
 	if t.prepare == nil {
-		return errors.New("a mask that no constructor has made")
+		return errUnmade
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.Errorf("%s: panic: %v", t.scope.Sub("%s", t.name).Path(), r)
+			err = errors.WithMessage(graph.Panicked(r), t.scope.Sub("%s", t.name).Path())
 		}
 	}()
 	if err := t.prepare(); err != nil {

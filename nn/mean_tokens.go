@@ -16,7 +16,8 @@ type MeanTokens struct {
 func NewMeanTokens(at Site) *MeanTokens { return &MeanTokens{at.Dims, at.Scope} }
 
 // Forward is the mean over the tokens.
-func (l *MeanTokens) Forward(x graph.Expr) graph.Expr { // (B·T, d) → (B, d)
+func (l *MeanTokens) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.MeanTokens(x, l.Batch); ok {
 		return y

@@ -66,7 +66,12 @@ func (l *MLA) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·
 }
 
 // Mixing is T·H(dρ+dh).
-func (l *MLA) Mixing() float64 { return l.heads.mixing() }
+func (l *MLA) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.heads.mixing()
+}
 
 // inner is a matrix without bias.
 func inner(at Site, name string, in, out int, std float64) Layer {

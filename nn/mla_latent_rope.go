@@ -24,3 +24,11 @@ func (l *MLALatentRoPE) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d
 	c := l.Down.Forward(x)
 	return l.step(x, c, c, at)
 }
+
+// Mixing is that of MLARoPE; 0 for nil.
+func (l *MLALatentRoPE) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.MLARoPE.Mixing()
+}

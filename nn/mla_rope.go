@@ -87,7 +87,12 @@ func (l *MLARoPE) step(x, c, source, at graph.Expr) graph.Expr {
 }
 
 // Mixing is T·H(dρ+dR+dh).
-func (l *MLARoPE) Mixing() float64 { return l.heads.mixing() }
+func (l *MLARoPE) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.heads.mixing()
+}
 
 func (l *MLARoPE) query(x graph.Expr) graph.Expr { // (n, d) → (n, H(dρ+dR))
 	cQ := l.DownQ.Forward(x)                                                // c_q = x·w_q↓     (n, dq)

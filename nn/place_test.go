@@ -78,7 +78,7 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 			b.Mlp = nil
 			return b.Forward(x)
 		},
-		"h.1.ln_2: panic: ": func(at Site, x graph.Expr) graph.Expr {
+		"h.1.ln_2: wrap (6, 8): *nn.LayerNorm, want one that its constructor made: panic: ": func(at Site, x graph.Expr) graph.Expr {
 			b := NewBlock(at, plain)
 			b.Ln2 = (*LayerNorm)(nil)
 			return b.Forward(x)
@@ -87,13 +87,13 @@ func TestPartsOfABlockThatCannotBe(t *testing.T) {
 			at.Act = brokenLayer{}
 			return NewBlock(at, plain).Forward(x)
 		},
-		"h.1: panic: ": func(at Site, x graph.Expr) graph.Expr {
+		"h.1.attn: panic: glass at ": func(at Site, x graph.Expr) graph.Expr {
 			return NewBlock(at, func(Site) Layer { return stepless{} }).Step(x, x)
 		},
-		"MLA, as its constructor makes it?":              func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
-		"GroupedAttention, as its constructor makes it?": func(_ Site, x graph.Expr) graph.Expr { return (&GroupedAttention{}).Forward(x) },
-		"Linformer, as its constructor makes it?":        func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
-		"MLALatentRoPE, as its constructor makes it?":    func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
+		"MLA, want one that its constructor made: panic: ":              func(_ Site, x graph.Expr) graph.Expr { return (&MLA{}).Forward(x) },
+		"GroupedAttention, want one that its constructor made: panic: ": func(_ Site, x graph.Expr) graph.Expr { return (&GroupedAttention{}).Forward(x) },
+		"Linformer, want one that its constructor made: panic: ":        func(_ Site, x graph.Expr) graph.Expr { return (&Linformer{}).Forward(x) },
+		"MLALatentRoPE, want one that its constructor made: panic: ":    func(_ Site, x graph.Expr) graph.Expr { return (&MLALatentRoPE{}).Step(x, x) },
 	} {
 		g := graph.New(graph.Float64, 1)
 		at, x := placeSite(g)

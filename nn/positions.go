@@ -26,7 +26,8 @@ func NewLearnedPositions(at Site) *LearnedPositions {
 }
 
 // Forward is x + w[positions].
-func (l *LearnedPositions) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *LearnedPositions) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.AddPositions(x, l.Weight, l.positions, 1); ok {
 		return y
@@ -72,7 +73,8 @@ func NewSinusoidal(at Site, base float64) *Sinusoidal {
 }
 
 // Forward is √d·x + P[positions].
-func (l *Sinusoidal) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *Sinusoidal) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.AddPositions(x, l.P, l.positions, l.scale); ok {
 		return y

@@ -18,7 +18,8 @@ type PPOClip struct {
 func NewPPOClip(s graph.Scope) *PPOClip { return &PPOClip{0.2, s} }
 
 // Forward judges the actions of r by logits (n, V): a scalar.
-func (l *PPOClip) Forward(logits graph.Expr, r Rollout) graph.Expr {
+func (l *PPOClip) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
+	defer whole(l, logits, &result)
 	z := logits.In(l.scope)
 	if loss, ok := graph.PPOClip(z, r.Actions, r.Returns, r.Baseline, r.Weights, r.LogProbs, l.Clip); ok {
 		return loss

@@ -16,7 +16,8 @@ type Reinforce struct{ scope graph.Scope }
 func NewReinforce(s graph.Scope) *Reinforce { return &Reinforce{s} }
 
 // Forward judges the actions of r that were drawn from logits (n, V): a scalar.
-func (l *Reinforce) Forward(logits graph.Expr, r Rollout) graph.Expr {
+func (l *Reinforce) Forward(logits graph.Expr, r Rollout) (result graph.Expr) {
+	defer whole(l, logits, &result)
 	z := logits.In(l.scope)
 	if loss, ok := graph.Reinforce(z, r.Actions, r.Returns, r.Baseline, r.Weights); ok {
 		return loss

@@ -20,7 +20,8 @@ func NewRMSNorm(at Site) *RMSNorm {
 }
 
 // Forward scales every row of x.
-func (l *RMSNorm) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *RMSNorm) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	x = x.In(l.scope)
 	if y, ok := graph.RMSNorm(x, l.Weight, l.Eps); ok {
 		return y

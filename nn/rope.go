@@ -46,7 +46,8 @@ func NewRoPE(at Site, size int, theta float64) *RoPE {
 }
 
 // Rotate rotates the first groups·size columns of x, each group by itself. size is the one of NewRoPE.
-func (l *RoPE) Rotate(x graph.Expr, groups, size int) graph.Expr { // (n, w) → (n, w)
+func (l *RoPE) Rotate(x graph.Expr, groups, size int) (result graph.Expr) { // (n, w) → (n, w)
+	defer whole(l, x, &result)
 	if size != l.size {
 		l.scope.Failf("groups of %d columns for rotary positions of size %d", size, l.size)
 	}
@@ -69,7 +70,8 @@ func (l *RoPE) Rotate(x graph.Expr, groups, size int) graph.Expr { // (n, w) →
 }
 
 // Forward rotates all d features of x, each group of size by itself.
-func (l *RoPE) Forward(x graph.Expr) graph.Expr { // (n, d) → (n, d)
+func (l *RoPE) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, d)
+	defer whole(l, x, &result)
 	groups := l.embd / max(1, l.size)
 	if groups*l.size != l.embd {
 		l.scope.Failf("groups of %d columns do not divide %d features", l.size, l.embd)

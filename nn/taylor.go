@@ -20,7 +20,10 @@ func NewTaylorAttention(at Site) *TaylorAttention {
 }
 
 // Forward lets the tokens of every sequence meet.
-func (l *TaylorAttention) Forward(x graph.Expr) graph.Expr { return l.LinearAttention.Forward(x) } // (B·T, d) → (B·T, d)
+func (l *TaylorAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B·T, d)
+	defer whole(l, x, &result)
+	return l.LinearAttention.Forward(x)
+}
 
 // taylor is sim(q, k) = 1 + q̂·k̂.
 type taylor struct{ eps float64 }
@@ -32,3 +35,17 @@ func (t taylor) unit(x graph.Expr) graph.Expr {
 }
 
 func (t taylor) features() graph.FeatureMap { return graph.Taylor(t.eps) }
+
+// Step is Forward for the newest tokens of every sequence.
+func (l *TaylorAttention) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
+	return l.LinearAttention.Step(x, at)
+}
+
+// Mixing is that of LinearAttention; 0 for nil.
+func (l *TaylorAttention) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.LinearAttention.Mixing()
+}

@@ -56,6 +56,9 @@ func (l *Unprojected) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) �
 
 // Mixing is 2T·d.
 func (l *Unprojected) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
 	return overKeys(l.heads.Context, l.heads.Heads, l.heads.QK, l.heads.V)
 }
 
@@ -78,10 +81,16 @@ func NewUnprojectedCross(at Site, m *Memory) *UnprojectedCross {
 }
 
 // Forward lets the tokens of x attend to the memory.
-func (l *UnprojectedCross) Forward(x graph.Expr) graph.Expr { // (B·n, d) → (B·n, d)
+func (l *UnprojectedCross) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d) → (B·n, d)
+	defer whole(l, x, &result)
 	z := l.z.In(l.heads.scope)
 	return l.heads.attend(x, z.Join(z)) // softmax(x_h·z_hᵀ/√(d/H) + mask)·z_h
 }
 
 // Mixing is 2m·d.
-func (l *UnprojectedCross) Mixing() float64 { return l.heads.mixing() }
+func (l *UnprojectedCross) Mixing() float64 {
+	if l == nil {
+		return 0
+	}
+	return l.heads.mixing()
+}

@@ -11,7 +11,10 @@ func NewValueHead(at Site) *ValueHead {
 }
 
 // Forward is x·w + b.
-func (l *ValueHead) Forward(x graph.Expr) graph.Expr { return l.Linear.Forward(x) } // (n, d) → (n, 1)
+func (l *ValueHead) Forward(x graph.Expr) (result graph.Expr) { // (n, d) → (n, 1)
+	defer whole(l, x, &result)
+	return l.Linear.Forward(x)
+}
 
 // ValueLoss is the mean squared error of what was expected:
 //
@@ -24,7 +27,8 @@ type ValueLoss struct{ scope graph.Scope }
 func NewValueLoss(s graph.Scope) *ValueLoss { return &ValueLoss{s} }
 
 // Forward compares values (n, 1) with the returns of r: a scalar.
-func (l *ValueLoss) Forward(values graph.Expr, r Rollout) graph.Expr {
+func (l *ValueLoss) Forward(values graph.Expr, r Rollout) (result graph.Expr) {
+	defer whole(l, values, &result)
 	v := values.In(l.scope)
 	if loss, ok := graph.SquaredError(v, r.Returns, r.Weights); ok {
 		return loss

@@ -63,7 +63,7 @@ func (c *Core) rate() (lr float64, err error) {
 func guarded(hook string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.Errorf("%s: panic: %v", hook, r)
+			err = errors.WithMessage(graph.Panicked(r), hook)
 		}
 	}()
 	return errors.Wrap(f(), hook)
