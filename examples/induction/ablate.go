@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 )
@@ -74,7 +75,7 @@ func (r *result) table(w io.Writer, list []head) error {
 	fmt.Fprintf(w, "\nWhat the heads look at, the weight of it, and the loss of what repeats without them; with all, %.3f nats\n\n", last.second)
 	fmt.Fprintf(w, "%8s  %9s  %8s  %7s  %7s\n", "head", "induction", "previous", "without", "more")
 	for _, h := range list {
-		fmt.Fprintf(w, "%8s  %9.3f  %8.3f  %7.3f  %+7.3f\n", fmt.Sprintf("h.%d.%d", h.block, h.head), h.induction, h.previous, h.without, h.without-last.second)
+		fmt.Fprintf(w, "%8s  %9.3f  %8.3f  %7.3f  %+7.3f\n", fmt.Sprintf("h.%d.%d", h.block, h.head), h.induction, h.previous, h.without, program.Round(h.without-last.second, 3))
 	}
 	some, others := split(list)
 	if len(some) == 0 {
@@ -90,7 +91,7 @@ func (r *result) table(w io.Writer, list []head) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "without the %s (%d): %.3f nats, %+.3f\n", part.name, len(part.heads), loss, loss-last.second)
+		fmt.Fprintf(w, "without the %s (%d): %.3f nats, %+.3f\n", part.name, len(part.heads), loss, program.Round(loss-last.second, 3))
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func ablate(
 	t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "without\tloss\tmore")
 	for _, a := range without {
-		fmt.Fprintf(t, "%s\t%.4f\t%+.4f\n", part(a), a.Loss, a.Loss-loss)
+		fmt.Fprintf(t, "%s\t%.4f\t%+.4f\n", part(a), a.Loss, program.Round(a.Loss-loss, 4))
 	}
 	if err := t.Flush(); err != nil {
 		return err

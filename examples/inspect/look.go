@@ -74,7 +74,7 @@ func guesses(w io.Writer, tok text.Tokenizer, ids []int, lens inspect.Lens) erro
 		for block := range lens {
 			fmt.Fprintf(t, "\t%s", quoted(tok, lens.Likeliest(block, i, 1)[0]))
 			if i+1 < len(ids) {
-				fmt.Fprintf(t, " %.2f", lens.Loss(block, i, ids[i+1]))
+				fmt.Fprintf(t, " %.2f", program.Round(lens.Loss(block, i, ids[i+1]), 2))
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func heads(w io.Writer, layers []page.Layer, ids []int) error {
 			return err
 		}
 		for h, s := range scores {
-			fmt.Fprintf(t, "%s.%d\t%.2f\t%s\t%s\n", l.Name, h, s.Entropy, number(s.Previous), number(s.Induction))
+			fmt.Fprintf(t, "%s.%d\t%.2f\t%s\t%s\n", l.Name, h, program.Round(s.Entropy, 2), number(s.Previous), number(s.Induction))
 		}
 	}
 	return t.Flush()

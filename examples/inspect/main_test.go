@@ -19,6 +19,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/corpus"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -45,6 +46,19 @@ func saved(t *testing.T, attention string) (dir, data string) {
 		t.Fatal(err)
 	}
 	return dir, data
+}
+
+// TestTitle checks that a title says that a model is meant, and that its name is a directory.
+func TestTitle(t *testing.T) {
+	for want, cp := range map[string]checkpoint.Checkpoint{
+		"Inside the model in out/, step 7": {Step: 7}, "Inside the model in out/": {Published: true},
+	} {
+		for _, dir := range []string{"out", "out/"} {
+			if got := title(dir, &cp); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+	}
 }
 
 func TestRun(t *testing.T) {

@@ -79,12 +79,13 @@ func cutBlock(place string) (block, rest string, within bool) {
 	return list[0] + "." + list[1], list[2], true
 }
 
-// title names a model.
+// title names a model by its directory, with a slash so that a word such as out is read as one.
 func title(dir string, cp *checkpoint.Checkpoint) string {
+	name := "Inside the model in " + strings.TrimRight(dir, "/") + "/"
 	if cp.Published {
-		return "Inside " + dir
+		return name
 	}
-	return fmt.Sprintf("Inside %s, step %d", dir, cp.Step)
+	return fmt.Sprintf("%s, step %d", name, cp.Step)
 }
 
 // shown is the text of a token; one outside the vocabulary is its id.

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"text/tabwriter"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/inspect"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
@@ -42,7 +42,7 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	for i, one := range e.All {
 		fmt.Fprint(t, placed(one))
 		for token, by := range one.By {
-			fmt.Fprintf(t, "\t%.0f", math.Round(100*by/whole)+0) // no −0
+			fmt.Fprintf(t, "\t%.0f", program.Round(100*by/whole, 0))
 			exact, first = append(exact, by), append(first, slopes.All[i].By[token])
 		}
 		fmt.Fprintln(t, "\t")

@@ -86,3 +86,48 @@ func TestBrowserRuns(t *testing.T) {
 		t.Errorf("the console complains: %s", b.Errors)
 	}
 }
+
+// In a browser: numbers at the axes keep their zeros and differ where the ticks do, nothing is cut off or lies on
+// something else, and what is kept of a long run is limited.
+func TestBrowserLongRun(t *testing.T) {
+	b := browser.Open(t)
+	dir := t.TempDir()
+	var lines strings.Builder
+	for n := 10; n <= 150_000; n += 10 {
+		lines.WriteString(step(n, 2+float64(n%70)/1e5))
+	}
+	add(t, filepath.Join(dir, program.MetricsFile), lines.String())
+	s := listen(t, dir)
+	b.Show(1000, 800, "light")
+	b.Visit(s.URL)
+	b.Wait(`document.querySelector("[role=slider]").ariaValueText`, "step 150000: batch 2")
+	add(t, filepath.Join(dir, program.MetricsFile), strings.ReplaceAll(lines.String(), `"step":`, `"step":1`))
+	b.Wait(`document.querySelector("[role=slider]").ariaValueText`, "step 1150000: batch 2")
+	for what, want := range map[string]string{
+		`labels([0, 50000, 100000, 150000])`:                "0,50k,100k,150k",
+		`labels([1.9, 1.902, 1.904])`:                       "1.900,1.902,1.904",
+		`labels([0, 500000, 1000000])`:                      "0,0.5M,1.0M",
+		`labels([100000, 100010])`:                          "100.00k,100.01k",
+		`labels([0, 2e-7, 4e-7])`:                           "0,2e−7,4e−7",
+		`labels([-1, -0, 1])`:                               "−1,0,1",
+		`labels([7])`:                                       "7",
+		`[100000, 150000, 999999, 1e6].map(short)`:          "100k,150k,1M,1M",
+		`[0, -0, 10, 100, 1000, 0.25].map(short)`:           "0,0,10,100,1k,0.25",
+		`[-1234, 20, 12345, 1.5e9].map(short)`:              "−1.23k,20,12.3k,1.5G",
+		`runs[0].steps.length <= 2 * most`:                  "true",
+		`document.querySelector("[role=slider]").ariaLabel`: "loss, nats",
+	} {
+		if got := b.Ask(what); got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	for _, width := range []int{1400, 700, 400} {
+		b.Show(width, 800, "dark")
+		if faults := b.Faults(); faults != "" {
+			t.Errorf("%d pixels:\n%s", width, faults)
+		}
+	}
+	if len(b.Errors) > 0 {
+		t.Errorf("the console complains: %s", b.Errors)
+	}
+}

@@ -231,3 +231,14 @@ func TestFinishedLong(t *testing.T) {
 		t.Errorf("got %d lines, want at most %d", n, mostLines)
 	}
 }
+
+// A title says that runs are meant, and that their names are directories.
+func TestTitle(t *testing.T) {
+	for want, dirs := range map[string][]string{
+		"Training run in out/": {"out/"}, "Training runs in a/ and b/": {"a", "b"}, "Training runs in a/, b/ and c/": {"a", "b", "c"},
+	} {
+		if got := title(dirs); got != want {
+			t.Errorf("%q: got %q, want %q", dirs, got, want)
+		}
+	}
+}

@@ -14,8 +14,25 @@ function ticks(from, to, most) {
   return list;
 }
 
-const short = x => Math.abs(x) >= 1000 ? (x / 1000).toPrecision(3).replace(/\.?0+$/, "") + "k"
-  : Number(x.toPrecision(3)).toString();
+// unit is the letter and the size of the thousands in which a number is written.
+const unit = x => [["G", 1e9], ["M", 1e6], ["k", 1e3]].find(([, size]) => Math.abs(x) >= size) || ["", 1];
+
+// minus has a true minus sign, and none before zero.
+const minus = text => Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
+
+// short is a number with three digits.
+function short(x) {
+  const round = Number(x.toPrecision(3)), [letter, size] = unit(round);
+  return minus(Number((round / size).toPrecision(3)).toString()) + letter;
+}
+
+// labels are the texts of ticks, with all digits in which they differ and the unit of the largest.
+function labels(list) {
+  const largest = Math.max(...list.map(Math.abs)), by = list.length > 1 ? list[1] - list[0] : largest;
+  const [letter, size] = unit(largest), digits = Math.max(0, Math.ceil(-Math.log10(by / size) - 1e-9));
+  return list.map(v => Math.abs(v) < by / 2 ? "0" : digits > 5 ? minus(Number(v.toPrecision(3)).toExponential())
+    : minus((v / size).toFixed(digits)) + letter);
+}
 
 // thin is at most some 800 points of a line, of many the least and the greatest of each part.
 function thin(points) {
@@ -42,7 +59,7 @@ function below(points, step) {
 // chart makes an empty one. What it returns draws lines {name, color, points, style}, and tells of a step; move is told
 // which one the reader wants, or Infinity, the last one whichever that is by then.
 function chart(box, title, height, move) {
-  const width = 560, left = 52, right = 10, top = 10, bottom = 26;
+  const width = 560, left = 56, right = 18, top = 10, bottom = 26;
   const svg = picture("svg", {viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "slider", "aria-label": title});
   const plot = picture("g"), cursor = picture("line", {class: "cursor", y1: top, y2: height - bottom});
   const says = make("div", {className: "says"});
@@ -73,11 +90,12 @@ function chart(box, title, height, move) {
     if (low === high) [low, high] = [low - 0.5, high + 0.5];
     if (low > 0 && low < high / 3) low = 0;
     const y = v => top + (height - top - bottom) * (high - v) / (high - low);
+    const rows = ticks(low, high, height / 45), columns = ticks(0, last, 6), [beside, below] = [rows, columns].map(labels);
     plot.replaceChildren(
-      ...ticks(low, high, height / 45).flatMap(v => [
+      ...rows.flatMap((v, i) => [
         picture("line", {class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v)}),
-        picture("text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, short(v))]),
-      ...ticks(0, last, 6).map(s => picture("text", {x: x(s), y: height - 8, "text-anchor": "middle"}, short(s))),
+        picture("text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, beside[i])]),
+      ...columns.map((s, i) => picture("text", {x: x(s), y: height - 8, "text-anchor": "middle"}, below[i])),
       ...lines.filter(l => l.points.length).map(l => picture("polyline", {class: l.style, stroke: l.color,
         points: thin(l.points).map(p => `${x(p[0]).toFixed(1)},${y(p[1]).toFixed(1)}`).join(" ")})),
       ...lines.filter(l => l.style !== "thin" && l.points.length < 60).flatMap(l => l.points.map(p =>

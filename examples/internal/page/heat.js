@@ -24,12 +24,15 @@ function paint(canvas, rows) {
 // grid makes a small picture of every head, a row for a layer. It returns what marks a head, and what paints them all.
 function grid(box, layers, choose) {
   const columns = layers[0].Heads.length, canvases = [], cells = [];
-  box.replaceChildren(...layers.map(layer => {
-    const row = make("div", {role: "row"});
+  const head = make("div", {role: "row"}, make("span", {role: "columnheader", ariaLabel: "block"}),
+    ...layers[0].Heads.map((_, h) => make("span", {role: "columnheader", ariaLabel: `head ${h}`}, `${h}`)));
+  box.style.setProperty("--heads", columns);
+  box.replaceChildren(head, ...layers.map(layer => {
+    const row = make("div", {role: "row"}, make("span", {role: "rowheader"}, layer.Name));
     layer.Heads.forEach((_, h) => {
       canvases.push(make("canvas", {ariaHidden: "true"}));
-      const label = {role: "gridcell", ariaLabel: `${layer.Name} head ${h}`};
-      cells.push(make("div", label, `${layer.Name}.${h}`, canvases.at(-1)));
+      const name = `${layer.Name} head ${h}`;
+      cells.push(make("div", {role: "gridcell", ariaLabel: name, title: name}, canvases.at(-1)));
     });
     row.append(...cells.slice(-columns));
     return row;
@@ -63,5 +66,14 @@ function matrix(box, tokens, point, choose) {
   };
 }
 
-// ramp paints the colours from no weight to all of it.
-const ramp = canvas => paint(canvas, [Array.from({length: 160}, (_, i) => ((i + 0.5) / 160) ** 2)]);
+// ramp fills a box with the scale of the colours: weights at their roots, which is where their colours are.
+function ramp(box) {
+  const bar = make("canvas", {}), ticks = make("div", {className: "ticks"}, ...[0, 0.01, 0.1, 0.25, 0.5, 1].map(v => {
+    const tick = make("span", {}, `${v}`);
+    tick.style.left = `${100 * Math.sqrt(v)}%`;
+    return tick;
+  }));
+  box.replaceChildren(make("div", {className: "scale"}, bar, ticks),
+    make("span", {}, make("i", {className: "masked"}), "exactly 0: masked"));
+  paint(bar, [Array.from({length: 200}, (_, i) => ((i + 0.5) / 200) ** 2)]);
+}

@@ -5,6 +5,8 @@ import (
 	"html/template"
 	"io"
 	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 )
 
 // Inside is what goes on in a model on a text. What there is none of is not shown.
@@ -41,7 +43,7 @@ func (p Inside) Loss(token int) template.HTML {
 	if token >= len(p.Losses) {
 		return `<td></td><td></td>`
 	}
-	loss := p.Losses[token]
+	loss := program.Round(p.Losses[token], 2)
 	return template.HTML(fmt.Sprintf(`<td class="number">%.2f</td><td class="bar"><i style="--share:%.3f"></i></td>`,
 		loss, loss/slices.Max(p.Losses)))
 }

@@ -1,9 +1,12 @@
 const n = data.Tokens.length, layers = data.Layers || [], losses = data.Losses || [];
 let token = n - 1, layer = 0, head = 0, by = losses.length ? "loss" : layers.length ? "head" : "";
 
+// signed is a number with two digits behind the point, a true minus sign, and none before zero.
+const signed = x => (Math.round(100 * x) / 100 + 0).toFixed(2).replace("-", "−");
+
 const words = data.Tokens.map((t, i) => make("span", {
   role: "option", textContent: t === "\n" ? "⏎\n" : t,
-  ariaLabel: `${i} “${seen(t)}”` + (i > 0 && i <= losses.length ? `, loss ${losses[i - 1].toFixed(2)}` : ""),
+  ariaLabel: `${i} “${seen(t)}”` + (i > 0 && i <= losses.length ? `, loss ${signed(losses[i - 1])}` : ""),
 }));
 at("tokens").append(...words);
 const markToken = rove(at("tokens"), words, 1, i => choose(i, layer, head));
@@ -32,7 +35,7 @@ function say(query, key) {
     const l = layers[layer];
     text = `: takes ${l.Heads[head][query][key]} of ${name(key)} in ${l.Name} head ${head}`;
   } else if (query < losses.length) {
-    text = `: what comes is “${seen(data.Tokens[query + 1])}”, loss ${losses[query].toFixed(2)} nats`;
+    text = `: what comes is “${seen(data.Tokens[query + 1])}”, loss ${signed(losses[query])} nats`;
   } else if (data.Lens) {
     text = `: the likeliest to come is “${seen(data.Lens[query].at(-1).Token)}”`;
   }
@@ -54,8 +57,6 @@ function looks() {
       make("td", {className: "number", textContent: weights[j].toFixed(3)}), make("td", {className: "bar"}, bar));
   }));
 }
-
-const signed = x => x.toFixed(2).replace("-", "−");
 
 // adds shows the sum behind the chosen token, by colours of which the largest part has the strongest.
 function adds() {

@@ -33,3 +33,16 @@ function rove(box, items, columns, choose) {
     });
   };
 }
+
+// edges marks a box by the sides where it hides something, as long as it does.
+function edges(box) {
+  const look = () => {
+    const behind = box.scrollLeft > 1, ahead = box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+    box.dataset.more = [behind ? "left" : "", ahead ? "right" : ""].join(" ").trim();
+  };
+  box.addEventListener("scroll", look, {passive: true});
+  const sizes = new ResizeObserver(look);
+  [box, ...box.children].forEach(e => sizes.observe(e));
+  look();
+}
+document.querySelectorAll(".scroll").forEach(edges);

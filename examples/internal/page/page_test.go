@@ -2,9 +2,11 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -181,5 +183,45 @@ func TestBrowserInside(t *testing.T) {
 	says("Token 0 “a”")
 	if len(b.Errors) > 0 {
 		t.Errorf("the console complains: %s", b.Errors)
+	}
+}
+
+// In a browser: nothing is cut off or lies on something else at any width, though there are many heads and blocks; the
+// last block is always in sight; the scale has its numbers where their colours are.
+func TestBrowserFits(t *testing.T) {
+	p := text(40, 12, 12)
+	for i := range p.Tokens {
+		p.Tokens[i] += "gypsy_gypsy"[:i%12]
+	}
+	p.Losses[3] = -1e-9
+	p.Sum.Rows[2].All[39], p.Sum.Rows[2].Parts["MLP"][39] = -0.001, math.Copysign(0, -1)
+	b := browser.Open(t)
+	b.Visit(saved(t, written(t, p)))
+	for _, width := range []int{1400, 1000, 700, 400} {
+		for _, scheme := range []string{"dark", "light"} {
+			b.Show(width, 900, scheme)
+			if faults := b.Faults(); faults != "" {
+				t.Errorf("%d pixels, %s:\n%s", width, scheme, faults)
+			}
+			last := b.Ask(`(() => {
+				const box = document.getElementById("lens").parentElement.getBoundingClientRect();
+				const cell = document.querySelector("#lens thead th:last-child").getBoundingClientRect();
+				return cell.left >= box.left && cell.right <= box.right;
+			})()`)
+			if last != "true" {
+				t.Errorf("%d pixels: the last block is out of sight", width)
+			}
+		}
+	}
+	off := b.Ask(`(() => {
+		const bar = document.querySelector(".scale canvas"), box = bar.getBoundingClientRect(), pen = bar.getContext("2d");
+		return Math.max(...[...document.querySelectorAll(".ticks span")].map(e => {
+			const r = e.getBoundingClientRect(), at = ((r.left + r.right) / 2 - box.left) / box.width;
+			const got = pen.getImageData(Math.min(bar.width - 1, Math.floor(at * bar.width)), 0, 1, 1).data;
+			return Math.hypot(...shade(Number(e.textContent)).map((c, i) => c - got[i]));
+		}));
+	})()`)
+	if distance, err := strconv.ParseFloat(off, 64); err != nil || !(distance <= 6) {
+		t.Errorf("the colour at a number of the scale is %s away from that of such a weight, want at most 6", off)
 	}
 }

@@ -8,11 +8,33 @@ function forget(run, file) {
 }
 for (const run of runs) for (const file of ["metrics.jsonl", "looks.jsonl"]) forget(run, file);
 
+const most = 4096, mostLooks = 400; // of lines, and of looks, that are kept of a run
+
+// thinned is a list with one line more. Of a list that has become long it keeps of every four lines those with the
+// smallest and the greatest value.
+function thinned(list, line, key) {
+  list.push(line);
+  if (list.length <= 2 * most) return list;
+  const kept = [];
+  for (let i = 0; i < list.length - 1; i += 4) {
+    const part = list.slice(i, Math.min(i + 4, list.length - 1)), values = part.map(l => l[key]);
+    const low = values.indexOf(Math.min(...values)), high = values.lastIndexOf(Math.max(...values));
+    kept.push(...part.filter((_, k) => k === low || k === high));
+  }
+  return [...kept, line];
+}
+
+// keep adds a look. Of many it forgets every second one, but for the first and the last.
+function keep(looks, line) {
+  looks.set(line.step, line);
+  if (looks.size > mostLooks) [...looks.keys()].slice(0, -1).forEach((step, i) => { if (i % 2) looks.delete(step); });
+}
+
 // take reads a line of a run's files.
 function take(run, line) {
-  if (line.sample !== undefined) run.looks.set(line.step, line);
-  else if (line.val_loss !== undefined) run.evals.push(line);
-  else if (line.loss !== undefined) run.steps.push(line);
+  if (line.sample !== undefined) keep(run.looks, line);
+  else if (line.val_loss !== undefined) run.evals = thinned(run.evals, line, "val_loss");
+  else if (line.loss !== undefined) run.steps = thinned(run.steps, line, "loss");
   else if (line.val_loss_full !== undefined) run.full = line.val_loss_full;
 }
 

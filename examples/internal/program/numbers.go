@@ -19,10 +19,10 @@ func Thousands[T int | int64](n T) string {
 	return s
 }
 
-// Round keeps that many digits behind the point.
+// Round rounds x to a number of digits behind the point. It returns no negative zero, so that none is printed.
 func Round(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
-	return math.Round(x*scale) / scale
+	return math.Round(x*scale)/scale + 0
 }
 
 // Median is the upper one of the two in the middle where the list is even, and 0 where it is empty.

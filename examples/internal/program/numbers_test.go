@@ -1,6 +1,10 @@
 package program
 
-import "testing"
+import (
+	"fmt"
+	"math"
+	"testing"
+)
 
 func TestThousands(t *testing.T) {
 	for n, want := range map[int]string{
@@ -9,6 +13,15 @@ func TestThousands(t *testing.T) {
 	} {
 		if got := Thousands(n); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestRoundZero checks that what rounds to zero has no sign.
+func TestRoundZero(t *testing.T) {
+	for _, x := range []float64{-0.004, math.Copysign(0, -1), 0.004, -1e-300} {
+		if got := fmt.Sprintf("%.2f %+.2f", Round(x, 2), Round(x, 2)); got != "0.00 +0.00" {
+			t.Errorf("%g: got %q, want zero without a sign", x, got)
 		}
 	}
 }
