@@ -3,24 +3,23 @@ package main
 import (
 	"fmt"
 	"image/color"
-	"image/png"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
+	"github.com/pedestrian-ml/pedestrian/examples/internal/picture"
 	"gonum.org/v1/plot/vg/draw"
 )
 
 // The layout in pixels.
 const (
-	side      = 352 // of a head at least, and at most twice that where cells are larger than a pixel
-	gap       = 16
-	title     = 26 // above a head
-	header    = 84
-	margin    = 32
-	legend    = 560 // its width
-	tokenSize = 10
-	wide      = 7  // a character of a token
-	high      = 11 // a line of them
+	side   = 352 // of a head at least, and at most twice that where cells are larger than a pixel
+	gap    = 16
+	title  = 26 // above a head
+	header = 84
+	margin = 32
+	legend = 560 // its width
+	wide   = picture.SignWidth
+	high   = picture.SignHeight
 )
 
 // layout is where the heads are: of one, the cells and what its tokens take beside and below it.
@@ -39,36 +38,44 @@ func layoutOf(tokens []string) layout {
 
 // paint makes a picture of all heads, a row for a layer.
 func paint(w io.Writer, tokens []string, layers []page.Layer) error {
-	l := layoutOf(tokens)
-	right, down := l.left+l.size+gap, title+l.size+l.below+gap
-	s, err := newSheet(max(legend, 2*margin+len(layers[0].Heads)*right), header+len(layers)*down+margin)
+	s, err := painting(tokens, layers)
 	if err != nil {
 		return err
+	}
+	return s.Encode(w)
+}
+
+func painting(tokens []string, layers []page.Layer) (s sheet, err error) {
+	l := layoutOf(tokens)
+	right, down := l.left+l.size+gap, title+l.size+l.below+gap
+	s, err = newSheet(max(legend, 2*margin+len(layers[0].Heads)*right), header+len(layers)*down+margin)
+	if err != nil {
+		return s, err
 	}
 	s.legend()
 	for i, row := range layers {
 		y := header + title + i*down
 		for h, a := range row.Heads {
 			x := margin + l.left + h*right
-			s.write(x, y-title/2+2, 13, "Sans", draw.XLeft, fmt.Sprintf("%s  head %d", row.Name, h))
+			s.Write(x, y-title/2+2, 13, draw.XLeft, fmt.Sprintf("%s  head %d", row.Name, h))
 			s.head(x, y, l.cell, a)
 			s.tokens(x, y, l, tokens)
 		}
 	}
-	return png.Encode(w, s.Image)
+	return s, nil
 }
 
 // head draws one matrix in a frame.
 func (s sheet) head(x, y, cell int, a [][]float64) {
 	size := cell * len(a)
-	s.fill(x-1, y-1, size+2, size+2, color.Gray{120})
+	s.Fill(x-1, y-1, size+2, size+2, color.Gray{120})
 	for i, row := range a {
 		for j, v := range row {
 			c := s.colors[shade(v)]
 			if v == 0 {
 				c = masked()
 			}
-			s.fill(x+j*cell, y+i*cell, cell, cell, c)
+			s.Fill(x+j*cell, y+i*cell, cell, cell, c)
 		}
 	}
 }
@@ -80,28 +87,28 @@ func (s sheet) tokens(x, y int, l layout, tokens []string) {
 		seen := []rune(page.Seen(tokens[i]))
 		middle := i*l.cell + l.cell/2
 		for j, c := range seen {
-			s.sign(x-5-wide/2-(len(seen)-1-j)*wide, y+middle, c)
-			s.sign(x+middle, y+l.size+4+high/2+j*high, c)
+			s.Sign(x-5-wide/2-(len(seen)-1-j)*wide, y+middle, c)
+			s.Sign(x+middle, y+l.size+4+high/2+j*high, c)
 		}
 	}
 }
 
 // legend says what is shown, and in which colours.
 func (s sheet) legend() {
-	s.write(margin, 22, 16, "Sans", draw.XLeft, "Attention weights")
-	s.write(margin, 44, 12, "Sans", draw.XLeft, "a row is a query and adds up to 1, a column is a key")
+	s.Write(margin, 22, 16, draw.XLeft, "Attention weights")
+	s.Write(margin, 44, 12, draw.XLeft, "a row is a query and adds up to 1, a column is a key; colours go by the square root of the weight")
 	const x, y, width, height = margin, 58, 256, 10
-	s.fill(x-1, y-1, width+2, height+2, color.Gray{120})
+	s.Fill(x-1, y-1, width+2, height+2, color.Gray{120})
 	for i, c := range s.colors {
-		s.fill(x+i, y, 1, height, c)
+		s.Fill(x+i, y, 1, height, c)
 	}
 	for _, v := range scale() {
-		s.write(x+shade(v), y+height+8, 10, "Sans", draw.XCenter, fmt.Sprint(v))
+		s.Write(x+shade(v), y+height+8, 10, draw.XCenter, fmt.Sprint(v))
 	}
 	const zero = x + width + 40
-	s.fill(zero-1, y-1, 2*height+2, height+2, color.Gray{120})
-	s.fill(zero, y, 2*height, height, masked())
-	s.write(zero+2*height+8, y+height/2, 12, "Sans", draw.XLeft, "exactly 0: masked")
+	s.Fill(zero-1, y-1, 2*height+2, height+2, color.Gray{120})
+	s.Fill(zero, y, 2*height, height, masked())
+	s.Write(zero+2*height+8, y+height/2, 12, draw.XLeft, "exactly 0: masked")
 }
 
 // scale is where the colour bar has numbers; its left end is a weight that is nearly 0.

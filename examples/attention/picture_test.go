@@ -89,3 +89,22 @@ func TestLayout(t *testing.T) {
 		}
 	}
 }
+
+// TestTextsFit checks that no text lies on another or outside, though tokens are long.
+func TestTextsFit(t *testing.T) {
+	var tokens []string
+	weights := make([][]float64, 40)
+	for i := range weights {
+		tokens, weights[i] = append(tokens, "a long\ntoken of gpt2"[i%7:]), make([]float64, 40)
+	}
+	head := page.Layer{Name: "h.11", Heads: [][][]float64{weights, weights}}
+	for _, n := range []int{1, 2} {
+		s, err := painting(tokens, []page.Layer{head, head}[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range s.Faults() {
+			t.Error(fault)
+		}
+	}
+}

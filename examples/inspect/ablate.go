@@ -55,7 +55,7 @@ func ablate(
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	err = file.Replace(o.picture, func(w io.Writer) error { return draw(w, loss, without) })
+	err = file.Replace(o.picture, func(w io.Writer) error { return drawAblation(w, loss, without) })
 	if err == nil {
 		_, err = fmt.Fprintf(stdout, "\nsaved %s\n", o.picture)
 	}

@@ -55,7 +55,7 @@ func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	if picture == "" {
 		picture = "patching.png"
 	}
-	err = file.Replace(picture, func(w io.Writer) error { return drawEffects(w, e, tokens(tok, q.Clean)) })
+	err = file.Replace(picture, func(w io.Writer) error { return back(e, tokens(tok, q.Clean)).sheet().Encode(w) })
 	if err == nil {
 		_, err = fmt.Fprintf(w, "\nsaved %s\n", picture)
 	}

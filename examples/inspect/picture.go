@@ -11,24 +11,59 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// draw makes a picture of what is lost: a bar for each part, the first of a block with its name below it.
-func draw(w io.Writer, loss float64, without []inspect.Ablation) error {
-	const each = 16 // points
-	p, more, names := picture.New("left out", "more loss, nats"), make(plotter.Values, len(without)), make([]string, len(without))
-	for i, a := range without {
-		more[i] = a.Loss - loss
-		if names[i] = fmt.Sprint(a.Head); a.Head < 1 {
-			names[i] = strings.Join(strings.SplitN(a.Place, ".", 3)[:2], ".")
+// drawAblation makes a picture of what is lost: a heatmap of the heads, or a bar for each other part.
+func drawAblation(w io.Writer, loss float64, without []inspect.Ablation) error {
+	if len(without) > 0 && without[0].Head >= 0 {
+		return ablated(loss, without).sheet().Encode(w)
+	}
+	return bars(w, loss, without)
+}
+
+// block is h.3 for h.3.mlp.
+func block(place string) string { return strings.Join(strings.SplitN(place, ".", 3)[:2], ".") }
+
+// ablated is what is lost without each head.
+func ablated(loss float64, without []inspect.Ablation) heatmap {
+	h := heatmap{title: "The loss without each head",
+		about: "what it is more, in nats, where the head is left out; a row is a block, a column a head"}
+	for _, a := range without {
+		if name := block(a.Place); len(h.rows) == 0 || h.rows[len(h.rows)-1] != name {
+			h.rows, h.values = append(h.rows, name), append(h.values, nil)
+		}
+		last := len(h.rows) - 1
+		if h.values[last] = append(h.values[last], a.Loss-loss); len(h.values[last]) > len(h.columns) {
+			h.columns = append(h.columns, fmt.Sprint(a.Head))
 		}
 	}
-	bars, err := plotter.NewBarChart(more, vg.Points(each-5))
+	return h
+}
+
+// back is what of the answer is back with each activation, in percent.
+func back(e inspect.Effects, tokens []string) heatmap {
+	h := heatmap{title: "Where the answer comes from", columns: tokens, unit: " %",
+		about: "what of the answer is back, where an activation at a token is that of the prompt"}
+	for _, one := range e.All {
+		row := make([]float64, len(one.By))
+		for i, by := range one.By {
+			row[i] = 100 * by / (e.Clean - e.Corrupt)
+		}
+		h.rows, h.values = append(h.rows, placed(one)), append(h.values, row)
+	}
+	return h
+}
+
+// bars draws a bar for each part, with its block below it.
+func bars(w io.Writer, loss float64, without []inspect.Ablation) error {
+	const each = 34 // points, room for the longest name
+	p, more, names := picture.New("left out", "more loss, nats"), make(plotter.Values, len(without)), make([]string, len(without))
+	for i, a := range without {
+		more[i], names[i] = a.Loss-loss, block(a.Place)
+	}
+	bars, err := plotter.NewBarChart(more, vg.Points(each/2))
 	if err != nil {
 		return err
 	}
 	bars.Color, bars.LineStyle.Width = picture.Blue(), 0
-	if len(without) > 0 && without[0].Head >= 0 {
-		p.X.Label.Text = "left out: head 0 of block h.i, and the others"
-	}
 	p.NominalX(names...)
 	picture.Grid(p).Vertical.Width = 0
 	p.Add(bars)
