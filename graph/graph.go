@@ -62,7 +62,7 @@ type Graph struct {
 // together with the parameter's name: neither the order of declaration nor what else is declared changes it.
 func New(dtype Dtype, seed uint64) *Graph {
 	g := &Graph{Kernels: true, dtype: dtype, seed: seed, pool: kernel.NewPool(0)}
-	g.store = &store{params: map[string]*tensor.Dense{}}
+	g.store = newStore()
 	g.clear()
 	if dtype != Float32 && dtype != Float64 {
 		g.dtype = Float64

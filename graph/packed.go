@@ -53,8 +53,12 @@ func (g *Graph) Packed(p Packing) (*Graph, error) {
 	case len(g.store.packed) > 0:
 		return nil, errors.Errorf("weights: %s of a graph whose weights are packed already", p)
 	}
+	lock := g.store.RWMutex // and not the store: its matrices may be collected one by one
+	lock.RLock()
+	defer lock.RUnlock()
 	s := g.Sibling()
-	s.store = &store{params: map[string]*tensor.Dense{}, packed: map[string]*packedMatrix{}}
+	s.store = newStore()
+	s.store.packed = map[string]*packedMatrix{}
 	var matrices []loose
 	for _, x := range g.params {
 		if _, multiplied := g.multiplied[x.name]; multiplied && len(x.shape) == 2 && saves(p, x.shape) {

@@ -110,11 +110,13 @@ func outputs(out Expr, keep []Expr, grads G.Nodes) (list G.Nodes, err error) {
 // errRunning means that two goroutines use one graph.
 var errRunning = errors.New("a program of the graph runs: one at a time, a second one needs a Sibling")
 
+var errNoProgram = errors.New("run: no program: Compile makes one")
+
 // Run computes the output and the gradients for the numbers that parameters and inputs hold now. It refuses an integer
 // out of range before anything is computed. Programs of one graph run one at a time: a second one is an error.
 func (p *Program) Run() error {
 	if p == nil || p.graph == nil {
-		return errors.New("run: no program: Compile makes one")
+		return errNoProgram
 	}
 	if !p.graph.running.TryLock() {
 		return errors.Wrap(errRunning, "run")
@@ -122,6 +124,11 @@ func (p *Program) Run() error {
 	defer p.graph.running.Unlock()
 	p.graph.store.RLock()
 	defer p.graph.store.RUnlock()
+	return p.run()
+}
+
+// run is Run for a caller that holds the graph and, for reading, its parameters.
+func (p *Program) run() error {
 	p.ran = false
 	for _, x := range p.ids {
 		for i, id := range x.Ints() {

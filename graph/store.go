@@ -3,16 +3,21 @@ package graph
 import (
 	"sync"
 
+	"github.com/pkg/errors"
 	"gorgonia.org/tensor"
 )
 
-// store is the parameters of a graph and its siblings, by name. Programs that run hold it for reading, what declares or
-// changes parameters for itself alone.
+// store holds the parameters of a graph and its siblings, by name. A program that runs holds the lock for reading; the
+// declaration and the change of a parameter hold it alone. The lock is a pointer, so that who holds it does not keep the
+// parameters from being collected.
 type store struct {
-	sync.RWMutex
-	params map[string]*tensor.Dense
-	packed map[string]*packedMatrix // those that are kept in fewer bits, nil of a graph that trains
+	*sync.RWMutex
+	params  map[string]*tensor.Dense
+	packed  map[string]*packedMatrix // the parameters kept in fewer bits; nil for a graph that trains
+	changes uint64                   // the number of Exclusive calls so far
 }
+
+func newStore() *store { return &store{RWMutex: new(sync.RWMutex), params: map[string]*tensor.Dense{}} }
 
 // Exclusive calls change while no program of g or of a sibling runs, and keeps those that begin waiting: for what writes
 // to parameters that programs in other goroutines read. The optimizers of package optim update in it. change may
@@ -24,6 +29,49 @@ func (g *Graph) Exclusive(change func()) {
 	if g.exists() {
 		g.store.Lock()
 		defer g.store.Unlock()
+		g.store.changes++
 	}
 	change()
+}
+
+// Shared calls read while no Exclusive call changes the parameters of g and its siblings, and returns its error. An
+// Exclusive call that begins meanwhile, such as the update of an optimizer, waits until read returns. So read sees the
+// parameters of one moment, however long it takes. It may run programs with Reading.Run. It may not call Program.Run,
+// Compile, Shared or Exclusive, nor declare a parameter: these could wait for each other forever.
+func (g *Graph) Shared(read func(r Reading) error) error {
+	switch {
+	case read == nil:
+		return errors.New("shared: no function that reads")
+	case !g.exists():
+		return errors.New("shared: no graph, want one of graph.New")
+	}
+	g.store.RLock()
+	defer g.store.RUnlock()
+	return read(Reading{g.store})
+}
+
+// Reading is the hold on the parameters that Shared passes to its function. It is valid until that function returns.
+type Reading struct{ store *store }
+
+// Changes returns the number of Exclusive calls so far. Two equal numbers mean that the parameters have not changed in
+// between.
+func (r Reading) Changes() uint64 {
+	if r.store == nil {
+		return 0
+	}
+	return r.store.changes
+}
+
+// Run is Program.Run for a program of the graph that is read, or of a sibling.
+func (r Reading) Run(p *Program) error {
+	switch {
+	case p == nil || p.graph == nil:
+		return errNoProgram
+	case r.store == nil || p.graph.store != r.store:
+		return errors.New("run: the program's graph shares no parameters with the one that Shared was called for")
+	case !p.graph.running.TryLock():
+		return errors.Wrap(errRunning, "run")
+	}
+	defer p.graph.running.Unlock()
+	return p.run()
 }
