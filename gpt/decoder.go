@@ -20,7 +20,8 @@ type Decoder struct {
 	text     seen
 }
 
-// NewDecoder makes a decoder of m's parameters, as they are when it runs. It is an error, naming the layer, if a part
+// NewDecoder makes a decoder of m's parameters, as they are when it runs: after a Step, or another change of them, the
+// tokens so far are fed again before the next ones. It is an error, naming the layer, if a part
 // of the program's own computes something else token by token than all at once.
 func NewDecoder(m *Model) (*Decoder, error) {
 	d, err := newDecoding(m, 1)

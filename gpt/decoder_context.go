@@ -1,6 +1,7 @@
 package gpt
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -17,6 +18,8 @@ var (
 // position by position: first those of all sequences at one, then at the next.
 type decoding struct {
 	batch, size, vocab int          // sequences, block_size, V
+	graph              *graph.Graph // of the model
+	changes            uint64       // of its weights, before the context was fed
 	one, some, half    *stepProgram // of a model whose layers are all cached; for one token, a few, and half a context
 	caches             nn.Caches    // of these
 	rerun              *rerun       // of any other
@@ -32,7 +35,7 @@ func newDecoding(m *Model, batch int) (d *decoding, err error) {
 	if err := m.checkDecoding(batch); err != nil {
 		return nil, err
 	}
-	d = &decoding{batch: batch, size: m.Config.BlockSize, vocab: m.Config.VocabSize}
+	d = &decoding{batch: batch, size: m.Config.BlockSize, vocab: m.Config.VocabSize, graph: m.Graph}
 	d.context = make([]int, 0, d.size*batch)
 	d.caches = nn.Caches{}
 	if d.one, err = newStepProgram(m, batch, 1, d.caches); err != nil {
@@ -76,20 +79,45 @@ func (d *decoding) check(tokens []int) error {
 	return nil
 }
 
-// feed appends tokens of the vocabulary. Of more than the context holds only the last count.
-func (d *decoding) feed(tokens []int) (graph.Tensor, error) {
+// feed appends tokens of the vocabulary, and returns the logits of what follows by the weights of this moment: a Trainer
+// waits with its next update until they are computed. Only the last tokens that the context has room for count. If the
+// weights have changed since the context was fed, its keys and values are old, and it is fed again.
+func (d *decoding) feed(tokens []int) (logits graph.Tensor, err error) {
 	full := d.size * d.batch
 	if extra := len(tokens) - full; extra >= 0 {
 		tokens = tokens[extra:]
 		d.reset()
 	}
-	if d.rerun != nil {
-		return d.feedAgain(tokens)
-	}
+	err = d.graph.Shared(func(r graph.Reading) (err error) {
+		if d.rerun != nil {
+			logits, err = d.feedAgain(r, tokens)
+			return err
+		}
+		if changes := r.Changes(); changes != d.changes {
+			old := slices.Clone(d.context)
+			d.reset()
+			if err := d.append(r, old); err != nil {
+				d.context = append(d.context[:0], old...) // to be fed again by the next call
+				return err
+			}
+			d.changes = changes
+		}
+		if err := d.append(r, tokens); err != nil {
+			return err
+		}
+		logits = d.one.logits.Value()
+		return nil
+	})
+	return logits, err
+}
+
+// append feeds tokens through the programs, as many at once as fit.
+func (d *decoding) append(r graph.Reading, tokens []int) error {
+	full := d.size * d.batch
 	for len(tokens) > 0 {
 		if len(d.context) == full {
-			if err := d.shift(); err != nil {
-				return graph.Tensor{}, err
+			if err := d.shift(r); err != nil {
+				return err
 			}
 		}
 		s, program := d.one, d.one.hidden
@@ -101,28 +129,28 @@ func (d *decoding) feed(tokens []int) (graph.Tensor, error) {
 				s, program = more, more.hidden
 			}
 		}
-		if err := d.run(s, program, tokens[:s.n*d.batch]); err != nil {
-			return graph.Tensor{}, err
+		if err := d.run(r, s, program, tokens[:s.n*d.batch]); err != nil {
+			return err
 		}
 		tokens = tokens[s.n*d.batch:]
 	}
-	return d.one.logits.Value(), nil
+	return nil
 }
 
 // keepHalf is the newer half of a full context.
 func (d *decoding) keepHalf() []int { return d.context[(d.size+1)/2*d.batch:] }
 
 // shift drops the older half of a full context and feeds the rest again.
-func (d *decoding) shift() error {
+func (d *decoding) shift(r graph.Reading) error {
 	rest := d.keepHalf()
 	if d.reset(); len(rest) == 0 {
 		return nil
 	}
-	return d.run(d.half, d.half.hidden, rest)
+	return d.run(r, d.half, d.half.hidden, rest)
 }
 
 // run feeds s.n tokens of every sequence.
-func (d *decoding) run(s *stepProgram, p *graph.Program, tokens []int) error {
+func (d *decoding) run(r graph.Reading, s *stepProgram, p *graph.Program, tokens []int) error {
 	first := len(d.context) / d.batch
 	ids, positions := s.tokens.Ints(), s.positions.Ints() // of one sequence after another
 	for i, id := range tokens {
@@ -130,7 +158,7 @@ func (d *decoding) run(s *stepProgram, p *graph.Program, tokens []int) error {
 		ids[b*s.n+t], positions[b*s.n+t] = id, first+t
 	}
 	s.at.Ints()[0] = first
-	if err := p.Run(); err != nil {
+	if err := r.Run(p); err != nil {
 		return err
 	}
 	d.context = append(d.context, tokens...)

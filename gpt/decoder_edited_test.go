@@ -74,13 +74,13 @@ func decodesEdited(t *testing.T, c Config, edits map[string]func(graph.Expr) gra
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := &decoding{batch: 1, size: c.BlockSize, vocab: c.VocabSize, rerun: whole}
+	again := &decoding{batch: 1, size: c.BlockSize, vocab: c.VocabSize, graph: m.Graph, rerun: whole}
 	for i := range c.BlockSize + 1 {
 		got, err := d.Feed(i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := again.feedAgain([]int{i})
+		want, err := again.feed([]int{i})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func newRerun(m *Model, batch int) (r *rerun, err error) {
 }
 
 // feedAgain appends tokens and predicts from all of them.
-func (d *decoding) feedAgain(tokens []int) (graph.Tensor, error) {
+func (d *decoding) feedAgain(reading graph.Reading, tokens []int) (graph.Tensor, error) {
 	for ; len(tokens) > 0; tokens = tokens[d.batch:] {
 		if len(d.context) == d.size*d.batch {
 			d.context = append(d.context[:0], d.keepHalf()...)
@@ -82,7 +82,7 @@ func (d *decoding) feedAgain(tokens []int) (graph.Tensor, error) {
 			r.tokens.Ints()[b*d.size+t] = d.context[t*d.batch+b]
 		}
 	}
-	if err := r.program.Run(); err != nil {
+	if err := reading.Run(r.program); err != nil {
 		return graph.Tensor{}, err
 	}
 	all := r.program.Value() // (B·T, V)

@@ -284,3 +284,35 @@ func TestGenerate(t *testing.T) {
 		break // must not go on
 	}
 }
+
+// After a Step the keys and values of the tokens so far are of old weights: they are computed again, so that what a
+// decoder says is what a new one says that reads the same text.
+func TestFeedAfterStep(t *testing.T) {
+	for _, attention := range []string{"", "mla", "linear"} {
+		c := tiny()
+		c.Attention = attention
+		trainer := newTrainer(t, c)
+		d := newDecoderOf(t, trainer.Model)
+		batch, err := NewBatchDecoder(trainer.Model, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := []int{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5} // beyond the context
+		for i, id := range text {
+			if i%4 == 2 {
+				steps(t, trainer, 1)
+			}
+			got := feed(t, d, id)
+			rows, err := batch.Feed([][]int{{id}, {id}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := feed(t, newDecoderOf(t, trainer.Model), d.decoding.context...)
+			for name, got := range map[string][]float64{"a decoder": got, "a batch": rows.Row(1).Floats()} {
+				if e := relative(got, want, 0); !(e <= 1e-5) {
+					t.Errorf("%q: %s, token %d: %v off a decoder that is new", attention, name, i, e)
+				}
+			}
+		}
+	}
+}
