@@ -69,24 +69,21 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 }
 
 // Use sets the model's adapters to those of a, in place: programs, decoders and trainers of the model compute with them
-// from now on, and nothing is built again; a decoder is to be Reset. The nil Adapter is none: the base. A smaller rank is
+// from now on, and nothing is built again. The nil Adapter is none: the base. A smaller rank is
 // padded with zeros, another factor multiplied into Bᵀ. It is an error, and nothing changes, if a is of other matrices
 // or shapes than the model has adapters for, or of a higher rank.
 func (m *Model) Use(a *Adapter) error { return m.use(a, 1) }
 
-// Unmerge takes away from the weights what Use(a) and Merge have added to them. No adapter is in use then.
+// Unmerge takes away from the weights what Use(a) and Merge have added to them. No adapter is in use then. It is an
+// error, and nothing changes, unless m has merged a, unchanged by training, and not unmerged it since.
 func (m *Model) Unmerge(a *Adapter) error {
 	if a == nil {
 		return errors.New("adapter: got nil, want the one that was merged")
 	}
-	if err := m.use(a, -1); err != nil {
-		return err
-	}
-	m.Merge()
-	return nil
+	return m.use(a, -1)
 }
 
-// use is Use of a times sign.
+// use sets the adapters to a, if sign is 1. If it is −1, it takes a away from the weights.
 func (m *Model) use(a *Adapter, sign float64) error {
 	switch err := m.loose(); {
 	case err != nil:
@@ -105,7 +102,13 @@ func (m *Model) use(a *Adapter, sign float64) error {
 		}
 		values = list
 	}
+	var err error
 	m.Graph.Exclusive(func() {
+		at := slices.Index(m.merged, a)
+		if sign < 0 && at < 0 {
+			err = errors.New("adapter: it is not merged into the weights of this model: Use and Merge come before Unmerge")
+			return
+		}
 		for _, l := range m.adapters {
 			for _, to := range l.Adapters {
 				u := to.Up.Tensor()
@@ -116,6 +119,12 @@ func (m *Model) use(a *Adapter, sign float64) error {
 		for _, p := range values {
 			p.set(sign * a.config.Scale() / m.Config.scale())
 		}
+		if m.inUse = (inUse{}); sign > 0 {
+			m.inUse = inUseNow(a, m.adapters)
+			return
+		}
+		m.merge()
+		m.merged = slices.Delete(m.merged, at, at+1)
 	})
-	return nil
+	return err
 }

@@ -28,12 +28,18 @@ func (m *Model) SaveAdapter(dir, base string) error {
 	c := peft.Config{Base: base, Rank: wide * m.Config.LoraR, Targets: targets, FanIn: fanIn}
 	c.Alpha = m.Config.scale() * float64(c.Rank)
 	var matrices []peft.Matrix
-	for _, s := range list {
-		matrix, err := s.matrix(c.Rank)
-		if err != nil {
-			return err
+	err = m.reading(func() error {
+		for _, s := range list {
+			matrix, err := s.matrix(c.Rank)
+			if err != nil {
+				return err
+			}
+			matrices = append(matrices, matrix)
 		}
-		matrices = append(matrices, matrix)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return peft.Write(dir, c, matrices)
 }

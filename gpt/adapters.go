@@ -25,18 +25,23 @@ const baseKey = "base_sha256"
 // what they belong to: every field of the network but dropout, lora_alpha and lora_scale among them, and the SHA-256 of
 // the weights that they were trained on. It is an error if the model has none.
 func (m *Model) WriteAdapters(w io.Writer) error {
-	belongs, err := m.belonging()
-	if err != nil {
+	if err := m.adapted(); err != nil {
 		return err
 	}
-	return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.candidates()), belongs, ""), "adapters")
+	return m.reading(func() error {
+		return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.candidates()), m.belonging(), ""), "adapters")
+	})
 }
 
 // ReadAdapters sets the adapters from a file of WriteAdapters, of exactly this model's names and shapes. What the file
 // says of the network has to be so: with another α, activation or base the same numbers are another function. The error
 // names the field and both values. A file that does not say so, such as one of an earlier version, is refused.
 func (m *Model) ReadAdapters(data []byte) error {
-	belongs, err := m.belonging()
+	var belongs map[string]string
+	err := m.adapted()
+	if err == nil {
+		err = m.reading(func() error { belongs = m.belonging(); return nil })
+	}
 	if err != nil {
 		return err
 	}
@@ -60,21 +65,26 @@ func (m *Model) ReadAdapters(data []byte) error {
 	return m.read(f, m.candidates())
 }
 
-// belonging is what a file of the model's adapters says of the model.
-func (m *Model) belonging() (map[string]string, error) {
+// adapted returns an error unless m has adapters to write or to set.
+func (m *Model) adapted() error {
 	if err := m.loose(); err != nil {
-		return nil, err
+		return err
 	}
 	if m.Config.LoraR == 0 {
-		return nil, errors.New("adapters: the model has none, lora_r is 0")
+		return errors.New("adapters: the model has none, lora_r is 0")
 	}
+	return nil
+}
+
+// belonging returns the metadata that a file of the model's adapters has about the model.
+func (m *Model) belonging() map[string]string {
 	belongs := map[string]string{"format": "pt", baseKey: m.baseSHA256()}
 	for _, f := range m.Config.networkFields().Without("dropout") {
 		if v := f.String(); strings.ToValidUTF8(v, "") == v {
 			belongs[f.Name] = v
 		}
 	}
-	return belongs, nil
+	return belongs
 }
 
 // baseSHA256 is the hash of names, shapes and numbers, as float64, of all parameters but the adapters.

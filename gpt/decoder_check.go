@@ -11,7 +11,7 @@ import (
 
 // checkDecoding refuses what cannot be decoded with before anything is allocated.
 func (m *Model) checkDecoding(batch int) error {
-	if err := m.made(); err != nil {
+	if err := m.Check(); err != nil {
 		return err
 	}
 	if batch < 1 {

@@ -22,6 +22,9 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	if err := m.loose(); err != nil {
 		return err
 	}
+	if err := m.checkTokenizer(tok); err != nil {
+		return errors.Wrap(err, "export")
+	}
 	if dtype != safetensors.F32 && dtype != safetensors.BF16 {
 		return errors.Errorf("export: dtype: got %.80q, want F32 or BF16", dtype)
 	}
@@ -37,7 +40,9 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	ends["_from_model_config"] = true
 	list := []checkpoint.File{
 		{Name: train.WeightsFile, Write: func(w io.Writer) error {
-			return train.WriteTensors(w, m.published(family), map[string]string{"format": "pt"}, dtype)
+			return m.reading(func() error {
+				return train.WriteTensors(w, m.published(family), map[string]string{"format": "pt"}, dtype)
+			})
 		}},
 		{Name: configFile, Write: train.WriteJSON(keys)},
 		{Name: generationFile, Write: train.WriteJSON(ends)},

@@ -15,6 +15,12 @@ import (
 // its block_size may be smaller: then later positions are left out. tok is the checkpoint's tokenizer, and the corpus is
 // encoded with it. Where the run would need more memory than it may have, Recompute is set.
 func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	if err := checkText(corpus, tok); err != nil {
+		return nil, err
+	}
+	if cp == nil {
+		return nil, errNoCheckpoint
+	}
 	saved, err := sourceOf(cp, c.Parts)
 	if err != nil {
 		return nil, err
@@ -64,16 +70,24 @@ func (c Config) sameNetwork(saved Config) error {
 	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
 }
 
-// Merge adds every adapter to the weight beside it, w + s·d·u, and sets u to 0: the same function.
+// Merge adds every adapter to the weight beside it, w + s·d·u, and sets u to 0: the same function. A second Merge
+// changes nothing.
 func (m *Model) Merge() {
 	if m == nil {
 		return
 	}
-	m.Graph.Exclusive(func() {
-		for _, l := range m.adapters {
-			l.Merge()
-		}
-	})
+	m.Graph.Exclusive(m.merge)
+}
+
+// merge is Merge for a caller that holds the weights alone.
+func (m *Model) merge() {
+	if a := m.inUse.unchanged(m.adapters); a != nil {
+		m.merged = append(m.merged, a)
+	}
+	m.inUse = inUse{}
+	for _, l := range m.adapters {
+		l.Merge()
+	}
 }
 
 // Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
@@ -88,9 +102,13 @@ func (m *Model) Plain(batch int) (*Model, error) {
 }
 
 // Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.
-// tok may be nil.
+// tok may be nil; one of more tokens than the model has logits is an error. The file of the weights holds those of the
+// moment in which it is written.
 func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	if err := m.loose(); err != nil {
+		return nil, err
+	}
+	if err := m.checkTokenizer(tok); err != nil {
 		return nil, err
 	}
 	hf, err := m.Config.HuggingFace()

@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"bytes"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"strings"
 	"testing"
 )
@@ -143,8 +144,12 @@ func TestAdaptersBelong(t *testing.T) {
 	moved := with(func(*Config) {})
 	p := moved.Params()[2].Tensor()
 	p.Set(1, p.At(1)+1e-6)
-	activation := with(func(*Config) {}) // of a model that FineTune would refuse
-	activation.Config.Activation = "relu"
+	relu := tuned.Config() // which FineTune would refuse
+	relu.Activation = "relu"
+	activation, err := New(graph.New(graph.Float32, 1), relu, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		model *Model
 		data  []byte

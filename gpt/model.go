@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -16,6 +17,7 @@ import (
 )
 
 // Model is a decoder-only transformer on batches of B sequences of T tokens: the forward column of the paper's Table 2.
+// Its fields are there to be read: what is made of a model with another field is an error.
 type Model struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
@@ -25,6 +27,9 @@ type Model struct {
 	Loss    graph.Expr // the mean cross entropy in nats over the targets that count, or that of Hooks
 
 	adapters []*nn.LoRA
+	inUse    inUse      // what Use has set them to
+	merged   []*Adapter // what Merge has added to the weights
+	built    *made.Network
 }
 
 // New builds the model on an empty Graph for batches of that many sequences. The Graph's switches count, which
@@ -49,6 +54,8 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if err := g.Err(); err != nil {
 		return nil, errors.Wrap(err, "gpt")
 	}
+	fields := m.withConfig()
+	m.built = &fields
 	return m, m.checkCount(declared)
 }
 
@@ -91,17 +98,6 @@ func (m *Model) Params() []graph.Expr {
 		return nil
 	}
 	return m.Graph.Params()
-}
-
-// made is an error unless m is what New or LoadModel makes.
-func (m *Model) made() error {
-	switch {
-	case m == nil:
-		return errors.New("model: got nil, want one of New or LoadModel")
-	case m.Graph == nil:
-		return errors.New("model: it has no graph, want one of New or LoadModel")
-	}
-	return nil
 }
 
 // Trainable lists the parameters to train: all, or with LoRA the adapters alone, but those that Frozen says.

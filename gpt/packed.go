@@ -27,7 +27,7 @@ func (m *Model) Packed(p graph.Packing) (*Model, error) {
 
 // loose is an error unless m is made and has its weights as numbers of their own.
 func (m *Model) loose() error {
-	if err := m.made(); err != nil {
+	if err := m.Check(); err != nil {
 		return err
 	}
 	for _, p := range m.Params() {

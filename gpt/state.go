@@ -14,22 +14,31 @@ const stateFormat = 1
 // maxState is the bytes of the largest state that is read.
 const maxState = 1 << 20
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
-// step before is an error then, and weights and moments that are not finite are refused.
+// Files returns the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: a step
+// done before that is an error then, and so are weights and moments that are not finite.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
+	_, files, err := t.files()
+	return files, err
+}
+
+// files returns the number of steps done, and Files.
+func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
 	if err := t.begin(); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	defer t.busy.Unlock()
+	if err := t.checkTokenizer(); err != nil {
+		return 0, nil, err
+	}
 	hf, err := t.config.HuggingFace()
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	generator, err := t.batches.MarshalBinary()
 	if err != nil {
-		return nil, errors.Wrap(err, "state")
+		return 0, nil, errors.Wrap(err, "state")
 	}
-	return []checkpoint.File{
+	return t.Done, []checkpoint.File{
 		{Name: train.WeightsFile, Write: t.AtStep(t.Model.WriteWeights)},
 		{Name: configFile, Write: train.WriteBytes(hf)},
 		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
@@ -40,9 +49,13 @@ func (t *Trainer) Files() ([]checkpoint.File, error) {
 
 // Save writes the state as a checkpoint into the directory at path, which is made where it is missing, and holds its lock
 // meanwhile. Who saves more than once keeps a checkpoint.Dir open instead, so that no other process saves between. The
-// machines of a Group all call it: rank 0 writes, and the others wait for that.
+// machines of a Group all call it: rank 0 writes, and the others wait for that. A Step in another goroutine is an error
+// meanwhile; Model.WriteWeights, Files and Export write beside a run.
 func (t *Trainer) Save(path string) error {
-	if t == nil || t.Core == nil || t.Group == nil {
+	switch {
+	case t == nil || t.made == nil:
+		return errNoTrainer
+	case t.Core != t.made.Core || t.Group == nil:
 		return t.save(path)
 	}
 	if t.Group.Rank() == 0 {
@@ -56,7 +69,7 @@ func (t *Trainer) Save(path string) error {
 }
 
 func (t *Trainer) save(path string) error {
-	files, err := t.Files()
+	step, files, err := t.files()
 	if err != nil {
 		return err
 	}
@@ -65,13 +78,16 @@ func (t *Trainer) save(path string) error {
 		return err
 	}
 	defer dir.Close()
-	return dir.Save(t.Done, files)
+	return dir.Save(step, files)
 }
 
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
 // Config.ResumeDiff allows it; another corpus or vocabulary is an error. What of c is code, Parts and Hooks, is in no
 // checkpoint: the same has to be handed in again, and where Hooks are not, the rest of the run is another without an error.
 func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
+	if err := checkText(corpus, tok); err != nil {
+		return nil, err
+	}
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
 	}

@@ -15,13 +15,15 @@ import (
 )
 
 // Trainer trains a model on batches that are sampled from a corpus. What it does next depends on its state alone, and
-// Files and Resume carry all of that, so a resumed run is bit-identical.
+// Files and Resume carry all of that, so a resumed run is bit-identical. It is for one goroutine at a time: a call that
+// comes while another goroutine is in one is an error.
 type Trainer struct {
 	*train.Core
-	Model     *Model
-	Corpus    text.Corpus
-	Tokenizer text.Tokenizer
+	Model     *Model         // the one that is trained; another one is an error
+	Corpus    text.Corpus    // may be replaced by another one of the same tokenizer
+	Tokenizer text.Tokenizer // the one that Save writes; another vocabulary is an error
 
+	made    *Trainer // as NewTrainer made it, to compare with
 	config  Config
 	batches *rand.PCG // draws the batches
 	busy    sync.Mutex
@@ -36,13 +38,8 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, err
 // trainerAt is NewTrainer of a run of which so many steps are done, where parameters whose names are read are at 0: their
 // numbers are to come from a file.
 func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read func(name string) bool) (t *Trainer, err error) {
-	switch {
-	case corpus == nil:
-		return nil, errors.New("trainer: no corpus (nil)")
-	case tok == nil:
-		return nil, errors.New("trainer: no tokenizer (nil)")
-	case tok.Size() < 1:
-		return nil, errors.New("trainer: the tokenizer has no tokens")
+	if err := checkText(corpus, tok); err != nil {
+		return nil, err
 	}
 	if c.VocabSize == 0 {
 		c.VocabSize = tok.Size()
@@ -63,6 +60,7 @@ func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read 
 		return t.build(g)
 	}
 	t.Core, err = train.New(c.Training, c.Run, task)
+	t.made = &Trainer{Core: t.Core, Model: t.Model, Tokenizer: tok}
 	return t, err
 }
 
@@ -105,17 +103,6 @@ func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 		return new(Trainer).Run(ctx)
 	}
 	return t.Steps(ctx, t.config.MaxIters, t.Step)
-}
-
-// begin holds t for one goroutine, until t.busy is unlocked.
-func (t *Trainer) begin() error {
-	switch {
-	case t == nil || t.Core == nil || t.batches == nil:
-		return errors.New("trainer: nothing to train, want one of NewTrainer, Resume or FineTune")
-	case !t.busy.TryLock():
-		return errors.New("trainer: in use by another goroutine")
-	}
-	return nil
 }
 
 // sample fills the model's batch at random.

@@ -12,13 +12,21 @@ import (
 	"github.com/pkg/errors"
 )
 
-// WriteWeights writes the parameters as a safetensors file under GPT-2's names. Numbers that are not finite are
-// refused.
+// WriteWeights writes the parameters as a safetensors file under GPT-2's names. It returns an error for a number that is
+// not finite. The file holds the weights of one moment: a Trainer in another goroutine waits with its next update until w
+// has all of them.
 func (m *Model) WriteWeights(w io.Writer) error {
 	if err := m.loose(); err != nil {
 		return err
 	}
-	return m.write(w, m.Params())
+	return m.reading(func() error {
+		return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.Params()), map[string]string{"format": "pt"}, ""), "weights")
+	})
+}
+
+// reading calls read while no Trainer changes the weights.
+func (m *Model) reading(read func() error) error {
+	return m.Graph.Shared(func(graph.Reading) error { return read() })
 }
 
 // ReadWeights sets the parameters from a safetensors file: one written by WriteWeights, or a published GPT-2, whose
@@ -33,18 +41,19 @@ func (m *Model) ReadWeights(data []byte) error {
 	if err != nil {
 		return errors.Wrap(err, "weights")
 	}
-	return m.read(f, m.Params())
+	if err := m.read(f, m.Params()); err != nil {
+		return err
+	}
+	m.Graph.Exclusive(func() { m.merged = nil }) // with the weights that they were merged into
+	return nil
 }
 
-// write writes parameters under GPT-2's names.
-func (m *Model) write(w io.Writer, params []graph.Expr) error {
-	return errors.Wrap(train.WriteTensors(w, m.ours().lay(params), map[string]string{"format": "pt"}, ""), "weights")
-}
-
-// read sets exactly these parameters from a file of ours, or changes nothing.
-func (m *Model) read(f *safetensors.File, params []graph.Expr) error {
+// read sets exactly these parameters from a file of ours, or changes nothing. Decoders and writers in other goroutines
+// see the parameters before or after it.
+func (m *Model) read(f *safetensors.File, params []graph.Expr) (err error) {
 	source := m.ours()
-	return errors.Wrap(train.Restore(source.lay(params), source.plain(f, m.ownHead())), "weights")
+	m.Graph.Exclusive(func() { err = train.Restore(source.lay(params), source.plain(f, m.ownHead())) })
+	return errors.Wrap(err, "weights")
 }
 
 func (m *Model) ownHead() bool {

@@ -97,6 +97,10 @@ func newPatched(m *gpt.Model, q Question, patterns []string, gradients bool) (*p
 		return nil, errors.Errorf("inspect: got a clean text of %d tokens and a corrupt one of %d, want as many",
 			len(q.Clean), len(q.Corrupt))
 	}
+	if q.Right == q.Wrong {
+		return nil, errors.Errorf("inspect: got id %d for Right and for Wrong, want two ids: "+
+			"the answer is the difference of their logits", q.Right)
+	}
 	p, answer := &patched{}, pick{}
 	err := p.build(m, patterns, 1, func() (err error) {
 		var by []graph.Expr

@@ -14,6 +14,9 @@ func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 	if m == nil || m.Graph == nil {
 		return nil, nil, errors.New("inspect: got no model, want one of gpt.New or gpt.Open")
 	}
+	if err := m.Check(); err != nil {
+		return nil, nil, errors.Wrap(err, "inspect")
+	}
 	if len(patterns) == 0 {
 		return nil, nil, errors.New("inspect: got no names, want some such as \"h.*.attn.weights\"")
 	}

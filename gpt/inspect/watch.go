@@ -6,6 +6,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pkg/errors"
 )
 
@@ -45,8 +46,17 @@ func (w *Watch) Layers(m *gpt.Model) (list []LayerNorms, err error) {
 		return nil, errors.New("inspect: layers: got no Watch or no model, want one of gpt.New or a trainer's")
 	}
 	now, index := map[string][]float64{}, map[string]int{}
+	err = m.Graph.Shared(func(graph.Reading) error { // the numbers of one step
+		for _, p := range m.Params() {
+			now[p.Name()] = p.Tensor().Floats()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "inspect")
+	}
 	for _, p := range m.Params() {
-		name, x := p.Name(), p.Tensor().Clone().Floats()
+		name, x := p.Name(), now[p.Name()]
 		layer := name[:max(0, strings.LastIndexByte(name, '.'))]
 		i, ok := index[layer]
 		if !ok {
@@ -61,7 +71,6 @@ func (w *Watch) Layers(m *gpt.Model) (list []LayerNorms, err error) {
 		} else {
 			list[i].Update = math.NaN()
 		}
-		now[name] = x
 	}
 	w.before = now
 	for i, n := range list {

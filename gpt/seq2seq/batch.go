@@ -1,6 +1,7 @@
 package seq2seq
 
 import (
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pkg/errors"
 )
@@ -17,16 +18,19 @@ const (
 // Fill puts the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all of
 // them are as before.
 func (m *Model) Fill(pairs []Pair) error {
-	if m == nil || m.Graph == nil {
+	if m == nil {
 		return errors.New("seq2seq: nothing to fill, want one of New")
+	}
+	if err := made.Check(m.built, m.fields()); err != nil {
+		return errors.WithMessage(err, "seq2seq")
 	}
 	if batch := len(m.encoder.lengths); len(pairs) != batch {
 		return errors.Errorf("got %d pairs for a batch of %d", len(pairs), batch)
 	}
-	if err := m.Config.allFit(pairs); err != nil {
+	if err := m.config.allFit(pairs); err != nil {
 		return err
 	}
-	t := m.Config.TargetSize
+	t := m.config.TargetSize
 	input, targets := m.Input.Ints(), m.Targets.Ints()
 	for b, p := range pairs {
 		in, out := input[b*t:][:t], targets[b*t:][:t]

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/made"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -12,7 +13,8 @@ import (
 )
 
 // Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). The blocks of the decoder
-// all look at the final output of the encoder.
+// all look at the final output of the encoder. Its fields are there to be read: what is made of a model with another
+// field is an error.
 type Model struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
@@ -22,8 +24,10 @@ type Model struct {
 	Logits  graph.Expr // (B·T, V)
 	Loss    graph.Expr // the mean cross entropy −log p in nats (errata C16) over the targets that count (errata D6)
 
+	config  Config // as it was built
 	encoder encoder
 	memory  *nn.Memory
+	built   *made.Network
 }
 
 // New builds the model on an empty Graph, whose memory limit counts, for batches of that many pairs. It is an error,
@@ -41,6 +45,8 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		return nil, err
 	}
 	m := c.Resolved().declare(g, batch)
+	fields := m.withConfig()
+	m.built = &fields
 	return m, errors.Wrap(g.Err(), "seq2seq")
 }
 
@@ -49,6 +55,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
 	m := &Model{
 		Config:  c,
+		config:  c,
 		Graph:   g,
 		Source:  s.Ints("source", batch*c.SourceSize, c.SourceVocab, graph.NoneIgnored),
 		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, graph.NoneIgnored),

@@ -25,20 +25,56 @@ type State struct {
 	Target *Vocabulary `json:"target"`
 }
 
-// Files is the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: to do a
-// step before is an error then, and numbers that are not finite are refused.
+// Files returns the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: a step
+// done before that is an error then, and so are numbers that are not finite. What is wrong with t or the vocabularies is
+// an error of the first file.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
-	if t == nil || t.Core == nil {
-		return nil
+	files, err := t.files(source, target)
+	if err != nil {
+		fail := func(io.Writer) error { return err }
+		return []checkpoint.File{{Name: train.StateFile, Write: fail}}
 	}
-	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.Model.Config), source, target}
+	return files
+}
+
+func (t *Trainer) files(source, target *Vocabulary) ([]checkpoint.File, error) {
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
+	defer t.busy.Unlock()
+	if err := t.config.checkVocabularies(source, target); err != nil {
+		return nil, errors.Wrap(err, "trainer")
+	}
+	s := State{train.StateOf(t.Core, stateFormat, nil, t.SHA256, t.config.Resolved()), source, target}
 	return []checkpoint.File{
-		{Name: train.WeightsFile, Write: t.AtStep(func(w io.Writer) error {
-			return train.WriteTensors(w, train.Parameters(t.Model.Params()), nil, "")
-		})},
+		{Name: train.WeightsFile, Write: t.AtStep(t.Model.write)},
 		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
 		{Name: train.StateFile, Write: train.WriteJSON(s)},
+	}, nil
+}
+
+// write writes the parameters of one moment: a Trainer waits with its next update until w has all of them.
+func (m *Model) write(w io.Writer) error {
+	return m.Graph.Shared(func(graph.Reading) error {
+		return train.WriteTensors(w, train.Parameters(m.Params()), nil, "")
+	})
+}
+
+// checkVocabularies returns an error unless both are there and have at most the tokens that c has room for.
+func (c Config) checkVocabularies(source, target *Vocabulary) error {
+	for _, v := range []struct {
+		name string
+		has  *Vocabulary
+		may  int
+	}{{"source", source, c.SourceVocab}, {"target", target, c.TargetVocab}} {
+		switch {
+		case v.has == nil:
+			return errors.Errorf("the %s's vocabulary is missing (nil)", v.name)
+		case v.has.Size() > v.may:
+			return errors.Errorf("got %d tokens in the %s's vocabulary, want at most %s_vocab %d", v.has.Size(), v.name, v.name, v.may)
+		}
 	}
+	return nil
 }
 
 // ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program
@@ -61,14 +97,8 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 		return s, errors.Errorf("checkpoint %s: %s: the two vocabularies of an encoder–decoder are missing",
 			cp.Path, train.StateFile)
 	}
-	for _, v := range []struct {
-		name     string
-		has, may int
-	}{{"source", s.Source.Size(), s.Config.SourceVocab}, {"target", s.Target.Size(), s.Config.TargetVocab}} {
-		if v.has > v.may {
-			return s, errors.Errorf("checkpoint %s: %s: got %d tokens in the %s's vocabulary, want at most %s_vocab %d",
-				cp.Path, train.StateFile, v.has, v.name, v.name, v.may)
-		}
+	if err := s.Config.checkVocabularies(s.Source, s.Target); err != nil {
+		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, train.StateFile)
 	}
 	if w := s.Config.Options.Get("window"); s.Format == 1 && w > 0 {
 		s.Config.Options.Set("window", w/2+1)

@@ -18,9 +18,10 @@ import (
 // counts the tokens of sources and targets with their ends, padding not counted.
 type Trainer struct {
 	*train.Core
-	Model  *Model
+	Model  *Model // the one that is trained; another one is an error
 	SHA256 string // of the pairs, in hexadecimal: a resumed run has to use the same
 
+	made   *Trainer // as NewTrainer made it, to compare with
 	config Config
 	pairs  Pairs
 	batch  []Pair
@@ -48,6 +49,7 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks(), Facts: t.facts}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	t.Core, err = train.New(c.scheduled(), c.Run, task)
+	t.made = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
 	return t, err
 }
 
@@ -93,17 +95,6 @@ func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 		return new(Trainer).Run(ctx)
 	}
 	return t.Steps(ctx, t.config.MaxIters, t.Step)
-}
-
-// begin holds t for one goroutine, until t.busy is unlocked.
-func (t *Trainer) begin() error {
-	switch {
-	case t == nil || t.Core == nil || t.Model == nil:
-		return errors.New("trainer: nothing to train, want one of NewTrainer or Resume")
-	case !t.busy.TryLock():
-		return errors.New("trainer: in use by another goroutine")
-	}
-	return nil
 }
 
 // Evaluate is the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps

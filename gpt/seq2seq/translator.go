@@ -17,6 +17,8 @@ import (
 type Translator struct {
 	config         Config
 	sources, beams int
+	graph          *graph.Graph // of the model
+	changes        uint64       // of its weights, before the sources were read
 
 	source  graph.Expr
 	encoder encoder
@@ -41,7 +43,7 @@ func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	if err := checkTranslator(m, sources, beams); err != nil {
 		return nil, errors.Wrap(err, "translator")
 	}
-	t := &Translator{config: m.Config, sources: sources, beams: beams}
+	t := &Translator{config: m.Config, sources: sources, beams: beams, graph: m.Graph}
 	for _, build := range []func(*graph.Graph) error{t.buildReader, t.buildWriter} {
 		if _, err := m.Graph.BuildSibling(build); err != nil {
 			return nil, errors.Wrap(err, "translator")
@@ -67,11 +69,11 @@ func (t *Translator) Read(sources [][]int) error {
 		return err
 	}
 	defer t.busy.Unlock()
-	return t.take(sources)
+	return t.graph.Shared(func(r graph.Reading) error { return t.take(r, sources) })
 }
 
-// take is Read for who has t.
-func (t *Translator) take(sources [][]int) error {
+// take is Read for a caller that holds t and the weights.
+func (t *Translator) take(r graph.Reading, sources [][]int) error {
 	if len(sources) < 1 || len(sources) > t.sources {
 		return errors.Errorf("translator: got %d sources, want 1 … %d", len(sources), t.sources)
 	}
@@ -89,7 +91,7 @@ func (t *Translator) take(sources [][]int) error {
 	if err := t.memory.Update(); err != nil {
 		return errors.Wrap(err, "translator")
 	}
-	if err := t.read.Run(); err != nil {
+	if err := r.Run(t.read); err != nil {
 		return errors.Wrap(err, "translator")
 	}
 	all, from := t.read.Value(), 0
@@ -100,7 +102,7 @@ func (t *Translator) take(sources [][]int) error {
 		from += kv.Shape[1]
 	}
 	t.caches.Reset()
-	t.written, t.reading, t.failed = 0, true, nil
+	t.written, t.reading, t.failed, t.changes = 0, true, nil, r.Changes()
 	t.disturbed.Store(false)
 	return nil
 }

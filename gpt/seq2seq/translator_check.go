@@ -11,12 +11,10 @@ import (
 
 // checkTranslator refuses what cannot be translated with before anything is allocated.
 func checkTranslator(m *Model, sources, beams int) error {
-	switch {
-	case m == nil:
-		return errors.New("model: got nil, want one of New or LoadModel")
-	case m.Graph == nil:
-		return errors.New("model: it has no graph, want one of New or LoadModel")
-	case sources < 1 || beams < 1:
+	if err := m.check(); err != nil {
+		return err
+	}
+	if sources < 1 || beams < 1 {
 		return errors.Errorf("got %d sources and %d beams, want 1 or more of each", sources, beams)
 	}
 	c := m.Config

@@ -24,23 +24,31 @@ func (t *Translator) Beams() int {
 }
 
 // Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of what follows. It is an error
-// before Read.
-func (t *Translator) Step(tokens []int) (graph.Tensor, error) {
+// before Read, and after the weights have changed since Read, as by a Step of the model's Trainer: what is kept of the
+// sources and of the tokens so far is of old weights then.
+func (t *Translator) Step(tokens []int) (logits graph.Tensor, err error) {
 	if err := t.begin(); err != nil {
 		return graph.Tensor{}, err
 	}
 	defer t.busy.Unlock()
-	return t.append(tokens)
+	err = t.graph.Shared(func(r graph.Reading) error {
+		logits, err = t.append(r, tokens)
+		return err
+	})
+	return logits, err
 }
 
-// append is Step for who has t.
-func (t *Translator) append(tokens []int) (graph.Tensor, error) {
+// append is Step for a caller that holds t and the weights.
+func (t *Translator) append(r graph.Reading, tokens []int) (graph.Tensor, error) {
 	if !t.reading {
 		return graph.Tensor{}, errors.Errorf("translator: got 0 sources to translate, want 1 … %d from Read", t.sources)
 	}
 	if len(tokens) != t.sources*t.beams {
 		return graph.Tensor{}, errors.Errorf("translator: got %d tokens, want %d for %d sources and %d beams",
 			len(tokens), t.sources*t.beams, t.sources, t.beams)
+	}
+	if t.changes != r.Changes() {
+		return graph.Tensor{}, errors.New("translator: the weights have changed since Read: Read the sources again")
 	}
 	if t.failed != nil {
 		return graph.Tensor{}, errors.Wrap(t.failed, "translator")
@@ -57,7 +65,7 @@ func (t *Translator) append(tokens []int) (graph.Tensor, error) {
 		t.positions.Ints()[i] = t.written
 	}
 	t.at.Ints()[0] = t.written
-	if err := t.write.Run(); err != nil {
+	if err := r.Run(t.write); err != nil {
 		return graph.Tensor{}, err
 	}
 	t.written++
@@ -83,27 +91,33 @@ func (t *Translator) copy(from, to int) {
 	}
 }
 
-// Greedy translates any number of sources, target_size tokens at most with End.
+// Greedy translates any number of sources, target_size tokens at most with End. The sources that are translated at once
+// are translated by the weights of one moment: a Trainer waits with its next update until they are.
 func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]Hypothesis, error) {
-	return inBatches(t, sources, func() ([]Hypothesis, error) { return Greedy(ctx, taken{t}, t.config.TargetSize) })
+	return inBatches(t, sources, func(p Predictor) ([]Hypothesis, error) { return Greedy(ctx, p, t.config.TargetSize) })
 }
 
-// Beam translates any number of sources and returns the hypotheses of each, best first; see the function Beam.
+// Beam translates any number of sources and returns the hypotheses of each, best first; see the function Beam. Like
+// Greedy it holds the weights; rank may not run a program of the model or of a sibling.
 func (t *Translator) Beam(ctx context.Context, sources [][]int, rank Rank) ([][]Hypothesis, error) {
-	return inBatches(t, sources, func() ([][]Hypothesis, error) { return Beam(ctx, taken{t}, t.config.TargetSize, rank) })
+	return inBatches(t, sources, func(p Predictor) ([][]Hypothesis, error) { return Beam(ctx, p, t.config.TargetSize, rank) })
 }
 
-func inBatches[T any](t *Translator, sources [][]int, search func() ([]T, error)) (all []T, err error) {
+func inBatches[T any](t *Translator, sources [][]int, search func(Predictor) ([]T, error)) (all []T, err error) {
 	if err := t.begin(); err != nil {
 		return nil, err
 	}
 	defer t.busy.Unlock()
 	for from := 0; from < len(sources); from += t.sources {
 		part := sources[from:min(from+t.sources, len(sources))]
-		if err := t.take(part); err != nil {
-			return all, err
-		}
-		found, err := search()
+		var found []T
+		err := t.graph.Shared(func(r graph.Reading) (err error) {
+			if err := t.take(r, part); err != nil {
+				return err
+			}
+			found, err = search(taken{t, r})
+			return err
+		})
 		if err != nil {
 			return all, err
 		}
@@ -112,11 +126,14 @@ func inBatches[T any](t *Translator, sources [][]int, search func() ([]T, error)
 	return all, nil
 }
 
-// taken is a Translator for who has it: the search within a call that holds it.
-type taken struct{ *Translator }
+// taken is a Translator for a search within a call that holds it, and the weights.
+type taken struct {
+	*Translator
+	weights graph.Reading
+}
 
 // Step is Translator.Step.
-func (t taken) Step(tokens []int) (graph.Tensor, error) { return t.append(tokens) }
+func (t taken) Step(tokens []int) (graph.Tensor, error) { return t.append(t.weights, tokens) }
 
 // Fork is Translator.Fork.
 func (t taken) Fork(from, to int) { t.copy(from, to) }

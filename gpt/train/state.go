@@ -115,26 +115,22 @@ func (c *Core) Attend() error {
 	return c.WriteMoments(io.Discard)
 }
 
-// AtStep is write for tensors as they are now. Once a step has been done, before or while they are written, it is an
-// error: a checkpoint would be of two steps.
+// AtStep returns a function that calls write for the tensors of the step that is done now, and holds c meanwhile: a Step
+// in another goroutine is an error until write returns. The function returns an error if another step has been done since
+// AtStep, because a checkpoint would be of two steps, or if another goroutine uses c.
 func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
 	if c == nil || write == nil {
 		return func(io.Writer) error { return errors.New("files: the Core or what writes is nil") }
 	}
 	step := c.Done
-	unchanged := func() error {
+	return func(w io.Writer) error {
+		if err := c.begin(); err != nil {
+			return errors.Wrapf(err, "files of step %d", step)
+		}
+		defer c.busy.Unlock()
 		if c.Done != step {
 			return errors.Errorf("files of step %d: got step %d since, want them saved before another step", step, c.Done)
 		}
-		return nil
-	}
-	return func(w io.Writer) error {
-		if err := unchanged(); err != nil {
-			return err
-		}
-		if err := write(w); err != nil {
-			return err
-		}
-		return unchanged()
+		return write(w)
 	}
 }

@@ -1,0 +1,34 @@
+package gpt
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// inUse is an Adapter that Model.Use has set, and the numbers that it has set, to see whether they have been trained
+// since.
+type inUse struct {
+	adapter *Adapter // nil is none
+	numbers [][]float64
+}
+
+func inUseNow(a *Adapter, layers []*nn.LoRA) inUse { return inUse{a, adapterNumbers(layers)} }
+
+// unchanged returns the adapter if the layers still hold its numbers, otherwise nil.
+func (u inUse) unchanged(layers []*nn.LoRA) *Adapter {
+	if u.adapter == nil || !slices.EqualFunc(u.numbers, adapterNumbers(layers), slices.Equal) {
+		return nil
+	}
+	return u.adapter
+}
+
+// adapterNumbers returns copies of the matrices of all adapters.
+func adapterNumbers(layers []*nn.LoRA) (list [][]float64) {
+	for _, l := range layers {
+		for _, a := range l.Adapters {
+			list = append(list, a.Down.Tensor().Floats(), a.Up.Tensor().Floats())
+		}
+	}
+	return list
+}

@@ -1,0 +1,47 @@
+// Package made compares the exported fields of a model with what its constructor has set them to.
+package made
+
+import (
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pkg/errors"
+)
+
+// Network is the exported fields of a model.
+type Network struct {
+	Graph  *graph.Graph
+	Exprs  []Expr
+	Config []string // the fields of the network that a graph is built by, with their values
+}
+
+// Expr is an expression among the fields of a model.
+type Expr struct {
+	Name string
+	graph.Expr
+}
+
+// Check returns an error that names the first field of now that differs from built, which the constructor has noted: a
+// decoder, a file or a graph made of such a model would be of another network than the weights. A nil built is that of a
+// literal.
+func Check(built *Network, now Network) error {
+	switch {
+	case now.Graph == nil:
+		return errors.New("model: Graph: got nil, it has no graph, want one of New or LoadModel")
+	case built == nil:
+		return errors.New("model: a literal, want one of New or LoadModel")
+	case now.Graph != built.Graph:
+		return errors.New("model: Graph has been replaced: the weights are in the one of New")
+	}
+	for i, x := range now.Exprs {
+		if x.Node() != built.Exprs[i].Node() {
+			return errors.Errorf("model: %s has been replaced: want the expression of New", x.Name)
+		}
+	}
+	for i, line := range now.Config {
+		if i >= len(built.Config) || line != built.Config[i] {
+			return errors.Errorf("model: Config: got %s, but the model is built with %s: New builds one of another Config",
+				field.Clip(line), field.Clip(built.Config[min(i, len(built.Config)-1)]))
+		}
+	}
+	return nil
+}

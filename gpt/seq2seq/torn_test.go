@@ -1,0 +1,154 @@
+package seq2seq
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+)
+
+// What is written and translated beside a Trainer is of the weights of one step: that of a file, and all that one search
+// computes.
+func TestWeightsOfOneStep(t *testing.T) {
+	c := small()
+	c.NEmbd, c.BatchSize = 64, 2
+	tr := newTrainer(t, c)
+	translator, err := NewTranslator(tr.Model, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func() ([]byte, error){
+		"write": func() ([]byte, error) {
+			var b bytes.Buffer
+			err := tr.Model.write(&b)
+			return b.Bytes(), err
+		},
+		"Beam": func() ([]byte, error) {
+			found, err := translator.Beam(context.Background(), [][]int{{5, 6, 4}}, nil)
+			if err != nil {
+				return nil, err
+			}
+			return fmt.Append(nil, found[0][0].Tokens, found[0][0].LogProb), nil
+		},
+	} {
+		known, begun, goOn, done := map[string]bool{}, make(chan bool), make(chan bool), make(chan error, 1)
+		note := func() error {
+			data, err := write()
+			known[string(data)] = true
+			return err
+		}
+		check(t, note())
+		go func() {
+			for range goOn {
+				begun <- true
+				_, err := tr.Step()
+				done <- err
+			}
+		}()
+		var written []string
+		for range 30 {
+			goOn <- true
+			<-begun
+			data, err := write()
+			check(t, err)
+			written = append(written, string(data))
+			check(t, <-done)
+			check(t, note())
+		}
+		close(goOn)
+		torn := 0
+		for _, data := range written {
+			if !known[data] {
+				torn++
+			}
+		}
+		if torn > 0 {
+			t.Errorf("%s: %d of %d are of weights that the run never had", name, torn, len(written))
+		}
+	}
+}
+
+// After a Step the sources have to be read again, because what is kept of them is of old weights.
+func TestStepAfterTraining(t *testing.T) {
+	tr := newTrainer(t, small())
+	w, err := NewTranslator(tr.Model, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, w.Read([][]int{{5, 6}}))
+	_, err = w.Step([]int{Begin})
+	check(t, err)
+	steps(t, tr, 1)
+	_, err = w.Step([]int{5})
+	mustSay(t, err, "translator: the weights have changed since Read: Read the sources again")
+	check(t, w.Read([][]int{{5, 6}}))
+	_, err = w.Step([]int{Begin})
+	check(t, err)
+}
+
+// A Trainer or a Model whose fields somebody has replaced is an error that names the field.
+func TestReplaced(t *testing.T) {
+	other := newTrainer(t, small())
+	v := abc(t)
+	for says, change := range map[string]func(*Trainer){
+		"Core has been replaced":                  func(tr *Trainer) { tr.Core = nil },
+		"Model has been replaced":                 func(tr *Trainer) { tr.Model = other.Model },
+		"Model has been replaced, which":          func(tr *Trainer) { tr.Model = nil },
+		"SHA256 has been replaced":                func(tr *Trainer) { tr.SHA256 = "" },
+		"Graph has been replaced":                 func(tr *Trainer) { tr.Model.Graph = other.Model.Graph },
+		"Source has been replaced":                func(tr *Trainer) { tr.Model.Source = other.Model.Source },
+		"Input has been replaced":                 func(tr *Trainer) { tr.Model.Input = tr.Model.Targets },
+		"Targets has been replaced":               func(tr *Trainer) { tr.Model.Targets = tr.Model.Input },
+		"Loss has been replaced":                  func(tr *Trainer) { tr.Model.Loss = tr.Model.Logits },
+		"Logits has been replaced: want the expr": func(tr *Trainer) { tr.Model.Logits = tr.Model.Loss },
+	} {
+		tr := newTrainer(t, small())
+		change(tr)
+		_, err := tr.Step()
+		mustSay(t, err, "trainer: ", says)
+		_, err = tr.Evaluate(context.Background(), backwards{})
+		mustSay(t, err, "trainer: ", says)
+		var b bytes.Buffer
+		mustSay(t, tr.Files(v, v)[0].Write(&b), says)
+	}
+	tr := newTrainer(t, small())
+	tr.Model.Config.TargetSize-- // training does not read it
+	steps(t, tr, 1)
+	_, err := NewTranslator(tr.Model, 1, 1)
+	mustSay(t, err, "model: Config: got target_size")
+	var b bytes.Buffer
+	mustSay(t, tr.Files(nil, v)[0].Write(&b), "the source's vocabulary is missing")
+	large := abc(t)
+	large.Add("defghijklmnop")
+	mustSay(t, tr.Files(v, large)[0].Write(&b), "tokens in the target's vocabulary, want at most target_vocab")
+}
+
+// While its files are written a Trainer is in use, and a step between two of them is an error of the second.
+func TestFilesHold(t *testing.T) {
+	tr := newTrainer(t, small())
+	v := abc(t)
+	files := tr.Files(v, v)
+	err := files[0].Write(stepping{t, tr})
+	check(t, err)
+	steps(t, tr, 1)
+	mustSay(t, files[1].Write(stepping{t, tr}), "files of step 0: got step 1 since")
+}
+
+// stepping does a step while it is written to.
+type stepping struct {
+	t  *testing.T
+	tr *Trainer
+}
+
+func (s stepping) Write(b []byte) (int, error) {
+	_, err := s.tr.Step()
+	mustSay(s.t, err, "in use by another goroutine")
+	return len(b), nil
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}

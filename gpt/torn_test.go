@@ -1,0 +1,139 @@
+package gpt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
+	"github.com/pedestrian-ml/pedestrian/gpt/train"
+	"github.com/pedestrian-ml/pedestrian/graph"
+)
+
+// weightFiles are the ways in which a model's weights leave it, each as bytes that are equal where the weights are.
+var weightFiles = map[string]func(t *testing.T, m *Model) ([]byte, error){
+	"WriteWeights": func(_ *testing.T, m *Model) ([]byte, error) {
+		var b bytes.Buffer
+		err := m.WriteWeights(&b)
+		return b.Bytes(), err
+	},
+	"Export": func(t *testing.T, m *Model) ([]byte, error) {
+		dir := filepath.Join(t.TempDir(), "folder")
+		if err := m.Export(dir, nil, safetensors.F32); err != nil {
+			return nil, err
+		}
+		return os.ReadFile(filepath.Join(dir, train.WeightsFile))
+	},
+	"Files": func(_ *testing.T, m *Model) ([]byte, error) {
+		files, err := m.Files(nil)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(files, func(f checkpoint.File) bool { return f.Name == train.WeightsFile })
+		var b bytes.Buffer
+		err = files[at].Write(&b)
+		return b.Bytes(), err
+	},
+	"Plain": func(_ *testing.T, m *Model) ([]byte, error) {
+		plain, err := m.Plain(1)
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err = plain.WriteWeights(&b)
+		return b.Bytes(), err
+	},
+	"Packed": func(_ *testing.T, m *Model) ([]byte, error) {
+		packed, err := m.Packed(graph.BF16)
+		if err != nil {
+			return nil, err
+		}
+		p, err := graph.Compile(packed.Logits)
+		if err == nil {
+			err = p.Run()
+		}
+		return fmt.Append(nil, p.Value().Floats()), err
+	},
+	"a decoder": func(_ *testing.T, m *Model) ([]byte, error) {
+		d, err := NewDecoder(m)
+		if err != nil {
+			return nil, err
+		}
+		var logits graph.Tensor
+		for _, id := range []int{3, 1, 4, 1, 5, 9, 2, 6} {
+			if logits, err = d.Feed(id); err != nil {
+				return nil, err
+			}
+		}
+		return fmt.Append(nil, logits.Floats()), nil
+	},
+}
+
+// Whatever leaves a model beside its Trainer is of the weights of one step. The steps, in another goroutine, note what
+// it is between them; what is made meanwhile has to be one of these.
+func TestWeightsOfOneStep(t *testing.T) {
+	for name, write := range weightFiles {
+		t.Run(name, func(t *testing.T) {
+			c := tiny() // many weights and few tokens: an update is as long as what is computed
+			c.QKSize, c.VSize, c.Bias, c.Head, c.Activation = 0, 0, true, "tied", "gelu_tanh"
+			c.NLayer, c.NEmbd, c.BatchSize, c.MaxIters = 1, 64, 1, 1000
+			trainer := newTrainer(t, c)
+			known, stop, done := map[[32]byte]bool{}, make(chan bool), make(chan error, 1)
+			note := func() error {
+				data, err := write(t, trainer.Model)
+				known[sha256.Sum256(data)] = true
+				return err
+			}
+			if err := note(); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				for {
+					_, err := trainer.Step()
+					if err == nil {
+						err = note()
+					}
+					select {
+					case <-stop:
+						done <- err
+						return
+					default:
+					}
+					if err != nil {
+						done <- err
+						return
+					}
+				}
+			}()
+			var sums [][32]byte
+			for range 12 {
+				data, err := write(t, trainer.Model)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sums = append(sums, sha256.Sum256(data))
+			}
+			close(stop)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			torn := 0
+			for _, sum := range sums {
+				if !known[sum] {
+					torn++
+				}
+			}
+			if torn > 0 {
+				t.Errorf("%d of %d are of weights that the run never had", torn, len(sums))
+			}
+			if len(known) < 3 {
+				t.Errorf("the run did %d steps meanwhile, too few to see a torn file", len(known)-1)
+			}
+		})
+	}
+}
