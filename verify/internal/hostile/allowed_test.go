@@ -45,6 +45,7 @@ var rules = []struct{ pattern, why string }{
 	{`^inspect\.Watch\.Gradients 1=`, "any step"},
 	{`^inspect\.LogitLens 1(=short|\[0\]=(0|-1))`, "another text"},
 	{`^graph\.SquaredError 2={}`, "without weights all are 1"},
+	{`^graph\.Graph\.Shared 1=of zeros`, "it reads nothing, and says that it went well"},
 	{`^graph\.Graph\.BuildSibling 1=of zeros`, "it builds nothing, and says that it went well"},
 	{`^optim\.(AdamW|SGD)\.Update 2=0`, "a learning rate of 0 changes nothing"},
 	{`^optim\.Gradients\.Apply 2`, "the optimizers check the clip"},

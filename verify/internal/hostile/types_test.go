@@ -16,7 +16,7 @@ import (
 
 // types are those that no function leads to.
 var types = []any{
-	graph.Tensor{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.Sigmoid{}, nn.SiLU{}, nn.Softplus{},
+	graph.Tensor{}, graph.Reading{}, seq2seq.Pair{}, nn.GELU{}, nn.GELUTanh{}, nn.ReLU{}, nn.Sigmoid{}, nn.SiLU{}, nn.Softplus{},
 	nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{}, gpt.Token{}, inspect.Activations{},
 	inspect.Lens{}, inspect.LayerNorms{}, &inspect.Watch{}, graph.Packing(""),
 	parts.Body{}, checkpoint.File{}, text.Bytes{}, text.Message{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
