@@ -114,11 +114,11 @@ func (o options) samples() bool { return o.tokens > 0 || o.serve != "" }
 func (o options) read(c *gpt.Config) error {
 	f, err := file.Open(o.config)
 	if err != nil {
-		return err
+		return errors.Wrap(err, "-config")
 	}
 	defer f.Close()
 	*c, err = gpt.ReadConfig(f, *c)
-	return errors.Wrap(err, o.config)
+	return errors.Wrapf(err, "-config %s", o.config)
 }
 
 func (o options) sampler(seed uint64) *gpt.Sampler {

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	p := flagtest.Program{
+		Run: func(_ context.Context, args []string, stdout, stderr io.Writer) error {
+			return run(args, stdout, stderr)
+		},
+		Args: func(string) []string {
+			return []string{"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-vocab_size", "9", "-batch_size", "2", "-dot", "all"}
+		},
+		Values: flagtest.With(flagtest.Network(), map[string]string{"head": "linear", "dot": "h.0", "activation": "relu"}),
+		Unseen: map[string]string{
+			"n_head":        "a number within an operation",
+			"dilation":      "a number of the mask",
+			"global_tokens": "a number of the mask",
+			"random_keys":   "a number of the mask",
+			"eps":           "a number within an operation",
+			"rope_theta":    "a number within an operation",
+			"lora_alpha":    "a number within an operation",
+			"lora_scale":    "a number within an operation",
+			"memory_limit":  "a limit that the graph stays below",
+		},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+}

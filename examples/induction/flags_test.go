@@ -1,0 +1,30 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	p := flagtest.Program{
+		Run: run,
+		Args: func(dir string) []string {
+			return append(flagtest.Small(), "-vocab_size", "8", "-picture", filepath.Join(dir, "induction.png"))
+		},
+		Values: flagtest.Network(),
+		Unseen: map[string]string{
+			"picture":         "another place",
+			"threads":         "the same bits",
+			"kernels":         "the same but for rounding",
+			"recompute":       "the same bits",
+			"memory_limit":    "TestFlags",
+			"shard_optimizer": "of several ranks",
+		},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	dir, data := saved(t, "causal")
+	p := flagtest.Program{
+		Run: run,
+		Args: func(out string) []string {
+			return []string{"-checkpoint", dir, "-prompt", "The wheel", "-page", filepath.Join(out, "x.html"), "-ablate", "heads",
+				"-data", data, "-tokens", "25", "-picture", filepath.Join(out, "x.png")}
+		},
+		Values: map[string]string{
+			"checkpoint": t.TempDir(), "prompt": "Then", "page": filepath.Join(t.TempDir(), "y.html"), "ablate": "mlp", "tokens": "35",
+			"picture": filepath.Join(t.TempDir(), "y.png"), "corrupt": "Tha wheel", "right": "n", "wrong": "o", "runs": dir, "serve": ":0",
+		},
+		Unseen: map[string]string{"data": "TestRun", "checkpoint": "TestRun"},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+}

@@ -1,0 +1,191 @@
+// Package flagtest tries every flag of a program: a flag that changes nothing and is not refused either is ignored.
+package flagtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pkg/errors"
+)
+
+// Program is a program with a small run of it, which takes milliseconds.
+type Program struct {
+	Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+
+	// Args returns the arguments of the small run, whose files go into dir.
+	Args func(dir string) []string
+
+	// Values has another value of a flag, where half of a number or the opposite of a bool is not one to try. Behind
+	// " with " stand further arguments, for this run and for the one it is compared with.
+	Values map[string]string
+
+	// Unseen has the flags whose effect cannot be seen in what a run prints and writes, each with the reason.
+	Unseen map[string]string
+}
+
+// Check runs the program with every flag of its -help, and fails where a run prints and writes the same as without. A
+// refusal has to name the flag. It tries every flag with NIGHTLY=1, else -precision and one
+// flag of several.
+func (p Program) Check(t *testing.T) {
+	t.Helper()
+	every := 4
+	switch {
+	case os.Getenv("NIGHTLY") != "":
+		every = 1
+	case testing.Short():
+		every = 11
+	}
+	bases := map[string]string{"": p.run(t, nil)}
+	if again := p.run(t, nil); again != bases[""] {
+		t.Fatalf("two runs differ without a flag:\n%s\n%s", bases[""], again)
+	}
+	for i, f := range p.flags(t) {
+		if _, unseen := p.Unseen[f.name]; unseen || i%every != 0 && f.name != "precision" {
+			continue
+		}
+		value, context, _ := strings.Cut(p.Values[f.name], " with ")
+		if _, given := p.Values[f.name]; !given {
+			value = f.other()
+		}
+		if value == "" && p.Values[f.name] == "" && f.kind != "" && f.value == "" {
+			t.Errorf("-%s: no value to try; the test has to name one", f.name)
+			continue
+		}
+		if _, ran := bases[context]; !ran {
+			bases[context] = p.run(t, strings.Fields(context))
+		}
+		got := p.run(t, append(strings.Fields(context), "-"+f.name+"="+value))
+		switch {
+		case strings.HasPrefix(got, "refused: ") && !strings.Contains(got, f.name):
+			t.Errorf("-%s=%s %s: %.300s; want the flag's name", f.name, value, context, got)
+		case got == bases[context]:
+			t.Errorf("-%s=%s %s: got the same as without, want another run, or an error", f.name, value, context)
+		}
+	}
+}
+
+// Refuse gives every numeric flag values that mean nothing, and fails where one is not refused by name.
+func (p Program) Refuse(t *testing.T) {
+	t.Helper()
+	for _, f := range p.flags(t) {
+		values := map[string][]string{
+			"int": {"-5", "4611686018427387904"}, "float": {"NaN", "-0.5", "Inf", "-Inf"}, "uint": {"-1"}, "duration": {"-1s"},
+		}[f.kind]
+		if f.kind == "value" && regexp.MustCompile(`^-?\d+$`).MatchString(f.value) {
+			values = []string{"-5", "4611686018427387904"}
+		}
+		for _, value := range values {
+			if got := p.run(t, []string{"-" + f.name + "=" + value}); !strings.HasPrefix(got, "refused: ") || !strings.Contains(got, f.name) {
+				t.Errorf("-%s=%s: got %.300s; want an error that names the flag", f.name, value, got)
+			}
+		}
+	}
+}
+
+// Unread makes every flag's first letter another, and fails where the error does not suggest the flag.
+func (p Program) Unread(t *testing.T) {
+	t.Helper()
+	for _, f := range p.flags(t) {
+		want := "; did you mean -" + f.name + "?"
+		if got := p.run(t, []string{"-" + f.name + "x=1"}); !strings.Contains(got, want) && len(f.name) > 3 {
+			t.Errorf("-%sx: got %.300s, want %q in it", f.name, got, want)
+		}
+	}
+}
+
+type listed struct{ name, kind, value string }
+
+// other is a value that is not the default: half of a number, the opposite of a bool.
+func (f listed) other() string {
+	if f.kind == "" {
+		return strconv.FormatBool(f.value != "true")
+	}
+	x, err := strconv.ParseFloat(f.value, 64)
+	switch {
+	case f.value == "":
+		return map[string]string{"int": "1", "float": "0.5", "uint": "3", "value": "2", "duration": "1s"}[f.kind]
+	case err != nil:
+		return ""
+	case f.kind == "float":
+		return strconv.FormatFloat(x/2, 'g', -1, 64)
+	case x == 1:
+		return "2"
+	}
+	return strconv.Itoa(int(x / 2))
+}
+
+// flags reads the flags in -help, with their kind, "" of a bool, and the default where it is not zero.
+func (p Program) flags(t *testing.T) (list []listed) {
+	t.Helper()
+	var help bytes.Buffer
+	if err := p.Run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) {
+		t.Fatalf("-help: got %v", err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  -(\S+) ?(\S*)\n((?:    \t.*\n)+)`).FindAllStringSubmatch(help.String(), -1) {
+		f := listed{name: m[1], kind: m[2]}
+		if d := regexp.MustCompile(`\(default "?(.*?)"?\)\n`).FindStringSubmatch(m[3]); d != nil {
+			f.value = d[1]
+		}
+		list = append(list, f)
+	}
+	if len(list) < 3 {
+		t.Fatalf("-help lists %d flags:\n%s", len(list), help.String())
+	}
+	return list
+}
+
+// run is what a run prints and writes, without times and the names of directories; or its error.
+func (p Program) run(t *testing.T, more []string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(t.TempDir(), "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := append(p.Args(dir), more...)
+	if err := p.Run(t.Context(), args, &out, io.Discard); err != nil {
+		return "refused: " + strings.ReplaceAll(err.Error(), dir, "DIR")
+	}
+	written := map[string]string{}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || slices.Contains([]string{".lock", "config.json", "state.json", "manifest.json"}, d.Name()) {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".html") {
+			data = []byte(timeless(string(data)))
+		}
+		written[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%x", sha256.Sum256(bytes.ReplaceAll(data, []byte(dir), []byte("DIR"))))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(written)) {
+		fmt.Fprintf(&out, "%s %s\n", path, written[path])
+	}
+	return timeless(strings.ReplaceAll(out.String(), dir, "DIR"))
+}
+
+// timeless is a text with an x for every time and speed in it.
+func timeless(s string) string {
+	for _, pattern := range []string{
+		`[\d,.]+ (ms|MiB|tok/s|GFLOP/s)`, `\beta \S+`, `\d[\d.]*m?s\b`, `"(ms|tok_per_s|gflops|[a-z_]*_mib|\w*ms\w*)":[\d.e+-]+`, `after \d+ ms`,
+	} {
+		s = regexp.MustCompile(pattern).ReplaceAllString(s, "x")
+	}
+	return s
+}

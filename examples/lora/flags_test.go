@@ -1,0 +1,36 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	texts := small(t, "")
+	base, other := texts[1], texts[3]
+	p := flagtest.Program{
+		Run: run,
+		Args: func(dir string) []string {
+			return append(append(small(t, dir), flagtest.Small()...), "-base_data", base, "-data", other, "-max_iters", "4")
+		},
+		Values: flagtest.With(flagtest.Network(), map[string]string{
+			"head": "linear", "out_dir": t.TempDir(), "data": base, "prompt": "he", "base_iters": "5",
+			"lora_r": "4", "lora_alpha": "3", "lora_targets": "c_attn", "lora_scale": "alpha", "tokens": "9", "frozen": "h.*",
+		}),
+		Unseen: map[string]string{
+			"threads":         "the same bits",
+			"kernels":         "the same but for rounding",
+			"recompute":       "the same bits",
+			"memory_limit":    "a limit that the run stays below",
+			"shard_optimizer": "of several ranks",
+			"base_data":       "a text of as many characters",
+			"checkpoint":      "another place without a checkpoint",
+			"vocab_size":      "that of the text",
+		},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	p := flagtest.Program{
+		Run:  run,
+		Args: func(dir string) []string { return []string{"-plot", filepath.Join(dir, "scaling.png")} },
+		Values: map[string]string{
+			"shape": "baby", "network": "1gbit", "measured": "0.26:0.9,3.3:28,43:372", "plot": filepath.Join(t.TempDir(), "x.png"), "measure": "true",
+		},
+		Unseen: map[string]string{},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/examples/internal/flagtest"
+)
+
+// Every flag does something, or is refused by name, and so is a number that means nothing.
+func TestEveryFlag(t *testing.T) {
+	p := flagtest.Program{
+		Run:  run,
+		Args: func(dir string) []string { return small(dir, "-length_penalty", "1") },
+		Values: map[string]string{
+			"out_dir": t.TempDir(), "data": filepath.Join(t.TempDir(), "none"), "resume": "true", "translate": "two",
+			"source_unit": "characters", "target_unit": "words", "held_out": "0.2", "below": "250", "tests": "9", "beams": "1",
+			"length_penalty": "9", "minutes": "1e-9", "eval_interval": "2", "log_interval": "1", "seed": "3",
+			"source_size": "9", "target_size": "99", "source_vocab": "99", "target_vocab": "99",
+			"position": "none", "attention": "linear", "norm": "rmsnorm", "block": "post", "activation": "relu", "mlp": "swiglu",
+			"precision": "bf16", "frozen": "encoder.*", "optimizer": "sgd", "grad_clip": "0.001", "dropout": "0.5", "eps": "0.1",
+			"qk_size": "4", "v_size": "4", "n_inner": "8", "rope_theta": "4 with -position rope", "lr_decay_iters": "3",
+			"n_head": "1", "window": "2 with -attention window", "n_layer": "2",
+		},
+		Unseen: map[string]string{
+			"mixed_keys":      "of texts of one length",
+			"threads":         "the same bits",
+			"kernels":         "the same but for rounding",
+			"recompute":       "the same bits",
+			"memory_limit":    "a limit that the run stays below",
+			"shard_optimizer": "of several ranks",
+		},
+	}
+	p.Check(t)
+	p.Refuse(t)
+	p.Unread(t)
+}
