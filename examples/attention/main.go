@@ -116,9 +116,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if err := table(stdout, layers, o.forms(len(ids))); err != nil {
-		return err
-	}
 	about := fmt.Sprintf("Attention %s, position %s.", m.Config.Attention, m.Config.Position)
 	html := page.Inside{Title: "Who looks at whom", About: about, Tokens: tokens, Layers: layers}
 	picture, sheet := filepath.Join(c.OutDir, "attention.png"), filepath.Join(c.OutDir, "attention.html")
@@ -129,6 +126,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if err := file.Replace(sheet, func(w io.Writer) error { return html.Write(w) }); err != nil {
+		return err
+	}
+	if err := table(stdout, layers, o.forms(len(ids))); err != nil { // behind the files, which exist even if nobody reads
 		return err
 	}
 	fmt.Fprintf(stdout, "\nsaved %s and %s, where one goes from head to head and from token to token\n", picture, sheet)

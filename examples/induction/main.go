@@ -68,12 +68,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := r.table(stdout, heads); err != nil {
+	err = file.Replace(o.picture, func(w io.Writer) error { return draw(w, r.history, r.NHead) })
+	if err != nil {
 		return err
 	}
-	err = file.Replace(o.picture, func(w io.Writer) error { return draw(w, r.history, r.NHead) })
-	if err == nil {
-		_, err = fmt.Fprintf(stdout, "\nsaved %s\n", o.picture)
+	if err := r.table(stdout, heads); err != nil { // behind the picture, which exists even if nobody reads
+		return err
 	}
+	_, err = fmt.Fprintf(stdout, "\nsaved %s\n", o.picture)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"flag"
 	"io"
+	"syscall"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
@@ -109,15 +110,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.corrupt != "" {
-		return patch(stdout, o, m, tok)
+		return program.Printed(stdout, func(w io.Writer) error { return patch(w, o, m, tok) })
 	}
 	if o.prompt != "" {
-		if err := look(stdout, o, title(o.checkpoint, cp), m, tok); err != nil {
+		err = program.Printed(stdout, func(w io.Writer) error { return look(w, o, title(o.checkpoint, cp), m, tok) })
+		if err != nil && !errors.Is(err, syscall.EPIPE) { // who closed it may still want the picture of -ablate
 			return err
 		}
 	}
 	if o.ablate == "" {
-		return nil
+		return err
 	}
-	return ablate(ctx, stdout, stderr, o, cp, m, tok)
+	return program.Printed(stdout, func(w io.Writer) error { return ablate(ctx, w, stderr, o, cp, m, tok) })
 }

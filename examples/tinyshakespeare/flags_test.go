@@ -43,4 +43,5 @@ func TestEveryFlag(t *testing.T) {
 	p.Check(t)
 	p.Refuse(t)
 	p.Unread(t)
+	p.Closed(t)
 }

@@ -34,4 +34,5 @@ func TestEveryFlag(t *testing.T) {
 	p.Check(t)
 	p.Refuse(t)
 	p.Unread(t)
+	p.Closed(t)
 }

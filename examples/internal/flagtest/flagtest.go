@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pkg/errors"
@@ -106,6 +107,34 @@ func (p Program) Unread(t *testing.T) {
 	}
 }
 
+// Closed runs the program with an output that is closed after the first line, as by head -n 1, and fails where the run
+// leaves other files than one that is read to its end.
+func (p Program) Closed(t *testing.T) {
+	t.Helper()
+	var files [2]string
+	for i, out := range []io.Writer{io.Discard, &head{}} {
+		dir := t.TempDir()
+		if err := p.Run(t.Context(), p.Args(dir), out, io.Discard); err != nil && !errors.Is(err, syscall.EPIPE) {
+			t.Fatal(err)
+		}
+		files[i] = written(t, dir)
+	}
+	if files[0] == "" || files[0] != files[1] {
+		t.Errorf("files of a run whose output is closed:\n%swant\n%s", files[1], files[0])
+	}
+}
+
+// head is a pipe whose reader goes away after the first line.
+type head struct{ closed bool }
+
+func (h *head) Write(p []byte) (int, error) {
+	if h.closed {
+		return 0, syscall.EPIPE
+	}
+	h.closed = bytes.Contains(p, []byte("\n"))
+	return len(p), nil
+}
+
 type listed struct{ name, kind, value string }
 
 // other is a value that is not the default: half of a number, the opposite of a bool.
@@ -159,24 +188,7 @@ func (p Program) run(t *testing.T, more []string) string {
 	if err := p.Run(t.Context(), args, &out, io.Discard); err != nil {
 		return "refused: " + strings.ReplaceAll(err.Error(), dir, "DIR")
 	}
-	written := map[string]string{}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || slices.Contains([]string{".lock", "config.json", "state.json", "manifest.json"}, d.Name()) {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".html") {
-			data = []byte(timeless(string(data)))
-		}
-		written[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%x", sha256.Sum256(bytes.ReplaceAll(data, []byte(dir), []byte("DIR"))))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range slices.Sorted(maps.Keys(written)) {
-		fmt.Fprintf(&out, "%s %s\n", path, written[path])
-	}
+	out.WriteString(written(t, dir))
 	return timeless(strings.ReplaceAll(out.String(), dir, "DIR"))
 }
 
@@ -188,4 +200,29 @@ func timeless(s string) string {
 		s = regexp.MustCompile(pattern).ReplaceAllString(s, "x")
 	}
 	return s
+}
+
+// written is the files in dir with their hashes, but for those that only say what was asked for.
+func written(t *testing.T, dir string) string {
+	t.Helper()
+	var list strings.Builder
+	hashes := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || slices.Contains([]string{".lock", "config.json", "state.json", "manifest.json"}, d.Name()) {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.HasSuffix(path, ".jsonl") || strings.HasSuffix(path, ".html") {
+			data = []byte(timeless(string(data)))
+		}
+		hashes[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%x", sha256.Sum256(bytes.ReplaceAll(data, []byte(dir), []byte("DIR"))))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(hashes)) {
+		fmt.Fprintf(&list, "%s %s\n", path, hashes[path])
+	}
+	return list.String()
 }
