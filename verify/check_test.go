@@ -344,9 +344,9 @@ func tables() map[string]*Report {
 		{Name: "h.0.attn.c_attn.bias k", Symbol: "b_k", Equation: "(29)", Shape: [2]int{1, 6}, Count: 6, Zero: true, Float32: 2e-8, nonzero: true},
 		{Name: "ln_f.bias", Symbol: "b₁₀", Equation: "(42)", Shape: [2]int{1, 8}, Count: 8, Norm: 12.5, Autodiff: Gap(math.Inf(1)), Kernels: 5e-12, Complex: 2e-10},
 	}
-	wrong := &Report{ByHand: true, Parameters: 102, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows, Direction: 1e-17}
-	right := &Report{ByHand: true, Parameters: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows[:1], Direction: 1e-17}
-	plain := &Report{Parameters: 96, Loss: -0.5, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32,
+	wrong := &Report{ByHand: true, Parameters: 102, Entries: 40, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows, Direction: 1e-17}
+	right := &Report{ByHand: true, Parameters: 88, Entries: 88, Loss: 2.5, Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows[:1], Direction: 1e-17}
+	plain := &Report{Parameters: 96, Entries: 96, Loss: -0.5, Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32,
 		Rows: []Row{{Name: "x", Shape: [2]int{12, 8}, Count: 96, Norm: 3, Differences: 1e-9, Kernels: 1e-16}}}
 	for _, r := range []*Report{wrong, right, plain} {
 		r.finish()

@@ -14,6 +14,7 @@ type Report struct {
 	ByHand           bool     `json:"by_hand"`    // else the reference is autodiff, and central differences are compared
 	Roads            []string `json:"roads"`      // that ran, the first is what the others are compared with
 	Parameters       int      `json:"parameters"` // numbers compared
+	Entries          int      `json:"entries"`    // of them those that the complex step or central differences take
 	Loss             float64  `json:"loss"`
 	Tolerance        float64  `json:"tolerance"`
 	ToleranceFloat32 float64  `json:"tolerance_float32"`
@@ -68,6 +69,7 @@ func (r *Report) summary(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n%d parameters in %d rows, each compared with %s; loss %.6f\n", r.Parameters, len(r.Rows), reference, r.Loss)
 	fmt.Fprintf(b, "roads: %s\n", strings.Join(r.Roads, ", "))
+	fmt.Fprintln(b, r.coverage())
 	fails := r.Tolerance
 	if !r.ByHand {
 		fails = toleranceDifferences
@@ -92,4 +94,16 @@ func (r *Report) summary(b *strings.Builder) {
 	if r.OK() {
 		fmt.Fprintln(b, by)
 	}
+}
+
+// coverage states at which entries the road looked that takes one at a time.
+func (r *Report) coverage() string {
+	road, direction := complexStep, ", and one random direction"
+	if !r.ByHand {
+		road, direction = differences, ""
+	}
+	if r.Entries == r.Parameters {
+		return fmt.Sprintf("%s: every entry%s", road, direction)
+	}
+	return fmt.Sprintf("%s: %d of %d entries, at most %d a row%s", road, r.Entries, r.Parameters, 2*defaultSampling().few, direction)
 }

@@ -63,6 +63,7 @@ func (r *Report) oneByOne(w work, road string, want hand.Parameters[float64], lo
 			entries = append(entries, entry{i, e})
 		}
 	}
+	r.Entries = len(entries)
 	derivatives := make([]float64, len(entries))
 	err := w.each(len(entries), func(i int) (err error) {
 		derivatives[i], err = at(r.Rows[entries[i].row].parameter, entries[i].at)

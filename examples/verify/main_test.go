@@ -63,8 +63,28 @@ func TestAll(t *testing.T) {
 	for _, e := range inventory.Entries() {
 		lines += max(1, len(e.Cases))
 	}
-	if got, want := strings.Count(out, "\n"), 3+lines; got != want || !strings.Contains(out, "SelfAttention") {
+	if got, want := strings.Count(out, "\n"), 4+lines; got != want || !strings.Contains(out, "SelfAttention") {
 		t.Errorf("got %d lines, want %d:\n%s", got, want, out)
+	}
+}
+
+// The README states which entries -all runs, and every entry that it does not run says so in its row.
+func TestNotRun(t *testing.T) {
+	entries := inventory.Entries()
+	entries = slices.DeleteFunc(entries, func(e verify.Entry) bool { return len(e.Cases) > 0 })
+	var out bytes.Buffer
+	if err := layers(t.Context(), &out, entries); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "not run here; tests: Test"); got != len(entries) || len(entries) == 0 {
+		t.Errorf("got %d rows that say that they are not run, want %d:\n%s", got, len(entries), out.String())
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("names the tests of %d claims", len(entries)); !strings.Contains(string(readme), want) {
+		t.Errorf("README.md does not say %q", want)
 	}
 }
 

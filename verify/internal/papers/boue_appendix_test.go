@@ -37,9 +37,7 @@ func TestBoueEq48(t *testing.T) {
 func TestBoueEq49(t *testing.T) {
 	a, b := fixture.Random("a", 3, 5), fixture.Random("b", 5, 3)
 	equal := func(what string, got, want float64) {
-		if !(math.Abs(got-want) <= 1e-15*frobenius(a)*frobenius(b)*10) {
-			t.Errorf("%s: got %v, want %v", what, got, want)
-		}
+		near(t, what, hand.NewMatrix(1, 1, got), hand.NewMatrix(1, 1, want))
 	}
 	equal("A·Bᵗ", dot(a, b.Transpose()), dot(a.Transpose(), b))
 	p, c, q := fixture.Random("p", 3, 4), fixture.Random("c", 4, 2), fixture.Random("q", 2, 5)
@@ -66,9 +64,7 @@ func TestBoueEq51(t *testing.T) {
 	a, b, c := fixture.Random("a", 5, 5), fixture.Random("b", 5, 5), fixture.Random("c", 5, 5)
 	left := dot(a.Mul(b), b.Mul(c).MatMul(ones(5, 5)))
 	right := dot(a.Mul(b).MatMul(ones(5, 5)).Mul(b), c)
-	if !(math.Abs(left-right) <= 1e-14*math.Abs(right)) {
-		t.Errorf("got %v, want %v", left, right)
-	}
+	near(t, "(A∘B)·(B⊖C repeated)", hand.NewMatrix(1, 1, left), hand.NewMatrix(1, 1, right))
 }
 
 // (52) The rows of AB add up to the row of A's column sums times B.

@@ -170,7 +170,8 @@ func TestBoueEq34(t *testing.T) {
 		apart = append(apart, headForward(x, head, hand.CausalMask(6), matrix{}))
 	}
 	got := multiHeadForward(linearForward(x, w, b), m)
-	if want := hand.JoinColumns(apart...); !slices.Equal(got.Data, want.Data) {
+	want := hand.JoinColumns(apart...)
+	if near(t, "heads", got, want); !slices.Equal(got.Data, want.Data) {
 		t.Errorf("got %v, want %v", got.Data, want.Data)
 	}
 }

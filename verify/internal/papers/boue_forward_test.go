@@ -89,7 +89,11 @@ func TestBoueEq11(t *testing.T) {
 	a := newAttention()
 	moved := a.q.Add(oneHotRows([]int{hand.Ignore, hand.Ignore, 1, hand.Ignore, hand.Ignore, hand.Ignore}, 3)).MatMul(a.k.Transpose())
 	for i := range 6 {
-		same := slices.Equal(moved.Tokens(i, i+1).Data, a.raw.Tokens(i, i+1).Data)
+		got, want := moved.Tokens(i, i+1), a.raw.Tokens(i, i+1)
+		same := slices.Equal(got.Data, want.Data)
+		if i != 2 {
+			near(t, "the row of another query", got, want)
+		}
 		if same != (i != 2) {
 			t.Errorf("row %d after changing query 2: same %v", i, same)
 		}

@@ -40,6 +40,7 @@ func near(t *testing.T, what string, got, want matrix) {
 // vanishes requires a matrix to be zero beside numbers of size one.
 func vanishes(t *testing.T, what string, got matrix) {
 	t.Helper()
+	record(t, verify.Largest(parameters{what: got}))
 	if got.Err != nil || len(got.Data) == 0 || !verify.StructuralZero(got, 1) {
 		t.Errorf("%s: got %v (%v), want zeros", what, got.Data, got.Err)
 	}

@@ -102,7 +102,11 @@ func TestNoteEq18(t *testing.T) {
 			t.Fatal(err)
 		}
 		for row := range s.Context {
-			same := slices.Equal(moved.Logits.Tokens(row, row+1).Data, s.hand.Logits.Tokens(row, row+1).Data)
+			got, want := moved.Logits.Tokens(row, row+1), s.hand.Logits.Tokens(row, row+1)
+			same := slices.Equal(got.Data, want.Data)
+			if row < changed {
+				near(t, "a row before the change", got, want)
+			}
 			if same != (row < changed) {
 				t.Errorf("row %d after a change of word %d: same %v", row, changed, same)
 			}
@@ -137,7 +141,11 @@ func TestNoteEq20(t *testing.T) {
 			return noteStates(lift(e.w), lift(e.u), z["x"], lift(e.start))
 		}, parameters{"x": e.x}, delta)["x"]
 		for j := range 6 {
-			if seen := frobenius(dx.Tokens(j, j+1)) > 0; seen != (j <= i-1) {
+			seen := frobenius(dx.Tokens(j, j+1)) > 0
+			if j > i-1 {
+				near(t, "∂ by a later word", dx.Tokens(j, j+1), hand.Zeros[float64](1, dx.Cols))
+			}
+			if seen != (j <= i-1) {
 				t.Errorf("word %d: depends on word %d: %v", i+1, j+1, seen)
 			}
 		}

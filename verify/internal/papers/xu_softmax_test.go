@@ -107,7 +107,11 @@ func TestXuEq75(t *testing.T) {
 	s := newStream()
 	for i := 1; i < 7; i++ {
 		first := s.local[i] - math.Exp(s.x[i]-s.m[i])
-		if same, stayed := math.Abs(first-s.local[i-1]) <= 1e-14, s.m[i] == s.m[i-1]; same != stayed {
+		same, stayed := math.Abs(first-s.local[i-1]) <= 1e-14, s.m[i] == s.m[i-1]
+		if stayed {
+			near(t, "the first terms", hand.NewMatrix(1, 1, first), hand.NewMatrix(1, 1, s.local[i-1]))
+		}
+		if same != stayed {
 			t.Errorf("step %d: got %v after %v; the maximum stayed: %t", i+1, first, s.local[i-1], stayed)
 		}
 	}
