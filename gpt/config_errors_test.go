@@ -81,7 +81,7 @@ func TestConfigErrors(t *testing.T) {
 		{flags, `-learning_rate +Inf`, "learning_rate: got +Inf, want"},
 		{read, `{"learning_rate": 0}`, "learning_rate: got 0, want"},
 		{read, `{"learning_rate": 1e999}`, "learning_rate: got 1e999, want"},
-		{read, `{"learning_rate": NaN}`, "learning_rate: invalid character 'N'"},
+		{read, `{"learning_rate": NaN}`, "learning_rate: line 1, column 19: invalid character 'N'"},
 		{read, `{"weight_decay": -0.1}`, "weight_decay: got -0.1, want"},
 		{flags, `-weight_decay Inf`, "weight_decay: got +Inf, want"},
 		{read, `{"beta1": 1}`, "beta1: got 1, want"},

@@ -39,7 +39,7 @@ func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 // readEnds is eos_token_id, a number or several.
 func readEnds(data []byte) (ids []int, err error) {
 	return ids, field.EachKey(data, func(key string, value json.RawMessage) error {
-		if key != "eos_token_id" || string(value) == "null" || json.Unmarshal(value, &ids) == nil {
+		if key != "eos_token_id" || string(value) == "null" || field.UnmarshalPart(value, &ids) == nil {
 			return nil
 		}
 		ids = make([]int, 1)

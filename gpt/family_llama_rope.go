@@ -20,8 +20,8 @@ func (l *llamaFile) readRope(data []byte) error {
 			Former  *string  `json:"type"` // its name in older files
 			Partial *float64 `json:"partial_rotary_factor"`
 		}
-		if err := json.Unmarshal(value, &rope); err != nil {
-			return errors.Wrap(field.Said(err), key)
+		if err := field.UnmarshalPart(value, &rope); err != nil {
+			return errors.Wrap(err, key)
 		}
 		for name, kind := range map[string]*string{"rope_type": rope.Type, "type": rope.Former} {
 			if kind != nil && *kind != "default" {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
@@ -76,6 +77,7 @@ func TestFolderRefuses(t *testing.T) {
 		_, _, err := Open(dir)
 		runtime.ReadMemStats(&after)
 		mustContain(t, err, tc.words...)
+		fuzzed.Plain(t, tc.words[0], err)
 		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
 			t.Errorf("%v: %d bytes allocated", tc.words, got)
 		}
@@ -118,9 +120,11 @@ func TestFolderCut(t *testing.T) {
 				if err := os.Truncate(filepath.Join(dir, name), int64(n)); err != nil {
 					t.Fatal(err)
 				}
-				if _, _, err := Open(dir); err == nil {
-					t.Errorf("%s of %d bytes, not %d: opened", name, n, len(data))
+				_, _, err := Open(dir)
+				if err == nil {
+					t.Fatalf("%s of %d bytes, not %d: opened", name, n, len(data))
 				}
+				fuzzed.Plain(t, name, err)
 			}
 		}
 	}

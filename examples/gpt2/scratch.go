@@ -60,7 +60,8 @@ func tokenizer(from, s string) (text.Tokenizer, error) {
 		return bpe.Train(s, n, endOfText)
 	}
 	if data, err := file.Read(filepath.Join(from, "tokenizer.json"), checkpoint.MaxFile); err == nil {
-		return text.Open(data)
+		tok, err := text.Open(data)
+		return tok, errors.Wrap(err, filepath.Join(from, "tokenizer.json"))
 	}
 	var files [2][]byte
 	for i, names := range [][2]string{{"vocab.json", "encoder.json"}, {"merges.txt", "vocab.bpe"}} { // as OpenAI called them
@@ -71,5 +72,6 @@ func tokenizer(from, s string) (text.Tokenizer, error) {
 			}
 		}
 	}
-	return bpe.ReadGPT2(files[0], files[1])
+	tok, err := bpe.ReadGPT2(files[0], files[1])
+	return tok, errors.Wrap(err, from)
 }

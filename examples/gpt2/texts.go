@@ -46,7 +46,8 @@ func template(cp *checkpoint.Checkpoint) (text.Template, error) {
 	if err != nil {
 		return text.Template{}, err
 	}
-	return text.ReadTemplate(settings)
+	t, err := text.ReadTemplate(settings)
+	return t, errors.Wrapf(err, "checkpoint %s: tokenizer_config.json", cp.Path)
 }
 
 // context is the block_size that is given, or the folder's.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -54,15 +53,12 @@ func (p pairing) check() error {
 
 // pairingOf is what a checkpoint says of its texts, nil of an earlier version, which does not.
 func pairingOf(cp *checkpoint.Checkpoint) (*pairing, error) {
-	data, err := cp.File(pairingFile)
+	p := new(pairing)
+	err := train.PeekJSON(cp, pairingFile, p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	p := new(pairing)
-	if err == nil {
-		err = json.Unmarshal(data, p)
-	}
-	return p, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, pairingFile)
+	return p, err
 }
 
 func (p pairing) file() checkpoint.File {

@@ -97,7 +97,10 @@ func load(dir fs.FS, path, only string, fits []Fit) (*Checkpoint, error) {
 			return c, nil
 		}
 		c.Close()
-		refused = append(refused, errors.Wrapf(err, "checkpoint %s", c.Path))
+		if named := "checkpoint " + c.Path; !strings.HasPrefix(err.Error(), named) { // the methods of c say it themselves
+			err = errors.Wrap(err, named)
+		}
+		refused = append(refused, err)
 	}
 	if len(refused) == 0 {
 		return nil, errors.Wrapf(ErrNone, "checkpoint %s", filepath.Join(path, only))

@@ -39,8 +39,8 @@ func (m manifest) encode() ([]byte, error) {
 // flipped bits.
 func decodeManifest(text []byte) (manifest, error) {
 	var m manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return manifest{}, field.Said(err)
+	if err := field.Unmarshal(text, &m); err != nil {
+		return manifest{}, err
 	}
 	if canonical, err := m.encode(); err != nil || !bytes.Equal(text, canonical) {
 		return manifest{}, errors.New("is not written as a manifest is")

@@ -96,7 +96,7 @@ func TestResumeRefuses(t *testing.T) {
 		{train.StateFile, swap(`"n_head": 2`, `"n_heads": 2`), "n_heads: unknown field; did you mean n_head?"},
 		{train.StateFile, swap(`"source": {`, `"sauce": {`), "sauce"},
 		{train.StateFile, swap(`"n_head": 2`, `"n_head": 4`), "n_head: got 2, want 4 as saved"},
-		{train.StateFile, func(b []byte) []byte { return append(b, "{}"...) }, "something follows"},
+		{train.StateFile, func(b []byte) []byte { return append(b, "{}"...) }, "after top-level value"},
 	} {
 		cp := saved(t, tr, v, tc.file, tc.change)
 		if _, err := Resume(small(), backwards{}, v, v, cp); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -124,8 +125,8 @@ func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 		return errNoVocabulary
 	}
 	j := vocabularyJSON{Tokens: make([]string, 0, bytes.Count(data, []byte(`"`))/2)} // growing takes five times as much
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
+	if err := field.UnmarshalPart(data, &j); err != nil {
+		return errors.Wrap(err, "vocabulary")
 	}
 	next, err := NewVocabulary(j.Unit)
 	if err != nil {

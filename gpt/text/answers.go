@@ -3,7 +3,6 @@ package text
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -58,8 +57,8 @@ func (t Template) example(line []byte, tok Tokenizer) (ids []int, answer []bool,
 		Completion *string   `json:"completion"`
 		Messages   []Message `json:"messages"`
 	}
-	if err := json.Unmarshal(line, &e); err != nil {
-		return nil, nil, field.Said(err)
+	if err := field.UnmarshalPart(line, &e); err != nil {
+		return nil, nil, err
 	}
 	switch {
 	case e.Messages != nil && e.Prompt == nil && e.Completion == nil:

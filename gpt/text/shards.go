@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -75,10 +74,8 @@ func OpenShards(dir string, own ...Kind) (*Shards, error) {
 }
 
 func (s *Shards) open(data []byte, own []Kind) (err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s.index); err != nil {
-		return errors.Wrap(field.Said(err), ShardsFile)
+	if err := field.UnmarshalStrict(data, &s.index); err != nil {
+		return errors.Wrap(err, ShardsFile)
 	}
 	switch {
 	case s.index.Format != shardsFormat:

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -25,49 +26,65 @@ type Message struct {
 // ReadTemplate reads eos_token, bos_token where texts begin with it, and chat_template from a tokenizer_config.json.
 func ReadTemplate(data []byte) (Template, error) {
 	var c struct {
-		Begin    token `json:"bos_token"`
-		End      token `json:"eos_token"`
-		AddBegin bool  `json:"add_bos_token"`
-		Chat     chats `json:"chat_template"`
+		Begin    json.RawMessage `json:"bos_token"`
+		End      json.RawMessage `json:"eos_token"`
+		AddBegin bool            `json:"add_bos_token"`
+		Chat     json.RawMessage `json:"chat_template"`
 	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return Template{}, errors.Wrap(field.Said(err), "tokenizer_config.json")
+	if err := field.Unmarshal(data, &c); err != nil {
+		return Template{}, err
 	}
-	t := Template{End: string(c.End), Chat: string(c.Chat)}
+	begin, err := token(c.Begin)
+	if err != nil {
+		return Template{}, errors.WithMessage(err, "bos_token")
+	}
+	t := Template{}
+	if t.End, err = token(c.End); err != nil {
+		return Template{}, errors.WithMessage(err, "eos_token")
+	}
+	if t.Chat, err = chat(c.Chat); err != nil {
+		return Template{}, errors.WithMessage(err, "chat_template")
+	}
 	if c.AddBegin || strings.Contains(t.Chat, "bos_token") {
-		t.Begin = string(c.Begin)
+		t.Begin = begin
 	}
 	return t, nil
 }
 
-// token is "…", or {"content": "…"} as in older files.
-type token string
-
-func (t *token) UnmarshalJSON(data []byte) error {
-	var object struct{ Content string }
-	if len(data) > 0 && data[0] == '{' {
-		err := json.Unmarshal(data, &object)
-		*t = token(object.Content)
-		return err
+// token reads "…", or {"content": "…"} as in older files.
+func token(data json.RawMessage) (s string, err error) {
+	if bytes.HasPrefix(data, []byte("{")) {
+		var object struct {
+			Content string `json:"content"`
+		}
+		err = field.UnmarshalPart(data, &object)
+		return object.Content, err
 	}
-	return json.Unmarshal(data, (*string)(t))
+	if data != nil {
+		err = field.UnmarshalPart(data, &s)
+	}
+	return s, err
 }
 
-// chats is "…", or a list of templates with names, of which the default counts.
-type chats string
-
-func (c *chats) UnmarshalJSON(data []byte) error {
-	var list []struct{ Name, Template string }
-	if len(data) == 0 || data[0] != '[' {
-		return json.Unmarshal(data, (*string)(c))
+// chat reads "…", or a list of templates with names, of which the default counts.
+func chat(data json.RawMessage) (s string, err error) {
+	if !bytes.HasPrefix(data, []byte("[")) {
+		if data != nil {
+			err = field.UnmarshalPart(data, &s)
+		}
+		return s, err
 	}
-	err := json.Unmarshal(data, &list)
+	var list []struct {
+		Name     string `json:"name"`
+		Template string `json:"template"`
+	}
+	err = field.UnmarshalPart(data, &list)
 	for _, named := range list {
 		if named.Name == "default" {
-			*c = chats(named.Template)
+			s = named.Template
 		}
 	}
-	return err
+	return s, err
 }
 
 // Conversation is the tokens of messages, and which of them the assistant is to learn: what it says, and the mark that

@@ -140,9 +140,19 @@ func TestReadTemplate(t *testing.T) {
 			t.Errorf("%s: %v, -want +got:\n%s", data, err, diff)
 		}
 	}
-	for _, data := range []string{``, `[]`, `{"eos_token": 3}`, `{"chat_template": {}}`, `{"eos_token": {"content": 3}}`} {
-		if _, err := ReadTemplate([]byte(data)); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json") {
-			t.Errorf("%s: got error %v", data, err)
+	for data, want := range map[string]string{
+		``:                                  "unexpected end of JSON input",
+		`[]`:                                "line 1, column 1: got a list, want an object",
+		`{"add_bos_token": 3}`:              "line 1, column 19: add_bos_token: got a number, want true or false",
+		`{"bos_token": []}`:                 "bos_token: got a list, want a string",
+		`{"eos_token": 3}`:                  "eos_token: got a number, want a string",
+		`{"chat_template": {}}`:             "chat_template: got an object, want a string",
+		`{"chat_template": [3]}`:            "chat_template: got a number, want an object",
+		`{"eos_token": {"content": 3}}`:     "eos_token: content: got a number, want a string",
+		`{"chat_template": [{"name": []}]}`: "chat_template: name: got a list, want a string",
+	} {
+		if _, err := ReadTemplate([]byte(data)); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", data, err, want)
 		}
 	}
 }

@@ -82,11 +82,13 @@ func KindOf(name string, own ...Kind) (Kind, error) {
 // in Hugging Face's files.
 func KindIn(data []byte, own ...Kind) (Kind, error) {
 	var object struct {
-		Type  string
-		Model struct{ Type string }
+		Type  string `json:"type"`
+		Model struct {
+			Type string `json:"type"`
+		} `json:"model"`
 	}
-	if err := json.Unmarshal(data, &object); err != nil {
-		return Kind{}, errors.Wrap(field.Said(err), "tokenizer")
+	if err := field.Unmarshal(data, &object); err != nil {
+		return Kind{}, errors.Wrap(err, "tokenizer")
 	}
 	if object.Type == "" && object.Model.Type == "BPE" {
 		object.Type = "bpe"

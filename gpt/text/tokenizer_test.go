@@ -67,9 +67,9 @@ func TestOpenRefuses(t *testing.T) {
 		`{"type":"word","vocab":["a"],"x":1}`:    "not the form",
 		`{"type":"word","vocab":["a\ud800"]}`:    "2 words",
 		`{"type":"word","Vocab":["a"]}`:          "not the form",
-		`{"type":"word","vocab":"a"}`:            "cannot unmarshal",
+		`{"type":"word","vocab":"a"}`:            ", want a ",
 		`{"type":"byte"} {}`:                     "invalid character",
-		`{"type":"word","vocab":["a"],"type":1}`: "cannot unmarshal",
+		`{"type":"word","vocab":["a"],"type":1}`: ", want a ",
 	} {
 		_, err := Open([]byte(data))
 		if err == nil {

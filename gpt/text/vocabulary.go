@@ -87,8 +87,8 @@ func (v *vocabulary) marshal(kind string, vocab any) ([]byte, error) {
 // unmarshal reads data into vocab, of which tokens then makes the list.
 func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func() ([]string, error)) error {
 	f := vocabularyJSON{Vocab: vocab}
-	if err := json.Unmarshal(data, &f); err != nil {
-		return errors.Wrap(field.Said(err), "tokenizer")
+	if err := field.UnmarshalPart(data, &f); err != nil {
+		return errors.Wrap(err, "tokenizer")
 	}
 	if f.Type != kind {
 		return errors.Errorf("tokenizer: type: got %.64q, want %q", f.Type, kind)

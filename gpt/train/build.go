@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/graph"
-	"github.com/pkg/errors"
 )
 
 // Build says which program wrote a checkpoint. Equal bits are promised for equal builds.
@@ -34,15 +32,11 @@ func ThisBuild() Build {
 
 // BuildOf is the program that wrote a checkpoint.
 func BuildOf(cp *checkpoint.Checkpoint) (Build, error) {
-	data, err := cp.File(StateFile)
-	if err != nil {
-		return Build{}, err
-	}
 	var s struct {
 		Build Build `json:"build"`
 	}
-	err = json.Unmarshal(data, &s)
-	return s.Build, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, StateFile)
+	err := PeekJSON(cp, StateFile, &s)
+	return s.Build, err
 }
 
 func buildOf(info *debug.BuildInfo) Build {

@@ -23,15 +23,19 @@ func ReadJSON(cp *checkpoint.Checkpoint, name string, most int, v any) error {
 	if len(data) > most {
 		return errors.Errorf("checkpoint %s: %s: got %d bytes, want at most %d", cp.Path, name, len(data), most)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return errors.Wrapf(field.Said(err), "checkpoint %s: %s", cp.Path, name)
+	return errors.Wrapf(field.UnmarshalStrict(data, v), "checkpoint %s: %s", cp.Path, name)
+}
+
+// PeekJSON reads a file of a checkpoint into v, which may have some of the file's keys.
+func PeekJSON(cp *checkpoint.Checkpoint, name string, v any) error {
+	if cp == nil {
+		return errors.New("checkpoint: got nil, want one that was opened")
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.Errorf("checkpoint %s: %s: something follows the object's end at byte %d", cp.Path, name, d.InputOffset())
+	data, err := cp.File(name)
+	if err != nil {
+		return err
 	}
-	return nil
+	return errors.Wrapf(field.Unmarshal(data, v), "checkpoint %s: %s", cp.Path, name)
 }
 
 // WriteBytes writes data into a file of a checkpoint.

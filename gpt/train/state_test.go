@@ -226,7 +226,7 @@ func TestRestore(t *testing.T) {
 	contains(t, read.Restore(again, save(t, 3, only("m.w"))), "v.w is missing")
 	contains(t, WriteJSON(math.NaN())(&bytes.Buffer{}), "NaN")
 	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{"stop":1}`))}), StateFile, 1<<20, &read), "stop")
-	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "something follows")
+	contains(t, ReadJSON(save(t, 3, checkpoint.File{Name: StateFile, Write: WriteBytes([]byte(`{} {}`))}), StateFile, 5, &read), "line 1, column 4: invalid character '{' after top-level value")
 	contains(t, ReadJSON(cp, StateFile, 9, &read), "want at most 9")
 	contains(t, ReadJSON(cp, "none", 1, &read), "none")
 }

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"encoding/json"
 	"io/fs"
 	"maps"
 	"slices"
@@ -52,8 +51,8 @@ func readIndex(data []byte) (map[string]string, error) {
 	var index struct {
 		Files map[string]string `json:"weight_map"`
 	}
-	if err := json.Unmarshal(data, &index); err != nil {
-		return nil, field.Said(err)
+	if err := field.Unmarshal(data, &index); err != nil {
+		return nil, err
 	}
 	if len(index.Files) == 0 {
 		return nil, errors.New("weight_map: got no tensors, want the file of each")

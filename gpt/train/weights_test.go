@@ -65,14 +65,14 @@ func TestOpenWeights(t *testing.T) {
 func TestOpenWeightsRefuses(t *testing.T) {
 	for index, want := range map[string]string{
 		``:                   ": model.safetensors: file does not exist",
-		`{`:                  IndexFile + ": unexpected end",
-		`[]`:                 IndexFile + ": json",
+		`{`:                  IndexFile + ": line 1, column 1: unexpected end",
+		`[]`:                 IndexFile + ": line 1, column 1: got a list, want an object",
 		`{"weight_map": {}}`: "weight_map: got no tensors",
 		`{"weight_map": {"a": "../a.safetensors"}}`:                                           "weight_map: a: got file ../a.safetensors, want the name of one in the same folder",
 		`{"weight_map": {"a": "/etc/passwd"}}`:                                                "got file /etc/passwd, want",
 		`{"weight_map": {"a": "sub\\a.safetensors"}}`:                                         "want the name of one in the same folder",
 		`{"weight_map": {"a": ""}}`:                                                           "want the name of one in the same folder",
-		`{"weight_map": {"a": 7}}`:                                                            "json",
+		`{"weight_map": {"a": 7}}`:                                                            "line 1, column 22: weight_map: got a number, want a string",
 		`{"weight_map": {"a": "c.safetensors"}}`:                                              "c.safetensors: file does not exist",
 		`{"weight_map": {"a": "config.json"}}`:                                                "config.json: safetensors",
 		`{"weight_map": {"a": "a.safetensors"}}`:                                              `weight_map: a2: got file "", want a.safetensors, which holds it`,

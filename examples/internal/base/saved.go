@@ -1,7 +1,6 @@
 package base
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
-	"github.com/pkg/errors"
 )
 
 // Check is what is wrong with a configuration whatever the text is: to be asked before one is read or downloaded.
@@ -32,11 +30,8 @@ func SavedConfig(cp *checkpoint.Checkpoint) (gpt.Config, error) {
 	var s struct {
 		Config gpt.Config `json:"config"`
 	}
-	data, err := cp.File(train.StateFile)
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	return s.Config, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	err := train.PeekJSON(cp, train.StateFile, &s)
+	return s.Config, err
 }
 
 // Finished says of a run that is resumed that there is nothing left to do, if it is so, and with what else one can go

@@ -19,7 +19,7 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 	d := json.NewDecoder(bytes.NewReader(data))
 	open, err := d.Token()
 	if err != nil {
-		return errors.Wrap(Said(err), "config: want a JSON object")
+		return errors.Wrap(fault(data, err), "config: want a JSON object")
 	}
 	if open != json.Delim('{') {
 		return errors.Errorf("config: got %s, want a JSON object", Clip(string(data)))
@@ -28,7 +28,7 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
-			return errors.Wrap(Said(err), "config")
+			return errors.Wrap(fault(data, err), "config")
 		}
 		key, _ := token.(string) // the decoder lets nothing else stand here
 		if seen[key] {
@@ -37,14 +37,14 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 		seen[key] = true
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return errors.Wrap(Said(err), Clip(key))
+			return errors.Wrap(fault(data, err), Clip(key))
 		}
 		if err := visit(key, value); err != nil {
 			return err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return errors.Wrap(Said(err), "config")
+		return errors.Wrap(fault(data, err), "config")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return errors.Errorf("config: something follows the object's end at byte %d", d.InputOffset())

@@ -85,6 +85,7 @@ func (h hostile) judge(t *testing.T, what string, err error) {
 		return
 	}
 	message := err.Error()
+	Plain(t, what, err)
 	if len(message) > 4000 || strings.ContainsFunc(message, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		t.Errorf("%s: a message of %d bytes, %.300q", what, len(message), message)
 	}

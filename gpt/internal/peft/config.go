@@ -44,7 +44,7 @@ func Parse(data []byte) (c Config, err error) {
 		"target_modules": &c.Targets, "fan_in_fan_out": &c.FanIn, "peft_type": &kind, "task_type": &task, "bias": &bias}
 	err = field.EachKey(data, func(key string, value json.RawMessage) error {
 		if into, ok := known[key]; ok {
-			if json.Unmarshal(value, into) != nil {
+			if field.UnmarshalPart(value, into) != nil {
 				return errors.Errorf("%s: got %s, want %s", key, field.Clip(string(value)), wanted(into))
 			}
 			return nil

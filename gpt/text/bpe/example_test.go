@@ -29,5 +29,5 @@ func ExampleTrain() {
 func ExampleRead() {
 	_, err := bpe.Read([]byte(`{"model":{"type":"Unigram","vocab":[["a",-1.5]]}}`))
 	fmt.Println(err)
-	// Output: tokenizer.json: model: type: got "Unigram", want BPE
+	// Output: model: type: got "Unigram", want BPE
 }

@@ -40,18 +40,18 @@ type modelJSON struct {
 func Read(data []byte) (*Tokenizer, error) {
 	var f fileJSON
 	if err := encoded(data); err != nil {
-		return nil, errors.WithMessage(err, "tokenizer.json")
+		return nil, err
 	}
-	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, errors.Wrap(field.Said(err), "tokenizer.json")
+	if err := field.Unmarshal(data, &f); err != nil {
+		return nil, err
 	}
 	t, err := f.build()
 	if err != nil {
-		return nil, errors.WithMessage(err, "tokenizer.json")
+		return nil, err
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {
-		return nil, errors.Wrap(field.Said(err), "tokenizer.json")
+		return nil, field.Said(err)
 	}
 	t.source = compact.Bytes()
 	return t, nil
@@ -67,8 +67,8 @@ func (f fileJSON) build() (*Tokenizer, error) {
 	}
 	r := recipe{layout: l, special: map[string]int32{}, merges: f.Model.Merges, whole: f.Model.IgnoreMerges}
 	var own vocabulary
-	if err := json.Unmarshal(f.Model.Vocab, &own); err != nil {
-		return nil, field.Said(err)
+	if err := field.UnmarshalPart(f.Model.Vocab, &own); err != nil {
+		return nil, err
 	}
 	all, ids := own, map[string]int{}
 	for _, a := range f.Added {

@@ -2,9 +2,9 @@ package bpe
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
+	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pkg/errors"
 )
 
@@ -75,7 +75,7 @@ func stringIn(data []byte) (s string, rest []byte, err error) {
 	}
 	s = string(data[1:end])
 	if strings.IndexByte(s, '\\') >= 0 {
-		err = json.Unmarshal(data[:end+1], &s)
+		err = field.UnmarshalPart(data[:end+1], &s)
 	}
 	return s, data[end+1:], err
 }

@@ -2,7 +2,6 @@ package bpe
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -18,13 +17,13 @@ func ReadGPT2(vocab, merges []byte) (*Tokenizer, error) {
 	var v vocabulary
 	err := encoded(vocab)
 	if err == nil {
-		err = json.Unmarshal(vocab, &v)
+		err = field.Unmarshal(vocab, &v)
 	}
 	if err == nil {
 		r.tokens, err = v.tokens()
 	}
 	if err != nil {
-		return nil, errors.Wrap(field.Said(err), "vocab.json")
+		return nil, errors.WithMessage(err, "vocab.json")
 	}
 	line := 0
 	for text := range strings.Lines(string(merges)) {

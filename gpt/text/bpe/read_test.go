@@ -168,7 +168,7 @@ func TestFormC(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	for want, data := range map[string][]byte{
-		"tokenizer.json: unexpected end of JSON input":        []byte("{"),
+		"line 1, column 1: unexpected end of JSON input":      []byte("{"),
 		`model: type: got "WordPiece", want BPE`:              tiny(t, `"type":"BPE"`, `"type":"WordPiece"`),
 		`model: vocab: got nothing, want an object`:           []byte(`{"model":{"type":"BPE","merges":["a b"]}}`),
 		`model: type: got "", want BPE`:                       []byte("{}"),

@@ -104,7 +104,7 @@ func TestSpecialRefused(t *testing.T) {
 	for want, read := range map[string]func() (*Tokenizer, error){
 		`special tokens: "\xff\xfe": not valid UTF-8`: func() (*Tokenizer, error) { return Train("ab", 300, "\xff\xfe") },
 		`special token "": is empty`:                  func() (*Tokenizer, error) { return Train("ab", 300, "") },
-		"tokenizer.json: not valid UTF-8 at byte 3":   func() (*Tokenizer, error) { return Read([]byte("{\"a\xff\":1}")) },
+		"not valid UTF-8 at byte 3":                   func() (*Tokenizer, error) { return Read([]byte("{\"a\xff\":1}")) },
 		"vocab.json: not valid UTF-8 at byte 2":       func() (*Tokenizer, error) { return ReadGPT2([]byte("{\"\xff\xfe\":0}"), nil) },
 		"special tokens: id 260: got no content": func() (*Tokenizer, error) {
 			return ReadGPT2([]byte(strings.Replace(vocab, "{", `{"":260,`, 1)), []byte(merges))

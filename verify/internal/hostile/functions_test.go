@@ -62,7 +62,7 @@ var functions = []any{
 	text.Match, text.NewCharacters, text.NewCorpus, text.NewWords, text.Open, text.OpenShards, text.ReadCorpus,
 	text.ReadTemplate, text.Sample, text.Stream, text.Until, text.WriteShards, train.AdamW, train.BuildOf,
 	train.CheckMemory, train.Configure, train.Fields, train.Fit, train.Kept, train.Need, train.New, train.OpenTensors, train.Parameters,
-	train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON, train.Fill,
+	train.PeekJSON, train.ReadJSON, train.Restore, train.SGD, train.ThisBuild, train.WriteBytes, train.WriteJSON, train.Fill,
 	train.Match, train.OpenWeights,
 	train.WriteTensors,
 	verify.Check, verify.CheckContext, verify.Compare, verify.ComplexStep, verify.ComplexStepAlong, verify.ComplexStepAt,
