@@ -63,6 +63,7 @@ func TestReadOtherwise(t *testing.T) {
 	for want, with := range map[string][2]string{
 		`line 5: got "#version: 3 4", want two tokens`:                    {vocab, merges + "#version: 3 4\n"},
 		`line 5: got " x", want two tokens`:                               {vocab, merges + " x\n"},
+		`line 5: got "x ", want two tokens`:                               {vocab, merges + "x \n"},
 		`merges: "zz o" at 3: "zz" is not in the vocabulary`:              {strings.Replace(vocab, `{`, `{"zzo":260,`, 1), merges + "zz o\n"},
 		`merges: "o zz" at 3: "zz" is not in the vocabulary`:              {strings.Replace(vocab, `{`, `{"ozz":260,`, 1), merges + "o zz\n"},
 		`merges: "z z" at 3: "zz" is not in the vocabulary of 260 tokens`: {vocab, merges + "z z\n"},

@@ -13,7 +13,6 @@ type mergeList [][2]string
 
 // UnmarshalJSON reads the list, which is valid JSON, entry by entry: encoding/json needs several times the memory.
 func (l *mergeList) UnmarshalJSON(data []byte) error {
-	*l = nil
 	if string(data) == "null" {
 		return nil
 	}

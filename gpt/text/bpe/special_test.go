@@ -105,6 +105,7 @@ func TestSpecialRefused(t *testing.T) {
 		`special tokens: "\xff\xfe": not valid UTF-8`: func() (*Tokenizer, error) { return Train("ab", 300, "\xff\xfe") },
 		`special token "": is empty`:                  func() (*Tokenizer, error) { return Train("ab", 300, "") },
 		"not valid UTF-8 at byte 3":                   func() (*Tokenizer, error) { return Read([]byte("{\"a\xff\":1}")) },
+		"not valid UTF-8 at byte 0":                   func() (*Tokenizer, error) { return Read([]byte("\xff{}")) },
 		"vocab.json: not valid UTF-8 at byte 2":       func() (*Tokenizer, error) { return ReadGPT2([]byte("{\"\xff\xfe\":0}"), nil) },
 		"special tokens: id 260: got no content": func() (*Tokenizer, error) {
 			return ReadGPT2([]byte(strings.Replace(vocab, "{", `{"":260,`, 1)), []byte(merges))
