@@ -76,7 +76,7 @@ func TestClaimedSizes(t *testing.T) {
 	}
 	const q = "base_model.model.transformer.h.0.attn.c_attn.lora_"
 	c := m.Config.Resolved()
-	width, in := 2*c.NHead*c.QKSize + c.NHead*c.VSize, c.NEmbd
+	width, in := 2*c.NHead*c.QKSize+c.NHead*c.VSize, c.NEmbd
 	for want, open := range map[string]func(dir string) error{
 		"got one for a matrix (1000000000,": adapter(map[string][]int{q + "A.weight": {6, 1_000_000_000}, q + "B.weight": {1_000_000_000, 6}}, 6),
 		"r: got 100000000, want at most 4096": adapter(map[string][]int{

@@ -42,7 +42,9 @@ func readEnds(data []byte) (ids []int, err error) {
 		if key != "eos_token_id" || string(value) == "null" || field.UnmarshalPart(value, &ids) == nil {
 			return nil
 		}
-		ids = make([]int, 1)
-		return field.New(key, &ids[0], field.Any(), "").Decode(value)
+		if ids = make([]int, 1); field.UnmarshalPart(value, &ids[0]) != nil {
+			return errors.Errorf("%s: got %s, want a whole number, or a list of them", key, field.Clip(string(value)))
+		}
+		return nil
 	})
 }

@@ -29,7 +29,7 @@ func TestLoadEnds(t *testing.T) {
 			t.Errorf("%s: got %v, error %v, want %v", generation, got, err, want)
 		}
 	}
-	for generation, want := range map[string]string{`{"eos_token_id": "</s>"}`: "generation_config.json: eos_token_id: ", `{"eos_token_id": [1.5]}`: "eos_token_id: ", `[`: "generation_config.json: "} {
+	for generation, want := range map[string]string{`{"eos_token_id": "</s>"}`: `generation_config.json: eos_token_id: got "</s>", want a whole number, or a list of them`, `{"eos_token_id": [1.5]}`: "eos_token_id: got [1.5], want a whole number, or a list", `[`: "generation_config.json: "} {
 		all[generationFile] = []byte(generation)
 		_, err := LoadEnds(opened(t, folder(t, all)))
 		mustContain(t, err, want)

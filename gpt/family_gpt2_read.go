@@ -14,8 +14,9 @@ func readGPT2(data []byte, own []parts.Registry) (Config, error) {
 	for _, p := range own {
 		h.config.Parts = p
 	}
+	oldest := []string{"n_special", "predict_special_tokens"} // of OpenAI's first GPT
 	fields := append(h.fields(), h.config.extensions()...)
-	if err := readKeys(data, fields, "n_inner", "architectures"); err != nil {
+	if err := readKeys(data, fields, []string{"n_inner", "architectures"}, oldest); err != nil {
 		return Config{}, err
 	}
 	return h.network()

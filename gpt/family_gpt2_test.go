@@ -2,6 +2,7 @@ package gpt
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,6 +109,46 @@ func TestConfigHuggingFaceModelType(t *testing.T) {
 		}
 		if got.ModelType != test.want {
 			t.Errorf("got %s, want %s: %s", got.ModelType, test.want, data)
+		}
+	}
+}
+
+// Each key of the published GPT-2s is accepted with its value, and one that nobody knows is refused, unless it says nothing.
+func TestFromHuggingFaceKeys(t *testing.T) {
+	const published = `{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256,
+		"embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",
+		"n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 6, "n_positions": 1024, "resid_pdrop": 0.1,
+		"summary_activation": null, "summary_first_dropout": 0.1, "summary_proj_to_labels": true, "summary_type": "cls_index",
+		"summary_use_proj": true, "task_specific_params": {"text-generation": {"do_sample": true, "max_length": 50}},
+		"_num_labels": 1, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "vocab_size": 50257, "new": null}`
+	if _, err := FromHuggingFace([]byte(published)); err != nil {
+		t.Error(err)
+	}
+	for value, refused := range map[string]bool{"null": false, "false": false, `""`: false, "[ ]": false, "{\n}": false,
+		"0": true, "1": true, "true": true, `"x"`: true, `[1]`: true, `{"a": 1}`: true} {
+		_, err := FromHuggingFace([]byte(strings.Replace(published, `"new": null`, `"new": `+value, 1)))
+		if refused {
+			mustContain(t, err, "new: got "+value+", want none")
+		} else if err != nil {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+// No key is harmless for two reasons, or harmless though a family reads it.
+func TestHarmlessKeys(t *testing.T) {
+	seen := map[string]string{}
+	h, l := plainGPT2(), llamaFile{}
+	for reason, keys := range harmlessKeys() {
+		for _, key := range keys {
+			if seen[key] != "" {
+				t.Errorf("%s: %s, and %s", key, reason, seen[key])
+			}
+			seen[key] = reason
+			_, ofGPT2 := h.fields().Find(key)
+			if _, ofLLaMA := l.fields().Find(key); (ofGPT2 || ofLLaMA) && key != "model_type" && key != "architectures" {
+				t.Errorf("%s is read, and harmless: %s", key, reason)
+			}
 		}
 	}
 }

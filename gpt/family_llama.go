@@ -24,6 +24,7 @@ type llamaFile struct {
 	dropout                float64 // of attention weights
 	sliding                bool
 	layers                 []string // kind of each block's attention
+	rotated                float64  // the part of a head's features that is rotated
 }
 
 // fields binds Hugging Face's keys.
@@ -47,16 +48,17 @@ func (l *llamaFile) fields() field.List {
 		field.New("attention_dropout", &l.dropout, field.Fraction(), ""),
 		field.New("use_sliding_window", &l.sliding, field.Any(), ""),
 		field.New("layer_types", &l.layers, field.Any(), ""),
+		field.New("partial_rotary_factor", &l.rotated, field.Positive(), ""),
 	}
 }
 
 // readLLaMA reads the config.json of a LLaMA.
 func readLLaMA(data []byte, own []parts.Registry) (Config, error) {
-	l := llamaFile{activation: "silu"} // and Hugging Face's other defaults
+	l := llamaFile{activation: "silu", rotated: 1} // and Hugging Face's other defaults
 	c := &l.config
 	c.VocabSize, c.BlockSize, c.NEmbd, c.NInner, c.NLayer, c.NHead = 32_000, 2048, 4096, 11_008, 32, 32
 	c.Eps, c.RopeTheta = 1e-6, 10_000
-	if err := l.read(data, own); err != nil {
+	if err := l.read(data, own, "max_sequence_length"); err != nil {
 		return Config{}, err
 	}
 	if c.Attention = "causal"; l.groups != c.NHead {
@@ -69,13 +71,13 @@ func readLLaMA(data []byte, own []parts.Registry) (Config, error) {
 	return l.network()
 }
 
-// read is what the families share.
-func (l *llamaFile) read(data []byte, own []parts.Registry) error {
+// read is what the families share; these keys are harmless beside the others.
+func (l *llamaFile) read(data []byte, own []parts.Registry, harmless ...string) error {
 	for _, p := range own {
 		l.config.Parts = p
 	}
-	err := readKeys(data, l.fields(), "num_key_value_heads", "head_dim", "attention_dropout", "layer_types", "rope_theta")
-	if err != nil {
+	nullable := []string{"num_key_value_heads", "head_dim", "attention_dropout", "layer_types", "rope_theta"}
+	if err := readKeys(data, l.fields(), nullable, harmless); err != nil {
 		return err
 	}
 	if l.groups == 0 {
@@ -100,6 +102,8 @@ func (l *llamaFile) network() (Config, error) {
 		return Config{}, errors.New("mlp_bias: got true, want false")
 	case l.dropout != 0:
 		return Config{}, errors.Errorf("attention_dropout: got %v, want 0", l.dropout)
+	case l.rotated != 1:
+		return Config{}, errors.Errorf("partial_rotary_factor: got %v, want 1", l.rotated)
 	case l.sliding:
 		return Config{}, errors.New("use_sliding_window: got true, want false")
 	}
@@ -107,6 +111,9 @@ func (l *llamaFile) network() (Config, error) {
 		if kind != "full_attention" {
 			return Config{}, errors.Errorf("layer_types: got %s, want full_attention", field.Clip(kind))
 		}
+	}
+	if n := len(l.layers); n != 0 && n != c.NLayer {
+		return Config{}, errors.Errorf("layer_types: got %d, want one for each of num_hidden_layers %d", n, c.NLayer)
 	}
 	return c, nil
 }

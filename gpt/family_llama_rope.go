@@ -15,14 +15,21 @@ func (l *llamaFile) readRope(data []byte) error {
 			return nil
 		}
 		var rope struct {
-			Theta   *float64 `json:"rope_theta"`
-			Type    *string  `json:"rope_type"`
-			Former  *string  `json:"type"` // its name in older files
-			Partial *float64 `json:"partial_rotary_factor"`
+			Theta, Partial *float64
+			Type, Former   *string
 		}
-		if err := field.UnmarshalPart(value, &rope); err != nil {
-			return errors.Wrap(err, key)
-		}
+		into := map[string]any{"rope_theta": &rope.Theta, "rope_type": &rope.Type, "partial_rotary_factor": &rope.Partial,
+			"type": &rope.Former} // rope_type in older files
+		unknown := field.EachKey(value, func(name string, value json.RawMessage) error {
+			if to, ok := into[name]; ok {
+				return errors.Wrap(field.UnmarshalPart(value, to), name)
+			}
+			if name == "factor" || saysNothing(value) { // of a rope_type, which decides
+				return nil
+			}
+			return errors.Errorf("%s: got %s, want none: one rotation for all blocks is known here",
+				field.Clip(name), field.Clip(string(value)))
+		})
 		for name, kind := range map[string]*string{"rope_type": rope.Type, "type": rope.Former} {
 			if kind != nil && *kind != "default" {
 				return errors.Errorf("%s: %s: got %s, want default", key, name, field.Clip(*kind))
@@ -30,6 +37,9 @@ func (l *llamaFile) readRope(data []byte) error {
 		}
 		if rope.Type == nil && rope.Former == nil && key == "rope_scaling" {
 			return errors.Errorf("rope_scaling: got %s, want null or rope_type default", field.Clip(string(value)))
+		}
+		if unknown != nil {
+			return errors.Wrap(unknown, key)
 		}
 		if p := rope.Partial; p != nil && *p != 1 {
 			return errors.Errorf("%s: partial_rotary_factor: got %v, want 1", key, *p)

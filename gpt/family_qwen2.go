@@ -12,11 +12,11 @@ func qwen2() family {
 
 // readQwen2 reads the config.json of a Qwen2.
 func readQwen2(data []byte, own []parts.Registry) (Config, error) {
-	l := llamaFile{activation: "silu"} // and Hugging Face's other defaults
+	l := llamaFile{activation: "silu", rotated: 1} // and Hugging Face's other defaults
 	c := &l.config
 	c.VocabSize, c.BlockSize, c.NEmbd, c.NInner, c.NLayer, c.NHead = 151_936, 32_768, 4096, 22_016, 32, 32
 	c.Eps, c.RopeTheta = 1e-6, 10_000
-	if err := l.read(data, own); err != nil {
+	if err := l.read(data, own, "sliding_window", "max_window_layers"); err != nil {
 		return Config{}, err
 	}
 	c.Attention = "gqa_bias"

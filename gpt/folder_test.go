@@ -116,7 +116,8 @@ func TestOpenFolder(t *testing.T) {
 		prefixed = append(prefixed, safetensors.Tensor{Name: "transformer." + h + "attn.bias", Shape: []int{1, 1, 8, 8}, F32: make([]float32, 64)},
 			safetensors.Tensor{Name: "transformer." + h + "attn.masked_bias", Shape: []int{}, F32: []float32{-1e4}})
 	}
-	prefixed = append(prefixed, safetensors.Tensor{Name: layout.HeadWeight, Shape: []int{271, 16}, F32: make([]float32, 271*16)})
+	wte := slices.IndexFunc(prefixed, func(x safetensors.Tensor) bool { return x.Name == "transformer.wte.weight" })
+	prefixed = append(prefixed, safetensors.Tensor{Name: layout.HeadWeight, Shape: []int{271, 16}, F32: prefixed[wte].F32})
 	old := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile], train.WeightsFile: encoded(t, prefixed)}
 	wide := map[string][]byte{configFile: files[configFile], tokenizerFile: files[tokenizerFile]}
 	doubles := decoded(t, m)

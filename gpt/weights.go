@@ -3,6 +3,8 @@ package gpt
 import (
 	"bytes"
 	"io"
+	"math"
+	"slices"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
@@ -67,7 +69,42 @@ func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) e
 	if err == nil {
 		err = train.Fill(s.lay(params), s.plain(f, m.ownHead()))
 	}
+	if err == nil && !m.ownHead() {
+		err = m.checkTied(s, f)
+	}
 	return errors.Wrap(err, "weights")
+}
+
+// checkTied is an error if the file has a matrix of the head whose numbers are not those of the tokens, which m takes for
+// both.
+func (m *Model) checkTied(s source, f *safetensors.File) error {
+	tokens, _ := m.Graph.Leaf("wte.weight")
+	wte := tokens.Tensor()
+	for _, e := range f.Entries {
+		if s.names.Plain(e.Name) != layout.HeadWeight {
+			continue
+		}
+		if !slices.Equal(e.Shape, wte.Shape) {
+			return errors.Errorf("%s has shape %v, the tokens of a tied model %v", e.Name, e.Shape, wte.Shape)
+		}
+		err := f.Values(e, func(at int, part safetensors.Tensor) error {
+			for i, x := range (graph.Tensor{F32: part.F32, F64: part.F64}).Floats() {
+				got, want := x, wte.At(at+i)
+				if wte.F32 != nil {
+					got = float64(float32(x))
+				}
+				if math.Float64bits(got) != math.Float64bits(want) {
+					return errors.Errorf("%s: entry %d is %v, that of %s is %v: tie_word_embeddings is true, so both have to be "+
+						"the same", e.Name, at+i, got, s.names.Written(s.names.Pieces("wte.weight", s.heads())[0].Name), want)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ours is the weights of m as WriteWeights writes them.

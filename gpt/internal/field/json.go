@@ -99,7 +99,9 @@ func (f Field) Decode(value json.RawMessage) error {
 	into, want := f.value, f.domain.want
 	switch p := f.value.(type) {
 	case Int:
-		into = new(int)
+		into, want = new(int), cmp.Or(want, "a whole number")
+	case *float64:
+		want = cmp.Or(want, "a number")
 	case *bool:
 		want = "true or false"
 	case *string:
