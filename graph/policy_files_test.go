@@ -24,6 +24,8 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 		"examples/internal/program/cores.go": "/sys",
 		"graph/internal/kernel/gen":          "writes the module's own assembly",
 		"gpt/internal/fuzzed":                "makes the files of tests",
+		"examples/internal/flagtest":         "helps tests",
+		"verify/internal/notice":             "a tool that reads the module and its dependencies",
 		"verify/internal/mutate":             "a tool that reads the module and what the compiler writes",
 	}
 	used := map[string]bool{}
