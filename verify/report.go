@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/pkg/errors"
 )
@@ -33,33 +34,51 @@ type Report struct {
 // OK says whether every road agrees on every gradient. No Report is none that does.
 func (r *Report) OK() bool { return r != nil && len(r.Failures) == 0 }
 
-// WriteTo prints the table.
+// mostColumns is the width that a table stays within, if it can.
+const mostColumns = 100
+
+// WriteTo prints the table. Its columns are two spaces apart, or one where it would be wider than 100 columns.
 func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
 	if r == nil || w == nil {
 		return 0, errors.New("verify: WriteTo: got no Report or no Writer")
 	}
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	header := []string{"parameter", "symbol", "equation", "shape", "count", "|∂L/∂p|"}
-	for _, c := range r.columns() {
-		header = append(header, c.road)
+	table := r.table(2)
+	for line := range strings.Lines(table) {
+		if utf8.RuneCountInString(line)-1 > mostColumns {
+			table = r.table(1)
+			break
+		}
 	}
-	fmt.Fprintln(t, strings.Join(header, "\t"))
+	var b strings.Builder
+	b.WriteString(table)
+	r.summary(&b)
+	m, err := io.WriteString(w, b.String())
+	return int64(m), err
+}
+
+// table is the rows, with columns so many spaces apart. A road's column is named by the first word of the road.
+func (r *Report) table(apart int) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, apart, ' ', 0)
+	fmt.Fprint(t, "parameter\tsymbol\tequation\tshape\t|∂L/∂p|")
+	for _, c := range r.columns() {
+		name, _, _ := strings.Cut(c.road, " ")
+		fmt.Fprint(t, "\t", name)
+	}
+	fmt.Fprintln(t)
 	for _, row := range r.Rows {
 		size := fmt.Sprintf("%.2e", row.Norm)
 		if row.Zero {
 			size = "≡ 0"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t(%d, %d)\t%d\t%s", row.Name, row.Symbol, row.Equation, row.Shape[0], row.Shape[1], row.Count, size)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d×%d\t%s", row.Name, row.Symbol, row.Equation, row.Shape[0], row.Shape[1], size)
 		for _, c := range r.columns() {
 			fmt.Fprintf(t, "\t%.1e", c.gap(row))
 		}
 		fmt.Fprintln(t)
 	}
 	t.Flush() // into a Builder, which does not fail
-	r.summary(&b)
-	m, err := io.WriteString(w, b.String())
-	return int64(m), err
+	return b.String()
 }
 
 func (r *Report) summary(b *strings.Builder) {
@@ -76,10 +95,10 @@ func (r *Report) summary(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)", r.Worst, fails, r.WorstFloat32, r.ToleranceFloat32)
 	if r.ToleranceBF16 > 0 {
-		fmt.Fprintf(b, ", %.1e in %s (%.2f fails)", r.WorstBF16, r.Precision, r.ToleranceBF16)
+		fmt.Fprintf(b, "\n%.1e in %s (%.2f fails)", r.WorstBF16, r.Precision, r.ToleranceBF16)
 	}
 	if r.ByHand {
-		fmt.Fprintf(b, "; along a random direction %.1e", r.Direction)
+		fmt.Fprintf(b, "\n%.1e along a random direction", r.Direction)
 	}
 	fmt.Fprintln(b)
 	if len(r.Suspicious) > 0 {
