@@ -41,6 +41,7 @@ func TestMetaspace(t *testing.T) {
 		{blankReplacer, "null", "the", []string{"th", "e"}},
 		{"null", metaspaceFirst, "the  then", []string{"▁the", "▁", "▁the", "n"}},
 		{"null", metaspaceFirst, " the", []string{"▁the"}},
+		{"null", metaspaceFirst, "the  en", []string{"▁the", "▁", "▁", "en"}},
 		{"null", `{"type":"Metaspace","replacement":"▁","add_prefix_space":true,"split":false}`, "the  en", []string{"▁the", "▁▁", "en"}},
 		{"null", `{"type":"Metaspace","replacement":"▁","prepend_scheme":"never"}`, "the en", []string{"th", "e", "▁", "en"}},
 		{blankNormalizer, "null", "▁\ufffd\xff", []string{"▁", "<0xE2>", "<0x96>", "<0x81>", "<0xEF>", "<0xBF>", "<0xBD>", "<0xFF>"}},

@@ -57,7 +57,7 @@ func piecesOf(s string, by ...splitter) (list []string) {
 func TestSplitters(t *testing.T) {
 	splitters := map[string]splitter{"GPT-2": splitGPT2, "Llama 3": splitNumbers(3), "Qwen 2": splitNumbers(1)}
 	atoms := []string{"a", "Zé", "日本", "12345", "7", "²", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u0085", "'s", "'S", "'ll", "'LL", "'", "!", "?!", "🙂", "e\u0301", "_"}
-	texts := []string{"", "it's I'll we've DON'T", "    def f(x):\n        return x", "1,234.5 is 12345678", " \n \n x", "x \n\n", "a\u00a0b  c", "don't I'm he'd we're I've 'tis 'Twas I'M HE'D WE'RE I'VE 'u 'n 'e 'c"}
+	texts := []string{"", "it's I'll we've DON'T", "    def f(x):\n        return x", "1,234.5 is 12345678", " \n \n x", "x \n\n", "a\u00a0b  c", "a\rb \rc\n\rd\x0ee", "don't I'm he'd we're I've 'tis 'Twas I'M HE'D WE'RE I'VE 'u 'n 'e 'c"}
 	for _, a := range atoms {
 		for _, b := range atoms {
 			for _, c := range atoms {
