@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,7 @@ const (
 	pause     = 100 * time.Millisecond // between two readings of the files
 	perReader = 2 * time.Millisecond   // more for every reader, so that many take no more of the processor than few
 	chunkSize = 1 << 16                // bytes that are sent at once
-	burst     = 1 << 20                // bytes of news from which they replace what was sent
+	mostNews  = 128                    // lines of a kind that are sent of what came between two readings
 )
 
 // feed reads the files of all runs, once for all readers.
@@ -68,25 +67,48 @@ func (f *feed) read() {
 		f.replace(f.all(), true)
 	}
 	f.restarted = false
-	var news bytes.Buffer
+	var news []byte
 	rebuild := false
 	for i, h := range f.runs {
-		h.more(func(file string) { // a file that cannot be read now may be read the next time
-			f.restarted = true
-			news.Write(again(i, file))
-		}, func(line json.RawMessage) {
-			if rebuild = rebuild || h.thinned || news.Len() > burst; !rebuild {
-				news.Write(event(i, line))
-			}
-		})
-		h.thinned = false
+		news = append(news, f.news(i, h)...)
+		rebuild, h.thinned = rebuild || h.thinned, false
 	}
 	switch {
 	case rebuild:
 		f.replace(f.all(), false)
-	case news.Len() > 0:
-		f.add(news.Bytes())
+	case len(news) > 0:
+		f.add(news)
 	}
+}
+
+// news is what has come of a run, thinned if it is much: a fast run has many lines between two readings.
+func (f *feed) news(run int, h *history) (events []byte) {
+	fresh, most := map[*series]*series{}, mostNews
+	if h.lines == 0 { // what was there before
+		most = mostLines
+	}
+	h.more(func(file string) { // a file that cannot be read now may be read the next time
+		f.restarted = true
+		events = append(events, again(run, file)...)
+	}, func(s *series, l sized) {
+		if fresh[s] == nil {
+			fresh[s] = &series{most: most, bytes: mostBytes}
+		}
+		if fresh[s].add(l.text, l.value); fresh[s].burst() {
+			fresh[s].thin()
+		}
+	})
+	for _, s := range h.all() {
+		if n := fresh[s]; n != nil {
+			for n.full() {
+				n.thin()
+			}
+			for _, l := range n.lines {
+				events = append(events, event(run, l.text)...)
+			}
+		}
+	}
+	return events
 }
 
 // all is chunks of all lines of all runs.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,27 @@ func TestLongRun(t *testing.T) {
 	var g guest
 	if g.drain(&other.board); len(g.steps()) > 2*most {
 		t.Errorf("a reader of a run that was long before is sent %d lines, want at most %d", len(g.steps()), 2*most)
+	}
+}
+
+// TestFastRun checks that of many lines between two readings those with the extremes are sent, and the last one.
+func TestFastRun(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, program.MetricsFile)
+	f := newFeed([]string{dir})
+	var g guest
+	add(t, path, step(0, 4))
+	f.read()
+	g.drain(&f.board)
+	var lines strings.Builder
+	for n := 1; n < 1000; n++ {
+		lines.WriteString(step(n, map[bool]float64{true: 99, false: 3}[n == 555]))
+	}
+	add(t, path, lines.String())
+	f.read()
+	g.drain(&f.board)
+	if got := g.steps(); len(got) > mostNews+1 || len(got) < mostNews/4 || !slices.Contains(got, 555) || got[len(got)-1] != 999 {
+		t.Errorf("got steps %v, want at most %d, among them 555 and 999", got, mostNews+1)
 	}
 }
 

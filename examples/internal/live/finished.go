@@ -1,7 +1,6 @@
 package live
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/page"
@@ -30,7 +29,7 @@ func Finished(dirs ...string) (p page.Runs, err error) {
 	p.Title = title(dirs)
 	for _, dir := range dirs {
 		h := newHistory(dir)
-		if err := h.more(func(string) {}, func(json.RawMessage) {}); err != nil {
+		if err := h.more(func(string) {}, func(*series, sized) {}); err != nil {
 			return p, err
 		}
 		if h.thin(); len(h.kept()) == 0 {

@@ -9,7 +9,7 @@ import (
 
 // Limits of what is kept of a run.
 const (
-	mostLines = 4096     // of steps, and of evaluations
+	mostLines = 1024     // of steps, and of evaluations; a page draws some 800 points
 	mostBytes = 32 << 20 // of looks
 	longest   = 16 << 20 // bytes of a line
 )
@@ -36,13 +36,19 @@ func newHistory(dir string) *history {
 func (h *history) all() []*series { return []*series{&h.steps, &h.evals, &h.end, &h.written} }
 
 // more reads what has come since the last call. It calls again with the name of a file that begins again, and line with
-// each line of it.
-func (h *history) more(again func(file string), line func(json.RawMessage)) error {
+// each line and the series to which it belongs.
+func (h *history) more(again func(file string), line func(*series, sized)) error {
 	add := func(text json.RawMessage) {
 		h.lines++
-		if h.add(text) {
-			line(text)
+		s, l := h.kind(text)
+		if s == nil {
+			return
 		}
+		if s.add(l.text, l.value); s.burst() {
+			s.thin()
+			h.thinned = true
+		}
+		line(s, l)
 	}
 	if err := h.metrics.more(func() {
 		h.steps.clear()
@@ -58,8 +64,8 @@ func (h *history) more(again func(file string), line func(json.RawMessage)) erro
 	}, add)
 }
 
-// add keeps a line, and reports whether it is of a kind that pages show.
-func (h *history) add(text json.RawMessage) bool {
+// kind finds the series of a line, which is nil if no page shows it, and the number that counts there.
+func (h *history) kind(text json.RawMessage) (*series, sized) {
 	var l struct {
 		Step   float64         `json:"step"`
 		Loss   *float64        `json:"loss"`
@@ -68,25 +74,19 @@ func (h *history) add(text json.RawMessage) bool {
 		Sample json.RawMessage `json:"sample"`
 	}
 	if json.Unmarshal(text, &l) != nil {
-		return false
+		return nil, sized{}
 	}
-	s, value := &h.written, l.Step
 	switch {
 	case l.Sample != nil:
+		return &h.written, sized{text, l.Step}
 	case l.Val != nil:
-		s, value = &h.evals, *l.Val
+		return &h.evals, sized{text, *l.Val}
 	case l.Loss != nil:
-		s, value = &h.steps, *l.Loss
+		return &h.steps, sized{text, *l.Loss}
 	case l.Full != nil:
-		s, value = &h.end, *l.Full
-	default:
-		return false
+		return &h.end, sized{text, *l.Full}
 	}
-	if s.add(text, value); s.burst() {
-		s.thin()
-		h.thinned = true
-	}
-	return true
+	return nil, sized{}
 }
 
 // thin thins what has become long, and reports whether anything has.
