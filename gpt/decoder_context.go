@@ -35,6 +35,9 @@ func newDecoding(m *Model, batch int) (d *decoding, err error) {
 	if err := m.checkDecoding(batch); err != nil {
 		return nil, err
 	}
+	if err := m.checkCausal(false); err != nil {
+		return nil, err
+	}
 	d = &decoding{batch: batch, size: m.Config.BlockSize, vocab: m.Config.VocabSize, graph: m.Graph}
 	d.context = make([]int, 0, d.size*batch)
 	d.caches = nn.Caches{}

@@ -57,7 +57,7 @@ func openModel(dir string, crop cut, own []parts.Registry) (*Model, text.Tokeniz
 // LoadModel builds the model of a checkpoint, for use: on an empty Graph, for batches of one, and without dropout until
 // [graph.Graph.SetTraining] switches it on. The checkpoint may also be a model alone, or a published one: config.json of
 // the families that FromHuggingFace knows, and model.safetensors, or several files and their index. own are the variants
-// of the program that saved it, if it had any.
+// of the program that saved it, if it had any: a model that looks ahead by one of them is an error, as in NewTrainer.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
 	return loadModel(g, cp, whole, own)
 }
@@ -80,5 +80,8 @@ func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own []parts.
 		return nil, err
 	}
 	g.SetTraining(false)
-	return m, errors.Wrapf(m.fill(s, cp, m.Params()), "checkpoint %s", cp.Path)
+	if err := m.fill(s, cp, m.Params()); err != nil {
+		return m, errors.Wrapf(err, "checkpoint %s", cp.Path)
+	}
+	return m, errors.Wrapf(m.checkCausal(m.Config.Parts.Bidirectional), "checkpoint %s", cp.Path)
 }

@@ -30,7 +30,8 @@ type Trainer struct {
 }
 
 // NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0
-// and is then the tokenizer's.
+// and is then the tokenizer's. A model with a part of the program's own that looks at later tokens, or from one text of
+// a batch into another, is an error that names the layer (package causal), unless its Registry is Bidirectional.
 func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, error) {
 	return trainerAt(c, corpus, tok, 0, nil)
 }
@@ -49,6 +50,9 @@ func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read 
 	}
 	if c.VocabSize < tok.Size() {
 		return nil, errors.Errorf("vocab_size: got %d, the text has %d different tokens", c.VocabSize, tok.Size())
+	}
+	if err := c.checkCausal(); err != nil {
+		return nil, errors.Wrap(err, "trainer")
 	}
 	t = &Trainer{Corpus: corpus, Tokenizer: tok, config: c, batches: rand.NewPCG(c.Seed, 0x6261746368657321)}
 	task := train.Task{Fill: t.fill, Hooks: c.Hooks, FLOPs: FLOPsPerToken(c), Done: done, Facts: t.facts}

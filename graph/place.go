@@ -119,12 +119,15 @@ func (g *Graph) Activation(place string) (Expr, error) {
 	return x, nil
 }
 
-// Places lists the activations that match any of the patterns, in the order of the network. "*" is any name between two
-// dots, or any number of a block: "h.*.attn" are the attentions of all blocks. A pattern that nothing matches is an
-// error that lists similar places.
+// Places lists the activations that match any of the patterns, or all of them without patterns, in the order of the
+// network. "*" is any name between two dots, or any number of a block: "h.*.attn" are the attentions of all blocks. A
+// pattern that nothing matches is an error that lists similar places.
 func (g *Graph) Places(patterns ...string) (names []string, err error) {
 	if err := g.Err(); err != nil {
 		return nil, err
+	}
+	if len(patterns) == 0 {
+		return slices.Clone(g.places.order), nil
 	}
 	wanted := map[string]bool{}
 	for _, pattern := range patterns {

@@ -23,6 +23,7 @@ func TestPlaces(t *testing.T) {
 	for _, tc := range []struct {
 		patterns, want []string
 	}{
+		{nil, []string{"h.0.mlp", "h.1.mlp"}},
 		{[]string{"h.*.mlp"}, []string{"h.0.mlp", "h.1.mlp"}},
 		{[]string{"*.1.mlp", "h.0.mlp", "h.0.*"}, []string{"h.0.mlp", "h.1.mlp"}},
 	} {

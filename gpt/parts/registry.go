@@ -19,6 +19,11 @@ type Registry struct {
 	Heads       []Head
 	Optimizers  []Optimizer
 	Tokenizers  []text.Kind // of no configuration: what opens a checkpoint reads its tokenizer with them
+
+	// Bidirectional declares that models of these parts may look at later tokens, such as masked models with a loss of
+	// their own. Without it a model with a part of a program's own that does is refused. No decoder writes with one that
+	// looks ahead.
+	Bidirectional bool
 }
 
 // Library is every variant of the library, of each kind the default first.
@@ -42,6 +47,8 @@ func (r Registry) WithLibrary() Registry {
 		Heads:       slices.Concat(r.Heads, l.Heads),
 		Optimizers:  slices.Concat(r.Optimizers, l.Optimizers),
 		Tokenizers:  slices.Concat(r.Tokenizers, l.Tokenizers),
+
+		Bidirectional: r.Bidirectional,
 	}
 }
 

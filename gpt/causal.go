@@ -1,0 +1,88 @@
+package gpt
+
+import (
+	"slices"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn/causal"
+	"github.com/pkg/errors"
+)
+
+// hasOwn says whether the network has a part of the program's own. The library's are checked by its tests.
+func (c Config) hasOwn() bool {
+	c = c.withDefaults()
+	own := c.Parts
+	return slices.Contains(parts.Names(own.Positions), c.Position) ||
+		slices.Contains(parts.Names(own.Attentions), c.Attention) ||
+		slices.Contains(parts.Names(own.Norms), c.Norm) ||
+		slices.Contains(parts.Names(own.Blocks), c.Block) ||
+		slices.Contains(parts.Names(own.MLPs), c.MLP) ||
+		slices.Contains(parts.Names(own.Activations), c.Activation) ||
+		slices.Contains(parts.Names(own.Heads), c.Head)
+}
+
+// checkCausal refuses a network with a part of the program's own that looks ahead, unless its Registry declares it
+// Bidirectional; texts must not influence one another in any case. It computes on a graph of its own, with noise on the
+// weights, so that no layer hides behind weights that begin at 0.
+func (c Config) checkCausal() error {
+	if !c.hasOwn() {
+		return nil
+	}
+	c = c.Resolved()
+	return twoTexts(func(batch int) error {
+		for _, perturb := range []func(*graph.Graph){causal.Perturb, func(*graph.Graph) {}} {
+			_, err := graph.Build(graph.Float32, c.Seed, func(g *graph.Graph) error {
+				c.Configure(g)
+				m := c.causalModel(g, batch)
+				if err := g.Err(); err != nil {
+					return err
+				}
+				perturb(g)
+				return causal.Check(m)
+			})
+			if !errors.Is(err, graph.ErrNotFinite) {
+				return err
+			}
+		}
+		return nil // the first loss says so
+	})
+}
+
+// checkCausal refuses a model that looks ahead with the weights that it has, as Config.checkCausal does.
+func (m *Model) checkCausal(bidirectional bool) error {
+	if !m.Config.hasOwn() || m.Graph.Edited() {
+		return nil
+	}
+	c := m.Config
+	c.Parts.Bidirectional = bidirectional
+	return twoTexts(func(batch int) error {
+		_, err := m.Graph.BuildSibling(func(g *graph.Graph) error {
+			return causal.Check(c.causalModel(g, batch))
+		})
+		if errors.Is(err, graph.ErrNotFinite) {
+			return nil
+		}
+		return err
+	})
+}
+
+// twoTexts calls check with a batch of two texts, or of one where two cannot be built, such as for lack of memory.
+func twoTexts(check func(batch int) error) error {
+	err := check(2)
+	if leak := (*causal.Leak)(nil); err == nil || errors.As(err, &leak) {
+		return err
+	}
+	return check(1)
+}
+
+// causalModel builds the network without its loss; c is resolved.
+func (c Config) causalModel(g *graph.Graph, batch int) causal.Model {
+	s := g.Root()
+	tokens := s.Ints("tokens", batch*c.BlockSize, c.VocabSize, 0)
+	net := newStack(site(s, c, batch, parts.Places(s, batch, c.BlockSize)), c)
+	return causal.Model{
+		Input: tokens, Output: net.predict(net.Forward(tokens)), Batch: batch, Vocabulary: c.VocabSize,
+		Bidirectional: c.Parts.Bidirectional,
+	}
+}
