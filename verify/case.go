@@ -35,6 +35,10 @@ type Case struct {
 	Forward  func(p hand.Parameters[complex128]) hand.Matrix[complex128]
 	Backward func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64]
 
+	// Bidirectional permits a token to see later tokens of its text, as in an encoder. Without it a layer that looks
+	// ahead fails. A layer in which one text of the batch influences another fails in any case.
+	Bidirectional bool
+
 	Frozen []string // parameters that nothing is differentiated by
 
 	// Dims are the sizes at the site. What is 0 is that of DefaultDims; a layer that needs another one, such as heads in
@@ -93,10 +97,15 @@ func (c Case) run() (*Report, error) {
 		}
 		layers, roads = append(layers, l), append(roads, a)
 	}
+	compare := c.byHand
 	if c.Forward == nil {
-		return c.byDifferences(layers[0], roads)
+		compare = c.byDifferences
 	}
-	return c.byHand(layers[0], roads)
+	r, err := compare(layers[0], roads)
+	if err == nil {
+		err = c.checkCausal(r, layers)
+	}
+	return r, err
 }
 
 func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {

@@ -14,6 +14,8 @@ import (
 // layerForm is the layer of a Case in one form of the library.
 type layerForm struct {
 	form    form
+	dims    nn.Dims
+	result  graph.Expr
 	loss    graph.Expr
 	wrt     []graph.Expr
 	program *graph.Program
@@ -69,7 +71,7 @@ func (c Case) form(f form) (*layerForm, error) {
 	if y.Graph() != g {
 		return nil, errors.New("verify: Build or Layer: got no expression of the site's graph, want the layer's result")
 	}
-	l := &layerForm{form: f, wrt: []graph.Expr{x}, numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0)}
+	l := &layerForm{form: f, dims: d, result: y, wrt: []graph.Expr{x}, numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0)}
 	loss := y
 	if shape := y.Shape(); len(shape) == 2 {
 		l.delta = fixture.Random("delta", shape[0], shape[1])

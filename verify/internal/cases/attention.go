@@ -25,10 +25,12 @@ type sight struct {
 	see  func(s graph.Scope, d nn.Dims) *nn.Mask
 	mask func(b, h int) matrix
 	past bool // and nobody to a later token, so that there are steps
+	both bool // a token sees later ones too
 }
 
 // built gives c the layer, which sees as s says.
 func (s sight) built(c verify.Case, layer func(at nn.Site) nn.Layer) verify.Case {
+	c.Bidirectional = s.both
 	if s.past {
 		c.Layer = layer
 	} else {
@@ -51,7 +53,13 @@ func causal() sight {
 	return s
 }
 
-func unmasked() sight { return seeing(nn.All{}, matrix{}) }
+func unmasked() sight { return bothWays(seeing(nn.All{}, matrix{})) }
+
+// bothWays is s, in which a token sees later ones too.
+func bothWays(s sight) sight {
+	s.both = true
+	return s
+}
 
 // selfAttention is a Case of it.
 type selfAttention struct {

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,28 @@ func TestCases(t *testing.T) {
 			}
 			t.Logf("%.1e; float32 %.1e; differences %.1e", worst, float32, differences)
 		})
+	}
+}
+
+// A Case is declared Bidirectional exactly if its layer looks ahead: without the declaration it fails.
+func TestBidirectional(t *testing.T) {
+	declared := 0
+	for _, c := range All() {
+		if !c.Bidirectional {
+			continue
+		}
+		declared++
+		c.Bidirectional = false
+		r, err := c.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(r.Failures, func(f string) bool { return strings.Contains(f, "sees later tokens of its text") }) {
+			t.Errorf("%s: got failures %v, want a token that sees a later one", c.Name, r.Failures)
+		}
+	}
+	if declared < 10 {
+		t.Errorf("%d Cases are declared Bidirectional, want 10 or more", declared)
 	}
 }
 

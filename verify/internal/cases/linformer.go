@@ -19,7 +19,7 @@ const mixedKeys = 4
 
 func linformer(name string, dropout float64) verify.Case {
 	return byHand(verify.Case{
-		Name: name, Types: []string{"Linformer"}, Source: "Conti (19)",
+		Name: name, Types: []string{"Linformer"}, Source: "Conti (19)", Bidirectional: true,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			at.Dropout, at.Mask = dropout, nn.NewMask(at.Sub("own"), at.Dims, nn.All{})
 			return nn.NewLinformer(at.At("attn"), mixedKeys).Forward(x)

@@ -11,7 +11,8 @@ import (
 func longformers() []verify.Case {
 	return of([]string{"attention=longformer", "attention=bigbird", "attention=dilated"},
 		longformer("longformer with global projections", hand.Zeros[float64](fixture.Tokens, fixture.Tokens), verify.Case{
-			Build: func(at nn.Site, x graph.Expr) graph.Expr { return newLongformer(at, nn.All{}).Forward(x) },
+			Build:         func(at nn.Site, x graph.Expr) graph.Expr { return newLongformer(at, nn.All{}).Forward(x) },
+			Bidirectional: true,
 		}),
 		longformer("causal longformer with global projections", hand.CausalMask(fixture.Tokens), verify.Case{
 			Layer: func(at nn.Site) nn.Layer { return newLongformer(at, nn.Causal{}) },

@@ -26,7 +26,7 @@ func masks() []verify.Entry {
 				selfAttention{name: "causal attention with padding", source: source, sight: causalPadding()}.Case(),
 				selfAttention{
 					name: "dilated attention per head with padding", source: "Diab section 2.2, erratum D3b; Beltagy et al. 2020",
-					sight: sight{see: seeing(nn.All{lengths(), dilation()}).see, mask: padded},
+					sight: sight{see: seeing(nn.All{lengths(), dilation()}).see, mask: padded, both: true},
 				}.Case(),
 			),
 		},
@@ -49,7 +49,7 @@ func lengths() nn.Padding { return nn.Padding{Lengths: []int{fixture.Tokens, fix
 func paddingMask() matrix { return hand.SourceMask(fixture.Tokens, fixture.Tokens, fixture.Tokens-2) }
 
 func padding() sight {
-	return seeing(lengths(), hand.Zeros[float64](fixture.Tokens, fixture.Tokens), paddingMask())
+	return bothWays(seeing(lengths(), hand.Zeros[float64](fixture.Tokens, fixture.Tokens), paddingMask()))
 }
 
 func causalPadding() sight {

@@ -16,7 +16,7 @@ func pairs() []verify.Entry {
 			Tests: []string{"TestI31Masked", "TestI31EncoderIsEquivariant"},
 			Cases: of([]string{"block=post", "norm=layernorm_sigma"}, byHand(verify.Case{
 				Name: "encoder with padding and a head for what is hidden", Types: []string{"PostNormBlock", "LayerNormSigma"},
-				Source: "Conti (3), CS 224n section 3.5; errata C3, D3b", Build: buildEncoder,
+				Source: "Conti (3), CS 224n section 3.5; errata C3, D3b", Build: buildEncoder, Bidirectional: true,
 			}, encoder[float64], encoder[complex128])),
 		},
 		{
