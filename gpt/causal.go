@@ -12,14 +12,7 @@ import (
 // hasOwn says whether the network has a part of the program's own. The library's are checked by its tests.
 func (c Config) hasOwn() bool {
 	c = c.withDefaults()
-	own := c.Parts
-	return slices.Contains(parts.Names(own.Positions), c.Position) ||
-		slices.Contains(parts.Names(own.Attentions), c.Attention) ||
-		slices.Contains(parts.Names(own.Norms), c.Norm) ||
-		slices.Contains(parts.Names(own.Blocks), c.Block) ||
-		slices.Contains(parts.Names(own.MLPs), c.MLP) ||
-		slices.Contains(parts.Names(own.Activations), c.Activation) ||
-		slices.Contains(parts.Names(own.Heads), c.Head)
+	return c.Stack.HasOwn(c.Parts) || slices.Contains(parts.Names(c.Parts.Heads), c.Head)
 }
 
 // checkCausal refuses a network with a part of the program's own that looks ahead, unless its Registry declares it
@@ -79,7 +72,7 @@ func twoTexts(check func(batch int) error) error {
 // causalModel builds the network without its loss; c is resolved.
 func (c Config) causalModel(g *graph.Graph, batch int) causal.Model {
 	s := g.Root()
-	tokens := s.Ints("tokens", batch*c.BlockSize, c.VocabSize, 0)
+	tokens := s.Ints("tokens", batch*c.BlockSize, c.VocabSize, graph.NoneIgnored)
 	net := newStack(site(s, c, batch, parts.Places(s, batch, c.BlockSize)), c)
 	return causal.Model{
 		Input: tokens, Output: net.predict(net.Forward(tokens)), Batch: batch, Vocabulary: c.VocabSize,

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn/causal"
 )
 
 // permitted are all combinations of parts that can be, as the index of each part in its list.
@@ -17,7 +19,7 @@ func permitted() (list [][8]int, build func([8]int) Config) {
 		c := odd()
 		c.QKSize, c.Attention = 4, attentions[at[1]].String()
 		for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
-			c.Options.Set(name, n)
+			c.Options.Offer(name, n)
 		}
 		c.Position, c.Norm, c.Block = positions[at[0]].String(), norms[at[2]].String(), blocks[at[3]].String()
 		c.Activation, c.Head, c.Bias = activations[at[4]].String(), heads[at[5]].String(), at[6] == 1
@@ -71,8 +73,8 @@ func covering(list [][8]int, seed uint64) (sample [][8]int) {
 	return sample
 }
 
-// In every combination of parts the parameters are those that were counted, and token by token the decoder computes what
-// a forward pass over the window does.
+// In every combination of parts the parameters are those that were counted, no token sees a later one or another text,
+// and token by token the decoder computes what a forward pass over the window does.
 func TestCombinations(t *testing.T) {
 	list, build := permitted()
 	if os.Getenv("NIGHTLY") == "" {
@@ -92,6 +94,13 @@ func TestCombinations(t *testing.T) {
 		}
 		if got, _ := c.Count(); got != built {
 			t.Errorf("%s: counted %d parameters, %d are built", name, got, built)
+		}
+		g := graph.New(graph.Float32, 3)
+		g.Kernels = i%2 == 0
+		ahead := m.Config.causalModel(g, 2)
+		causal.Perturb(g)
+		if err := causal.Check(ahead); err != nil {
+			t.Errorf("%s: kernels %t: %v", name, g.Kernels, err)
 		}
 		d := newDecoderOf(t, m)
 		tokens := make([]int, 1+i%c.BlockSize)

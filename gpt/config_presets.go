@@ -24,9 +24,9 @@ func Shakespeare() Config {
 		},
 		Run: train.Run{MaxIters: 2000, EvalInterval: 250, EvalIters: 20, LogInterval: 1, OutDir: "out"},
 	}
-	c.Options.Set("window", 16)
-	c.Options.Set("global_tokens", 1)
-	c.Options.Set("random_keys", 2)
+	c.Options.Offer("window", 16)
+	c.Options.Offer("global_tokens", 1)
+	c.Options.Offer("random_keys", 2)
 	return c
 }
 
@@ -35,7 +35,7 @@ func Shakespeare() Config {
 func Baby() Config {
 	c := Shakespeare()
 	c.BlockSize, c.NLayer, c.NHead, c.NEmbd = 256, 6, 6, 384
-	c.Options.Set("window", 64)
+	c.Options.Offer("window", 64)
 	c.Dropout = 0.2
 	c.BatchSize = 64
 	c.MaxIters, c.LRDecayIters = 5000, 5000
@@ -49,7 +49,7 @@ func GPT2() Config {
 	c := Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 1024, 50257, 12, 12, 768
 	c.Bias = true
-	c.Options.Set("window", 256)
+	c.Options.Offer("window", 256)
 	c.Activation = "gelu_tanh"
 	c.GradientAccumulationSteps = 40
 	c.LearningRate, c.MinLR, c.Beta2 = 6e-4, 6e-5, 0.95

@@ -13,7 +13,7 @@ func SmolLM2_135M() Config {
 	c := llamaLike()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.NInner = 8192, 49_152, 30, 9, 576, 1536
 	c.RopeTheta, c.Attention = 100_000, "gqa"
-	c.Options.Set("n_kv_head", 3)
+	c.Options.Offer("n_kv_head", 3)
 	return c
 }
 

@@ -44,7 +44,7 @@ func unusual() Config {
 			MaxIters: 999, EvalInterval: 19, EvalIters: 21, LogInterval: 23, OutDir: "a \"b\" <é>", Threads: 2, Recompute: true,
 		},
 	}
-	c.Options.Set("window", 9)
+	c.Options.Offer("window", 9)
 	return c
 }
 

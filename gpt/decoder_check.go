@@ -25,7 +25,7 @@ func (m *Model) checkDecoding(batch int) error {
 	if err != nil {
 		return errors.Wrap(err, "model")
 	}
-	fed := float64(c.BlockSize) / 2 * c.Inside() // half a context at once
+	fed := float64(c.BlockSize) / 2 * c.Inside(c.known(), c.BlockSize) // half a context at once
 	fields := append(c.networkFields(), field.New("sequences", &batch, field.Size(1), ""))
 	bytes := 4 * float64(batch) * (o.remembered + fed + float64(c.VocabSize))
 	return train.CheckMemory(m.Graph.MemoryLimit(), bytes, "the keys and values", fields,

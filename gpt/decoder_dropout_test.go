@@ -18,8 +18,8 @@ func TestDecodingDropsNothing(t *testing.T) {
 				c := tiny()
 				c.VocabSize = 11
 				c.Attention, c.Dropout = attention, dropout
-				c.Options.Set("window", 3)
-				c.Options.Set("dilation", 1)
+				c.Options.Offer("window", 3)
+				c.Options.Offer("dilation", 1)
 				m, err := New(graph.New(dtype, 3), c, 1)
 				if err != nil {
 					t.Fatal(err)

@@ -32,7 +32,7 @@ func TestDecoderOfEdits(t *testing.T) {
 	for _, a := range parts.Attentions() {
 		c := tiny()
 		c.VocabSize, c.Attention = 11, string(a.Name)
-		c.Options.Set("window", 3)
+		c.Options.Offer("window", 3)
 		if strings.Contains(c.Attention, "rope") {
 			c.Position = "none"
 		}

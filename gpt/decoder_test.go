@@ -77,7 +77,7 @@ func variants() map[string]Config {
 // suit gives the named attention what it asks for.
 func (c *Config) suit() {
 	for name, n := range map[string]int{"window": 3, "dilation": 2, "global_tokens": 1, "random_keys": 1, "n_kv_head": 1} {
-		c.Options.Set(name, n)
+		c.Options.Offer(name, n)
 	}
 	if strings.HasPrefix(c.Attention, "mla_") {
 		c.Position = "none" // they turn by themselves

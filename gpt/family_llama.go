@@ -63,7 +63,7 @@ func readLLaMA(data []byte, own []parts.Registry) (Config, error) {
 	}
 	if c.Attention = "causal"; l.groups != c.NHead {
 		c.Attention = "gqa"
-		c.Options.Set("n_kv_head", l.groups)
+		c.Options.Offer("n_kv_head", l.groups)
 	}
 	if l.attentionBias {
 		return Config{}, errors.New("attention_bias: got true, want false")

@@ -20,7 +20,7 @@ func readQwen2(data []byte, own []parts.Registry) (Config, error) {
 		return Config{}, err
 	}
 	c.Attention = "gqa_bias"
-	c.Options.Set("n_kv_head", l.groups)
+	c.Options.Offer("n_kv_head", l.groups)
 	return l.network()
 }
 

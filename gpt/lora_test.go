@@ -93,7 +93,7 @@ func TestFineTuneRefuses(t *testing.T) {
 	cp := saved(t, 3, files(t, base))
 	c := tiny()
 	c.NEmbd = 18
-	c.Options.Set("window", 5)
+	c.Options.Offer("window", 5)
 	_, err := FineTune(c, base.Corpus, base.Tokenizer, cp)
 	mustContain(t, err, "n_embd: got 18, want 16 as saved")
 	var bare Config // takes the network from the checkpoint

@@ -74,6 +74,9 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	at.Affine, at.Adapt = c.affine(made), c.adapt(made)
 	net := newStack(at, c)
 	m.Logits = net.predict(net.Forward(m.Tokens))
+	if err := net.CheckPositions(); err != nil {
+		s.Failf("%v", err)
+	}
 	m.Loss = c.loss(s.Sub("loss"), m.Logits, m.Targets)
 	return m
 }

@@ -59,7 +59,7 @@ func TestNoPanicConfig(t *testing.T) {
 		c.Head = []string{"", "tied", "linear", "two"}[rng.IntN(4)]
 		c.Position = []string{"", "learned", "none", "left"}[rng.IntN(4)]
 		c.Attention = []string{"", "causal", "window", "alternating", "full"}[rng.IntN(5)]
-		c.Options.Set("window", rng.IntN(12)-1)
+		c.Options.Offer("window", rng.IntN(12)-1)
 		c.Block = []string{"", "pre", "post", "side"}[rng.IntN(4)]
 		c.Activation = []string{"", "gelu", "gelu_tanh", "relu", "swish"}[rng.IntN(5)]
 		if c.LoraR > 0 {

@@ -32,7 +32,7 @@ func TestHostileSizesAreCheap(t *testing.T) {
 			*sizes[rng.IntN(len(sizes))] = []int{1, 1 << 14, field.MaxSize}[rng.IntN(3)]
 		}
 		for _, f := range c.OptionFields(c.known()) {
-			c.Options.Set(f.Name, []int{0, 1, 2, 1 << 14, field.MaxSize}[rng.IntN(5)])
+			c.Options.Offer(f.Name, []int{0, 1, 2, 1 << 14, field.MaxSize}[rng.IntN(5)])
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

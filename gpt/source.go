@@ -1,9 +1,8 @@
 package gpt
 
 import (
-	"strings"
-
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/layout"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
@@ -52,8 +51,8 @@ func (s source) lay(params []graph.Expr) (list []train.Named) {
 func (c Config) heads() layout.Heads {
 	c = c.Resolved()
 	groups := c.NHead
-	if strings.HasPrefix(c.Attention, "gqa") {
-		groups = c.Options.Get("n_kv_head")
+	if attention := parts.Find(c.known().Attentions, c.Attention); attention.Groups != nil {
+		groups = attention.Groups(c.Stack)
 	}
 	return layout.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
 }

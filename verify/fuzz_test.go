@@ -42,13 +42,13 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 		Dropout:    []float64{0, 0.1, 0.5}[s.drop%3],
 	}
 	c.RopeTheta = []float64{0, 50}[s.position/5%2]
-	c.Options.Set("window", upTo(s.window, c.BlockSize))
-	c.Options.Set("random_keys", int(s.window/16)%2)
-	c.Options.Set("global_tokens", int(s.window/32)%2)
-	c.Options.Set("dilation", upTo(s.drop, min(3, c.BlockSize)))
+	c.Options.Offer("window", upTo(s.window, c.BlockSize))
+	c.Options.Offer("random_keys", int(s.window/16)%2)
+	c.Options.Offer("global_tokens", int(s.window/32)%2)
+	c.Options.Offer("dilation", upTo(s.drop, min(3, c.BlockSize)))
 	for groups := upTo(s.window/4, c.NHead); c.Options.Get("n_kv_head") == 0; groups-- {
 		if c.NHead%groups == 0 {
-			c.Options.Set("n_kv_head", groups)
+			c.Options.Offer("n_kv_head", groups)
 		}
 	}
 	all := slices.DeleteFunc(parts.Attentions(), func(a parts.Attention) bool { return a.Name == "linformer" }) // not causal
@@ -56,9 +56,9 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	c.Attention = string(own.Name)
 	latent := strings.HasPrefix(c.Attention, "mla")
 	if latent {
-		c.Options.Set("latent_size", upTo(s.window, 5))
-		c.Options.Set("q_latent_size", upTo(s.window/8, 5))
-		c.Options.Set("rope_size", 2*upTo(s.window/32, 2))
+		c.Options.Offer("latent_size", upTo(s.window, 5))
+		c.Options.Offer("q_latent_size", upTo(s.window/8, 5))
+		c.Options.Offer("rope_size", 2*upTo(s.window/32, 2))
 	}
 	switch c.Position {
 	case "sinusoidal":

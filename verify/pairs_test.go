@@ -30,8 +30,8 @@ func TestCheckPairs(t *testing.T) {
 	attention := func(name string) change {
 		return func(c *seq2seq.Config) {
 			c.Attention = name
-			c.Options.Set("window", 3)
-			c.Options.Set("mixed_keys", 3)
+			c.Options.Offer("window", 3)
+			c.Options.Offer("mixed_keys", 3)
 		}
 	}
 	position := func(name string) change { return func(c *seq2seq.Config) { c.Position = name } }

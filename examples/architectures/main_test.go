@@ -171,6 +171,7 @@ func TestRefused(t *testing.T) {
 		{quick(t, "-contexts", "16,many"), []string{"contexts", `"many"`}},
 		{quick(t, "argument"), []string{"argument"}},
 		{quick(t, "-block_size", "4000"), []string{"block_size 4000"}},
+		{quick(t, "-window", "3", "-only", "relu"), []string{"-window: no row has an attention that reads it"}},
 	} {
 		err := run(t.Context(), tc.args, io.Discard, io.Discard)
 		for _, w := range tc.words {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/program"
 	"github.com/pedestrian-ml/pedestrian/gpt"
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 	"github.com/pkg/errors"
 )
 
@@ -20,6 +21,7 @@ type options struct {
 	seeds, rounds  int
 	contexts       []int // ascending
 	asJSON         bool
+	attention      []string // options of attentions that are given as flags
 }
 
 // headline is the rows that a single seed is not enough for.
@@ -50,13 +52,19 @@ func parse(args []string, stderr io.Writer) (c gpt.Config, o options, err error)
 	}
 	if quick {
 		c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize, c.MaxIters = 2, 2, 16, 16, 4, 6
-		c.Options.Set("window", 4)
+		c.Options.Offer("window", 4)
 		o.seeds, o.rounds, contexts = 2, 2, "16,64"
 		if err = program.Parse(fs, args); err != nil {
 			return c, o, err
 		}
 	}
 	given := program.Given(fs)
+	for _, name := range c.Stack.OptionFields(parts.Library()).Names() {
+		c.Options.Offer(name, c.Options.Get(name)) // most rows do not read it
+		if given[name] {
+			o.attention = append(o.attention, name)
+		}
+	}
 	if !given["lr_decay_iters"] {
 		c.LRDecayIters = max(c.MaxIters, 1)
 	}

@@ -104,6 +104,11 @@ func chosen(c gpt.Config, o options) ([]*row, error) {
 			list = append(list, r)
 		}
 	}
+	for _, name := range o.attention {
+		if !slices.ContainsFunc(list, func(r *row) bool { return r.reads(name) }) {
+			return nil, errors.Errorf("-%s: no row has an attention that reads it; give -attention, or name one in -only", name)
+		}
+	}
 	for _, r := range list {
 		r.seeds = 1
 		if matches(r.Variant, o.headline) {
@@ -111,6 +116,12 @@ func chosen(c gpt.Config, o options) ([]*row, error) {
 		}
 	}
 	return list, nil
+}
+
+// reads is whether the row's attention has that option.
+func (r *row) reads(option string) bool {
+	attention := parts.Find(parts.Attentions(), cmp.Or(r.config.Attention, parts.Names(parts.Attentions())[0]))
+	return slices.ContainsFunc(attention.Options, func(o parts.Option) bool { return o.Name == option })
 }
 
 // matches is whether one of the words is the variant, its part, or its name.

@@ -37,7 +37,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 	}
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.Attention = 2, 3, 12, 10, attention
-	c.Options.Set("window", 2) // of longformer
+	c.Options.Offer("window", 2) // of longformer
 	tr, err := base.New(c, source)
 	if err != nil {
 		t.Fatal(err)

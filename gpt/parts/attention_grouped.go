@@ -12,13 +12,15 @@ func groupedAttentions() []Attention {
 		Default: func(s Stack) int { return s.NHead }, Check: checkKVHeads, optional: true,
 	}}
 	return []Attention{
-		{Name: "gqa", Options: options, New: grouped},
-		{Name: "gqa_bias", Options: options, New: groupedBias},
+		{Name: "gqa", Options: options, New: grouped, Groups: groups},
+		{Name: "gqa_bias", Options: options, New: groupedBias, Groups: groups},
 	}
 }
 
+func groups(s Stack) int { return s.Options.Get("n_kv_head") }
+
 func grouped(_ nn.Site, s Stack) nn.Attention {
-	return func(at nn.Site) nn.Layer { return nn.NewGroupedAttention(at, s.Options.Get("n_kv_head"), at.Bias) }
+	return func(at nn.Site) nn.Layer { return nn.NewGroupedAttention(at, groups(s), at.Bias) }
 }
 
 // groupedBias has biases for queries, keys and values and none behind the heads, as Qwen2 has, whatever bias says of
@@ -26,7 +28,7 @@ func grouped(_ nn.Site, s Stack) nn.Attention {
 func groupedBias(_ nn.Site, s Stack) nn.Attention {
 	return func(at nn.Site) nn.Layer {
 		at.Bias = false
-		return nn.NewGroupedAttention(at, s.Options.Get("n_kv_head"), true)
+		return nn.NewGroupedAttention(at, groups(s), true)
 	}
 }
 

@@ -16,6 +16,10 @@ type Body struct {
 	drop  *nn.Dropout
 	norm  nn.Layer // nil after post-norm blocks, whose result is normalised
 	scope graph.Scope
+
+	stack    Stack
+	rotation *rotation // what the positions give, which layers have to use; nil is nothing
+	biases   *biases
 }
 
 // Body builds the layers of s, which is resolved, at a site of Stack.Site. inner is told what the positions give, and
@@ -23,10 +27,18 @@ type Body struct {
 func (s Stack) Body(
 	known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer),
 ) *Body {
-	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope}
+	b := &Body{Embedding: nn.NewEmbedding(at.Sub("wte"), vocabulary, s.NEmbd), scope: at.Scope, stack: s}
 	at.Sub("position %q", s.Position).Try(func() {
 		p := Find(known.Positions, s.Position).New(at, s)
-		b.place, at.Rotary, at.Scores = p.Layer, p.Rotary, p.Scores
+		b.place = p.Layer
+		if p.Rotary != nil {
+			b.rotation = &rotation{Rotary: p.Rotary}
+			at.Rotary = b.rotation
+		}
+		if p.Scores != nil {
+			b.biases = &biases{of: p.Scores}
+			at.Scores = b.biases
+		}
 	})
 	b.drop = nn.NewDropout(at.At("drop"))
 	mask, block := inner(at)

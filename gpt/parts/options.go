@@ -2,9 +2,12 @@ package parts
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pkg/errors"
 )
 
 // Option is a whole number, 0 or more, that an attention reads beside the sizes of a Stack. It is declared with the
@@ -18,24 +21,40 @@ type Option struct {
 }
 
 // Options are the numbers that have been set, by name. A copy does not change with the original.
-type Options struct{ set map[string]int }
+type Options struct {
+	set   map[string]int
+	asked map[string]bool // those that an attention has to read
+}
 
 // Get is the option of that name, 0 if it is not set.
 func (o Options) Get(name string) int { return o.set[name] }
 
-// Set changes one option.
-func (o *Options) Set(name string, n int) {
+// Set changes one option, which the attention has to read: a configuration with another attention is refused. 0 takes
+// the option back.
+func (o *Options) Set(name string, n int) { o.put(name, n, true) }
+
+// Offer changes one option for the case that the attention reads it, as recipes and files do for all attentions.
+func (o *Options) Offer(name string, n int) { o.put(name, n, false) }
+
+func (o *Options) put(name string, n int, asked bool) {
 	if o == nil {
 		return
 	}
-	next := maps.Clone(o.set)
+	next, all := maps.Clone(o.set), maps.Clone(o.asked)
 	if next == nil {
 		next = map[string]int{}
 	}
-	if next[name] = n; n == 0 {
+	if all == nil {
+		all = map[string]bool{}
+	}
+	next[name], all[name] = n, true
+	if n == 0 {
 		delete(next, name)
 	}
-	o.set = next
+	if n == 0 || !asked {
+		delete(all, name)
+	}
+	o.set, o.asked = next, all
 }
 
 // Equal says whether the same options are set to the same numbers.
@@ -48,9 +67,32 @@ func (o Options) resolved(list []Option, s Stack) (out Options) {
 		if n == 0 && option.Default != nil {
 			n = option.Default(s)
 		}
-		out.Set(option.Name, n)
+		out.Offer(option.Name, n)
 	}
 	return out
+}
+
+// check refuses the first option, in the order of their names, that was set and that the attention does not read.
+func (o Options) check(attentions []Attention, attention string) error {
+	for _, name := range slices.Sorted(maps.Keys(o.asked)) {
+		var readers []string
+		for _, a := range attentions {
+			reads := slices.ContainsFunc(a.Options, func(p Option) bool { return p.Name == name })
+			if reads && !slices.Contains(readers, a.String()) {
+				readers = append(readers, a.String())
+			}
+		}
+		switch {
+		case slices.Contains(readers, attention):
+		case len(readers) > 0:
+			return errors.Errorf("%s: got %d, which attention %s does not read, want 0 or attention %s",
+				name, o.Get(name), attention, strings.Join(readers, ", "))
+		default:
+			options := o.fields(attentions)
+			return errors.Errorf("%s: got %d: no attention has such an option; %s", field.Clip(name), o.Get(name), options.Nearest(name))
+		}
+	}
+	return nil
 }
 
 // variable is an option as a field of a configuration.
@@ -61,6 +103,9 @@ type variable struct {
 
 func (v variable) Get() int  { return v.options.Get(v.name) }
 func (v variable) Set(n int) { v.options.Set(v.name, n) }
+
+// Read is Set for a file, which has the options of all attentions.
+func (v variable) Read(n int) { v.options.Offer(v.name, n) }
 
 // fields are the options of all attentions, each once.
 func (o *Options) fields(attentions []Attention) (list field.List) {

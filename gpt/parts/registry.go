@@ -52,6 +52,13 @@ func (r Registry) WithLibrary() Registry {
 	}
 }
 
+// HasOwn says whether s, which is resolved, names a variant of r.
+func (s Stack) HasOwn(r Registry) bool {
+	return slices.Contains(Names(r.Positions), s.Position) || slices.Contains(Names(r.Attentions), s.Attention) ||
+		slices.Contains(Names(r.Norms), s.Norm) || slices.Contains(Names(r.Blocks), s.Block) ||
+		slices.Contains(Names(r.MLPs), s.MLP) || slices.Contains(Names(r.Activations), s.Activation)
+}
+
 // Name is what configurations call a variant of any kind, which embeds it.
 type Name string
 

@@ -18,10 +18,22 @@ func TestInnerSize(t *testing.T) {
 	}
 }
 
-// An MLP has two numbers for each of its features, before and behind the activation, one with a gate the gate's besides.
+// An MLP has two numbers for each of its features, before and behind the activation, one with a gate the gate's besides:
+// a program's own too, whatever it is called and however it declares its matrices.
 func TestInside(t *testing.T) {
-	for mlp, want := range map[string]float64{"": 4*3 + 2*7, "mlp": 4*3 + 2*7, "swiglu": 4*3 + 3*7} {
-		if got := (Stack{NEmbd: 3, NInner: 7, MLP: mlp}).Inside(); got != want {
+	own := func(name Name, declare func(at nn.Site)) MLP {
+		return MLP{Name: name, New: func(at nn.Site) nn.Layer { declare(at); return nn.NewMLP(at) }}
+	}
+	known := Registry{MLPs: []MLP{
+		own("gated", func(at nn.Site) { at.Affine(at.Sub("c_gate"), at.Embd, []int{at.Inner}, true, graph.Const(0)) }),
+		own("bare gate", func(at nn.Site) { at.Param("gate", graph.Const(0), at.Embd, at.Inner) }),
+		own("vector", func(at nn.Site) { at.Param("gain", graph.Const(0), at.Inner) }),
+	}}.WithLibrary()
+	for mlp, want := range map[string]float64{
+		"": 4*3 + 2*7, "mlp": 4*3 + 2*7, "swiglu": 4*3 + 3*7, "gated": 4*3 + 3*7, "bare gate": 4*3 + 3*7, "vector": 4*3 + 2*7,
+	} {
+		s := Stack{NLayer: 1, NHead: 1, NEmbd: 3, NInner: 7, MLP: mlp}.Resolved(known)
+		if got := s.Inside(known, 5); got != want {
 			t.Errorf("%s: got %v numbers, want %v", mlp, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
+	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
 	"github.com/pkg/errors"
 )
@@ -62,7 +63,11 @@ func (s Stack) Check(known Registry, context int) error {
 		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
 			s.NHead, s.NEmbd)
 	}
+	options := s.Options
 	s = s.Resolved(known)
+	if err := options.check(known.Attentions, s.Attention); err != nil {
+		return err
+	}
 	d := s.Dims(1, context)
 	position, attention := Find(known.Positions, s.Position), Find(known.Attentions, s.Attention)
 	norm, block, mlp := Find(known.Norms, s.Norm), Find(known.Blocks, s.Block), Find(known.MLPs, s.MLP)
@@ -115,14 +120,21 @@ func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	}
 }
 
-// Inside is about how many numbers of a token are there at once in a block of s, resolved, that is fed several: 4d, and 2f
-// of an MLP or 3f of one with a gate.
-func (s Stack) Inside() float64 {
-	f := 2 * float64(s.NInner)
-	if s.MLP == "swiglu" {
-		f += float64(s.NInner)
+// Inside is about how many numbers of a token are held at once in a block of s, resolved, that is fed several tokens of
+// a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f for one with a
+// gate.
+func (s Stack) Inside(known Registry, context int) float64 {
+	g := graph.Outline(graph.Float32)
+	at := s.Site(known, 1, context)
+	at.Scope = g.Root().Sub("mlp")
+	nn.Make(at, at.MLP)
+	n := 4 * float64(s.NEmbd)
+	for _, p := range g.Params() {
+		if shape := p.Tensor().Shape; len(shape) == 2 {
+			n += max(0, float64(shape[0])+float64(shape[1])-float64(s.NEmbd))
+		}
 	}
-	return 4*float64(s.NEmbd) + f
+	return n
 }
 
 // TooWide says whether s, resolved, is wider than anything that is trained: more than 2^20 features of a token or 2^12

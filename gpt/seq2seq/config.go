@@ -27,13 +27,19 @@ type Config struct {
 
 // Resolved returns c with the default in every field where zero means it.
 func (c Config) Resolved() Config {
-	c.Attention = cmp.Or(c.Attention, "full")
+	c = c.withAttention()
 	c.Stack = c.Stack.Resolved(c.known())
-	if c.Attention == "linformer" && c.Options.Get("mixed_keys") == 0 {
-		c.Options.Set("mixed_keys", (c.SourceSize+1)/2)
-	}
 	c.Optimizer = cmp.Or(c.Optimizer, parts.Names(parts.Optimizers())[0])
 	c.Precision = cmp.Or(c.Precision, graph.Precisions()[0])
+	return c
+}
+
+// withAttention is c with the defaults of the attention, which are not those of a Stack.
+func (c Config) withAttention() Config {
+	c.Attention = cmp.Or(c.Attention, "full")
+	if c.attention().whole && c.Options.Get("mixed_keys") == 0 {
+		c.Options.Offer("mixed_keys", (c.SourceSize+1)/2)
+	}
 	return c
 }
 
@@ -108,10 +114,8 @@ func (c Config) ValidateModel() error {
 	if err := c.networkFields().Check(); err != nil {
 		return err
 	}
-	r, s := c.Resolved(), c.Stack
-	s.Attention, s.Options = r.Attention, r.Options
-	if err := s.Check(c.known(), c.SourceSize); err != nil {
+	if err := c.withAttention().Stack.Check(c.known(), c.SourceSize); err != nil {
 		return err
 	}
-	return r.checkParameters(1)
+	return c.Resolved().checkParameters(1)
 }

@@ -249,7 +249,7 @@ func TestWindowsOfFormat1(t *testing.T) {
 	for was, want := range map[int]int{1: 1, 4: 3, 5: 3} {
 		c := small()
 		c.Attention = "window"
-		c.Options.Set("window", was)
+		c.Options.Offer("window", was)
 		tr := newTrainer(t, c)
 		cp := saved(t, tr, abc(t), train.StateFile, func(b []byte) []byte { return bytes.Replace(b, []byte(`"format": 2`), []byte(`"format": 1`), 1) })
 		s, err := ReadState(cp)

@@ -48,7 +48,7 @@ func variants() (change []func(*Config)) {
 		change = append(change, func(c *Config) { c.Position = v.String() })
 	}
 	for _, v := range attentions(nil) {
-		change = append(change, func(c *Config) { c.Attention = v.String(); c.Options.Set("window", 3) })
+		change = append(change, func(c *Config) { c.Attention = v.String(); c.Options.Offer("window", 3) })
 	}
 	return change
 }

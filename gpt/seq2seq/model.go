@@ -66,6 +66,9 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	}
 	m.encoder = newEncoder(s.Sub("encoder"), c, batch)
 	z := m.encoder.forward(m.Source) // (B·S, d)
+	if err := m.encoder.CheckPositions(); err != nil {
+		s.Failf("%v", err)
+	}
 	at := s.Sub("decoder")
 	m.memory = nn.NewMemory(at.Sub("memory"), z, batch, c.TargetSize, c.SourceSize, m.encoder.lengths)
 	d := newDecoder(at, c, batch, m.memory, parts.Places(at, batch, c.TargetSize), nil)

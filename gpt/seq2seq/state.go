@@ -101,7 +101,7 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 		return s, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, train.StateFile)
 	}
 	if w := s.Config.Options.Get("window"); s.Format == 1 && w > 0 {
-		s.Config.Options.Set("window", w/2+1)
+		s.Config.Options.Offer("window", w/2+1)
 	}
 	return s, nil
 }
@@ -171,7 +171,10 @@ func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State,
 		return nil, s, err
 	}
 	g.SetTraining(false)
-	return m, s, m.restore(cp)
+	if err := m.restore(cp); err != nil {
+		return m, s, err
+	}
+	return m, s, errors.Wrapf(m.Config.checkCausal(g, false), "checkpoint %s", cp.Path)
 }
 
 // restore sets the parameters to those of the checkpoint.

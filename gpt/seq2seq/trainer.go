@@ -45,6 +45,11 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "trainer")
 	}
+	throwaway := graph.New(graph.Float32, c.Seed)
+	throwaway.Kernels = c.Kernels
+	if err := c.checkCausal(throwaway, true); err != nil {
+		return nil, errors.Wrap(err, "trainer")
+	}
 	t := &Trainer{SHA256: sum, config: c, pairs: pairs, batch: make([]Pair, c.BatchSize), draws: new(rand.PCG)}
 	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks(), Facts: t.facts}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New

@@ -1,7 +1,7 @@
 // Package causal finds models that look ahead. In a language model nothing that is computed for a token may depend on
 // the later tokens of its text, which it is trained to predict, or on another text of the batch. A model that does
-// reaches an excellent loss without an error and writes nonsense. Check decides by forward passes: it changes tokens and
-// compares the bits of every result that must not notice.
+// reaches an excellent loss without an error and writes nonsense. Start with Check, which decides by forward passes: it
+// changes tokens and compares the bits of every result that must not notice.
 package causal
 
 import (

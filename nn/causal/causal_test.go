@@ -28,7 +28,7 @@ func model(t *testing.T, dtype graph.Dtype, context int, weight func(i, j int) f
 	t.Helper()
 	g := graph.New(dtype, 1)
 	s := g.Root()
-	ids := s.Ints("tokens", batch*context, vocabulary, 0)
+	ids := s.Ints("tokens", batch*context, vocabulary, graph.NoneIgnored)
 	x := s.Place("wte", nn.NewEmbedding(s.Sub("wte"), vocabulary, width).Forward(ids))
 	x = s.Place("first", x.Tanh())
 	x = s.Place("last", mixed(s.Sub("second"), x, weight).Tanh())

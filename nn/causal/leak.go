@@ -17,6 +17,9 @@ type Leak struct {
 
 // Error names the layer, the position and the tokens that it sees.
 func (l *Leak) Error() string {
+	if l == nil {
+		return "no leak (nil)"
+	}
 	where := l.Layer
 	if where == "" {
 		where = "the output"

@@ -17,7 +17,7 @@ func TestWeights(t *testing.T) {
 	for _, a := range parts.Attentions() {
 		c := gpt.Shakespeare()
 		c.Attention, c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.VocabSize = a.String(), 2, 2, 8, 6, 7
-		c.Options.Set("window", 2)
+		c.Options.Offer("window", 2)
 		m, err := gpt.New(graph.New(graph.Float32, 1), c, 3)
 		if err != nil {
 			t.Logf("%s: %v", a.Name, err)

@@ -20,10 +20,11 @@ type Field struct {
 	optional []string // values that the JSON leaves out
 }
 
-// Int is a whole number that is held elsewhere than in a variable.
+// Int is a whole number that is held elsewhere than in a variable. A flag calls Set, and JSON calls Read.
 type Int interface {
 	Get() int
 	Set(n int)
+	Read(n int)
 }
 
 // New is a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string or list of

@@ -10,8 +10,9 @@ import (
 // held is an Int.
 type held map[string]int
 
-func (h held) Get() int  { return h["n"] }
-func (h held) Set(n int) { h["n"] = n }
+func (h held) Get() int   { return h["n"] }
+func (h held) Set(n int)  { h["n"] = n }
+func (h held) Read(n int) { h["n"] = n }
 
 // A number that is held elsewhere has a flag, JSON and a domain as any other.
 func TestInt(t *testing.T) {

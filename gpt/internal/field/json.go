@@ -115,7 +115,7 @@ func (f Field) Decode(value json.RawMessage) error {
 	}
 	switch p := f.value.(type) {
 	case Int:
-		p.Set(*into.(*int))
+		p.Read(*into.(*int))
 	case *[]string:
 		if len(*p) == 0 {
 			*p = nil

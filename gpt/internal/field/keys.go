@@ -54,9 +54,14 @@ func EachKey(data []byte, visit func(key string, value json.RawMessage) error) e
 
 // unknown names the key, and the field it is nearest to or all fields.
 func (l List) unknown(key string) error {
+	return errors.Errorf("%s: unknown field; %s", Clip(key), l.Nearest(key))
+}
+
+// Nearest suggests the field whose name is nearest to key, or lists all fields.
+func (l List) Nearest(key string) string {
 	near := spelling.Meant(Clip(strings.ToLower(key)), l.Names())
 	if near != "" {
-		return errors.Errorf("%s: unknown field; did you mean %s?", Clip(key), near)
+		return "did you mean " + near + "?"
 	}
-	return errors.Errorf("%s: unknown field; the known are %s", Clip(key), strings.Join(l.Names(), " "))
+	return "the known are " + strings.Join(l.Names(), " ")
 }

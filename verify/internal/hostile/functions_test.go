@@ -15,6 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
@@ -40,6 +41,7 @@ var functions = []any{
 	nn.NewRollout, nn.NewSelfAttention, nn.NewSinusoidal, nn.NewTaylorAttention, nn.NewTied, nn.NewUnprojected,
 	nn.NewUnprojectedCross, nn.NewValueHead, nn.NewValueLoss,
 	nn.NewBinaryCrossEntropy, nn.NewGatherTokens, nn.NewMeanTokens, nn.NewRMSNorm, nn.NewSquaredError, nn.NewSwiGLU,
+	causal.Check, causal.Perturb,
 	dist.Alone, dist.CheckSize, dist.Open, dist.Over, dist.Run,
 	gpt.Baby, gpt.FLOPsPerToken, gpt.FineTune, gpt.Fits, gpt.FromHuggingFace, gpt.FullTuning, gpt.GPT2,
 	gpt.LoRATuning, gpt.LoadEnds, gpt.LoadModel, gpt.LoadTokenizer, gpt.New, gpt.NewBatchDecoder, gpt.NewDecoder, gpt.NewSampler,
@@ -90,8 +92,10 @@ var uncalled = map[string]string{
 	"parts.Stack.Body":         "builds what models have validated, however many blocks",
 	"parts.Stack.Check":        "of a Stack whose fields Validate has checked one by one",
 	"parts.Stack.OptionFields": "what Config.Flags is made of", "parts.Stack.PartFields": "what Config.Flags is made of",
-	"parts.Stack.SizeFields": "what Config.Flags is made of",
-	"parts.Body.Forward":     "of a Body that Stack.Body makes",
-	"parts.Body.Step":        "of a Body that Stack.Body makes",
-	"parts.Body.Normed":      "of a Body that Stack.Body makes",
+	"parts.Stack.SizeFields":    "what Config.Flags is made of",
+	"parts.Body.Forward":        "of a Body that Stack.Body makes",
+	"parts.Body.Step":           "of a Body that Stack.Body makes",
+	"parts.Body.Normed":         "of a Body that Stack.Body makes",
+	"parts.Body.CheckPositions": "of a Body that Stack.Body makes",
+	"parts.Stack.Inside":        "of a Stack whose fields Validate has checked one by one",
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
@@ -20,7 +21,7 @@ var types = []any{
 	nn.BigBird{}, nn.Causal{}, nn.Window{}, nn.Padding{}, nn.All{}, gpt.Evaluation{}, gpt.Token{}, inspect.Activations{},
 	inspect.Lens{}, inspect.LayerNorms{}, &inspect.Watch{}, graph.Packing(""),
 	parts.Body{}, checkpoint.File{}, text.Bytes{}, text.Message{}, text.Tokens{}, text.Words{}, train.Progress{}, text.Dataset{},
-	verify.Case{}, verify.Entry{}, verify.Row{}, verify.Gap(0),
+	causal.Leak{}, verify.Case{}, verify.Entry{}, verify.Row{}, verify.Gap(0),
 	hand.AdamW{}, hand.SGD{}, hand.Linear[float64]{}, hand.LoRA[float64]{}, hand.Reduction(0), hand.Rollout{}, hand.Text{}, hand.LongformerMask{},
 	hand.Attention[float64]{}, hand.Flash[float64]{}, hand.LinearAttention[float64]{}, hand.LinearScan[float64]{},
 	hand.Block[float64]{}, hand.PostNormBlock[float64]{}, hand.DecoderBlock[float64]{}, hand.PostNormDecoderBlock[float64]{},

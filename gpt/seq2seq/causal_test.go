@@ -1,0 +1,93 @@
+package seq2seq
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pedestrian-ml/pedestrian/gpt/parts"
+	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn"
+)
+
+// mixing adds to the rows of a norm a mixture of all rows of the batch.
+type mixing struct {
+	nn.Layer
+	shares graph.Expr
+}
+
+func (l mixing) Forward(x graph.Expr) graph.Expr { return l.Layer.Forward(x.Add(l.shares.MatMul(x))) }
+
+// mixingNorm is a norm that mixes, on one side of the model, row j into row i.
+func mixingNorm(context int, takes func(i, j int) bool) parts.Norm {
+	return parts.Norm{Name: "own", New: func(at nn.Site) nn.Layer {
+		n := at.Batch * at.Context
+		if at.Context != context {
+			return nn.NewLayerNorm(at)
+		}
+		return mixing{nn.NewLayerNorm(at), at.Value("shares", func(k int, _ *rand.Rand) float64 {
+			if takes(k/n, k%n) {
+				return 1
+			}
+			return 0
+		}, n, n)}
+	}}
+}
+
+// A target's token that sees later ones, and a pair that sees another one by its source or its target, are refused where
+// a run begins and where a checkpoint is opened; sources are seen whole.
+func TestLookingAheadIsRefused(t *testing.T) {
+	c := small()
+	if c.SourceSize == c.TargetSize {
+		t.Fatal("both sides have one size")
+	}
+	honest := mixingNorm(c.SourceSize, func(i, j int) bool { return i == j })
+	c.Norm, c.Parts.Norms = "own", []parts.Norm{honest}
+	run := newTrainer(t, c)
+	cp := saved(t, run, abc(t), "", nil)
+	text := func(size int) func(i, j int) bool { return func(i, j int) bool { return i/size == j/size } }
+	batch := func(size int) func(i, j int) bool { return func(i, j int) bool { return i%size == j%size } }
+	for name, tc := range map[string]struct {
+		norm parts.Norm
+		want []string
+	}{
+		"source":             {mixingNorm(c.SourceSize, text(c.SourceSize)), nil},
+		"target":             {mixingNorm(c.TargetSize, text(c.TargetSize)), []string{"decoder.h.0.", "token 0 sees later tokens of its text, 1–"}},
+		"sources of a batch": {mixingNorm(c.SourceSize, batch(c.SourceSize)), []string{"encoder.h.0.", "sees another text of the batch"}},
+		"targets of a batch": {mixingNorm(c.TargetSize, batch(c.TargetSize)), []string{"decoder.h.0.", "sees another text of the batch"}},
+	} {
+		c.Parts.Norms = []parts.Norm{tc.norm}
+		_, begun := NewTrainer(c, run.pairs)
+		_, _, opened := LoadModel(cp, c.Parts)
+		for _, err := range []error{begun, opened} {
+			if tc.want == nil && err != nil {
+				t.Errorf("%s: got %v", name, err)
+			}
+			mustSay(t, err, tc.want...)
+		}
+		c.Parts.Bidirectional = name == "target"
+		if _, err := NewTrainer(c, run.pairs); c.Parts.Bidirectional && err != nil {
+			t.Errorf("%s, declared: got %v", name, err)
+		}
+		c.Parts.Bidirectional = false
+	}
+}
+
+// Positions that the encoder's attention does not use are refused.
+func TestPositionsAreUsed(t *testing.T) {
+	c := small()
+	c.QKSize, c.Position, c.Attention = 4, "rope", "own"
+	c.Parts.Attentions = []parts.Attention{{Name: "own", New: func(nn.Site, parts.Stack) nn.Attention {
+		return func(at nn.Site) nn.Layer { at.Rotary = nil; return nn.NewSelfAttention(at) }
+	}}}
+	_, err := New(graph.New(graph.Float32, 1), c, 2)
+	mustSay(t, err, "position: got rope, and attention own in block pre never calls Rotate of its Site's Rotary")
+	c.Attention = "full"
+	if _, err := New(graph.New(graph.Float32, 1), c, 2); err != nil {
+		t.Errorf("got %v", err)
+	}
+	c.Options.Set("mixed_keys", 3)
+	mustSay(t, c.ValidateModel(), "mixed_keys: got 3, which attention full does not read, want 0 or attention linformer")
+	c.Options.Set("mixed_keys", 0)
+	c.Options.Set("window", 3)
+	mustSay(t, c.ValidateModel(), "window: got 3, which attention full does not read, want 0 or attention window")
+}
