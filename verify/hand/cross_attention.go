@@ -31,6 +31,10 @@ func (l CrossAttention[T]) Forward(x Matrix[T]) Matrix[T] {
 //
 //	Δx = Δq w_qᵗ,  Δz = [Δk | Δv] w_kvᵗ = Δk w_kᵗ + Δv w_vᵗ
 func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
+	invariant, err := l.Heads.shiftInvariant()
+	if err != nil {
+		return Matrix[T]{Err: err}, nil
+	}
 	q, k, v := l.queries(x)
 	heads := l.Heads.Forward(q, k, v)
 	d, _ := l.Drop.Backward(heads, delta)
@@ -40,22 +44,22 @@ func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 	dz, kv := backward("c_kv", l.KV, l.Memory, JoinColumns(dk, dv))
 	return dx, slices.Concat(
 		deltaAt(MemoryDelta, "Δz = Δk w_kᵗ + Δv w_vᵗ", dz),
-		query.In("c_q", "_q"), l.parts(kv).In("c_kv", ""), proj.In("c_proj", "_o"),
+		query.In("c_q", "_q"), l.parts(kv, invariant).In("c_kv", ""), proj.In("c_proj", "_o"),
 	)
 }
 
 // MemoryDelta is the name of the Δ that cross-attention sends back to the encoder's output.
 const MemoryDelta = "/memory"
 
-// parts are the gradients of keys and values, of which the keys' bias cancels in the softmax.
-func (l CrossAttention[T]) parts(g Gradients[T]) (out Gradients[T]) {
+// parts are the gradients of keys and values, of which the keys' bias cancels in a softmax.
+func (l CrossAttention[T]) parts(g Gradients[T], softmax bool) (out Gradients[T]) {
 	for _, e := range g {
 		if e.Name != "weight" && e.Name != "bias" {
 			out = append(out, e)
 			continue
 		}
 		k, v := e, e
-		k.Part, k.Symbol, k.Value, k.Zero = "k", e.Symbol+"_k", e.Value.Columns(0, l.QK), e.Name == "bias"
+		k.Part, k.Symbol, k.Value, k.Zero = "k", e.Symbol+"_k", e.Value.Columns(0, l.QK), softmax && e.Name == "bias"
 		v.Part, v.Symbol, v.Value = "v", e.Symbol+"_v", e.Value.Columns(l.QK, e.Value.Cols)
 		out = append(out, k, v)
 	}

@@ -1,6 +1,9 @@
 package hand
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Heads lets every head of every sequence attend on its own and puts their outputs side by side (34).
 type Heads[T Number] struct {
@@ -28,13 +31,23 @@ func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	return d[0], l.sum(d[1]), l.sum(d[2])
 }
 
-// softmax says whether what is added to every key of a query cancels.
-func (l Heads[T]) softmax() bool {
-	switch l.head(0, 0).(type) {
+// ShiftInvariant is a Head that says whether adding one number to all scores of a query changes nothing, as in a
+// softmax: then the gradient of the keys' bias is identically 0 (29). Attention and Flash are, linear attention is not,
+// and SelfAttention and CrossAttention refuse any other Head that does not say.
+type ShiftInvariant interface{ ShiftInvariant() bool }
+
+// shiftInvariant is what the heads say. A head that is missing is refused by its Forward.
+func (l Heads[T]) shiftInvariant() (bool, error) {
+	switch head := l.head(0, 0).(type) {
 	case Attention[T], Flash[T]:
-		return true
+		return true, nil
+	case LinearAttention[T], LinearScan[T], noHead[T]:
+		return false, nil
+	case ShiftInvariant:
+		return head.ShiftInvariant(), nil
+	default:
+		return false, fmt.Errorf("hand: head %T does not say whether the bias of its keys cancels, want a ShiftInvariant", head)
 	}
-	return false
 }
 
 // perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns
