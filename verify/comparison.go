@@ -29,6 +29,10 @@ func (r *Report) compare(roads []*results, want hand.Parameters[float64]) error 
 	}
 	for _, road := range roads {
 		r.loss(road)
+		r.Causal = road.looked && road.leak == "" && (r.Causal || road == roads[0])
+		if road.leak != "" {
+			r.Failures = append(r.Failures, road.form.name+": "+road.leak)
+		}
 		if _, err := Compare(road.grads, want); err != nil {
 			return errors.Wrap(err, road.form.name)
 		}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"github.com/pedestrian-ml/pedestrian/graph"
+	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pkg/errors"
 )
@@ -43,6 +44,7 @@ type built struct {
 	graph  *graph.Graph
 	loss   graph.Expr
 	feed   func() error          // writes the text
+	sight  *causal.Model         // of a language model, in which no token may see a later one
 	places map[string]graph.Expr // whose gradients are the Δ that both sides know, by their names in the formulas
 }
 
@@ -51,6 +53,8 @@ type results struct {
 	form      form
 	precision string // of its graph
 	loss      float64
+	looked    bool   // whether a token sees a later one was checked
+	leak      string // where one does
 	grads     hand.Parameters[float64]
 	deltas    map[string]hand.Matrix[float64]
 }
@@ -96,5 +100,24 @@ func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, erro
 	for name, x := range b.places {
 		r.deltas[name] = FromTensor(p.Grad(x))
 	}
-	return r, nil
+	return r, b.look(r)
+}
+
+// look checks that no token sees a later one, nor another text.
+func (b *built) look(r *results) error {
+	if b.sight == nil {
+		return nil
+	}
+	err := causal.Check(*b.sight)
+	leak := (*causal.Leak)(nil)
+	switch {
+	case errors.As(err, &leak):
+		r.leak = leak.Error()
+	case errors.Is(err, graph.ErrNotFinite): // which the comparison says of the loss
+		return nil
+	case err != nil:
+		return err
+	}
+	r.looked = true
+	return nil
 }

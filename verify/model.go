@@ -8,6 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt"
 	"github.com/pedestrian-ml/pedestrian/graph"
 	"github.com/pedestrian-ml/pedestrian/nn"
+	"github.com/pedestrian-ml/pedestrian/nn/causal"
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 	"github.com/pkg/errors"
 )
@@ -90,6 +91,10 @@ func (m Model) build(f form) (*built, error) {
 		l := nn.NewCrossEntropy(g.Root().Sub("loss"))
 		l.Sum = true
 		b.loss = l.Forward(model.Logits, model.Targets)
+	}
+	b.sight = &causal.Model{
+		Input: model.Tokens, Output: model.Logits, Batch: m.batch(), Vocabulary: m.Config.VocabSize,
+		Bidirectional: m.Config.Parts.Bidirectional,
 	}
 	b.feed = func() error {
 		copy(model.Tokens.Ints(), m.Tokens)

@@ -25,7 +25,8 @@ type Report struct {
 	Worst            Gap      `json:"worst"`         // over the float64 roads; central differences, where they ran, are the coarsest
 	WorstFloat32     Gap      `json:"worst_float32"` // of the kernels in float32
 	WorstBF16        Gap      `json:"worst_bf16,omitempty"`
-	Direction        Gap      `json:"direction"` // the complex step along a random direction over everything
+	Causal           bool     `json:"causal,omitempty"` // no token of a Model sees a later one, or another text; not checked elsewhere
+	Direction        Gap      `json:"direction"`        // the complex step along a random direction over everything
 	Suspicious       []string `json:"suspicious,omitempty"`
 	Failures         []string `json:"failures,omitempty"`
 	First            string   `json:"first_wrong,omitempty"`
@@ -101,6 +102,9 @@ func (r *Report) summary(b *strings.Builder) {
 		fmt.Fprintf(b, "\n%.1e along a random direction", r.Direction)
 	}
 	fmt.Fprintln(b)
+	if r.Causal {
+		fmt.Fprintln(b, "no token sees a later one, or another text of the batch")
+	}
 	if len(r.Suspicious) > 0 {
 		fmt.Fprintf(b, "above %.0e: %s\n", Suspicion, strings.Join(r.Suspicious, ", "))
 	}

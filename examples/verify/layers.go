@@ -41,7 +41,9 @@ func layers(ctx context.Context, w io.Writer, entries []verify.Entry) error {
 			}
 			if !r.OK() {
 				ok = false
-				fmt.Fprintf(&failed, "%s: %s\n", c.Name, r.First)
+				if r.First != "" {
+					fmt.Fprintf(&failed, "%s: %s\n", c.Name, r.First)
+				}
 			}
 			cases++
 			worst = max(worst, r.Worst)
@@ -54,11 +56,27 @@ func layers(ctx context.Context, w io.Writer, entries []verify.Entry) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s\n%d entries in %d cases; worst distance %.1e in float64 (%.0e fails)\n"+
+	_, err := fmt.Fprintf(w, "%s\n%d entries in %d cases; worst distance %.1e in float64 (%.0e fails)%s\n"+
 		"%d entries are not run here: go test runs their tests\n",
-		failed.String(), len(entries)-tested, cases, worst, verify.Tolerance, tested)
+		failed.String(), len(entries)-tested, cases, worst, verify.Tolerance, sight(entries, ok), tested)
 	if err == nil && !ok {
 		err = errDisagree
 	}
 	return err
+}
+
+// sight says of how many layers that were checked a token sees later ones.
+func sight(entries []verify.Entry, ok bool) string {
+	both := 0
+	for _, e := range entries {
+		for _, c := range e.Cases {
+			if c.Bidirectional {
+				both++
+			}
+		}
+	}
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(";\nno token sees a later one but in %d cases that are declared to look both ways", both)
 }
