@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -59,17 +60,27 @@ func tokenizer(from, s string) (text.Tokenizer, error) {
 		}
 		return bpe.Train(s, n, endOfText)
 	}
-	if data, err := file.Read(filepath.Join(from, "tokenizer.json"), checkpoint.MaxFile); err == nil {
+	data, err := file.Read(filepath.Join(from, "tokenizer.json"), checkpoint.MaxFile)
+	if err == nil {
 		tok, err := text.Open(data)
 		return tok, errors.Wrap(err, filepath.Join(from, "tokenizer.json"))
 	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	var files [2][]byte
 	for i, names := range [][2]string{{"vocab.json", "encoder.json"}, {"merges.txt", "vocab.bpe"}} { // as OpenAI called them
-		var err error
-		if files[i], err = file.Read(filepath.Join(from, names[0]), checkpoint.MaxFile); err != nil {
-			if files[i], err = file.Read(filepath.Join(from, names[1]), checkpoint.MaxFile); err != nil {
-				return nil, errors.Errorf("%s: got neither tokenizer.json nor %s, want a folder with a tokenizer, or train:N", from, names[0])
+		for _, name := range names {
+			files[i], err = file.Read(filepath.Join(from, name), checkpoint.MaxFile)
+			if !errors.Is(err, fs.ErrNotExist) {
+				break
 			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.Errorf("%s: got neither tokenizer.json nor %s, want a folder with a tokenizer, or train:N", from, names[0])
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	tok, err := bpe.ReadGPT2(files[0], files[1])
