@@ -1,0 +1,35 @@
+package text
+
+import "testing"
+
+// A split and shards that are nothing are errors, which are yielded once or returned.
+func TestNothingIsAnError(t *testing.T) {
+	n := 0
+	for _, err := range All(nil) {
+		if n++; err == nil {
+			t.Error("a split that is nil: got no error")
+		}
+	}
+	if n != 1 {
+		t.Errorf("a split that is nil: got %d errors, want 1", n)
+	}
+	if err := new(Shards).Verify(); err == nil {
+		t.Error("shards that are not open: got no error")
+	}
+}
+
+// A kind is named by type, also where there is a model; the least of byte pairs is the bytes.
+func TestKindNames(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"type":"byte","model":{"type":"BPE"}}`: "byte", `{"model":{"type":"BPE"}}`: "bpe", `{"type":"word","model":{}}`: "word",
+	} {
+		if k, err := KindIn([]byte(data)); err != nil || k.Name != want {
+			t.Errorf("%s: got %q, %v, want %s", data, k.Name, err, want)
+		}
+	}
+	for name, ok := range map[string]bool{"bpe:256": true, "bpe:255": false, "bpe:": false, "bpe:x": false} {
+		if _, err := KindOf(name); (err == nil) != ok {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
