@@ -106,7 +106,11 @@ func (c *Core) fromRank0(text string) (string, error) {
 	if err := c.Group.Share(n, 0); err != nil {
 		return "", err
 	}
-	x := make([]float32, int(n[0])<<12+int(n[1]))
+	size, err := textSize(n)
+	if err != nil {
+		return "", err
+	}
+	x := make([]float32, size)
 	for i := range min(len(x), len(text)) {
 		x[i] = float32(text[i])
 	}
@@ -118,4 +122,14 @@ func (c *Core) fromRank0(text string) (string, error) {
 		b.WriteByte(byte(v))
 	}
 	return b.String(), nil
+}
+
+// textSize is the length of rank 0's text in bytes, from its two halves: less than 16 MiB, whatever comes over the wire.
+func textSize(n []float32) (int, error) {
+	for _, half := range n {
+		if !(half >= 0 && half < 1<<12) {
+			return 0, errors.Errorf("got a text of %v · 4096 + %v bytes from rank 0, want each number from 0 to 4095", n[0], n[1])
+		}
+	}
+	return int(n[0])<<12 + int(n[1]), nil
 }
