@@ -12,9 +12,10 @@ import (
 // write prints the first table in Markdown.
 func (r results) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads; loss in nats per character over the validation split.\n\n",
+	fmt.Fprintf(&b, "%d steps of %d tokens on %s, %d threads;\nloss in nats per character over the validation split.\n\n",
 		r.Steps, r.Tokens, r.Text, r.Threads)
-	b.WriteString("| variant | parameters | loss | ms/step | MiB | worst gradient error | writes tok/s |\n" +
+	fmt.Fprintf(&b, "The baseline is %s.\n\n", strings.Replace(strings.Join(r.Rows[0].parts(), ", "), ", block", ",\nblock", 1))
+	b.WriteString("| variant | parameters | loss | ms/step | MiB | gradient error | tok/s |\n" +
 		"|---|---:|---:|---:|---:|---:|---:|\n")
 	var notes strings.Builder
 	for _, row := range r.Rows {
@@ -30,12 +31,9 @@ func (r results) write(w io.Writer) error {
 	return err
 }
 
-// title names the row; the baseline is its parts.
+// title names the row.
 func (r *row) title() string {
-	switch {
-	case r.Variant == "baseline":
-		return "baseline: " + strings.Join(r.parts(), ", ")
-	case r.With != "":
+	if r.With != "" {
 		return r.Variant + " with " + r.With
 	}
 	return r.Variant

@@ -44,14 +44,14 @@ func newReport(t *gpt.Trainer, source corpus.Source, o options, w *watch, out io
 	if n := t.Group.Size(); n > 1 {
 		ranks = fmt.Sprintf("%d ranks × ", n)
 	}
-	r.Print("pedestrian | %s parameters, %s trainable | %s | %s%d threads | %s", program.Thousands(total),
-		program.Thousands(trainable), train.ThisBuild(), ranks, t.Model.Graph.Threads(), mode)
+	r.Header("pedestrian", program.Thousands(total)+" parameters, "+program.Thousands(trainable)+" trainable",
+		fmt.Sprint(train.ThisBuild()), fmt.Sprintf("%s%d threads", ranks, t.Model.Graph.Threads()), mode)
 	if t.Group.Size() > 1 {
 		r.ranks(o.ranks)
 	}
 	tokens, held := t.Corpus.Train().Len(), t.Corpus.Val().Len()
-	r.Print("text: %s | %s tokens, %d different | %s to train on, %s to validate", source.Name,
-		program.Thousands(tokens+held), t.Tokenizer.Size(), program.Thousands(tokens), program.Thousands(held))
+	r.Header("text: "+source.Name, fmt.Sprintf("%s tokens, %d different", program.Thousands(tokens+held), t.Tokenizer.Size()),
+		program.Thousands(tokens)+" to train on, "+program.Thousands(held)+" to validate")
 	if r.unit == "character" && source.Floor > 0 {
 		r.floor = source.Floor
 		r.Print("this text has %.4f nats per character: no model gets below it for long", r.floor)

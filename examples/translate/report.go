@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,12 +29,11 @@ func (r report) begin() {
 		total += p.Tensor().Len()
 	}
 	c, o, t := r.trainer.Model.Config, r.options, r.texts
-	r.Print("pedestrian | %d parameters | %d + %d blocks, %s-norm | %d threads",
-		total, c.NLayer, c.NLayer, c.Block, r.trainer.Model.Graph.Threads())
-	r.Print("%s: %d texts to train on, %d held out | "+
-		"sources of %d %s at most, %d different | targets of %d %s, %d different",
-		t.name, len(slices.Compact(slices.Clone(t.train))), len(t.held), t.longest[0], o.SourceUnit, t.source.Size(),
-		t.longest[1], o.TargetUnit, t.target.Size())
+	r.Header("pedestrian", fmt.Sprintf("%d parameters", total), fmt.Sprintf("%d + %d blocks, %s-norm", c.NLayer, c.NLayer, c.Block),
+		fmt.Sprintf("%d threads", r.trainer.Model.Graph.Threads()))
+	r.Header(fmt.Sprintf("%s: %d texts to train on, %d held out", t.name, len(slices.Compact(slices.Clone(t.train))), len(t.held)),
+		fmt.Sprintf("sources of %d %s at most, %d different", t.longest[0], o.SourceUnit, t.source.Size()),
+		fmt.Sprintf("targets of %d %s, %d different", t.longest[1], o.TargetUnit, t.target.Size()))
 }
 
 // train steps to max_iters, and saves on the way and when it is interrupted.

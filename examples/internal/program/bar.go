@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Bar tells how far a program is and how long the rest will take: on a terminal in one line, which is written again and
@@ -102,6 +103,25 @@ func (b *Bar) eta() string {
 func (b *Bar) Print(format string, args ...any) {
 	b.Close()
 	fmt.Fprintf(b.out, format+"\n", args...)
+}
+
+// Header writes fields with bars between them, above the progress if there is one. A field that does not fit into the
+// terminal's width, or into 80 columns elsewhere, begins a new line.
+func (b *Bar) Header(fields ...string) {
+	width := cmp.Or(columns(b.out), 80)
+	line := ""
+	for i, f := range fields {
+		switch {
+		case i == 0:
+			line = f
+		case utf8.RuneCountInString(line)+3+utf8.RuneCountInString(f) > width:
+			b.Print("%s", line)
+			line = "  " + f
+		default:
+			line += " | " + f
+		}
+	}
+	b.Print("%s", line)
 }
 
 // Close takes the bar away.

@@ -106,3 +106,14 @@ func TestETA(t *testing.T) {
 		t.Errorf("intervals: got %s", got)
 	}
 }
+
+// A header is within 80 columns where there is no terminal, in whole fields; one that is longer has a line of its own.
+func TestHeader(t *testing.T) {
+	var out bytes.Buffer
+	forty := strings.Repeat("é", 40)
+	NewBar(&out, "", 0, 1).Header(forty, forty[:2*37], "a", strings.Repeat("b", 99), "c")
+	want := forty + " | " + forty[:2*37] + "\n  a\n  " + strings.Repeat("b", 99) + "\n  c\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
