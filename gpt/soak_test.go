@@ -81,7 +81,7 @@ func TestSoak(t *testing.T) {
 			feed(t, newDecoderOf(t, trainer.Model), 1, 2, 3)
 		}
 	}
-	work(300)
+	work(max(300, n/4)) // until the tables of the runtime have most of their size
 	heap, goroutines := live()
 	resident := residentSet(t)
 	work(n)
