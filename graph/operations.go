@@ -97,7 +97,7 @@ func (x Expr) Sqrt() Expr { return x.unary("sqrt", G.Sqrt) }
 // Exp is eˣ.
 func (x Expr) Exp() Expr { return x.unary("exp", G.Exp) }
 
-// Log is ln x.
+// Log is ln x. In float32 it is between −88.1 and −87.3 for positive numbers below the normal ones.
 func (x Expr) Log() Expr { return x.unary("log", G.Log) }
 
 // Tanh is tanh x.
@@ -106,8 +106,11 @@ func (x Expr) Tanh() Expr { return x.unary("tanh", G.Tanh) }
 // Cube is x³.
 func (x Expr) Cube() Expr { return x.unary("cube", G.Cube) }
 
-// ReLU is max(x, 0) = x + max(−x, 0), which has derivative 0 at 0 because that of the stock operation is 1 there.
-func (x Expr) ReLU() Expr { return x.Add(x.Scale(-1).unary("relu", G.Rectify)) }
+// ReLU is max(x, 0) = x + max(−x, 0), which has derivative 0 at 0 because that of the stock operation is 1 there. ReLU of
+// −∞ is 0.
+func (x Expr) ReLU() Expr {
+	return x.opposed("add", 1, x.Scale(-1).unary("relu", G.Rectify), 0)
+}
 
 // Gather selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids. A table or result
 // of a single number is not left to the stock operation: it returns one entry for all rows, or panics in its backward

@@ -29,9 +29,9 @@ func (l *CrossEntropy) Forward(logits, targets graph.Expr) (result graph.Expr) {
 	if s := z.Shape(); len(s) == 2 {
 		v = s[1]
 	}
-	y := targets.OneHot(v)                               // y_gt, 0 where ignored   (n, V)
-	counts := y.Sum()                                    // 1 or 0                  (n, 1)
-	nll := z.LogSumExp().Mul(counts).Sub(z.Mul(y).Sum()) // ln Σ e^z − z[target]    (n, 1)
+	y := targets.OneHot(v)                                // y_gt, 0 where ignored   (n, V)
+	counts := y.Sum()                                     // 1 or 0                  (n, 1)
+	nll := z.LogSumExp().Mul(counts).Sub(z.Pick(y).Sum()) // ln Σ e^z − z[target]    (n, 1)
 	loss := nll.SumAll()
 	if l.Sum {
 		return loss

@@ -36,7 +36,7 @@ func (r Rollout) logProbs(z graph.Expr) graph.Expr { // (n, V) → (n, 1)
 	if s := z.Shape(); len(s) == 2 {
 		v = s[1]
 	}
-	return z.Mul(r.Actions.OneHot(v)).Sum().Sub(z.LogSumExp())
+	return z.Pick(r.Actions.OneHot(v)).Sum().Sub(z.LogSumExp())
 }
 
 // mean is Σ w∘x/Σ w, a scalar.
