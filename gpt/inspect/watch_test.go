@@ -15,7 +15,7 @@ import (
 func TestWatch(t *testing.T) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.BatchSize = 2, 2, 8, 6, 3
-	c.Optimizer, c.WeightDecay, c.GradClip, c.WarmupIters = "sgd", 0, 0, 0
+	c.Optimizer, c.Beta1, c.WeightDecay, c.GradClip, c.WarmupIters = "sgd", 0, 0, 0, 0
 	c.Bias = true // two parameters of a layer
 	w := &Watch{}
 	c.Hooks.Gradients = w.Gradients
@@ -48,6 +48,19 @@ func TestWatch(t *testing.T) {
 	}
 	if !(math.Abs(math.Sqrt(sum)-p.Norm) <= 1e-5*p.Norm) || !names["h.1.mlp.c_fc"] || len(names) != len(layers) {
 		t.Errorf("got gradients of length %v in %d layers, want %v", math.Sqrt(sum), len(layers), p.Norm)
+	}
+	p, err = trainer.Step() // and what the second call measures from is the first one's end, not its beginning
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := w.Layers(trainer.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range again {
+		if !(math.Abs(l.Update-p.LR*l.Gradient) <= 1e-4*l.Update+1e-7) {
+			t.Errorf("after two steps %s moves by %v in the second, want %v times %v", l.Layer, l.Update, p.LR, l.Gradient)
+		}
 	}
 	if _, err := w.Layers(nil); err == nil {
 		t.Error("of no model there are layers")
