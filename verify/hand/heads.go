@@ -31,9 +31,9 @@ func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	return d[0], l.sum(d[1]), l.sum(d[2])
 }
 
-// ShiftInvariant is a Head that says whether adding one number to all scores of a query changes nothing, as in a
-// softmax: then the gradient of the keys' bias is identically 0 (29). Attention and Flash are, linear attention is not,
-// and SelfAttention and CrossAttention refuse any other Head that does not say.
+// ShiftInvariant is a Head that reports whether adding one number to all scores of a query changes nothing, as in a
+// softmax. In that case the gradient of the keys' bias is identically 0. Attention and Flash are invariant, linear
+// attention is not, and SelfAttention and CrossAttention refuse any other Head without the method.
 type ShiftInvariant interface{ ShiftInvariant() bool }
 
 // shiftInvariant is what the heads say. A head that is missing is refused by its Forward.

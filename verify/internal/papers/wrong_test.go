@@ -53,6 +53,9 @@ func (l wrongHead) rho(q, k matrix) matrix {
 	return scaled.Add(l.right.Mask).Softmax()
 }
 
+// ShiftInvariant reports false: a mistake may break the invariance of the softmax.
+func (wrongHead) ShiftInvariant() bool { return false }
+
 func (l wrongHead) Forward(q, k, v matrix) matrix { return l.rho(q, k).MatMul(v) }
 
 func (l wrongHead) Backward(q, k, v, delta matrix) (dq, dk, dv matrix) {
