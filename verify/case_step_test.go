@@ -36,7 +36,9 @@ func TestCaseComparesSteps(t *testing.T) {
 		"no steps": {func(at nn.Site) nn.Layer { return nn.NewMLP(at) }, ""},
 		"same":     {func(at nn.Site) nn.Layer { return louder{library(at), 1} }, ""},
 		"louder":   {func(at nn.Site) nn.Layer { return louder{library(at), 1 + 1e-8} }, "Step and Forward differ: row 0, column "},
-		"forgetful": {func(at nn.Site) nn.Layer { return forgetful{library(at), at.Ints("zero", 1, at.Context, graph.NoneIgnored)} },
+		"forgetful": {func(at nn.Site) nn.Layer {
+			return forgetful{library(at), at.Ints("zero", 1, at.Context, graph.NoneIgnored)}
+		},
 			"Step and Forward differ: row 2, column "},
 	} {
 		few := nn.Dims{Batch: 2, Context: 5, Embd: 3, Heads: 3, QK: 6, V: 9, Inner: 7} // each number is differentiated by
