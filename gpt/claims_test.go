@@ -64,9 +64,9 @@ func TestClaimedSizes(t *testing.T) {
 		}
 	}
 	long := func(name string) func(dir string) error { // a file of a folder that is longer than any
-		return func(dir string) error {
+		return func(string) error {
 			_, _, files := publishedGPT2(t)
-			dir = folder(t, files)
+			dir := folder(t, files)
 			if err := os.Truncate(filepath.Join(dir, name), tera); err != nil {
 				t.Skip("this file system has no files with holes:", err)
 			}

@@ -3,9 +3,6 @@ package nn
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -145,25 +142,14 @@ func TestEveryReaderOfIDsIsTried(t *testing.T) {
 	for _, r := range idReaders {
 		tried[r.operation] = true
 	}
-	packages, err := parser.ParseDir(token.NewFileSet(), "../graph", func(f fs.FileInfo) bool {
-		return !strings.HasSuffix(f.Name(), "_test.go")
-	}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	for _, p := range packages {
-		for _, f := range p.Files {
-			for _, d := range f.Decls {
-				f, ok := d.(*ast.FuncDecl)
-				if !ok || !f.Name.IsExported() || !hasIDs(f) || f.Type.Results == nil || strings.HasPrefix(f.Name.Name, "Cached") {
-					continue // a cache reads one position, and no row by it
-				}
-				found++
-				if !tried[f.Name.Name] {
-					t.Errorf("%s reads ids: it has no row in idReaders", f.Name.Name)
-				}
-			}
+	for _, f := range functions(t, "../graph") {
+		if !f.Name.IsExported() || !hasIDs(f) || f.Type.Results == nil || strings.HasPrefix(f.Name.Name, "Cached") {
+			continue // a cache reads one position, and no row by it
+		}
+		found++
+		if !tried[f.Name.Name] {
+			t.Errorf("%s reads ids: it has no row in idReaders", f.Name.Name)
 		}
 	}
 	if found < len(tried) {

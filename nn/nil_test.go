@@ -2,9 +2,6 @@ package nn
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"reflect"
 	"strings"
 	"testing"
@@ -67,24 +64,17 @@ func callMethod(t *testing.T, name string, method reflect.Value) (y graph.Expr, 
 
 // The list above is that of the syntax tree.
 func TestEveryNilLayerIsTried(t *testing.T) {
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	listed := map[string]bool{}
 	for _, p := range pointers {
 		listed[reflect.TypeOf(p).Elem().Name()] = true
 	}
-	for _, f := range packages["nn"].Files {
-		for _, d := range f.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv == nil || !f.Name.IsExported() {
-				continue
-			}
-			if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
-				if name := star.X.(*ast.Ident).Name; ast.IsExported(name) && !listed[name] {
-					t.Errorf("%s has the method %s, and is not in the list of pointers", name, f.Name.Name)
-				}
+	for _, f := range functions(t, ".") {
+		if f.Recv == nil || !f.Name.IsExported() {
+			continue
+		}
+		if star, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
+			if name := star.X.(*ast.Ident).Name; ast.IsExported(name) && !listed[name] {
+				t.Errorf("%s has the method %s, and is not in the list of pointers", name, f.Name.Name)
 			}
 		}
 	}
