@@ -35,7 +35,7 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 		x.g = New(Float64, 0)
 	}
 	y = Expr{g: x.g, scope: x.scope}
-	if x.g.err != nil {
+	if x.g.err != nil || x.g.interrupted() != nil {
 		return y
 	}
 	for _, e := range operands {

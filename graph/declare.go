@@ -44,7 +44,7 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 		held = []int{1, shape[0]}
 	}
 	switch {
-	case s.g.err != nil || !s.reserve(full):
+	case s.g.err != nil || s.g.interrupted() != nil || !s.reserve(full):
 		return failed
 	case store != nil && s.g.store.packed[full] != nil:
 		return s.packed(full, shape)

@@ -39,7 +39,7 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 
 // backpropagate builds the backward pass. A panic in it is that of an operation, which is named.
 func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
-	order, err := G.Sort(g.g)
+	order, err := g.sorted(g.g)
 	if err != nil {
 		return err
 	}

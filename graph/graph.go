@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -41,6 +42,7 @@ type Graph struct {
 	failed    *failedOp // whose error err is; nil of another error
 	ops       int64
 	run       *runContext
+	context   context.Context // its end stops building; nil is none
 
 	params         []Expr
 	leaves         []Expr // parameters and inputs
@@ -76,7 +78,7 @@ func (g *Graph) clear() {
 	g.names, g.source, g.drops = map[string]bool{}, map[int64]source{}, map[string]int{}
 	g.multiplied = map[string]bool{}
 	g.firstInput, g.firstOutput = map[string]Expr{}, map[string]Expr{}
-	g.memory.Double, g.memory.Allows = g.dtype == Float64, g.allows
+	g.memory.Double, g.memory.Allows, g.memory.Stopped = g.dtype == Float64, g.allows, g.interrupted
 	g.places = places{found: map[string]Expr{}, edits: map[string][]func(Expr) Expr{}, spelt: map[string]bool{}}
 	g.run, g.spans = &runContext{training: true}, map[*G.Node]*attention.Spans{}
 }

@@ -51,7 +51,7 @@ func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, done fun
 
 // linked is the operations that the outputs need, in the order of execution.
 func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
-	order, err := G.Sort(g.g.ExactSubgraphRoots(outputs...))
+	order, err := g.sorted(g.g.ExactSubgraphRoots(outputs...))
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "compile")
 	}
@@ -63,6 +63,9 @@ func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
 	for _, n := range order {
 		if l.folded[n] {
 			continue
+		}
+		if err := g.interrupted(); err != nil {
+			return nil, nil, err
 		}
 		o, err := l.op(n)
 		if err != nil {

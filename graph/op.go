@@ -38,6 +38,9 @@ type op struct {
 
 // node adds the operation to the graph.
 func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
+	if err := g.interrupted(); err != nil { // while the backward pass is built
+		return nil, err
+	}
 	o.dtype, o.in = g.dtype, nil
 	for _, c := range children {
 		o.in = append(o.in, c.Type())

@@ -52,6 +52,9 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 		if r := recover(); r != nil {
 			p, err = nil, errors.WithMessage(Panicked(r), "compile")
 		}
+		if err != nil && g.interrupted() != nil {
+			p, err = nil, g.err
+		}
 		if err != nil && again == nil && g.differentiated != nil {
 			g.differentiated = err // half a backward pass is there: the next one hears why
 		}

@@ -42,7 +42,7 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 			if ctx.Err() != nil {
 				return 0, context.Cause(ctx)
 			}
-			s.start(r, uint64(i))
+			s.start(ctx, r, uint64(i))
 			bar.Add(1, "%s begins", r.Variant)
 		}
 	}
@@ -87,12 +87,13 @@ func (s *study) train(ctx context.Context) (threads int, err error) {
 
 // start builds a row with the i-th seed and takes its first step, which is the slowest. What the heap has grown by
 // then, with all of Gorgonia's values, is the memory.
-func (s *study) start(r *row, i uint64) {
+func (s *study) start(ctx context.Context, r *row, i uint64) {
 	if r.Error != "" {
 		return
 	}
 	c := r.config
 	c.Seed += i
+	c.Context = ctx
 	before := heap()
 	trainer, err := gpt.NewTrainer(c, s.data, s.tok)
 	if err == nil {

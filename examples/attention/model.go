@@ -55,7 +55,7 @@ func trainBriefly(
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := base.New(c, source)
+	t, err := base.New(ctx, c, source)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -44,6 +44,7 @@ func scratch(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	o.config.Context = ctx
 	t, err := gpt.NewTrainer(o.config, data, tok)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ func tune(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	o.config.Context = ctx
 	t, err := gpt.FineTune(o.config, data, tok, cp)
 	if err != nil {
 		return err

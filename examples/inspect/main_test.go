@@ -38,7 +38,7 @@ func saved(t *testing.T, attention string) (dir, data string) {
 	c := gpt.Shakespeare()
 	c.NLayer, c.NHead, c.NEmbd, c.BlockSize, c.Attention = 2, 3, 12, 10, attention
 	c.Options.Offer("window", 2) // of longformer
-	tr, err := base.New(c, source)
+	tr, err := base.New(t.Context(), c, source)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpu
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
 	c.MaxIters, c.LRDecayIters = o.baseIters, max(o.baseIters, c.WarmupIters+1)
 	c.LearningRate, c.MinLR = recipe.LearningRate, recipe.MinLR
-	t, err := base.New(c, source)
+	t, err := base.New(ctx, c, source)
 	if err != nil {
 		return err
 	}

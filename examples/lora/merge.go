@@ -114,6 +114,7 @@ func (t *tuned) reloaded(ctx context.Context, path string) (l [2]float64, err er
 	}
 	defer cp.Close()
 	c := t.Config()
+	c.Context = ctx
 	c.LoraR, c.LoraAlpha, c.LoraTargets = 0, 0, nil
 	plain := *t
 	if plain.Trainer, err = gpt.FineTune(c, t.other, t.tokenizer, cp); err != nil {

@@ -21,6 +21,7 @@ type tuned struct {
 
 // fineTune gives the model adapters, and shows what it is like before they are trained.
 func (b beginning) fineTune(ctx context.Context, c gpt.Config, o options, stdout io.Writer) (*tuned, error) {
+	c.Context = ctx
 	trainer, err := gpt.FineTune(c, b.other, b.tokenizer, b.checkpoint)
 	if err != nil {
 		return nil, err

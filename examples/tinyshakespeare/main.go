@@ -99,7 +99,7 @@ func lead(ctx context.Context, g dist.Group, c gpt.Config, o options, args []str
 			return err
 		}
 	}
-	t, err := trainer(g, c, data, tok, saved)
+	t, err := trainer(ctx, g, c, data, tok, saved)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func follower(ctx context.Context, g dist.Group, c gpt.Config, o options, args [
 	if err != nil {
 		return nil, err
 	}
-	return trainer(g, c, data, tok, saved)
+	return trainer(ctx, g, c, data, tok, saved)
 }
 
 // serve does what rank 0 tells.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
@@ -38,8 +39,8 @@ func finished(c gpt.Config, saved *checkpoint.Checkpoint, stdout io.Writer) bool
 }
 
 // trainer begins a run of some ranks, or resumes where the checkpoint stopped.
-func trainer(g dist.Group, c gpt.Config, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint) (*gpt.Trainer, error) {
-	c.Hooks.Group = g
+func trainer(ctx context.Context, g dist.Group, c gpt.Config, data text.Corpus, tok text.Tokenizer, saved *checkpoint.Checkpoint) (*gpt.Trainer, error) {
+	c.Hooks.Group, c.Context = g, ctx
 	if saved == nil {
 		return gpt.NewTrainer(c, data, tok)
 	}

@@ -154,3 +154,23 @@ func TestInterruptedAnywhere(t *testing.T) {
 		sameRun(t, dir, whole)
 	}
 }
+
+// A signal while the network is built ends the program, and nothing is left behind.
+func TestSignalWhileBuilding(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	cmd, _, complaint := start(t, nil, small(t, dir, "-n_layer", "3000")...)
+	time.Sleep(500 * time.Millisecond) // building takes many times as long, and writes nothing
+	begun := time.Now()
+	cmd.Process.Signal(syscall.SIGINT)
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 130 {
+		t.Errorf("exit status %d, want 130: %s", got, complaint)
+	}
+	if !strings.Contains(complaint.String(), "building was stopped") {
+		t.Errorf("it said %q", complaint)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("%s exists, want nothing", dir)
+	}
+	t.Logf("ended after %v", time.Since(begun).Round(time.Millisecond))
+}

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if saved != nil && finished(c, saved, stdout) {
 		return nil
 	}
-	t, err := trainer(c, texts, saved)
+	t, err := trainer(ctx, c, texts, saved)
 	if err != nil {
 		return err
 	}

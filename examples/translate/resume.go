@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"io"
 
 	"github.com/pedestrian-ml/pedestrian/examples/internal/base"
@@ -41,7 +42,8 @@ func finished(c seq2seq.Config, saved *checkpoint.Checkpoint, stdout io.Writer) 
 }
 
 // trainer begins a run, or resumes where the checkpoint stopped.
-func trainer(c seq2seq.Config, texts *corpus, saved *checkpoint.Checkpoint) (*seq2seq.Trainer, error) {
+func trainer(ctx context.Context, c seq2seq.Config, texts *corpus, saved *checkpoint.Checkpoint) (*seq2seq.Trainer, error) {
+	c.Context = ctx
 	if saved == nil {
 		c, err := texts.fit(c)
 		if err != nil {

@@ -3,6 +3,7 @@
 package train
 
 import (
+	"context"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
@@ -42,6 +43,10 @@ type Run struct {
 	MemoryLimit  float64 // GiB that a run may ask for; 0 is all that the machine has, or its container
 
 	ShardOptimizer bool // each machine of a Group keeps a part of the optimizer's moments
+
+	// Context stops the building of the network when it is done: the error wraps its cause. It is optional, in no file,
+	// and not used once a trainer is built, whose Run has a context of its own.
+	Context context.Context
 }
 
 // Fields is the table of both, in the order of the JSON. optimizers are the names that t may have.

@@ -62,6 +62,8 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph = g
 		Configure(g, t, r)
+		g.SetContext(r.Context)
+		defer g.SetContext(nil)
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}

@@ -45,8 +45,8 @@ func NoteTokens(tok text.Tokenizer, stderr io.Writer) {
 	}
 }
 
-// New is a trainer on the characters of a text, which it has not begun with.
-func New(c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
+// New returns a trainer on the characters of a text. Building it ends when ctx does.
+func New(ctx context.Context, c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
 	tok, err := text.NewCharacters(source.Text)
 	if err != nil {
 		return nil, errors.Wrap(err, source.Name)
@@ -55,6 +55,7 @@ func New(c gpt.Config, source corpus.Source) (*gpt.Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Context = ctx
 	return gpt.NewTrainer(c, data, tok)
 }
 

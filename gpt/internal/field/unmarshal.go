@@ -44,7 +44,7 @@ func fault(data []byte, err error) error {
 	if place := valid(data); place != nil {
 		return place
 	}
-	return Said(err)
+	return plain(err)
 }
 
 // located is plain with the place of an error of encoding/json.

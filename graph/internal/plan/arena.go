@@ -12,6 +12,7 @@ type Arena struct {
 	Double  bool                      // of float64
 	NoAlias bool                      // no two slots share memory, for tests
 	Allows  func(bytes float64) error // is asked before the arena grows to that size; nil allows all
+	Stopped func() error              // is asked for each slot while they are placed; an error ends it; nil never does
 
 	numbers Numbers
 }
@@ -21,7 +22,7 @@ func (a *Arena) Bytes() int { return 4*len(a.numbers.F32) + 8*len(a.numbers.F64)
 
 // Need is the size in bytes of an arena for ops, which need not be able to run.
 func (a *Arena) Need(ops []*Op) int {
-	_, total := a.place(lives(turns(ops), !a.NoAlias))
+	_, total, _ := a.place(lives(turns(ops), !a.NoAlias))
 	return a.size() * total
 }
 
@@ -35,10 +36,15 @@ func (a *Arena) size() int {
 
 // place gives every slot its place: the largest first, each at the lowest address where nothing lies that is needed at
 // the same time.
-func (a *Arena) place(all []*life) (laid []*life, total int) {
+func (a *Arena) place(all []*life) (laid []*life, total int, err error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(l, m *life) int { return cmp.Compare(m.buffer.Len(), l.buffer.Len()) })
 	for _, l := range all {
+		if a.Stopped != nil {
+			if err := a.Stopped(); err != nil {
+				return nil, 0, err
+			}
+		}
 		size := l.buffer.Len()
 		for _, other := range laid {
 			if !a.NoAlias && !l.overlaps(other) {
@@ -55,12 +61,15 @@ func (a *Arena) place(all []*life) (laid []*life, total int) {
 		laid = slices.Insert(laid, i, l)
 		total = max(total, l.to)
 	}
-	return laid, total // laid by address
+	return laid, total, nil // laid by address
 }
 
 // layout gives every slot its memory.
 func (a *Arena) layout(all []*life) (map[slot]Numbers, error) {
-	laid, total := a.place(all)
+	laid, total, err := a.place(all)
+	if err != nil {
+		return nil, err
+	}
 	if total > a.numbers.Len() && a.Allows != nil {
 		if err := a.Allows(float64(total) * float64(a.size())); err != nil {
 			return nil, err

@@ -1,0 +1,111 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pkg/errors"
+	G "gorgonia.org/gorgonia"
+)
+
+// countdown is a context that ends when it has been asked for its state a number of times, so that a test can stop
+// building at every place where it can be stopped.
+type countdown struct {
+	context.Context
+	left int
+	stop context.CancelCauseFunc
+}
+
+var errStop = errors.New("a signal")
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		c.stop(errStop)
+	}
+	return c.Context.Err()
+}
+
+func newCountdown(n int) *countdown {
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &countdown{ctx, n, stop}
+}
+
+// deep builds and compiles a chain of layers with its backward pass.
+func deep(g *Graph) error {
+	s := g.Root()
+	x := s.Value("x", Const(1), 3, 2)
+	for i := range 12 {
+		at := s.Sub("h.%d", i)
+		x = x.In(at).MatMul(at.Param("w", Normal(1), 2, 2)).Tanh().Add(x)
+	}
+	_, err := Compile(x.SumAll(), g.Params()...)
+	return err
+}
+
+// Wherever the context ends, building and compiling end with its cause, before the next node is made.
+func TestContextStopsBuilding(t *testing.T) {
+	whole := newCountdown(1 << 30)
+	if _, err := Build(Float64, 1, func(g *Graph) error { g.SetContext(whole); return deep(g) }); err != nil {
+		t.Fatal(err)
+	}
+	asked := 1<<30 - whole.left
+	if asked < 100 {
+		t.Fatalf("the context was asked %d times, want once for each node", asked)
+	}
+	for n := range asked {
+		ctx := newCountdown(n)
+		_, err := Build(Float64, 1, func(g *Graph) error { g.SetContext(ctx); return deep(g) })
+		if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "building was stopped") {
+			t.Fatalf("stopped after %d of %d: got %v", n, asked, err)
+		}
+		if more := -ctx.left; more > 8 {
+			t.Fatalf("stopped after %d of %d: asked %d times more, want an end", n, asked, more)
+		}
+	}
+}
+
+// A context that has ended stops nothing that is compiled, and no sibling.
+func TestContextEndsWithBuilding(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	g := New(Float64, 1)
+	g.SetContext(ctx)
+	x := g.Root().Param("x", Const(2), 1)
+	p, err := Compile(x.Square().SumAll(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := p.Run(); err != nil {
+		t.Errorf("a compiled program: %v", err)
+	}
+	if s := g.Sibling(); s.Root().Param("x", Const(2), 1).Graph().Err() != nil {
+		t.Errorf("a sibling: %v", s.Err())
+	}
+	g.SetContext(nil)
+	if err := x.Cube().Graph().Err(); err != nil {
+		t.Errorf("without a context again: %v", err)
+	}
+}
+
+// The order of the nodes is that of Gorgonia's own Sort, of a graph and of a part of it.
+func TestSortedIsGorgonias(t *testing.T) {
+	g := New(Float64, 1)
+	if err := deep(g); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []*G.ExprGraph{g.g, g.g.ExactSubgraphRoots(g.params[3].node, g.g.Roots()[0])} {
+		got, err := g.sorted(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := G.Sort(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) < 2 || !slices.Equal(got, want) {
+			t.Errorf("%d nodes: the order is not that of Sort", len(got))
+		}
+	}
+}
