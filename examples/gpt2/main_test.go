@@ -190,7 +190,7 @@ func TestInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	args := []string{"-train", written(t, strings.Repeat("the hen has a nest\n", 200)), "-tokenizer", "train:270", "-n_embd", "16", "-n_layer", "1",
 		"-block_size", "8", "-batch_size", "2", "-out_dir", dir}
-	err := run(&ending{t.Context(), 3000}, args, io.Discard, io.Discard)
+	err := run(&ending{t.Context(), 1000}, args, io.Discard, io.Discard)
 	if !errors.Is(err, context.Canceled) || !regexp.MustCompile("saved to "+dir+" as it was after step [1-9]").MatchString(err.Error()) {
 		t.Fatalf("got %v", err)
 	}
