@@ -81,11 +81,8 @@ func (h heatmap) bar(s *picture.Sheet, largest float64, list palette.Palette) {
 		s.Fill(x+i, y, 1, height, list.Colors()[place(2*float64(i)/(barWidth-1)-1)])
 	}
 	for i := range 5 {
-		v, sign := largest*float64(i-2)/2, ""
-		if v > 0 {
-			sign = "+"
-		}
-		s.Write(x+barWidth*i/4, y+height+10, 10, draw.XCenter, sign+strconv.FormatFloat(v, 'g', 3, 64)+h.unit)
+		v, sign := largest*float64(i-2)/2, map[int]string{0: "−", 1: "−", 3: "+", 4: "+"}[i]
+		s.Write(x+barWidth*i/4, y+height+10, 10, draw.XCenter, sign+strconv.FormatFloat(math.Abs(v), 'g', 3, 64)+h.unit)
 	}
 }
 

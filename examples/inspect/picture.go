@@ -66,7 +66,7 @@ func bars(w io.Writer, loss float64, without []inspect.Ablation) error {
 	bars.Color, bars.LineStyle.Width = picture.Blue(), 0
 	p.NominalX(names...)
 	picture.Grid(p).Vertical.Width = 0
-	p.Add(bars)
+	p.Add(plotter.NewFunction(func(float64) float64 { return 0 }), bars)
 	p.X.Min, p.X.Max = -0.7, float64(len(without))-0.3 // the bars at the ends whole, and room above the highest
 	p.Y.Max += (p.Y.Max - p.Y.Min) / 16
 	width := max(10*vg.Centimeter, vg.Points(float64(each*len(without)+80)))
