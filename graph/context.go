@@ -7,8 +7,8 @@ import (
 )
 
 // SetContext makes building, differentiating and compiling g fail as soon as ctx is done; the error wraps the cause of
-// its end. Programs that are compiled already run on, and siblings have no context. nil removes it. Sorting the nodes is
-// Gorgonia's work and is not interrupted.
+// its end. Programs that are compiled already run on, and siblings have no
+// context. context.Background removes it, and so does nil. Sorting the nodes is not interrupted.
 func (g *Graph) SetContext(ctx context.Context) {
 	if g != nil {
 		g.context = ctx

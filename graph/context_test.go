@@ -83,7 +83,7 @@ func TestContextEndsWithBuilding(t *testing.T) {
 	if s := g.Sibling(); s.Root().Param("x", Const(2), 1).Graph().Err() != nil {
 		t.Errorf("a sibling: %v", s.Err())
 	}
-	g.SetContext(nil)
+	g.SetContext(context.Background())
 	if err := x.Cube().Graph().Err(); err != nil {
 		t.Errorf("without a context again: %v", err)
 	}

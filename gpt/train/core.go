@@ -63,7 +63,7 @@ func New(t Training, r Run, task Task) (*Core, error) {
 		c.graph = g
 		Configure(g, t, r)
 		g.SetContext(r.Context)
-		defer g.SetContext(nil)
+		defer g.SetContext(context.Background()) // which never ends
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}
