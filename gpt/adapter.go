@@ -29,8 +29,8 @@ func OpenAdapter(dir string) (*Adapter, error) {
 	return &Adapter{f.Base, f.Config, f}, nil
 }
 
-// Adapted is a model of the same weights, which are shared, for batches of that many sequences, with room for each of
-// these adapters, one at a time. None is in use yet: it computes what m does.
+// Adapted returns a model of the same weights, which are shared, for batches of that many sequences, with room for each
+// of these adapters, one at a time. None is in use yet: it computes what m does.
 func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	if err := m.loose(); err != nil {
 		return nil, err

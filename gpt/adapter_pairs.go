@@ -21,8 +21,8 @@ type pair struct {
 // row is that of B for a column of u.
 func (p pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
 
-// pairs are what the adapters of a model become, of at most that rank. Of a higher rank those count whose column of B is
-// not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
+// pairs returns what the adapters of a model become, of at most that rank. Of a higher rank those count whose column of
+// B is not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
 func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 	r := a.config.Rank
 	if err := a.fits(list); err != nil {
@@ -48,8 +48,8 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 	return values, nil
 }
 
-// manyRanks is a rank that any matrix may have. Beyond it, more than three times a matrix's own rank (PEFT has one adapter
-// where we have three, of q, k and v) is no adapter.
+// manyRanks is a rank that any matrix may have. Beyond it, more than three times a matrix's own rank (PEFT has one
+// adapter where we have three, of q, k and v) is no adapter.
 const manyRanks = 4096
 
 // fits compares what the adapter says of its matrices with the model's, before any number is read.

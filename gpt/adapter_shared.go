@@ -17,7 +17,7 @@ type sharing struct {
 	fanIn bool  // other programs keep it as (in, out), too
 }
 
-// shared are the model's adapters by the matrices of its family; of a model that is of none by GPT-2's.
+// shared returns the model's adapters by the matrices of its family; of a model that is of none by GPT-2's.
 func (m *Model) shared() (list []sharing) {
 	names, heads := m.Config.layout(), m.Config.heads()
 	for _, l := range m.adapters {
@@ -52,7 +52,7 @@ func (c Config) layout() layout.Names {
 	return f.names
 }
 
-// out is the number of columns.
+// out returns the number of columns.
 func (s sharing) out() int { return s.pairs[len(s.pairs)-1].To - s.pairs[0].From }
 
 // row is that of B for one of our columns, counted from the first.

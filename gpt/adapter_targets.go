@@ -9,13 +9,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// matrix is what a matrix in a block is called here, as in lora_targets, and in the model's family, as in target_modules.
+// matrix is what a matrix in a block is called here, as in lora_targets, and in the model's family, as in
+// target_modules.
 type matrix struct {
 	ours   string
 	theirs []string // in the first block
 }
 
-// matrices are those that may have adapters.
+// matrices returns those that may have adapters.
 func (c Config) matrices() (list []matrix, err error) {
 	o, err := c.outline()
 	names, heads := c.layout(), c.heads()
@@ -29,7 +30,7 @@ func (c Config) matrices() (list []matrix, err error) {
 	return list, errors.WithMessage(err, "adapter")
 }
 
-// targets are the lora_targets that an adapter's target_modules stand for.
+// targets returns the lora_targets that an adapter's target_modules stand for.
 func (c Config) targets(a *Adapter) (list []string, err error) {
 	all, err := c.matrices()
 	var known []string
@@ -47,7 +48,8 @@ func (c Config) targets(a *Adapter) (list []string, err error) {
 	return list, err
 }
 
-// modules are the target_modules that c's lora_targets stand for: the same endings, or what the family calls the matrices.
+// modules returns the target_modules that c's lora_targets stand for: the same endings, or what the family calls the
+// matrices.
 func (c Config) modules() (list []string, err error) {
 	all, err := c.matrices()
 	for _, target := range c.LoraTargets {

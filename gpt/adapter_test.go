@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// scrambled is a model whose numbers depend on its configuration's names alone: all are equal on the same base.
+// scrambled returns a model whose numbers depend on its configuration's names alone: all are equal on the same base.
 func scrambled(t testing.TB, c Config) *Model { return scrambledIn(t, graph.Float64, c) }
 
 func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
@@ -30,7 +30,7 @@ func scrambledIn(t testing.TB, dtype graph.Dtype, c Config) *Model {
 	return m
 }
 
-// heard are the logits behind some tokens.
+// heard returns the logits behind some tokens.
 func heard(t testing.TB, m *Model) []float64 {
 	t.Helper()
 	d, err := NewDecoder(m)
@@ -51,7 +51,7 @@ func lora(r int, alpha float64, targets ...string) Config {
 	return c
 }
 
-// adapterFolder is the adapter of a model as it comes back from its folder.
+// adapterFolder returns the adapter of a model as it comes back from its folder.
 func adapterFolder(t testing.TB, m *Model) *Adapter {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func adapterFolder(t testing.TB, m *Model) *Adapter {
 	return a
 }
 
-// matricesOf are the numbers of an adapter.
+// matricesOf returns the numbers of an adapter.
 func matricesOf(t testing.TB, a *Adapter) []peft.Matrix {
 	t.Helper()
 	list, err := a.folder.Matrices()
@@ -92,8 +92,8 @@ func using(t testing.TB, m *Model, a *Adapter) []float64 {
 	return heard(t, m)
 }
 
-// What is saved and opened computes the same bits on the base, with the rank that it had, and is saved again as the same
-// bytes; an adapter that has learned nothing yet is kept as well.
+// What is saved and opened computes the same bits on the base, with the rank that it had, and is saved again as the
+// same bytes; an adapter that has learned nothing yet is kept as well.
 func TestAdapterRoundTrip(t *testing.T) {
 	tuned := scrambled(t, lora(2, 3))
 	want := heard(t, tuned)

@@ -87,7 +87,7 @@ func (m *Model) belonging() map[string]string {
 	return belongs
 }
 
-// baseSHA256 is the hash of names, shapes and numbers, as float64, of all parameters but the adapters.
+// baseSHA256 returns the hash of names, shapes and numbers, as float64, of all parameters but the adapters.
 func (m *Model) baseSHA256() string {
 	h := sha256.New()
 	buf := make([]byte, 0, 1<<15)

@@ -133,7 +133,7 @@ func TestBatchDecoderReset(t *testing.T) {
 	sameLogits(t, "after Reset", logits(rows), want)
 }
 
-// change is the files with one changed, or left out where there is no change.
+// change returns the files with one changed, or left out where there is no change.
 func change(t *testing.T, list []checkpoint.File, name string, f func([]byte) []byte) (out []checkpoint.File) {
 	t.Helper()
 	for _, file := range list {
@@ -204,8 +204,8 @@ func TestNewTrainerOptimizerError(t *testing.T) {
 	mustContain(t, err, "not today")
 }
 
-// What training is refused for, fine-tuning is; a part that declares other parameters the second time is found out up to
-// the depth that is declared.
+// What training is refused for, fine-tuning is; a part that declares other parameters the second time is found out up
+// to the depth that is declared.
 func TestRefusedBeforeTraining(t *testing.T) {
 	base := newTrainer(t, tiny())
 	c := tiny()

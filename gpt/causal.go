@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// hasOwn says whether the network has a part of the program's own. The library's are checked by its tests.
+// hasOwn reports whether the network has a part of the program's own. The library's are checked by its tests.
 func (c Config) hasOwn() bool {
 	c = c.withDefaults()
 	return c.Stack.HasOwn(c.Parts) || slices.Contains(parts.Names(c.Parts.Heads), c.Head)

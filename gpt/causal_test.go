@@ -38,7 +38,7 @@ type symmetric struct{}
 
 func (symmetric) Visible(_, i, j int) bool { return max(i-j, j-i) <= 2 }
 
-// lookingAhead are the parts of one's own that look ahead, by what is wrong with them. Each has the name "own".
+// lookingAhead returns the parts of one's own that look ahead, by what is wrong with them. Each has the name "own".
 func lookingAhead(c Config) map[string]struct {
 	change      func(c *Config)
 	layer, sees string
@@ -85,7 +85,7 @@ func lookingAhead(c Config) map[string]struct {
 	}
 }
 
-// honest is a registry in which everything of the name "own" is the library's default.
+// honest returns a registry in which everything of the name "own" is the library's default.
 func honest() parts.Registry {
 	l := parts.Library()
 	r := parts.Registry{Positions: l.Positions[:1], Attentions: l.Attentions[:1], Norms: l.Norms[:1], Blocks: l.Blocks[:1], MLPs: l.MLPs[:1], Heads: l.Heads[1:2]}
@@ -114,8 +114,8 @@ func leaking(change func(c *Config)) Config {
 	return c
 }
 
-// A part of one's own that looks ahead is refused by name of the layer, in kernels and in the reference form, where a run
-// begins, goes on or is tuned, where a checkpoint is opened, and where a decoder is made.
+// A part of one's own that looks ahead is refused by name of the layer, in kernels and in the reference form, where a
+// run begins, goes on or is tuned, where a checkpoint is opened, and where a decoder is made.
 func TestLookingAheadIsRefused(t *testing.T) {
 	run := newTrainer(t, ownHonest())
 	cp := saved(t, 0, files(t, run))
@@ -155,8 +155,8 @@ func TestLookingAheadIsRefused(t *testing.T) {
 	}
 }
 
-// A Registry that is declared Bidirectional may look at later tokens and trains, but not from one text into another, and
-// it does not decode.
+// A Registry that is declared Bidirectional may look at later tokens and trains, but not from one text into another,
+// and it does not decode.
 func TestBidirectional(t *testing.T) {
 	for name, part := range lookingAhead(tiny()) {
 		c := tiny()

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn/causal"
 )
 
-// permitted are all combinations of parts that can be, as the index of each part in its list.
+// permitted returns all combinations of parts that can be, as the index of each part in its list.
 func permitted() (list [][8]int, build func([8]int) Config) {
 	positions, attentions, norms, blocks := parts.Positions(), parts.Attentions(), parts.Norms(), parts.Blocks()
 	activations, mlps, heads := parts.Activations(), parts.MLPs(), parts.Heads()
@@ -45,7 +45,7 @@ func permitted() (list [][8]int, build func([8]int) Config) {
 	return list, build
 }
 
-// covering is a part of list, drawn by seed, in which every two parts that can be together are together somewhere.
+// covering returns a part of list, drawn by seed, in which every two parts that can be together are together somewhere.
 func covering(list [][8]int, seed uint64) (sample [][8]int) {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })

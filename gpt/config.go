@@ -45,7 +45,7 @@ type Adapters struct {
 // and how much memory the graph may hold.
 func (c Config) Configure(g *graph.Graph) { train.Configure(g, c.Training, c.Run) }
 
-// known is the variants that c may name.
+// known returns the variants that c may name.
 func (c Config) known() parts.Registry { return c.Parts.WithLibrary() }
 
 // withDefaults is Resolved but for the targets of adapters, which depend on its layers.
@@ -62,7 +62,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// adapts says whether the layer of that name has adapters: whether the name ends, at a dot, in a target. It takes
+// adapts reports whether the layer of that name has adapters: whether the name ends, at a dot, in a target. It takes
 // "h.3.mlp.c_fc" as well as "mlp.c_fc".
 func (a Adapters) adapts(layer string) bool {
 	return a.LoraR > 0 && slices.ContainsFunc(a.LoraTargets, func(target string) bool {

@@ -35,7 +35,8 @@ func TestConfigCount(t *testing.T) {
 	}
 }
 
-// Heads that share keys and values, of dρ = 64 and dh = 48: their biases are c_attn's alone where the attention says so.
+// Heads that share keys and values, of dρ = 64 and dh = 48: their biases are c_attn's alone where the attention says
+// so.
 func TestConfigCountGroups(t *testing.T) {
 	c := shakespeare65() // d 128, L 4
 	c.NHead, c.QKSize, c.VSize, c.Bias = 6, 64, 48, true

@@ -7,9 +7,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Memory is the bytes that training in float32 needs, of several machines on each: parameters, what the optimizer keeps
-// of them, masks and ids, and, planned as a run would plan them, activations and gradients. Up to four blocks it is exact;
-// in a deeper network every block more needs as much. Of a Config that is not valid it is what could be counted.
+// Memory returns the bytes that training in float32 needs, of several machines on each: parameters, what the optimizer
+// keeps of them, masks and ids, and, planned as a run would plan them, activations and gradients. Up to four blocks it
+// is exact; in a deeper network every block more needs as much. Of a Config that is not valid it is what could be
+// counted.
 func (c Config) Memory() (bytes float64) {
 	c = c.Resolved()
 	o, _ := c.outline()
@@ -20,7 +21,8 @@ func (c Config) Memory() (bytes float64) {
 	return bytes
 }
 
-// parameterBytes is of what does not depend on the batch: parameters and masks, gradients, and what the optimizer keeps.
+// parameterBytes is of what does not depend on the batch: parameters and masks, gradients, and what the optimizer
+// keeps.
 func (c Config) parameterBytes(o outline) float64 {
 	return 4 * (o.base + o.adapters + o.values + (1+train.Kept(c.Training, c.Run, c.Hooks))*o.trained(c))
 }
@@ -42,7 +44,7 @@ func (c Config) need(o outline) (bytes float64, err error) {
 	})
 }
 
-// blocks are the places of the blocks.
+// blocks returns the places of the blocks.
 func (c Config) blocks() (places []string) {
 	for i := range c.NLayer {
 		places = append(places, fmt.Sprintf("h.%d", i))

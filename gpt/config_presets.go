@@ -43,8 +43,8 @@ func Baby() Config {
 	return c
 }
 
-// GPT2 is the smallest GPT-2 (Radford et al. 2019), as published: 124,439,808 parameters. With the head "linear" it is
-// as the paper counts it, 163,087,441. The training half is nanoGPT's.
+// GPT2 returns the smallest GPT-2 (Radford et al. 2019), as published: 124,439,808 parameters. With the head "linear"
+// it is as the paper counts it, 163,087,441. The training half is nanoGPT's.
 func GPT2() Config {
 	c := Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 1024, 50257, 12, 12, 768
@@ -58,8 +58,8 @@ func GPT2() Config {
 	return c
 }
 
-// Paper is the network of the paper's Table 2: GPT2's sizes with a single block, a separate head and the exact GELU,
-// 85,120,849 parameters.
+// Paper returns the network of the paper's Table 2: GPT2's sizes with a single block, a separate head and the exact
+// GELU, 85,120,849 parameters.
 func Paper() Config {
 	c := GPT2()
 	c.NLayer = 1

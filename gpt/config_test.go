@@ -16,7 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// shakespeare65 is a preset with its vocabulary resolved.
+// shakespeare65 returns a preset with its vocabulary resolved.
 func shakespeare65() Config {
 	c := Shakespeare()
 	c.VocabSize = 65

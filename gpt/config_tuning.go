@@ -16,8 +16,8 @@ func FullTuning() Config {
 	}
 }
 
-// LoRATuning is FullTuning by adapters alone, of rank 8 with α = 16 beside every matrix, at the ten times higher learning
-// rate that is usual for them, without decay. Little memory is needed beyond the weights.
+// LoRATuning is FullTuning by adapters alone, of rank 8 with α = 16 beside every matrix, at the ten times higher
+// learning rate that is usual for them, without decay. Little memory is needed beyond the weights.
 func LoRATuning() Config {
 	c := FullTuning()
 	c.LoraR, c.LoraAlpha = 8, 16

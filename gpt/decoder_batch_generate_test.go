@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// samplersOf are of one seed each, and of all settings.
+// samplersOf returns of one seed each, and of all settings.
 func samplersOf(n int) (list []*Sampler) {
 	for i := range n {
 		s := NewSampler(uint64(i + 1))

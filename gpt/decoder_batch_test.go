@@ -125,7 +125,7 @@ func TestBatchDecoderThreads(t *testing.T) {
 	}
 }
 
-// model32 is a network of a size at which products are shared by threads.
+// model32 returns a network of a size at which products are shared by threads.
 func model32(t testing.TB, threads, context int) *Model {
 	t.Helper()
 	g := graph.New(graph.Float32, 1)

@@ -72,7 +72,7 @@ func (d *decoding) begin() error {
 
 func (d *decoding) reset() { d.context = d.context[:0] }
 
-// check is an error if a token is outside the vocabulary.
+// check returns an error if a token is outside the vocabulary.
 func (d *decoding) check(tokens []int) error {
 	for i, id := range tokens {
 		if id < 0 || id >= d.vocab {
@@ -82,9 +82,9 @@ func (d *decoding) check(tokens []int) error {
 	return nil
 }
 
-// feed appends tokens of the vocabulary, and returns the logits of what follows by the weights of this moment: a Trainer
-// waits with its next update until they are computed. Only the last tokens that the context has room for count. If the
-// weights have changed since the context was fed, its keys and values are old, and it is fed again.
+// feed appends tokens of the vocabulary, and returns the logits of what follows by the weights of this moment: a
+// Trainer waits with its next update until they are computed. Only the last tokens that the context has room for count.
+// If the weights have changed since the context was fed, its keys and values are old, and it is fed again.
 func (d *decoding) feed(tokens []int) (logits graph.Tensor, err error) {
 	full := d.size * d.batch
 	if extra := len(tokens) - full; extra >= 0 {
@@ -140,7 +140,7 @@ func (d *decoding) append(r graph.Reading, tokens []int) error {
 	return nil
 }
 
-// keepHalf is the newer half of a full context.
+// keepHalf returns the newer half of a full context.
 func (d *decoding) keepHalf() []int { return d.context[(d.size+1)/2*d.batch:] }
 
 // shift drops the older half of a full context and feeds the rest again.

@@ -92,7 +92,7 @@ func decodesEdited(t *testing.T, c Config, edits map[string]func(graph.Expr) gra
 	}
 }
 
-// cachedAttention is whether a model without edits takes the newest tokens alone.
+// cachedAttention reports whether a model without edits takes the newest tokens alone.
 func cachedAttention(t *testing.T, c Config) bool {
 	m, err := New(graph.New(graph.Float64, 1), c, 1)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// odd is a network in which no two sizes are equal: T 7, V 13, d 10, H 2, dρ 3, dh 4, f 11.
+// odd returns a network in which no two sizes are equal: T 7, V 13, d 10, H 2, dρ 3, dh 4, f 11.
 func odd() Config {
 	var c Config
 	c.BlockSize, c.VocabSize, c.Kernels = 7, 13, true
@@ -112,7 +112,8 @@ func newFull(t testing.TB, m *Model) full {
 	return full{m, p}
 }
 
-// last is the logits after these tokens, at most as many as the window holds: what stands behind them does not matter.
+// last returns the logits after these tokens, at most as many as the window holds: what stands behind them does not
+// matter.
 func (f full) last(t testing.TB, tokens []int) []float64 {
 	t.Helper()
 	clear(f.m.Tokens.Ints())

@@ -14,7 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// parallel is a run whose matrices are large enough to be dealt to several threads.
+// parallel returns a run whose matrices are large enough to be dealt to several threads.
 func parallel() Config {
 	c := eventful()
 	c.BlockSize, c.BatchSize, c.NEmbd, c.NHead, c.QKSize, c.VSize = 24, 6, 60, 3, 0, 0

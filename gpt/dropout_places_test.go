@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every attention drops entries of its result, the residual dropout, while the model trains, and none while it does not,
-// in both forms.
+// Every attention drops entries of its result, the residual dropout, while the model trains, and none while it does
+// not, in both forms.
 func TestResidualDropout(t *testing.T) {
 	for _, a := range parts.Attentions() {
 		for _, kernels := range []bool{false, true} {
@@ -56,8 +56,8 @@ func TestResidualDropout(t *testing.T) {
 	}
 }
 
-// Two evaluations at one step are equal to the bit; at the next step, with the same weights, the batches are others, and
-// so they are in each of the eval_iters of one.
+// Two evaluations at one step are equal to the bit; at the next step, with the same weights, the batches are others,
+// and so they are in each of the eval_iters of one.
 func TestEvaluateDrawsBatches(t *testing.T) {
 	c := tiny()
 	c.Hooks.Rate = func(int) float64 { return 0 }

@@ -10,9 +10,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// LoadEnds is the tokens with which a published model ends a text or a turn, for text.Until, BatchDecoder.Generate and
-// Beam: eos_token_id of its generation_config.json or, where that names none, of config.json. Of the checkpoint of a run
-// there are none; ids outside the vocabulary, which nothing draws, are left out.
+// LoadEnds returns the tokens with which a published model ends a text or a turn, for text.Until, BatchDecoder.Generate
+// and Beam: eos_token_id of its generation_config.json or, where that names none, of config.json. Of the checkpoint of
+// a run there are none; ids outside the vocabulary, which nothing draws, are left out.
 func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 	if cp == nil {
 		return nil, errNoCheckpoint

@@ -12,7 +12,7 @@ import (
 // Evaluation is the loss in nats per token on the two splits.
 type Evaluation struct{ Train, Val float64 }
 
-// BitsPerChar is the val loss in bits; of a character tokenizer, bits per character.
+// BitsPerChar returns the val loss in bits; of a character tokenizer, bits per character.
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
 // Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on
@@ -53,8 +53,8 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	return e, nil
 }
 
-// EvaluateAll is the loss over every block of the validation split, without overlap: the mean over its targets that
-// count. progress, if not nil, is called with the blocks done so far. The machines of a Group all call it, too.
+// EvaluateAll returns the loss over every block of the validation split, without overlap: the mean over its targets
+// that count. progress, if not nil, is called with the blocks done so far. The machines of a Group all call it, too.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
 	if err := t.begin(); err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 	return sum / counted, nil
 }
 
-// counted is the targets that count, in blocks.
+// counted returns the targets that count, in blocks.
 func (t *Trainer) counted() float64 {
 	n := 0
 	for _, y := range t.Model.Targets.Ints() {

@@ -13,8 +13,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Export writes the model as the folder of a published one, which other programs open, and Open: a GPT-2's, a LLaMA's or
-// a Qwen2's, whichever the model is. There must be nothing at dir but an empty directory. dtype is the type of the
+// Export writes the model as the folder of a published one, which other programs open, and Open: a GPT-2's, a LLaMA's
+// or a Qwen2's, whichever the model is. There must be nothing at dir but an empty directory. dtype is the type of the
 // numbers in its file, safetensors.F32 or safetensors.BF16. Of tok, which may be nil, other programs know byte pairs
 // alone. What none of the families can say is an error that names each one's first such field; so are adapters: export
 // what Merge and Plain give.
@@ -68,7 +68,7 @@ func (c Config) Family() (modelType string, err error) {
 	return f.modelType, err
 }
 
-// family is the one that c, which is resolved, is of, and its config.json.
+// family returns the one that c, which is resolved, is of, and its config.json.
 func (c Config) family() (family, map[string]any, error) {
 	var reasons []string
 	for _, f := range families() {
@@ -81,7 +81,8 @@ func (c Config) family() (family, map[string]any, error) {
 	return family{}, nil, errors.Errorf("the network is of no published family: %s", strings.Join(reasons, "; "))
 }
 
-// published are the tensors of the family's files. A GPT-2 has biases everywhere: where the model has none they are 0.
+// published returns the tensors of the family's files. A GPT-2 has biases everywhere: where the model has none they are
+// 0.
 func (m *Model) published(f family) []train.Named {
 	list := source{Config: m.Config, names: f.names}.lay(m.Params())
 	if f.modelType == gpt2().modelType && !m.Config.Bias {
@@ -100,7 +101,7 @@ func (m *Model) published(f family) []train.Named {
 	return list
 }
 
-// endsOf are the tokens at a text's beginning and end, null where the vocabulary has none of the usual ones.
+// endsOf returns the tokens at a text's beginning and end, null where the vocabulary has none of the usual ones.
 func endsOf(tok text.Tokenizer) map[string]any {
 	ends := map[string]any{"bos_token_id": nil, "eos_token_id": nil}
 	known, ok := tok.(interface{ Special(string) (int, bool) })

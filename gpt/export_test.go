@@ -17,7 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// exportable are small networks of every published family.
+// exportable returns small networks of every published family.
 func exportable() map[string]Config {
 	with := func(change func(c *Config)) Config {
 		c := tiny()
@@ -39,7 +39,7 @@ func exportable() map[string]Config {
 	}
 }
 
-// exported is the folder of a model.
+// exported returns the folder of a model.
 func exported(t testing.TB, m *Model, tok text.Tokenizer, dtype string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")

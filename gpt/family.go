@@ -20,14 +20,14 @@ type family struct {
 	write func(c Config) (map[string]any, error)
 }
 
-// families are those that are known; GPT-2's config.json is also the one of our checkpoints, whatever they are.
+// families returns those that are known; GPT-2's config.json is also the one of our checkpoints, whatever they are.
 func families() []family { return []family{gpt2(), llama(), qwen2()} }
 
 // FromHuggingFace reads a config.json in Hugging Face's names, of a GPT-2, a LLaMA or a Qwen2, or as written by
-// [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors, and so
-// are unknown keys with a value, such as quantization_config, unless they are known to change no logits, such as
-// transformers_version. The training half is left zero. own are the variants of the program that wrote it, if it
-// had any.
+// [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors, and
+// so are unknown keys with a value, such as quantization_config, unless they are known to change no logits, such as
+// transformers_version. The training half is left zero. own are the variants of the program that wrote it, if it had
+// any.
 func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	s, err := readSource(data, own...)
 	if err != nil {
@@ -62,8 +62,8 @@ func readSource(data []byte, own ...parts.Registry) (s source, err error) {
 	return s, errors.Errorf("model_type: got %s, want gpt2, llama or qwen2", field.Clip(modelType))
 }
 
-// readKeys sets the fields that a config.json names. Of the keys in nullable, null is no value; those in harmless change
-// no logits of the family.
+// readKeys sets the fields that a config.json names. Of the keys in nullable, null is no value; those in harmless
+// change no logits of the family.
 func readKeys(data []byte, fields field.List, nullable, harmless []string) error {
 	return field.EachKey(data, func(key string, value json.RawMessage) error {
 		f, ok := fields.Find(key)

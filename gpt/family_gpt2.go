@@ -50,7 +50,7 @@ func (h *huggingFace) fields() field.List {
 	}
 }
 
-// extensions are the fields that GPT-2 has no key for. They are written under a Config's names, and only where they
+// extensions returns the fields that GPT-2 has no key for. They are written under a Config's names, and only where they
 // differ from what a GPT-2 is.
 func (c *Config) extensions() field.List {
 	return c.networkFields().Without(
@@ -72,7 +72,7 @@ func plainGPT2() huggingFace {
 	}
 }
 
-// fromHF is the name of the activation that Hugging Face has that name for, "" if there is none.
+// fromHF returns the name of the activation that Hugging Face has that name for, "" if there is none.
 func fromHF(list []parts.Activation, name string) string {
 	i := slices.IndexFunc(list, func(a parts.Activation) bool { return slices.Contains(a.HF, name) })
 	if i < 0 {
@@ -81,7 +81,7 @@ func fromHF(list []parts.Activation, name string) string {
 	return list[i].String()
 }
 
-// headOf is the name of the head that "tie_word_embeddings" stands for.
+// headOf returns the name of the head that "tie_word_embeddings" stands for.
 func headOf(tied bool) string {
 	if tied {
 		return "tied"

@@ -113,7 +113,8 @@ func TestConfigHuggingFaceModelType(t *testing.T) {
 	}
 }
 
-// Each key of the published GPT-2s is accepted with its value, and one that nobody knows is refused, unless it says nothing.
+// Each key of the published GPT-2s is accepted with its value, and one that nobody knows is refused, unless it says
+// nothing.
 func TestFromHuggingFaceKeys(t *testing.T) {
 	const published = `{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "bos_token_id": 50256,
 		"embd_pdrop": 0.1, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2",

@@ -47,8 +47,8 @@ func asGPT2(c Config, tied bool) huggingFace {
 	return h
 }
 
-// differences are the fields in which the network is no GPT-2 and that a GPT-2's keys cannot say;
-// defaults are a GPT-2's.
+// differences returns the fields in which the network is no GPT-2 and that a GPT-2's keys cannot say; defaults are a
+// GPT-2's.
 func (h *huggingFace) differences() (list, defaults field.List) {
 	c := &h.config
 	var plain Config
@@ -68,7 +68,7 @@ func (h *huggingFace) differences() (list, defaults field.List) {
 	return list, defaults
 }
 
-// writeGPT2 is the config.json of c, if it is a GPT-2. One without biases has biases of 0 in its files.
+// writeGPT2 returns the config.json of c, if it is a GPT-2. One without biases has biases of 0 in its files.
 func writeGPT2(c Config) (map[string]any, error) {
 	h := asGPT2(c, c.Head == "tied")
 	differ, defaults := h.differences()

@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// harmlessKeys are the keys of Hugging Face's config.json that change no logits, by the reason. Every other key has to be
-// one that the family reads, or say nothing.
+// harmlessKeys returns the keys of Hugging Face's config.json that change no logits, by the reason. Every other key has
+// to be one that the family reads, or say nothing.
 func harmlessKeys() map[string][]string {
 	return map[string][]string{
 		"the reader has used it already": {"model_type", "rope_scaling", "rope_parameters"},
@@ -49,7 +49,7 @@ func checkKey(key string, value json.RawMessage, harmless []string) error {
 		field.Clip(key), field.Clip(string(value)))
 }
 
-// saysNothing is whether a value is none.
+// saysNothing reports whether a value is none.
 func saysNothing(value json.RawMessage) bool {
 	return slices.Contains([]string{"null", "false", "{}", "[]", `""`}, strings.Join(strings.Fields(string(value)), ""))
 }

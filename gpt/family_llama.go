@@ -7,8 +7,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// llama is LLaMA (Touvron et al. 2023): norms without a mean, gated MLPs, rotary positions, no biases, and perhaps fewer
-// heads of keys and values than of queries.
+// llama is LLaMA (Touvron et al. 2023): norms without a mean, gated MLPs, rotary positions, no biases, and perhaps
+// fewer heads of keys and values than of queries.
 func llama() family {
 	return family{modelType: "llama", names: layout.LLaMA(), read: readLLaMA, write: writeLLaMA}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// writeLLaMA is the config.json of c, if it is a LLaMA.
+// writeLLaMA returns the config.json of c, if it is a LLaMA.
 func writeLLaMA(c Config) (map[string]any, error) {
 	attention := "causal"
 	if c.Attention == "gqa" {
@@ -46,7 +46,7 @@ func (c Config) checkLLaMA(attention string) error {
 	return nil
 }
 
-// llamaKeys are the keys that the families share.
+// llamaKeys returns the keys that the families share.
 func (c Config) llamaKeys() map[string]any {
 	return map[string]any{
 		"attention_dropout": 0.0, "head_dim": c.QKSize, "hidden_act": "silu", "hidden_size": c.NEmbd,

@@ -24,7 +24,7 @@ func readQwen2(data []byte, own []parts.Registry) (Config, error) {
 	return l.network()
 }
 
-// writeQwen2 is the config.json of c, if it is a Qwen2.
+// writeQwen2 returns the config.json of c, if it is a Qwen2.
 func writeQwen2(c Config) (map[string]any, error) {
 	if err := c.checkLLaMA("gqa_bias"); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// block is the lines of a file behind the one that is begin, up to the one that is end.
+// block returns the lines of a file behind the one that is begin, up to the one that is end.
 func block(t *testing.T, path, begin, end string) []string {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -42,7 +42,7 @@ func fits(crop cut, own []parts.Registry) checkpoint.Fit {
 	}
 }
 
-// matches is an error unless s is valid and the headers of the weights have what it declares.
+// matches returns an error unless s is valid and the headers of the weights have what it declares.
 func (s source) matches(cp *checkpoint.Checkpoint) error {
 	if err := s.ValidateModel(); err != nil {
 		return errors.Wrap(err, configFile)

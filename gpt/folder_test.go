@@ -18,7 +18,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// publishedGPT2 is a small GPT-2 of random weights, its tokenizer, and the files of its folder.
+// publishedGPT2 returns a small GPT-2 of random weights, its tokenizer, and the files of its folder.
 func publishedGPT2(t testing.TB) (*Model, *bpe.Tokenizer, map[string][]byte) {
 	t.Helper()
 	tok, err := bpe.Train(verses, 270)
@@ -47,7 +47,7 @@ func publishedGPT2(t testing.TB) (*Model, *bpe.Tokenizer, map[string][]byte) {
 	}
 }
 
-// folder is a directory of these files.
+// folder returns a directory of these files.
 func folder(t testing.TB, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,7 +88,7 @@ func sharded(t testing.TB, files map[string][]byte) map[string][]byte {
 	return out
 }
 
-// thought is the logits of a model for the first tokens of its vocabulary.
+// thought returns the logits of a model for the first tokens of its vocabulary.
 func thought(t testing.TB, m *Model) []float64 {
 	t.Helper()
 	for i := range m.Tokens.Ints() {

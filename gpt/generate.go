@@ -8,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Generate yields how the model goes on with the prompt, at least one token, up to n tokens or the first stop string: the
-// text of what the sampler draws, as text.Stream has it. It stops early, with an error, when ctx ends. It is a Decoder
-// and a tokenizer in one: who writes more than one text keeps a Decoder.
+// Generate yields how the model goes on with the prompt, at least one token, up to n tokens or the first stop string:
+// the text of what the sampler draws, as text.Stream has it. It stops early, with an error, when ctx ends. It is a
+// Decoder and a tokenizer in one: who writes more than one text keeps a Decoder.
 func (m *Model) Generate(ctx context.Context, tok text.Tokenizer, prompt string, n int, s *Sampler, stop ...string) iter.Seq2[string, error] {
 	ids := func(yield func(int, error) bool) {
 		prompt, err := tok.Encode(prompt)

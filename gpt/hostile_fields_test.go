@@ -32,7 +32,7 @@ func use(c Config) error {
 	return err
 }
 
-// hostileValues is a base whose every part reads its options.
+// hostileValues returns a base whose every part reads its options.
 func hostileValues() *Config {
 	c := tiny()
 	c.VocabSize, c.MemoryLimit = 41, 0.004

@@ -19,7 +19,7 @@ import (
 // atMost is the steps that a process of TestKillResume does before it is killed.
 const atMost = 12
 
-// killed is the run of TestKillResume: longer than all the processes that are killed get together.
+// killed returns the run of TestKillResume: longer than all the processes that are killed get together.
 func killed(kills int) Config {
 	c := eventful()
 	c.MaxIters = atMost*kills + 30
@@ -27,9 +27,9 @@ func killed(kills int) Config {
 	return c
 }
 
-// trainAndSave is the process to be killed: it goes on from the newest checkpoint in a directory, one step for every
-// byte of its standard input, saves at every third, and writes down each step it has done. Before the end of the run it
-// does not go.
+// trainAndSave returns the process to be killed: it goes on from the newest checkpoint in a directory, one step for
+// every byte of its standard input, saves at every third, and writes down each step it has done. Before the end of the
+// run it does not go.
 func trainAndSave(argument string) error {
 	var kills int
 	var path string
@@ -87,7 +87,7 @@ func trainAndSave(argument string) error {
 	return nil
 }
 
-// program is the test binary as another program.
+// program returns the test binary as another program.
 func program(t *testing.T, name, argument, input string, env ...string) (*exec.Cmd, io.Reader, *strings.Builder) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -10,10 +10,10 @@ import (
 
 var errNoCheckpoint = errors.New("checkpoint: got nil, want one of checkpoint.Load")
 
-// Open is the model of the newest checkpoint in dir that is intact, for use as by LoadModel, and its tokenizer; dir may
-// also be the directory of one checkpoint, or the folder of a published model. own are the variants of the program that
-// saved it, its tokenizers among them, if it had any. Who needs only one of both, or a graph of other settings, uses
-// LoadModel and LoadTokenizer.
+// Open returns the model of the newest checkpoint in dir that is intact, for use as by LoadModel, and its tokenizer;
+// dir may also be the directory of one checkpoint, or the folder of a published model. own are the variants of the
+// program that saved it, its tokenizers among them, if it had any. Who needs only one of both, or a graph of other
+// settings, uses LoadModel and LoadTokenizer.
 func Open(dir string, own ...parts.Registry) (*Model, text.Tokenizer, error) {
 	return openModel(dir, whole, own)
 }
@@ -55,9 +55,10 @@ func openModel(dir string, crop cut, own []parts.Registry) (*Model, text.Tokeniz
 }
 
 // LoadModel builds the model of a checkpoint, for use: on an empty Graph, for batches of one, and without dropout until
-// [graph.Graph.SetTraining] switches it on. The checkpoint may also be a model alone, or a published one: config.json of
-// the families that FromHuggingFace knows, and model.safetensors, or several files and their index. own are the variants
-// of the program that saved it, if it had any: a model that looks ahead by one of them is an error, as in NewTrainer.
+// [graph.Graph.SetTraining] switches it on. The checkpoint may also be a model alone, or a published one: config.json
+// of the families that FromHuggingFace knows, and model.safetensors, or several files and their index. own are the
+// variants of the program that saved it, if it had any: a model that looks ahead by one of them is an error, as in
+// NewTrainer.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
 	return loadModel(g, cp, whole, own)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestLoadingNeedsNoMemory: a run that is resumed and a model that is loaded allocate what a new one does, and less than
-// the tenth of a copy of the numbers that they read beside it.
+// TestLoadingNeedsNoMemory: a run that is resumed and a model that is loaded allocate what a new one does, and less
+// than the tenth of a copy of the numbers that they read beside it.
 func TestLoadingNeedsNoMemory(t *testing.T) {
 	c := tiny()
 	c.NEmbd, c.QKSize, c.VSize, c.Head = 320, 0, 0, "linear"

@@ -10,7 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// A training loop without a Trainer: a model on a graph, a program of its loss and gradients, an optimizer, and batches.
+// A training loop without a Trainer: a model on a graph, a program of its loss and gradients, an optimizer, and
+// batches.
 func ExampleNew() {
 	c := small()
 	data, _ := corpus(c)

@@ -12,8 +12,8 @@ import (
 
 // FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
 // c's; the rest of the network is the checkpoint's: c either leaves it out, n_embd being 0, or agrees with it, but that
-// its block_size may be smaller: then later positions are left out. tok is the checkpoint's tokenizer, and the corpus is
-// encoded with it. Where the run would need more memory than it may have, Recompute is set.
+// its block_size may be smaller: then later positions are left out. tok is the checkpoint's tokenizer, and the corpus
+// is encoded with it. Where the run would need more memory than it may have, Recompute is set.
 func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (m *Model) merge() {
 	}
 }
 
-// Plain is a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
+// Plain returns a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
 // model was with them. The weights are shared.
 func (m *Model) Plain(batch int) (*Model, error) {
 	if err := m.loose(); err != nil {
@@ -101,9 +101,9 @@ func (m *Model) Plain(batch int) (*Model, error) {
 	return New(m.Graph.Sibling(), c, batch)
 }
 
-// Files are a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's files.
-// tok may be nil; one of more tokens than the model has logits is an error. The file of the weights holds those of the
-// moment in which it is written.
+// Files returns a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's
+// files. tok may be nil; one of more tokens than the model has logits is an error. The file of the weights holds those
+// of the moment in which it is written.
 func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	if err := m.loose(); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// loss is the cross entropy, or what the hook makes, which has to be a scalar.
+// loss returns the cross entropy, or what the hook makes, which has to be a scalar.
 func (c Config) loss(s graph.Scope, logits, targets graph.Expr) (loss graph.Expr) {
 	if c.Hooks.Loss == nil {
 		return nn.NewCrossEntropy(s).Forward(logits, targets)

@@ -14,7 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// many is a configuration whose micro-batches eight machines can share, in parts of three.
+// many returns a configuration whose micro-batches eight machines can share, in parts of three.
 func many() Config {
 	c := eventful()
 	c.GradientAccumulationSteps, c.BatchSize, c.Threads = 24, 2, 1
@@ -57,8 +57,8 @@ func on(t *testing.T, ranks, steps int, begin func(dist.Group) (*Trainer, error)
 	return all[0]
 }
 
-// However many machines train, steps, losses, evaluations, weights and moments are the same bits, with AdamW and SGD, with
-// the moments divided among them, with somebody who looks at the gradients and without, in one go and when another
+// However many machines train, steps, losses, evaluations, weights and moments are the same bits, with AdamW and SGD,
+// with the moments divided among them, with somebody who looks at the gradients and without, in one go and when another
 // number of machines resumes what rank 0 has saved.
 func TestMachinesSameBits(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -124,7 +124,7 @@ func TestMachinesSameBits(t *testing.T) {
 	}
 }
 
-// divided is an error unless a trainer has a part of its moments, less than all and more than nothing.
+// divided returns an error unless a trainer has a part of its moments, less than all and more than nothing.
 func divided(trainer *Trainer) error {
 	has, all := 0, 0
 	for _, m := range trainer.Moments() {

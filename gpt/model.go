@@ -1,6 +1,6 @@
 // Package gpt stacks the layers of nn into a GPT, trains it on a text and lets it write. A Config describes network and
-// training in nanoGPT's names. Start with NewTrainer, whose Run does the steps and whose Save keeps what Open opens. New
-// builds the network alone, in the order of the paper's Table 2; a Decoder generates with a KV cache. Nothing here
+// training in nanoGPT's names. Start with NewTrainer, whose Run does the steps and whose Save keeps what Open opens.
+// New builds the network alone, in the order of the paper's Table 2; a Decoder generates with a KV cache. Nothing here
 // prints: programs own their flags and their output.
 package gpt
 
@@ -111,7 +111,7 @@ func (m *Model) Trainable() []graph.Expr {
 	return m.Config.Frozen.Rest(m.candidates())
 }
 
-// candidates are all parameters, or the adapters: Frozen may keep some of them from being trained.
+// candidates returns all parameters, or the adapters: Frozen may keep some of them from being trained.
 func (m *Model) candidates() []graph.Expr {
 	if m.Config.LoraR == 0 {
 		return m.Params()

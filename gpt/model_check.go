@@ -22,8 +22,8 @@ func (m *Model) withConfig() made.Network {
 	return all
 }
 
-// Check returns an error unless m is as New or LoadModel has made it, and names the field that has been replaced: what is
-// made of m, such as a decoder or a file, would be of another network than the weights.
+// Check returns an error unless m is as New or LoadModel has made it, and names the field that has been replaced: what
+// is made of m, such as a decoder or a file, would be of another network than the weights.
 func (m *Model) Check() error {
 	if m == nil {
 		return errors.New("model: got nil, want one of New or LoadModel")

@@ -88,7 +88,8 @@ func logits64(t *testing.T, c Config, set func(params map[string]graph.Tensor)) 
 	return newFull(t, m).last(t, []int{3, 1, 4, 1, 5, 9, 2})
 }
 
-// An adapter adds α/r·d·u to the weight, or α·d·u where the paper is followed; on c_attn three, one for each of q, k and v.
+// An adapter adds α/r·d·u to the weight, or α·d·u where the paper is followed; on c_attn three, one for each of q, k
+// and v.
 func TestAdapterScale(t *testing.T) {
 	for _, tc := range []struct {
 		target, scale string

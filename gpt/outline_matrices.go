@@ -41,7 +41,7 @@ func (o *outline) nameMatrices(places []string) {
 	}
 }
 
-// targets are the last parts of the names of all matrices.
+// targets returns the last parts of the names of all matrices.
 func (o outline) targets() (list []string) {
 	for _, name := range o.linears {
 		name = name[strings.LastIndexByte(name, '.')+1:]

@@ -93,7 +93,7 @@ func TestCountDeep(t *testing.T) {
 	}
 }
 
-// ledger is an attention of one's own with n parameters in every block.
+// ledger returns an attention of one's own with n parameters in every block.
 func ledger(n func() int) parts.Attention {
 	return parts.Attention{Name: "ledger", New: func(nn.Site, parts.Stack) nn.Attention {
 		return func(at nn.Site) nn.Layer {

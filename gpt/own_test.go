@@ -13,7 +13,7 @@ import (
 
 const verse = "The wheel goes round, the water pays no rent, and what I grind by day by night is spent. "
 
-// small is a run of thirty steps of a tiny network.
+// small returns a run of thirty steps of a tiny network.
 func small() gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.BatchSize, c.NLayer, c.NHead, c.NEmbd, c.VocabSize = 8, 3, 2, 4, 16, 23
@@ -21,7 +21,7 @@ func small() gpt.Config {
 	return c
 }
 
-// corpus is the verse in c's tokens: those of its own kind, or characters.
+// corpus returns the verse in c's tokens: those of its own kind, or characters.
 func corpus(c gpt.Config) (text.Corpus, text.Tokenizer) {
 	kind := append(c.Parts.Tokenizers, text.Kinds()...)[0]
 	s := strings.Repeat(verse, 4)

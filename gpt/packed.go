@@ -5,13 +5,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Packed is m for decoding and measuring, in less memory and as much faster as that is less to read: the matrices of its
-// linear layers and its head, which is the embedding where they are tied, are kept as bfloat16, or as int8 with a scale
-// for every output, rounded from what they are now. It computes what a model of the rounded weights does, with sums in
-// float32: but for a tied head the same bits. No file changes, and m stays as it is; who drops m has the weights once.
+// Packed is m for decoding and measuring, in less memory and as much faster as that is less to read: the matrices of
+// its linear layers and its head, which is the embedding where they are tied, are kept as bfloat16, or as int8 with a
+// scale for every output, rounded from what they are now. It computes what a model of the rounded weights does, with
+// sums in float32: but for a tied head the same bits. No file changes, and m stays as it is; who drops m has the
+// weights once.
 //
-// It has no weights to write, to set or to train. It is an error for another packing than graph.BF16 and graph.Int8, for
-// a model without kernels or of another type than float32, and for weights that are not finite.
+// It has no weights to write, to set or to train. It is an error for another packing than graph.BF16 and graph.Int8,
+// for a model without kernels or of another type than float32, and for weights that are not finite.
 func (m *Model) Packed(p graph.Packing) (*Model, error) {
 	if err := m.loose(); err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func (m *Model) Packed(p graph.Packing) (*Model, error) {
 	return New(g, c, batch)
 }
 
-// loose is an error unless m is made and has its weights as numbers of their own.
+// loose returns an error unless m is made and has its weights as numbers of their own.
 func (m *Model) loose() error {
 	if err := m.Check(); err != nil {
 		return err

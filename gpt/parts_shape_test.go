@@ -47,8 +47,8 @@ func ownLayer(c Config, kind string, l nn.Layer) (Config, string) {
 	return c, "position"
 }
 
-// A user's layer of any kind that returns a wrong shape, fails in an operation, or panics is an error under its own name,
-// also where it leaves the scope of its input as it is; a panic has the file and line.
+// A user's layer of any kind that returns a wrong shape, fails in an operation, or panics is an error under its own
+// name, also where it leaves the scope of its input as it is; a panic has the file and line.
 func TestWrongLayersAreNamed(t *testing.T) {
 	line := 0
 	for how, c := range map[string]struct {

@@ -27,7 +27,8 @@ func TestResumeBitForBitSGD(t *testing.T) {
 	}
 }
 
-// Operands that are rounded, too, and the checkpoint says so; the steps are others than those of float32, but nearly equal.
+// Operands that are rounded, too, and the checkpoint says so; the steps are others than those of float32, but nearly
+// equal.
 func TestResumeBitForBitInBF16(t *testing.T) {
 	c := parallel()
 	exact := steps(t, newTrainer(t, c), 9)
@@ -79,7 +80,7 @@ func resumeBitForBit(t *testing.T, c Config, at ...int) {
 	}
 }
 
-// replaced is the files with the content of one changed; a nil change leaves the file out.
+// replaced returns the files with the content of one changed; a nil change leaves the file out.
 func replaced(t *testing.T, list []checkpoint.File, name string, change func([]byte) []byte) []checkpoint.File {
 	t.Helper()
 	var out []checkpoint.File

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// The configuration's rope_theta is the base of every rotation: the pair i of a group of n features at position t turns by
-// t·θ^(−2i/n), in rope and in both latent attentions with a rotation of their own, and the logits follow it.
+// The configuration's rope_theta is the base of every rotation: the pair i of a group of n features at position t turns
+// by t·θ^(−2i/n), in rope and in both latent attentions with a rotation of their own, and the logits follow it.
 func TestRopeTheta(t *testing.T) {
 	for _, attention := range []string{"causal", "mla_rope", "mla_latent_rope"} {
 		logits := map[float64][]float64{}

@@ -35,7 +35,7 @@ type Sampler struct {
 	busy              sync.Mutex // held while it draws
 }
 
-// NewSampler is a sampler at temperature 1 over all tokens; its draws are fixed by the seed.
+// NewSampler returns a sampler at temperature 1 over all tokens; its draws are fixed by the seed.
 func NewSampler(seed uint64) *Sampler {
 	return &Sampler{Temperature: 1, rng: rand.New(rand.NewPCG(seed, 0x73616d706c65))}
 }

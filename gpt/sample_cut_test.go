@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// spelled is the Sampler's doc comment, line by line: the probability of every token.
+// spelled returns the Sampler's doc comment, line by line: the probability of every token.
 func spelled(s *Sampler, z []float64, before []int) []float64 {
 	p := slices.Clone(z)
 	for i := range p {

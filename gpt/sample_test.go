@@ -11,7 +11,7 @@ import (
 
 func logits(z ...float64) graph.Tensor { return graph.Tensor{Shape: []int{len(z)}, F64: z} }
 
-// logs are the logits of these probabilities.
+// logs returns the logits of these probabilities.
 func logs(p ...float64) graph.Tensor {
 	z := make([]float64, len(p))
 	for i := range p {

@@ -14,8 +14,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files of a checkpoint beside train's. A program that knows Hugging Face's files needs the weights and the first two
-// of these.
+// The files of a checkpoint beside train's. A program that knows Hugging Face's files needs the weights and the first
+// two of these.
 const (
 	configFile     = "config.json"            // Hugging Face's names
 	tokenizerFile  = "tokenizer.json"         // Hugging Face's form; in earlier versions any
@@ -44,8 +44,8 @@ func sourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (s source, err e
 	return s, nil
 }
 
-// LoadTokenizer opens the tokenizer of a checkpoint or of a published model: tokenizer.json, or vocab.json and merges.txt.
-// A checkpoint without one is an error. own are the kinds that are not the library's.
+// LoadTokenizer opens the tokenizer of a checkpoint or of a published model: tokenizer.json, or vocab.json and
+// merges.txt. A checkpoint without one is an error. own are the kinds that are not the library's.
 func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
 	if cp == nil {
 		return nil, errNoCheckpoint
@@ -67,7 +67,7 @@ func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 	return errors.Wrapf(text.Match(tok, data), "checkpoint %s: %s", cp.Path, name)
 }
 
-// tokenizerOf is the tokenizer of a checkpoint in a form of text.Open, and the name of its file.
+// tokenizerOf returns the tokenizer of a checkpoint in a form of text.Open, and the name of its file.
 func tokenizerOf(cp *checkpoint.Checkpoint) (name string, data []byte, err error) {
 	for _, name := range []string{tokenizerFile, charactersFile, vocabularyFile} {
 		if data, err = cp.File(name); !errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func tokenizerOf(cp *checkpoint.Checkpoint) (name string, data []byte, err error
 	return "vocab.json", data, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }
 
-// tokenizerFileOf is the file of a tokenizer, under Hugging Face's name only where it has Hugging Face's form.
+// tokenizerFileOf returns the file of a tokenizer, under Hugging Face's name only where it has Hugging Face's form.
 func tokenizerFileOf(tok text.Tokenizer) checkpoint.File {
 	switch tok := tok.(type) {
 	case *bpe.Tokenizer:

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// live is the heap after collection, and the goroutines.
+// live returns the heap after collection, and the goroutines.
 func live() (heap uint64, goroutines int) {
 	time.Sleep(5 * time.Millisecond) // a kernel's workers leave when there has been nothing to do for a while
 	runtime.GC()
@@ -23,8 +23,8 @@ func live() (heap uint64, goroutines int) {
 	return m.HeapAlloc, runtime.NumGoroutine()
 }
 
-// residentSet is the memory that the process has from the system, after giving back what it does not use; 0 where the
-// system does not say.
+// residentSet returns the memory that the process has from the system, after giving back what it does not use; 0 where
+// the system does not say.
 func residentSet(t *testing.T) (bytes int) {
 	t.Helper()
 	debug.FreeOSMemory()

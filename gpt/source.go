@@ -47,7 +47,7 @@ func (s source) lay(params []graph.Expr) (list []train.Named) {
 	return list
 }
 
-// heads are what the columns of the attentions' projections are.
+// heads returns what the columns of the attentions' projections are.
 func (c Config) heads() layout.Heads {
 	c = c.Resolved()
 	groups := c.NHead
@@ -57,8 +57,8 @@ func (c Config) heads() layout.Heads {
 	return layout.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
 }
 
-// plain is a file's tensors that are parameters, under names without a prefix. ownHead is whether the head has a matrix
-// of its own.
+// plain returns a file's tensors that are parameters, under names without a prefix. ownHead is whether the head has a
+// matrix of its own.
 func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
 	var entries []safetensors.Entry
 	for _, e := range f.Entries {
@@ -70,7 +70,7 @@ func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
 	return &safetensors.File{Entries: entries, Metadata: f.Metadata}
 }
 
-// skips is whether a tensor is none of the parameters, but of what files have beside them.
+// skips reports whether a tensor is none of the parameters, but of what files have beside them.
 func (s source) skips(name string, ownHead bool) bool {
 	name = s.names.Plain(name)
 	return s.names.Skipped(name) || !ownHead && name == layout.HeadWeight

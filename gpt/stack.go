@@ -43,7 +43,7 @@ func (c Config) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn
 	return root.Mask, func(at nn.Site) nn.Layer { return parts.Find(known.Blocks, c.Block).New(at, collected) }
 }
 
-// site is the style of the whole model; c is resolved. The mask comes when the positions are known.
+// site returns the style of the whole model; c is resolved. The mask comes when the positions are known.
 func site(s graph.Scope, c Config, batch int, positions graph.Expr) nn.Site {
 	at := c.Stack.Site(c.known(), batch, c.BlockSize)
 	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, c.affine(func(*nn.LoRA) {}), c.adapt(func(*nn.LoRA) {})
@@ -90,7 +90,7 @@ func (a Adapters) scale() float64 {
 	return a.LoraAlpha
 }
 
-// cached says whether every block can take the newest tokens alone.
+// cached reports whether every block can take the newest tokens alone.
 func (n *stack) cached() bool {
 	for _, l := range slices.Concat(n.attentions, n.Blocks) {
 		if _, ok := l.(nn.Cached); !ok {

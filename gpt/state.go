@@ -47,10 +47,10 @@ func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
 	}, nil
 }
 
-// Save writes the state as a checkpoint into the directory at path, which is made where it is missing, and holds its lock
-// meanwhile. Who saves more than once keeps a checkpoint.Dir open instead, so that no other process saves between. The
-// machines of a Group all call it: rank 0 writes, and the others wait for that. A Step in another goroutine is an error
-// meanwhile; Model.WriteWeights, Files and Export write beside a run.
+// Save writes the state as a checkpoint into the directory at path, which is made where it is missing, and holds its
+// lock meanwhile. Who saves more than once keeps a checkpoint.Dir open instead, so that no other process saves between.
+// The machines of a Group all call it: rank 0 writes, and the others wait for that. A Step in another goroutine is an
+// error meanwhile; Model.WriteWeights, Files and Export write beside a run.
 func (t *Trainer) Save(path string) error {
 	switch {
 	case t == nil || t.made == nil:
@@ -83,7 +83,8 @@ func (t *Trainer) save(path string) error {
 
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
 // Config.ResumeDiff allows it; another corpus or vocabulary is an error. What of c is code, Parts and Hooks, is in no
-// checkpoint: the same has to be handed in again, and where Hooks are not, the rest of the run is another without an error.
+// checkpoint: the same has to be handed in again, and where Hooks are not, the rest of the run is another without an
+// error.
 func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err

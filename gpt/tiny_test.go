@@ -33,7 +33,7 @@ The boat will tell. Sit down, and hold your bread,
 And keep your feet, my neighbour, and your head.
 `
 
-// tiny is a configuration that trains some thousand steps a second. Its sizes differ from one another.
+// tiny returns a configuration that trains some thousand steps a second. Its sizes differ from one another.
 func tiny() Config {
 	c := Shakespeare()
 	c.BlockSize, c.BatchSize, c.NLayer, c.NHead, c.NEmbd = 8, 3, 2, 2, 16
@@ -90,7 +90,7 @@ func steps(t testing.TB, trainer *Trainer, n int) []train.Progress {
 	return list
 }
 
-// fingerprint is the SHA-256 of the weights and of the optimizer's moments.
+// fingerprint returns the SHA-256 of the weights and of the optimizer's moments.
 func fingerprint(t testing.TB, trainer *Trainer) string {
 	t.Helper()
 	s, err := fingerprintOf(trainer)
@@ -154,8 +154,8 @@ func scramble(params []graph.Expr, seed uint64) {
 	}
 }
 
-// relative is the metric of all comparisons of two computations: the largest difference, relative to the largest entry
-// of the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
+// relative returns the metric of all comparisons of two computations: the largest difference, relative to the largest
+// entry of the tensor or, where that is next to nothing beside the whole gradient, to a thousandth of it.
 func relative(a, b []float64, whole float64) float64 {
 	if len(a) != len(b) || len(a) == 0 {
 		return math.NaN()
@@ -188,7 +188,7 @@ func mustContain(t testing.TB, err error, words ...string) {
 	}
 }
 
-// moments are the optimizer's for the parameter of that name.
+// moments returns the optimizer's for the parameter of that name.
 func moments(trainer *Trainer, name string) (m, v []float32) {
 	for _, moment := range trainer.Moments() {
 		switch moment.Name {

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// torch is an interpreter that has PyTorch; without one the test is skipped.
+// torch returns an interpreter that has PyTorch; without one the test is skipped.
 func torch(t *testing.T) string {
 	t.Helper()
 	const look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
@@ -26,8 +26,8 @@ func torch(t *testing.T) string {
 	return ""
 }
 
-// PyTorch, told nothing of this library, opens the folders that it writes, of every family, and computes the same logits
-// and the same gradient of every tensor as who opens them here.
+// PyTorch, told nothing of this library, opens the folders that it writes, of every family, and computes the same
+// logits and the same gradient of every tensor as who opens them here.
 func TestPyTorchAgrees(t *testing.T) {
 	if testing.Short() {
 		t.Skip("PyTorch takes seconds to start")
@@ -72,8 +72,8 @@ func TestPyTorchAgrees(t *testing.T) {
 	}
 }
 
-// compareWithTorch holds logits and loss of m against those of PyTorch, and its gradients, which own writes as it wrote the
-// weights.
+// compareWithTorch holds logits and loss of m against those of PyTorch, and its gradients, which own writes as it wrote
+// the weights.
 func compareWithTorch(t *testing.T, m, own *Model, want map[string][]float64) {
 	t.Helper()
 	c := m.Config

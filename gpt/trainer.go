@@ -36,8 +36,8 @@ func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, err
 	return trainerAt(c, corpus, tok, 0, nil)
 }
 
-// trainerAt is NewTrainer of a run of which so many steps are done, where parameters whose names are read are at 0: their
-// numbers are to come from a file.
+// trainerAt is NewTrainer of a run of which so many steps are done, where parameters whose names are read are at 0:
+// their numbers are to come from a file.
 func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read func(name string) bool) (t *Trainer, err error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (t *Trainer) fill(int, int) (tokens int, err error) {
 	return len(t.Model.Tokens.Ints()), t.sample(t.Corpus.Train(), rand.New(t.batches))
 }
 
-// facts are what the machines of a Group have to agree on: the network, the text, and which batches come next.
+// facts returns what the machines of a Group have to agree on: the network, the text, and which batches come next.
 func (t *Trainer) facts() []string {
 	generator, _ := t.batches.MarshalBinary() // which has no error
 	return append(t.config.networkFields().Lines(), "corpus_sha256 "+t.Corpus.SHA256(), fmt.Sprintf("batches %x", generator))
@@ -100,8 +100,8 @@ func (t *Trainer) Step() (train.Progress, error) {
 }
 
 // Run yields what each step did until max_iters are done. It ends with an error when ctx does, and with that of a step.
-// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run too.
-// In the loop the trainer may evaluate and save.
+// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run
+// too. In the loop the trainer may evaluate and save.
 func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 	if t == nil {
 		return new(Trainer).Run(ctx)
@@ -114,7 +114,7 @@ func (t *Trainer) sample(s text.Split, rng *rand.Rand) error {
 	return text.Sample(s, rng, t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize)
 }
 
-// Config is the run's configuration with the size of the vocabulary filled in.
+// Config returns the run's configuration with the size of the vocabulary filled in.
 func (t *Trainer) Config() Config {
 	if t == nil {
 		return Config{}

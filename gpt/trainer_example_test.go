@@ -133,8 +133,8 @@ func ExampleConfig_hooks() {
 	// finite: true
 }
 
-// signs is an optimizer of a program's own, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Gradients adds micro-batches,
-// clips, and is what hooks look at.
+// signs is an optimizer of a program's own, that of Bernstein et al. 2018: θ ← θ − η·sign(g). Gradients adds
+// micro-batches, clips, and is what hooks look at.
 type signs struct{ *optim.Gradients }
 
 func (o signs) Update(p *graph.Program, lr float64) (norm float64, err error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A Trainer whose fields somebody has replaced is an error that names the field, in every method that reads it, and none
-// of them panics or goes on with another network.
+// A Trainer whose fields somebody has replaced is an error that names the field, in every method that reads it, and
+// none of them panics or goes on with another network.
 func TestTrainerReplaced(t *testing.T) {
 	other, letters := newTrainer(t, tiny()), must(text.NewCharacters("a to z"))
 	for name, tc := range map[string]struct {
@@ -93,8 +93,8 @@ func TestFilesRefuseALargerTokenizer(t *testing.T) {
 	}
 }
 
-// What has not been merged cannot be taken away: neither what was never used, nor what was used and not merged, nor what
-// was trained since, nor the same twice. The weights stay as they are.
+// What has not been merged cannot be taken away: neither what was never used, nor what was used and not merged, nor
+// what was trained since, nor the same twice. The weights stay as they are.
 func TestUnmergeRefuses(t *testing.T) {
 	a := adapterFolder(t, scrambled(t, lora(2, 3)))
 	for name, do := range map[string]func(m *Model){

@@ -167,7 +167,7 @@ func TestEvaluateLeavesTrainingAlone(t *testing.T) {
 	}
 }
 
-// tokens are those of a split.
+// tokens returns those of a split.
 func tokens(t *testing.T, s text.Split) text.Tokens {
 	t.Helper()
 	ids := make(text.Tokens, s.Len())
@@ -177,7 +177,7 @@ func tokens(t *testing.T, s text.Split) text.Tokens {
 	return ids
 }
 
-// lossOf is the loss without dropout of one block, fed in every row.
+// lossOf returns the loss without dropout of one block, fed in every row.
 func lossOf(t *testing.T, trainer *Trainer, split text.Tokens, start int) float64 {
 	t.Helper()
 	m, size := trainer.Model, trainer.config.BlockSize

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Positions that no layer uses are refused by name, where a model is built and where a run begins: an attention of one's
-// own that never rotates, one whose mask has no biases, and a block without attention. What uses them is built.
+// Positions that no layer uses are refused by name, where a model is built and where a run begins: an attention of
+// one's own that never rotates, one whose mask has no biases, and a block without attention. What uses them is built.
 func TestPositionsAreUsed(t *testing.T) {
 	still := parts.Attention{Name: "own", New: func(nn.Site, parts.Stack) nn.Attention {
 		return func(at nn.Site) nn.Layer { at.Rotary = nil; return nn.NewSelfAttention(at) }
@@ -65,8 +65,8 @@ func TestPositionsAreUsed(t *testing.T) {
 	}
 }
 
-// An option that the attention does not read is refused where it is set, by a program or a flag; those of recipes and of
-// files of all kinds are not, for these have the options of all attentions.
+// An option that the attention does not read is refused where it is set, by a program or a flag; those of recipes and
+// of files of all kinds are not, for these have the options of all attentions.
 func TestUnreadOptionsAreRefused(t *testing.T) {
 	run := newTrainer(t, tiny())
 	begin := func(c Config) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every kind of model trains, saves, resumes bit for bit, computes the same with activations computed again, says what it
-// is in Hugging Face's keys, and can be tuned and merged.
+// Every kind of model trains, saves, resumes bit for bit, computes the same with activations computed again, says what
+// it is in Hugging Face's keys, and can be tuned and merged.
 func TestEveryPartLives(t *testing.T) {
 	c := tiny()
 	c.QKSize, c.Bias, c.Dropout = 4, true, 0.1
@@ -50,7 +50,7 @@ func TestEveryPartLives(t *testing.T) {
 	}
 }
 
-// networkOf is the network's part of c, resolved.
+// networkOf returns the network's part of c, resolved.
 func networkOf(c Config) map[string]string {
 	c = c.Resolved()
 	fields := map[string]string{}

@@ -14,9 +14,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// WriteWeights writes the parameters as a safetensors file under GPT-2's names. It returns an error for a number that is
-// not finite. The file holds the weights of one moment: a Trainer in another goroutine waits with its next update until w
-// has all of them.
+// WriteWeights writes the parameters as a safetensors file under GPT-2's names. It returns an error for a number that
+// is not finite. The file holds the weights of one moment: a Trainer in another goroutine waits with its next update
+// until w has all of them.
 func (m *Model) WriteWeights(w io.Writer) error {
 	if err := m.loose(); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) e
 	return errors.Wrap(err, "weights")
 }
 
-// checkTied is an error if the file has a matrix of the head whose numbers are not those of the tokens, which m takes for
-// both.
+// checkTied returns an error if the file has a matrix of the head whose numbers are not those of the tokens, which m
+// takes for both.
 func (m *Model) checkTied(s source, f *safetensors.File) error {
 	tokens, _ := m.Graph.Leaf("wte.weight")
 	wte := tokens.Tensor()
@@ -107,5 +107,5 @@ func (m *Model) checkTied(s source, f *safetensors.File) error {
 	return nil
 }
 
-// ours is the weights of m as WriteWeights writes them.
+// ours returns the weights of m as WriteWeights writes them.
 func (m *Model) ours() source { return source{Config: m.Config, names: layout.GPT2()} }

@@ -14,7 +14,7 @@ import (
 
 func emptyGraph() *graph.Graph { return graph.New(graph.Float32, 99) }
 
-// untied is a model with a head of its own, all its parameters far from their first values.
+// untied returns a model with a head of its own, all its parameters far from their first values.
 func untied(t *testing.T, dtype func() *graph.Graph) *Model {
 	t.Helper()
 	c := tiny()

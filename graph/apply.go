@@ -68,7 +68,7 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 	return y
 }
 
-// merged says whether node is one of other operands: Gorgonia takes two stock operations of the same kind, shape and
+// merged reports whether node is one of other operands: Gorgonia takes two stock operations of the same kind, shape and
 // 32-bit hash for one, and returns the first for the second.
 func (g *Graph) merged(node *G.Node, operands []Expr) bool {
 	missing := map[*G.Node]bool{}

@@ -7,9 +7,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ArgMax is the column of the largest entry of each row, the first of equal ones: (n, d) → (n). NaN is passed over. The
-// result is ids below d, as Scope.Ints declares them, for Gather, OneHot and losses; after a run Ints has them. It has no
-// derivative.
+// ArgMax returns the column of the largest entry of each row, the first of equal ones: (n, d) → (n). NaN is passed
+// over. The result is ids below d, as Scope.Ints declares them, for Gather, OneHot and losses; after a run Ints has
+// them. It has no derivative.
 func (x Expr) ArgMax() Expr {
 	var list *tensor.Dense
 	y := x.apply("argmax", func() (*G.Node, error) {

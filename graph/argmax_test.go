@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// argMaxOf is the ids of rows of numbers, and what Value has of them.
+// argMaxOf returns the ids of rows of numbers, and what Value has of them.
 func argMaxOf(t *testing.T, dtype Dtype, rows [][]float64) (ids []int, value []float64) {
 	t.Helper()
 	g := New(dtype, 1)
@@ -39,8 +39,8 @@ func TestArgMax(t *testing.T) {
 	}
 }
 
-// What is computed is ids like those that are fed: rows are gathered by them, one-hot matrices made, and losses, each in
-// both forms, and in every run anew, also where it is computed twice to save memory.
+// What is computed is ids like those that are fed: rows are gathered by them, one-hot matrices made, and losses, each
+// in both forms, and in every run anew, also where it is computed twice to save memory.
 func TestArgMaxIsIds(t *testing.T) {
 	for _, kernels := range []bool{false, true} {
 		for _, recompute := range []bool{false, true} {

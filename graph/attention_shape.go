@@ -9,12 +9,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// AttentionShape is the sizes of attention on packed projections: the rows of qkv are the Batch·Context tokens, its columns
-// the queries of all Heads, QK features each, then the keys, QK features, then the values, V features, of all Groups.
-// Consecutive heads, Heads/Groups at a time, share the keys and values of a group; 0 Groups are as many as there are Heads.
+// AttentionShape is the sizes of attention on packed projections: the rows of qkv are the Batch·Context tokens, its
+// columns the queries of all Heads, QK features each, then the keys, QK features, then the values, V features, of all
+// Groups. Consecutive heads, Heads/Groups at a time, share the keys and values of a group; 0 Groups are as many as
+// there are Heads.
 type AttentionShape struct{ Batch, Context, Heads, QK, V, Groups int }
 
-// Width is the number of columns of the packed projections, Heads·QK + Groups·(QK + V).
+// Width returns the number of columns of the packed projections, Heads·QK + Groups·(QK + V).
 func (h AttentionShape) Width() int { return h.kernel().Width() }
 
 func (h AttentionShape) check(x *G.Node, rows int) error {
@@ -33,8 +34,8 @@ func (h AttentionShape) kernel() attention.Shape {
 	}
 }
 
-// CrossShape is the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to Keys
-// tokens, in Heads heads with QK features of a query or key and V of a value.
+// CrossShape is the sizes of attention of one sequence to another: in each of Batch pairs, Queries tokens attend to
+// Keys tokens, in Heads heads with QK features of a query or key and V of a value.
 type CrossShape struct{ Batch, Queries, Keys, Heads, QK, V int }
 
 func (h CrossShape) kernel() attention.Shape {
@@ -60,9 +61,10 @@ func matrices(h attention.Shape, shape tensor.Shape) (batch, heads int, err erro
 	return batch, heads, nil
 }
 
-// CrossAttention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v with queries q (B·n, H·QK), and keys and
-// values of m other tokens in one matrix [k | v], kv (B·m, H(QK+V)): → (B·n, H·V). The mask is (n, m) for all pairs of
-// sequences, (B, n, m), or (1 or B, 1 or H, n, m) where heads differ; dropout is that of Attention, and so is the memory.
+// CrossAttention returns the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v with queries q (B·n, H·QK), and
+// keys and values of m other tokens in one matrix [k | v], kv (B·m, H(QK+V)): → (B·n, H·V). The mask is (n, m) for all
+// pairs of sequences, (B, n, m), or (1 or B, 1 or H, n, m) where heads differ; dropout is that of Attention, and so is
+// the memory.
 func CrossAttention(q, kv, mask Expr, h CrossShape, dropout float64) (y Expr, ok bool) {
 	return q.kernel("cross attention", func() (*G.Node, error) {
 		if s := q.node.Shape(); len(s) != 2 || s[0] != h.Batch*h.Queries || s[1] != h.Heads*h.QK {

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestAnyBroadcast: whatever two shapes meet, entry by entry the result is that of NumPy, or the error is ours and names
-// both shapes. Gorgonia's own stretches some that lack axes and not others.
+// TestAnyBroadcast: whatever two shapes meet, entry by entry the result is that of NumPy, or the error is ours and
+// names both shapes. Gorgonia's own stretches some that lack axes and not others.
 func TestAnyBroadcast(t *testing.T) {
 	shapes := func(full ...int) (list [][]int) {
 		for from := range full {
@@ -46,7 +46,7 @@ func TestAnyBroadcast(t *testing.T) {
 	}
 }
 
-// broadcasts tells whether x − y has a value, which is compared.
+// broadcasts reports whether x − y has a value, which is compared.
 func broadcasts(t *testing.T, a, b []int) bool {
 	t.Helper()
 	g := New(Float64, 1)

@@ -15,7 +15,7 @@ type buffer struct {
 	f64 []float64
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (b *buffer) Len() int { return b.size }
 
 // Optional says that the buffer is wanted only where an operation of the program returns it.

@@ -58,7 +58,7 @@ func (g *Graph) try(build func(g *Graph) error) (err error) {
 	return g.Err()
 }
 
-// salted is a Sibling whose nodes have other hashes.
+// salted returns a Sibling whose nodes have other hashes.
 func (g *Graph) salted() *Graph {
 	s := g.Sibling()
 	s.salt = g.salt + "'"

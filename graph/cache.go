@@ -10,8 +10,8 @@ import (
 type Cache interface {
 	// Reset forgets all tokens.
 	Reset()
-	// Fork makes sequence to a copy of sequence from, as when two hypotheses of a beam search continue the same one. It is
-	// an error, and nothing is copied, if there is no such sequence.
+	// Fork makes sequence to a copy of sequence from, as when two hypotheses of a beam search continue the same one. It
+	// is an error, and nothing is copied, if there is no such sequence.
 	Fork(from, to int) error
 	// Numbers is how many are remembered of a full context.
 	Numbers() float64
@@ -53,7 +53,7 @@ func (c *cachedTokens) Numbers() float64 {
 	return float64(c.batch) * float64(c.context) * float64(c.width)
 }
 
-// Bytes is the memory of a full context; 0 before the first run.
+// Bytes returns the memory of a full context; 0 before the first run.
 func (c *cachedTokens) Bytes() int {
 	if c.held == nil {
 		return 0
@@ -70,8 +70,8 @@ func (c *cachedTokens) advance(at, n int) error {
 	return nil
 }
 
-// checkRows says whether as many new tokens for each sequence fit the context, one mask serves all sequences, and there
-// is one position. It returns the number of masks: one, or one for each head.
+// checkRows reports whether as many new tokens for each sequence fit the context, one mask serves all sequences, and
+// there is one position. It returns the number of masks: one, or one for each head.
 func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err error) {
 	if rows%c.batch != 0 || rows/c.batch > c.context {
 		return 0, errors.Errorf("%d tokens are not 1 … %d for each of %d sequences", rows, c.context, c.batch)
@@ -87,7 +87,7 @@ func (c *cachedTokens) checkRows(rows, heads int, mask, at Expr) (masks int, err
 	return masks, checkPosition(at)
 }
 
-// held is the cache's numbers in type T, made when it is first asked for.
+// held returns the cache's numbers in type T, made when it is first asked for.
 func held[C sequence](c *cachedTokens, make func() C) C {
 	kept, ok := c.held.(C)
 	if !ok {

@@ -16,7 +16,7 @@ type KVCache struct {
 	cachedTokens
 }
 
-// NewKVCache is an empty cache for h.Context tokens of h.Batch sequences.
+// NewKVCache returns an empty cache for h.Context tokens of h.Batch sequences.
 func NewKVCache(h AttentionShape) *KVCache {
 	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.kernel().Groups * (h.QK + h.V)}}
 }

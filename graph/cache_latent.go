@@ -15,7 +15,7 @@ import (
 // features of queries and keys, those of the key being the same for every head; 0 without.
 type LatentShape struct{ Batch, Context, Heads, QK, V, Latent, Rotary int }
 
-// Width is the number of floats that are kept of a token, Latent + Rotary.
+// Width returns the number of floats that are kept of a token, Latent + Rotary.
 func (h LatentShape) Width() int { return h.Latent + h.Rotary }
 
 // LatentCache holds the latents of one attention layer for the tokens so far, Latent + Rotary floats a token.
@@ -24,7 +24,7 @@ type LatentCache struct {
 	cachedTokens
 }
 
-// NewLatentCache is an empty cache for h.Context tokens of h.Batch sequences.
+// NewLatentCache returns an empty cache for h.Context tokens of h.Batch sequences.
 func NewLatentCache(h LatentShape) *LatentCache {
 	return &LatentCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.Width()}}
 }

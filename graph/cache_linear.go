@@ -17,7 +17,7 @@ type LinearCache struct {
 	cachedState
 }
 
-// NewLinearCache is the cache before the first token.
+// NewLinearCache returns the cache before the first token.
 func NewLinearCache(h LinearShape) *LinearCache {
 	features := 0.0
 	if h.Map.f64 != nil {

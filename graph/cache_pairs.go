@@ -17,7 +17,7 @@ type PairCache struct {
 	cachedTokens
 }
 
-// NewPairCache is an empty cache for h.Context tokens of h.Batch sequences.
+// NewPairCache returns an empty cache for h.Context tokens of h.Batch sequences.
 func NewPairCache(h AttentionShape) *PairCache {
 	h.Groups = h.Heads
 	return &PairCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: 2 * h.Heads * (h.QK + h.V)}}

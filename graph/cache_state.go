@@ -40,7 +40,7 @@ func copySequence[T kernel.Float](x []T, batch, from, to int) {
 // Numbers is how many are remembered, however many tokens there are.
 func (c *cachedState) Numbers() float64 { return c.numbers }
 
-// Bytes is the memory of the state; 0 before the first run.
+// Bytes returns the memory of the state; 0 before the first run.
 func (c *cachedState) Bytes() int { return kernel.Bytes(c.f32) + kernel.Bytes(c.f64) }
 
 // advance notes n new tokens from position at on.
@@ -55,7 +55,7 @@ func (c *cachedState) advance(at, n int) error {
 	return nil
 }
 
-// stateOf is the numbers of the state.
+// stateOf returns the numbers of the state.
 func stateOf[T kernel.Float](c *cachedState) []T {
 	x, ok := any(&c.f32).(*[]T)
 	if !ok {

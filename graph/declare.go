@@ -75,9 +75,9 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 const NoneIgnored = math.MinInt
 
 // Ints declares n integers, such as token ids, that are fed through Ints. limit is the number of values that they may
-// take: a run refuses an id outside 0 … limit−1. ignore is an id outside that range that is accepted as well; a loss and
-// OneHot leave its row out, and where a row is looked up for every id it is refused. NoneIgnored accepts no other id. An
-// ignored id inside the range is an error, because the same id cannot both count and be left out.
+// take: a run refuses an id outside 0 … limit−1. ignore is an id outside that range that is accepted as well; a loss
+// and OneHot leave its row out, and where a row is looked up for every id it is refused. NoneIgnored accepts no other
+// id. An ignored id inside the range is an error, because the same id cannot both count and be left out.
 func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	s.g = s.Graph()
 	full := s.full(name)
@@ -99,7 +99,7 @@ func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	return s.g.addLeaf(x)
 }
 
-// leaf is the node of what is held in one shape and has another to the outside. Without numbers it has no value.
+// leaf returns the node of what is held in one shape and has another to the outside. Without numbers it has no value.
 func (s Scope) leaf(full string, dense *tensor.Dense, dtype Dtype, held, shape []int) Expr {
 	with := []G.NodeConsOpt{G.WithShape(held...), G.WithName(s.g.salt + full)}
 	if dense != nil {

@@ -2,13 +2,13 @@ package graph
 
 import "github.com/pkg/errors"
 
-// Entering is the activation that the layer at a place works on: the first expression that came into the layer, or into
-// one inside it, from outside. It is for looking at, and to differentiate by. A place that nothing came into is an
+// Entering returns the activation that the layer at a place works on: the first expression that came into the layer, or
+// into one inside it, from outside. It is for looking at, and to differentiate by. A place that nothing came into is an
 // error that lists similar ones.
 func (g *Graph) Entering(path string) (Expr, error) { return g.passing(path, true) }
 
-// Leaving is the activation that the layer at a place gives: the first expression that was taken out of the layer into
-// another one. It is what Entering is otherwise.
+// Leaving returns the activation that the layer at a place gives: the first expression that was taken out of the layer
+// into another one. It is what Entering is otherwise.
 func (g *Graph) Leaving(path string) (Expr, error) { return g.passing(path, false) }
 
 func (g *Graph) passing(path string, in bool) (Expr, error) {

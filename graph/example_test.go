@@ -56,9 +56,9 @@ func ExampleCompile_tap() {
 	// hidden [3 3 3]
 }
 
-// A layer of a user's own: x + sin²(βx)/β, the Snake of Ziyin et al. 2020. What Expr does not offer, here the sine, is an
-// operation of Gorgonia's on the node, and Wrap brings the result, or the error in making it, back. Gorgonia derives the
-// backward pass. Such operations run in planned memory beside kernels, and Recompute takes them as well.
+// A layer of a user's own: x + sin²(βx)/β, the Snake of Ziyin et al. 2020. What Expr does not offer, here the sine, is
+// an operation of Gorgonia's on the node, and Wrap brings the result, or the error in making it, back. Gorgonia derives
+// the backward pass. Such operations run in planned memory beside kernels, and Recompute takes them as well.
 func ExampleExpr_Node() {
 	g := graph.New(graph.Float64, 1)
 	s := g.Root().Sub("snake")

@@ -30,7 +30,7 @@ func (r *idRange) accepts(id int) bool {
 	return 0 <= id && id < r.limit || !r.isLookup && r.ignore != NoneIgnored && id == r.ignore
 }
 
-// check says whether ids below the limit fit n rows or classes.
+// check reports whether ids below the limit fit n rows or classes.
 func (r *idRange) check(n int, what string) error {
 	switch {
 	case r == nil:
@@ -41,13 +41,13 @@ func (r *idRange) check(n int, what string) error {
 	return nil
 }
 
-// Graph is the graph that x belongs to.
+// Graph returns the graph that x belongs to.
 func (x Expr) Graph() *Graph { return x.g }
 
-// Name is the full name of a parameter or input, "" for anything else.
+// Name returns the full name of a parameter or input, "" for anything else.
 func (x Expr) Name() string { return x.name }
 
-// Shape is the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields.
+// Shape returns the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields.
 func (x Expr) Shape() []int {
 	if x.node == nil {
 		return nil
@@ -55,7 +55,7 @@ func (x Expr) Shape() []int {
 	return x.node.Shape()
 }
 
-// Node is the Gorgonia node, for operations that this package does not offer. Wrap brings the result back. After a
+// Node returns the Gorgonia node, for operations that this package does not offer. Wrap brings the result back. After a
 // failure it is a number of another graph, because Gorgonia's functions panic on nil; Wrap keeps the first error then.
 func (x Expr) Node() *G.Node {
 	if x.node == nil {
@@ -71,8 +71,8 @@ func (x Expr) Wrap(node *G.Node, err error) Expr {
 	return x.try(wrapped, func() (*G.Node, error) { return node, err })
 }
 
-// Tensor is the numbers of a parameter or input, to read and to write, on an Outline its shape alone; empty for anything
-// else.
+// Tensor returns the numbers of a parameter or input, to read and to write, on an Outline its shape alone; empty for
+// anything else.
 func (x Expr) Tensor() Tensor {
 	switch {
 	case x.ids != nil:
@@ -85,7 +85,7 @@ func (x Expr) Tensor() Tensor {
 	return t
 }
 
-// Ints is the backing of an input declared by Scope.Ints, to be overwritten in place; nil for anything else.
+// Ints returns the backing of an input declared by Scope.Ints, to be overwritten in place; nil for anything else.
 func (x Expr) Ints() []int {
 	if x.ids == nil || x.dense == nil {
 		return nil
@@ -93,7 +93,7 @@ func (x Expr) Ints() []int {
 	return x.dense.Ints()
 }
 
-// count is the number of integers that x declares.
+// count returns the number of integers that x declares.
 func (x Expr) count() int {
 	if x.ids == nil {
 		return 0

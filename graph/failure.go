@@ -2,7 +2,7 @@ package graph
 
 import "github.com/pkg/errors"
 
-// Err is the first error in building, with a stack.
+// Err returns the first error in building, with a stack.
 func (g *Graph) Err() error {
 	if !g.exists() {
 		return g.made("").err
@@ -10,7 +10,7 @@ func (g *Graph) Err() error {
 	return g.err
 }
 
-// exists says whether g was made, and is not nil or a literal.
+// exists reports whether g was made, and is not nil or a literal.
 func (g *Graph) exists() bool { return g != nil && g.g != nil }
 
 // made is g, or one in its place that has failed, so that what is built on it takes the error to Compile.
@@ -46,7 +46,8 @@ func (g *Graph) failOp(x Expr, op string, operands []Expr, cause error) {
 	}
 }
 
-// blame makes an operation that failed in the layer at scope one of that layer: its operand may be from the layer before.
+// blame makes an operation that failed in the layer at scope one of that layer: its operand may be from the layer
+// before.
 func (g *Graph) blame(scope string) {
 	if g.failed != nil && !within(g.failed.scope, scope) {
 		g.failed.scope, g.err = scope, g.failed.err(scope)

@@ -36,7 +36,7 @@ func view2(data []float32, stride int, t blas.Transpose) gemm.Matrix[float32] {
 	return gemm.Matrix[float32]{Data: data, Stride: stride, Trans: t != blas.NoTrans}
 }
 
-// Peak is how many GFLOP/s this processor does in fused multiply-adds of float32 on the given number of threads, 0 for one per
-// processor, with the instructions that the kernels use: what a speed is to be compared with. It is measured for some
-// hundredths of a second.
+// Peak is how many GFLOP/s this processor does in fused multiply-adds of float32 on the given number of threads, 0 for
+// one per processor, with the instructions that the kernels use: what a speed is to be compared with. It is measured
+// for some hundredths of a second.
 func Peak(threads int) float64 { return gemm.Peak(kernel.NewPool(threads)) }

@@ -113,7 +113,7 @@ func (g *Graph) Leaves() []Expr {
 	return g.leaves
 }
 
-// Leaf is the parameter or input of that full name.
+// Leaf returns the parameter or input of that full name.
 func (g *Graph) Leaf(name string) (x Expr, ok bool) {
 	i := slices.IndexFunc(g.Leaves(), func(x Expr) bool { return x.name == name })
 	if i < 0 {

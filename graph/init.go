@@ -9,7 +9,7 @@ import (
 // is called by several goroutines at once.
 type Init func(i int, rng *rand.Rand) float64
 
-// Const is the same number everywhere.
+// Const returns the same number everywhere.
 func Const(x float64) Init { return func(int, *rand.Rand) float64 { return x } }
 
 // Normal draws from N(0, std²).

@@ -16,7 +16,7 @@ type kernelCase struct {
 	plain  func(in []Expr) Expr
 }
 
-// leaves are matrices of normal numbers, the first wrt of them differentiated by.
+// leaves returns matrices of normal numbers, the first wrt of them differentiated by.
 func leaves(wrt int, shapes ...[]int) func(Scope) ([]Expr, int) {
 	return func(s Scope) (in []Expr, _ int) {
 		for i, shape := range shapes {
@@ -47,7 +47,7 @@ func positive(f func(Scope) ([]Expr, int), i int) func(Scope) ([]Expr, int) {
 	}
 }
 
-// rows are the rows of x, in the order of a list.
+// rows returns the rows of x, in the order of a list.
 func rows(x Expr, list ...int) Expr {
 	ids := x.g.Root().Ints(fmt.Sprint("rows", len(x.g.leaves)), len(list), x.Shape()[0], -1)
 	copy(ids.Ints(), list)
@@ -284,7 +284,7 @@ func referenceLinear(x Expr, h LinearShape, taylor bool, mask []int) Expr {
 	return rho.MatMul(v).Div(rho.Sum()).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Context, h.Heads*h.V)
 }
 
-// run is the value of one form of the case, and its gradients for an upstream gradient that is not 1.
+// run returns the value of one form of the case, and its gradients for an upstream gradient that is not 1.
 func (c kernelCase) run(t *testing.T, dtype Dtype, kernels bool) (shape []int, out [][]float64) {
 	t.Helper()
 	g := New(dtype, 7)

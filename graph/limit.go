@@ -17,7 +17,7 @@ func (g *Graph) SetMemoryLimit(bytes int64) {
 	}
 }
 
-// MemoryLimit is the most bytes that g may hold.
+// MemoryLimit returns the most bytes that g may hold.
 func (g *Graph) MemoryLimit() int64 {
 	if g != nil && g.limit > 0 {
 		return g.limit
@@ -36,7 +36,7 @@ func (g *Graph) hold(name string, shape []int, size uintptr) bool {
 	return true
 }
 
-// allows is an error if so many bytes more are beyond the limit. What every machine has is not looked up.
+// allows returns an error if so many bytes more are beyond the limit. What every machine has is not looked up.
 func (g *Graph) allows(bytes float64) error {
 	const little, gib = 1 << 26, 1 << 30
 	all := g.held + bytes
@@ -47,7 +47,7 @@ func (g *Graph) allows(bytes float64) error {
 		all/gib, g.held/gib, float64(g.MemoryLimit())/gib)
 }
 
-// entries is the product of the sizes, which a float64 holds whatever they are.
+// entries returns the product of the sizes, which a float64 holds whatever they are.
 func entries(shape []int) float64 {
 	n := 1.0
 	for _, size := range shape {
@@ -56,5 +56,5 @@ func entries(shape []int) float64 {
 	return n
 }
 
-// fits says whether a tensor may have so many entries: the bytes of many such can still be counted in an int.
+// fits reports whether a tensor may have so many entries: the bytes of many such can still be counted in an int.
 func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }

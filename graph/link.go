@@ -49,7 +49,7 @@ func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, done fun
 	return result, func(n *G.Node) int { return p.plan.Done(l.ops[n]) }, nil
 }
 
-// linked is the operations that the outputs need, in the order of execution.
+// linked returns the operations that the outputs need, in the order of execution.
 func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
 	order, err := g.sorted(g.g.ExactSubgraphRoots(outputs...))
 	if err != nil {
@@ -76,8 +76,8 @@ func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
 	return l, ops, nil
 }
 
-// scopes are the places of what out is computed of. order has what is computed of others before those; a node that no
-// Expr stands for has the place of what is computed of it.
+// scopes returns the places of what out is computed of. order has what is computed of others before those; a node that
+// no Expr stands for has the place of what is computed of it.
 func (g *Graph) scopes(order G.Nodes, out *G.Node) map[*G.Node]string {
 	scopes := map[*G.Node]string{out: g.source[out.ID()].scope}
 	for _, n := range order {
@@ -96,7 +96,7 @@ func (g *Graph) scopes(order G.Nodes, out *G.Node) map[*G.Node]string {
 	return scopes
 }
 
-// op is the turn that computes n: a kernel, an operation of Gorgonia's, or none.
+// op returns the turn that computes n: a kernel, an operation of Gorgonia's, or none.
 func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 	children := l.g.children(n)
 	scope, forward := l.scopes[n]

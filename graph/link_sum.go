@@ -7,8 +7,9 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// sum makes a turn of the addition of two gradients. Of one that has some rows alone, such as that of a table which is a
-// head as well, these are added where the other lies: for GPT-2's table that spares half a gigabyte of reading and writing.
+// sum makes a turn of the addition of two gradients. Of one that has some rows alone, such as that of a table which is
+// a head as well, these are added where the other lies: for GPT-2's table that spares half a gigabyte of reading and
+// writing.
 func (l *linker) sum(o *plan.Op, n *G.Node, children G.Nodes) {
 	own := &op{
 		dtype: l.g.dtype, out: &buffer{size: n.Shape().TotalSize()}, f32: add[float32](l.g.pool), f64: add[float64](l.g.pool),

@@ -11,7 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// A sum of two tensors of one shape is ours where kernels are allowed, and Gorgonia's where not or where one is a number.
+// A sum of two tensors of one shape is ours where kernels are allowed, and Gorgonia's where not or where one is a
+// number.
 func TestSumsOfTensors(t *testing.T) {
 	for _, kernels := range []bool{true, false} {
 		for name, c := range map[string]struct {

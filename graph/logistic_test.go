@@ -48,8 +48,8 @@ func TestLogisticFarFromZero(t *testing.T) {
 	}
 }
 
-// TestTrapSigmoidEndsEarly: the stock sigmoid is 1 from 19 on in float64, and its derivative 0 there, and the stock softplus
-// x from 16 on. The sigmoid of −20 has its digits here.
+// TestTrapSigmoidEndsEarly: the stock sigmoid is 1 from 19 on in float64, and its derivative 0 there, and the stock
+// softplus x from 16 on. The sigmoid of −20 has its digits here.
 func TestTrapSigmoidEndsEarly(t *testing.T) {
 	g := New(Float64, 1)
 	g.Kernels = false

@@ -10,9 +10,9 @@ import (
 
 func machineMemory() int64 { return memoryOf(os.DirFS("/")) }
 
-// memoryOf is the least of what a Linux system says: /proc/meminfo, and the limit of the process's cgroup and of every
-// group around it, of version 2 and of version 1; 0 if it says nothing. In a container the path of the group may be the
-// host's: the groups that are there count.
+// memoryOf returns the least of what a Linux system says: /proc/meminfo, and the limit of the process's cgroup and of
+// every group around it, of version 2 and of version 1; 0 if it says nothing. In a container the path of the group may
+// be the host's: the groups that are there count.
 func memoryOf(root fs.FS) (least int64) {
 	limit := func(n int64) {
 		if n > 0 && (least == 0 || n < least) {

@@ -63,8 +63,8 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 	return G.ApplyOp(o, children...)
 }
 
-// part is an operation without work: it returns a buffer of that shape which primary's run has filled. Being computed
-// from primary's result it comes after it, and that is all its input is for.
+// part returns an operation without work: it returns a buffer of that shape which primary's run has filled. Being
+// computed from primary's result it comes after it, and that is all its input is for.
 func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape) (*G.Node, error) {
 	o := &op{name: name, shape: shape, wrt: []bool{false}, out: b}
 	o.f32, o.f64 = func([]float32, [][]float32) {}, func([]float64, [][]float64) {}

@@ -7,7 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// addKernel is the kernel of Expr.Add for equal shapes: the stock addition allocates its result in every run.
+// addKernel returns the kernel of Expr.Add for equal shapes: the stock addition allocates its result in every run.
 func addKernel(x, y Expr) (z Expr, ok bool) {
 	if x.node == nil || y.node == nil || !x.node.Shape().Eq(y.node.Shape()) {
 		return Expr{}, false
@@ -24,7 +24,7 @@ func add[T kernel.Float](p *kernel.Pool) body[T] {
 	return func(out []T, in [][]T) { kernel.Add(p, out, in[0], in[1]) }
 }
 
-// Scale is the kernel of Expr.Scale, c·x.
+// Scale returns the kernel of Expr.Scale, c·x.
 func Scale(x Expr, c float64) (y Expr, ok bool) {
 	return x.kernel(fmt.Sprintf("scale by %.4g", c), func() (*G.Node, error) { return x.g.scale(x.node, c) })
 }

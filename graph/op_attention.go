@@ -10,10 +10,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Attention is the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v, with the k and v of the head's group: (B·T,
-// H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores, (T, T) for all sequences, (B, T, T), or (1 or B, 1 or H, T,
-// T) where heads differ; dropout acts on the weights, at attn_dropout in qkv's scope. The weights are never stored: a
-// query keeps two numbers for the backward pass, so the memory is linear in T.
+// Attention returns the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v, with the k and v of the head's
+// group: (B·T, H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores, (T, T) for all sequences, (B, T, T), or (1
+// or B, 1 or H, T, T) where heads differ; dropout acts on the weights, at attn_dropout in qkv's scope. The weights are
+// never stored: a query keeps two numbers for the backward pass, so the memory is linear in T.
 func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
 	return qkv.kernel("attention", func() (*G.Node, error) {
 		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
@@ -34,7 +34,7 @@ type attentionOp struct {
 	drop  func() kernel.DropMask
 }
 
-// attention is the node, of one source, packed, or of two, the queries and the keys and values.
+// attention returns the node, of one source, packed, or of two, the queries and the keys and values.
 func (x Expr) attention(h attention.Shape, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
 	if err := checkDropout(dropout); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (a *attentionOp) scratch() *buffer {
 	return &buffer{size: attention.FlashScratch(a.pool, a.shape)}
 }
 
-// backward is the gradient of the sources; the second one's is computed together with the first one's.
+// backward returns the gradient of the sources; the second one's is computed together with the first one's.
 func (a *attentionOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	scratch := a.scratch()
 	fills := []*buffer{scratch}
@@ -113,7 +113,7 @@ func bindFlash[T kernel.Float](a *attentionOp, f *attention.Flash[T], sources []
 	f.LSE, f.Scratch, f.Drop = of[T](a.lse), of[T](scratch), a.drop()
 }
 
-// spansOf are shared by all attention under one mask: it is read once a run.
+// spansOf returns shared by all attention under one mask: it is read once a run.
 func (g *Graph) spansOf(mask *G.Node) *attention.Spans {
 	if g.spans[mask] == nil {
 		g.spans[mask] = &attention.Spans{}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestAttentionMemoryIsLinearInTheContext compiles training programs for one number of tokens in sequences of two lengths.
+// TestAttentionMemoryIsLinearInTheContext compiles training programs for one number of tokens in sequences of two
+// lengths.
 func TestAttentionMemoryIsLinearInTheContext(t *testing.T) {
 	bytes := func(context int) int {
 		h := AttentionShape{Batch: 4096 / context, Context: context, Heads: 2, QK: 8, V: 16}

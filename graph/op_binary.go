@@ -6,8 +6,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// BinaryCrossEntropy is the kernel of the mean of max(z, 0) − z∘y + ln(1 + e^(−|z|)) over all entries, a scalar: z logits
-// and y the probabilities that should be, of one shape. It is differentiated by both.
+// BinaryCrossEntropy returns the kernel of the mean of max(z, 0) − z∘y + ln(1 + e^(−|z|)) over all entries, a scalar: z
+// logits and y the probabilities that should be, of one shape. It is differentiated by both.
 func BinaryCrossEntropy(z, y Expr) (loss Expr, ok bool) {
 	return z.kernel("binary cross entropy", func() (*G.Node, error) {
 		g, shape := z.g, z.node.Shape()

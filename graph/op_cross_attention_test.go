@@ -23,7 +23,7 @@ func referenceCross(q, kv, mask Expr, h CrossShape, dropout float64) Expr {
 	return rho.MatMul(values).Transpose(0, 2, 1, 3).Reshape(h.Batch*h.Queries, h.Heads*h.V)
 }
 
-// crossCase is the value and both gradients of one form.
+// crossCase returns the value and both gradients of one form.
 func crossCase(t *testing.T, h CrossShape, dtype Dtype, kernels bool, dropout float64, mask []int) (out []Tensor) {
 	g := New(dtype, 5)
 	g.Kernels = kernels

@@ -7,8 +7,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Elman is the kernel of h_t = tanh(h_{t−1}·w + a_t) over batch sequences with h_0 = 0: a (B·T, d), w (d, d) → (B·T,
-// d). Its backward pass goes back through time.
+// Elman returns the kernel of h_t = tanh(h_{t−1}·w + a_t) over batch sequences with h_0 = 0: a (B·T, d), w (d, d) →
+// (B·T, d). Its backward pass goes back through time.
 func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 	return a.kernel("elman", func() (*G.Node, error) {
 		g := a.g
@@ -66,7 +66,7 @@ type ElmanCache struct {
 	cachedState
 }
 
-// NewElmanCache is the cache before the first token, for batch sequences and width features.
+// NewElmanCache returns the cache before the first token, for batch sequences and width features.
 func NewElmanCache(batch, width int) *ElmanCache {
 	return &ElmanCache{width, cachedState{batch: batch, numbers: float64(batch) * float64(width)}}
 }

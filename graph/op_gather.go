@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Gather is the kernel of Expr.Gather: row i of y is row ids[i] of table (v, d), and the gradient of the table adds up the
-// rows of Δ over equal ids.
+// Gather returns the kernel of Expr.Gather: row i of y is row ids[i] of table (v, d), and the gradient of the table
+// adds up the rows of Δ over equal ids.
 func Gather(table, ids Expr) (y Expr, ok bool) {
 	if m := table.g.packed(table); m != nil && m.transposed {
 		return ids.kernel("gather", func() (*G.Node, error) { return ids.packedRows(m) })
@@ -16,7 +16,7 @@ func Gather(table, ids Expr) (y Expr, ok bool) {
 	return table.kernel("gather", func() (*G.Node, error) { return table.gather(ids) }, ids)
 }
 
-// packedRows are those of a table in fewer bits, which is no operand of the graph.
+// packedRows returns those of a table in fewer bits, which is no operand of the graph.
 func (ids Expr) packedRows(table *packedMatrix) (*G.Node, error) {
 	if err := ids.ids.check(table.N, "rows"); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 	}, table.node, ids.node)
 }
 
-// scatter is the gradient of a table: the sum of Δ over equal ids.
+// scatter returns the gradient of a table: the sum of Δ over equal ids.
 func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids Expr) (*G.Node, error) {
 	list := ids.Ints()
 	return g.node(&op{
@@ -57,7 +57,7 @@ func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids Expr)
 	}, grad)
 }
 
-// addRows is the sum of another gradient and of the one that a scatter would make.
+// addRows returns the sum of another gradient and of the one that a scatter would make.
 func addRows[T kernel.Float](p *kernel.Pool, ids []int, table tensor.Shape) body[T] {
 	var rows *kernel.Rows[T]
 	return func(sum []T, in [][]T) {
@@ -76,8 +76,8 @@ func scatter[T kernel.Float](p *kernel.Pool, ids []int, d int) body[T] {
 	return func(dtable []T, in [][]T) { kernel.ScatterAdd(p, dtable, in[0], ids, d) }
 }
 
-// GatherCols is the kernel of many Cols joined: column c of y is column order[c] of x (n, d), or 0 where that is −1. A
-// column may be named more than once; its gradient is the sum.
+// GatherCols returns the kernel of many Cols joined: column c of y is column order[c] of x (n, d), or 0 where that is
+// −1. A column may be named more than once; its gradient is the sum.
 func GatherCols(x Expr, order []int) (y Expr, ok bool) {
 	return x.kernel("gather columns", func() (*G.Node, error) {
 		g, shape := x.g, x.node.Shape()

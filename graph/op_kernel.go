@@ -9,7 +9,7 @@ import G "gorgonia.org/gorgonia"
 //		return y
 //	}
 
-// kernel is the operation of a kernel on x and others; ok is false where kernels may not stand in for equations,
+// kernel returns the operation of a kernel on x and others; ok is false where kernels may not stand in for equations,
 // on all of the Graph or at x's scope.
 func (x Expr) kernel(name string, make func() (*G.Node, error), with ...Expr) (y Expr, ok bool) {
 	if x.g == nil || !x.g.Kernels || x.g.places.spelt[x.scope] {
@@ -18,7 +18,7 @@ func (x Expr) kernel(name string, make func() (*G.Node, error), with ...Expr) (y
 	return x.apply(name, make, with...), true
 }
 
-// present are the expressions that are not empty.
+// present returns the expressions that are not empty.
 func present(optional ...Expr) (list []Expr) {
 	for _, x := range optional {
 		if x.g != nil {

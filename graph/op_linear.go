@@ -8,10 +8,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Linear is the kernel of y = x·w + b: (n, k)·(k, m) → (n, m). An empty b means none.
+// Linear returns the kernel of y = x·w + b: (n, k)·(k, m) → (n, m). An empty b means none.
 func Linear(x, w, b Expr) (y Expr, ok bool) { return linear("linear", x, w, b, false) }
 
-// LinearT is the kernel of y = x·wᵀ: (n, k)·(m, k) → (n, m), such as the head that is tied to the token embedding.
+// LinearT returns the kernel of y = x·wᵀ: (n, k)·(m, k) → (n, m), such as the head that is tied to the token embedding.
 func LinearT(x, w Expr) (y Expr, ok bool) { return linear("linearT", x, w, Expr{}, true) }
 
 // linearOp is what the passes share: x·W with W (in, out) the weight, or its transpose where it is stored as (out, in).
@@ -73,7 +73,8 @@ func linearForward[T kernel.Float](l linearOp) body[T] {
 	}
 }
 
-// packed is the product of x, and with a bias behind it, with a weight in fewer bits, which is no operand of the graph.
+// packed returns the product of x, and with a bias behind it, with a weight in fewer bits, which is no operand of the
+// graph.
 func (l linearOp) packed(w *gemm.Packed, operands G.Nodes) (*G.Node, error) {
 	return l.g.node(&op{
 		name: "packed linear", shape: tensor.Shape{operands[0].Shape()[0], l.out}, wrt: make([]bool, len(operands)),

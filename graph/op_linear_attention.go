@@ -23,7 +23,8 @@ func EluPlusOne() FeatureMap {
 	return FeatureMap{"elu+1", attention.EluPlusOne[float32]{}, attention.EluPlusOne[float64]{}}
 }
 
-// Taylor is φ(x) = [1, x/√(‖x‖² + eps)], so that the weights are 1 + q̂·k̂. An eps below 0 makes no map, which is refused.
+// Taylor is φ(x) = [1, x/√(‖x‖² + eps)], so that the weights are 1 + q̂·k̂. An eps below 0 makes no map, which is
+// refused.
 func Taylor(eps float64) FeatureMap {
 	if !(eps >= 0 && eps <= math.MaxFloat64) {
 		return FeatureMap{}
@@ -31,8 +32,8 @@ func Taylor(eps float64) FeatureMap {
 	return FeatureMap{fmt.Sprintf("taylor,%g", eps), attention.Taylor[float32]{Eps: eps}, attention.Taylor[float64]{Eps: eps}}
 }
 
-// LinearShape says what linear attention does with packed projections: whether a query attends only to the keys up to its
-// own, and which φ gives the weights. Every head has its own keys and values.
+// LinearShape says what linear attention does with packed projections: whether a query attends only to the keys up to
+// its own, and which φ gives the weights. Every head has its own keys and values.
 type LinearShape struct {
 	AttentionShape
 	Causal bool
@@ -46,10 +47,10 @@ func (h LinearShape) checkGroups() error {
 	return nil
 }
 
-// LinearAttention is the kernel of concat over heads of Σ_j φ(q_i)·φ(k_j)·v_j / Σ_j φ(q_i)·φ(k_j): (B·T, H(2·QK+V)) →
-// (B·T, H·V). A key that the mask, (T, T) for all sequences or (B, T, T), hides from the last query counts for no
-// query; an empty mask hides none. Sums over the keys so far go from one chunk of tokens to the next: time and memory
-// are linear in T.
+// LinearAttention returns the kernel of concat over heads of Σ_j φ(q_i)·φ(k_j)·v_j / Σ_j φ(q_i)·φ(k_j): (B·T,
+// H(2·QK+V)) → (B·T, H·V). A key that the mask, (T, T) for all sequences or (B, T, T), hides from the last query counts
+// for no query; an empty mask hides none. Sums over the keys so far go from one chunk of tokens to the next: time and
+// memory are linear in T.
 func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
 	masks := present(mask)
 	return qkv.kernel("linear attention", func() (*G.Node, error) {
@@ -106,7 +107,7 @@ func linearAttentionBackward[T kernel.Float](p *kernel.Pool, l attention.Linear[
 	}
 }
 
-// maskAmong is the second input, if there is one.
+// maskAmong returns the second input, if there is one.
 func maskAmong[T kernel.Float](in [][]T) []T {
 	if len(in) > 1 {
 		return in[1]

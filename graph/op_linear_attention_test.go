@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// linearShape are sizes that differ all.
+// linearShape returns sizes that differ all.
 func linearShape() LinearShape {
 	return LinearShape{AttentionShape: AttentionShape{Batch: 2, Context: 3, Heads: 4, QK: 5, V: 6}, Causal: true, Map: EluPlusOne()}
 }

@@ -8,8 +8,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// CrossEntropy is the kernel of the loss Σ (ln Σ e^z − z[target]) over the rows of logits (n, v) whose target is not the
-// ignored one, divided by their number if mean is set: a scalar.
+// CrossEntropy returns the kernel of the loss Σ (ln Σ e^z − z[target]) over the rows of logits (n, v) whose target is
+// not the ignored one, divided by their number if mean is set: a scalar.
 func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 	return logits.kernel("cross entropy", func() (*G.Node, error) {
 		g, n := logits.g, targets.count()
@@ -60,8 +60,8 @@ func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
 	}
 }
 
-// SquaredError is the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w of equally many numbers; empty weights are 1.
-// It is differentiated by x and y.
+// SquaredError returns the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w of equally many numbers; empty weights
+// are 1. It is differentiated by x and y.
 func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
 	with := append([]Expr{y}, present(weights)...)
 	return x.kernel("squared error", func() (*G.Node, error) {
@@ -98,7 +98,7 @@ func squaredErrorBackward[T kernel.Float](dx []T, in [][]T) {
 	kernel.SquaredErrorBackward(dx, in[1], in[2], third(in[1:]), in[0][0])
 }
 
-// third is the third operand, nil if there are two.
+// third returns the third operand, nil if there are two.
 func third[T kernel.Float](in [][]T) []T {
 	if len(in) < 3 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MixTokens is the kernel of w·x for every sequence: w (m, T), x (B·T, c) → (B·m, c), m mixtures of the T tokens.
+// MixTokens returns the kernel of w·x for every sequence: w (m, T), x (B·T, c) → (B·m, c), m mixtures of the T tokens.
 func MixTokens(w, x Expr) (y Expr, ok bool) {
 	return x.kernel("mix tokens", func() (*G.Node, error) {
 		g, a, b := x.g, w.node.Shape(), x.node.Shape()

@@ -27,7 +27,7 @@ type normOp struct {
 	f64          normKernels[float64]
 }
 
-// norm is the operation on the rows of x (n, d) with gains w (1, d) and shifts b (1, d), each empty for none.
+// norm returns the operation on the rows of x (n, d) with gains w (1, d) and shifts b (1, d), each empty for none.
 func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 normKernels[float64]) (y Expr, ok bool) {
 	params := present(w, b)
 	return x.kernel(name, func() (*G.Node, error) {
@@ -51,7 +51,7 @@ func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 
 	}, params...)
 }
 
-// operands are x and, as far as they are there, w and b; without gains w is ones.
+// operands returns x and, as far as they are there, w and b; without gains w is ones.
 func operands[T kernel.Float](l *normOp, x []T, params [][]T, ones []T) kernel.Norm[T] {
 	n := kernel.Norm[T]{X: x, W: ones, Mean: of[T](l.mean), Spread: of[T](l.spread), Eps: l.eps}
 	if len(params) > 0 {
@@ -63,7 +63,7 @@ func operands[T kernel.Float](l *normOp, x []T, params [][]T, ones []T) kernel.N
 	return n
 }
 
-// ones are the gains of a norm that has none.
+// ones returns the gains of a norm that has none.
 func ones[T kernel.Float](l *normOp) []T {
 	if l.g.outline {
 		return nil
@@ -109,16 +109,16 @@ func normBackward[T kernel.Float](l *normOp, k normKernels[T], params [2]*buffer
 	}
 }
 
-// LayerNorm is the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with w (1, d) and b (1, d), each
-// empty for none; b without w is an error.
+// LayerNorm returns the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with w (1, d) and b (1, d),
+// each empty for none; b without w is an error.
 func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
 	return norm("layernorm", x, w, b, eps,
 		normKernels[float32]{kernel.LayerNorm[float32], kernel.LayerNormBackward[float32]},
 		normKernels[float64]{kernel.LayerNorm[float64], kernel.LayerNormBackward[float64]})
 }
 
-// LayerNormSigma is the kernel of y = (x − μ)/(σ + eps)∘w + b, with eps beside the root instead of inside; the rest is as in
-// LayerNorm.
+// LayerNormSigma returns the kernel of y = (x − μ)/(σ + eps)∘w + b, with eps beside the root instead of inside; the
+// rest is as in LayerNorm.
 func LayerNormSigma(x, w, b Expr, eps float64) (y Expr, ok bool) {
 	return norm("layernorm_sigma", x, w, b, eps,
 		normKernels[float32]{kernel.LayerNormSigma[float32], kernel.LayerNormSigmaBackward[float32]},

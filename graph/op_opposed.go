@@ -8,9 +8,9 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// opposed is x + sign·y, entry by entry, for two expressions of one shape, and limit where they are opposite infinities,
-// of which the sum would be NaN. y is computed of x: where it is NaN and x is not, such as the stock rectifier of −∞, the
-// result is x. Its derivatives are those of the sum.
+// opposed is x + sign·y, entry by entry, for two expressions of one shape, and limit where they are opposite
+// infinities, of which the sum would be NaN. y is computed of x: where it is NaN and x is not, such as the stock
+// rectifier of −∞, the result is x. Its derivatives are those of the sum.
 func (x Expr) opposed(name string, sign float64, y Expr, limit float64) Expr {
 	return x.apply(name, func() (*G.Node, error) {
 		g, shape := x.g, x.node.Shape()

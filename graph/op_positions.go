@@ -8,7 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// AddPositions is the kernel of c·x + table.Gather(ids): x (n, d), table (v, d), ids (n).
+// AddPositions returns the kernel of c·x + table.Gather(ids): x (n, d), table (v, d), ids (n).
 func AddPositions(x, table, ids Expr, c float64) (y Expr, ok bool) {
 	return x.kernel("add positions", func() (*G.Node, error) {
 		if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {

@@ -8,10 +8,10 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Reinforce is the kernel of −Σ w·A·ln π(action)/Σ w, a scalar: π the softmax of a row of logits (n, v), actions n ids,
-// and the advantage A = returns − baseline, all three and the weights w (n, 1). An empty baseline is 0. It is
-// differentiated by the logits alone. Running fails on an action outside 0 … v−1, also where its weight is 0, and whether
-// ok or not.
+// Reinforce returns the kernel of −Σ w·A·ln π(action)/Σ w, a scalar: π the softmax of a row of logits (n, v), actions n
+// ids, and the advantage A = returns − baseline, all three and the weights w (n, 1). An empty baseline is 0. It is
+// differentiated by the logits alone. Running fails on an action outside 0 … v−1, also where its weight is 0, and
+// whether ok or not.
 func Reinforce(logits, actions, returns, baseline, weights Expr) (loss Expr, ok bool) {
 	return reinforce("reinforce", logits, actions, returns, weights, baseline, Expr{}, kernel.Reinforce[float32], kernel.Reinforce[float64])
 }
@@ -27,8 +27,8 @@ type reinforceOp struct {
 	lse, factor   *buffer
 }
 
-// reinforce is the operation of a loss whose gradient by the logits is factor·(softmax − onehot). Its inputs are the
-// logits, actions, returns and weights, then the baseline and the old log-probabilities if there are any.
+// reinforce returns the operation of a loss whose gradient by the logits is factor·(softmax − onehot). Its inputs are
+// the logits, actions, returns and weights, then the baseline and the old log-probabilities if there are any.
 func reinforce(name string, logits, actions, returns, weights, baseline, old Expr, f32 rolloutLoss[float32], f64 rolloutLoss[float64]) (Expr, bool) {
 	if actions.ids != nil {
 		actions.ids.isLookup = true // in the reference too: an action that is ignored has no probability
@@ -78,8 +78,8 @@ func reinforceBackward[T kernel.Float](l *reinforceOp) body[T] {
 	}
 }
 
-// PPOClip is the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old and old (n, 1) the
-// logarithms of the probabilities that the actions were drawn with; the rest is as in Reinforce.
+// PPOClip returns the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old and old (n,
+// 1) the logarithms of the probabilities that the actions were drawn with; the rest is as in Reinforce.
 func PPOClip(logits, actions, returns, baseline, weights, old Expr, clip float64) (loss Expr, ok bool) {
 	if !(clip >= 0) {
 		return logits.kernel("ppo", func() (*G.Node, error) { return nil, errors.Errorf("clip: got %v, want at least 0", clip) })

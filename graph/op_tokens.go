@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MeanTokens is the kernel of the mean over the tokens of each of batch sequences: x (B·T, d) → (B, d).
+// MeanTokens returns the kernel of the mean over the tokens of each of batch sequences: x (B·T, d) → (B, d).
 func MeanTokens(x Expr, batch int) (y Expr, ok bool) {
 	return x.kernel("mean of tokens", func() (*G.Node, error) {
 		g, shape := x.g, x.node.Shape()
@@ -26,8 +26,8 @@ func MeanTokens(x Expr, batch int) (y Expr, ok bool) {
 	})
 }
 
-// GatherTokens is the kernel of one token of each sequence: row b·T + at[b] of x (B·T, d) is row b of y (B, d). Running
-// fails on a place outside 0 … T−1, whether ok or not.
+// GatherTokens returns the kernel of one token of each sequence: row b·T + at[b] of x (B·T, d) is row b of y (B, d).
+// Running fails on a place outside 0 … T−1, whether ok or not.
 func GatherTokens(x, at Expr) (y Expr, ok bool) {
 	if at.ids != nil {
 		at.ids.isLookup = true // in the reference too: an ignored place has no token

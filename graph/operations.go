@@ -12,10 +12,10 @@ type broadcast func(a, b *G.Node, left, right []byte) (*G.Node, error)
 
 var errBroadcast = errors.New("shapes differ and do not broadcast")
 
-// pointwise combines two expressions entry by entry. Axes of size 1 stretch, in either, and leading axes that y lacks are
-// added; Gorgonia wants the axes listed. It is less than NumPy's: x with fewer axes than y is refused, and so is what
-// Gorgonia does not stretch where y lacks axes, as (2, 3, 4) with (4) or (2, 1, 4) with (3, 4). A Reshape of y to as
-// many axes helps.
+// pointwise combines two expressions entry by entry. Axes of size 1 stretch, in either, and leading axes that y lacks
+// are added; Gorgonia wants the axes listed. It is less than NumPy's: x with fewer axes than y is refused, and so is
+// what Gorgonia does not stretch where y lacks axes, as (2, 3, 4) with (4) or (2, 1, 4) with (3, 4). A Reshape of y to
+// as many axes helps.
 func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Expr {
 	return x.apply(name, func() (*G.Node, error) {
 		a, b := x.node.Shape(), y.node.Shape()
@@ -106,8 +106,8 @@ func (x Expr) Tanh() Expr { return x.unary("tanh", G.Tanh) }
 // Cube is x³.
 func (x Expr) Cube() Expr { return x.unary("cube", G.Cube) }
 
-// ReLU is max(x, 0) = x + max(−x, 0), which has derivative 0 at 0 because that of the stock operation is 1 there. ReLU of
-// −∞ is 0.
+// ReLU is max(x, 0) = x + max(−x, 0), which has derivative 0 at 0 because that of the stock operation is 1 there. ReLU
+// of −∞ is 0.
 func (x Expr) ReLU() Expr {
 	return x.opposed("add", 1, x.Scale(-1).unary("relu", G.Rectify), 0)
 }

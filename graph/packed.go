@@ -20,7 +20,7 @@ const (
 	Int8 Packing = "int8" // −127 … 127 times a float32 of its output: within 1/254 of the largest weight of that output
 )
 
-// Validate is an error that lists the packings if p is none.
+// Validate returns an error that lists the packings if p is none.
 func (p Packing) Validate() error {
 	if p != BF16 && p != Int8 {
 		return errors.Errorf("weights: got %q, want %s or %s", string(p), BF16, Int8)
@@ -35,11 +35,11 @@ type packedMatrix struct {
 	loose      *tensor.Dense // its numbers in float32, once somebody needs them
 }
 
-// Packed is an empty Graph like a Sibling, with a copy of the parameters as they are now: packed are the matrices that
-// Linear and LinearT of g multiply by, where that takes less memory. What is declared there under the name of one has a
-// shape and no numbers; Linear, LinearT and Gather read it packed, and what else reads it gets it unpacked. Sums are of
-// float32. Nothing is differentiated by a product with such a matrix. It is an error for a graph without kernels or of
-// another type than Float32, and for numbers that are not finite.
+// Packed returns an empty Graph like a Sibling, with a copy of the parameters as they are now: packed are the matrices
+// that Linear and LinearT of g multiply by, where that takes less memory. What is declared there under the name of one
+// has a shape and no numbers; Linear, LinearT and Gather read it packed, and what else reads it gets it unpacked. Sums
+// are of float32. Nothing is differentiated by a product with such a matrix. It is an error for a graph without kernels
+// or of another type than Float32, and for numbers that are not finite.
 func (g *Graph) Packed(p Packing) (*Graph, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ type loose struct {
 	transposed bool
 }
 
-// saves is whether a matrix takes less memory packed, whichever way it lies.
+// saves reports whether a matrix takes less memory packed, whichever way it lies.
 func saves(p Packing, shape []int) bool {
 	return gemm.PackedBytes(shape[0], shape[1], p == Int8) < 4*shape[0]*shape[1] &&
 		gemm.PackedBytes(shape[1], shape[0], p == Int8) < 4*shape[0]*shape[1]
@@ -114,7 +114,7 @@ func (g *Graph) pack(p Packing, matrices []loose) error {
 	return nil
 }
 
-// packed is the matrix that x stands for, nil if x is none that is packed.
+// packed returns the matrix that x stands for, nil if x is none that is packed.
 func (g *Graph) packed(x Expr) *packedMatrix {
 	if g == nil || x.name == "" {
 		return nil
@@ -142,7 +142,7 @@ func (m *packedMatrix) shape() []int {
 	return []int{m.K, m.N}
 }
 
-// unpacked is the numbers of a leaf that is packed, for what cannot read it so.
+// unpacked returns the numbers of a leaf that is packed, for what cannot read it so.
 func (g *Graph) unpacked(leaf string) *tensor.Dense {
 	m := g.store.packed[strings.TrimPrefix(leaf, g.salt)]
 	if m == nil {
@@ -160,7 +160,7 @@ func (g *Graph) unpacked(leaf string) *tensor.Dense {
 	return m.loose
 }
 
-// WeightBytes is the memory of the parameters, in whatever way they are kept.
+// WeightBytes returns the memory of the parameters, in whatever way they are kept.
 func (g *Graph) WeightBytes() (sum int) {
 	if g.exists() {
 		g.store.RLock()

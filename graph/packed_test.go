@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// packable is a table that is looked up in and multiplied by, a matrix with a bias, one that something else reads as
-// well, and one that is too narrow to take less memory.
+// packable returns a table that is looked up in and multiplied by, a matrix with a bias, one that something else reads
+// as well, and one that is too narrow to take less memory.
 func packable(g *Graph) (all Expr) {
 	s := g.Root()
 	wte, w, other := s.Param("wte", Normal(1), 67, 96), s.Param("w", Normal(1), 96, 70), s.Param("other", Normal(1), 70, 96)
@@ -22,8 +22,8 @@ func packable(g *Graph) (all Expr) {
 	return logits.Join(n, y.MatMul(other), x)
 }
 
-// A graph with packed matrices computes what one does whose matrices are what they are when unpacked, to the bit but for
-// what a tied head adds up in another order when it has one row.
+// A graph with packed matrices computes what one does whose matrices are what they are when unpacked, to the bit but
+// for what a tied head adds up in another order when it has one row.
 func TestPackedGraph(t *testing.T) {
 	for _, p := range []Packing{BF16, Int8} {
 		g := New(Float32, 1)

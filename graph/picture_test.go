@@ -33,7 +33,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// transformer is a model of one block, differentiated, so that there is a backward pass to leave out.
+// transformer returns a model of one block, differentiated, so that there is a backward pass to leave out.
 func transformer(t *testing.T, kernels, tied bool, dropout float64) *graph.Graph {
 	t.Helper()
 	g := graph.New(graph.Float64, 1)

@@ -62,7 +62,7 @@ func (g *Graph) Edit(place string, edit func(x Expr) Expr) {
 	}
 }
 
-// Edited says whether there are edits.
+// Edited reports whether there are edits.
 func (g *Graph) Edited() bool { return g != nil && len(g.places.edits) > 0 }
 
 // SetRows says that the activations of the layers that are built from here on are of some tokens alone, as where a
@@ -83,7 +83,7 @@ func (g *Graph) Rows() (positions Expr, ok bool) {
 	return g.places.rows, g.places.rows.g != nil
 }
 
-// EditedByRows says whether all edits were made, where their activations are, by functions that ask for Rows.
+// EditedByRows reports whether all edits were made, where their activations are, by functions that ask for Rows.
 func (g *Graph) EditedByRows() bool {
 	if g == nil || g.err != nil || g.places.whole {
 		return false

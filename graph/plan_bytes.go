@@ -7,10 +7,10 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// PlanBytes is the memory that the graph would hold once Compile has made a program of the same, without making one: all
-// that is declared, results, gradients, and what lies between. out and wrt may be of an Outline. It is exact, but for
-// expressions of more than 2^40 entries, or of more bytes together than an int counts, where it is what they have
-// together.
+// PlanBytes returns the memory that the graph would hold once Compile has made a program of the same, without making
+// one: all that is declared, results, gradients, and what lies between. out and wrt may be of an Outline. It is exact,
+// but for expressions of more than 2^40 entries, or of more bytes together than an int counts, where it is what they
+// have together.
 func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
 	g := out.g
 	switch {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDocumentsNameWhatExists: paths and tests in the documents of the root are there. A path is what a link leads to, or
-// what is in code and begins with a folder of ours; one with … or with a part named name is an example.
+// TestDocumentsNameWhatExists: paths and tests in the documents of the root are there. A path is what a link leads to,
+// or what is in code and begins with a folder of ours; one with … or with a part named name is an example.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	tests := map[string]bool{}
 	for _, f := range sources(t) {
@@ -87,7 +87,8 @@ func TestEveryPackageSaysWhatToStartWith(t *testing.T) {
 	}
 }
 
-// TestFiguresNameTheMachine: what the README says of time and memory stands in a table whose head names processor and day.
+// TestFiguresNameTheMachine: what the README says of time and memory stands in a table whose head names processor and
+// day.
 func TestFiguresNameTheMachine(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {

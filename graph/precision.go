@@ -8,14 +8,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// Precisions are the names that SetPrecision takes, the default first.
+// Precisions returns the names that SetPrecision takes, the default first.
 func Precisions() []string { return []string{"float32", "bf16"} }
 
 // SetPrecision fixes in which precision kernels built from here on multiply, in a graph of Float32. With "bf16" the
 // operands of the products of Linear, LinearT and of attention by softmax, forward and backward, are rounded to
-// bfloat16, numbers of 8 significant bits, while they are packed; what they are computed from and all sums stay float32,
-// and so does all that is no such product. Stock operations and graphs of Float64 know nothing of it, nor do Siblings:
-// it is for training. An unknown name is an error of the graph.
+// bfloat16, numbers of 8 significant bits, while they are packed; what they are computed from and all sums stay
+// float32, and so does all that is no such product. Stock operations and graphs of Float64 know nothing of it, nor do
+// Siblings: it is for training. An unknown name is an error of the graph.
 func (g *Graph) SetPrecision(name string) {
 	switch {
 	case g == nil:
@@ -39,7 +39,7 @@ func (g *Graph) Precision() string {
 	return "float32"
 }
 
-// productsOf are the products of the graph's precision.
+// productsOf returns the products of the graph's precision.
 func productsOf[T kernel.Float](g *Graph) gemm.Products[T] {
 	if rounded, ok := any(gemm.Rounded{}).(gemm.Products[T]); ok && g.rounds {
 		return rounded

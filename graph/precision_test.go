@@ -14,8 +14,8 @@ func bfloat16(x float64) float64 {
 	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, 8)), exponent-8)
 }
 
-// inPrecision is the value of Σ y∘Δ and its gradients, y what f makes of leaves of the given shapes, with numbers that
-// are rounded beforehand or not.
+// inPrecision returns the value of Σ y∘Δ and its gradients, y what f makes of leaves of the given shapes, with numbers
+// that are rounded beforehand or not.
 func inPrecision(t *testing.T, dtype Dtype, precision string, rounded bool, f func(in []Expr) Expr, shapes ...[]int) (out [][]float64) {
 	t.Helper()
 	numbers := func(_ int, rng *rand.Rand) float64 {
@@ -43,8 +43,8 @@ func inPrecision(t *testing.T, dtype Dtype, precision string, rounded bool, f fu
 	return append(out, mustRun(t, mustCompile(t, y)).Value().Floats())
 }
 
-// TestPrecision: in bf16, Linear and LinearT are what float32 makes of rounded operands, forward and backward, to the bit;
-// a bias and its gradient are not rounded. Float64 knows nothing of it.
+// TestPrecision: in bf16, Linear and LinearT are what float32 makes of rounded operands, forward and backward, to the
+// bit; a bias and its gradient are not rounded. Float64 knows nothing of it.
 func TestPrecision(t *testing.T) {
 	shapes := [][]int{{70, 33}, {33, 19}, {19}}
 	for name, f := range map[string]func(in []Expr) Expr{

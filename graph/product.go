@@ -5,7 +5,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// MatMul is the matrix product x·y: (n, k)·(k, m) → (n, m), or the same for every matrix of two batches of equal shape.
+// MatMul returns the matrix product x·y: (n, k)·(k, m) → (n, m), or the same for every matrix of two batches of equal
+// shape.
 func (x Expr) MatMul(y Expr) Expr { return x.product("matmul", y, false) }
 
 // MatMulT is x·yᵀ: (n, k)·(m, k) → (n, m), also in batches.

@@ -28,8 +28,8 @@ type Program struct {
 // in building the graph comes out here.
 func Compile(out Expr, wrt ...Expr) (p *Program, err error) { return CompileWith(out, nil, wrt...) }
 
-// CompileWith is Compile of a Program that keeps, besides out, what it computes of others, for Kept: one pass for all of
-// them.
+// CompileWith is Compile of a Program that keeps, besides out, what it computes of others, for Kept: one pass for all
+// of them.
 func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	g := out.g
 	switch {
@@ -96,7 +96,7 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	return p, nil
 }
 
-// outputs are what is read of a program, each once, the end of the forward pass first.
+// outputs returns what is read of a program, each once, the end of the forward pass first.
 func outputs(out Expr, keep []Expr, grads G.Nodes) (list G.Nodes, err error) {
 	list = append(G.Nodes{out.node}, grads...)
 	for _, x := range keep {
@@ -148,8 +148,8 @@ func (p *Program) run() error {
 	return nil
 }
 
-// Bytes is the memory that the programs of the graph hold for results, gradients and what lies between, without the
-// parameters.
+// Bytes returns the memory that the programs of the graph hold for results, gradients and what lies between, without
+// the parameters.
 func (g *Graph) Bytes() int {
 	if g == nil {
 		return 0

@@ -37,7 +37,7 @@ func (x Expr) Mean() Expr {
 	})
 }
 
-// SumAll is the sum of all entries, a scalar.
+// SumAll returns the sum of all entries, a scalar.
 func (x Expr) SumAll() Expr {
 	return x.unary("sum of all", func(n *G.Node) (*G.Node, error) { return G.Sum(n) })
 }
@@ -55,7 +55,7 @@ func (x Expr) LogSumExp() Expr {
 	return x.Sub(top).Exp().Sum().Log().Add(top)
 }
 
-// RowMax is the maximum over the last axis, kept with size 1, as a constant for differentiation. The stock softmax
+// RowMax returns the maximum over the last axis, kept with size 1, as a constant for differentiation. The stock softmax
 // starts its maximum at the tensor's very first entry and skips column 0.
 func (x Expr) RowMax() Expr {
 	return x.apply("row max", func() (*G.Node, error) {

@@ -9,8 +9,8 @@ func (p *Program) Stock() []string {
 	return p.stock
 }
 
-// Value is the output of the last run; empty before the first, and after one that failed. It is overwritten by the next
-// run of any program of the graph.
+// Value returns the output of the last run; empty before the first, and after one that failed. It is overwritten by the
+// next run of any program of the graph.
 func (p *Program) Value() Tensor {
 	if p == nil || !p.ran {
 		return Tensor{}
@@ -18,7 +18,7 @@ func (p *Program) Value() Tensor {
 	return p.value
 }
 
-// Loss is the output of the last run as one number; NaN before the first, and after one that failed.
+// Loss returns the output of the last run as one number; NaN before the first, and after one that failed.
 func (p *Program) Loss() float64 { return p.Value().At(0) }
 
 // Kept is what x was in the last run; empty if CompileWith was not given x, before the first run, and after one that
@@ -30,7 +30,7 @@ func (p *Program) Kept(x Expr) Tensor {
 	return p.kept[x.node]
 }
 
-// Grad is the gradient with respect to x in the last run; empty if the Program was not compiled with x, before the
+// Grad returns the gradient with respect to x in the last run; empty if the Program was not compiled with x, before the
 // first run, and after one that failed. It is overwritten by the next run of any program of the graph.
 func (p *Program) Grad(x Expr) Tensor {
 	if p == nil || !p.ran {

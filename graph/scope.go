@@ -8,16 +8,16 @@ type Scope struct {
 	path string
 }
 
-// Root is the scope without a prefix.
+// Root returns the scope without a prefix.
 func (g *Graph) Root() Scope { return Scope{g: g.made("")} }
 
-// Graph is the graph that s is a place in.
+// Graph returns the graph that s is a place in.
 func (s Scope) Graph() *Graph { return s.g.made(s.path) }
 
-// Path is the name of the place, such as "h.3.attn".
+// Path returns the name of the place, such as "h.3.attn".
 func (s Scope) Path() string { return s.path }
 
-// Sub is the place inside s with the given name: "h.3" → "h.3.attn".
+// Sub returns the place inside s with the given name: "h.3" → "h.3.attn".
 func (s Scope) Sub(format string, args ...any) Scope {
 	return Scope{s.g, s.full(fmt.Sprintf(format, args...))}
 }
@@ -31,8 +31,8 @@ func prefixed(path, name string) string {
 	return path + "." + name
 }
 
-// Try calls f, which may be a user's, and reports whether it returned. A panic in it is an error of this place, with the
-// file and line of the code that panicked; an operation that fails in it is of this place or of one inside it.
+// Try calls f, which may be a user's, and reports whether it returned. A panic in it is an error of this place, with
+// the file and line of the code that panicked; an operation that fails in it is of this place or of one inside it.
 func (s Scope) Try(f func()) (ok bool) {
 	before := s.g.Err()
 	defer func() {

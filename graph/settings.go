@@ -5,18 +5,18 @@ import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 // mostThreads is more than any machine has processors: what each thread takes is allocated for as many.
 const mostThreads = 4096
 
-// SetThreads fixes the number of threads that kernels built from here on use, at most 4096; 1 starts none. With 0 there is
-// one per processor at most, and each loop uses as many as its work is worth: handing it to another thread takes some
-// ping-pongs of a line of the cache, which is measured once in a process. The results do not depend on the number, bit
-// for bit.
+// SetThreads fixes the number of threads that kernels built from here on use, at most 4096; 1 starts none. With 0 there
+// is one per processor at most, and each loop uses as many as its work is worth: handing it to another thread takes
+// some ping-pongs of a line of the cache, which is measured once in a process. The results do not depend on the number,
+// bit for bit.
 func (g *Graph) SetThreads(n int) {
 	if g != nil {
 		g.pool = kernel.NewPool(min(n, mostThreads))
 	}
 }
 
-// SetBlank leaves at 0 the parameters that are declared from here on and have names of which read is true: whoever reads
-// them need not draw them. nil is none.
+// SetBlank leaves at 0 the parameters that are declared from here on and have names of which read is true: whoever
+// reads them need not draw them. nil is none.
 func (g *Graph) SetBlank(read func(name string) bool) {
 	if g != nil {
 		g.blank = read

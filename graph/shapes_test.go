@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 )
 
-// What an operation cannot take is an error that says what it can, and no panic: masks of other sizes or axes, columns of
-// what is no matrix, products of another number of axes, and more new tokens than the context has.
+// What an operation cannot take is an error that says what it can, and no panic: masks of other sizes or axes, columns
+// of what is no matrix, products of another number of axes, and more new tokens than the context has.
 func TestShapesThatDoNotFit(t *testing.T) {
 	mask := func(shape ...int) func(s Scope) {
 		return func(s Scope) {
@@ -109,7 +109,8 @@ func TestProductsOfNothing(t *testing.T) {
 	}
 }
 
-// Shape is a copy; a dropout of nothing leaves the masks of the others as they are; a step has one position, in the context.
+// Shape is a copy; a dropout of nothing leaves the masks of the others as they are; a step has one position, in the
+// context.
 func TestCopiesAndPositions(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Value("x", Normal(1), 2, 3)

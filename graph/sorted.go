@@ -10,8 +10,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// sorted returns the nodes of part in the order of Gorgonia's Sort: every node before its operands, and
-// otherwise by falling number. Sort looks for each node in a new graph from its beginning, which takes as long as the square of the
+// sorted returns the nodes of part in the order of Gorgonia's Sort: every node before its operands, and otherwise by
+// falling number. Sort looks for each node in a new graph from its beginning, which takes as long as the square of the
 // number of nodes; here the operands come from g, which has found its nodes before.
 func (g *Graph) sorted(part *G.ExprGraph) (G.Nodes, error) {
 	if err := g.interrupted(); err != nil {

@@ -14,7 +14,7 @@ type source struct{ scope, op string }
 
 func (s source) leaf() bool { return s.op == "" }
 
-// within says whether path is the scope or inside it; everything is inside "".
+// within reports whether path is the scope or inside it; everything is inside "".
 func within(path, scope string) bool {
 	return scope == "" || path == scope || strings.HasPrefix(path, scope+".")
 }
@@ -28,7 +28,7 @@ func (g *Graph) forward(f func(n *G.Node, at source)) {
 	}
 }
 
-// children are the nodes that n is made of.
+// children returns the nodes that n is made of.
 func (g *Graph) children(n *G.Node) (list G.Nodes) {
 	for it := g.g.From(n.ID()); it.Next(); {
 		list = append(list, it.Node().(*G.Node))
@@ -36,7 +36,7 @@ func (g *Graph) children(n *G.Node) (list G.Nodes) {
 	return list
 }
 
-// operands are the nodes of the forward pass that n is made of, each once.
+// operands returns the nodes of the forward pass that n is made of, each once.
 func (g *Graph) operands(n *G.Node) (found []*G.Node) {
 	seen := map[*G.Node]bool{}
 	var visit func(n *G.Node)
@@ -58,7 +58,7 @@ func (g *Graph) operands(n *G.Node) (found []*G.Node) {
 	return found
 }
 
-// parent is the scope around path. A numbered one, such as "h.3", stands for itself: nothing is in "h" alone.
+// parent returns the scope around path. A numbered one, such as "h.3", stands for itself: nothing is in "h" alone.
 func parent(path string) string {
 	dot := strings.LastIndexByte(path, '.')
 	if dot >= 0 && dot+1 < len(path) && path[dot+1] >= '0' && path[dot+1] <= '9' {

@@ -69,7 +69,7 @@ func step(x float64) float64 {
 var notEntrywise = strings.Fields("Gather Softmax LogSumExp RowMax Sum Mean SumAll MulAddAt Reshape Dropout ArgMax OneHot In Wrap " +
 	"MatMul MatMulT Transpose Cols Join Row")
 
-// special are numbers at the ends of a type.
+// special returns numbers at the ends of a type.
 func special(dtype Dtype) []float64 {
 	tiny, least, largest := 0x1p-1022, 0x1p-1074, math.MaxFloat64
 	if dtype == Float32 {
@@ -97,8 +97,8 @@ func agree(dtype Dtype, got, want float64) bool {
 	return got == want || got != got && want != want || math.Abs(got-want) <= tolerance*math.Abs(want)+tiny
 }
 
-// Every operation entry by entry has its value and derivatives at infinities, zeros, the largest and smallest numbers and
-// NaN, and at all pairs of these, in both types, with kernels and without; a kernel has those of the equation.
+// Every operation entry by entry has its value and derivatives at infinities, zeros, the largest and smallest numbers
+// and NaN, and at all pairs of these, in both types, with kernels and without; a kernel has those of the equation.
 func TestOperationsAtTheEndsOfTheNumbers(t *testing.T) {
 	for name, e := range entryOps {
 		for _, dtype := range []Dtype{Float64, Float32} {

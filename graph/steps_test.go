@@ -15,7 +15,7 @@ type stepCase struct {
 	cache Cache
 }
 
-// stepCases are the layers on 3 sequences of 5 tokens.
+// stepCases returns the layers on 3 sequences of 5 tokens.
 func stepCases() map[string]stepCase {
 	h := AttentionShape{Batch: 3, Context: 5, Heads: 2, QK: 3, V: 4}
 	causal := func(s Scope, shape ...int) Expr {

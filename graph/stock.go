@@ -93,7 +93,7 @@ func numbersOf(v G.Value) plan.Numbers {
 	return plan.Numbers{F32: t.F32, F64: t.F64}
 }
 
-// valueIn is the Gorgonia value whose numbers are n.
+// valueIn returns the Gorgonia value whose numbers are n.
 func valueIn(n plan.Numbers, shape tensor.Shape) *tensor.Dense {
 	if n.F32 != nil {
 		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(n.F32))
@@ -101,9 +101,9 @@ func valueIn(n plan.Numbers, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(n.F64))
 }
 
-// pure says whether an operation of Gorgonia v0.9.18 is a function of its inputs for certain, so that it may run twice:
-// one that may overwrite an input is, and the arithmetic of two operands. Others may draw random numbers or count their
-// runs.
+// pure reports whether an operation of Gorgonia v0.9.18 is a function of its inputs for certain, so that it may run
+// twice: one that may overwrite an input is, and the arithmetic of two operands. Others may draw random numbers or
+// count their runs.
 func pure(op G.Op) bool {
 	_, binary := op.(G.BinaryOp)
 	return binary || op.OverwritesInput() >= 0

@@ -18,7 +18,7 @@ func (swish) Forward(x graph.Expr) graph.Expr {
 	return x.Wrap(G.HadamardProd(x.Node(), gate.Node()))
 }
 
-// trained is a step of a model of four blocks, one of them with the given activation.
+// trained returns a step of a model of four blocks, one of them with the given activation.
 func trained(t *testing.T, act nn.Layer, recompute bool) (*graph.Graph, *graph.Program) {
 	t.Helper()
 	d := nn.Dims{Batch: 4, Context: 32, Embd: 48, Heads: 4, QK: 12, V: 12, Inner: 192, Blocks: 4}

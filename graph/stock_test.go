@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stockCases are Gorgonia's operations on x and y, with the shapes that they take.
+// stockCases returns Gorgonia's operations on x and y, with the shapes that they take.
 func stockCases() map[string]stockCase {
 	m, n := []int{3, 4}, []int{3, 4}
 	one := func(f func(*G.Node) (*G.Node, error), shape ...int) stockCase {

@@ -8,8 +8,8 @@ import (
 )
 
 // store holds the parameters of a graph and its siblings, by name. A program that runs holds the lock for reading; the
-// declaration and the change of a parameter hold it alone. The lock is a pointer, so that who holds it does not keep the
-// parameters from being collected.
+// declaration and the change of a parameter hold it alone. The lock is a pointer, so that who holds it does not keep
+// the parameters from being collected.
 type store struct {
 	*sync.RWMutex
 	params  map[string]*tensor.Dense
@@ -19,8 +19,8 @@ type store struct {
 
 func newStore() *store { return &store{RWMutex: new(sync.RWMutex), params: map[string]*tensor.Dense{}} }
 
-// Exclusive calls change while no program of g or of a sibling runs, and keeps those that begin waiting: for what writes
-// to parameters that programs in other goroutines read. The optimizers of package optim update in it. change may
+// Exclusive calls change while no program of g or of a sibling runs, and keeps those that begin waiting: for what
+// writes to parameters that programs in other goroutines read. The optimizers of package optim update in it. change may
 // neither run a program nor declare a parameter.
 func (g *Graph) Exclusive(change func()) {
 	if change == nil {

@@ -95,7 +95,7 @@ func (g *Graph) rows() (rows []*row, total int) {
 	}), total
 }
 
-// source is the scope that a leaf was declared in.
+// source returns the scope that a leaf was declared in.
 func (x Expr) source() string { return x.g.source[x.node.ID()].scope }
 
 // thousands writes 85120849 as 85,120,849.

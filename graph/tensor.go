@@ -27,7 +27,7 @@ type Tensor struct {
 	F64   []float64
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (t Tensor) Len() int { return len(t.F32) + len(t.F64) }
 
 // At returns entry i in row-major order; NaN if there is none.
@@ -41,7 +41,7 @@ func (t Tensor) At(i int) float64 {
 	return math.NaN()
 }
 
-// Row is a view of row i of a matrix (n, d), a vector of d entries; empty if there is none.
+// Row returns a view of row i of a matrix (n, d), a vector of d entries; empty if there is none.
 func (t Tensor) Row(i int) Tensor {
 	if len(t.Shape) != 2 || i < 0 || i >= t.Shape[0] || t.Len() != t.Shape[0]*t.Shape[1] {
 		return Tensor{}
@@ -73,7 +73,7 @@ func (t Tensor) Clone() Tensor {
 // ErrNotFinite means that a tensor holds NaN or ±∞; the message names it.
 var ErrNotFinite = errors.New("not finite")
 
-// Finite is an ErrNotFinite that names the tensor and the entry if t holds NaN or ±∞.
+// Finite returns an ErrNotFinite that names the tensor and the entry if t holds NaN or ±∞.
 func (t Tensor) Finite(name string) error {
 	for i := range t.Len() {
 		if x := t.At(i); math.IsNaN(x) || math.IsInf(x, 0) {

@@ -9,8 +9,8 @@ type finished struct {
 
 // Watch has f called, in every later Run, with each of those that p was compiled to differentiate by, and its gradient,
 // as soon as that is whole: while the rest of the backward pass is still to come. f is called in the goroutine of Run,
-// may read this gradient and those before it, and is shown them in the same order in every run, which is that of the list
-// that Watch returns. nil is nobody to be shown them.
+// may read this gradient and those before it, and is shown them in the same order in every run, which is that of the
+// list that Watch returns. nil is nobody to be shown them.
 func (p *Program) Watch(f func(x Expr, grad Tensor)) (order []Expr) {
 	if p == nil || p.plan == nil || !p.graph.running.TryLock() {
 		return nil

@@ -79,7 +79,7 @@ func newHeads(at Site, sizes graph.AttentionShape) heads {
 	return heads{newOutProjection(at), sizes, mask, NewDropout(at.At("attn_dropout")), at.Scope}
 }
 
-// Forward is the heads, then their projection.
+// Forward returns the heads, then their projection.
 func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, d)
 	return l.Proj.Forward(l.attend(qkv))
 }
@@ -87,7 +87,7 @@ func (l *heads) Forward(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (
 // project is what is made of their results.
 func (l *heads) project(y graph.Expr) graph.Expr { return l.Proj.Forward(l.scope.Place("heads", y)) }
 
-// attend is the heads themselves, from packed projections to packed results. The mask is added (errata B1).
+// attend returns the heads themselves, from packed projections to packed results. The mask is added (errata B1).
 func (l *heads) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.Attention(qkv, l.mask.Expr(), l.sizes, l.drop.P); ok {
 		return l.scope.Place("heads", y)
@@ -108,7 +108,7 @@ func concat(heads graph.Expr, rows, width int) graph.Expr { // (B, H, n, dh) →
 	return heads.Transpose(0, 2, 1, 3).Reshape(rows, width)
 }
 
-// causalMask is the mask's numbers; it is an error if they let a query attend to a later key.
+// causalMask returns the mask's numbers; it is an error if they let a query attend to a later key.
 func (l *heads) causalMask() graph.Expr {
 	l.mask.requireCausal(l.scope)
 	return l.mask.Expr()

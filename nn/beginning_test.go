@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// TestBeginning: gains begin at 1, shifts and what a residual stream is not to feel yet at 0, weights at N(0, 0.02²), the
-// last of a sublayer at N(0, 0.02²/2L) for L blocks, and some as their layers say.
+// TestBeginning: gains begin at 1, shifts and what a residual stream is not to feel yet at 0, weights at N(0, 0.02²),
+// the last of a sublayer at N(0, 0.02²/2L) for L blocks, and some as their layers say.
 func TestBeginning(t *testing.T) {
 	const blocks, latent, queries, d = 3, 40, 32, 48
 	dims := Dims{Batch: 1, Context: 44, Embd: d, Heads: 3, QK: 16, V: 20, Inner: 60, Blocks: blocks}

@@ -56,7 +56,7 @@ func checkGlobal(global []int, d Dims) error {
 	return nil
 }
 
-// drawKeys is the rules with the random keys of every BigBird drawn from what the other rules leave visible.
+// drawKeys returns the rules with the random keys of every BigBird drawn from what the other rules leave visible.
 func drawKeys(rules []Visibility, d Dims) []Visibility {
 	others := slices.DeleteFunc(slices.Clone(rules), func(v Visibility) bool { _, ok := v.(BigBird); return ok })
 	rules = slices.Clone(rules)
@@ -100,7 +100,7 @@ func (v BigBird) draw(others []Visibility, d Dims) BigBird {
 	return v
 }
 
-// randomKeys is the largest number of random keys of any of the rules.
+// randomKeys returns the largest number of random keys of any of the rules.
 func randomKeys(rules []Visibility) (n int) {
 	for _, v := range rules {
 		if v, ok := v.(BigBird); ok {

@@ -17,7 +17,7 @@ func NewBlock(at Site, attention Attention) *Block {
 	return &Block{at.norm("ln_1"), Make(at.At("attn"), attention), at.norm("ln_2"), at.mlp(), at.Scope}
 }
 
-// Forward is the two residual steps.
+// Forward returns the two residual steps.
 func (b *Block) Forward(x graph.Expr) (result graph.Expr) {
 	defer whole(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn))
@@ -49,7 +49,7 @@ func NewPostNormBlock(at Site, attention Attention) *PostNormBlock {
 	return &b
 }
 
-// Forward is the two residual steps.
+// Forward returns the two residual steps.
 func (b *PostNormBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer whole(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn))

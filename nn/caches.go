@@ -34,7 +34,7 @@ func (c Caches) Numbers() (sum float64) {
 	return sum
 }
 
-// Bytes is the memory of what is remembered.
+// Bytes returns the memory of what is remembered.
 func (c Caches) Bytes() (sum int) {
 	for _, cache := range c {
 		sum += cache.Bytes()

@@ -46,7 +46,7 @@ func (l *CrossAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·n, d
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Projected()))
 }
 
-// Projected is the keys and values of the memory, which do not depend on x: a decoder computes them once for a
+// Projected returns the keys and values of the memory, which do not depend on x: a decoder computes them once for a
 // sentence.
 func (l *CrossAttention) Projected() (result graph.Expr) { // (B·m, H(dρ+dh))
 	defer whole(l, graph.Expr{}, &result)
@@ -59,7 +59,7 @@ func (l *CrossAttention) Step(x, _ graph.Expr) (result graph.Expr) { // (B·n, d
 	return l.Proj.Forward(l.heads.attend(l.Q.Forward(x), l.Kept()))
 }
 
-// Kept is a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
+// Kept returns a value (B·m, H(dρ+dh)) that a decoder fills with what Projected gave.
 func (l *CrossAttention) Kept() graph.Expr {
 	if l == nil {
 		return graph.Expr{}
@@ -86,7 +86,7 @@ type crossHeads struct {
 	scope graph.Scope
 }
 
-// attend is the heads themselves, from packed projections to packed results.
+// attend returns the heads themselves, from packed projections to packed results.
 func (l *crossHeads) attend(q, kv graph.Expr) graph.Expr { // (B·n, H·dρ), (B·m, H(dρ+dh)) → (B·n, H·dh)
 	q, kv = q.In(l.scope), kv.In(l.scope)
 	if y, ok := graph.CrossAttention(q, kv, l.mask, l.sizes, l.drop.P); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// source is an encoder's output with three tokens more than the target has, as a parameter: its gradient is compared
-// too.
+// source returns an encoder's output with three tokens more than the target has, as a parameter: its gradient is
+// compared too.
 func source(at Site, lengths []int) *Memory {
 	m := at.Context + 3
 	z := at.Param("z", graph.Normal(1), at.Batch*m, at.Embd)

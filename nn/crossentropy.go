@@ -15,7 +15,7 @@ type CrossEntropy struct {
 	scope graph.Scope
 }
 
-// NewCrossEntropy is the mean over the targets that count; set Sum for the sum.
+// NewCrossEntropy returns the mean over the targets that count; set Sum for the sum.
 func NewCrossEntropy(s graph.Scope) *CrossEntropy { return &CrossEntropy{scope: s} }
 
 // Forward compares logits (n, V) with targets (n): a scalar.

@@ -26,7 +26,7 @@ func NewDecoderBlock(at Site, attention Attention, m *Memory) *DecoderBlock {
 	}
 }
 
-// Forward is the three residual steps.
+// Forward returns the three residual steps.
 func (b *DecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer whole(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))

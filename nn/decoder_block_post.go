@@ -17,7 +17,7 @@ func NewPostNormDecoderBlock(at Site, attention Attention, m *Memory) *PostNormD
 	return &b
 }
 
-// Forward is the three residual steps.
+// Forward returns the three residual steps.
 func (b *PostNormDecoderBlock) Forward(x graph.Expr) (result graph.Expr) {
 	defer whole(b, x, &result)
 	return b.forward(x, In(b.scope, "attn", b.Attn), In(b.scope, "cross", b.Cross))

@@ -26,7 +26,7 @@ type Dilated struct {
 // Visible is VisibleTo head 0.
 func (v Dilated) Visible(b, i, j int) bool { return v.VisibleTo(0, b, i, j) }
 
-// VisibleTo says whether query i attends to key j in that head.
+// VisibleTo reports whether query i attends to key j in that head.
 func (v Dilated) VisibleTo(head, _, i, j int) bool {
 	return v.local(head, i, j) || v.global(i, j)
 }

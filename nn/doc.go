@@ -1,6 +1,7 @@
 // Package nn holds the layers of a transformer, one in a file: a struct of parameters, a constructor that declares
 // them, and a Forward that is the layer's equation. Read a Forward downwards and you read the forward column of the
-// paper. Start with NewLayerNorm, a whole layer in forty lines, and with Site, which tells a constructor where it builds.
+// paper. Start with NewLayerNorm, a whole layer in forty lines, and with Site, which tells a constructor where it
+// builds.
 //
 // The letters in the right margins: B sequences in a batch, T tokens in each (the context), n = B·T tokens, d features
 // (the width), H heads, dρ features of a query or key, dh of a value, f features inside the MLP, V entries of the

@@ -20,7 +20,7 @@ var elmanLayerCases = []layerCase{
 	}},
 }
 
-// elman is a layer of 3 features on random numbers, with W scaled.
+// elman returns a layer of 3 features on random numbers, with W scaled.
 func elman(batch, context int, scale float64) (l *Elman, x graph.Expr) {
 	g := graph.New(graph.Float64, 3)
 	d := Dims{Batch: batch, Context: context, Embd: 3}

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// positions is the site at which n tokens stand at 0, 1, 2, …
+// positions returns the site at which n tokens stand at 0, 1, 2, …
 func positions(at nn.Site, n int) nn.Site {
 	at.Positions = at.Ints("positions", n, at.Context, -1)
 	for i := range at.Positions.Ints() {
@@ -50,7 +50,7 @@ func ExampleRoPE_Rotate() {
 	// attn.c_proj.weight [2 2]
 }
 
-// latentSite is a place in a new model of one sequence of 3 tokens, 8 features wide, with two heads.
+// latentSite returns a place in a new model of one sequence of 3 tokens, 8 features wide, with two heads.
 func latentSite() nn.Site {
 	at := site()
 	at.Embd, at.Heads, at.QK, at.V = 8, 2, 3, 4

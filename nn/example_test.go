@@ -35,7 +35,7 @@ func show(y graph.Expr) {
 	}
 }
 
-// site is a place in a new model of one sequence of 3 tokens, 2 features wide, with one head.
+// site returns a place in a new model of one sequence of 3 tokens, 2 features wide, with one head.
 func site() nn.Site {
 	g := graph.New(graph.Float64, 1)
 	d := nn.Dims{Batch: 1, Context: 3, Embd: 2, Heads: 1, QK: 2, V: 2, Inner: 4, Blocks: 1}

@@ -62,7 +62,7 @@ var idReaders = map[string]idReader{
 	}},
 }
 
-// played is a rollout of those actions.
+// played returns a rollout of those actions.
 func played(s graph.Scope, actions graph.Expr) Rollout {
 	number := func(name string, mean float64) graph.Expr {
 		return s.Value(name, func(i int, _ *rand.Rand) float64 { return mean + math.Sin(float64(i))/2 }, 10, 1)

@@ -36,7 +36,7 @@ func ids(at Site, limit, ignore int) graph.Expr {
 	return x
 }
 
-// someIgnored are targets of which every other one is ignored.
+// someIgnored returns targets of which every other one is ignored.
 func someIgnored(at Site) graph.Expr {
 	x := ids(at, at.Embd, -1)
 	for i := 1; i < len(x.Ints()); i += 2 {
@@ -116,7 +116,7 @@ var cases = []layerCase{
 	}},
 }
 
-// allCases are those of this file and of the files beside it.
+// allCases returns those of this file and of the files beside it.
 func allCases() []layerCase {
 	return slices.Concat(
 		cases,
@@ -135,7 +135,7 @@ func allCases() []layerCase {
 
 func causal(at Site) Layer { return NewSelfAttention(at) }
 
-// newSite is a place in a graph with everything a layer may ask for.
+// newSite returns a place in a graph with everything a layer may ask for.
 func newSite(g *graph.Graph, d Dims) Site {
 	return Site{
 		Scope: g.Root().Sub("h.0"), Dims: d, Affine: NewLinear, Bias: true, Eps: 1e-5,

@@ -29,7 +29,7 @@ func overKeys(keys, heads, qk, v int) float64 {
 	return float64(keys) * float64(heads) * (float64(qk) + float64(v))
 }
 
-// stepAt is the Step of the layer of that name at one position, in the block at s, as In is its Forward.
+// stepAt returns the Step of the layer of that name at one position, in the block at s, as In is its Forward.
 func stepAt(s graph.Scope, name string, l Layer, at graph.Expr) func(x graph.Expr) graph.Expr {
 	return func(x graph.Expr) graph.Expr {
 		if c, ok := l.(Cached); ok {

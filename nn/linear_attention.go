@@ -58,8 +58,8 @@ func (l *LinearAttention) Forward(x graph.Expr) (result graph.Expr) { // (B·T, 
 	return l.Proj.Forward(l.attend(l.QKV.Forward(x)))
 }
 
-// attend is the heads themselves, from packed projections to packed results. The reference form has all T² weights:
-// e^mask is 1 for a key that is visible and 0 for one that is not.
+// attend returns the heads themselves, from packed projections to packed results. The reference form has all T²
+// weights: e^mask is 1 for a key that is visible and 0 for one that is not.
 func (l *LinearAttention) attend(qkv graph.Expr) graph.Expr { // (B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := graph.LinearAttention(qkv, l.padding, l.heads); ok {
 		return l.scope.Place("heads", y)

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// under is the layer with a separate mask.
+// under returns the layer with a separate mask.
 func under(rule func(Dims) Visibility, build func(at Site) Layer) func(at Site, x graph.Expr) graph.Expr {
 	return func(at Site, x graph.Expr) graph.Expr {
 		at.Mask = NewMask(at.Sub("own"), at.Dims, rule(at.Dims))

@@ -58,8 +58,8 @@ func (l *Longformer) Step(x, at graph.Expr) (result graph.Expr) { // (B·n, d) �
 	return l.Proj.Forward(l.scope.Place("heads", heads))
 }
 
-// attend is the heads themselves. Every token is two keys, one behind the other: the one for the windows and the global
-// one. The mask hides one of them or both.
+// attend returns the heads themselves. Every token is two keys, one behind the other: the one for the windows and the
+// global one. The mask hides one of them or both.
 func (l *Longformer) attend(near, global graph.Expr) graph.Expr { // 2·(B·T, H(2dρ+dh)) → (B·T, H·dh)
 	if y, ok := l.kernel(near, global); ok {
 		return l.scope.Place("heads", y)
@@ -117,7 +117,7 @@ func (l *Longformer) kernel(near, global graph.Expr) (y graph.Expr, ok bool) {
 	}, l.weightDrop.P)
 }
 
-// queries are the columns of [q, q^g], head by head, in two packed projections side by side.
+// queries returns the columns of [q, q^g], head by head, in two packed projections side by side.
 func (l *Longformer) queries() (order []int) {
 	h := l.heads
 	for j := range h.Heads {
@@ -127,7 +127,7 @@ func (l *Longformer) queries() (order []int) {
 	return order
 }
 
-// keys are those of [k, 0] head by head with v behind them, and of [0, k^g] with v^g.
+// keys returns those of [k, 0] head by head with v behind them, and of [0, k^g] with v^g.
 func (l *Longformer) keys() (order []int) {
 	h := l.heads
 	nothing := slices.Repeat([]int{-1}, h.QK)

@@ -26,9 +26,9 @@ type Adapter struct {
 	From, To int
 }
 
-// NewLoRA is an Affine that wraps NewLinear at the scopes that adapts accepts, such as "h.3.attn.c_attn", with rank r
-// and scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks, k and v if
-// two.
+// NewLoRA returns an Affine that wraps NewLinear at the scopes that adapts accepts, such as "h.3.attn.c_attn", with
+// rank r and scale s; the adapter's parameters are lora_d and lora_u, below q, k and v if there are three blocks, k and
+// v if two.
 func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) Layer {
 		base := NewLinear(s, in, out, bias, init).(*Linear)
@@ -60,8 +60,8 @@ func NewLoRA(adapts func(path string) bool, r int, scale float64) Affine {
 	}
 }
 
-// NewAdapted is an adapter beside a matrix w (in, out) that a layer at s has declared for itself: lora_d and lora_u, of
-// rank r and scale s. The layer multiplies by its Matrix.
+// NewAdapted returns an adapter beside a matrix w (in, out) that a layer at s has declared for itself: lora_d and
+// lora_u, of rank r and scale s. The layer multiplies by its Matrix.
 func NewAdapted(at graph.Scope, w graph.Expr, in, out, r int, scale float64) *LoRA {
 	a := Adapter{at.Param("lora_d", graph.Normal(0.02), in, r), at.Param("lora_u", graph.Const(0), r, out), 0, out}
 	return &LoRA{Base: &Linear{Weight: w, scope: at}, Adapters: []Adapter{a}, Scale: scale, scope: at}
@@ -76,7 +76,7 @@ func (l *LoRA) Matrix() graph.Expr { // (in, out)
 	return l.Base.Weight.In(l.scope).Add(a.up(a.Down.In(l.scope), l.Scale))
 }
 
-// Forward is the frozen base plus the adapters.
+// Forward returns the frozen base plus the adapters.
 func (l *LoRA) Forward(x graph.Expr) (result graph.Expr) { // (n, in) → (n, out)
 	defer whole(l, x, &result)
 	y := l.Base.Forward(x)

@@ -82,7 +82,7 @@ func (m *Mask) prepare() error {
 	return nil
 }
 
-// overHeads is the mask with an axis for the heads, if it has one for the sequences alone.
+// overHeads returns the mask with an axis for the heads, if it has one for the sequences alone.
 func (m *Mask) overHeads(s graph.Scope) graph.Expr { // (B, T, T) → (B, 1, T, T)
 	x := m.Expr().In(s)
 	if len(x.Shape()) == 3 {
@@ -91,7 +91,7 @@ func (m *Mask) overHeads(s graph.Scope) graph.Expr { // (B, T, T) → (B, 1, T, 
 	return x
 }
 
-// hides says whether m hides the future and padding; it is not ok if m is nil or hides anything else.
+// hides reports whether m hides the future and padding; it is not ok if m is nil or hides anything else.
 func hides(m *Mask) (causal, padded, ok bool) {
 	if m == nil || m.bias != nil {
 		return false, false, false

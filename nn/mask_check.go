@@ -59,8 +59,8 @@ func (m *Mask) hasKey(rules []Visibility, head, b, i int) bool {
 	return false
 }
 
-// requireCausal fails at s if a query attends to a key of a token behind it, which is not there yet when tokens come one
-// at a time.
+// requireCausal fails at s if a query attends to a key of a token behind it, which is not there yet when tokens come
+// one at a time.
 func (t *table) requireCausal(s graph.Scope) {
 	if !t.scanned {
 		t.scanned, t.later = true, t.laterToken()
@@ -70,7 +70,7 @@ func (t *table) requireCausal(s graph.Scope) {
 	}
 }
 
-// laterToken is a query and the first token behind it with a visible key, or 0 twice.
+// laterToken returns a query and the first token behind it with a visible key, or 0 twice.
 func (t *table) laterToken() [2]int {
 	hidden, numbers := math.Inf(-1), t.Expr().Tensor()
 	if len(t.shape) == 0 || numbers.Len() == 0 {

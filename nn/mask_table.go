@@ -21,8 +21,8 @@ type table struct {
 	later   [2]int // a query and a token behind it that has a visible key, if there are any
 }
 
-// Expr is the numbers as a value of the graph, declared, and prepared, when it is first asked for: attention that is
-// linear in T never does.
+// Expr returns the numbers as a value of the graph, declared, and prepared, when it is first asked for: attention that
+// is linear in T never does.
 func (t *table) Expr() graph.Expr {
 	switch {
 	case t.expr.Graph() != nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// dilations are 1, 2, 1, 2 …, as far as the context allows.
+// dilations returns 1, 2, 1, 2 …, as far as the context allows.
 func dilations(d Dims) []int {
 	out := make([]int, d.Heads)
 	for h := range out {
@@ -341,7 +341,7 @@ func TestPositionErrors(t *testing.T) {
 	}
 }
 
-// blind is a mask under which no token attends to itself.
+// blind returns a mask under which no token attends to itself.
 func blind(at Site) *Mask { return NewMask(at.Sub("blind"), at.Dims, notSelf{}) }
 
 type notSelf struct{}
@@ -438,7 +438,8 @@ func TestLongformerMaskUpdate(t *testing.T) {
 	}
 }
 
-// Every set of keys is drawn as often as any other, near enough: of three keys two are each pair in a third of the draws.
+// Every set of keys is drawn as often as any other, near enough: of three keys two are each pair in a third of the
+// draws.
 func TestBigBirdDrawsEveryPair(t *testing.T) {
 	d, count := Dims{Batch: 1, Context: 4, Heads: 1}, map[[2]int]int{}
 	for seed := range uint64(300) {

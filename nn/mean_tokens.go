@@ -15,7 +15,7 @@ type MeanTokens struct {
 // NewMeanTokens declares nothing.
 func NewMeanTokens(at Site) *MeanTokens { return &MeanTokens{at.Dims, at.Scope} }
 
-// Forward is the mean over the tokens.
+// Forward returns the mean over the tokens.
 func (l *MeanTokens) Forward(x graph.Expr) (result graph.Expr) { // (B·T, d) → (B, d)
 	defer whole(l, x, &result)
 	x = x.In(l.scope)

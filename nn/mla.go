@@ -73,12 +73,12 @@ func (l *MLA) Mixing() float64 {
 	return l.heads.mixing()
 }
 
-// inner is a matrix without bias.
+// inner returns a matrix without bias.
 func inner(at Site, name string, in, out int, std float64) Layer {
 	return at.affine(name, in, []int{out}, false, graph.Normal(std))
 }
 
-// up is the standard deviation that keeps what comes out of a matrix as large as the latent that goes in.
+// up returns the standard deviation that keeps what comes out of a matrix as large as the latent that goes in.
 func up(latent int) float64 { return 1 / math.Sqrt(float64(latent)) }
 
 func checkLatent(at Site, name string, n int) {

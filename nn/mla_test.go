@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// narrow is a width for latents that occurs nowhere else in the shapes of the tests.
+// narrow returns a width for latents that occurs nowhere else in the shapes of the tests.
 func narrow(d Dims) int { return 1 + d.Embd/7*3 }
 
 func newMLA(at Site) Cached       { return NewMLA(at, narrow(at.Dims)) }

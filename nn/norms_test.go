@@ -31,7 +31,7 @@ var normLayerCases = []layerCase{
 	}},
 }
 
-// norms are the three by name, with a gain of 1 and a shift of 0 where there are any.
+// norms returns the three by name, with a gain of 1 and a shift of 0 where there are any.
 func norms() map[string]func(at Site) Layer {
 	return map[string]func(at Site) Layer{
 		"inside": func(at Site) Layer { return NewLayerNorm(at) },

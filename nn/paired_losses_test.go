@@ -30,8 +30,8 @@ func TestI62SquaredError(t *testing.T) {
 	}
 }
 
-// Of two classes the loss of one logit is that of cross entropy with logits 0 and z, and where it is right or wrong by far
-// it is 0 or |z|.
+// Of two classes the loss of one logit is that of cross entropy with logits 0 and z, and where it is right or wrong by
+// far it is 0 or |z|.
 func TestI63TwoClasses(t *testing.T) {
 	numbers, labels := []float64{0.7, -1.3, 2.1, -0.2, 1000, -1000, 1000, -1000}, []int{1, 0, 0, 1, 1, 0, 0, 1}
 	for _, dtype := range []graph.Dtype{graph.Float64, graph.Float32} {

@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Make is the layer that with makes for a site. That there is no such function, that it makes nothing, and a panic in
-// it are errors of the site.
+// Make returns the layer that with makes for a site. That there is no such function, that it makes nothing, and a panic
+// in it are errors of the site.
 func Make(at Site, with func(Site) Layer) (l Layer) {
 	switch {
 	case with == nil:
@@ -51,7 +51,7 @@ func shaped(s graph.Scope, want []int, f func() graph.Expr) graph.Expr {
 	return y
 }
 
-// sizes is a shape as errors have it, such as "(16, 32)".
+// sizes returns a shape as errors have it, such as "(16, 32)".
 func sizes(shape []int) string {
 	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", ", ") + ")"
 }

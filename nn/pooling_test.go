@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// places are a token of each sequence, the last one of the first.
+// places returns a token of each sequence, the last one of the first.
 func places(at Site) graph.Expr {
 	x := at.Ints("places", at.Batch, at.Context, -1)
 	for b := range x.Ints() {
@@ -17,7 +17,8 @@ func places(at Site) graph.Expr {
 	return x
 }
 
-// The mean of the tokens does not depend on their order, one token is itself, and nothing of a sequence reaches another.
+// The mean of the tokens does not depend on their order, one token is itself, and nothing of a sequence reaches
+// another.
 func TestI61Pooling(t *testing.T) {
 	const batch, context, d = 3, 5, 4
 	for _, kernels := range []bool{false, true} {

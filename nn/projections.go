@@ -2,8 +2,8 @@ package nn
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// inProjection is the affine layer in front of the heads: x·w + b is the queries of all heads and the keys and values of
-// all groups side by side, the first two rotated where positions are rotary.
+// inProjection is the affine layer in front of the heads: x·w + b is the queries of all heads and the keys and values
+// of all groups side by side, the first two rotated where positions are rotary.
 type inProjection struct {
 	affine Layer
 	heads  graph.AttentionShape

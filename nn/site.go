@@ -51,7 +51,7 @@ type Rotary interface {
 	Rotate(x graph.Expr, groups, size int) graph.Expr
 }
 
-// At is the same style at a place inside s.
+// At returns the same style at a place inside s.
 func (s Site) At(name string) Site { s.Scope = s.Sub("%s", name); return s }
 
 // affine makes the affine layer of that name, with outputs given as blocks of columns.
@@ -78,12 +78,12 @@ func (s Site) Param(name string, init graph.Init, shape ...int) graph.Expr {
 	return s.Adapt(at, w, shape[0], shape[1])
 }
 
-// heads are the sizes of attention with queries and keys of qk features, and values of v, of every head its own.
+// heads returns the sizes of attention with queries and keys of qk features, and values of v, of every head its own.
 func (s Site) heads(qk, v int) graph.AttentionShape {
 	return graph.AttentionShape{Batch: s.Batch, Context: s.Context, Heads: s.Heads, QK: qk, V: v, Groups: s.Heads}
 }
 
-// mask is the site's mask; it is an error if there is none.
+// mask returns the site's mask; it is an error if there is none.
 func (s Site) mask() *Mask {
 	if s.Mask == nil {
 		s.Failf("no mask: the site has to say which of the %d tokens attends to which", s.Context)
@@ -92,7 +92,7 @@ func (s Site) mask() *Mask {
 	return s.Mask
 }
 
-// act is the site's activation; it is an error if there is none.
+// act returns the site's activation; it is an error if there is none.
 func (s Site) act() Layer {
 	if s.Act == nil {
 		s.Failf("no activation: the site needs one for the %d features inside", s.Inner)
@@ -124,7 +124,7 @@ func (s Site) checkPositions() {
 	}
 }
 
-// count is the number of integers of an input; 0 after a failure.
+// count returns the number of integers of an input; 0 after a failure.
 func count(ids graph.Expr) int {
 	if shape := ids.Shape(); len(shape) == 1 {
 		return shape[0]

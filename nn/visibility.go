@@ -80,7 +80,7 @@ func (p Padding) Check(d Dims) error {
 // All combines: a key is visible if every one of the list says so. An empty list hides nothing.
 type All []Visibility
 
-// Visible is the conjunction.
+// Visible returns the conjunction.
 func (a All) Visible(b, i, j int) bool {
 	return !slices.ContainsFunc(a, func(v Visibility) bool { return v == nil || !v.Visible(b, i, j) })
 }
@@ -98,7 +98,7 @@ func rulesOf(v Visibility) []Visibility {
 	return rules
 }
 
-// visible says whether all rules let query i of sequence b attend to key j in a head.
+// visible reports whether all rules let query i of sequence b attend to key j in a head.
 func visible(rules []Visibility, head, b, i, j int) bool {
 	return !slices.ContainsFunc(rules, func(v Visibility) bool {
 		if p, ok := v.(PerHead); ok {

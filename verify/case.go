@@ -10,8 +10,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Case checks one layer, in sizes of which no two are alike (Dims) and with random parameters: Σ y∘Δ for the result y of the
-// layer and a random Δ, or y itself if it is a single number, differentiated by the input and by every parameter.
+// Case checks one layer, in sizes of which no two are alike (Dims) and with random parameters: Σ y∘Δ for the result y
+// of the layer and a random Δ, or y itself if it is a single number, differentiated by the input and by every
+// parameter.
 //
 // With Forward and Backward the layer is held against these formulas by hand: by autodiff, by the kernels, and by the
 // complex step of Forward. Without, autodiff is held against central differences of the reference graph and the kernels
@@ -41,8 +42,8 @@ type Case struct {
 
 	Frozen []string // parameters that nothing is differentiated by
 
-	// Dims are the sizes at the site. What is 0 is that of DefaultDims; a layer that needs another one, such as heads in
-	// two groups, says so here.
+	// Dims are the sizes at the site. What is 0 is that of DefaultDims; a layer that needs another one, such as heads
+	// in two groups, says so here.
 	Dims nn.Dims
 }
 

@@ -23,13 +23,13 @@ type layerForm struct {
 	delta   hand.Matrix[float64]
 }
 
-// DefaultDims are the sizes of a Case that names none: odd and no two alike, with a width that three heads can share, so
-// that what takes two groups, a wrong divisor or a transposed matrix for granted does not fit.
+// DefaultDims returns the sizes of a Case that names none: odd and no two alike, with a width that three heads can
+// share, so that what takes two groups, a wrong divisor or a transposed matrix for granted does not fit.
 func DefaultDims() nn.Dims {
 	return nn.Dims{Batch: 5, Context: 7, Embd: 9, Heads: 3, QK: 11, V: 13, Inner: 15, Blocks: 1}
 }
 
-// dims are those of the Case, and the default's where it says nothing.
+// dims returns those of the Case, and the default's where it says nothing.
 func (c Case) dims() (d nn.Dims, err error) {
 	d = c.Dims
 	usual := DefaultDims()

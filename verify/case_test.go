@@ -26,7 +26,7 @@ func byFormulas(c Case, real func(hand.Site[float64]) hand.Layer[float64], step 
 	return c
 }
 
-// norm is the Case that the tests below break.
+// norm returns the Case that the tests below break.
 func norm() Case {
 	return byFormulas(Case{Name: "layer norm", Build: func(at nn.Site, x graph.Expr) graph.Expr {
 		at.Eps = 1e-3

@@ -43,8 +43,8 @@ type subject struct {
 // the same parameters with the same shapes; disagreements are in the Report.
 func Check(m Subject) (*Report, error) { return CheckContext(context.Background(), m, nil) }
 
-// CheckContext is Check until ctx ends, whose cause is then the error. It calls progress, unless that is nil, whenever a
-// derivative of those that are taken one at a time is there: how many of them are done, and how many there are. They
+// CheckContext is Check until ctx ends, whose cause is then the error. It calls progress, unless that is nil, whenever
+// a derivative of those that are taken one at a time is there: how many of them are done, and how many there are. They
 // are shared by as many threads as Go has processors for, and what the Report says does not depend on their number.
 func CheckContext(ctx context.Context, m Subject, progress func(done, total int)) (*Report, error) {
 	if m == nil {
@@ -151,7 +151,7 @@ func compare(w work, s subject, plan parts.Plan, roads []*results, look sampling
 	return r, nil
 }
 
-// number is the entry of a (1, 1) matrix.
+// number returns the entry of a (1, 1) matrix.
 func number(m hand.Matrix[complex128]) (complex128, error) {
 	if m.Err != nil {
 		return 0, m.Err

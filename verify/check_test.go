@@ -16,7 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// small is a configuration in the generic sizes, without training fields.
+// small returns a configuration in the generic sizes, without training fields.
 func small(change ...func(*gpt.Config)) gpt.Config {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = fixture.Tokens, fixture.Vocabulary, fixture.Blocks, fixture.Heads, fixture.Features
@@ -45,8 +45,9 @@ func everything(c *gpt.Config) {
 	c.Block, c.Activation, c.Dropout, c.LoraR, c.LoraAlpha, c.LoraScale = "post", "gelu_tanh", 0.2, 3, 2, "alpha"
 }
 
-// Every gradient of a model is that of four others, for each property alone and for many at once. The complex step looks
-// at every entry of two of them, and at some of every parameter, and along a direction over all of it, of the others.
+// Every gradient of a model is that of four others, for each property alone and for many at once. The complex step
+// looks at every entry of two of them, and at some of every parameter, and along a direction over all of it, of the
+// others.
 func TestCheck(t *testing.T) {
 	tests := map[string]func(*gpt.Config){
 		"generic":      func(*gpt.Config) {},
@@ -107,7 +108,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// byHand are the gradients of a model as derived on paper.
+// byHand returns the gradients of a model as derived on paper.
 func byHand(t testing.TB, s subject, plan parts.Plan) hand.Gradients[float64] {
 	t.Helper()
 	m, err := parts.Model(plan, s.parameters)
@@ -300,7 +301,7 @@ func TestCheckHoles(t *testing.T) {
 	}
 }
 
-// without is a copy of the model that lacks some parameters.
+// without returns a copy of the model that lacks some parameters.
 func without(m Model, names ...string) Model {
 	c := m
 	c.Parameters = hand.Parameters[float64]{}
@@ -337,7 +338,7 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-// tables are reports with a bit of everything, by the file that has their layout.
+// tables returns reports with a bit of everything, by the file that has their layout.
 func tables() map[string]*Report {
 	rows := []Row{
 		{Name: "wte.weight", Symbol: "w_tok", Equation: "(3)", Shape: [2]int{11, 8}, Count: 88, Norm: 0.56, Autodiff: 1e-15, Kernels: 2e-15, Complex: 3e-16, Float32: 4e-7},

@@ -48,7 +48,7 @@ func ComplexStepAt(f Objective, p hand.Parameters[float64], name string, i int) 
 	return stepAt(f, z, name, i)
 }
 
-// steps are the numbers to step from, if there is something to differentiate.
+// steps returns the numbers to step from, if there is something to differentiate.
 func steps(f Objective, p hand.Parameters[float64]) (hand.Parameters[complex128], error) {
 	if f == nil {
 		return nil, errors.New("complex step: got no objective")
@@ -88,7 +88,7 @@ func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float
 	return imag(y) / imaginaryStep, err
 }
 
-// lifted are the numbers as the complex step wants them.
+// lifted returns the numbers as the complex step wants them.
 func lifted(p hand.Parameters[float64]) hand.Parameters[complex128] {
 	z := hand.Parameters[complex128]{}
 	for name, m := range p {

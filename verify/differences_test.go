@@ -86,8 +86,9 @@ func TestCheckOwnParts(t *testing.T) {
 	}
 }
 
-// The sizes at the site are the Case's, and what it leaves open those of DefaultDims: odd, no two alike, with three heads
-// or more. A gradient that is wrong only where heads come in groups of two is found with four heads, not with two.
+// The sizes at the site are the Case's, and what it leaves open those of DefaultDims: odd, no two alike, with three
+// heads or more. A gradient that is wrong only where heads come in groups of two is found with four heads, not with
+// two.
 func TestCaseDims(t *testing.T) {
 	d := DefaultDims()
 	sizes := []int{d.Batch, d.Context, d.Embd, d.Heads, d.QK, d.V, d.Inner}

@@ -31,7 +31,7 @@ func firstWrong(s subject, r *Report, g hand.Gradients[float64], roads []*result
 	return firstGradient(r, g.Parameters(), roads)
 }
 
-// firstGradient is the last row of the table that a road has otherwise.
+// firstGradient returns the last row of the table that a road has otherwise.
 func firstGradient(r *Report, want hand.Parameters[float64], roads []*results) string {
 	largest := Largest(want)
 	for _, row := range slices.Backward(r.Rows) {

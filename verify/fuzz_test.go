@@ -131,8 +131,8 @@ func (f shape) check(t *testing.T) (worst Gap) {
 	return r.Worst
 }
 
-// sum32 is the number of terms in the longest sum of the model, forward or backward, and a few for what follows a sum
-// (a root, an exponential, a quotient).
+// sum32 returns the number of terms in the longest sum of the model, forward or backward, and a few for what follows a
+// sum (a root, an exponential, a quotient).
 func sum32(m Model) int {
 	c := m.Config
 	return 8 + max(len(m.Tokens), c.NEmbd, c.NInner, c.VocabSize, c.NHead*(2*c.QKSize+c.VSize), 2*c.BlockSize)
@@ -188,8 +188,8 @@ func rounding(t *testing.T, s subject, plan plans.Plan, n int, exact *results) (
 	return worst
 }
 
-// loosen judges again by what rounding explains: bound in float32, and in float64, which rounds 2²⁹ times finer, as much
-// less.
+// loosen judges again by what rounding explains: bound in float32, and in float64, which rounds 2²⁹ times finer, as
+// much less.
 func (r *Report) loosen(t *testing.T, bound float64, roads []*results) {
 	t.Helper()
 	r.ToleranceFloat32, r.Tolerance = max(ToleranceFloat32, bound), max(Tolerance, bound*0x1p-29)
@@ -238,7 +238,7 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// pairs are the choices of a configuration, two by two.
+// pairs returns the choices of a configuration, two by two.
 func pairs(c gpt.Config, sum bool) (list []string) {
 	choices := []string{
 		c.Attention, "position " + c.Position, c.Norm, c.Activation, c.Block, c.Head, fmt.Sprint("sum ", sum),

@@ -51,7 +51,7 @@ func NewModel(c gpt.Config, batch int, seed uint64) (Model, error) {
 // batch is B.
 func (m Model) batch() int { return len(m.Tokens) / m.Config.BlockSize }
 
-// Count is the number of parameters.
+// Count returns the number of parameters.
 func (m Model) Count() (n int) {
 	for _, p := range m.Parameters {
 		n += len(p.Data)
@@ -59,7 +59,7 @@ func (m Model) Count() (n int) {
 	return n
 }
 
-// subject is the model as Check sees it.
+// subject returns the model as Check sees it.
 func (m Model) subject() (subject, error) {
 	if err := m.Config.ValidateModel(); err != nil {
 		return subject{}, errors.Wrap(err, "verify: Model.Config")

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// translator is an encoder–decoder of one block on either side, all sizes different.
+// translator returns an encoder–decoder of one block on either side, all sizes different.
 func translator(change ...func(*seq2seq.Config)) seq2seq.Config {
 	var c seq2seq.Config
 	c.SourceSize, c.TargetSize, c.SourceVocab, c.TargetVocab = 4, 3, 7, 6

@@ -57,7 +57,7 @@ func FromTensor(t graph.Tensor) hand.Matrix[float64] {
 	return hand.NewMatrix(rows, cols, t.Floats()...)
 }
 
-// matrixShape is the shape of a parameter as a matrix: vectors are rows, and leading axes become one.
+// matrixShape returns the shape of a parameter as a matrix: vectors are rows, and leading axes become one.
 func matrixShape(shape []int) (rows, cols int) {
 	rows, cols = 1, 1
 	for _, n := range shape {

@@ -2,7 +2,7 @@ package verify
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// forms are those of every model, and one more of one whose products are rounded.
+// forms returns those of every model, and one more of one whose products are rounded.
 func (s subject) forms() []form {
 	if s.precision == "" || s.precision == graph.Precisions()[0] {
 		return forms()
@@ -14,10 +14,10 @@ func (s subject) forms() []form {
 
 // rounding is how far the gradients of products in bfloat16 may be off, if there are such among the roads.
 //
-// A number is rounded by at most u = 2⁻⁹ of it, so every entry of a product A·B is within (2u + u²)|A||B|, next to which
-// the rounding of sums in float32 is nothing. To first order what several products add is the sum of that, and there are
-// as many as matrices, half as many again in attention, and all of them once more in the backward pass. Where their terms
-// cancel the share of an error grows, and where errors cancel it shrinks.
+// A number is rounded by at most u = 2⁻⁹ of it, so every entry of a product A·B is within (2u + u²)|A||B|, next to
+// which the rounding of sums in float32 is nothing. To first order what several products add is the sum of that, and
+// there are as many as matrices, half as many again in attention, and all of them once more in the backward pass. Where
+// their terms cancel the share of an error grows, and where errors cancel it shrinks.
 func (r *Report) rounding(roads []*results) {
 	const u = 0x1p-9
 	for _, road := range roads {

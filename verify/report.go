@@ -32,7 +32,7 @@ type Report struct {
 	First            string   `json:"first_wrong,omitempty"`
 }
 
-// OK says whether every road agrees on every gradient. No Report is none that does.
+// OK reports whether every road agrees on every gradient. No Report is none that does.
 func (r *Report) OK() bool { return r != nil && len(r.Failures) == 0 }
 
 // mostColumns is the width that a table stays within, if it can.
@@ -57,7 +57,7 @@ func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
 	return int64(m), err
 }
 
-// table is the rows, with columns so many spaces apart. A road's column is named by the first word of the road.
+// table returns the rows, with columns so many spaces apart. A road's column is named by the first word of the road.
 func (r *Report) table(apart int) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, apart, ' ', 0)

@@ -49,7 +49,7 @@ func (g Gap) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(g))
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON.
+// UnmarshalJSON returns the inverse of MarshalJSON.
 func (g *Gap) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*g = Gap(math.Inf(1))
@@ -83,7 +83,7 @@ func length(m hand.Matrix[float64]) float64 {
 	return math.Sqrt(sum)
 }
 
-// part is the row's columns of its parameter.
+// part returns the row's columns of its parameter.
 func (r *Row) part(p hand.Parameters[float64]) hand.Matrix[float64] {
 	return p[r.parameter].Columns(r.from, r.to)
 }

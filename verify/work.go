@@ -12,7 +12,7 @@ type work struct {
 	progress func(done, total int) // or nil
 }
 
-// unwatched is the work at a layer, which is small, and whose formulas may be anybody's: one thing after another.
+// unwatched returns the work at a layer, which is small, and whose formulas may be anybody's: one thing after another.
 func unwatched() work { return work{ctx: context.Background(), threads: 1} }
 
 // alone is w for what cannot share its numbers.

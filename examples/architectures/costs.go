@@ -68,7 +68,7 @@ func costs(ctx context.Context, rows []*row, o options, stderr io.Writer) (list 
 	return list, nil
 }
 
-// step is the time of a forward and backward pass over random tokens, in ns per token, the second of two.
+// step returns the time of a forward and backward pass over random tokens, in ns per token, the second of two.
 func (c *cost) step(size, tokens int) (ns float64, err error) {
 	config := c.config
 	config.BlockSize, config.BatchSize = size, max(1, tokens/size)

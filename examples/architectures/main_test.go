@@ -20,7 +20,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/inventory"
 )
 
-// quick is the flags of the shortest run.
+// quick returns the flags of the shortest run.
 func quick(t *testing.T, more ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "verses.txt")

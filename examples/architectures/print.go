@@ -39,7 +39,7 @@ func (r *row) title() string {
 	return r.Variant
 }
 
-// loss is the mean over the seeds, and their standard deviation if there are several.
+// loss returns the mean over the seeds, and their standard deviation if there are several.
 func (r *row) loss() string {
 	mean, squares, n := 0.0, 0.0, float64(len(r.Losses))
 	for _, l := range r.Losses {
@@ -82,5 +82,5 @@ func (r results) writeCosts(w io.Writer) error {
 	return err
 }
 
-// cell is a text that fits into a table.
+// cell returns a text that fits into a table.
 func cell(s string) string { return strings.NewReplacer("|", "/", "\n", " ").Replace(s) }

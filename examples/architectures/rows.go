@@ -33,7 +33,7 @@ type part struct {
 	names []string
 }
 
-// of is the name of the part in c: where none is said, the first.
+// of returns the name of the part in c: where none is said, the first.
 func (p part) of(c *gpt.Config) string { return cmp.Or(*p.field(c), p.names[0]) }
 
 func allParts() []part {
@@ -71,7 +71,7 @@ func companions() map[string]companion {
 	}
 }
 
-// variants are the baseline and every part=name.
+// variants returns the baseline and every part=name.
 func variants() []string {
 	list := []string{"baseline"}
 	for _, p := range allParts() {
@@ -82,7 +82,7 @@ func variants() []string {
 	return list
 }
 
-// chosen are the rows to measure: the baseline first.
+// chosen returns the rows to measure: the baseline first.
 func chosen(c gpt.Config, o options) ([]*row, error) {
 	for flag, words := range map[string][]string{"headline": o.headline, "only": o.only} {
 		if err := known(flag, words); err != nil {
@@ -118,13 +118,13 @@ func chosen(c gpt.Config, o options) ([]*row, error) {
 	return list, nil
 }
 
-// reads is whether the row's attention has that option.
+// reads reports whether the row's attention has that option.
 func (r *row) reads(option string) bool {
 	attention := parts.Find(parts.Attentions(), cmp.Or(r.config.Attention, parts.Names(parts.Attentions())[0]))
 	return slices.ContainsFunc(attention.Options, func(o parts.Option) bool { return o.Name == option })
 }
 
-// matches is whether one of the words is the variant, its part, or its name.
+// matches reports whether one of the words is the variant, its part, or its name.
 func matches(variant string, words []string) bool {
 	part, name, _ := strings.Cut(variant, "=")
 	return slices.Contains(words, part) || slices.Contains(words, name) || slices.Contains(words, variant)
@@ -140,7 +140,7 @@ func known(flag string, words []string) error {
 	return nil
 }
 
-// parts are the variants that the row is made of.
+// parts returns the variants that the row is made of.
 func (r *row) parts() (list []string) {
 	for _, p := range allParts() {
 		list = append(list, p.name+"="+p.of(&r.config))

@@ -110,7 +110,7 @@ func (s *study) start(ctx context.Context, r *row, i uint64) {
 	s.runs = append(s.runs, &training{Trainer: trainer, row: r, seed: c.Seed})
 }
 
-// heap is the bytes that are in use.
+// heap returns the bytes that are in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // what had a finalizer goes with the second

@@ -56,7 +56,7 @@ func check(ctx context.Context, rows []*row) error {
 	return nil
 }
 
-// verified is whether a Case compares the variant with formulas by hand, or there is nothing to differentiate.
+// verified reports whether a Case compares the variant with formulas by hand, or there is nothing to differentiate.
 func verified(cases []verify.Case, variant string) bool {
 	compares := func(c verify.Case) bool { return slices.Contains(c.Parts, variant) }
 	return variant == "position=none" || slices.ContainsFunc(cases, compares)

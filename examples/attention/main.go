@@ -29,7 +29,7 @@ import (
 
 func main() { program.Main("attention", run) }
 
-// recipe is the training where there is no checkpoint.
+// recipe returns the training where there is no checkpoint.
 func recipe() gpt.Config {
 	c := gpt.Shakespeare()
 	c.NLayer, c.MaxIters, c.LRDecayIters, c.WarmupIters, c.OutDir = 3, 400, 400, 20, "out/attention"
@@ -43,7 +43,7 @@ type options struct {
 	given                    map[string]bool // names of flags
 }
 
-// forms are the settings for a prompt of n characters: where n is small, groups and rows without a flag are fewer.
+// forms returns the settings for a prompt of n characters: where n is small, groups and rows without a flag are fewer.
 func (o options) forms(n int) structured.Settings {
 	s := o.settings
 	if !o.given["groups"] {

@@ -20,7 +20,7 @@ import (
 
 const verses = "MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n"
 
-// small is the flags of a run on a model of two layers, trained for two steps.
+// small returns the flags of a run on a model of two layers, trained for two steps.
 func small(t *testing.T, dir string, more ...string) []string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "verses.txt")

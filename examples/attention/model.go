@@ -19,7 +19,7 @@ import (
 // opener finds the text, and says once what became of it.
 type opener func() (corpus.Source, error)
 
-// model is the one in the checkpoint, or one that is trained briefly.
+// model returns the one in the checkpoint, or one that is trained briefly.
 func model(
 	ctx context.Context, c gpt.Config, o options, args []string, open opener, stderr io.Writer,
 ) (*gpt.Model, text.Tokenizer, error) {
@@ -74,7 +74,7 @@ func trainBriefly(
 // promptSize is the length of the default prompt: more is hard to read in a picture.
 const promptSize = 32
 
-// encoded is the prompt as tokens.
+// encoded returns the prompt as tokens.
 func (o options) encoded(tok text.Tokenizer, context int) ([]int, error) {
 	ids, err := tok.Encode(o.prompt)
 	if err == nil && len(ids) > context {

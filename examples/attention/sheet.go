@@ -28,10 +28,10 @@ func shades() (list [256]color.RGBA, err error) {
 	return list, nil
 }
 
-// masked is the colour of a weight of exactly 0, which is none of the shades.
+// masked returns the colour of a weight of exactly 0, which is none of the shades.
 func masked() color.RGBA { return color.RGBA{196, 210, 226, 255} }
 
-// shade is the place of a weight among them: by the root, which shows the small ones too.
+// shade returns the place of a weight among them: by the root, which shows the small ones too.
 func shade(weight float64) int { return int(math.Round(255 * math.Sqrt(min(1, max(0, weight))))) }
 
 // sheet is a picture in the shades.

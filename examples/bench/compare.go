@@ -13,8 +13,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// comparison is this program and PyTorch in turn, rounds times each. Both run as separate processes, on the same machine
-// within seconds, since absolute times drift.
+// comparison is this program and PyTorch in turn, rounds times each. Both run as separate processes, on the same
+// machine within seconds, since absolute times drift.
 type comparison struct {
 	rounds    int
 	quick     bool

@@ -30,7 +30,7 @@ func describe(shape string, c gpt.Config, threads int) common {
 		program.Round(pingPong(), 1)}
 }
 
-// allocated is the bytes and objects that run allocates, divided by n.
+// allocated returns the bytes and objects that run allocates, divided by n.
 func allocated(n int, run func() error) (bytes, objects float64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -40,7 +40,7 @@ func allocated(n int, run func() error) (bytes, objects float64, err error) {
 	return math.Round(bytes / float64(n)), math.Round(objects / float64(n)), err
 }
 
-// pingPong is the round trip of a cache line between two threads: the median of several.
+// pingPong returns the round trip of a cache line between two threads: the median of several.
 func pingPong() float64 {
 	const trips = 2000
 	if runtime.GOMAXPROCS(0) < 2 {
@@ -79,7 +79,8 @@ func bandwidth(threads, n int) float64 {
 	return 2 * 4 * float64(n) / passes(threads, n, func(a, z int) { copy(to[a:z], from[a:z]) })
 }
 
-// triad is how fast the threads compute z = x + a·y with vectors that no cache holds, in GB/s read and written together.
+// triad is how fast the threads compute z = x + a·y with vectors that no cache holds, in GB/s read and written
+// together.
 func triad(threads int) float64 {
 	const n = 1 << 25
 	x, y, z := make([]float32, n), make([]float32, n), make([]float32, n)

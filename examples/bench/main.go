@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// shapes are the models to time.
+// shapes returns the models to time.
 func shapes() map[string]gpt.Config {
 	char := gpt.Shakespeare()
 	char.VocabSize = 65
@@ -43,7 +43,7 @@ func shapes() map[string]gpt.Config {
 	return map[string]gpt.Config{"char": char, "baby": baby, "gpt2": gpt2}
 }
 
-// known are their names.
+// known returns their names.
 func known() string { return strings.Join(slices.Sorted(maps.Keys(shapes())), ", ") }
 
 func run() error {
@@ -95,7 +95,7 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(line)
 }
 
-// settings is the model of a shape, and whether it decodes, if what is asked for fits together.
+// settings returns the model of a shape, and whether it decodes, if what is asked for fits together.
 func settings(shape string, steps int, precision string, weights graph.Packing) (c gpt.Config, decode bool, err error) {
 	name, decode := strings.CutPrefix(shape, "decode")
 	if name = strings.TrimPrefix(name, "-"); name == "" {

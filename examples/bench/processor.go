@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// describeMachine is the processor, what moves numbers and what computes with them.
+// describeMachine returns the processor, what moves numbers and what computes with them.
 func describeMachine() string {
 	n := runtime.GOMAXPROCS(0)
 	return fmt.Sprintf("%s; %d threads, kernels in %s; triad %.0f GB/s on one thread, %.0f on %d; peak %.0f and %.0f GFLOP/s",

@@ -18,8 +18,8 @@ type torch string
 // probed is the number of threads that PyTorch is tried with.
 const probed = 2
 
-// findTorch looks for PyTorch, any version of it: in the interpreter that is named, else in those of the system, where it
-// may be missing. It says what it found, since what multiplies for it decides its speed.
+// findTorch looks for PyTorch, any version of it: in the interpreter that is named, else in those of the system, where
+// it may be missing. It says what it found, since what multiplies for it decides its speed.
 func findTorch(python string) (t torch, says string, err error) {
 	candidates := []string{python}
 	if python == "" {

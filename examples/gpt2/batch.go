@@ -10,7 +10,7 @@ import (
 // endOfText is what GPT-2's texts are parted by.
 const endOfText = "<|endoftext|>"
 
-// sections are a text's tokens as llm.c has them: the end-of-text token, then a section, and so on, where the empty
+// sections returns a text's tokens as llm.c has them: the end-of-text token, then a section, and so on, where the empty
 // line between two sections is the end of the first.
 func sections(tok text.Tokenizer, s string) (ids []int, err error) {
 	special, ok := tok.(interface{ Special(string) (int, bool) })

@@ -68,7 +68,7 @@ func (c *checking) reopened() (differ, n int, err error) {
 	return differ, len(logits[0]), nil
 }
 
-// few are the first tokens of the text, five, or fewer where the context is short.
+// few returns the first tokens of the text, five, or fewer where the context is short.
 func (c *checking) few() ([]int, error) {
 	ids, err := c.tok.Encode(c.source.Text[:min(len(c.source.Text), 1000)])
 	if n := min(5, c.model.Config.BlockSize+1); err == nil && len(ids) >= n && n > 1 {

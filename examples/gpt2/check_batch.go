@@ -74,8 +74,8 @@ func (c *checking) onBatch(ids []int) error {
 	return c.steps(m, p)
 }
 
-// steps trains on the batch as llm.c's test does, by AdamW without clipping. There its decay acts on vectors, too, which
-// in so few steps changes no digit that is compared.
+// steps trains on the batch as llm.c's test does, by AdamW without clipping. There its decay acts on vectors, too,
+// which in so few steps changes no digit that is compared.
 func (c *checking) steps(m *gpt.Model, p *graph.Program) error {
 	o, err := optim.NewAdamW(m.Params())
 	if err != nil {

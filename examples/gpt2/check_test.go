@@ -21,7 +21,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// made is a folder of random weights, in a cache of the test's own.
+// made returns a folder of random weights, in a cache of the test's own.
 func made(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
@@ -35,7 +35,7 @@ func made(t *testing.T) string {
 	return dir
 }
 
-// speech is a text in sections.
+// speech returns a text in sections.
 func speech() string {
 	s, _ := corpus.Standin(7, 9000)
 	return s
@@ -46,7 +46,7 @@ func sum(s string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// counted is a list of ids as it is published.
+// counted returns a list of ids as it is published.
 func counted(ids []int) tokenized {
 	var b bytes.Buffer
 	for _, id := range ids {
@@ -55,8 +55,8 @@ func counted(ids []int) tokenized {
 	return tokenized{len(ids), sum(b.String())}
 }
 
-// answers are those of a folder of random weights, each computed in another way than check does: in float64, by stock
-// operations, without a cache, token by token.
+// answers returns those of a folder of random weights, each computed in another way than check does: in float64, by
+// stock operations, without a cache, token by token.
 func answers(t *testing.T, dir, s string) known {
 	t.Helper()
 	must := func(err error) {
@@ -200,8 +200,8 @@ func onBatch(t *testing.T, k *knownBatch, from *gpt.Model, c gpt.Config, ids []i
 	k.loss = k.losses[0]
 }
 
-// Every answer that is known of a folder is computed and compared: of the right ones all lines pass, and of each that is
-// wrong just its own fail.
+// Every answer that is known of a folder is computed and compared: of the right ones all lines pass, and of each that
+// is wrong just its own fail.
 func TestCheck(t *testing.T) {
 	dir, s := made(t), speech()
 	data := filepath.Join(t.TempDir(), "speech.txt")

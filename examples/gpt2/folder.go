@@ -28,15 +28,15 @@ func export(m *gpt.Model, tok text.Tokenizer, dir string) error {
 	return m.Export(dir, tok, safetensors.F32)
 }
 
-// exportable is an error if no published family has such a network: to be told before a training, not behind it.
+// exportable returns an error if no published family has such a network: to be told before a training, not behind it.
 func exportable(c gpt.Config) error {
 	c.VocabSize, c.Adapters = max(c.VocabSize, 1), gpt.Adapters{} // from the text, and merged
 	_, err := c.Family()
 	return err
 }
 
-// random is a small folder in the published form, with random weights: it is made if it is not there yet, in the user's
-// cache, or else in out_dir.
+// random returns a small folder in the published form, with random weights: it is made if it is not there yet, in the
+// user's cache, or else in out_dir.
 func random(outDir string, stderr io.Writer) (string, error) {
 	dir := outDir
 	if cache, err := os.UserCacheDir(); err == nil {

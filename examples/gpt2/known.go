@@ -44,7 +44,8 @@ type continuation struct {
 	ids, more    []int
 }
 
-// knownBatch is what the first tokens of a text in llm.c's form give: rows of width tokens, and the targets one further.
+// knownBatch is what the first tokens of a text in llm.c's form give: rows of width tokens, and the targets one
+// further.
 type knownBatch struct {
 	text        string // its SHA-256
 	first       int    // tokens that are llm.c's to validate on: the others are to train on
@@ -62,7 +63,7 @@ type knownGradient struct {
 	values    []float64
 }
 
-// published are the models that there is something to know of.
+// published returns the models that there is something to know of.
 func published() []known {
 	return []known{
 		gpt2(),
@@ -81,7 +82,7 @@ func published() []known {
 	}
 }
 
-// recognise is the known model of that shape; nil where there is none.
+// recognise returns the known model of that shape; nil where there is none.
 func recognise(list []known, c gpt.Config) *known {
 	for _, k := range list {
 		if k.layers == c.NLayer && k.heads == c.NHead && k.embedding == c.NEmbd && k.vocab == c.VocabSize {

@@ -3,8 +3,9 @@ package main
 // shakespeare is the SHA-256 of tinyshakespeare.
 const shakespeare = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 
-// gpt2 is the smallest GPT-2, as Hugging Face publishes it. The numbers of the batch are those against which llm.c
-// compares itself, which PyTorch computed in float32; the continuations are of the tests of Hugging Face's transformers.
+// gpt2 returns the smallest GPT-2, as Hugging Face publishes it. The numbers of the batch are those against which llm.c
+// compares itself, which PyTorch computed in float32; the continuations are of the tests of Hugging Face's
+// transformers.
 func gpt2() known {
 	return known{
 		name: "gpt2", layers: 12, heads: 12, embedding: 768, vocab: 50257, parameters: 124_439_808, tokens: gpt2Tokens(),
@@ -41,7 +42,7 @@ func gpt2() known {
 	}
 }
 
-// gpt2Tokens are what GPT-2's tokenizer, that of OpenAI's own program, makes of texts.
+// gpt2Tokens returns what GPT-2's tokenizer, that of OpenAI's own program, makes of texts.
 func gpt2Tokens() *knownTokens {
 	return &knownTokens{
 		ids: []encoded{

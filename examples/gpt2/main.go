@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return write(ctx, o, m, tok, stdout, stderr)
 }
 
-// open is the model, with its adapter in use where there is one.
+// open returns the model, with its adapter in use where there is one.
 func (o options) open() (*gpt.Model, text.Tokenizer, error) {
 	m, tok, err := openAt(o.model, o.config.BlockSize)
 	if err != nil || o.adapter == "" {

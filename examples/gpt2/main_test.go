@@ -29,7 +29,7 @@ func called(t *testing.T, args ...string) (out string) {
 	return stdout.String()
 }
 
-// written is a text on the disk.
+// written returns a text on the disk.
 func written(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "text.txt")

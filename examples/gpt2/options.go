@@ -23,7 +23,7 @@ type options struct {
 	given                   map[string]bool
 }
 
-// flags are those of the program over the settings that are in o.
+// flags returns those of the program over the settings that are in o.
 func (o *options) flags(stderr io.Writer) *flag.FlagSet {
 	fs := program.Flags("gpt2", stderr)
 	program.Group(fs, "The model, and what to do with it", func(fs *flag.FlagSet) {

@@ -19,7 +19,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// small is a GPT-2 of a laptop's size: nanoGPT's recipe for characters, with GPT-2's biases.
+// small returns a GPT-2 of a laptop's size: nanoGPT's recipe for characters, with GPT-2's biases.
 func small() gpt.Config {
 	c := gpt.Shakespeare()
 	c.Bias = true

@@ -50,7 +50,7 @@ func template(cp *checkpoint.Checkpoint) (text.Template, error) {
 	return t, errors.Wrapf(err, "checkpoint %s: tokenizer_config.json", cp.Path)
 }
 
-// context is the block_size that is given, or the folder's.
+// context returns the block_size that is given, or the folder's.
 func (o options) context(cp *checkpoint.Checkpoint) (int, error) {
 	if o.config.BlockSize > 0 {
 		return o.config.BlockSize, nil

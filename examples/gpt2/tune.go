@@ -75,7 +75,7 @@ func fit(ctx context.Context, t *gpt.Trainer, name string, stdout, stderr io.Wri
 	return err
 }
 
-// validate is the loss over the whole validation split.
+// validate returns the loss over the whole validation split.
 func validate(ctx context.Context, t *gpt.Trainer, stderr io.Writer) (float64, error) {
 	bar := program.NewBar(stderr, "validating", 0, (t.Corpus.Val().Len()-1)/t.Config().BlockSize)
 	defer bar.Close()

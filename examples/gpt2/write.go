@@ -56,7 +56,8 @@ func write(ctx context.Context, o options, m *gpt.Model, tok text.Tokenizer, std
 	return err
 }
 
-// ends are the tokens with which the folder says that a text ends, and those with which published models end a turn.
+// ends returns the tokens with which the folder says that a text ends, and those with which published models end a
+// turn.
 func ends(dir string, tok text.Tokenizer, stderr io.Writer) (ids []int, err error) {
 	cp, err := base.Folder().Load(dir, stderr)
 	if err != nil {

@@ -29,7 +29,7 @@ func (r *result) look() (list []head, err error) {
 	return list, nil
 }
 
-// without is the loss of what repeats with 0 in the place of some heads.
+// without returns the loss of what repeats with 0 in the place of some heads.
 func (r *result) without(heads []head) (float64, error) {
 	m := r.model
 	for _, h := range heads {
@@ -50,10 +50,10 @@ func (r *result) repetition(m *gpt.Model) (float64, error) {
 	return s.second, err
 }
 
-// induces is whether most of what a head looks at is what followed the same token.
+// induces reports whether most of what a head looks at is what followed the same token.
 func induces(score float64) bool { return score >= 0.5 }
 
-// split is the induction heads, and the others of the blocks that have some.
+// split returns the induction heads, and the others of the blocks that have some.
 func split(list []head) (some, others []head) {
 	blocks := map[int]bool{}
 	for _, h := range list {

@@ -26,8 +26,8 @@ type options struct {
 	picture string
 }
 
-// defaults is a network in which the heads form in some 400 steps. With a tied head they do not in 2000: what a token is
-// read as and what it is written as are one matrix then.
+// defaults returns a network in which the heads form in some 400 steps. With a tied head they do not in 2000: what a
+// token is read as and what it is written as are one matrix then.
 func defaults() (o options) {
 	o.Config = gpt.Shakespeare()
 	o.NLayer, o.NEmbd, o.BlockSize, o.VocabSize, o.BatchSize, o.Head = 2, 64, 64, 64, 32, "linear"

@@ -12,8 +12,8 @@ import (
 	canvas "gonum.org/v1/plot/vg/draw"
 )
 
-// draw makes a picture of what was seen: the loss of both halves above, what every head looks at below, of so many heads
-// in a block.
+// draw makes a picture of what was seen: the loss of both halves above, what every head looks at below, of so many
+// heads in a block.
 func draw(w io.Writer, history []seen, heads int) error {
 	above, below := panel("loss, nats"), panel("prefix-matching score")
 	below.X.Label.Text, below.Y.Min, below.Y.Max = "step", 0, 1

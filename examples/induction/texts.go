@@ -22,7 +22,7 @@ func batch(rng *rand.Rand, tokens, targets []int, context, vocabulary int) {
 	}
 }
 
-// probes are texts to look at, of which the second half repeats the first: a token more than the context.
+// probes returns texts to look at, of which the second half repeats the first: a token more than the context.
 func probes(o options, n int) (list [][]int) {
 	rng := rand.New(rand.NewPCG(o.Seed, 0x70726f626573))
 	for range n {

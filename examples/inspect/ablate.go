@@ -62,7 +62,7 @@ func ablate(
 	return err
 }
 
-// open is the text of the run, or another.
+// open returns the text of the run, or another.
 func open(ctx context.Context, path string, cp *checkpoint.Checkpoint, stderr io.Writer) (corpus.Source, error) {
 	if path != "" {
 		return corpus.Open(ctx, path, stderr)

@@ -86,7 +86,7 @@ func (h heatmap) bar(s *picture.Sheet, largest float64, list palette.Palette) {
 	}
 }
 
-// place is the index of the color of a share between −1 and 1.
+// place returns the index of the color of a share between −1 and 1.
 func place(share float64) int {
 	if math.IsNaN(share) {
 		share = 0
@@ -94,7 +94,7 @@ func place(share float64) int {
 	return int(math.Round((min(1, max(-1, share)) + 1) / 2 * (colors - 1)))
 }
 
-// largest is the largest absolute value, or 1 if there is nothing to see.
+// largest returns the largest absolute value, or 1 if there is nothing to see.
 func (h heatmap) largest() (largest float64) {
 	for _, row := range h.values {
 		for _, v := range row {

@@ -104,7 +104,7 @@ func heads(w io.Writer, layers []page.Layer, ids []int) error {
 	return t.Flush()
 }
 
-// number is a dash where there is none.
+// number returns a dash where there is none.
 func number(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
@@ -112,7 +112,7 @@ func number(x float64) string {
 	return fmt.Sprintf("%.3f", x)
 }
 
-// quoted is a token of which one sees every character; one outside the vocabulary is its id.
+// quoted returns a token of which one sees every character; one outside the vocabulary is its id.
 func quoted(tok text.Tokenizer, id int) string {
 	s, err := tok.Decode([]int{id})
 	if err != nil {

@@ -29,7 +29,7 @@ type options struct {
 	tokens                                          int
 }
 
-// places is the activations of what -ablate names.
+// places returns the activations of what -ablate names.
 func places() map[string]string {
 	return map[string]string{"": "", "heads": "h.*.attn.heads", "attention": "h.*.attn", "mlp": "h.*.mlp"}
 }

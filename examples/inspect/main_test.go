@@ -27,7 +27,7 @@ import (
 
 const verses = "MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n"
 
-// saved is a checkpoint of two blocks of three heads, and its text.
+// saved returns a checkpoint of two blocks of three heads, and its text.
 func saved(t *testing.T, attention string) (dir, data string) {
 	t.Helper()
 	dir, data = t.TempDir(), filepath.Join(t.TempDir(), "verses.txt")

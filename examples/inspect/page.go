@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// inside is the page of what a model makes of a text, but for the attention.
+// inside returns the page of what a model makes of a text, but for the attention.
 func inside(title string, m *gpt.Model, tok text.Tokenizer, ids []int, lens inspect.Lens) (p page.Inside) {
 	c := m.Config
 	parameters, _ := c.Count()
@@ -88,7 +88,7 @@ func title(dir string, cp *checkpoint.Checkpoint) string {
 	return fmt.Sprintf("%s, step %d", name, cp.Step)
 }
 
-// shown is the text of a token; one outside the vocabulary is its id.
+// shown returns the text of a token; one outside the vocabulary is its id.
 func shown(tok text.Tokenizer, id int) string {
 	s, err := tok.Decode([]int{id})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// patch prints and draws where the answer to the prompt comes from: what of it is back when an activation of the corrupt
-// text is that of the prompt.
+// patch prints and draws where the answer to the prompt comes from: what of it is back when an activation of the
+// corrupt text is that of the prompt.
 func patch(w io.Writer, o options, m *gpt.Model, tok text.Tokenizer) error {
 	q, err := question(o, tok)
 	if err != nil {

@@ -93,7 +93,7 @@ func trainBase(ctx context.Context, c gpt.Config, o options, source, other corpu
 	return t.Save(baseDir(c))
 }
 
-// encode is the text in the base's tokens. Characters that the base has never seen are an error that lists them.
+// encode returns the text in the base's tokens. Characters that the base has never seen are an error that lists them.
 func encode(source corpus.Source, tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 	var unknown []string
 	seen := map[rune]bool{}

@@ -32,7 +32,7 @@ func (b *beginning) load(dir, earlier string, stderr io.Writer) (err error) {
 	return err
 }
 
-// check is an error of the flags that no text can mend.
+// check returns an error of the flags that no text can mend.
 func (b beginning) check(c gpt.Config, o options) error {
 	if o.tokens > 0 && o.prompt == "" {
 		return errors.New("-prompt: empty; give at least one character, such as a newline")
@@ -52,5 +52,5 @@ func (b beginning) check(c gpt.Config, o options) error {
 	return base.Check(c)
 }
 
-// tuning is the recipe on the checkpoint's network.
+// tuning returns the recipe on the checkpoint's network.
 func (b beginning) tuning() gpt.Config { return recipe().OnNetwork(b.config.Network) }

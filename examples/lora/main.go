@@ -28,7 +28,7 @@ type options struct {
 	args                               []string // all that are given
 }
 
-// recipe is the tuning; its network is used where there is no checkpoint.
+// recipe returns the tuning; its network is used where there is no checkpoint.
 func recipe() gpt.Config {
 	c := gpt.Shakespeare()
 	c.LoraR, c.LoraAlpha, c.OutDir = 8, 32, "out/lora"

@@ -31,7 +31,7 @@ func written(t *testing.T, content string) string {
 
 func hens() string { return strings.Repeat("the hen has a nest\n", 30) }
 
-// small is the flags of a run that trains a base of one layer for three steps and tunes it for eight.
+// small returns the flags of a run that trains a base of one layer for three steps and tunes it for eight.
 func small(t *testing.T, dir string, more ...string) []string {
 	t.Helper()
 	old := written(t, strings.Repeat("MILLER:\nThe wheel goes round, the water pays no rent.\n\nFERRYMAN:\nThen cross with me!\n\n", 9))
@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 	refused(t, append(again, "-out_dir", t.TempDir(), "-n_embd", "16"), "n_embd", "got 16", "want 8")
 }
 
-// onHens is the loss of a checkpoint on the other text.
+// onHens returns the loss of a checkpoint on the other text.
 func onHens(t *testing.T, dir string) float64 {
 	t.Helper()
 	cp, err := checkpoint.Load(dir)

@@ -17,7 +17,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// outputs are what a run leaves in out_dir.
+// outputs returns what a run leaves in out_dir.
 func outputs(dir string) (adapter, merged string) {
 	return filepath.Join(dir, "adapter.safetensors"), filepath.Join(dir, "merged")
 }
@@ -106,7 +106,7 @@ func (t *tuned) finish(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// reloaded is the losses of the merged model as it was saved: without adapters.
+// reloaded returns the losses of the merged model as it was saved: without adapters.
 func (t *tuned) reloaded(ctx context.Context, path string) (l [2]float64, err error) {
 	cp, err := checkpoint.Load(path, gpt.Fits())
 	if err != nil {

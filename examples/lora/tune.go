@@ -53,7 +53,7 @@ func (t *tuned) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	return t.sample(ctx, "after", stdout)
 }
 
-// losses are those over the whole validation splits of the other text and the old one.
+// losses returns those over the whole validation splits of the other text and the old one.
 func (t *tuned) losses(ctx context.Context) (l [2]float64, err error) {
 	defer func() { t.Corpus = t.other }()
 	for i, data := range []text.Corpus{t.other, t.old} {

@@ -67,7 +67,7 @@ func logProb(logits graph.Tensor, id int) float64 {
 	return -math.Log(sum)
 }
 
-// accuracy is the share of right answers.
+// accuracy returns the share of right answers.
 func (a *agent) accuracy(ctx context.Context, o options, given bool) (float64, error) {
 	rng, s := rand.New(rand.NewPCG(o.seed, 2)), gpt.NewSampler(o.seed+1)
 	right, total := 0, 0

@@ -19,7 +19,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// small is the flags of a short run, which is long enough to learn something.
+// small returns the flags of a short run, which is long enough to learn something.
 func small(more ...string) []string {
 	return append([]string{"-bits", "3", "-n_layer", "1", "-n_head", "2", "-n_embd", "16", "-batch_size", "16", "-tests", "160",
 		"-steps", "120", "-rounds", "8", "-epochs", "2", "-learning_rate", "0.01", "-threads", "1"}, more...)

@@ -81,7 +81,7 @@ func (o options) objectives() []string {
 	return []string{o.objective}
 }
 
-// config is the network for texts of that many tokens.
+// config returns the network for texts of that many tokens.
 func (o options) config(tokens int) gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.Seed = tokens, vocabulary, o.seed

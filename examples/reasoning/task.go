@@ -35,7 +35,7 @@ func (o options) tasks() []task {
 	}
 }
 
-// tokens is the length of a text without its answer.
+// tokens returns the length of a text without its answer.
 func (t task) tokens() int { return t.bits + 1 + t.thoughts + 1 }
 
 // question is random bits, then think.
@@ -48,7 +48,7 @@ func (t task) question(rng *rand.Rand) []int {
 	return text
 }
 
-// parity is the right answer.
+// parity returns the right answer.
 func (t task) parity(text []int) (ones int) {
 	for _, bit := range text[:t.bits] {
 		ones += bit - bit0
@@ -56,7 +56,7 @@ func (t task) parity(text []int) (ones int) {
 	return bit0 + ones%2
 }
 
-// reason is the teacher's thoughts about a question. rng decides where it slips.
+// reason returns the teacher's thoughts about a question. rng decides where it slips.
 func (t task) reason(text []int, slip float64, rng *rand.Rand) []int {
 	thoughts, ones := make([]int, t.thoughts), 0
 	for i := range thoughts {

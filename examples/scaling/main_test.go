@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The table begins with one machine, which computes all the time; a faster network is worth more, and the picture is one.
+// The table begins with one machine, which computes all the time; a faster network is worth more, and the picture is
+// one.
 func TestTable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "scaling.png")
 	var last string

@@ -20,13 +20,13 @@ func (n network) String() string {
 	return fmt.Sprintf("%.3g µs, %.3g GB/s", 1e6*n.Latency, n.Bandwidth/1e9)
 }
 
-// networks are usual ones: Ethernet by TCP, InfiniBand, and ranks on one machine.
+// networks returns usual ones: Ethernet by TCP, InfiniBand, and ranks on one machine.
 func networks() map[string]network {
 	return map[string]network{"1gbit": {50e-6, 0.117e9}, "10gbit": {25e-6, 1.17e9}, "100gbit": {3e-6, 11.5e9}, "memory": {1e-6, 8e9}}
 }
 
-// allReduce is the seconds of a sum over n machines that halve and double (Rabenseifner 2004): log₂ n exchanges there and
-// back, of 2(n−1)/n of the bytes.
+// allReduce returns the seconds of a sum over n machines that halve and double (Rabenseifner 2004): log₂ n exchanges
+// there and back, of 2(n−1)/n of the bytes.
 func (n network) allReduce(machines int, size float64) float64 {
 	if machines == 1 {
 		return 0
@@ -35,7 +35,7 @@ func (n network) allReduce(machines int, size float64) float64 {
 	return 2*rounds*n.Latency + 2*float64(machines-1)/float64(machines)*size/n.Bandwidth
 }
 
-// fit is the network of which two machines took such times, MB:ms,MB:ms,…: the line through them whose errors are
+// fit returns the network of which two machines took such times, MB:ms,MB:ms,…: the line through them whose errors are
 // smallest in relation to each time.
 func fit(measured string) (n network, err error) {
 	var w, wx, wxx, wy, wxy float64
@@ -75,7 +75,7 @@ func (j job) check() error {
 	return nil
 }
 
-// machines are the powers of two that divide the micro-batches.
+// machines returns the powers of two that divide the micro-batches.
 func (j job) machines() (list []int) {
 	for n := 1; n <= 1<<16 && j.Micros%n == 0; n *= 2 {
 		list = append(list, n)
@@ -83,14 +83,14 @@ func (j job) machines() (list []int) {
 	return list
 }
 
-// exposed is the seconds of the all-reduce that no computing hides. Buckets of 4 MB go as they are finished in the
+// exposed returns the seconds of the all-reduce that no computing hides. Buckets of 4 MB go as they are finished in the
 // backward pass of the last micro-batch, two thirds of its time; the last one has nothing left to hide behind.
 func (j job) exposed(machines int, n network) float64 {
 	t, buckets := n.allReduce(machines, j.Bytes), math.Ceil(j.Bytes/(4<<20))
 	return max(t/buckets, t-(1-1/buckets)*j.Micro*2/3)
 }
 
-// step is the seconds of a step.
+// step returns the seconds of a step.
 func (j job) step(machines int, n network) float64 {
 	return j.Micro*float64(j.Micros)/float64(machines) + j.exposed(machines, n)
 }

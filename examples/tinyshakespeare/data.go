@@ -59,7 +59,7 @@ func (o options) open(
 	return s, c, tok, err
 }
 
-// tokenizerOf is the tokenizer of a run: the checkpoint's, or one for the text.
+// tokenizerOf returns the tokenizer of a run: the checkpoint's, or one for the text.
 func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (text.Tokenizer, error) {
 	if saved != nil {
 		return gpt.LoadTokenizer(saved)
@@ -71,7 +71,7 @@ func (o options) tokenizerOf(s corpus.Source, saved *checkpoint.Checkpoint) (tex
 	return kind.New(s.Text)
 }
 
-// hasKind is an error if -tokenizer names another kind than that of a tokenizer which is given.
+// hasKind returns an error if -tokenizer names another kind than that of a tokenizer which is given.
 func (o options) hasKind(tok text.Tokenizer) error {
 	var was text.Kind
 	data, err := tok.MarshalJSON()

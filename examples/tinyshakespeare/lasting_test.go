@@ -40,8 +40,8 @@ func TestClosedPipe(t *testing.T) {
 	}
 }
 
-// A long run holds no more than a short one: what it keeps of its steps and evaluations, and what it draws and reads, do
-// not grow with their number.
+// A long run holds no more than a short one: what it keeps of its steps and evaluations, and what it draws and reads,
+// do not grow with their number.
 func TestHistoryDoesNotGrow(t *testing.T) {
 	steps := 30_000
 	if os.Getenv("NIGHTLY") != "" {
@@ -186,8 +186,8 @@ func rewrite(t *testing.T, path, name string, content []byte) {
 	}
 }
 
-// TestResumeBesideARun resumes again and again while the run before is being ended by a signal: whatever that one says it
-// has saved is what the next goes on from, or a later step.
+// TestResumeBesideARun resumes again and again while the run before is being ended by a signal: whatever that one says
+// it has saved is what the next goes on from, or a later step.
 func TestResumeBesideARun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it compiles the program and starts it a dozen times; the whole suite does")

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// small is the flags of a run of six steps into dir.
+// small returns the flags of a run of six steps into dir.
 func small(t *testing.T, dir string, more ...string) []string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "verses.txt")
@@ -90,7 +90,7 @@ func waitFor(t *testing.T, out io.Reader, beginning string) {
 	t.Fatalf("the program ended without writing %q", beginning)
 }
 
-// lines are the objects of metrics.jsonl; the times are left out.
+// lines returns the objects of metrics.jsonl; the times are left out.
 func lines(t *testing.T, dir string) (list []map[string]any) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// plotLosses draws the loss of every step, and over it the estimates of both losses: a mark at every evaluation, so that
-// one alone is seen, with val's line dashed, so that train's is seen where they are one. The floor, where it is known,
-// is a line. The legend stands beside the curves, whatever way they go.
+// plotLosses draws the loss of every step, and over it the estimates of both losses: a mark at every evaluation, so
+// that one alone is seen, with val's line dashed, so that train's is seen where they are one. The floor, where it is
+// known, is a line. The legend stands beside the curves, whatever way they go.
 func plotLosses(w io.Writer, batches, train, val plotter.XYer, floor float64) error {
 	p := picture.New("step", "cross entropy, nats per character")
 	picture.Grid(p)

@@ -30,7 +30,7 @@ const (
 // tell has the other ranks of a group do what this one does next.
 func tell(g dist.Group, what float32) error { return g.Share([]float32{what}, 0) }
 
-// whole is a context that does not end in the middle of what other ranks take part in.
+// whole returns a context that does not end in the middle of what other ranks take part in.
 func whole(ctx context.Context, g dist.Group) context.Context {
 	if g.Size() > 1 {
 		return context.WithoutCancel(ctx)
@@ -38,7 +38,7 @@ func whole(ctx context.Context, g dist.Group) context.Context {
 	return ctx
 }
 
-// follow is a rank that computes with rank 0, and neither writes nor tells.
+// follow returns a rank that computes with rank 0, and neither writes nor tells.
 func follow(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer) error {
 	t, err := follower(ctx, g, c, o, args, stderr)
 	if err == nil {
@@ -47,7 +47,8 @@ func follow(ctx context.Context, g dist.Group, c gpt.Config, o options, args []s
 	return errors.WithMessagef(err, "rank %d", g.Rank())
 }
 
-// shared is an error unless all ranks see the directory of the run, where rank 0 leaves a file for as long as that takes.
+// shared returns an error unless all ranks see the directory of the run, where rank 0 leaves a file for as long as that
+// takes.
 func shared(g dist.Group, path string) error {
 	if g.Size() == 1 {
 		return nil
@@ -81,7 +82,7 @@ func shared(g dist.Group, path string) error {
 	return g.Barrier()
 }
 
-// follower is the trainer of a run that rank 0 begins or resumes; nil if there is nothing left to train.
+// follower returns the trainer of a run that rank 0 begins or resumes; nil if there is nothing left to train.
 func follower(ctx context.Context, g dist.Group, c gpt.Config, o options, args []string, stderr io.Writer) (*gpt.Trainer, error) {
 	var saved *checkpoint.Checkpoint
 	var err error

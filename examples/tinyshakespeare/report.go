@@ -89,7 +89,7 @@ func (r *report) evaluation(step int, e gpt.Evaluation) {
 	r.Keep(r.plot())
 }
 
-// validating is the progress of an evaluation over the whole split.
+// validating returns the progress of an evaluation over the whole split.
 func (r *report) validating() *program.Bar {
 	r.Bar.Close()
 	return program.NewBar(r.out, "validating", 0, (r.trainer.Corpus.Val().Len()-1)/r.trainer.Config().BlockSize)

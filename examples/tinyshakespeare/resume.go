@@ -13,8 +13,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// again is the flags over the configuration of the run that saved a checkpoint in dir. What is given may differ where
-// the steps compute the same.
+// again returns the flags over the configuration of the run that saved a checkpoint in dir. What is given may differ
+// where the steps compute the same.
 func again(dir string, saved *checkpoint.Checkpoint, args []string) (gpt.Config, options, error) {
 	was, err := base.SavedConfig(saved)
 	if err != nil {

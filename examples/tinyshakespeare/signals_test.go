@@ -132,7 +132,8 @@ func (w *interrupter) Write(p []byte) (int, error) {
 	return w.written.Write(p)
 }
 
-// Wherever it is interrupted, between steps, before or after an evaluation, at the end, -resume goes on as if it had not.
+// Wherever it is interrupted, between steps, before or after an evaluation, at the end, -resume goes on as if it had
+// not.
 func TestInterruptedAnywhere(t *testing.T) {
 	whole := t.TempDir()
 	count := strings.Count(mustDo(t, small(t, whole)...), "\n")

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal is a new pseudo-terminal, of which the program has the second half.
+// openTerminal returns a new pseudo-terminal, of which the program has the second half.
 func openTerminal(t *testing.T) (screen, program *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

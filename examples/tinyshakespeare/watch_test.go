@@ -16,8 +16,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/live"
 )
 
-// A run that is watched ends with the bits of one that is not, though one who watches never reads and another goes away;
-// the one who stays gets everything to the end.
+// A run that is watched ends with the bits of one that is not, though one who watches never reads and another goes
+// away; the one who stays gets everything to the end.
 func TestServe(t *testing.T) {
 	alone, watched := t.TempDir(), t.TempDir()
 	mustDo(t, small(t, alone)...)

@@ -45,7 +45,7 @@ func open(o *options) (c *corpus, err error) {
 	return c, c.prepare(o.pairing)
 }
 
-// numbers are those from 0 to below−1. Those of three digits are few, and each is listed fifty times.
+// numbers returns those from 0 to below−1. Those of three digits are few, and each is listed fifty times.
 func numbers(below int) *corpus {
 	c := &corpus{name: "numbers", texts: func(n int) (string, string) { return English(n), Italian(n) }}
 	for n := range below {
@@ -122,7 +122,7 @@ func (c *corpus) prepare(p pairing) (err error) {
 	return nil
 }
 
-// Len is the number of texts to train on.
+// Len returns the number of texts to train on.
 func (c *corpus) Len() int { return len(c.train) }
 
 // Pair is one of them as ids.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// small is the flags of a short run into dir.
+// small returns the flags of a short run into dir.
 func small(dir string, more ...string) []string {
 	return append([]string{"-out_dir", dir, "-below", "300", "-held_out", "0.1", "-n_layer", "1", "-n_head", "2", "-n_embd", "16", "-threads", "1",
 		"-batch_size", "8", "-max_iters", "6", "-warmup_iters", "2", "-log_interval", "2", "-eval_interval", "3", "-tests", "20"}, more...)
@@ -111,8 +111,8 @@ func written(t *testing.T, content string) string {
 	return path
 }
 
-// A checkpoint knows its network and its texts: -resume alone goes on to the weights of a run that was given all at once,
-// and -translate alone translates. A run that has come to its end says so.
+// A checkpoint knows its network and its texts: -resume alone goes on to the weights of a run that was given all at
+// once, and -translate alone translates. A run that has come to its end says so.
 func TestTheCheckpointSaysTheRest(t *testing.T) {
 	var lines strings.Builder
 	for _, word := range strings.Fields("one two three four five six seven eight nine ten eleven twelve") {

@@ -65,7 +65,7 @@ func (p pairing) file() checkpoint.File {
 	return checkpoint.File{Name: pairingFile, Write: train.WriteJSON(p)}
 }
 
-// diff is an error that names every setting in which p differs from what was saved.
+// diff returns an error that names every setting in which p differs from what was saved.
 func (p pairing) diff(was pairing) error {
 	var list []string
 	for _, f := range []struct {
@@ -85,7 +85,7 @@ func (p pairing) diff(was pairing) error {
 	return errors.New(strings.Join(list, "; "))
 }
 
-// same is an error if the texts are others than those that were saved.
+// same returns an error if the texts are others than those that were saved.
 func (p pairing) same(was pairing) error {
 	if p.SHA256 == was.SHA256 {
 		return nil

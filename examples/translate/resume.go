@@ -11,8 +11,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// again is the flags over what the run was that saved a checkpoint in dir. What is given may differ where the steps
-// compute the same.
+// again returns the flags over what the run was that saved a checkpoint in dir. What is given may differ where the
+// steps compute the same.
 func again(dir string, saved *checkpoint.Checkpoint, args []string) (c seq2seq.Config, o options, err error) {
 	s, err := seq2seq.ReadState(saved)
 	if err != nil {

@@ -37,7 +37,7 @@ func main() { program.Main("verify", run) }
 // errDisagree is what the program ends with if any gradient does.
 var errDisagree = errors.New("a gradient disagrees")
 
-// small is the default: all sizes differ, so that nothing transposed can pass.
+// small returns the default: all sizes differ, so that nothing transposed can pass.
 func small() gpt.Config {
 	c := gpt.Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 6, 11, 2, 2, 8
@@ -145,7 +145,7 @@ func show(w io.Writer, r *verify.Report, asJSON bool) (err error) {
 	return err
 }
 
-// trained is the model of the newest checkpoint with a random batch of the text.
+// trained returns the model of the newest checkpoint with a random batch of the text.
 func trained(
 	ctx context.Context, dir, data string, batch int, seed uint64, stderr io.Writer,
 ) (m verify.Model, err error) {

@@ -27,8 +27,8 @@ func TestPathOfOne(t *testing.T) {
 	}
 }
 
-// A mark is kept, an empty file gets one, the content of another program is an error and stays, and so is what cannot be
-// read.
+// A mark is kept, an empty file gets one, the content of another program is an error and stays, and so is what cannot
+// be read.
 func TestMarkIn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	marked := strings.Repeat("A7", markSize/2)

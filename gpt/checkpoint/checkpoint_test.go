@@ -14,7 +14,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// text is a file with this content.
+// text returns a file with this content.
 func text(name, content string) File {
 	return File{name, func(w io.Writer) error {
 		_, err := io.WriteString(w, content)

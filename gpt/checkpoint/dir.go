@@ -45,7 +45,7 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Load is the function Load on the directory's checkpoints, under the lock: no other process saves between what it
+// Load returns the function Load on the directory's checkpoints, under the lock: no other process saves between what it
 // reads and the next Save.
 func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
 	if err := d.open(); err != nil {
@@ -66,7 +66,7 @@ func (d *Dir) Load(fits ...Fit) (*Checkpoint, error) {
 	return c, err
 }
 
-// open is an error unless d is between Open and Close.
+// open returns an error unless d is between Open and Close.
 func (d *Dir) open() error {
 	switch {
 	case d == nil:

@@ -90,8 +90,8 @@ func WriteFolder(path string, files []File) error {
 	return errors.Wrapf(d.fill(tmp, abs, files, empty), "folder %s", path)
 }
 
-// sweepFolders removes what killed processes left of a folder of that name. What a Dir makes of a step has a mark that the
-// next Dir knows.
+// sweepFolders removes what killed processes left of a folder of that name. What a Dir makes of a step has a mark that
+// the next Dir knows.
 func (d *Dir) sweepFolders(name string) {
 	if !isStep(name) {
 		file.Sweep(d.path, tmpPrefix, func(rest string) bool {

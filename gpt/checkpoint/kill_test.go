@@ -20,7 +20,7 @@ import (
 // childVariable tells the test binary that it is the process to be killed, and where it saves.
 const childVariable = "CHECKPOINT_TEST_CHILD"
 
-// big is the state that the child saves: a megabyte that its step determines.
+// big returns the state that the child saves: a megabyte that its step determines.
 func big(step int) []byte {
 	sum := sha256.Sum256(fmt.Append(nil, step))
 	return bytes.Repeat(sum[:], 1<<15)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A .lock that is another program's, a link or no file is refused with its path, and keeps its content, as what it leads
-// to does.
+// A .lock that is another program's, a link or no file is refused with its path, and keeps its content, as what it
+// leads to does.
 func TestForeignLock(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes")
 	for kind, put := range map[string]func(lock string) error{

@@ -29,7 +29,7 @@ type entry struct {
 	SHA256 string `json:"sha256"` // lower-case hexadecimal
 }
 
-// encode is the one way to write a manifest down.
+// encode returns the one way to write a manifest down.
 func (m manifest) encode() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", "  ")
 	return append(text, '\n'), err

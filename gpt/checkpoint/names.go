@@ -24,10 +24,10 @@ const (
 	maxName = 100        // bytes of a file's name
 )
 
-// stepName is the directory of a step.
+// stepName returns the directory of a step.
 func stepName(step int) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
 
-// stepOf is the step in the name of a checkpoint's directory, and whether the name is one.
+// stepOf returns the step in the name of a checkpoint's directory, and whether the name is one.
 func stepOf(name string) (step int, ok bool) {
 	name = strings.TrimSuffix(name, backupSuffix)
 	step, err := strconv.Atoi(strings.TrimPrefix(name, stepPrefix))

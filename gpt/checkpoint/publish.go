@@ -94,7 +94,7 @@ func (d *Dir) remove(names ...string) error {
 	return nil
 }
 
-// made is the path of what is unfinished or half removed.
+// made returns the path of what is unfinished or half removed.
 func (d *Dir) made(prefix, name string) string { return d.join(prefix + d.mark + "-" + name) }
 
 // sweep removes what is unfinished or half removed and has the mark.

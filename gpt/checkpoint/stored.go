@@ -59,7 +59,7 @@ func (c *Checkpoint) open(dir fs.FS, name string, fits []Fit) error {
 	return nil
 }
 
-// fit is the first objection to what the files say of themselves.
+// fit returns the first objection to what the files say of themselves.
 func (c *Checkpoint) fit(fits []Fit) error {
 	for _, fit := range fits {
 		if fit == nil {

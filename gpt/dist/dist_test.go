@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// vector is the numbers of a rank, in which the order of adding shows.
+// vector returns the numbers of a rank, in which the order of adding shows.
 func vector(rank, n int) []float32 {
 	rng := rand.New(rand.NewPCG(uint64(rank), 9))
 	x := make([]float32, n)
@@ -20,7 +20,7 @@ func vector(rank, n int) []float32 {
 	return x
 }
 
-// tree is the sum of ranks from to before to as Sum promises it.
+// tree returns the sum of ranks from to before to as Sum promises it.
 func tree(from, to, n int) []float32 {
 	if to == from+1 {
 		return vector(from, n)

@@ -1,7 +1,7 @@
 // Package dist lets several machines, or goroutines that stand for them, train one model: each is a rank of a Group,
 // computes some of a step's micro-batches, and has all sums afterwards, in the same bits whatever the number of ranks.
-// Start with Open, which joins the processes that MPI has started, or Run, which starts goroutines. Over makes a Group of
-// whatever else carries numbers between ranks.
+// Start with Open, which joins the processes that MPI has started, or Run, which starts goroutines. Over makes a Group
+// of whatever else carries numbers between ranks.
 package dist
 
 // Group is the ranks that work on one job, as one of them sees it. All ranks call the same methods in the same order,

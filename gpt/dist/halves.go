@@ -9,7 +9,7 @@ const large = 1 << 19
 // halves are the parts that a rank and its peer in the tree divide: from first to before middle, and to before last.
 type halves struct{ first, middle, last int }
 
-// rounds are what a rank divides with rank^1, rank^2, rank^4, …
+// rounds returns what a rank divides with rank^1, rank^2, rank^4, …
 func (g *group) rounds() (list []halves) {
 	h := halves{0, 0, g.Size()}
 	for bit := 1; bit < g.Size(); bit *= 2 {
@@ -24,7 +24,7 @@ func (g *group) rounds() (list []halves) {
 	return list
 }
 
-// split is the half that a rank keeps, and that of its peer.
+// split returns the half that a rank keeps, and that of its peer.
 func (g *group) split(bit int, h halves, x []float32, borders []int) (mine, theirs []float32) {
 	mine, theirs = x[borders[h.first]:borders[h.middle]], x[borders[h.middle]:borders[h.last]]
 	if g.Rank()&bit != 0 {
@@ -33,8 +33,8 @@ func (g *group) split(bit int, h halves, x []float32, borders []int) (mine, thei
 	return mine, theirs
 }
 
-// halve adds up, in every round, the half that a rank keeps of what it was left with: the tree of Sum. Of two numbers it
-// does not matter which is added to which.
+// halve adds up, in every round, the half that a rank keeps of what it was left with: the tree of Sum. Of two numbers
+// it does not matter which is added to which.
 func (g *group) halve(x []float32, borders []int) error {
 	if g.received == nil && g.Size() > 1 {
 		g.received = make([]float32, piece)

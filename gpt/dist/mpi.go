@@ -107,7 +107,7 @@ func (w world) Plus(x, y []float32) error {
 
 func (w world) Close() error { return said("MPI_Finalize", C.MPI_Finalize()) }
 
-// said is the error that a call has returned, in MPI's words.
+// said returns the error that a call has returned, in MPI's words.
 func said(call string, err C.int) error {
 	if err == C.MPI_SUCCESS {
 		return nil

@@ -8,9 +8,9 @@ import (
 
 // Options say how the ranks of a job work together; all have the same.
 type Options struct {
-	// Timeout is how long a rank waits for another one: then the call is an error, ErrTimeout. So a rank that is frozen,
-	// or a link that is cut, ends the job and does not hold it for ever. It has to be longer than what one rank does
-	// while the others wait, such as to save a checkpoint. 0 is for ever.
+	// Timeout is how long a rank waits for another one: then the call is an error, ErrTimeout. So a rank that is
+	// frozen, or a link that is cut, ends the job and does not hold it for ever. It has to be longer than what one rank
+	// does while the others wait, such as to save a checkpoint. 0 is for ever.
 	Timeout time.Duration
 
 	// Fast has the engine add up in the order that it takes to be the fastest, which may be another one from one number
@@ -21,7 +21,7 @@ type Options struct {
 // ErrTimeout is the error of a call in which another rank gave no answer in Options.Timeout.
 var ErrTimeout = errors.New("no answer in time")
 
-// check is an error unless a link can be used so.
+// check returns an error unless a link can be used so.
 func (o Options) check(link Link) error {
 	if o.Timeout < 0 {
 		return errors.Errorf("dist: timeout: got %v, want at least 0", o.Timeout)

@@ -15,7 +15,7 @@ type group struct {
 	received []float32
 }
 
-// Over is the Group of the ranks of a link, whose number has to be a power of two.
+// Over returns the Group of the ranks of a link, whose number has to be a power of two.
 func Over(link Link, o Options) (Group, error) {
 	if link == nil {
 		return nil, errors.New("dist: no link (nil)")
@@ -40,7 +40,7 @@ func Over(link Link, o Options) (Group, error) {
 	return &group{Link: link, fast: o.Fast && n > 1, plus: plus}, nil
 }
 
-// CheckSize is an error unless n ranks can be a group: the tree of sums needs a power of two.
+// CheckSize returns an error unless n ranks can be a group: the tree of sums needs a power of two.
 func CheckSize(n int) error {
 	if n >= 1 && n&(n-1) == 0 {
 		return nil
@@ -73,5 +73,5 @@ func (g *group) Share(x []float32, root int) error {
 	return nil
 }
 
-// Barrier is a sum that every rank has a part in.
+// Barrier returns a sum that every rank has a part in.
 func (g *group) Barrier() error { return errors.Wrap(g.Sum(make([]float32, g.Size())), "barrier") }

@@ -8,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Run calls f as each of n ranks, in goroutines of this process: a job of many machines to look at, and to test, on one.
-// It returns when all have: the first error, or panic, with its rank, and then the calls of all others fail with it, as
-// they do when ctx ends.
+// Run calls f as each of n ranks, in goroutines of this process: a job of many machines to look at, and to test, on
+// one. It returns when all have: the first error, or panic, with its rank, and then the calls of all others fail with
+// it, as they do when ctx ends.
 func Run(ctx context.Context, n int, f func(Group) error) error {
 	switch {
 	case ctx == nil:

@@ -28,7 +28,7 @@ func (g *group) Sum(x []float32) error {
 	}
 }
 
-// sumFast is the engine's sum, in pieces, so that each is over within the Timeout.
+// sumFast returns the engine's sum, in pieces, so that each is over within the Timeout.
 func (g *group) sumFast(x []float32) error {
 	for from := 0; from < len(x); from += large {
 		if err := g.Link.(adder).Add(x[from:min(from+large, len(x))]); err != nil {
@@ -63,7 +63,7 @@ func (g *group) checkBorders(x []float32, borders []int) error {
 	return nil
 }
 
-// Part is the rank's bits in reverse: ranks that differ in their lowest bit begin, and each takes a half.
+// Part returns the rank's bits in reverse: ranks that differ in their lowest bit begin, and each takes a half.
 func (g *group) Part() (part int) {
 	for bit := 1; bit < g.Size(); bit *= 2 {
 		if part *= 2; g.Rank()&bit != 0 {

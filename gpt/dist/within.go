@@ -34,7 +34,7 @@ func (w *within) Exchange(peer int, send, receive []float32) error {
 
 func (w *within) Add(x []float32) error { return w.do(func() error { return w.Link.(adder).Add(x) }) }
 
-// do is the error of a call, or of its being late; afterwards there are none.
+// do returns the error of a call, or of its being late; afterwards there are none.
 func (w *within) do(call func() error) error {
 	if w.late != nil {
 		return w.late

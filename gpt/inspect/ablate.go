@@ -16,18 +16,20 @@ type Ablation struct {
 	Loss  float64 // nats, the mean over the targets that count
 }
 
-// Instead is what goes on in the place of an ablated feature, whose mean over the text is given: Zero, Mean, or another.
+// Instead is what goes on in the place of an ablated feature, whose mean over the text is given: Zero, Mean, or
+// another.
 type Instead func(mean float64) float64
 
 // Zero is 0 (Michel, Levy and Neubig, Are sixteen heads really better than one?, 2019).
 func Zero(float64) float64 { return 0 }
 
-// Mean is the mean, which knows the feature and nothing of the text (Wang et al., Interpretability in the wild, 2022).
+// Mean returns the mean, which knows the feature and nothing of the text (Wang et al., Interpretability in the wild,
+// 2022).
 func Mean(mean float64) float64 { return mean }
 
-// Ablate is the loss over the blocks of a text as [gpt.Trainer.EvaluateAll] has it, and that with something instead of
-// each activation that matches the pattern, of attn.heads each head by itself. One graph does it all, in the batches of
-// m. When ctx ends it ends with its cause.
+// Ablate returns the loss over the blocks of a text as [gpt.Trainer.EvaluateAll] has it, and that with something
+// instead of each activation that matches the pattern, of attn.heads each head by itself. One graph does it all, in the
+// batches of m. When ctx ends it ends with its cause.
 func Ablate(
 	ctx context.Context, m *gpt.Model, s text.Split, pattern string, instead Instead,
 ) (loss float64, without []Ablation, err error) {

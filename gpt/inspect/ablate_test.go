@@ -100,7 +100,7 @@ func TestAblateNothingOfVariants(t *testing.T) {
 	}
 }
 
-// evaluated is the loss of a model over the blocks of a text.
+// evaluated returns the loss of a model over the blocks of a text.
 func evaluated(t *testing.T, m *gpt.Model, s text.Tokens) float64 {
 	t.Helper()
 	m.Graph.SetTraining(false)
@@ -118,7 +118,7 @@ func evaluated(t *testing.T, m *gpt.Model, s text.Tokens) float64 {
 	return sum / n
 }
 
-// means is the mean of an activation over the blocks of s, in every row.
+// means returns the mean of an activation over the blocks of s, in every row.
 func means(t *testing.T, m *gpt.Model, place string, s text.Tokens) graph.Tensor {
 	t.Helper()
 	p, err := Tap(m, place)

@@ -66,7 +66,7 @@ func (a *ablated) head(name string, h int) int {
 	return -1
 }
 
-// columns are the first and the last column, exclusive, of what is ablated at once of place i.
+// columns returns the first and the last column, exclusive, of what is ablated at once of place i.
 func (a *ablated) columns(i int) (list [][2]int) {
 	n, width := a.size[a.names[i]], a.places[i].Shape()[1]
 	for h := range n {
@@ -75,7 +75,7 @@ func (a *ablated) columns(i int) (list [][2]int) {
 	return list
 }
 
-// loss is the mean over the targets that count; the means of the activations over the blocks' tokens are added to
+// loss returns the mean over the targets that count; the means of the activations over the blocks' tokens are added to
 // means, if there are some.
 func (a *ablated) loss(ctx context.Context, s text.Split, means [][]float64) (mean float64, err error) {
 	var sum, counted float64

@@ -13,7 +13,7 @@ type Activations struct {
 	values map[string]graph.Tensor
 }
 
-// At is the activation of that name; an error says which there are if it was not asked for.
+// At returns the activation of that name; an error says which there are if it was not asked for.
 func (a Activations) At(name string) (graph.Tensor, error) {
 	t, ok := a.values[name]
 	if !ok {
@@ -22,7 +22,7 @@ func (a Activations) At(name string) (graph.Tensor, error) {
 	return t, nil
 }
 
-// All are the names and activations in the order of the network.
+// All returns the names and activations in the order of the network.
 func (a Activations) All() iter.Seq2[string, graph.Tensor] {
 	return func(yield func(string, graph.Tensor) bool) {
 		for _, name := range a.names {

@@ -88,8 +88,8 @@ func (a *attribution) build(m *gpt.Model) error {
 	return errors.Wrap(err, "inspect")
 }
 
-// frozen is the last norm's result y with a constant s for its scale, y = s·(x − μ)∘w̃ + b̃, which is that of y; of
-// rmsnorm μ = 0.
+// frozen returns the last norm's result y with a constant s for its scale, y = s·(x − μ)∘w̃ + b̃, which is that of y;
+// of rmsnorm μ = 0.
 func (a *attribution) frozen(y graph.Expr, c gpt.Config) graph.Expr {
 	g := y.Graph()
 	x, err := g.Activation(lastStream(c))

@@ -61,8 +61,8 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// A part's share is what it adds to the last stream times the direction u = (w̃∘c − mean(w̃∘c))/σ, for the column c of the
-// matrix behind the norm: of the last block the heads' through c_proj, its bias, and the MLP's.
+// A part's share is what it adds to the last stream times the direction u = (w̃∘c − mean(w̃∘c))/σ, for the column c of
+// the matrix behind the norm: of the last block the heads' through c_proj, its bias, and the MLP's.
 func TestAttributeByHand(t *testing.T) {
 	m, ids := model(t, odd(), true, 1), []int{1, 12, 0, 7, 2, 5, 9}
 	_, parts, err := Attribute(m, tokens, ids)

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// parts are the products of the activations and their gradients.
+// parts returns the products of the activations and their gradients.
 func (a *attribution) parts(logits []float64) (parts []Part) {
 	rows, heads := len(logits), a.model.Config.NHead
 	sum := func(i, from, to int) []float64 { // over some columns
@@ -58,7 +58,7 @@ func (a *attribution) parts(logits []float64) (parts []Part) {
 	return parts
 }
 
-// check is an error if the parts do not add up to the logits: then the model has others, or its stream is no sum.
+// check returns an error if the parts do not add up to the logits: then the model has others, or its stream is no sum.
 func (a *attribution) check(logits []float64, parts []Part) error {
 	tolerance := 1e-9
 	if a.program.Kept(a.model.Logits).F32 != nil {

@@ -27,7 +27,7 @@ func BenchmarkTaps(b *testing.B) {
 	b.ReportMetric(float64(least[1])/float64(least[0]), "ratio")
 }
 
-// shakespeare is a step that copies the activations of these patterns.
+// shakespeare returns a step that copies the activations of these patterns.
 func shakespeare(b *testing.B, patterns ...string) func() {
 	c := gpt.Shakespeare()
 	c.VocabSize = 65

@@ -13,7 +13,7 @@ type Entries struct {
 	from, to       int // tokens of every sequence
 }
 
-// All are the entries of any activation of a model.
+// All returns the entries of any activation of a model.
 func All(m *gpt.Model) Entries {
 	if m == nil {
 		return Entries{}
@@ -34,7 +34,7 @@ func (e Entries) Head(h int) Entries {
 // Tokens is what of e belongs to the tokens from … to−1 of every sequence, as queries where these meet keys.
 func (e Entries) Tokens(from, to int) Entries { e.from, e.to = from, to; return e }
 
-// check is an error if the shape has no such entries.
+// check returns an error if the shape has no such entries.
 func (e Entries) check(shape []int) error {
 	switch n := len(shape); {
 	case e.context < 1 || n != 2 && n != 4:
@@ -51,7 +51,7 @@ func (e Entries) check(shape []int) error {
 	return nil
 }
 
-// has says whether entry i is one of them.
+// has reports whether entry i is one of them.
 func (e Entries) has(shape []int, i int) bool {
 	width := shape[len(shape)-1]
 	token, head := i/width, 0

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// odd is a network whose sizes all differ.
+// odd returns a network whose sizes all differ.
 func odd() (c gpt.Config) {
 	c.BlockSize, c.VocabSize, c.Kernels = 7, 13, true
 	c.Stack = parts.Stack{NLayer: 2, NHead: 2, NEmbd: 10, QKSize: 4, VSize: 3, NInner: 11, Bias: true}
@@ -106,7 +106,7 @@ func at(t testing.TB, a Activations, name string) graph.Tensor {
 	return x
 }
 
-// distance is the largest difference, relative to the largest entry.
+// distance returns the largest difference, relative to the largest entry.
 func distance(t testing.TB, name string, got, want graph.Tensor) float64 {
 	t.Helper()
 	if !slices.Equal(got.Shape, want.Shape) || got.Len() != want.Len() || got.Len() == 0 {
@@ -277,8 +277,8 @@ func TestInterventions(t *testing.T) {
 	}
 }
 
-// A decoder of an edited model gives what its forward pass gives, token by token and some at once, also inside attention
-// and as the window slides, and the model it is made of is as before.
+// A decoder of an edited model gives what its forward pass gives, token by token and some at once, also inside
+// attention and as the window slides, and the model it is made of is as before.
 func TestDecoderOfAnEditedModel(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	clean := at(t, tap(t, m, "logits"), "logits")

@@ -56,7 +56,7 @@ func LogitLens(m *gpt.Model, tokens []int) (Lens, error) {
 	return lens, nil
 }
 
-// row is the logits behind a token; none, if there are none.
+// row returns the logits behind a token; none, if there are none.
 func (l Lens) row(block, token int) []float64 {
 	if block < 0 || block >= len(l) || token < 0 || len(l[block].Shape) != 2 || token >= l[block].Shape[0] {
 		return nil
@@ -64,8 +64,8 @@ func (l Lens) row(block, token int) []float64 {
 	return l[block].Row(token).Floats()
 }
 
-// Likeliest are the n ids that the block holds most likely to follow the token, the first of equals first; of no such
-// block or token there are none.
+// Likeliest returns the n ids that the block holds most likely to follow the token, the first of equals first; of no
+// such block or token there are none.
 func (l Lens) Likeliest(block, token, n int) []int {
 	z := l.row(block, token)
 	ids := make([]int, len(z))

@@ -29,8 +29,8 @@ type Effects struct {
 
 // Patch replaces, in a run of the corrupt text, each activation that matches any of the patterns, of attn.heads each
 // head by itself, token by token with that of the clean text: activation patching (Vig et al., Investigating gender
-// bias in language models using causal mediation analysis, 2020). One graph does it all, a forward pass for each number.
-// Behind the first token that the texts do not share there are effects; before it they are exactly 0.
+// bias in language models using causal mediation analysis, 2020). One graph does it all, a forward pass for each
+// number. Behind the first token that the texts do not share there are effects; before it they are exactly 0.
 func Patch(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
 	p, err := newPatched(m, q, patterns, false)
 	if err != nil {
@@ -62,8 +62,8 @@ func Patch(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
 	return e, nil
 }
 
-// PatchGradient is Patch to first order, (x_clean − x_corrupt)·∂answer/∂x at the corrupt text, for all activations by one
-// backward pass: attribution patching (Nanda, Attribution patching: activation patching at industrial scale, 2023).
+// PatchGradient is Patch to first order, (x_clean − x_corrupt)·∂answer/∂x at the corrupt text, for all activations by
+// one backward pass: attribution patching (Nanda, Attribution patching: activation patching at industrial scale, 2023).
 func PatchGradient(m *gpt.Model, q Question, patterns ...string) (Effects, error) {
 	p, err := newPatched(m, q, patterns, true)
 	if err != nil {

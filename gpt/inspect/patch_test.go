@@ -161,8 +161,8 @@ func TestPatchErrors(t *testing.T) {
 	}
 }
 
-// What the entries add is the change of the loss: Gauss's rule with n points is exact for polynomials of degree 2n−1, so
-// the distance falls from each n to its double by far more than the digits that it has left, until these are all.
+// What the entries add is the change of the loss: Gauss's rule with n points is exact for polynomials of degree 2n−1,
+// so the distance falls from each n to its double by far more than the digits that it has left, until these are all.
 func TestIntegratedGradients(t *testing.T) {
 	m := model(t, odd(), true, 1)
 	a := tap(t, m, "h.0", "h.1")

@@ -15,7 +15,7 @@ func newPick(m *gpt.Model) pick {
 	return pick{m.Logits, m.Graph.Root().Value("inspect.pick", graph.Const(0), m.Logits.Shape()...)}
 }
 
-// of is the sum.
+// of returns the sum.
 func (p pick) of() graph.Expr { return p.logits.Mul(p.weights).SumAll() }
 
 // at sets the number of an id's logit behind a token.
@@ -42,5 +42,5 @@ func fill(m *gpt.Model, tokens []int) error {
 	return nil
 }
 
-// lastStream is the place of the residual stream behind the last block.
+// lastStream returns the place of the residual stream behind the last block.
 func lastStream(c gpt.Config) string { return fmt.Sprintf("h.%d", c.NLayer-1) }

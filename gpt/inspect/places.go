@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// find is the activations of a model that match any of the patterns, in the order of the network, and the layers that have
-// some of them in their equation alone. A pattern that nothing matches is an error that lists similar names.
+// find returns the activations of a model that match any of the patterns, in the order of the network, and the layers
+// that have some of them in their equation alone. A pattern that nothing matches is an error that lists similar names.
 func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 	if m == nil || m.Graph == nil {
 		return nil, nil, errors.New("inspect: got no model, want one of gpt.New or gpt.Open")
@@ -39,7 +39,7 @@ func find(m *gpt.Model, patterns []string) (names, spelt []string, err error) {
 	return names, spelt, nil
 }
 
-// activations are those of these names in a model that is built.
+// activations returns those of these names in a model that is built.
 func activations(g *graph.Graph, names []string) ([]graph.Expr, error) {
 	list := make([]graph.Expr, len(names))
 	for i, name := range names {
@@ -67,7 +67,7 @@ func without(err error, g *graph.Graph, patterns []string, attention string) err
 	return err
 }
 
-// built is the graph of the model for one sequence, not compiled.
+// built returns the graph of the model for one sequence, not compiled.
 func built(m *gpt.Model, kernels bool) (*graph.Graph, error) {
 	return m.Graph.BuildSibling(func(g *graph.Graph) error {
 		g.Kernels = kernels

@@ -78,7 +78,8 @@ func (p *Probe) Gradients(tokens, targets []int) (loss float64, gradients Activa
 	return p.backward.Loss(), p.copied(p.backward.Grad), nil
 }
 
-// edited is an error if an edit has given what is not finite: the first activation of those that are read names it.
+// edited returns an error if an edit has given what is not finite: the first activation of those that are read names
+// it.
 func (p *Probe) edited(a Activations) error {
 	if !p.model.Graph.Edited() {
 		return nil // what a model computes of itself is shown as it is
@@ -99,7 +100,7 @@ func (p *Probe) fill(tokens []int) error {
 	return fill(p.model, tokens)
 }
 
-// distinct are the activations, each once: a layer's may be the model's as well.
+// distinct returns the activations, each once: a layer's may be the model's as well.
 func (p *Probe) distinct() (list []graph.Expr) {
 	seen := map[any]bool{}
 	for _, x := range p.exprs {

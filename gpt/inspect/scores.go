@@ -20,7 +20,7 @@ type HeadScore struct {
 	Induction float64
 }
 
-// HeadScores are the scores of each head from its attn.weights (1, H, T, T) on that text, of at most T tokens.
+// HeadScores returns the scores of each head from its attn.weights (1, H, T, T) on that text, of at most T tokens.
 func HeadScores(weights graph.Tensor, tokens []int) ([]HeadScore, error) {
 	s, n := weights.Shape, len(tokens)
 	if len(s) != 4 || s[0] != 1 || s[2] != s[3] || s[1] < 1 || n < 1 || n > s[2] || weights.Len() != product(s) {

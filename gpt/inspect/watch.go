@@ -40,7 +40,7 @@ func (w *Watch) Gradients(_ int, grads []train.Named) error {
 	return nil
 }
 
-// Layers are those of the model, in the order of Table 2.
+// Layers returns those of the model, in the order of Table 2.
 func (w *Watch) Layers(m *gpt.Model) (list []LayerNorms, err error) {
 	if w == nil || m == nil || m.Graph == nil {
 		return nil, errors.New("inspect: layers: got no Watch or no model, want one of gpt.New or a trainer's")

@@ -45,10 +45,10 @@ func dilatedWindow(at nn.Site, o Options) nn.Dilated {
 	return v
 }
 
-// bothSides is the width of a window that reaches as far to the right, of which a causal mask leaves the option's.
+// bothSides returns the width of a window that reaches as far to the right, of which a causal mask leaves the option's.
 func bothSides(o Options) int { return 2*o.Get("window") - 1 }
 
-// first are the global tokens.
+// first returns the global tokens.
 func first(o Options) (tokens []int) {
 	for i := range o.Get("global_tokens") {
 		tokens = append(tokens, i)

@@ -50,7 +50,7 @@ func masked(root nn.Site, visible nn.Visibility) nn.Attention {
 	}
 }
 
-// upToContext is the check of an option that counts tokens of a sequence.
+// upToContext returns the check of an option that counts tokens of a sequence.
 func upToContext(name string) func(got int, d nn.Dims) error {
 	return func(got int, d nn.Dims) error {
 		if got > d.Context {

@@ -15,8 +15,8 @@ type Attention struct {
 	// New is called once for a model, at its root, and the result once for every block: what blocks share is made here.
 	// s is resolved.
 	New func(root nn.Site, s Stack) nn.Attention
-	// Groups is the number of heads with keys and values of their own, where heads share them; nil is all heads. Files of
-	// published models have these apart. s is resolved.
+	// Groups is the number of heads with keys and values of their own, where heads share them; nil is all heads. Files
+	// of published models have these apart. s is resolved.
 	Groups func(s Stack) int
 }
 

@@ -83,7 +83,7 @@ func (b *Body) embed(tokens graph.Expr) graph.Expr {
 	return b.scope.Place("drop", b.drop.Forward(x))
 }
 
-// Normed is the result of Forward or Step behind the last norm, a₁₁.
+// Normed returns the result of Forward or Step behind the last norm, a₁₁.
 func (b *Body) Normed(x graph.Expr) graph.Expr {
 	if b.norm == nil {
 		return x
@@ -91,7 +91,7 @@ func (b *Body) Normed(x graph.Expr) graph.Expr {
 	return nn.In(b.scope, "ln_f", b.norm)(x)
 }
 
-// Places are the positions 0 … size−1 of every sequence.
+// Places returns the positions 0 … size−1 of every sequence.
 func Places(s graph.Scope, batch, size int) graph.Expr {
 	p := s.Ints("positions", batch*size, size, graph.NoneIgnored)
 	for i := range p.Ints() {

@@ -26,7 +26,7 @@ type Options struct {
 	asked map[string]bool // those that an attention has to read
 }
 
-// Get is the option of that name, 0 if it is not set.
+// Get returns the option of that name, 0 if it is not set.
 func (o Options) Get(name string) int { return o.set[name] }
 
 // Set changes one option, which the attention has to read: a configuration with another attention is refused. 0 takes
@@ -57,7 +57,7 @@ func (o *Options) put(name string, n int, asked bool) {
 	o.set, o.asked = next, all
 }
 
-// Equal says whether the same options are set to the same numbers.
+// Equal reports whether the same options are set to the same numbers.
 func (o Options) Equal(p Options) bool { return maps.Equal(o.set, p.set) }
 
 // resolved is what the attention reads, with defaults.
@@ -107,7 +107,7 @@ func (v variable) Set(n int) { v.options.Set(v.name, n) }
 // Read is Set for a file, which has the options of all attentions.
 func (v variable) Read(n int) { v.options.Offer(v.name, n) }
 
-// fields are the options of all attentions, each once.
+// fields returns the options of all attentions, each once.
 func (o *Options) fields(attentions []Attention) (list field.List) {
 	for _, a := range attentions {
 		for _, option := range a.Options {

@@ -21,8 +21,8 @@ type Registry struct {
 	Tokenizers  []text.Kind // of no configuration: what opens a checkpoint reads its tokenizer with them
 
 	// Bidirectional declares that models of these parts may look at later tokens, such as masked models with a loss of
-	// their own. Without it a model with a part of a program's own that does is refused. No decoder writes with one that
-	// looks ahead.
+	// their own. Without it a model with a part of a program's own that does is refused. No decoder writes with one
+	// that looks ahead.
 	Bidirectional bool
 }
 
@@ -52,7 +52,7 @@ func (r Registry) WithLibrary() Registry {
 	}
 }
 
-// HasOwn says whether s, which is resolved, names a variant of r.
+// HasOwn reports whether s, which is resolved, names a variant of r.
 func (s Stack) HasOwn(r Registry) bool {
 	return slices.Contains(Names(r.Positions), s.Position) || slices.Contains(Names(r.Attentions), s.Attention) ||
 		slices.Contains(Names(r.Norms), s.Norm) || slices.Contains(Names(r.Blocks), s.Block) ||
@@ -75,7 +75,8 @@ func Names[P fmt.Stringer](list []P) (names []string) {
 	return names
 }
 
-// Find is the first variant of that name, or the zero P: whether the name is known is checked with the configuration.
+// Find returns the first variant of that name, or the zero P: whether the name is known is checked with the
+// configuration.
 func Find[P fmt.Stringer](list []P, name string) (p P) {
 	if i := slices.IndexFunc(list, func(p P) bool { return p.String() == name }); i >= 0 {
 		return list[i]

@@ -18,8 +18,8 @@ func TestInnerSize(t *testing.T) {
 	}
 }
 
-// An MLP has two numbers for each of its features, before and behind the activation, one with a gate the gate's besides:
-// a program's own too, whatever it is called and however it declares its matrices.
+// An MLP has two numbers for each of its features, before and behind the activation, one with a gate the gate's
+// besides: a program's own too, whatever it is called and however it declares its matrices.
 func TestInside(t *testing.T) {
 	own := func(name Name, declare func(at nn.Site)) MLP {
 		return MLP{Name: name, New: func(at nn.Site) nn.Layer { declare(at); return nn.NewMLP(at) }}
@@ -51,7 +51,8 @@ func TestSinusoidalBase(t *testing.T) {
 	}
 }
 
-// The random keys of BigBird are those of seed 1 in every model, so that a checkpoint meets the ones it was trained with.
+// The random keys of BigBird are those of seed 1 in every model, so that a checkpoint meets the ones it was trained
+// with.
 func TestBigBirdSeed(t *testing.T) {
 	d := nn.Dims{Batch: 1, Context: 40, Embd: 4, Heads: 1, QK: 2, V: 2, Blocks: 1}
 	mask := func(seed uint64, build func(at nn.Site)) []float64 {

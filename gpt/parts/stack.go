@@ -56,8 +56,8 @@ func (s Stack) Resolved(known Registry) Stack {
 	return s
 }
 
-// Check is the first thing that is impossible in s for sequences of that many tokens, naming the field, what it is and
-// what it may be. The fields by themselves are in their domains.
+// Check returns the first thing that is impossible in s for sequences of that many tokens, naming the field, what it is
+// and what it may be. The fields by themselves are in their domains.
 func (s Stack) Check(known Registry, context int) error {
 	if (s.QKSize == 0 || s.VSize == 0) && s.NEmbd%s.NHead != 0 { // the features cannot be dealt to the heads
 		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
@@ -101,7 +101,7 @@ func (s Stack) Check(known Registry, context int) error {
 	return nil
 }
 
-// Dims are the sizes for that many sequences of context tokens; s is resolved.
+// Dims returns the sizes for that many sequences of context tokens; s is resolved.
 func (s Stack) Dims(batch, context int) nn.Dims {
 	return nn.Dims{
 		Batch: batch, Context: context,
@@ -109,8 +109,8 @@ func (s Stack) Dims(batch, context int) nn.Dims {
 	}
 }
 
-// Site is the style in which the layers of s are built, for that many sequences; s is resolved. Whoever builds adds the
-// scope, where tokens stand, what the positions give, and the mask.
+// Site returns the style in which the layers of s are built, for that many sequences; s is resolved. Whoever builds
+// adds the scope, where tokens stand, what the positions give, and the mask.
 func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
@@ -121,8 +121,8 @@ func (s Stack) Site(known Registry, batch, context int) nn.Site {
 }
 
 // Inside is about how many numbers of a token are held at once in a block of s, resolved, that is fed several tokens of
-// a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f for one with a
-// gate.
+// a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f for one
+// with a gate.
 func (s Stack) Inside(known Registry, context int) float64 {
 	g := graph.Outline(graph.Float32)
 	at := s.Site(known, 1, context)
@@ -137,8 +137,8 @@ func (s Stack) Inside(known Registry, context int) float64 {
 	return n
 }
 
-// TooWide says whether s, resolved, is wider than anything that is trained: more than 2^20 features of a token or 2^12
-// heads. Its layers are not built only to see what they would need.
+// TooWide reports whether s, resolved, is wider than anything that is trained: more than 2^20 features of a token or
+// 2^12 heads. Its layers are not built only to see what they would need.
 func (s Stack) TooWide() bool {
 	const most = 1 << 20
 	wide := float64(s.NHead) * (2*float64(s.QKSize) + float64(s.VSize))

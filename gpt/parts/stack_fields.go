@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 )
 
-// SizeFields is the table of the sizes and of what applies to all blocks.
+// SizeFields returns the table of the sizes and of what applies to all blocks.
 func (s *Stack) SizeFields() field.List {
 	return field.List{
 		field.New("n_layer", &s.NLayer, field.Size(1), "transformer blocks"),
@@ -23,7 +23,8 @@ func (s *Stack) SizeFields() field.List {
 	}
 }
 
-// PartFields is the table of the names, which are those of known. The MLP's is left out of the JSON while it is empty.
+// PartFields returns the table of the names, which are those of known. The MLP's is left out of the JSON while it is
+// empty.
 func (s *Stack) PartFields(known Registry) field.List {
 	return field.List{
 		NameField("position", &s.Position, Names(known.Positions), "how tokens know where they stand"),
@@ -35,10 +36,10 @@ func (s *Stack) PartFields(known Registry) field.List {
 	}
 }
 
-// NameField is a field that names one of the known.
+// NameField returns a field that names one of the known.
 func NameField(name string, value *string, known []string, what string) field.Field {
 	return field.New(name, value, field.OneOf(known...), what+": "+strings.Join(known, ", "))
 }
 
-// OptionFields is the table of the options of the known attentions.
+// OptionFields returns the table of the options of the known attentions.
 func (s *Stack) OptionFields(known Registry) field.List { return s.Options.fields(known.Attentions) }

@@ -21,7 +21,7 @@ func (p *parser) failf(format string, args ...any) {
 	}
 }
 
-// peek is the next byte that is not white space, or 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (p *parser) peek() byte {
 	for ; p.pos < len(p.text); p.pos++ {
 		switch c := p.text[p.pos]; c {

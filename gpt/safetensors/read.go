@@ -73,7 +73,7 @@ func open(header []byte, r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// Len is the number of values, 0 of integers and booleans.
+// Len returns the number of values, 0 of integers and booleans.
 func (e Entry) Len() int {
 	switch e.DType {
 	case F64, F32, "F16", BF16:
@@ -137,7 +137,7 @@ func (f *File) decode(dtype string, raw []byte) Tensor {
 	return Tensor{F32: narrow}
 }
 
-// float16 is the value of an IEEE 754 binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
+// float16 returns the value of an IEEE 754 binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
 func float16(h uint16) float32 {
 	sign := uint32(h>>15) << 31
 	exponent, fraction := uint32(h>>10&31), uint32(h&1023)

@@ -99,7 +99,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Tensors of one type stay in their order, half precision has its values, and a full disk is noticed in the last tensor.
+// Tensors of one type stay in their order, half precision has its values, and a full disk is noticed in the last
+// tensor.
 func TestOrderAndEnd(t *testing.T) {
 	in := []Tensor{
 		{Name: "a", Shape: []int{1}, F32: []float32{1}}, {Name: "b", Shape: []int{1}, F64: []float64{2}},

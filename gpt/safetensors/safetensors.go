@@ -47,8 +47,8 @@ type Tensor struct {
 	F64   []float64
 }
 
-// size is the number of elements of a shape. Zeros count as ones in the check for overflow, so that the order of the
-// dimensions does not matter.
+// size returns the number of elements of a shape. Zeros count as ones in the check for overflow, so that the order of
+// the dimensions does not matter.
 func size(shape []int) (int, error) {
 	if len(shape) > maxRank {
 		return 0, errors.Errorf("rank is %d, the limit %d", len(shape), maxRank)
@@ -71,7 +71,7 @@ func size(shape []int) (int, error) {
 	return int(product), nil
 }
 
-// width is the bytes per element of a dtype that Read knows, else 0.
+// width returns the bytes per element of a dtype that Read knows, else 0.
 func width(dtype string) int {
 	switch dtype {
 	case "BOOL", "U8", "I8":

@@ -45,7 +45,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return WriteEach(w, entries, metadata, func(i int) (Tensor, error) { return tensors[i], nil })
 }
 
-// encodeHeader is the length and the JSON, padded with spaces to a multiple of 8.
+// encodeHeader returns the length and the JSON, padded with spaces to a multiple of 8.
 func encodeHeader(entries []Entry, metadata map[string]string) ([]byte, error) {
 	if len(entries) > maxTensors {
 		return nil, errors.Errorf("%d tensors, the limit is %d", len(entries), maxTensors)

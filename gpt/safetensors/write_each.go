@@ -46,7 +46,7 @@ func WriteEach(w io.Writer, entries []Entry, metadata map[string]string, values 
 	return nil
 }
 
-// holds is an error unless t has the numbers that e says.
+// holds returns an error unless t has the numbers that e says.
 func (e Entry) holds(t Tensor) error {
 	if (t.F32 == nil) == (t.F64 == nil) || (e.DType == F64) != (t.F64 != nil) {
 		return errors.New("needs either F32 or F64")

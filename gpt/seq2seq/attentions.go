@@ -14,7 +14,7 @@ type attention struct {
 	whole bool // sources cannot be padded: all have source_size tokens
 }
 
-// attentions are the encoder's: those of the library that need no causal mask, and own ones.
+// attentions returns the encoder's: those of the library that need no causal mask, and own ones.
 func attentions(own []parts.Attention) (list []attention) {
 	for _, a := range own {
 		list = append(list, attention{Attention: a, sees: padded})
@@ -69,7 +69,7 @@ type near struct {
 	lengths []int
 }
 
-// Visible says whether query i of sequence b sees key j.
+// Visible reports whether query i of sequence b sees key j.
 func (v near) Visible(b, i, j int) bool {
 	n := v.lengths[b]
 	if i >= n {

@@ -35,7 +35,7 @@ func (s slot) token() int {
 	return s.Tokens[len(s.Tokens)-1]
 }
 
-// done says whether nothing can change: all have ended, or the first one has and the others can only get worse.
+// done reports whether nothing can change: all have ended, or the first one has and the others can only get worse.
 func (b beam) done(sum bool) bool {
 	for _, s := range b.slots {
 		if s.live && !s.Ended && (!sum || s.order == 0 || b.first().score <= s.score) {
@@ -128,7 +128,7 @@ func (b *beam) place(kept []slot) {
 	b.slots = next
 }
 
-// sorted is the hypotheses, best first; those that the limit has cut come behind those that have ended.
+// sorted returns the hypotheses, best first; those that the limit has cut come behind those that have ended.
 func (b beam) sorted() (list []Hypothesis) {
 	for _, ended := range []bool{true, false} {
 		for _, i := range b.byOrder() {

@@ -11,7 +11,7 @@ type block struct {
 	decoder     func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention)
 }
 
-// blocks are those of the library that the decoder has too, the default first.
+// blocks returns those of the library that the decoder has too, the default first.
 func blocks() []block {
 	return []block{
 		{parts.Find(parts.Blocks(), "pre"), func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention) {
@@ -25,8 +25,8 @@ func blocks() []block {
 	}
 }
 
-// known is the variants that c may name: positions tell either side where its tokens stand, and what rotates queries
-// and keys, or biases scores, does so in self-attention, for between source and target there is no distance.
+// known returns the variants that c may name: positions tell either side where its tokens stand, and what rotates
+// queries and keys, or biases scores, does so in self-attention, for between source and target there is no distance.
 func (c Config) known() parts.Registry {
 	r := c.Parts.WithLibrary()
 	r.Attentions, r.Blocks = nil, nil

@@ -7,9 +7,9 @@ import (
 )
 
 // checkCausal refuses a network with a part of the program's own in which a target's token sees later ones, unless its
-// Registry is Bidirectional, or one pair of a batch influences another. Sources are seen whole. With perturb it computes
-// with noise on the weights, so that no layer hides behind weights that begin at 0. A result that is not finite is
-// left to the first loss.
+// Registry is Bidirectional, or one pair of a batch influences another. Sources are seen whole. With perturb it
+// computes with noise on the weights, so that no layer hides behind weights that begin at 0. A result that is not
+// finite is left to the first loss.
 func (c Config) checkCausal(g *graph.Graph, perturb bool) error {
 	if c = c.Resolved(); !c.HasOwn(c.Parts) {
 		return nil

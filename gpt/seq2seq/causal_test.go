@@ -17,7 +17,7 @@ type mixing struct {
 
 func (l mixing) Forward(x graph.Expr) graph.Expr { return l.Layer.Forward(x.Add(l.shares.MatMul(x))) }
 
-// mixingNorm is a norm that mixes, on one side of the model, row j into row i.
+// mixingNorm returns a norm that mixes, on one side of the model, row j into row i.
 func mixingNorm(context int, takes func(i, j int) bool) parts.Norm {
 	return parts.Norm{Name: "own", New: func(at nn.Site) nn.Layer {
 		n := at.Batch * at.Context
@@ -33,8 +33,8 @@ func mixingNorm(context int, takes func(i, j int) bool) parts.Norm {
 	}}
 }
 
-// A target's token that sees later ones, and a pair that sees another one by its source or its target, are refused where
-// a run begins and where a checkpoint is opened; sources are seen whole.
+// A target's token that sees later ones, and a pair that sees another one by its source or its target, are refused
+// where a run begins and where a checkpoint is opened; sources are seen whole.
 func TestLookingAheadIsRefused(t *testing.T) {
 	c := small()
 	if c.SourceSize == c.TargetSize {

@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// oldPairs are those that the run of testdata was trained on: all but one in twenty of the file's.
+// oldPairs returns those that the run of testdata was trained on: all but one in twenty of the file's.
 func oldPairs(t *testing.T) (pairs list, source, target *Vocabulary) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/pairs.tsv")

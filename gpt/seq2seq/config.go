@@ -43,13 +43,13 @@ func (c Config) withAttention() Config {
 	return c
 }
 
-// scheduled is the Training whose cosine ends where c says: at max_iters, unless lr_decay_iters is given.
+// scheduled returns the Training whose cosine ends where c says: at max_iters, unless lr_decay_iters is given.
 func (c Config) scheduled() train.Training {
 	c.LRDecayIters = cmp.Or(c.LRDecayIters, max(c.MaxIters, c.WarmupIters+1))
 	return c.Training
 }
 
-// fields is the table of c, in the order of the JSON.
+// fields returns the table of c, in the order of the JSON.
 func (c *Config) fields() field.List {
 	return append(c.networkFields(), train.Fields(&c.Training, &c.Run, parts.Names(c.known().Optimizers))...)
 }

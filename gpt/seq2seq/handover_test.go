@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// descended is the weights before and after one step of plain descent, by name, and what the step reported.
+// descended returns the weights before and after one step of plain descent, by name, and what the step reported.
 func descended(t *testing.T, change func(*Config)) (before, after map[string]graph.Tensor, rate, norm float64) {
 	t.Helper()
 	c := small()

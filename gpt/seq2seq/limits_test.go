@@ -60,8 +60,8 @@ func TestTranslatorLimit(t *testing.T) {
 	}
 }
 
-// A batch has a pair and at most MaxSize, the mixed keys of a Linformer are half of the source, and a model may take all
-// memory with its parameters.
+// A batch has a pair and at most MaxSize, the mixed keys of a Linformer are half of the source, and a model may take
+// all memory with its parameters.
 func TestBorders(t *testing.T) {
 	for _, batch := range []int{0, field.MaxSize + 1} {
 		if _, err := New(graph.New(graph.Float32, 1), small(), batch); err == nil || !strings.Contains(err.Error(), "want 1 to 268435456") {

@@ -27,7 +27,7 @@ func (c Config) parameters() (n float64, err error) {
 	return one + float64(c.NLayer-1)*(declared(2)-one), err
 }
 
-// Memory is the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no
+// Memory returns the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no
 // network.
 func (c Config) Memory() (bytes float64, err error) {
 	if err := c.ValidateModel(); err != nil {
@@ -71,7 +71,7 @@ func (c Config) checkTraining() error {
 		"batch_size", "source_size", "target_size", "n_layer", "n_head", "n_embd", "target_vocab")
 }
 
-// blocks are the places of the blocks.
+// blocks returns the places of the blocks.
 func (c Config) blocks() (places []string) {
 	for i := range c.NLayer {
 		places = append(places, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))

@@ -70,7 +70,7 @@ func spell(h Hypothesis) (s string) {
 	return s
 }
 
-// gardenPath is the tree in which the likeliest first word does not begin the likeliest text.
+// gardenPath returns the tree in which the likeliest first word does not begin the likeliest text.
 func gardenPath() map[string]map[string]float64 {
 	return map[string]map[string]float64{
 		"":  {"a": .5, "b": .4, "c": .1},

@@ -17,7 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// small is a model that learns to write a source backwards.
+// small returns a model that learns to write a source backwards.
 func small() Config {
 	return Config{
 		Stack:      parts.Stack{NLayer: 2, NHead: 2, NEmbd: 16, Bias: true},

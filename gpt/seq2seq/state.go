@@ -26,8 +26,8 @@ type State struct {
 }
 
 // Files returns the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: a step
-// done before that is an error then, and so are numbers that are not finite. What is wrong with t or the vocabularies is
-// an error of the first file.
+// done before that is an error then, and so are numbers that are not finite. What is wrong with t or the vocabularies
+// is an error of the first file.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	files, err := t.files(source, target)
 	if err != nil {
@@ -77,8 +77,8 @@ func (c Config) checkVocabularies(source, target *Vocabulary) error {
 	return nil
 }
 
-// ReadState is the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the program
-// that saved it, if it had any.
+// ReadState returns the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the
+// program that saved it, if it had any.
 func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err error) {
 	s.Config = Config{ // what format 1 has no keys for
 		Training: train.Training{GradientAccumulationSteps: 1, DecayLR: true},

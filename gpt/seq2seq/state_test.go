@@ -17,7 +17,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// saved is a checkpoint of the trainer, one file of it changed.
+// saved returns a checkpoint of the trainer, one file of it changed.
 func saved(t *testing.T, tr *Trainer, v *Vocabulary, name string, change func([]byte) []byte) *checkpoint.Checkpoint {
 	t.Helper()
 	path := t.TempDir()
@@ -58,7 +58,7 @@ func abc(t testing.TB) *Vocabulary {
 	return v
 }
 
-// first is a safetensors file whose first tensor begins with x.
+// first returns a safetensors file whose first tensor begins with x.
 func first(t *testing.T, x float32) func([]byte) []byte {
 	return func(data []byte) []byte {
 		list, _, err := safetensors.Read(data)
@@ -210,7 +210,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A norm, an optimizer and an attention with an option of one's own train, resume and are loaded by a program that has them.
+// A norm, an optimizer and an attention with an option of one's own train, resume and are loaded by a program that has
+// them.
 func TestOwnParts(t *testing.T) {
 	c := small()
 	attention := parts.Find(parts.Attentions(), "causal") // with the encoder's mask

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is written and translated beside a Trainer is of the weights of one step: that of a file, and all that one search
-// computes.
+// What is written and translated beside a Trainer is of the weights of one step: that of a file, and all that one
+// search computes.
 func TestWeightsOfOneStep(t *testing.T) {
 	c := small()
 	c.NEmbd, c.BatchSize = 64, 2

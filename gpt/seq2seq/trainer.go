@@ -79,7 +79,7 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	return tokens, t.Model.Fill(t.batch)
 }
 
-// facts are what the machines of a Group have to agree on: the network and the pairs.
+// facts returns what the machines of a Group have to agree on: the network and the pairs.
 func (t *Trainer) facts() []string {
 	return append(t.config.networkFields().Lines(), "corpus_sha256 "+t.SHA256)
 }
@@ -94,7 +94,8 @@ func (t *Trainer) Step() (train.Progress, error) {
 }
 
 // Run yields what each step did until max_iters are done. It ends with an error when ctx does, and with that of a step.
-// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run too.
+// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run
+// too.
 func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 	if t == nil {
 		return new(Trainer).Run(ctx)
@@ -102,7 +103,7 @@ func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 	return t.Steps(ctx, t.config.MaxIters, t.Step)
 }
 
-// Evaluate is the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps
+// Evaluate returns the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps
 // Best. The machines of a Group all call it, and share the work.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
 	if pairs == nil {

@@ -58,7 +58,7 @@ func checkSearch(ctx context.Context, p Predictor, limit int) error {
 	return errors.Wrap(err, "decode")
 }
 
-// checkLogits is an error unless there is a row of logits for each hypothesis.
+// checkLogits returns an error unless there is a row of logits for each hypothesis.
 func checkLogits(logits graph.Tensor, rows int) error {
 	if s := logits.Shape; len(s) != 2 || s[0] != rows || s[1] < 1 || logits.Len() != s[0]*s[1] {
 		return errors.Errorf("decode: got %d logits of shape %v, want a row for each of %d hypotheses", logits.Len(), s, rows)

@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sources is the number of texts that are written at once.
+// Sources returns the number of texts that are written at once.
 func (t *Translator) Sources() int {
 	if t == nil {
 		return 0
@@ -15,7 +15,7 @@ func (t *Translator) Sources() int {
 	return t.sources
 }
 
-// Beams is the number of hypotheses of each.
+// Beams returns the number of hypotheses of each.
 func (t *Translator) Beams() int {
 	if t == nil {
 		return 0

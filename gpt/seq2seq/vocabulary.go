@@ -21,7 +21,7 @@ type Vocabulary struct {
 // errNoVocabulary is that of one that no constructor has made.
 var errNoVocabulary = errors.New("vocabulary: it is empty, want one of NewVocabulary")
 
-// units are what a text can be divided into.
+// units returns what a text can be divided into.
 func units() []string { return []string{"words", "characters"} }
 
 // NewVocabulary is empty but for the special tokens. The unit is "words", between white space, or "characters".
@@ -40,7 +40,7 @@ func (v *Vocabulary) split(text string) []string {
 	return strings.Split(text, "")
 }
 
-// single tells whether split leaves a text as it is.
+// single reports whether split leaves a text as it is.
 func (v *Vocabulary) single(text string) bool {
 	if v.unit == "words" {
 		return text != "" && !strings.ContainsFunc(text, unicode.IsSpace)
@@ -72,7 +72,7 @@ func (v *Vocabulary) Size() int {
 	return len(v.tokens)
 }
 
-// Encode is the ids of a text; a token that was never added is an error.
+// Encode returns the ids of a text; a token that was never added is an error.
 func (v *Vocabulary) Encode(text string) ([]int, error) {
 	if v == nil || v.ids == nil {
 		return nil, errNoVocabulary
@@ -89,7 +89,7 @@ func (v *Vocabulary) Encode(text string) ([]int, error) {
 	return ids, nil
 }
 
-// Decode is the text of ids; the special tokens and ids beyond the vocabulary are shown as they are.
+// Decode returns the text of ids; the special tokens and ids beyond the vocabulary are shown as they are.
 func (v *Vocabulary) Decode(ids []int) string {
 	if v == nil {
 		v = &Vocabulary{}
@@ -119,7 +119,7 @@ func (v *Vocabulary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(vocabularyJSON{v.unit, v.tokens[specials:]})
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON.
+// UnmarshalJSON returns the inverse of MarshalJSON.
 func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 	if v == nil {
 		return errNoVocabulary

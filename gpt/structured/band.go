@@ -2,8 +2,8 @@ package structured
 
 import "math"
 
-// Distance is the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1 does
-// not apply to it (errata C11). Both are (n, n); of others it is NaN.
+// Distance returns the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1
+// does not apply to it (errata C11). Both are (n, n); of others it is NaN.
 func Distance(a, x [][]float64) (sum float64) {
 	if !square(a, len(a)) || !square(x, len(a)) {
 		return math.NaN()
@@ -26,8 +26,9 @@ func Dimension(n, w int) int {
 	return (w+1)*(2*n-w) - n
 }
 
-// Project is the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and each
-// entry is best by itself: that, and not the theorem about Hilbert spaces, is why there is exactly one (errata C11).
+// Project returns the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and
+// each entry is best by itself: that, and not the theorem about Hilbert spaces, is why there is exactly one (errata
+// C11).
 func Project(a [][]float64, w int) [][]float64 {
 	if !square(a, len(a)) {
 		return nil
@@ -41,7 +42,8 @@ func Project(a [][]float64, w int) [][]float64 {
 	return x
 }
 
-// OffBand is the distance from a to the nearest band matrix, what a has outside of the band: Σ |a| over |i − j| > w.
+// OffBand returns the distance from a to the nearest band matrix, what a has outside of the band: Σ |a| over |i − j| >
+// w.
 func OffBand(a [][]float64, w int) (sum float64) {
 	if !square(a, len(a)) {
 		return math.NaN()

@@ -48,8 +48,8 @@ func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
 // Group says that the tokens from From up to but without To all attend to Token, which is one of them.
 type Group struct{ Token, From, To int }
 
-// Columns is the element of Σ3(T, W) with these groups, T their tokens and W their numbers of rows: the identity, but
-// for a column of ones in each group. It fails when a group leaves the matrix, lacks its token, or overlaps with
+// Columns returns the element of Σ3(T, W) with these groups, T their tokens and W their numbers of rows: the identity,
+// but for a column of ones in each group. It fails when a group leaves the matrix, lacks its token, or overlaps with
 // another.
 func Columns(n int, groups ...Group) ([][]float64, error) {
 	x := Identity(n)
@@ -136,10 +136,10 @@ func zeros(n int) [][]float64 {
 	return x
 }
 
-// square says whether a is (n, n).
+// square reports whether a is (n, n).
 func square(a [][]float64, n int) bool {
 	return len(a) == n && !slices.ContainsFunc(a, func(row []float64) bool { return len(row) != n })
 }
 
-// clamp is the half-width of the band that an (n, n) matrix really has.
+// clamp returns the half-width of the band that an (n, n) matrix really has.
 func clamp(n, w int) int { return max(min(w, n-1), 0) }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample is a row-stochastic matrix without structure.
+// sample returns a row-stochastic matrix without structure.
 func sample(n int, seed uint64) [][]float64 {
 	rng, a := rand.New(rand.NewPCG(seed, 0)), zeros(n)
 	for _, row := range a {

@@ -91,7 +91,7 @@ func Compare(heads [][][]float64, s Settings) (Table, error) {
 	return table, nil
 }
 
-// sets are Σ1, Σ2 and Σ3 of (21), to draw from.
+// sets returns Σ1, Σ2 and Σ3 of (21), to draw from.
 func (s Settings) sets(n int) [3]func(*rand.Rand) ([][]float64, error) {
 	return [3]func(*rand.Rand) ([][]float64, error){
 		func(*rand.Rand) ([][]float64, error) { return Identity(n), nil },

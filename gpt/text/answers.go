@@ -9,13 +9,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// LoadAnswers is the corpus of a JSONL file: an example a line, {"prompt": "…", "completion": "…"} or {"messages":
-// [{"role": "user", "content": "…"}, …]}; other keys are passed over. A model learns the answers alone: completions with
-// the token behind them that ends a text, and what the assistant says with the mark that ends it; all other targets are Ignore.
+// LoadAnswers returns the corpus of a JSONL file: an example a line, {"prompt": "…", "completion": "…"} or {"messages":
+// [{"role": "user", "content": "…"}, …]}; other keys are passed over. A model learns the answers alone: completions
+// with the token behind them that ends a text, and what the assistant says with the mark that ends it; all other
+// targets are Ignore.
 //
 // Each example is a row of its own that begins at position 0 and is padded to blockSize at its end: a model sees in
-// training what it sees in use, and no example another. What is longer is cut at its end, as long as some of an answer is
-// left. The first nine tenths of the lines are for training, the rest for validation.
+// training what it sees in use, and no example another. What is longer is cut at its end, as long as some of an answer
+// is left. The first nine tenths of the lines are for training, the rest for validation.
 func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus, error) {
 	switch {
 	case tok == nil:
@@ -50,7 +51,7 @@ func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus,
 	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
 }
 
-// example is the tokens of a line, and which of them are of an answer.
+// example returns the tokens of a line, and which of them are of an answer.
 func (t Template) example(line []byte, tok Tokenizer) (ids []int, answer []bool, err error) {
 	var e struct {
 		Prompt     *string   `json:"prompt"`

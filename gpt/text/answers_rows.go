@@ -29,13 +29,13 @@ func (r *rows) add(ids []int, answer []bool) error {
 	return nil
 }
 
-// cut is the first n rows and the others.
+// cut returns the first n rows and the others.
 func (r *rows) cut(n int) (first, rest *rows) {
 	n *= r.size
 	return &rows{r.size, r.tokens[:n], r.targets[:n]}, &rows{r.size, r.tokens[n:], r.targets[n:]}
 }
 
-// Len is the number of tokens, and one more.
+// Len returns the number of tokens, and one more.
 func (r *rows) Len() int { return len(r.tokens) + 1 }
 
 // Read is what a Split does; behind the last row stands 0.

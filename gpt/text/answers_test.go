@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
-// chatty are byte pairs with the special tokens of templates.
+// chatty returns byte pairs with the special tokens of templates.
 func chatty(t testing.TB) *bpe.Tokenizer {
 	t.Helper()
 	tok, err := bpe.Train("the wheel goes round and round", 270, "<|endoftext|>", "<|im_start|>", "<|im_end|>", "</s>",
@@ -31,7 +31,7 @@ func written(t testing.TB, name, text string) string {
 	return path
 }
 
-// spell is the text of tokens, where an answer's are in brackets and padding is dots.
+// spell returns the text of tokens, where an answer's are in brackets and padding is dots.
 func spell(t testing.TB, tok Tokenizer, ids, targets []int) string {
 	t.Helper()
 	var s strings.Builder

@@ -123,7 +123,8 @@ func TestReadLimits(t *testing.T) {
 	wantError(t, err, "not valid UTF-8")
 }
 
-// A shard has the tokens that the index says, one at least, to the byte, in either part; 2¹⁶ of them fit two bytes each.
+// A shard has the tokens that the index says, one at least, to the byte, in either part; 2¹⁶ of them fit two bytes
+// each.
 func TestShardsBorders(t *testing.T) {
 	dir, s, _ := shards(t, 1<<16, 50, 20, 1)
 	if info, err := os.Stat(filepath.Join(dir, "train-00049.bin")); err != nil || info.Size() != 2 {

@@ -29,7 +29,7 @@ func (t *Characters) Encode(s string) ([]int, error) {
 // Decode returns the text that ids stand for; an id outside [0, Size) is an error.
 func (t *Characters) Decode(ids []int) (string, error) { return t.list().decode(ids, "characters") }
 
-// list is the vocabulary, of nil an empty one.
+// list returns the vocabulary, of nil an empty one.
 func (t *Characters) list() *vocabulary {
 	if t == nil {
 		return new(vocabulary)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mustCharacters is the tokenizer of s.
+// mustCharacters returns the tokenizer of s.
 func mustCharacters(t testing.TB, s string) *Characters {
 	t.Helper()
 	tok, err := NewCharacters(s)

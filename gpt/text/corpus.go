@@ -28,7 +28,7 @@ type Split interface {
 // Tokens is a Split in memory.
 type Tokens []int
 
-// Len is the number of tokens.
+// Len returns the number of tokens.
 func (t Tokens) Len() int { return len(t) }
 
 // Read copies. What lies outside 0 … Len is an error.
@@ -69,10 +69,10 @@ type Dataset struct {
 	Sum                  string // SHA256
 }
 
-// Train is the part to train on.
+// Train returns the part to train on.
 func (d Dataset) Train() Split { return d.Training }
 
-// Val is the part to validate on.
+// Val returns the part to validate on.
 func (d Dataset) Val() Split { return d.Validation }
 
 // SHA256 is Sum.
@@ -108,7 +108,7 @@ func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
 }
 
-// encodeParts are the ids to train on, and those to validate on.
+// encodeParts returns the ids to train on, and those to validate on.
 func encodeParts(text string, tok Tokenizer) (train, val []int, err error) {
 	if _, joins := tok.(*bpe.Tokenizer); !joins {
 		ids, err := tok.Encode(text)

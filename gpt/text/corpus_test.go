@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// allocated is the number of bytes allocated so far.
+// allocated returns the number of bytes allocated so far.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -107,7 +107,7 @@ func checkBlocks(t *testing.T, s Tokens, B, T int) {
 	}
 }
 
-// ramp is a split in which every token is different.
+// ramp returns a split in which every token is different.
 func ramp(n int) Tokens {
 	s := make(Tokens, n)
 	for i := range s {

@@ -8,7 +8,7 @@ type format struct {
 	text   func(data string) (string, error)
 }
 
-// formats are those that ReadCorpus knows; the first is also that of every other name.
+// formats returns those that ReadCorpus knows; the first is also that of every other name.
 func formats() []format {
 	return []format{
 		{".txt", func(data string) (string, error) { return data, nil }},

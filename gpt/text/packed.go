@@ -10,7 +10,7 @@ import (
 // packed is a Split in memory, of two or four bytes a token.
 type packed[T uint16 | int32] []T
 
-// Len is the number of tokens.
+// Len returns the number of tokens.
 func (p packed[T]) Len() int { return len(p) }
 
 // Read widens. What lies outside 0 … Len is an error.
@@ -24,7 +24,7 @@ func (p packed[T]) Read(ids []int, at int) error {
 	return nil
 }
 
-// within is an error if n tokens from position at on are not among so many.
+// within returns an error if n tokens from position at on are not among so many.
 func within(n, at, all int) error {
 	if at < 0 || at > all-n {
 		return errors.Errorf("tokens: got %d from position %d on, want them within 0 … %d", n, at, all)

@@ -17,9 +17,9 @@ const MaxBytes = 1 << 30
 // byte order mark and with LF for every CRLF; a CR alone stays. Of a directory it is the texts of all files in it, in
 // the order of their paths, each ended by LF; names that begin with a dot are passed over.
 //
-// A file that is missing, not a regular file, larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a NUL
-// byte is an error that names the path and the reason; offsets count the bytes of the file from 0, lines from 1. A pipe,
-// such as a shell's <(…), is refused because it can be read only once: a run that resumes reads its text again.
+// A file that is missing, not a regular file, larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a
+// NUL byte is an error that names the path and the reason; offsets count the bytes of the file from 0, lines from 1. A
+// pipe, such as a shell's <(…), is refused because it can be read only once: a run that resumes reads its text again.
 func ReadCorpus(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -59,7 +59,7 @@ func clean(s string) (string, error) {
 	return s, nil
 }
 
-// invalidUTF8 is the offset of the first byte of s that belongs to no character, −1 where s is valid.
+// invalidUTF8 returns the offset of the first byte of s that belongs to no character, −1 where s is valid.
 func invalidUTF8(s string) int {
 	for at, c := range s {
 		_, width := utf8.DecodeRuneInString(s[at:])

@@ -96,7 +96,7 @@ func (s *Shards) open(data []byte, own []Kind) (err error) {
 	return errors.WithMessage(err, "val")
 }
 
-// Train is the part to train on, nil of Shards that are not open, as Val is.
+// Train returns the part to train on, nil of Shards that are not open, as Val is.
 func (s *Shards) Train() Split {
 	if s == nil || s.train == nil {
 		return nil
@@ -104,7 +104,7 @@ func (s *Shards) Train() Split {
 	return s.train
 }
 
-// Val is the part to validate on.
+// Val returns the part to validate on.
 func (s *Shards) Val() Split {
 	if s == nil || s.val == nil {
 		return nil

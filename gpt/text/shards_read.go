@@ -49,7 +49,7 @@ func (s *Shards) split(entries []shardEntry) (*shardSplit, error) {
 	return p, nil
 }
 
-// Len is the number of tokens.
+// Len returns the number of tokens.
 func (p *shardSplit) Len() int {
 	if len(p.shards) == 0 {
 		return 0

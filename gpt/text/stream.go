@@ -71,7 +71,7 @@ func checkStream(tok Tokenizer, ids iter.Seq2[int, error], stop []string) error 
 	return nil
 }
 
-// ending is the length of the longest stop string that s ends with, 0 if there is none.
+// ending returns the length of the longest stop string that s ends with, 0 if there is none.
 func ending(s string, stop []string) (n int) {
 	for _, t := range stop {
 		if strings.HasSuffix(s, t) {

@@ -33,7 +33,7 @@ func longest(list []string) (s string) {
 	return s
 }
 
-// beginsCharacter says whether some bytes more make one character of s.
+// beginsCharacter reports whether some bytes more make one character of s.
 func beginsCharacter(s string) bool {
 	for _, more := range []string{"\x80", "\x90\x80", "\x80\x80", "\x90\x80\x80", "\x80\x80\x80"} {
 		if utf8.ValidString(s+more) && utf8.RuneCountInString(s+more) == 1 && !utf8.ValidString(s) {

@@ -87,9 +87,9 @@ func chat(data json.RawMessage) (s string, err error) {
 	return s, err
 }
 
-// Conversation is the tokens of messages, and which of them the assistant is to learn: what it says, and the mark that
-// ends it. Where the last message is not the assistant's, the beginning of its answer follows, for a model to go on. A
-// template that is none of the known forms is an error, and so are messages that it has no place for.
+// Conversation returns the tokens of messages, and which of them the assistant is to learn: what it says, and the mark
+// that ends it. Where the last message is not the assistant's, the beginning of its answer follows, for a model to go
+// on. A template that is none of the known forms is an error, and so are messages that it has no place for.
 func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, answer []bool, err error) {
 	if tok == nil {
 		return nil, nil, errors.New("messages: the tokenizer is nil")

@@ -8,10 +8,10 @@ import (
 // tags are what Jinja reads in a template: {{ an expression }} and {% a statement %}.
 var tags = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}`)
 
-// plain is a template in one spelling of many: no blanks outside of strings, strings in single quotes with line feeds as
-// they are, message['role'] for message.role, and text and expressions that follow one another in one expression. Blanks
-// around tags are dropped as Hugging Face has Jinja drop them: before a statement at the beginning of its line, the line
-// feed behind one, and all beside a -.
+// plain returns a template in one spelling of many: no blanks outside of strings, strings in single quotes with line
+// feeds as they are, message['role'] for message.role, and text and expressions that follow one another in one
+// expression. Blanks around tags are dropped as Hugging Face has Jinja drop them: before a statement at the beginning
+// of its line, the line feed behind one, and all beside a -.
 func plain(template string) string {
 	var out strings.Builder
 	at := 0
@@ -49,7 +49,7 @@ func plain(template string) string {
 // dotted is a part of a message by the other of its two names.
 var dotted = regexp.MustCompile(`message\.(role|content)`)
 
-// expression is the inside of a tag without blanks outside of its strings, which are in single quotes.
+// expression returns the inside of a tag without blanks outside of its strings, which are in single quotes.
 func expression(s string) string {
 	var out strings.Builder
 	for s != "" {

@@ -27,7 +27,7 @@ type Kind struct {
 	Open func(data []byte) (Tokenizer, error) // the inverse of MarshalJSON
 }
 
-// Kinds are the library's, the default first.
+// Kinds returns the library's, the default first.
 func Kinds() []Kind {
 	return []Kind{
 		{"character", func(s string) (Tokenizer, error) { return NewCharacters(s) }, open[Characters]},
@@ -37,7 +37,7 @@ func Kinds() []Kind {
 	}
 }
 
-// pairs are byte pairs: at most so many tokens, learnt from the text.
+// pairs returns byte pairs: at most so many tokens, learnt from the text.
 func pairs(size int) Kind {
 	return Kind{"bpe", func(s string) (Tokenizer, error) { return bpe.Train(s, size) }, open[bpe.Tokenizer]}
 }
@@ -60,8 +60,8 @@ func KindNames(own ...Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// KindOf is the Kind of that name, of your own or the library's, or an error that lists the known. The name bpe:8192 is
-// bpe with at most so many tokens.
+// KindOf returns the Kind of that name, of your own or the library's, or an error that lists the known. The name
+// bpe:8192 is bpe with at most so many tokens.
 func KindOf(name string, own ...Kind) (Kind, error) {
 	for _, k := range append(slices.Clone(own), Kinds()...) {
 		if k.Name == name {
@@ -78,8 +78,8 @@ func KindOf(name string, own ...Kind) (Kind, error) {
 	return Kind{}, errors.Errorf("tokenizer: type: got %.64q, want one of %s", name, KindNames(own...))
 }
 
-// KindIn is the Kind of a tokenizer.json: that which its "type" names, or bpe where there is none, but a model of BPE, as
-// in Hugging Face's files.
+// KindIn returns the Kind of a tokenizer.json: that which its "type" names, or bpe where there is none, but a model of
+// BPE, as in Hugging Face's files.
 func KindIn(data []byte, own ...Kind) (Kind, error) {
 	var object struct {
 		Type  string `json:"type"`
@@ -105,7 +105,7 @@ func Open(data []byte, own ...Kind) (Tokenizer, error) {
 	return k.Open(data)
 }
 
-// Match is an error if data is not the tokenizer.json of tok: of the same kind, with the same vocabulary.
+// Match returns an error if data is not the tokenizer.json of tok: of the same kind, with the same vocabulary.
 func Match(tok Tokenizer, data []byte) error {
 	if tok == nil {
 		return errors.New("tokenizer: got nil, want the one of the vocabulary")

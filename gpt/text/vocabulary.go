@@ -42,7 +42,7 @@ func ranked(tokens []string) vocabulary {
 	return vocabulary{tokens, ids}
 }
 
-// Size is the number of distinct tokens, V.
+// Size returns the number of distinct tokens, V.
 func (v *vocabulary) Size() int { return len(v.tokens) }
 
 // encode numbers tokens, of which there are n or more.
@@ -116,7 +116,7 @@ func notAscending(token string, at int, before string) error {
 	return errors.Errorf("tokenizer: vocab: not ascending, %.64q at %d follows %.64q", token, at, before)
 }
 
-// quoted is a token as messages have it.
+// quoted returns a token as messages have it.
 func quoted(token string) string {
 	if c, n := utf8.DecodeRuneInString(token); n == len(token) {
 		return fmt.Sprintf("character %q (%U)", c, c)

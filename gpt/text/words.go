@@ -45,7 +45,7 @@ func (t *Words) Encode(s string) ([]int, error) { return t.list().encode(words(s
 // Decode returns the text that ids stand for; an id outside [0, Size) is an error.
 func (t *Words) Decode(ids []int) (string, error) { return t.list().decode(ids, "words") }
 
-// list is the vocabulary, of nil an empty one.
+// list returns the vocabulary, of nil an empty one.
 func (t *Words) list() *vocabulary {
 	if t == nil {
 		return new(vocabulary)

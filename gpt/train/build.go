@@ -30,7 +30,7 @@ func ThisBuild() Build {
 	return buildOf(info)
 }
 
-// BuildOf is the program that wrote a checkpoint.
+// BuildOf returns the program that wrote a checkpoint.
 func BuildOf(cp *checkpoint.Checkpoint) (Build, error) {
 	var s struct {
 		Build Build `json:"build"`
@@ -60,8 +60,8 @@ func (b Build) String() string {
 	return strings.Join(strings.Fields(strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags, b.Instructions}, " ")), " ")
 }
 
-// SameBits is whether a run that b began goes on in other with the bits that b would have computed: the compiler and
-// its settings are the same, and both have vector instructions, whichever, or neither has.
+// SameBits reports whether a run that b began goes on in other with the bits that b would have computed: the compiler
+// and its settings are the same, and both have vector instructions, whichever, or neither has.
 func (b Build) SameBits(other Build) bool {
 	if b.Instructions == "" || other.Instructions == "" {
 		b.Instructions, other.Instructions = "", ""

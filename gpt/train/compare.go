@@ -18,8 +18,8 @@ import (
 // compareEvery is the steps between comparisons of all numbers over the ranks: a few thousandths of the time.
 const compareEvery = 100
 
-// compare is an error unless this rank trains what rank 0 trains, from the same numbers: it names what differs first.
-// Rank 0 learns of it when the rank that differs ends.
+// compare returns an error unless this rank trains what rank 0 trains, from the same numbers: it names what differs
+// first. Rank 0 learns of it when the rank that differs ends.
 func (c *Core) compare() error {
 	facts := c.facts()
 	theirs, err := c.fromRank0(strings.Join(facts, "\n"))
@@ -41,8 +41,8 @@ func (c *Core) compare() error {
 	return nil
 }
 
-// facts are what all ranks have to agree on, a line each: the program, the steps done, the Training, what the Task adds,
-// and every tensor.
+// facts returns what all ranks have to agree on, a line each: the program, the steps done, the Training, what the Task
+// adds, and every tensor.
 func (c *Core) facts() (list []string) {
 	add := func(name string, is any) { list = append(list, fmt.Sprintf("%s %v", name, is)) }
 	if !c.same {
@@ -68,7 +68,7 @@ func (c *Core) facts() (list []string) {
 // private are the fields that may differ between ranks: rank 0 decides, or every rank for itself.
 var private = []string{"max_iters", "eval_interval", "log_interval", "out_dir", "threads", "recompute", "memory_limit"}
 
-// program is the digest of the running program's file, or why there is none.
+// program returns the digest of the running program's file, or why there is none.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -100,7 +100,7 @@ func digest(t graph.Tensor) []byte {
 	return h.Sum(nil)[:8]
 }
 
-// fromRank0 is the text of rank 0.
+// fromRank0 returns the text of rank 0.
 func (c *Core) fromRank0(text string) (string, error) {
 	n := []float32{float32(len(text) >> 12), float32(len(text) & (1<<12 - 1))} // whole numbers that float32 has
 	if err := c.Group.Share(n, 0); err != nil {
@@ -124,7 +124,8 @@ func (c *Core) fromRank0(text string) (string, error) {
 	return b.String(), nil
 }
 
-// textSize is the length of rank 0's text in bytes, from its two halves: less than 16 MiB, whatever comes over the wire.
+// textSize returns the length of rank 0's text in bytes, from its two halves: less than 16 MiB, whatever comes over the
+// wire.
 func textSize(n []float32) (int, error) {
 	for _, half := range n {
 		if !(half >= 0 && half < 1<<12) {

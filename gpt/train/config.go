@@ -49,7 +49,7 @@ type Run struct {
 	Context context.Context
 }
 
-// Fields is the table of both, in the order of the JSON. optimizers are the names that t may have.
+// Fields returns the table of both, in the order of the JSON. optimizers are the names that t may have.
 func Fields(t *Training, r *Run, optimizers []string) field.List {
 	if t == nil || r == nil {
 		return nil

@@ -24,8 +24,8 @@ type Task struct {
 	FLOPs     float64  // of a token
 	Done      int      // steps done before, where a run is resumed
 
-	// Facts are what the machines of a Group have to agree on besides, such as what is trained on: a line each, of a name
-	// and its value, and as many every time. nil is nothing.
+	// Facts are what the machines of a Group have to agree on besides, such as what is trained on: a line each, of a
+	// name and its value, and as many every time. nil is nothing.
 	Facts func() []string
 }
 
@@ -37,9 +37,9 @@ type Core struct {
 	Best float64 // the lowest validation loss so far, +∞ before the first
 
 	// Group is the machines that train together, that of the Task or set before the first Step; nil is this one alone.
-	// Each computes an equal part of a step's micro-batches, and what comes out is the same bits whatever their number, a
-	// power of two that divides GradientAccumulationSteps. All make the same Core, draw the same batches and do the same
-	// Steps. An error on one of them is the end of the group: who sees it ends.
+	// Each computes an equal part of a step's micro-batches, and what comes out is the same bits whatever their number,
+	// a power of two that divides GradientAccumulationSteps. All make the same Core, draw the same batches and do the
+	// same Steps. An error on one of them is the end of the group: who sees it ends.
 	Group dist.Group
 
 	same      bool // the group's machines train the same
@@ -145,7 +145,7 @@ func (c *Core) Loss(ctx context.Context) (loss float64, err error) {
 	return loss, errors.Wrap(err, "evaluate")
 }
 
-// run is the loss of a program that has to be finite.
+// run returns the loss of a program that has to be finite.
 func (c *Core) run(p *graph.Program) (float64, error) {
 	if err := p.Run(); err != nil {
 		return 0, err

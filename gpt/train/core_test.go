@@ -14,7 +14,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// descent is a Core of the loss (w₀ − x)² + w₁², of which x is filled in.
+// descent returns a Core of the loss (w₀ − x)² + w₁², of which x is filled in.
 func descent(
 	t *testing.T, training Training, o Optimizer, x func(step, micro int) float64, change ...func(*Task),
 ) (*Core, *graph.Expr) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Fit is an error unless the weights of a checkpoint are so many numbers, those passed over not counted, and the
+// Fit returns an error unless the weights of a checkpoint are so many numbers, those passed over not counted, and the
 // optimizer has for each parameter no more than two tensors of its size. It reads their headers alone. All other files
 // have to be ones that Checkpoint.File takes.
 func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Entry) bool) error {

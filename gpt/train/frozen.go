@@ -12,11 +12,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Frozen are patterns of path.Match over the names of parameters, such as "wte.*" or "h.[0-3].*", where * also goes over
-// dots. What one of them matches is not trained: it has no gradient, no moments and no weight decay.
+// Frozen are patterns of path.Match over the names of parameters, such as "wte.*" or "h.[0-3].*", where * also goes
+// over dots. What one of them matches is not trained: it has no gradient, no moments and no weight decay.
 type Frozen []string
 
-// Has says whether a pattern matches the name of a parameter.
+// Has reports whether a pattern matches the name of a parameter.
 func (f Frozen) Has(name string) bool {
 	return slices.ContainsFunc(f, func(pattern string) bool {
 		matched, err := path.Match(pattern, name)
@@ -32,7 +32,8 @@ func (f Frozen) Rest(params []graph.Expr) []graph.Expr {
 	return slices.DeleteFunc(slices.Clone(params), func(p graph.Expr) bool { return f.Has(p.Name()) })
 }
 
-// Check is an error if a pattern matches none of these names, which lists similar ones, or if nothing is left to train.
+// Check returns an error if a pattern matches none of these names, which lists similar ones, or if nothing is left to
+// train.
 func (f Frozen) Check(names []string) error {
 	for _, pattern := range f {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -57,7 +58,7 @@ func names(params []graph.Expr) (list []string) {
 	return list
 }
 
-// nearest are the names most like a pattern, by what stands before its first * and behind its last.
+// nearest returns the names most like a pattern, by what stands before its first * and behind its last.
 func nearest(pattern string, names []string) []string {
 	const most = 4
 	pattern = pattern[:min(len(pattern), 100)]

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// two is the loss of w and v, of which some may be frozen.
+// two returns the loss of w and v, of which some may be frozen.
 func two(t *testing.T, training Training) *Core {
 	t.Helper()
 	training.LearningRate, training.GradientAccumulationSteps = 0.1, 1

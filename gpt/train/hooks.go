@@ -12,16 +12,17 @@ type Hooks struct {
 	// Rate is the learning rate of a step counted from 0, in place of the Training's schedule.
 	Rate func(step int) float64
 
-	// Loss is the scalar to be made small, of logits (n, V) and the ids of the targets (n), in place of their mean cross
-	// entropy. A target of text.Ignore is to count for nothing. What is evaluated is this loss, too.
+	// Loss is the scalar to be made small, of logits (n, V) and the ids of the targets (n), in place of their mean
+	// cross entropy. A target of text.Ignore is to count for nothing. What is evaluated is this loss, too.
 	Loss func(logits, targets graph.Expr) graph.Expr
 
-	// Gradients is shown the gradient of every parameter that is trained, the mean of the micro-batches, before they are
-	// clipped, and may write to them. The step is counted from 0. An error is that of the step, which then is not done.
+	// Gradients is shown the gradient of every parameter that is trained, the mean of the micro-batches, before they
+	// are clipped, and may write to them. The step is counted from 0. An error is that of the step, which then is not
+	// done.
 	Gradients func(step int, grads []Named) error
 
-	// Group is the machines that train together, nil this one alone: see Core.Group, which it becomes. Where the moments
-	// are divided among them, each reads its part alone when a run is resumed.
+	// Group is the machines that train together, nil this one alone: see Core.Group, which it becomes. Where the
+	// moments are divided among them, each reads its part alone when a run is resumed.
 	Group dist.Group
 }
 
@@ -50,7 +51,7 @@ func (c *Core) showGradients() error {
 	return nil
 }
 
-// rate is the learning rate of the next step.
+// rate returns the learning rate of the next step.
 func (c *Core) rate() (lr float64, err error) {
 	if c.task.Rate == nil {
 		return c.training.RateAt(c.Done), nil

@@ -25,7 +25,7 @@ type part struct {
 	first, last int
 }
 
-// CheckRanks is an error unless so many ranks can share the micro-batches of a step.
+// CheckRanks returns an error unless so many ranks can share the micro-batches of a step.
 func (t Training) CheckRanks(n int) error {
 	m := t.GradientAccumulationSteps
 	if m < 1 {
@@ -87,11 +87,11 @@ func (c *Core) join() (p part, err error) {
 	return p, o.Shard(c.backward)
 }
 
-// sharded is whether every machine keeps a part of the moments.
+// sharded reports whether every machine keeps a part of the moments.
 func (c *Core) sharded() bool { return c.means.ShardOptimizer && !c.alone() }
 
-// Mine is whether this machine of the Group computes the loss of batch i of an evaluation; the others leave 0 for it in
-// the list that Gather completes.
+// Mine reports whether this machine of the Group computes the loss of batch i of an evaluation; the others leave 0 for
+// it in the list that Gather completes.
 func (c *Core) Mine(i int) bool { return c.alone() || i%c.Group.Size() == c.Group.Rank() }
 
 // Gather completes a list of losses, of which every machine of the Group has some, and 0 for the rest: as they are, for

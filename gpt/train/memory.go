@@ -12,7 +12,7 @@ import (
 
 const gib = 1 << 30
 
-// Limit is the most bytes of memory that a run may ask for: MemoryLimit, or all that the machine has.
+// Limit returns the most bytes of memory that a run may ask for: MemoryLimit, or all that the machine has.
 func (r Run) Limit() int64 {
 	if r.MemoryLimit > 0 {
 		return int64(min(r.MemoryLimit*gib, math.MaxInt64/2))

@@ -8,7 +8,7 @@ import (
 // Optimizer makes the optimizer of the parameters to train, at the given number of steps done.
 type Optimizer func(params []graph.Expr, t Training, done int) (optim.Optimizer, error)
 
-// AdamW is the Optimizer that reads both betas.
+// AdamW returns the Optimizer that reads both betas.
 func AdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	o, err := optim.NewAdamW(params)
 	if err != nil {
@@ -18,7 +18,7 @@ func AdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	return o, nil
 }
 
-// SGD is the Optimizer whose momentum is Beta1.
+// SGD returns the Optimizer whose momentum is Beta1.
 func SGD(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	o, err := optim.NewSGD(params)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// finite is an error if a part of the file's tensor, from entry at on, holds what is not finite as the tensor's type:
-// a float64 beyond the range of float32 becomes ±∞ there.
+// finite returns an error if a part of the file's tensor, from entry at on, holds what is not finite as the tensor's
+// type: a float64 beyond the range of float32 becomes ±∞ there.
 func (t Named) finite(at int, part safetensors.Tensor) error {
 	for i, x := range part.F32 {
 		if math.Float32bits(x)>>23&255 == 255 {

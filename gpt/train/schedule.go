@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Check is an error if fields do not go together. The cosine of the learning rate needs a stretch to fall along; a
+// Check returns an error if fields do not go together. The cosine of the learning rate needs a stretch to fall along; a
 // warm-up longer than the run is allowed: the run then ends while still warming up. What rounds is a kernel.
 func (t Training) Check() error {
 	switch {
@@ -25,8 +25,8 @@ func (t Training) Check() error {
 	return nil
 }
 
-// RateAt is the learning rate of iteration it, counted from 0, by nanoGPT's schedule: a linear warm-up, then half a
-// cosine down to MinLR at LRDecayIters, then MinLR; without DecayLR it is constant.
+// RateAt returns the learning rate of iteration it, counted from 0, by nanoGPT's schedule: a linear warm-up, then half
+// a cosine down to MinLR at LRDecayIters, then MinLR; without DecayLR it is constant.
 func (t Training) RateAt(it int) float64 {
 	switch {
 	case !t.DecayLR:

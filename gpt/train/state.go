@@ -28,7 +28,7 @@ type State[C any] struct {
 	Build   Build    `json:"build"`
 }
 
-// StateOf is the state of c (nil is at step 0), of a run on a corpus with that SHA-256.
+// StateOf returns the state of c (nil is at step 0), of a run on a corpus with that SHA-256.
 func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C) State[C] {
 	if c == nil {
 		return State[C]{Format: format, Batches: batches, Corpus: sha256, Config: config, Build: ThisBuild()}
@@ -40,7 +40,7 @@ func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C
 	return s
 }
 
-// Check is an error if s is not what checkpoint cp is to have, in one of the formats.
+// Check returns an error if s is not what checkpoint cp is to have, in one of the formats.
 func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 	switch newest := slices.Max(append(formats, 0)); {
 	case s == nil || cp == nil:
@@ -75,7 +75,7 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Moments are the optimizer's tensors under the names that they have in its file; where they are divided among the
+// Moments returns the optimizer's tensors under the names that they have in its file; where they are divided among the
 // machines of a Group, this one's part.
 func (c *Core) Moments() (list []Named) {
 	if c == nil || c.optimizer == nil {
@@ -115,9 +115,9 @@ func (c *Core) Attend() error {
 	return c.WriteMoments(io.Discard)
 }
 
-// AtStep returns a function that calls write for the tensors of the step that is done now, and holds c meanwhile: a Step
-// in another goroutine is an error until write returns. The function returns an error if another step has been done since
-// AtStep, because a checkpoint would be of two steps, or if another goroutine uses c.
+// AtStep returns a function that calls write for the tensors of the step that is done now, and holds c meanwhile: a
+// Step in another goroutine is an error until write returns. The function returns an error if another step has been
+// done since AtStep, because a checkpoint would be of two steps, or if another goroutine uses c.
 func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
 	if c == nil || write == nil {
 		return func(io.Writer) error { return errors.New("files: the Core or what writes is nil") }

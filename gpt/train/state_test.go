@@ -71,7 +71,7 @@ func TestFieldsAtTheirBorders(t *testing.T) {
 	}
 }
 
-// named is a tensor of one row.
+// named returns a tensor of one row.
 func named(name string, x ...float32) Named {
 	return Named{Name: name, Tensor: graph.Tensor{Shape: []int{1, len(x)}, F32: x}}
 }
@@ -135,7 +135,7 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-// filed are tensors in a file.
+// filed returns tensors in a file.
 func filed(t *testing.T, list ...Named) *safetensors.File {
 	t.Helper()
 	var b bytes.Buffer
@@ -178,8 +178,8 @@ func save(t *testing.T, step int, files ...checkpoint.File) *checkpoint.Checkpoi
 	return cp
 }
 
-// A Core that is restored goes on where the other one was saved: steps done, best loss, moments, and dropout of the same
-// steps.
+// A Core that is restored goes on where the other one was saved: steps done, best loss, moments, and dropout of the
+// same steps.
 func TestRestore(t *testing.T) {
 	training := Training{LearningRate: 0.1, GradientAccumulationSteps: 1, Beta1: .9, Beta2: .99}
 	x := func(step, _ int) float64 { return float64(step) }
@@ -231,7 +231,8 @@ func TestRestore(t *testing.T) {
 	contains(t, ReadJSON(cp, "none", 1, &read), "none")
 }
 
-// What a step cannot get or use ends it: a batch, and gradients to accumulate; dropout draws anew for every micro-batch.
+// What a step cannot get or use ends it: a batch, and gradients to accumulate; dropout draws anew for every
+// micro-batch.
 func TestStepErrorsAndDropout(t *testing.T) {
 	boom := errors.New("boom")
 	var masks []float64

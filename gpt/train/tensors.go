@@ -22,7 +22,7 @@ type Named struct {
 	whole func() (graph.Tensor, error) // has all of it; nil is this one
 }
 
-// Parameters are their tensors, under their own names.
+// Parameters returns their tensors, under their own names.
 func Parameters(params []graph.Expr) []Named {
 	list := make([]Named, len(params))
 	for i, p := range params {
@@ -31,7 +31,7 @@ func Parameters(params []graph.Expr) []Named {
 	return list
 }
 
-// shape is the file's.
+// shape returns the file's.
 func (t Named) shape() []int {
 	shape := slices.Clone(t.Shape)
 	if t.Columns != nil {
@@ -46,7 +46,7 @@ func (t Named) shape() []int {
 	return shape
 }
 
-// straight is whether the numbers lie in the file as they lie here.
+// straight reports whether the numbers lie in the file as they lie here.
 func (t Named) straight() bool { return !t.Turned && t.Columns == nil }
 
 // place is where entry i of the file's tensor lies here.
@@ -98,7 +98,7 @@ func (t Named) dtype() string {
 	return safetensors.F32
 }
 
-// filed is the tensor of the file, whose numbers are float64 if dtype is F64, else float32.
+// filed returns the tensor of the file, whose numbers are float64 if dtype is F64, else float32.
 func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
 	if t.whole != nil {
 		if t.Tensor, err = t.whole(); err != nil {

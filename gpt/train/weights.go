@@ -46,7 +46,7 @@ func OpenWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
 	return f, errors.Wrap(err, IndexFile)
 }
 
-// readIndex is the name of each tensor's file, which has to be one beside the index.
+// readIndex returns the name of each tensor's file, which has to be one beside the index.
 func readIndex(data []byte) (map[string]string, error) {
 	var index struct {
 		Files map[string]string `json:"weight_map"`
@@ -66,7 +66,7 @@ func readIndex(data []byte) (map[string]string, error) {
 	return index.Files, nil
 }
 
-// openShards is the tensors of all files together.
+// openShards returns the tensors of all files together.
 func openShards(cp *checkpoint.Checkpoint, index map[string]string) (*safetensors.File, error) {
 	all, left := new(safetensors.File), maps.Clone(index)
 	for _, name := range slices.Compact(slices.Sorted(maps.Values(index))) {

@@ -16,7 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// shards are two files of tensors and an index, in a folder.
+// shards returns two files of tensors and an index, in a folder.
 func shards(t testing.TB, index string) *checkpoint.Checkpoint {
 	t.Helper()
 	dir := t.TempDir()
@@ -176,7 +176,7 @@ func TestNamedColumns(t *testing.T) {
 	}
 }
 
-// damaged is a file of these columns of x, whose last number is none.
+// damaged returns a file of these columns of x, whose last number is none.
 func damaged(t *testing.T, x graph.Tensor, columns []int) *safetensors.File {
 	t.Helper()
 	x = x.Clone()

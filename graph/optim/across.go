@@ -5,8 +5,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Machines are those that train together, each on as many micro-batches: a dist.Group is what they are to gradients. All
-// call the same methods in the same order.
+// Machines are those that train together, each on as many micro-batches: a dist.Group is what they are to gradients.
+// All call the same methods in the same order.
 type Machines interface {
 	// Size is their number, this one included.
 	Size() int

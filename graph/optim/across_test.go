@@ -39,7 +39,7 @@ func newMachine() (m machine, err error) {
 	return m, err
 }
 
-// steps are some steps of micro-batches from first to before last of four, and the norms.
+// steps returns some steps of micro-batches from first to before last of four, and the norms.
 func (m machine) steps(first, last int, said bool) (norms []float64, err error) {
 	m.Tree(4)
 	m.Clip = 1

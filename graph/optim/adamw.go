@@ -40,9 +40,9 @@ func NewAdamW(params []graph.Expr) (*AdamW, error) {
 	return o, nil
 }
 
-// Shard has this machine, of those of Across, keep the moments of its part of the parameters alone: it updates that part
-// by the gradients of p, and fetches the others' (ZeRO-1, Rajbhandari et al. 2020). Parameters are the same bits, and
-// Moments are parts with the Shape of the whole, to be completed by Whole.
+// Shard has this machine, of those of Across, keep the moments of its part of the parameters alone: it updates that
+// part by the gradients of p, and fetches the others' (ZeRO-1, Rajbhandari et al. 2020). Parameters are the same bits,
+// and Moments are parts with the Shape of the whole, to be completed by Whole.
 func (o *AdamW) Shard(p *graph.Program) error {
 	if !o.made() {
 		return errors.New("adamw: no parameters: NewAdamW makes one")
@@ -50,7 +50,7 @@ func (o *AdamW) Shard(p *graph.Program) error {
 	return o.shard(p, o.m, o.v)
 }
 
-// made says whether NewAdamW has made o.
+// made reports whether NewAdamW has made o.
 func (o *AdamW) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
 
 // Moments calls f with every parameter's name and its moments m and v, to save or to restore them.
@@ -92,7 +92,7 @@ func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
 	return norm, err
 }
 
-// finite is an error if a mean square has overflowed: its parameter would never change again.
+// finite returns an error if a mean square has overflowed: its parameter would never change again.
 func (o *AdamW) finite() error {
 	for i, p := range o.params {
 		if err := o.v[i].Finite("v." + p.Name()); err != nil {

@@ -80,7 +80,7 @@ func (c *Gradients) border(b *bucket) {
 	}
 }
 
-// stretches are what a part has of the parameters.
+// stretches returns what a part has of the parameters.
 func (c *Gradients) stretches(part int) (list []stretch) {
 	for _, b := range c.buckets {
 		for _, i := range b.params {

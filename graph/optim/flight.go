@@ -50,8 +50,8 @@ func (c *Gradients) depart(p *graph.Program) error {
 	return nil
 }
 
-// add puts the gradient of a parameter to the newest sum, this to the one before, down to the first: what push and total
-// do to all of them.
+// add puts the gradient of a parameter to the newest sum, this to the one before, down to the first: what push and
+// total do to all of them.
 func (f *flight) add(c *Gradients, i int, grad graph.Tensor) {
 	if f.under == 0 {
 		copy(c.sums[0].grads[i].F32, grad.F32)

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// quadratic is the program of Σ w² with its gradient, run once where ran is set.
+// quadratic returns the program of Σ w² with its gradient, run once where ran is set.
 func quadratic(t *testing.T, ran bool) (w graph.Expr, p *graph.Program) {
 	t.Helper()
 	w = graph.New(graph.Float64, 1).Root().Param("w", graph.Const(2), 3)

@@ -41,7 +41,7 @@ func (o *SGD) Shard(p *graph.Program) error {
 	return o.shard(p, o.m)
 }
 
-// made says whether NewSGD has made o.
+// made reports whether NewSGD has made o.
 func (o *SGD) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
 
 // Moments calls f with every parameter's name and its momentum m, to save or to restore it; v is empty, and so is m
@@ -55,7 +55,7 @@ func (o *SGD) Moments(f func(name string, m, v graph.Tensor)) {
 	}
 }
 
-// momentum is the m of parameter i.
+// momentum returns the m of parameter i.
 func (o *SGD) momentum(i int) graph.Tensor {
 	if o.Momentum != 0 && o.m[i].F32 == nil && o.m[i].F64 == nil {
 		o.m[i] = o.zeros(i)

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// descent is the loss w² with its optimizer, at w = (3, −4).
+// descent returns the loss w² with its optimizer, at w = (3, −4).
 func descent(t *testing.T, dtype graph.Dtype) (*SGD, *graph.Program, graph.Expr) {
 	t.Helper()
 	g := graph.New(dtype, 1)

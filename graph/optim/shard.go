@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// shard has Apply call its step for this machine's part of the parameters alone, with that part of the numbers, and fetch
-// the others' parts (ZeRO-1, Rajbhandari et al. 2020). What is in moments is cut to that part.
+// shard has Apply call its step for this machine's part of the parameters alone, with that part of the numbers, and
+// fetch the others' parts (ZeRO-1, Rajbhandari et al. 2020). What is in moments is cut to that part.
 func (c *Gradients) shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	if c.machines == nil || c.own != nil {
 		return nil
@@ -32,10 +32,10 @@ func (c *Gradients) shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	return nil
 }
 
-// scattered is whether this machine has its part of the sums alone: who is to see gradients is shown all.
+// scattered reports whether this machine has its part of the sums alone: who is to see gradients is shown all.
 func (c *Gradients) scattered() bool { return c.own != nil && c.before == nil }
 
-// zeros are for the state of an optimizer, of this machine's part of a parameter.
+// zeros returns for the state of an optimizer, of this machine's part of a parameter.
 func (c *Gradients) zeros(i int) graph.Tensor {
 	t := c.params[i].Tensor()
 	if c.own == nil {
@@ -88,7 +88,7 @@ func (c *Gradients) First(name string) int {
 	return c.own[c.index[name]].from
 }
 
-// bucketOf is the bucket of a parameter.
+// bucketOf returns the bucket of a parameter.
 func (c *Gradients) bucketOf(param int) bucket {
 	i := slices.IndexFunc(c.buckets, func(b bucket) bool { return c.places[param] < b.to })
 	return c.buckets[i]

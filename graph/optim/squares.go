@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// squares is the sum of the squares of all gradients, in the order in which a machine alone adds them up: each has the sums
-// of its chunks, and fetches the others'.
+// squares returns the sum of the squares of all gradients, in the order in which a machine alone adds them up: each has
+// the sums of its chunks, and fetches the others'.
 func (c *Gradients) squares(grads []graph.Tensor) (squares float64, err error) {
 	if !c.scattered() {
 		return c.sumSquares(grads)
@@ -64,7 +64,7 @@ func apart(list []float32, x float64) []float32 {
 	return append(list, float32(b>>48), float32(b>>32&0xffff), float32(b>>16&0xffff), float32(b&0xffff))
 }
 
-// together is the float64 that apart has taken apart.
+// together returns the float64 that apart has taken apart.
 func together(x []float32) float64 {
 	return math.Float64frombits(uint64(x[0])<<48 | uint64(x[1])<<32 | uint64(x[2])<<16 | uint64(x[3]))
 }
@@ -81,7 +81,7 @@ func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error
 	return squares, nil
 }
 
-// finiteSum is an error if the sum of the squares of a parameter's gradient is none.
+// finiteSum returns an error if the sum of the squares of a parameter's gradient is none.
 func finiteSum(x graph.Expr, sum float64) error {
 	if !finite(sum) {
 		return errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())

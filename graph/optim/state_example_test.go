@@ -59,8 +59,8 @@ func (r regression) state() map[string]graph.Tensor {
 	return all
 }
 
-// Parameters, moments and the number of steps are the whole state: ten steps, written and read, and ten more are the bits
-// of twenty.
+// Parameters, moments and the number of steps are the whole state: ten steps, written and read, and ten more are the
+// bits of twenty.
 func ExampleAdamW() {
 	whole, first, second := newRegression(), newRegression(), newRegression()
 	whole.train(20)

@@ -5,10 +5,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// Tree has the gradients of n micro-batches added in an order that halves of them, quarters and so on share: with
-// n = r·2ᵏ, r odd, every r are added in turn, and these sums in pairs, pairs of pairs, up to the whole. So a machine that
-// has one of 2ʲ equal parts of the micro-batches, j ≤ k, holds one sum of the tree, whatever j is, and all give the same
-// bits. It takes Sums(n) copies of the gradients. n below 1 is none: all are added in turn.
+// Tree has the gradients of n micro-batches added in an order that halves of them, quarters and so on share: with n =
+// r·2ᵏ, r odd, every r are added in turn, and these sums in pairs, pairs of pairs, up to the whole. So a machine that
+// has one of 2ʲ equal parts of the micro-batches, j ≤ k, holds one sum of the tree, whatever j is, and all give the
+// same bits. It takes Sums(n) copies of the gradients. n below 1 is none: all are added in turn.
 func (c *Gradients) Tree(n int) {
 	if c != nil {
 		c.run = odd(n)
@@ -76,7 +76,7 @@ func (c *Gradients) pair() {
 	c.sums[c.depth-1].batches += c.sums[c.depth].batches
 }
 
-// total is the one sum that is left.
+// total returns the one sum that is left.
 func (c *Gradients) total() []graph.Tensor {
 	for c.depth > 1 {
 		c.pair()

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// halved is the sum that Tree promises: of halves while there are halves, else in turn.
+// halved returns the sum that Tree promises: of halves while there are halves, else in turn.
 func halved(leaves [][]float32) []float32 {
 	if n := len(leaves); n%2 == 0 {
 		return plus(halved(leaves[:n/2]), halved(leaves[n/2:]))

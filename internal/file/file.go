@@ -70,12 +70,12 @@ func openUnseen(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// irregular is the error about a file of that mode, which is no regular one.
+// irregular returns the error about a file of that mode, which is no regular one.
 func irregular(mode fs.FileMode) error {
 	return errors.Errorf("is %s, want a regular file", Kind(mode))
 }
 
-// Kind is the kind of a file in words: a regular file, a directory, a FIFO, a socket, a device or a symbolic link.
+// Kind returns the kind of a file in words: a regular file, a directory, a FIFO, a socket, a device or a symbolic link.
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

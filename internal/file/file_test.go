@@ -35,7 +35,7 @@ func names(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// openers are all functions that open a file.
+// openers returns all functions that open a file.
 func openers() map[string]func(path string) error {
 	closed := func(f *os.File, err error) error {
 		if err == nil {

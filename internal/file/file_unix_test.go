@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A FIFO, a socket, a device, and links to them are refused by every function at once, with their path and kind. Opening
-// the FIFO would wait for ever, and so would this test.
+// A FIFO, a socket, a device, and links to them are refused by every function at once, with their path and kind.
+// Opening the FIFO would wait for ever, and so would this test.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, socket := filepath.Join(dir, "fifo"), filepath.Join(dir, "socket")

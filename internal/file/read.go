@@ -65,7 +65,7 @@ func content(f io.Reader, path string, size, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// checkText is an error if there is a NUL byte.
+// checkText returns an error if there is a NUL byte.
 func checkText(f io.Reader) error {
 	buffer, line := make([]byte, 1<<16), 1
 	for at := 0; ; {
@@ -87,7 +87,7 @@ func checkText(f io.Reader) error {
 	}
 }
 
-// invalidUTF8 is the offset of the first byte that belongs to no character, −1 where all do.
+// invalidUTF8 returns the offset of the first byte that belongs to no character, −1 where all do.
 func invalidUTF8(text []byte) int {
 	for at := 0; at < len(text); {
 		c, width := utf8.DecodeRune(text[at:])

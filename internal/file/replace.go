@@ -34,7 +34,7 @@ func Replace(path string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), path)
 }
 
-// prefix is the beginning of the temporary names for the file at path.
+// prefix returns the beginning of the temporary names for the file at path.
 func prefix(path string) string { return "." + filepath.Base(path) + "-" }
 
 func isNumber(s string) bool {

@@ -30,7 +30,7 @@ func Hold(path string) (io.Closer, error) {
 	return f, nil // locked, unless the file system has no locks: then Sweep removes nothing
 }
 
-// named is whether the open file still has that name.
+// named reports whether the open file still has that name.
 func named(f *os.File, path string) bool {
 	info, err := f.Stat()
 	now, gone := os.Lstat(path)

@@ -21,8 +21,8 @@ type Model struct {
 	Batch      int        // B texts; with one, influence between texts cannot be seen
 	Vocabulary int        // ids are 0 … Vocabulary − 1; not read where the input is numbers
 
-	// Bidirectional permits tokens to see later tokens of their own text, as in an encoder or a masked model. Texts must
-	// still not influence one another.
+	// Bidirectional permits tokens to see later tokens of their own text, as in an encoder or a masked model. Texts
+	// must still not influence one another.
 	Bidirectional bool
 }
 
@@ -86,7 +86,7 @@ func (m Model) check() error {
 // tokens is T.
 func (m Model) tokens() int { return m.Input.Shape()[0] / m.Batch }
 
-// starts are the positions from which on the first text is changed.
+// starts returns the positions from which on the first text is changed.
 func (m Model) starts() (list []int) {
 	t := m.tokens()
 	switch {
@@ -131,8 +131,8 @@ func (m Model) write(from, to int) {
 	}
 }
 
-// Perturb adds noise to every parameter of g, the same every time: a layer whose weights begin at 0, such as an adapter,
-// could look ahead without an effect.
+// Perturb adds noise to every parameter of g, the same every time: a layer whose weights begin at 0, such as an
+// adapter, could look ahead without an effect.
 func Perturb(g *graph.Graph) {
 	noise := rand.New(rand.NewPCG(1, 3))
 	for _, p := range g.Params() {

@@ -16,14 +16,14 @@ const (
 	batch, tokens, width, vocabulary = 3, 7, 5, 11
 )
 
-// mixed is a layer that adds to every row a mixture of rows: weight(i, j) says how much of row j row i gets.
+// mixed returns a layer that adds to every row a mixture of rows: weight(i, j) says how much of row j row i gets.
 func mixed(s graph.Scope, x graph.Expr, weight func(i, j int) float64) graph.Expr {
 	n := x.Shape()[0]
 	w := s.Value("mixture", func(i int, _ *rand.Rand) float64 { return weight(i/n, i%n) }, n, n)
 	return s.Place("mix", x.Add(w.MatMul(x)))
 }
 
-// model is an embedding and two layers, the second of which mixes.
+// model returns an embedding and two layers, the second of which mixes.
 func model(t *testing.T, dtype graph.Dtype, context int, weight func(i, j int) float64) causal.Model {
 	t.Helper()
 	g := graph.New(dtype, 1)

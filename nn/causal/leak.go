@@ -49,7 +49,7 @@ func ranges(list []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// locate is the Leak of a model that changes where it must not when the first text is changed from a position on.
+// locate returns the Leak of a model that changes where it must not when the first text is changed from a position on.
 func locate(m Model, from int) error {
 	names, err := m.Output.Graph().Places()
 	if err != nil {
@@ -91,7 +91,7 @@ func locate(m Model, from int) error {
 	return leak
 }
 
-// some are first … end−1, or, of more than 64, the next ones and every few of the rest, the last among them.
+// some returns first … end−1, or, of more than 64, the next ones and every few of the rest, the last among them.
 func some(first, end int) (list []int) {
 	n := end - first
 	for i := range min(n, mostTokens) {

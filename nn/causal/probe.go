@@ -49,8 +49,8 @@ func newProbe(m Model, names []string) (*probe, error) {
 	return p, nil
 }
 
-// hasRows says whether row i of x is that of a token: scores are not, for those of later tokens are hidden only behind
-// them. What a layer is given is no activation of it.
+// hasRows reports whether row i of x is that of a token: scores are not, for those of later tokens are hidden only
+// behind them. What a layer is given is no activation of it.
 func (p *probe) hasRows(x graph.Expr) bool {
 	s := x.Shape()
 	return x.Name() == "" && len(s) == 2 && (s[0] == p.model.Input.Shape()[0] || s[0] == p.model.Output.Shape()[0])
@@ -81,7 +81,7 @@ func (p *probe) differs(from, to int) (at, error) {
 	return at{}, nil
 }
 
-// sees says whether a row changes with the token at position j of the first text.
+// sees reports whether a row changes with the token at position j of the first text.
 func (p *probe) sees(row at, j int) (bool, error) {
 	err := p.run(j, j+1)
 	base := p.base[row.activation]

@@ -69,7 +69,7 @@ func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
 	return out
 }
 
-// strides are how far apart the rows and the columns of x are in Data; a size of 1 has stride 0, which repeats it.
+// strides returns how far apart the rows and the columns of x are in Data; a size of 1 has stride 0, which repeats it.
 func (x Matrix[T]) strides() (i, j int) {
 	if x.Rows > 1 {
 		i = x.Cols

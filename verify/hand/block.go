@@ -15,7 +15,7 @@ func (l Block[T]) Forward(a1 Matrix[T]) Matrix[T] {
 	return a5.Add(a9)                      // a₁₀ (B·n, d)
 }
 
-// Backward is the Δ column of Table 2 from Δ₁₀ up to Δ₁.
+// Backward returns the Δ column of Table 2 from Δ₁₀ up to Δ₁.
 func (l Block[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
 	a2 := forward("ln_1", l.Norm1, a1)
 	a5 := a1.Add(forward("attn", l.Attention, a2))

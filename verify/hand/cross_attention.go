@@ -51,7 +51,7 @@ func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 // MemoryDelta is the name of the Δ that cross-attention sends back to the encoder's output.
 const MemoryDelta = "/memory"
 
-// parts are the gradients of keys and values, of which the keys' bias cancels in a softmax.
+// parts returns the gradients of keys and values, of which the keys' bias cancels in a softmax.
 func (l CrossAttention[T]) parts(g Gradients[T], softmax bool) (out Gradients[T]) {
 	for _, e := range g {
 		if e.Name != "weight" && e.Name != "bias" {
@@ -66,7 +66,8 @@ func (l CrossAttention[T]) parts(g Gradients[T], softmax bool) (out Gradients[T]
 	return out
 }
 
-// CrossAttention is the layer with at.c_q, at.c_kv and at.c_proj, and queries of qk features for all heads together.
+// CrossAttention returns the layer with at.c_q, at.c_kv and at.c_proj, and queries of qk features for all heads
+// together.
 func (at Site[T]) CrossAttention(heads Heads[T], qk int, z Matrix[T]) Layer[T] {
 	return CrossAttention[T]{
 		at.At("c_q").Linear(), at.At("c_kv").Linear(), qk, z, heads, at.At("c_proj").Linear(), at.Drop("resid_dropout"),

@@ -71,7 +71,7 @@ func oneHot[T Number](logits Matrix[T], targets []int) Matrix[T] {
 	return out
 }
 
-// weight is the factor of each token's loss.
+// weight returns the factor of each token's loss.
 func (l CrossEntropy[T]) weight() float64 {
 	if l.Reduction == Sum {
 		return 1

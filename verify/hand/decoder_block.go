@@ -8,7 +8,7 @@ import "slices"
 //	u = x + attention(norm₁(x)),  v = u + cross(norm_c(u)),  y = v + mlp(norm₂(v))
 type DecoderBlock[T Number] struct{ Norm1, Attention, NormCross, Cross, Norm2, MLP Layer[T] }
 
-// Forward is the three sums.
+// Forward returns the three sums.
 func (l DecoderBlock[T]) Forward(x Matrix[T]) Matrix[T] {
 	u := x.Add(forward("attn", l.Attention, forward("ln_1", l.Norm1, x)))      // (B·n, d)
 	v := u.Add(forward("cross", l.Cross, forward("ln_cross", l.NormCross, u))) // (B·n, d)
@@ -38,7 +38,7 @@ func preNormBackward[T Number](norm, part Layer[T], x, dy Matrix[T], ln, name st
 //	u = norm₁(x + attention(x)),  v = norm_c(u + cross(u)),  y = norm₂(v + mlp(v))
 type PostNormDecoderBlock[T Number] struct{ Norm1, Attention, NormCross, Cross, Norm2, MLP Layer[T] }
 
-// Forward is the three normalised sums.
+// Forward returns the three normalised sums.
 func (l PostNormDecoderBlock[T]) Forward(x Matrix[T]) Matrix[T] {
 	u := forward("ln_1", l.Norm1, x.Add(forward("attn", l.Attention, x)))      // (B·n, d)
 	v := forward("ln_cross", l.NormCross, u.Add(forward("cross", l.Cross, u))) // (B·n, d)

@@ -18,7 +18,7 @@ func (l Dropout[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 	return l.Forward(delta), nil
 }
 
-// Head is the dropout of n queries in head h of sequence b: the rows of the mask go by sequence, head, query.
+// Head returns the dropout of n queries in head h of sequence b: the rows of the mask go by sequence, head, query.
 func (l Dropout[T]) Head(b, h, heads, n int) Dropout[T] {
 	if l.Mask.None() {
 		return l

@@ -70,7 +70,7 @@ func (l Elman[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return dx, append(g, gradient(w, "weight", "W", "CS 224n (4)", dw)...)
 }
 
-// Elman is the layer with at.c_input and at.weight.
+// Elman returns the layer with at.c_input and at.weight.
 func (at Site[T]) Elman(batch int) Layer[T] {
 	return Elman[T]{at.At("c_input").Linear(), at.Param("weight"), batch}
 }

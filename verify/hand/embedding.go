@@ -7,7 +7,7 @@ package hand
 // as a gather, which is the product with the one-hot matrix.
 type Embedding[T Number] struct{ Weight Matrix[T] }
 
-// Forward is a row of w for every token.
+// Forward returns a row of w for every token.
 func (l Embedding[T]) Forward(tokens []int) Matrix[T] {
 	w := l.table(tokens)
 	if w.Err != nil {
@@ -20,7 +20,7 @@ func (l Embedding[T]) Forward(tokens []int) Matrix[T] {
 	return out
 }
 
-// table is the weight, or an error where a token has no row in it.
+// table returns the weight, or an error where a token has no row in it.
 func (l Embedding[T]) table(tokens []int) Matrix[T] {
 	w := l.Weight.sound()
 	for i, token := range tokens {

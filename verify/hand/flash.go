@@ -9,7 +9,7 @@ type Flash[T Number] struct {
 	Queries, Keys int // of a tile
 }
 
-// Forward is the output (n, dh).
+// Forward returns the output (n, dh).
 func (l Flash[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	o, _ := l.Attend(q, k, v)
 	return o
@@ -44,7 +44,7 @@ func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 	return JoinTokens(outs...), JoinTokens(sums...)
 }
 
-// meet is an error where queries, keys, values and mask do not fit, which a tile of them might.
+// meet returns an error where queries, keys, values and mask do not fit, which a tile of them might.
 func (l Flash[T]) meet(q, k, v Matrix[T]) error {
 	mask := l.Mask.sound()
 	switch {
@@ -87,7 +87,7 @@ func (l Flash[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	return dq, JoinTokens(dks...), JoinTokens(dvs...)
 }
 
-// scores are q kᵗ/√dρ + M for some queries and keys.
+// scores returns q kᵗ/√dρ + M for some queries and keys.
 func (l Flash[T]) scores(q, k Matrix[T], i, j span) Matrix[T] {
 	x := q.rows(i).MatMul(k.rows(j).Transpose()).Scale(1 / math.Sqrt(float64(q.Cols)))
 	if l.Mask.None() {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata again")
 
-// random are the input, named x, and the parameters of an example.
+// random returns the input, named x, and the parameters of an example.
 func random(shapes string) hand.Parameters[float64] {
 	p := hand.Parameters[float64]{}
 	for _, s := range strings.Split(strings.TrimSuffix(shapes, ", "), ", ") {

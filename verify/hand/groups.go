@@ -41,7 +41,7 @@ func (l Heads[T]) sum(x Matrix[T]) Matrix[T] {
 	return JoinColumns(groups...)
 }
 
-// keys is the width of the keys where that of the queries is H·dρ.
+// keys returns the width of the keys where that of the queries is H·dρ.
 func (l Heads[T]) keys(qk int) int {
 	if !shares(l.Count, l.Groups) {
 		return qk
@@ -49,7 +49,7 @@ func (l Heads[T]) keys(qk int) int {
 	return qk / l.Count * l.Groups
 }
 
-// part is the i-th of so many equal parts of the columns.
+// part returns the i-th of so many equal parts of the columns.
 func (x Matrix[T]) part(i, of int) Matrix[T] {
 	w := x.Cols / of
 	return x.Columns(i*w, (i+1)*w)

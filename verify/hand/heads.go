@@ -51,7 +51,8 @@ func (l Heads[T]) shiftInvariant() (bool, error) {
 }
 
 // perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns
-// together again: heads side by side, sequences below one another. What cannot be divided is all of one head, with the error.
+// together again: heads side by side, sequences below one another. What cannot be divided is all of one head, with the
+// error.
 func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {
 	err := firstErr(xs...)
 	for _, x := range xs {
@@ -97,8 +98,8 @@ func splitPacked[T Number](qkv Matrix[T], wq, wk int) (q, k, v Matrix[T]) {
 	return qkv.Columns(0, wq), qkv.Columns(wq, wq+wk), qkv.Columns(wq+wk, qkv.Cols)
 }
 
-// packedGradients are those of a projection to [q | k | v], each part with the paper's name of a head's own parameter.
-// The keys' bias cancels in a softmax over keys that do not rotate: zero is true.
+// packedGradients returns those of a projection to [q | k | v], each part with the paper's name of a head's own
+// parameter. The keys' bias cancels in a softmax over keys that do not rotate: zero is true.
 func packedGradients[T Number](g Gradients[T], wq, wk int, kind string, zero bool) (out Gradients[T]) {
 	equations := map[string][3]string{"weight": {"(31.a)", "(31.b)", "(23)"}, "bias": {"(32.a)", "(29)", "(24)"}}
 	for _, e := range g {

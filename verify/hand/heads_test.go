@@ -16,8 +16,8 @@ type sayingHead struct {
 
 func (h sayingHead) ShiftInvariant() bool { return h.softmax }
 
-// The gradient of a key's bias is marked as identically 0 where the heads have a softmax, of one's own too; of a type that
-// does not say, the error names it.
+// The gradient of a key's bias is marked as identically 0 where the heads have a softmax, of one's own too; of a type
+// that does not say, the error names it.
 func TestHeadsSayWhetherTheyHaveASoftmax(t *testing.T) {
 	const tokens, width = 3, 2
 	m := func(rows, cols int) Matrix[float64] {

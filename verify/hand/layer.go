@@ -91,8 +91,8 @@ func (g Gradients[T]) take(name string) (rest, taken Gradients[T]) {
 	return rest, taken
 }
 
-// Parameters are the gradients by name. The parts of one parameter stand side by side; of a parameter that the model
-// uses twice it is the sum.
+// Parameters returns the gradients by name. The parts of one parameter stand side by side; of a parameter that the
+// model uses twice it is the sum.
 func (g Gradients[T]) Parameters() Parameters[T] {
 	out := Parameters[T]{}
 	for _, e := range g {
@@ -109,7 +109,7 @@ func (g Gradients[T]) Parameters() Parameters[T] {
 	return out
 }
 
-// Err is the first error in any of them, from the loss downwards.
+// Err returns the first error in any of them, from the loss downwards.
 func (g Gradients[T]) Err() error {
 	for i := len(g) - 1; i >= 0; i-- {
 		if err := g[i].Value.sound().Err; err != nil {

@@ -34,7 +34,7 @@ func normalise[T Number](x Matrix[T], eps float64) (norm, sigma Matrix[T]) {
 	return centred.Div(sigma), sigma
 }
 
-// LayerNorm is the layer whose parameters are at.weight and at.bias.
+// LayerNorm returns the layer whose parameters are at.weight and at.bias.
 func (at Site[T]) LayerNorm() Layer[T] {
 	return LayerNorm[T]{at.Param("weight"), at.Optional("bias"), at.Eps}
 }

@@ -19,5 +19,5 @@ func (l LayerNormPlain[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 	return delta.Sub(delta.Mean()).Sub(norm.Mul(norm.Mul(delta).Mean())).Div(sigma), nil
 }
 
-// LayerNormPlain is the layer, which has no parameters.
+// LayerNormPlain returns the layer, which has no parameters.
 func (at Site[T]) LayerNormPlain() Layer[T] { return LayerNormPlain[T]{at.Eps} }

@@ -32,7 +32,7 @@ func (l LayerNormSigma[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradien
 	return dx, append(gradient(l.Weight, "weight", "w", "(41)", dw), gradient(l.Bias, "bias", "b", "(42)", db)...)
 }
 
-// LayerNormSigma is the layer whose parameters are at.weight and at.bias.
+// LayerNormSigma returns the layer whose parameters are at.weight and at.bias.
 func (at Site[T]) LayerNormSigma() Layer[T] {
 	return LayerNormSigma[T]{at.Param("weight"), at.Optional("bias"), at.Eps}
 }

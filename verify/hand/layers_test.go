@@ -33,7 +33,7 @@ const (
 	decoderShapes = blockShapes + "z 6 5, ln_cross.weight 1 5, cross.c_q.weight 5 8, cross.c_kv.weight 5 14, cross.c_proj.weight 6 5, "
 )
 
-// examples are all layers.
+// examples returns all layers.
 func examples[T hand.Number]() []example[T] {
 	type (
 		site  = hand.Site[T]
@@ -233,7 +233,7 @@ func dropout(path string) hand.Matrix[float64] {
 	return fixture.Random(path, rows, cols).Shift(0.2).Step().Scale(1 / 0.7)
 }
 
-// fingerprint is a number that every entry has a part in. What is rounding alone counts as 0.
+// fingerprint returns a number that every entry has a part in. What is rounding alone counts as 0.
 func fingerprint(m hand.Matrix[float64]) (sum float64) {
 	for i, v := range m.Data {
 		sum += v * math.Sin(float64(i+1))

@@ -34,7 +34,7 @@ func (l Linear[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return dx, g
 }
 
-// Linear is the layer whose parameters are at.weight, at.bias and at.lora_d, at.lora_u.
+// Linear returns the layer whose parameters are at.weight, at.bias and at.lora_d, at.lora_u.
 func (at Site[T]) Linear() Linear[T] {
 	w := at.Param("weight")
 	return Linear[T]{w, at.Optional("bias"), at.adapters(0, "", w.Cols)}

@@ -22,7 +22,7 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return JoinTokens(rows...)
 }
 
-// features are φ of queries and keys, of which there are as many as values and Δ.
+// features returns φ of queries and keys, of which there are as many as values and Δ.
 func (l LinearScan[T]) features(q, k, v, delta Matrix[T]) (phiQ, phiK Matrix[T], err error) {
 	phiQ, phiK = forward("features", l.Features, q), forward("features", l.Features, k)
 	if err = firstErr(phiQ, phiK, v, delta); err == nil && (phiQ.Rows != v.Rows || phiK.Rows != v.Rows || delta.Rows != v.Rows) {

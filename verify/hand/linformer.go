@@ -26,7 +26,7 @@ func (l Linformer[T]) heads(q, k, v Matrix[T]) Matrix[T] {
 	}, q, k, v)[0]
 }
 
-// Forward is the heads between their projections.
+// Forward returns the heads between their projections.
 func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK))))
 }
@@ -55,7 +55,7 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	)
 }
 
-// Linformer is the layer with at.c_attn, at.e, at.f and at.c_proj.
+// Linformer returns the layer with at.c_attn, at.e, at.f and at.c_proj.
 func (at Site[T]) Linformer(batch, heads, qk int) Layer[T] {
 	return Linformer[T]{
 		at.At("c_attn").Packed(qk, qk), qk, at.At("e").Param("weight"), at.At("f").Param("weight"), batch, heads,

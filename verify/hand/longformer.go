@@ -27,7 +27,7 @@ type LongformerMask struct {
 	Drop          Matrix[float64] // dropout of the weights, (n, 2n); none: no dropout
 }
 
-// queries are those of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
+// queries returns those of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
 func (l Longformer[T]) queries(x Matrix[T]) []Matrix[T] {
 	q, k, v := splitPacked(forward("c_attn", l.Local, x), l.QK, l.QK)
 	qg, kg, vg := splitPacked(forward("c_attn_global", l.Global, x), l.QK, l.QK)
@@ -51,7 +51,7 @@ func longformerWeights[T Number](q, k, qg, kg Matrix[T], m LongformerMask) Matri
 	return scaled.Add(Lift[T](JoinColumns(m.Local, m.Global))).Softmax()
 }
 
-// Forward is the heads between their projections.
+// Forward returns the heads between their projections.
 func (l Longformer[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(l.queries(x))))
 }
@@ -96,7 +96,7 @@ func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 	)
 }
 
-// Longformer is the layer with at.c_attn, at.c_attn_global and at.c_proj.
+// Longformer returns the layer with at.c_attn, at.c_attn_global and at.c_proj.
 func (at Site[T]) Longformer(batch, heads, qk int, rotary Layer[T], masks func(b, h int) LongformerMask) Layer[T] {
 	return Longformer[T]{
 		at.At("c_attn").Packed(qk, qk), at.At("c_attn_global").Packed(qk, qk), qk, rotary, batch, heads, masks,

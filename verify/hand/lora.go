@@ -27,7 +27,7 @@ func (l LoRA[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return dx, append(gradient(d, l.Name+"lora_d", "d", "(45)", dd), gradient(u, l.Name+"lora_u", "u", "(46)", du)...)
 }
 
-// adapters is the adapter beside some columns, if the parameters have one.
+// adapters returns the adapter beside some columns, if the parameters have one.
 func (at Site[T]) adapters(from int, name string, width int) []LoRA[T] {
 	d := at.Optional(name + "lora_d")
 	if d.None() {

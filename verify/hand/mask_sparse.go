@@ -39,7 +39,7 @@ func GlobalMask(n int, global []int) Matrix[float64] {
 	return mask(n, func(i, j int) bool { return slices.Contains(global, i) || slices.Contains(global, j) })
 }
 
-// among is an error if one of the tokens is none of n.
+// among returns an error if one of the tokens is none of n.
 func among(n int, lists ...[]int) error {
 	for _, token := range slices.Concat(lists...) {
 		if token < 0 || token >= n {

@@ -2,12 +2,12 @@ package hand
 
 import "fmt"
 
-// missing is the error of a part of a literal that is nil.
+// missing returns the error of a part of a literal that is nil.
 func missing[T Number](what string) Matrix[T] {
 	return Matrix[T]{Err: fmt.Errorf("hand: no %s, got nil", what)}
 }
 
-// head is the one that Head makes, or, of none, one that is an error.
+// head returns the one that Head makes, or, of none, one that is an error.
 func (l Heads[T]) head(b, h int) Head[T] {
 	if l.Head != nil {
 		if own := l.Head(b, h); own != nil {
@@ -45,7 +45,7 @@ func (m Model[T]) loss(t Text) (l Layer[T]) {
 	return l
 }
 
-// masks are those that Masks makes, or, of nil, an error.
+// masks returns those that Masks makes, or, of nil, an error.
 func (l Longformer[T]) masks(b, h int) LongformerMask {
 	if l.Masks == nil {
 		return LongformerMask{Local: missing[float64]("Masks")}

@@ -61,7 +61,7 @@ func (g Gradients[T]) latent(name, symbol, equation string) Gradients[T] {
 	return g.In(name, "")
 }
 
-// MLA is the layer with at.c_q, at.c_kv_down, at.c_k_up, at.c_v_up and at.c_proj.
+// MLA returns the layer with at.c_q, at.c_kv_down, at.c_k_up, at.c_v_up and at.c_proj.
 func (at Site[T]) MLA(heads Heads[T]) Layer[T] {
 	return MLA[T]{
 		at.At("c_q").Linear(), at.At("c_kv_down").Linear(), at.At("c_k_up").Linear(), at.At("c_v_up").Linear(),

@@ -131,8 +131,8 @@ func overHeads[T Number](x Matrix[T], heads int) Matrix[T] {
 	return sum
 }
 
-// MLARoPE is the layer with at.c_q_down, at.c_q_up, at.c_q_rope, at.c_kv_down, at.c_k_up, at.c_k_rope, at.c_v_up and
-// at.c_proj.
+// MLARoPE returns the layer with at.c_q_down, at.c_q_up, at.c_q_rope, at.c_kv_down, at.c_k_up, at.c_k_rope, at.c_v_up
+// and at.c_proj.
 func (at Site[T]) MLARoPE(heads Heads[T], rotary Layer[T], fromLatent bool) Layer[T] {
 	return MLARoPE[T]{
 		DownQ: at.At("c_q_down").Linear(), UpQ: at.At("c_q_up").Linear(), RoPEQ: at.At("c_q_rope").Linear(),

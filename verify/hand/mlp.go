@@ -36,7 +36,7 @@ func (l MLP[T]) Backward(a6, d10 Matrix[T]) (d6 Matrix[T], g Gradients[T]) {
 	)
 }
 
-// MLP is the layer with at.c_fc and at.c_proj.
+// MLP returns the layer with at.c_fc and at.c_proj.
 func (at Site[T]) MLP(act Layer[T]) Layer[T] {
 	return MLP[T]{at.At("c_fc").Linear(), act, at.At("c_proj").Linear(), at.Drop("dropout")}
 }

@@ -109,7 +109,7 @@ func (m Model[T]) Logits(t Text) Matrix[T] {
 	return forward("lm_head", m.Head, a11) // a₁₂      (B·n, V)
 }
 
-// Forward is the loss, (1, 1).
+// Forward returns the loss, (1, 1).
 func (m Model[T]) Forward(t Text) Matrix[T] { return forward("loss", m.loss(t), m.Logits(t)) }
 
 // Backward is Table 3 read upwards: each line takes a Δ one row of Table 2 up and leaves the gradients of that row's

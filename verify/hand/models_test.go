@@ -52,7 +52,7 @@ func wholes() (out []whole) {
 	return out
 }
 
-// pairs are the parameters of a small encoder–decoder.
+// pairs returns the parameters of a small encoder–decoder.
 func pairs() hand.Parameters[float64] {
 	shapes := "decoder.lm_head.weight 5 7, encoder.wte.weight 6 5, decoder.wte.weight 7 5, encoder.wpe.weight 3 5, decoder.wpe.weight 4 5, "
 	for _, side := range []string{"encoder", "decoder"} {

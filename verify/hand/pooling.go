@@ -5,7 +5,7 @@ package hand
 //	y_b = 1/n Σ_t x_bt                             (B·n, d) → (B, d)
 type MeanTokens[T Number] struct{ Batch int }
 
-// Forward is the mean.
+// Forward returns the mean.
 func (l MeanTokens[T]) Forward(x Matrix[T]) Matrix[T] {
 	return perHead(l.Batch, 1, func(_, _ int, x []Matrix[T]) []Matrix[T] {
 		return []Matrix[T]{x[0].SumTokens().Scale(1 / float64(x[0].Rows))}
@@ -45,7 +45,7 @@ func (l GatherTokens[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients
 	}, x, delta)[0], nil
 }
 
-// at is the place in sequence b. Where there are no sequences it is that of none: x has the error.
+// at returns the place in sequence b. Where there are no sequences it is that of none: x has the error.
 func (l GatherTokens[T]) at(b int) int {
 	if len(l.At) == 0 {
 		return 0

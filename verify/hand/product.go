@@ -23,7 +23,7 @@ func product[T Number](x, y []T, rows, inner, cols int) []T {
 	return sums(x, y, rows, inner, cols)
 }
 
-// sums are Σ_k x_ik y_kj in the order of k, four of them in one pass over a row.
+// sums returns Σ_k x_ik y_kj in the order of k, four of them in one pass over a row.
 func sums[T Number](x, y []T, rows, inner, cols int) []T {
 	out := make([]T, rows*cols)
 	for i := range rows {
@@ -46,7 +46,7 @@ func sums[T Number](x, y []T, rows, inner, cols int) []T {
 	return out
 }
 
-// planes are the real and the imaginary parts; the second is nil where all of them are 0.
+// planes returns the real and the imaginary parts; the second is nil where all of them are 0.
 func planes[T Number](x []T) (re, im []float64) {
 	z, ok := any(x).([]complex128)
 	if !ok {
@@ -68,7 +68,7 @@ func planes[T Number](x []T) (re, im []float64) {
 	return re, im
 }
 
-// joined is the inverse of planes.
+// joined returns the inverse of planes.
 func joined[T Number](re, im []float64) []T {
 	out, ok := any(re).([]T)
 	if ok {

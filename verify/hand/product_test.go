@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// naive is the definition of the product.
+// naive returns the definition of the product.
 func naive[T Number](x, y Matrix[T]) Matrix[T] {
 	out := Zeros[T](x.Rows, y.Cols)
 	for i := range x.Rows {
@@ -20,8 +20,8 @@ func naive[T Number](x, y Matrix[T]) Matrix[T] {
 	return out
 }
 
-// The product has the bits of its definition, whichever of its factors are real, and in whatever sizes: none, fewer than
-// are taken at a time, and more.
+// The product has the bits of its definition, whichever of its factors are real, and in whatever sizes: none, fewer
+// than are taken at a time, and more.
 func TestProductIsItsDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(rows, cols int, imaginary func() float64) Matrix[complex128] {

@@ -26,5 +26,5 @@ func (l RMSNorm[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) 
 	return dx, gradient(l.Weight, "weight", "w", "Σ x̂ ∘ Δ", norm.Mul(delta).SumTokens())
 }
 
-// RMSNorm is the layer whose parameter is at.weight.
+// RMSNorm returns the layer whose parameter is at.weight.
 func (at Site[T]) RMSNorm() Layer[T] { return RMSNorm[T]{at.Param("weight"), at.Eps} }

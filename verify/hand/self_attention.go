@@ -58,7 +58,8 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	)
 }
 
-// SelfAttention is the layer with at.c_attn and at.c_proj, and queries and keys of qk features for all heads together.
+// SelfAttention returns the layer with at.c_attn and at.c_proj, and queries and keys of qk features for all heads
+// together.
 func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
 	return SelfAttention[T]{at.At("c_attn").Packed(qk, heads.keys(qk)), qk, rotary, heads, at.At("c_proj").Linear(), at.Drop("resid_dropout")}
 }

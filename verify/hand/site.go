@@ -7,7 +7,7 @@ import "fmt"
 // one for each of its three blocks of columns: h.0.attn.c_attn.q.lora_d, .k., .v.
 type Parameters[T Number] map[string]Matrix[T]
 
-// Check says whether every parameter is a matrix.
+// Check reports whether every parameter is a matrix.
 func (p Parameters[T]) Check() error {
 	for name, m := range p {
 		if err := m.sound().Err; err != nil {
@@ -27,7 +27,7 @@ type Site[T Number] struct {
 	Dropout func(path string) Matrix[float64]
 }
 
-// At is the place inside at with the given name: "h.0" → "h.0.attn".
+// At returns the place inside at with the given name: "h.0" → "h.0.attn".
 func (at Site[T]) At(name string) Site[T] {
 	at.Path = at.name(name)
 	return at
@@ -40,7 +40,7 @@ func (at Site[T]) name(name string) string {
 	return at.Path + "." + name
 }
 
-// Param is the parameter of that name, which has to be there.
+// Param returns the parameter of that name, which has to be there.
 func (at Site[T]) Param(name string) Matrix[T] {
 	if m, ok := at.Parameters[at.name(name)]; ok {
 		return m
@@ -48,10 +48,10 @@ func (at Site[T]) Param(name string) Matrix[T] {
 	return Matrix[T]{Err: fmt.Errorf("hand: no parameter %s", at.name(name))}
 }
 
-// Optional is the parameter of that name, or the zero Matrix.
+// Optional returns the parameter of that name, or the zero Matrix.
 func (at Site[T]) Optional(name string) Matrix[T] { return at.Parameters[at.name(name)] }
 
-// Drop is the dropout at the place of that name.
+// Drop returns the dropout at the place of that name.
 func (at Site[T]) Drop(name string) Dropout[T] {
 	if at.Dropout == nil {
 		return Dropout[T]{}

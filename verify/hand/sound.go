@@ -20,17 +20,17 @@ func (x Matrix[T]) sound() Matrix[T] {
 	return x
 }
 
-// possible says whether there can be a matrix (rows, cols): more than 2³⁰ entries are a mistake, which is refused before
-// it is memory.
+// possible reports whether there can be a matrix (rows, cols): more than 2³⁰ entries are a mistake, which is refused
+// before it is memory.
 func possible(rows, cols int) bool {
 	const most = 1 << 30
 	return rows >= 0 && rows <= most && cols >= 0 && cols <= most/max(rows, 1)
 }
 
-// shares says whether n rows or columns fall into so many equal parts, none of them empty.
+// shares reports whether n rows or columns fall into so many equal parts, none of them empty.
 func shares(n, parts int) bool { return parts > 0 && parts <= n && n%parts == 0 }
 
-// firstErr is the first error of some matrices, for a formula whose sums would be empty without their rows.
+// firstErr returns the first error of some matrices, for a formula whose sums would be empty without their rows.
 func firstErr[T Number](xs ...Matrix[T]) error {
 	for _, x := range xs {
 		if x = x.sound(); x.Err != nil {

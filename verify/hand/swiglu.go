@@ -47,7 +47,7 @@ func (l SwiGLU[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	)
 }
 
-// SwiGLU is the layer with at.c_gate, at.c_fc and at.c_proj.
+// SwiGLU returns the layer with at.c_gate, at.c_fc and at.c_proj.
 func (at Site[T]) SwiGLU() Layer[T] {
 	return SwiGLU[T]{at.At("c_gate").Linear(), at.At("c_fc").Linear(), at.At("c_proj").Linear(), at.Drop("dropout")}
 }

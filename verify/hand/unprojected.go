@@ -24,7 +24,7 @@ func (l Unprojected[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Heads.Forward(x, z, z)
 }
 
-// Backward is the Δ of the queries; and of z, which is key and value, the sum of both. For z = x all three add up.
+// Backward returns the Δ of the queries; and of z, which is key and value, the sum of both. For z = x all three add up.
 func (l Unprojected[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	z := l.keys(x)
 	dq, dk, dv := l.Heads.Backward(x, z, z, delta)

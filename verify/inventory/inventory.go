@@ -7,9 +7,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/cases"
 )
 
-// Entries are everything that the papers describe, in the order in which a model is built, trained and used, then what
-// comes from elsewhere, from I60 on.
+// Entries returns everything that the papers describe, in the order in which a model is built, trained and used, then
+// what comes from elsewhere, from I60 on.
 func Entries() []verify.Entry { return cases.Entries() }
 
-// Cases are those of all entries.
+// Cases returns those of all entries.
 func Cases() []verify.Case { return cases.All() }

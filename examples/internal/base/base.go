@@ -75,7 +75,7 @@ func Train(ctx context.Context, t *gpt.Trainer, log *program.Log) error {
 	return nil
 }
 
-// Prompt is a text as tokens, at least one.
+// Prompt returns a text as tokens, at least one.
 func Prompt(tok text.Tokenizer, prompt string) ([]int, error) {
 	ids, err := tok.Encode(prompt)
 	if err == nil && len(ids) == 0 {

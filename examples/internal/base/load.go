@@ -91,7 +91,7 @@ func (k Kind) Resume(path string, stderr io.Writer) (*checkpoint.Dir, *checkpoin
 	return dir, cp, nil
 }
 
-// Vacant is an error if the directory of a new run holds a checkpoint. It makes nothing.
+// Vacant returns an error if the directory of a new run holds a checkpoint. It makes nothing.
 func Vacant(path string) error {
 	cp, err := checkpoint.Load(path)
 	return vacant(path, cp, err)

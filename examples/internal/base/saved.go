@@ -25,7 +25,7 @@ func CheckTraining(t train.Training, r train.Run) error {
 	return train.Fields(&t, &r, parts.Names(parts.Optimizers())).Check()
 }
 
-// SavedConfig is the configuration of the run of a checkpoint.
+// SavedConfig returns the configuration of the run of a checkpoint.
 func SavedConfig(cp *checkpoint.Checkpoint) (gpt.Config, error) {
 	var s struct {
 		Config gpt.Config `json:"config"`

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Weights are the attention weights of every block on a text. What follows the text is hidden from it.
+// Weights returns the attention weights of every block on a text. What follows the text is hidden from it.
 func Weights(m *gpt.Model, ids []int) (layers []page.Layer, err error) {
 	probe, err := inspect.Tap(m, "h.*.attn.weights")
 	if err != nil {
@@ -51,7 +51,7 @@ func keysPerToken(shape []int, c gpt.Config) int {
 	return 0
 }
 
-// corner is the first n queries and tokens of head h in (1, H, T, per·T).
+// corner returns the first n queries and tokens of head h in (1, H, T, per·T).
 func corner(t graph.Tensor, h, context, per, n int) [][]float64 {
 	x := make([][]float64, n)
 	for i := range x {

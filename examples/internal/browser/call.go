@@ -39,7 +39,7 @@ func (b *Tab) call(method string, params, result any) {
 	}
 }
 
-// next is the next message; of those that nobody has asked for it keeps the complaints.
+// next returns the next message; of those that nobody has asked for it keeps the complaints.
 func (b *Tab) next(waiting string) (m message) {
 	b.t.Helper()
 	must(b.t, b.out.SetReadDeadline(time.Now().Add(30*time.Second)))

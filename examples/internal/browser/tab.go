@@ -67,7 +67,7 @@ func (b *Tab) Show(width, height int, scheme string) {
 		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Named is the role and the name, for those who hear the page, of all that may have the focus.
+// Named returns the role and the name, for those who hear the page, of all that may have the focus.
 func (b *Tab) Named() (list []string) {
 	b.t.Helper()
 	type value struct{ Value any }

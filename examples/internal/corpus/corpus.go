@@ -55,10 +55,10 @@ func Open(ctx context.Context, path string, stderr io.Writer) (s Source, err err
 	return s, program.Cause(ctx, err)
 }
 
-// SHA256 is the hash of the text in hexadecimal, that of its Corpus.
+// SHA256 returns the hash of the text in hexadecimal, that of its Corpus.
 func (s Source) SHA256() string { return checksum(s.Text) }
 
-// Encode is the text as tokens to train a model on.
+// Encode returns the text as tokens to train a model on.
 func (s Source) Encode(tok text.Tokenizer, blockSize int) (text.Corpus, error) {
 	c, err := text.NewCorpus(s.Text, tok, blockSize)
 	return c, errors.Wrap(err, s.Name)
@@ -84,7 +84,7 @@ func open(ctx context.Context, r remote, cache string, stderr io.Writer) (Source
 	return src, nil
 }
 
-// standin is the built-in text, and why it is used.
+// standin returns the built-in text, and why it is used.
 func standin(reason error) Source {
 	s, floor := Standin(standinSeed, standinSize)
 	return Source{
@@ -105,13 +105,13 @@ func save(path, s string) error {
 	return file.Replace(path, func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
 }
 
-// checksum is the SHA-256 of s in hexadecimal.
+// checksum returns the SHA-256 of s in hexadecimal.
 func checksum(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
 }
 
-// cause is the innermost of what package net wraps, which is what tells a user whether there is a network.
+// cause returns the innermost of what package net wraps, which is what tells a user whether there is a network.
 func cause(err error) error {
 	for {
 		var name *net.DNSError

@@ -17,7 +17,7 @@ type dialogue struct {
 	speaker, listener string
 }
 
-// newDialogue is the state before the first speech: the first two of the cast, as if they had been talking.
+// newDialogue returns the state before the first speech: the first two of the cast, as if they had been talking.
 func newDialogue() dialogue {
 	d := dialogue{phrases: make(map[string]string)}
 	for line := range strings.Lines(cast) {
@@ -44,8 +44,8 @@ func (d *dialogue) choices() []choice {
 // next gives the word to name.
 func (d *dialogue) next(name string) { d.speaker, d.listener = name, d.speaker }
 
-// name is the words of a symbol that depends on who speaks: [listener], the name of the one spoken to, or [phrase], the
-// speaker's.
+// name returns the words of a symbol that depends on who speaks: [listener], the name of the one spoken to, or
+// [phrase], the speaker's.
 func (d *dialogue) name(symbol string) []string {
 	if symbol == "[phrase]" {
 		return strings.Fields(d.phrases[d.speaker])

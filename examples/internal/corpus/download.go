@@ -21,7 +21,7 @@ type remote struct {
 	whole   time.Duration // until all of it is there
 }
 
-// tinyshakespeare is the file that char-rnn (Karpathy, 2015) and nanoGPT train on.
+// tinyshakespeare returns the file that char-rnn (Karpathy, 2015) and nanoGPT train on.
 func tinyshakespeare() remote {
 	return remote{
 		url:     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",

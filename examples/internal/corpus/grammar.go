@@ -19,7 +19,7 @@ type choice struct {
 // choices in it.
 type grammar map[string][]choice
 
-// read is the grammar of a text; a line that begins with spaces continues the one before.
+// read returns the grammar of a text; a line that begins with spaces continues the one before.
 func read(text string) grammar {
 	g := make(grammar)
 	for line := range strings.Lines(strings.ReplaceAll(text, "\n            ", " ")) {

@@ -21,7 +21,7 @@ type stamp struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Stamp is the file of a checkpoint that says which text the run is on.
+// Stamp returns the file of a checkpoint that says which text the run is on.
 func (s Source) Stamp(c text.Corpus) checkpoint.File {
 	return checkpoint.File{Name: stampFile, Write: func(w io.Writer) error {
 		return json.NewEncoder(w).Encode(stamp{s.Name, c.SHA256()})
@@ -62,8 +62,8 @@ func Of(ctx context.Context, cp *checkpoint.Checkpoint, stderr io.Writer) (Sourc
 	return s, err
 }
 
-// At is the path of the text that the run of a checkpoint is on; empty of one that has none, and where the checkpoint
-// does not say it.
+// At returns the path of the text that the run of a checkpoint is on; empty of one that has none, and where the
+// checkpoint does not say it.
 func At(cp *checkpoint.Checkpoint) string {
 	s := stampOf(cp)
 	if s.Name == standinName || s.Name == downloadName && s.SHA256 == tinyshakespeare().sha256 {
@@ -72,8 +72,8 @@ func At(cp *checkpoint.Checkpoint) string {
 	return s.Name
 }
 
-// Same is an error that names both texts, if one by that name and hash is not the one that the run of a checkpoint is
-// on.
+// Same returns an error that names both texts, if one by that name and hash is not the one that the run of a checkpoint
+// is on.
 func Same(name, sha256 string, cp *checkpoint.Checkpoint) error {
 	was := stampOf(cp)
 	if was.SHA256 == "" || was.SHA256 == sha256 {

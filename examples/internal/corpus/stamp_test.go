@@ -16,7 +16,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// saved is a checkpoint of a run on a text with that hash; with a stamp, unless it is nil.
+// saved returns a checkpoint of a run on a text with that hash; with a stamp, unless it is nil.
 func saved(t *testing.T, sha256 string, s *Source) *checkpoint.Checkpoint {
 	t.Helper()
 	dir, err := checkpoint.Open(t.TempDir())

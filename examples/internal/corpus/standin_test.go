@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// lower is the first of words as the parser compares it: capitals carry no choice.
+// lower returns the first of words as the parser compares it: capitals carry no choice.
 func lower(words ...string) string { return strings.ToLower(words[0]) }
 
-// first is the set of words that what symbol stands for can begin with.
+// first returns the set of words that what symbol stands for can begin with.
 func first(g grammar, symbol string) map[string]bool {
 	set := make(map[string]bool)
 	d := newDialogue()
@@ -155,7 +155,7 @@ func (p *parser) read(text string) {
 	}
 }
 
-// newParser is a parser at the beginning of a text.
+// newParser returns a parser at the beginning of a text.
 func newParser(t *testing.T) *parser {
 	return &parser{
 		t: t, g: read(speeches), turns: newDialogue(),

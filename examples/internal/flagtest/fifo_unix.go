@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// RefusesFIFO runs a program with a FIFO of that name in an empty directory. FIFO stands for its path in args, and DIR for
-// the directory. The program has to refuse it at once by its path and kind: to open it would wait for ever.
+// RefusesFIFO runs a program with a FIFO of that name in an empty directory. FIFO stands for its path in args, and DIR
+// for the directory. The program has to refuse it at once by its path and kind: to open it would wait for ever.
 func RefusesFIFO(t *testing.T, run func(context.Context, []string, io.Writer, io.Writer) error, name string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()

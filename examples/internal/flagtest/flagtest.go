@@ -137,7 +137,7 @@ func (h *head) Write(p []byte) (int, error) {
 
 type listed struct{ name, kind, value string }
 
-// other is a value that is not the default: half of a number, the opposite of a bool.
+// other returns a value that is not the default: half of a number, the opposite of a bool.
 func (f listed) other() string {
 	if f.kind == "" {
 		return strconv.FormatBool(f.value != "true")
@@ -192,7 +192,7 @@ func (p Program) run(t *testing.T, more []string) string {
 	return timeless(strings.ReplaceAll(out.String(), dir, "DIR"))
 }
 
-// timeless is a text with an x for every time and speed in it.
+// timeless returns a text with an x for every time and speed in it.
 func timeless(s string) string {
 	for _, pattern := range []string{
 		`[\d,.]+ (ms|MiB|tok/s|GFLOP/s)`, `\beta \S+`, `\d[\d.]*m?s\b`, `"(ms|tok_per_s|gflops|[a-z_]*_mib|\w*ms\w*)":[\d.e+-]+`, `after \d+ ms`,
@@ -202,7 +202,7 @@ func timeless(s string) string {
 	return s
 }
 
-// written is the files in dir with their hashes, but for those that only say what was asked for.
+// written returns the files in dir with their hashes, but for those that only say what was asked for.
 func written(t *testing.T, dir string) string {
 	t.Helper()
 	var list strings.Builder

@@ -2,7 +2,7 @@ package flagtest
 
 import "maps"
 
-// Small is the flags of a tiny network and a short training of it, in which every setting shows.
+// Small returns the flags of a tiny network and a short training of it, in which every setting shows.
 func Small() []string {
 	return []string{"-n_layer", "1", "-n_head", "2", "-n_embd", "8", "-block_size", "8", "-batch_size", "2", "-max_iters", "12",
 		"-warmup_iters", "1", "-lr_decay_iters", "12", "-weight_decay", "0.1", "-learning_rate", "0.2"}

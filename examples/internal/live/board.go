@@ -93,7 +93,7 @@ func (b *board) leave() {
 	b.readers--
 }
 
-// count is the number of readers.
+// count returns the number of readers.
 func (b *board) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -39,7 +39,7 @@ func again(run int, file string) []byte {
 	return fmt.Appendf(nil, "data: {\"run\":%d,\"again\":%q}\n\n", run, file)
 }
 
-// event is a line of a run.
+// event returns a line of a run.
 func event(run int, line json.RawMessage) []byte {
 	return fmt.Appendf(nil, "data: {\"run\":%d,\"line\":%s}\n\n", run, line)
 }

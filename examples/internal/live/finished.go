@@ -24,7 +24,7 @@ func title(dirs []string) string {
 	return name
 }
 
-// Finished is the page of the runs in some directories as they are now.
+// Finished returns the page of the runs in some directories as they are now.
 func Finished(dirs ...string) (p page.Runs, err error) {
 	p.Title = title(dirs)
 	for _, dir := range dirs {

@@ -32,7 +32,7 @@ func (p Inside) Write(w io.Writer) error {
 	return write(w, p.Title, "inside.html", p, "page.js", "heat.js", "inside.js")
 }
 
-// Seen is a token of the text as it is shown where room is short.
+// Seen returns a token of the text as it is shown where room is short.
 func (p Inside) Seen(token int) string { return Seen(p.Tokens[token]) }
 
 // Short is another token, as it is shown there.

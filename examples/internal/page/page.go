@@ -43,7 +43,7 @@ func write(w io.Writer, title, body string, data any, scripts ...string) error {
 // longest is how many characters of a token are shown where room is short.
 const longest = 12
 
-// Seen is a token of which one can see every character, and no more than twelve.
+// Seen returns a token of which one can see every character, and no more than twelve.
 func Seen(token string) string {
 	seen := []rune(strings.NewReplacer(" ", "␣", "\n", "⏎", "\t", "→").Replace(token))
 	if len(seen) > longest {

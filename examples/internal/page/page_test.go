@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/examples/internal/browser"
 )
 
-// text is a page of n tokens and some heads a block, with random numbers.
+// text returns a page of n tokens and some heads a block, with random numbers.
 func text(n, blocks, heads int) Inside {
 	p, r := Inside{Title: "A text", About: "For a test."}, rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -60,7 +60,7 @@ func written(t *testing.T, p Inside) string {
 	return b.String()
 }
 
-// saved is the address of a file with the page.
+// saved returns the address of a file with the page.
 func saved(t *testing.T, html string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")

@@ -20,10 +20,10 @@ const Margin = 10
 // Blue and Red are of what one looks at first.
 func Blue() color.Color { return color.RGBA{19, 92, 150, 255} }
 
-// Red is the other one.
+// Red returns the other one.
 func Red() color.Color { return color.RGBA{214, 69, 37, 255} }
 
-// New is an empty plot with these labels at its axes, and letters without serifs.
+// New returns an empty plot with these labels at its axes, and letters without serifs.
 func New(x, y string) *plot.Plot {
 	p := plot.New()
 	p.X.Label.Text, p.Y.Label.Text = x, y

@@ -36,7 +36,7 @@ type written struct {
 	image.Rectangle
 }
 
-// NewSheet is a white sheet.
+// NewSheet returns a white sheet.
 func NewSheet(width, height int) *Sheet {
 	canvas := vgimg.NewWith(vgimg.UseWH(vg.Length(width), vg.Length(height)), vgimg.UseDPI(72)) // a point is a pixel
 	return &Sheet{Image: canvas.Image(), canvas: draw.New(canvas)}
@@ -67,7 +67,8 @@ func (s *Sheet) Write(x, y int, size float64, align text.XAlignment, words strin
 	s.texts = append(s.texts, written{words, image.Rect(left, y-half, left+width, y+half)})
 }
 
-// Sign writes one character of a token in the middle of x, y. The font lacks those that stand for a newline and a space.
+// Sign writes one character of a token in the middle of x, y. The font lacks those that stand for a newline and a
+// space.
 func (s *Sheet) Sign(x, y int, c rune) {
 	s.texts = append(s.texts, written{string(c), image.Rect(x-SignWidth/2, y-SignHeight/2, x+SignWidth/2, y+SignHeight/2)})
 	switch c {

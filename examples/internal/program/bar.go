@@ -40,7 +40,7 @@ func (b *Bar) Every(steps int) *Bar {
 	return b
 }
 
-// interval is the steps between two of at most fifty lines: 1, 2 or 5, 10, 20 or 50, and so on.
+// interval returns the steps between two of at most fifty lines: 1, 2 or 5, 10, 20 or 50, and so on.
 func interval(total int) int {
 	for n := 1; ; n *= 10 {
 		for _, by := range []int{1, 2, 5} {
@@ -85,8 +85,8 @@ func (b *Bar) count(what string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d/%d", what, b.now, b.total))
 }
 
-// eta is the time that the steps left will take, if they are as fast as those since begin: seconds, or minutes where it
-// is hours.
+// eta returns the time that the steps left will take, if they are as fast as those since begin: seconds, or minutes
+// where it is hours.
 func (b *Bar) eta() string {
 	done := max(1, b.now-b.begin)
 	left := time.Duration(float64(time.Since(b.start)) / float64(done) * float64(max(0, b.total-b.now)))

@@ -1,15 +1,15 @@
 package program
 
-// The largest numbers of points of a batch's and of an evaluation's Curve. A picture is some 600 pixels wide, and draws a
-// mark at every evaluation.
+// The largest numbers of points of a batch's and of an evaluation's Curve. A picture is some 600 pixels wide, and draws
+// a mark at every evaluation.
 const (
 	mostBatches     = 2048
 	mostEvaluations = 512
 )
 
 // Curve is a series of numbers over the steps of a run, for a plot, in memory that does not grow with the run. It keeps
-// every number until it has as many points as it may have. Then every two points become one, their mean, and from then on a
-// point is the mean of two numbers, later of four, and so on. It has the methods of gonum's plotter.XYer.
+// every number until it has as many points as it may have. Then every two points become one, their mean, and from then
+// on a point is the mean of two numbers, later of four, and so on. It has the methods of gonum's plotter.XYer.
 type Curve struct {
 	points  []point
 	most    int   // points

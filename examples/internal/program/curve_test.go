@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A curve of a million steps has at most 2048 points and one for the rest, evenly spaced from the first step to the last, and
-// none is lost: the mean over the points, each with the numbers that it stands for, is the mean of all numbers. Up to
-// 2048 steps it keeps every number. Adding takes no memory.
+// A curve of a million steps has at most 2048 points and one for the rest, evenly spaced from the first step to the
+// last, and none is lost: the mean over the points, each with the numbers that it stands for, is the mean of all
+// numbers. Up to 2048 steps it keeps every number. Adding takes no memory.
 func TestCurve(t *testing.T) {
 	for _, steps := range []int{0, 1, 2000, mostBatches - 1, mostBatches, mostBatches + 1, mostBatches + 2, 3*mostBatches + 1, 1_000_000} {
 		c, sum := NewCurve(mostBatches), 0.0

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// columns is the width of a terminal, and 0 where out is none.
+// columns returns the width of a terminal, and 0 where out is none.
 func columns(out io.Writer) int {
 	f, ok := out.(*os.File)
 	if !ok {

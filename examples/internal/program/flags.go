@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Flags is an empty set of flags, which are the program's only arguments.
+// Flags returns an empty set of flags, which are the program's only arguments.
 func Flags(name string, stderr io.Writer) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -72,14 +72,14 @@ func LogInterval(fs *flag.FlagSet) {
 	f.Usage, f.DefValue = "steps between log lines, where there is no terminal; by default some fifty lines a run", "0"
 }
 
-// Given is the names of the flags among the arguments.
+// Given returns the names of the flags among the arguments.
 func Given(fs *flag.FlagSet) map[string]bool {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	return given
 }
 
-// Want is nil if ok, else an error that names the flag and what it got and wants.
+// Want returns nil if ok, else an error that names the flag and what it got and wants.
 func Want(ok bool, flag string, got any, want string) error {
 	if ok {
 		return nil

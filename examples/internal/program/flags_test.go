@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// grouped is a program with two groups of flags, of a configuration's three without one.
+// grouped returns a program with two groups of flags, of a configuration's three without one.
 func grouped(out io.Writer) (fs *flag.FlagSet, n, m *int) {
 	fs, n, m = Flags("walk", out), new(int), new(int)
 	Group(fs, "The way", func(fs *flag.FlagSet) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzMetrics: whatever metrics.jsonl holds, a run opens it, keeps no line after its step, and opens what it kept to the
-// same lines again.
+// FuzzMetrics: whatever metrics.jsonl holds, a run opens it, keeps no line after its step, and opens what it kept to
+// the same lines again.
 func FuzzMetrics(f *testing.F) {
 	f.Add([]byte(`{"step":1,"loss":2.5,"lr":0.001,"norm":1}`+"\n"+`{"step":1,"train_loss":2,"val_loss":2.1}`+"\n"), 1)
 	f.Fuzz(func(t *testing.T, data []byte, step int) {

@@ -19,7 +19,7 @@ import (
 // ends nothing else. A program that is started as one of several ranks is refused: each would write the others' files.
 func Main(name string, run Run) { MainOfRanks(name, alone(run)) }
 
-// alone is a program that is not started as one of several ranks.
+// alone returns a program that is not started as one of several ranks.
 func alone(run Run) Run {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err := dist.Alone(); err != nil {
@@ -63,12 +63,12 @@ func MainOfRanks(name string, run Run) {
 // Interrupt is the cause of a context that a signal ended.
 type Interrupt struct{ Signal syscall.Signal }
 
-// Error is the signal's name.
+// Error returns the signal's name.
 func (i Interrupt) Error() string { return i.Signal.String() }
 
 func (i Interrupt) status() int { return 128 + int(i.Signal) }
 
-// Cause is the signal that ended ctx, or else err.
+// Cause returns the signal that ended ctx, or else err.
 func Cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -38,7 +38,8 @@ type (
 	}
 )
 
-// Metrics is the file, which holds every line, and what a plot needs of them, in memory that does not grow with the run.
+// Metrics is the file, which holds every line, and what a plot needs of them, in memory that does not grow with the
+// run.
 type Metrics struct {
 	Loss       Curve // of the batches
 	Train, Val Curve // of the evaluations
@@ -109,7 +110,7 @@ func eachLine(dir string, visit func(line []byte) bool) error {
 	}
 }
 
-// Finished is whether the run in dir has come to its end, and has not gone on since.
+// Finished reports whether the run in dir has come to its end, and has not gone on since.
 func Finished(dir string) (finished bool) {
 	err := eachLine(dir, func(line []byte) bool {
 		step, ok := stepOf(line)
@@ -119,7 +120,8 @@ func Finished(dir string) (finished bool) {
 	return finished && err == nil
 }
 
-// stepOf is the step of a line, nil of one that has none. A line that a killed process left half written is not ok.
+// stepOf returns the step of a line, nil of one that has none. A line that a killed process left half written is not
+// ok.
 func stepOf(line []byte) (step *int, ok bool) {
 	var l struct {
 		Step *int `json:"step"`

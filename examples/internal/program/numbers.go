@@ -25,7 +25,7 @@ func Round(x float64, digits int) float64 {
 	return math.Round(x*scale)/scale + 0
 }
 
-// Median is the upper one of the two in the middle where the list is even, and 0 where it is empty.
+// Median returns the upper one of the two in the middle where the list is even, and 0 where it is empty.
 func Median(list []float64) float64 {
 	if len(list) == 0 {
 		return 0

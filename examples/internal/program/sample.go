@@ -5,8 +5,8 @@ import "slices"
 // mostTimes is the largest number of times that a Sample keeps.
 const mostTimes = 8192
 
-// Sample is the times of the steps of a run, for their quantiles, in memory that does not grow with the run: all of them
-// up to mostTimes, then every second, every fourth, and so on.
+// Sample is the times of the steps of a run, for their quantiles, in memory that does not grow with the run: all of
+// them up to mostTimes, then every second, every fourth, and so on.
 type Sample struct {
 	kept  []float64
 	least float64

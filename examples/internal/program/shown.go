@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Shown is the message of an error, which may quote a file, for a terminal: characters that are not merely shown are
-// escaped, and what is longer than 4096 bytes is cut.
+// Shown returns the message of an error, which may quote a file, for a terminal: characters that are not merely shown
+// are escaped, and what is longer than 4096 bytes is cut.
 func Shown(err error) string {
 	const most = 4096
 	var b strings.Builder

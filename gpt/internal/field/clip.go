@@ -22,7 +22,7 @@ func clip(s string, most int) string {
 	return short + dots
 }
 
-// Said is an error whose message may quote a file at length, such as encoding/json's, with 256 bytes of it.
+// Said returns an error whose message may quote a file at length, such as encoding/json's, with 256 bytes of it.
 func Said(err error) error {
 	if err == nil || clip(err.Error(), 256) == err.Error() {
 		return err
@@ -32,8 +32,8 @@ func Said(err error) error {
 
 type said struct{ error }
 
-// Error is the message, clipped.
+// Error returns the message, clipped.
 func (s said) Error() string { return clip(s.error.Error(), 256) }
 
-// Unwrap is the error itself.
+// Unwrap returns the error itself.
 func (s said) Unwrap() error { return s.error }

@@ -21,10 +21,10 @@ type Domain struct {
 // Any is everything of the field's kind.
 func Any() Domain { return Domain{} }
 
-// Size is the whole numbers from lo to MaxSize.
+// Size returns the whole numbers from lo to MaxSize.
 func Size(lo int) Domain { return between(lo, MaxSize) }
 
-// UpTo is the whole numbers from 0 to hi.
+// UpTo returns the whole numbers from 0 to hi.
 func UpTo(hi int) Domain { return between(0, hi) }
 
 func between(lo, hi int) Domain {
@@ -39,12 +39,12 @@ func Fraction() Domain {
 	return Domain{want: "a number, 0 ≤ x < 1", has: func(x float64) bool { return 0 <= x && x < 1 }}
 }
 
-// NonNegative is the finite numbers from 0.
+// NonNegative returns the finite numbers from 0.
 func NonNegative() Domain {
 	return Domain{want: "a finite number, 0 or more", has: func(x float64) bool { return 0 <= x && x <= math.MaxFloat64 }}
 }
 
-// Positive is the finite numbers above 0.
+// Positive returns the finite numbers above 0.
 func Positive() Domain {
 	return Domain{want: "a finite number above 0", has: func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }}
 }
@@ -54,7 +54,7 @@ func Uint64() Domain {
 	return Domain{want: fmt.Sprintf("a whole number, 0 to %d", uint64(math.MaxUint64))}
 }
 
-// OneOf is the given names, and the empty one, which means the default.
+// OneOf returns the given names, and the empty one, which means the default.
 func OneOf(names ...string) Domain {
 	return Domain{want: "one of " + strings.Join(names, ", "), names: names}
 }

@@ -27,8 +27,8 @@ type Int interface {
 	Read(n int)
 }
 
-// New is a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string or list of
-// strings, or an Int.
+// New returns a field whose value is a pointer into the configuration, to an int, uint64, float64, bool, string or list
+// of strings, or an Int.
 func New(name string, value any, domain Domain, help string) Field {
 	return Field{Name: name, Help: help, value: value, domain: domain}
 }
@@ -65,7 +65,7 @@ func (f Field) String() string {
 	return ""
 }
 
-// Check is an error that names the field, what it is and what it may be, if its value lies outside its domain.
+// Check returns an error that names the field, what it is and what it may be, if its value lies outside its domain.
 func (f Field) Check() error {
 	if f.valid() {
 		return nil

@@ -10,7 +10,7 @@ import (
 // List is the fields of a configuration in the order of its JSON.
 type List []Field
 
-// Check is the error of the first field that is outside its domain.
+// Check returns the error of the first field that is outside its domain.
 func (l List) Check() error {
 	for _, f := range l {
 		if err := f.Check(); err != nil {
@@ -29,7 +29,7 @@ func (l List) Names() []string {
 	return names
 }
 
-// Find is the field of that name.
+// Find returns the field of that name.
 func (l List) Find(name string) (f Field, ok bool) {
 	i := slices.IndexFunc(l, func(f Field) bool { return f.Name == name })
 	if i < 0 {
@@ -38,12 +38,12 @@ func (l List) Find(name string) (f Field, ok bool) {
 	return l[i], true
 }
 
-// Fixed is the fields that have to be the same when a run is resumed.
+// Fixed returns the fields that have to be the same when a run is resumed.
 func (l List) Fixed() List {
 	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return f.free })
 }
 
-// Lines are the fields with their values, such as "n_layer 4".
+// Lines returns the fields with their values, such as "n_layer 4".
 func (l List) Lines() []string {
 	list := make([]string, len(l))
 	for i, f := range l {
@@ -52,13 +52,13 @@ func (l List) Lines() []string {
 	return list
 }
 
-// Without is the fields of other names than the given ones.
+// Without returns the fields of other names than the given ones.
 func (l List) Without(names ...string) List {
 	return slices.DeleteFunc(slices.Clone(l), func(f Field) bool { return slices.Contains(names, f.Name) })
 }
 
-// Diff is an error, prefixed by what is done, that names every field of l whose value is another in saved, which has
-// the same fields. A field that saved lacks is compared with nothing, "".
+// Diff returns an error, prefixed by what is done, that names every field of l whose value is another in saved, which
+// has the same fields. A field that saved lacks is compared with nothing, "".
 func (l List) Diff(what string, saved List) error {
 	var diffs []string
 	for _, f := range l {

@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Unmarshal is json.Unmarshal of a whole file. Its errors are in the words of the file's author: the place, the key, and
-// what is there and should be, such as "line 3, column 9: model.vocab: got a string, want an object".
+// Unmarshal is json.Unmarshal of a whole file. Its errors are in the words of the file's author: the place, the key,
+// and what is there and should be, such as "line 3, column 9: model.vocab: got a string, want an object".
 func Unmarshal(data []byte, v any) error {
 	return located(json.Unmarshal(data, v), data)
 }
@@ -67,7 +67,7 @@ func place(data []byte, n int64) string {
 	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(read[:start], []byte("\n")), len(read)-start)
 }
 
-// plain is an error of encoding/json without the names of Go's types.
+// plain returns an error of encoding/json without the names of Go's types.
 func plain(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -83,7 +83,7 @@ func plain(err error) error {
 	return Said(err)
 }
 
-// gotten is a JSON value as encoding/json calls it in its errors, in plain words.
+// gotten returns a JSON value as encoding/json calls it in its errors, in plain words.
 func gotten(value string) string {
 	switch value {
 	case "bool":
@@ -99,7 +99,7 @@ func gotten(value string) string {
 	return "a " + Clip(value)
 }
 
-// wanted is the JSON that a value of a type of Go is read from.
+// wanted returns the JSON that a value of a type of Go is read from.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:

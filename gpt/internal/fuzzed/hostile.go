@@ -71,14 +71,14 @@ func hostiles(good []byte, largest int, swaps [][2]string) (list []hostile) {
 	return list
 }
 
-// Planted is the directory of a checkpoint of step 3 whose manifest fits its files, the one of that name with other
-// data.
+// Planted returns the directory of a checkpoint of step 3 whose manifest fits its files, the one of that name with
+// other data.
 func Planted(t *testing.T, contents map[string][]byte, name string, data []byte) string {
 	t.Helper()
 	return planted(t, contents, name, hostile{data: data})
 }
 
-// planted is the directory of a checkpoint whose manifest fits its files, one of them hostile.
+// planted returns the directory of a checkpoint whose manifest fits its files, one of them hostile.
 func planted(t *testing.T, contents map[string][]byte, name string, h hostile) string {
 	t.Helper()
 	type entry struct {

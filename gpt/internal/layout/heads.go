@@ -6,13 +6,13 @@ type Heads struct {
 	QK, V           int // dρ and dh
 }
 
-// queries are our columns in the order of q_proj's rows.
+// queries returns our columns in the order of q_proj's rows.
 func queries(h Heads) []int { return halves(0, h.Queries, h.QK) }
 
-// keys are our columns in the order of k_proj's rows.
+// keys returns our columns in the order of k_proj's rows.
 func keys(h Heads) []int { return halves(h.Queries*h.QK, h.Groups, h.QK) }
 
-// values are our columns in the order of v_proj's rows.
+// values returns our columns in the order of v_proj's rows.
 func values(h Heads) []int {
 	list := make([]int, h.Groups*h.V)
 	for i := range list {
@@ -21,7 +21,7 @@ func values(h Heads) []int {
 	return list
 }
 
-// halves are the columns of some heads. Rotary positions turn the features 2i and 2i+1 of a head here, and i and
+// halves returns the columns of some heads. Rotary positions turn the features 2i and 2i+1 of a head here, and i and
 // i+size/2 in the files: by the same angles, so that with the columns in this order the products of queries and keys
 // are the same. It is the one thing that a file cannot show to be wrong.
 func halves(from, heads, size int) []int {

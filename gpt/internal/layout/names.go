@@ -29,7 +29,7 @@ type Piece struct {
 // HeadWeight is the matrix of the head, in the files of all families and here.
 const HeadWeight = "lm_head.weight"
 
-// Pieces are the tensors that make the parameter of that name, in the order of its columns.
+// Pieces returns the tensors that make the parameter of that name, in the order of its columns.
 func (n Names) Pieces(name string, h Heads) (list []Piece) {
 	general, block := name, ""
 	if rest, ok := strings.CutPrefix(name, "h."); ok {
@@ -52,10 +52,10 @@ func (n Names) Pieces(name string, h Heads) (list []Piece) {
 	return list
 }
 
-// Plain is the name of a file's tensor without a prefix.
+// Plain returns the name of a file's tensor without a prefix.
 func (n Names) Plain(name string) string { return strings.TrimPrefix(name, n.prefix) }
 
-// Written is the name that we write for that of a Piece.
+// Written returns the name that we write for that of a Piece.
 func (n Names) Written(plain string) string {
 	if plain == HeadWeight {
 		return plain
@@ -63,7 +63,7 @@ func (n Names) Written(plain string) string {
 	return n.written + plain
 }
 
-// Module is the name that Hugging Face's programs have for the matrix of a Piece.
+// Module returns the name that Hugging Face's programs have for the matrix of a Piece.
 func (n Names) Module(piece string) string {
 	if piece == HeadWeight {
 		return strings.TrimSuffix(piece, ".weight")
@@ -71,6 +71,6 @@ func (n Names) Module(piece string) string {
 	return n.prefix + strings.TrimSuffix(piece, ".weight")
 }
 
-// Skipped is whether a tensor of a file, by its name without a prefix, is no parameter but lies beside them: masks,
-// tables of angles.
+// Skipped reports whether a tensor of a file, by its name without a prefix, is no parameter but lies beside them:
+// masks, tables of angles.
 func (n Names) Skipped(plain string) bool { return n.skipped(plain) }

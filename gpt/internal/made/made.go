@@ -21,8 +21,8 @@ type Expr struct {
 }
 
 // Check returns an error that names the first field of now that differs from built, which the constructor has noted: a
-// decoder, a file or a graph made of such a model would be of another network than the weights. A nil built is that of a
-// literal.
+// decoder, a file or a graph made of such a model would be of another network than the weights. A nil built is that of
+// a literal.
 func Check(built *Network, now Network) error {
 	switch {
 	case now.Graph == nil:

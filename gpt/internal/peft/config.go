@@ -23,7 +23,7 @@ type Config struct {
 	FanIn     bool     // fan_in_fan_out: the base keeps its matrices as (in, out)
 }
 
-// Scale is the factor on the product of an adapter's matrices: α/r, or α/√r (rsLoRA, Kalajdzievski 2023).
+// Scale returns the factor on the product of an adapter's matrices: α/r, or α/√r (rsLoRA, Kalajdzievski 2023).
 func (c Config) Scale() float64 {
 	if c.RootScale {
 		return c.Alpha / math.Sqrt(float64(c.Rank))
@@ -77,7 +77,7 @@ func Parse(data []byte) (c Config, err error) {
 	return c, nil
 }
 
-// wanted is the kind of a value that is pointed to.
+// wanted returns the kind of a value that is pointed to.
 func wanted(into any) string {
 	switch into.(type) {
 	case *int:
@@ -101,7 +101,7 @@ func empty(value json.RawMessage) bool {
 	return false
 }
 
-// encode is the adapter_config.json of c.
+// encode returns the adapter_config.json of c.
 func (c Config) encode() ([]byte, error) {
 	data, err := json.MarshalIndent(struct {
 		Base      string   `json:"base_model_name_or_path"`

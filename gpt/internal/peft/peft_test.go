@@ -131,7 +131,7 @@ func wantError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// numbers are n numbers like no others.
+// numbers returns n numbers like no others.
 func numbers(n int, from float32) []float32 {
 	list := make([]float32, n)
 	for i := range list {
@@ -208,7 +208,7 @@ func TestReadRefuses(t *testing.T) {
 	wantError(t, err, configFile, "want at most 1048576")
 }
 
-// readAll is an opened folder and its numbers.
+// readAll returns an opened folder and its numbers.
 func readAll(dir string) (Config, []Matrix, error) {
 	f, err := Open(dir)
 	if err != nil {

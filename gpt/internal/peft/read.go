@@ -35,8 +35,8 @@ type Matrix struct {
 	B    []float32 // (out, r)
 }
 
-// Folder is an open folder whose headers have been read. Its numbers stay on the disk until Matrices, so that they can be
-// compared with a model's first: a file may claim any size.
+// Folder is an open folder whose headers have been read. Its numbers stay on the disk until Matrices, so that they can
+// be compared with a model's first: a file may claim any size.
 type Folder struct {
 	Config
 	Shapes []Shape
@@ -47,14 +47,15 @@ type Folder struct {
 	list   []Matrix
 }
 
-// Shape is the size of a matrix (In, Out) of the base that has an adapter. One of both is 0 until both tensors are found.
+// Shape is the size of a matrix (In, Out) of the base that has an adapter. One of both is 0 until both tensors are
+// found.
 type Shape struct {
 	Name    string
 	In, Out int
 }
 
-// Open reads the headers of the folder at dir. What is wrong is an error that names the file, the key or tensor, and both
-// values.
+// Open reads the headers of the folder at dir. What is wrong is an error that names the file, the key or tensor, and
+// both values.
 func Open(dir string) (*Folder, error) {
 	data, err := file.Read(filepath.Join(dir, configFile), maxConfig)
 	if err != nil {

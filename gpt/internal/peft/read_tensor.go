@@ -10,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// matrix is the name of the matrix that a tensor belongs to, and the place of the rank in the tensor's shape.
+// matrix returns the name of the matrix that a tensor belongs to, and the place of the rank in the tensor's shape.
 func (c Config) matrix(tensor string) (name string, at int, known bool) {
 	name, known = strings.CutPrefix(tensor, prefix)
 	if cut, ok := strings.CutSuffix(name, up); ok {
@@ -44,7 +44,7 @@ func (f *Folder) add(e safetensors.Entry) error {
 	return nil
 }
 
-// read is the numbers of a tensor.
+// read returns the numbers of a tensor.
 func (f *Folder) read(e safetensors.Entry) ([]float32, error) {
 	values := make([]float32, 0, e.Len())
 	err := f.file.Values(e, func(_ int, part safetensors.Tensor) error {
@@ -60,7 +60,7 @@ func (f *Folder) read(e safetensors.Entry) ([]float32, error) {
 	return values, err
 }
 
-// Adapts says whether a matrix is one of target_modules: whether its name ends, at a dot, in one.
+// Adapts reports whether a matrix is one of target_modules: whether its name ends, at a dot, in one.
 func (c Config) Adapts(name string) bool {
 	return slices.ContainsFunc(c.Targets, func(t string) bool { return name == t || strings.HasSuffix(name, "."+t) })
 }

@@ -27,7 +27,7 @@ func visible(s string) string {
 	return string(out)
 }
 
-// bytesOf is the inverse of visible; ok is false where s has a character that stands for no byte.
+// bytesOf returns the inverse of visible; ok is false where s has a character that stands for no byte.
 func bytesOf(s string) (out string, ok bool) {
 	list := make([]byte, 0, len(s))
 	for _, c := range s {

@@ -34,7 +34,7 @@ func classOf(c rune) class {
 	return other
 }
 
-// first is the class of the first character of s, which is not empty, and its bytes.
+// first returns the class of the first character of s, which is not empty, and its bytes.
 func first(s string) (class, int) {
 	if s[0] < utf8.RuneSelf {
 		return ascii[s[0]], 1
@@ -61,7 +61,7 @@ func run(s string, i int, of class, most int) int {
 // endless is more characters than any run has.
 const endless = int(^uint(0) >> 1)
 
-// contraction is the length of 's, 't, 're, 've, 'm, 'll or 'd at the start of s, or 0.
+// contraction returns the length of 's, 't, 're, 've, 'm, 'll or 'd at the start of s, or 0.
 func contraction(s string) int {
 	if len(s) < 2 || s[0] != '\'' {
 		return 0
@@ -79,8 +79,8 @@ func contraction(s string) int {
 	return 0
 }
 
-// spaces is the end of the white space that s begins with: all of it where the text ends behind it, else all but the
-// last character, which belongs to what follows; that one alone where it is the only one. It is \s+(?!\S)|\s+.
+// spaces returns the end of the white space that s begins with: all of it where the text ends behind it, else all but
+// the last character, which belongs to what follows; that one alone where it is the only one. It is \s+(?!\S)|\s+.
 func spaces(s string) int {
 	last, end := 0, 0
 	for end < len(s) {

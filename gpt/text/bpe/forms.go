@@ -19,15 +19,15 @@ func (f byteLevel) symbols(ids []int32, piece string) []int32 {
 
 // metaspace merges characters, and bytes where a character has no token: SentencePiece's encoding (Kudo, Richardson
 // 2018) as LLaMA has it. A text gets a space in front, so that its first word is as any other, and comes back with it:
-// what a model goes on with begins with the space between two words. Files write tokens with ▁ for the space, which here
-// is an ordinary character: it is encoded as bytes.
+// what a model goes on with begins with the space between two words. Files write tokens with ▁ for the space, which
+// here is an ordinary character: it is encoded as bytes.
 type metaspace struct {
 	of      map[rune]int32
 	bytes   *[256]int32
 	prepend func(text string) string
 }
 
-// spaceAlways is a space before every text that is not empty.
+// spaceAlways returns a space before every text that is not empty.
 func spaceAlways(text string) string {
 	if text == "" {
 		return text
@@ -35,7 +35,7 @@ func spaceAlways(text string) string {
 	return " " + text
 }
 
-// spaceOnce is a space before every text that does not begin with one.
+// spaceOnce returns a space before every text that does not begin with one.
 func spaceOnce(text string) string {
 	if strings.HasPrefix(text, " ") {
 		return text

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// gpt2 is the encoding of GPT-2, whose files are in the folder that PEDESTRIAN_GPT2 names: vocab.json and merges.txt, or
-// encoder.json and vocab.bpe as OpenAI called them.
+// gpt2 returns the encoding of GPT-2, whose files are in the folder that PEDESTRIAN_GPT2 names: vocab.json and
+// merges.txt, or encoder.json and vocab.bpe as OpenAI called them.
 func gpt2(t testing.TB) *Tokenizer {
 	t.Helper()
 	dir := os.Getenv("PEDESTRIAN_GPT2")

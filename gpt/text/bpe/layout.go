@@ -62,7 +62,7 @@ func metaspaceLayout(prepend func(string) string, split ...splitter) layout {
 	}}
 }
 
-// byteToken is the byte of a token such as <0x0A>.
+// byteToken returns the byte of a token such as <0x0A>.
 func byteToken(token string) (b byte, ok bool) {
 	if len(token) != 6 || token[:3] != "<0x" || token[5] != '>' || strings.ToUpper(token[3:5]) != token[3:5] {
 		return 0, false

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// memory is what one goroutine keeps of the pieces that it has encoded, because in a natural language most come again: a
-// table in which a piece has one place, and takes it from another.
+// memory is what one goroutine keeps of the pieces that it has encoded, because in a natural language most come again:
+// a table in which a piece has one place, and takes it from another.
 type memory struct {
 	seed  maphash.Seed
 	known []known

@@ -52,7 +52,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A piece of one letter, however long, waits once for each merge: the queues hold no more than the tokens there ever are.
+// A piece of one letter, however long, waits once for each merge: the queues hold no more than the tokens there ever
+// are.
 func TestApplyIsLinear(t *testing.T) {
 	table := merges{pairOf(0, 0): {0, 1}, pairOf(1, 1): {1, 2}, pairOf(2, 2): {2, 3}}
 	for _, n := range []int{1 << 10, 1 << 16} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// llama is the tokenizer.json of a small encoding over characters, as LLaMA's: bytes, ▁, letters and a few merges.
+// llama returns the tokenizer.json of a small encoding over characters, as LLaMA's: bytes, ▁, letters and a few merges.
 func llama(normalizer, preTokenizer string) []byte {
 	vocab := map[string]int{"<unk>": 0, "<s>": 1, "</s>": 2}
 	for b := range 256 {

@@ -15,8 +15,8 @@ import (
 	"unicode"
 )
 
-// node is what a program of JavaScript writes to stdout, in JSON, when it is given the folder that an environment variable
-// names, with npm's package in it, and a question in JSON on stdin.
+// node is what a program of JavaScript writes to stdout, in JSON, when it is given the folder that an environment
+// variable names, with npm's package in it, and a question in JSON on stdin.
 func node(t *testing.T, variable, pkg, program string, question, answer any) {
 	t.Helper()
 	dir := os.Getenv(variable)
@@ -59,9 +59,9 @@ func tiktoken(t *testing.T, texts []string) (ids [][]int) {
 	return ids
 }
 
-// mixed are random texts of words, white space, numbers, contractions, controls, symbols and characters of every script
-// that Go's tables know: characters assigned after Unicode 15.0 are left out, because the engine cuts them by newer
-// tables.
+// mixed returns random texts of words, white space, numbers, contractions, controls, symbols and characters of every
+// script that Go's tables know: characters assigned after Unicode 15.0 are left out, because the engine cuts them by
+// newer tables.
 func mixed(n int) (list []string) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	scripts := slices.Sorted(maps.Keys(unicode.Scripts))
@@ -99,7 +99,7 @@ func mixed(n int) (list []string) {
 	return list
 }
 
-// among is a random character of a table: of a range drawn first, so that a large one does not hide the others.
+// among returns a random character of a table: of a range drawn first, so that a large one does not hide the others.
 func among(table *unicode.RangeTable, rng *rand.Rand) rune {
 	i := rng.IntN(len(table.R16) + len(table.R32))
 	if i < len(table.R16) {
@@ -131,8 +131,8 @@ func TestGPT2Tiktoken(t *testing.T) {
 	t.Logf("%d tokens of %d texts", all, len(texts))
 }
 
-// paired is the tokenizer.json of an encoding over bytes whose merges join any two of some characters, so that wherever a
-// text is cut shows.
+// paired returns the tokenizer.json of an encoding over bytes whose merges join any two of some characters, so that
+// wherever a text is cut shows.
 func paired(t *testing.T, preTokenizer string) json.RawMessage {
 	vocab, merges := strings.Builder{}, strings.Builder{}
 	plain, n := string(tiny(t)), 270
@@ -151,9 +151,9 @@ func paired(t *testing.T, preTokenizer string) json.RawMessage {
 	return tiny(t, byteLevelSection, preTokenizer, `"vocab":{`, `"vocab":{`+vocab.String(), `"merges":[`, `"merges":[`+merges.String())
 }
 
-// Hugging Face's program for browsers opens every form of file that this package reads and writes, and gives the same ids.
-// JavaScript takes U+0085 for no white space, and U+FEFF for some, and its Digits are those of ASCII alone, where a text is
-// cut at them: such texts are left out.
+// Hugging Face's program for browsers opens every form of file that this package reads and writes, and gives the same
+// ids. JavaScript takes U+0085 for no white space, and U+FEFF for some, and its Digits are those of ASCII alone, where
+// a text is cut at them: such texts are left out.
 func TestHuggingFaceTokenizers(t *testing.T) {
 	written, err := json.Marshal(trained(t, 600, "<|endoftext|>"))
 	if err != nil {

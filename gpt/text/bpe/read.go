@@ -42,7 +42,7 @@ func ReadGPT2(vocab, merges []byte) (*Tokenizer, error) {
 	return t, errors.WithMessage(err, "vocab.json and merges.txt")
 }
 
-// pairIn is a merge written with a space between its tokens.
+// pairIn returns a merge written with a space between its tokens.
 func pairIn(text string) (m [2]string, err error) {
 	left, right, ok := strings.Cut(text, " ")
 	if !ok || left == "" || right == "" || strings.Contains(right, " ") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// files are the two files of GPT-2 of an encoding.
+// files returns the two files of GPT-2 of an encoding.
 func files(t testing.TB, tok *Tokenizer) (vocab, merges string) {
 	t.Helper()
 	data, err := json.Marshal(tok)
@@ -70,7 +70,7 @@ func TestReadGPT2Errors(t *testing.T) {
 	}
 }
 
-// tiny is the tokenizer.json of an encoding over bytes with some of its sections exchanged.
+// tiny returns the tokenizer.json of an encoding over bytes with some of its sections exchanged.
 func tiny(t testing.TB, change ...string) []byte {
 	t.Helper()
 	data, err := json.Marshal(trained(t, 270, "<|endoftext|>"))
@@ -89,7 +89,7 @@ func tiny(t testing.TB, change ...string) []byte {
 
 const byteLevelSection = `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
 
-// preTokenizers are those of published models, and how they cut "a 1234'S".
+// preTokenizers returns those of published models, and how they cut "a 1234'S".
 func preTokenizers() map[string][]string {
 	regex := func(pattern string) string {
 		quoted, _ := json.Marshal(pattern)
@@ -140,7 +140,8 @@ func TestReadModel(t *testing.T) {
 	}
 }
 
-// Text is brought into form C where a file says so, special tokens are found before that, and it comes back in that form.
+// Text is brought into form C where a file says so, special tokens are found before that, and it comes back in that
+// form.
 func TestFormC(t *testing.T) {
 	tok, err := Read(tiny(t, `"normalizer":null`, `"normalizer":{"type":"NFC"}`))
 	if err != nil {

@@ -59,7 +59,7 @@ func (f fileJSON) layout() (layout, error) {
 	return l, nil
 }
 
-// last is the last of a Sequence, or s itself.
+// last returns the last of a Sequence, or s itself.
 func (s section) last() section {
 	if n := len(s.PreTokenizers); s.Type == "Sequence" && n > 0 {
 		return s.PreTokenizers[n-1]
@@ -67,7 +67,7 @@ func (s section) last() section {
 	return s
 }
 
-// splitters are those of a pre-tokenizer of bytes.
+// splitters returns those of a pre-tokenizer of bytes.
 func (s section) splitters() (list []splitter, err error) {
 	switch {
 	case s.Type == "Sequence":
@@ -103,8 +103,8 @@ func (s section) splitters() (list []splitter, err error) {
 	return nil, errors.Errorf("type: got %.64q, want ByteLevel, Digits, Split or a Sequence of these", s.Type)
 }
 
-// metaspace is the layout of a model over characters, in one of the two ways in which files say so: a normalizer that
-// writes ▁ for the space, or a pre-tokenizer Metaspace.
+// metaspace returns the layout of a model over characters, in one of the two ways in which files say so: a normalizer
+// that writes ▁ for the space, or a pre-tokenizer Metaspace.
 func (f fileJSON) metaspace() (layout, error) {
 	switch n, p := f.Normalizer, f.PreTokenizer; {
 	case p != nil && n == nil && p.Type == "Metaspace":

@@ -69,7 +69,7 @@ func splitNumbers(digits int) splitter {
 	}
 }
 
-// lineEnds is the end of the line ends that begin at byte i.
+// lineEnds returns the end of the line ends that begin at byte i.
 func lineEnds(s string, i int) int {
 	for i < len(s) && (s[i] == '\r' || s[i] == '\n') {
 		i++

@@ -17,7 +17,7 @@ var alternatives = map[string][]string{
 		`\s*[\r\n]+`, "ahead", `\s+`},
 }
 
-// spelled is a splitter that tries the alternatives one after the other.
+// spelled returns a splitter that tries the alternatives one after the other.
 func spelled(list []string) splitter {
 	space := `[\t\n\v\f\r \x{85}\p{Z}]`
 	var tries []func(s string) int

@@ -30,7 +30,7 @@ type form interface {
 // errNoVocabulary is the error of a Tokenizer that no function of this package made.
 var errNoVocabulary = errors.New("tokenizer: bpe: no vocabulary, want one that was read or trained")
 
-// Size is the number of tokens, V.
+// Size returns the number of tokens, V.
 func (t *Tokenizer) Size() int {
 	if t == nil {
 		return 0
@@ -78,7 +78,7 @@ func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
 	}
 }
 
-// Special is the id of a special token, such as <|endoftext|>; ok is false where there is no such token.
+// Special returns the id of a special token, such as <|endoftext|>; ok is false where there is no such token.
 func (t *Tokenizer) Special(content string) (id int, ok bool) {
 	if t.Size() == 0 {
 		return 0, false

@@ -31,7 +31,7 @@ func encodeOneByOne(t *Tokenizer, text string) (ids []int) {
 	return ids
 }
 
-// texts are random ones of words, white space, other scripts and any bytes.
+// texts returns random ones of words, white space, other scripts and any bytes.
 func texts(n int) (list []string) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	atoms := []string{"the", "round", " and", "\n", "  ", "日本語", "naïve", "🙂", "\xff", "\xc3", "\x7f", "\x00", "'s", "99", "<|end|>", "▁", "\ufffd"}

@@ -139,7 +139,7 @@ func (l *learner) note(word int32, sign int, counts map[pair]int, made int32) {
 	}
 }
 
-// most is the pair that occurs most often.
+// most returns the pair that occurs most often.
 func (l *learner) most() (pair, bool) {
 	for len(l.best) > 0 {
 		c := heap.Pop(&l.best).(candidate)

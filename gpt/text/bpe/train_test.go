@@ -54,7 +54,8 @@ func learnOneByOne(text string, merged int) (list [][2]string) {
 	return list
 }
 
-// A learnt encoding has the merges that counting all over again finds, in the same order, however many processors count.
+// A learnt encoding has the merges that counting all over again finds, in the same order, however many processors
+// count.
 func TestTrain(t *testing.T) {
 	text := strings.Repeat(rhyme, 2) + "aaaaaaa aaaa banana bananas ananas\nThe end, the ends; the bus.\n"
 	want := learnOneByOne(text, 150)

@@ -18,8 +18,8 @@ type entry struct {
 // vocabulary is the entries of an object of tokens with their ids.
 type vocabulary []entry
 
-// UnmarshalJSON reads the object, which is valid JSON: entry by entry, because a map of fifty thousand takes most of the
-// time that reading an encoding does.
+// UnmarshalJSON reads the object, which is valid JSON: entry by entry, because a map of fifty thousand takes most of
+// the time that reading an encoding does.
 func (v *vocabulary) UnmarshalJSON(data []byte) error {
 	*v = nil
 	if !bytes.HasPrefix(data, []byte("{")) {
@@ -62,7 +62,7 @@ func (v vocabulary) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// tokens are those of v in the order of their ids, which have to be 0, 1, 2 …
+// tokens returns those of v in the order of their ids, which have to be 0, 1, 2 …
 func (v vocabulary) tokens() ([]string, error) {
 	if len(v) == 0 || len(v) > math.MaxInt32 {
 		return nil, errors.Errorf("vocab: got %d tokens, want 1 or more", len(v))

@@ -51,8 +51,8 @@ func spread(n int, most float64) []float32 {
 	return x
 }
 
-// TestVectorsMakeNoDenormals: arguments all along where the functions fall below the normal numbers, gradients as they are
-// at the end of training.
+// TestVectorsMakeNoDenormals: arguments all along where the functions fall below the normal numbers, gradients as they
+// are at the end of training.
 func TestVectorsMakeNoDenormals(t *testing.T) {
 	const n = 100_003
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Every kernel gives what float64 does: with its loops in Go, and where it hands the work to vectors; on one thread and on
-// three; in one chunk and in several.
+// Every kernel gives what float64 does: with its loops in Go, and where it hands the work to vectors; on one thread and
+// on three; in one chunk and in several.
 func TestDispatch(t *testing.T) {
 	formulas := kerneltest.Formulas()
 	for _, n := range []int{7, 2*grain/5 + 3, grain} {
@@ -29,7 +29,7 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-// dispatched are the results of the kernels on n rows of 5 numbers.
+// dispatched returns the results of the kernels on n rows of 5 numbers.
 func dispatched[T Float](p *Pool, n int) (results [][]T, names []string) {
 	const d = 5
 	rng := rand.New(rand.NewPCG(21, uint64(n)))

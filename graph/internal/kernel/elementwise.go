@@ -5,11 +5,11 @@ import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 // grain is the number of entries in a chunk of an elementwise loop: some microseconds of work.
 const grain = 8192
 
-// rowGrain is the number of rows of d entries in a chunk of a loop over tokens.
+// rowGrain returns the number of rows of d entries in a chunk of a loop over tokens.
 func rowGrain(d int) int { return max(1, grain/d) }
 
-// entrywise is an operation z = f(x, y) on each entry by itself. The type says which, so that handing it to another thread
-// takes no closure.
+// entrywise is an operation z = f(x, y) on each entry by itself. The type says which, so that handing it to another
+// thread takes no closure.
 type entrywise[T Float] interface{ of(z, x, y []T) }
 
 // entriesTask is an entrywise operation and its arguments; y is nil if it has one alone.

@@ -35,8 +35,8 @@ func exp32(x float32) float32 {
 
 func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-// Tanh is tanh x. In float32 it is 1 − 2/(e^2|x| + 1) with the sign of x, and near 0, where that cancels, Taylor's series to
-// x⁷, whose remainder is below a unit in the last place.
+// Tanh is tanh x. In float32 it is 1 − 2/(e^2|x| + 1) with the sign of x, and near 0, where that cancels, Taylor's
+// series to x⁷, whose remainder is below a unit in the last place.
 func Tanh[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {
 		return T(math.Tanh(y))

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// ulps is the distance of got from the exact value in units of the last place of a normal float32 there.
+// ulps returns the distance of got from the exact value in units of the last place of a normal float32 there.
 func ulps(got float32, want float64) float64 {
 	_, e := math.Frexp(want)
 	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e, -125)-24)

@@ -253,7 +253,8 @@ func TestDropEntriesAreFactors(t *testing.T) {
 	}
 }
 
-// Which entries are dropped is the same bit for bit from version to version: a run that is resumed draws the same masks.
+// Which entries are dropped is the same bit for bit from version to version: a run that is resumed draws the same
+// masks.
 func TestDropMaskBits(t *testing.T) {
 	var bits uint64
 	d := DropMask{Key: 0x0123456789abcdef, Step: 5, P: 0.5}

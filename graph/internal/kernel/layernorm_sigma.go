@@ -6,7 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// LayerNormSigma computes y = (x − μ)/(σ + ε)∘w + b over the rows of n.X, with σ the root of the variance. It leaves μ and σ.
+// LayerNormSigma computes y = (x − μ)/(σ + ε)∘w + b over the rows of n.X, with σ the root of the variance. It leaves μ
+// and σ.
 func LayerNormSigma[T Float](p *Pool, y []T, n Norm[T]) {
 	if n.B != nil {
 		n.B = n.B[:len(n.W)]

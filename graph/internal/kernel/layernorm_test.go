@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// normOf is the layer norm of one row in float64, without a gain.
+// normOf returns the layer norm of one row in float64, without a gain.
 func normOf(x []float64, eps float64) []float64 {
 	var mean, variance float64
 	for _, v := range x {

@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// The logistic function, x times it and its integral, each with its derivative, in float64: nothing overflows, and 1 − σ
-// is σ of −x.
+// The logistic function, x times it and its integral, each with its derivative, in float64: nothing overflows, and 1 −
+// σ is σ of −x.
 func logisticOf(x float64) (y, slope float64) {
 	s, rest := 1/(1+math.Exp(-x)), 1/(1+math.Exp(x))
 	return s, s * rest

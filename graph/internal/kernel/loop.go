@@ -34,8 +34,8 @@ func (l *loop) begin(j Job, n, size, chunks, threads, all int) {
 }
 
 // run does thread's share from its beginning on, then what is left of the others' from their ends, which their threads
-// would reach last. It tells whether there was any, and the loop once, when it is through: a line of the cache that every
-// chunk writes would go from thread to thread with every chunk.
+// would reach last. It tells whether there was any, and the loop once, when it is through: a line of the cache that
+// every chunk writes would go from thread to thread with every chunk.
 func (l *loop) run(thread int) (any bool) {
 	done, threads := int64(0), int(l.threads.Load())
 	if thread >= threads {

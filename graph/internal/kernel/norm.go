@@ -36,8 +36,8 @@ type normBackward[T Float] struct {
 	grads NormGrads[T]
 }
 
-// moments is the mean and the variance of x. The variance is that of the distances from the mean: a difference of large
-// squares would lose it.
+// moments returns the mean and the variance of x. The variance is that of the distances from the mean: a difference of
+// large squares would lose it.
 func moments[T Float](x []T) (mean, variance float64) {
 	for _, v := range x {
 		mean += float64(v)

@@ -12,8 +12,8 @@ import (
 // m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², w ← w − lr·(m̂/(√v̂ + ε) + decay·w), m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ).
 type AdamW struct{ LR, Beta1, Beta2, Eps, Decay float64 }
 
-// Update applies step t to w, m and v in place, and tells whether the sum of the squares of w is finite. It looks while w
-// is in the cache: for itself that is another pass over memory, which takes a large model longer than its arithmetic.
+// Update applies step t to w, m and v in place, and tells whether the sum of the squares of w is finite. It looks while
+// w is in the cache: for itself that is another pass over memory, which takes a large model longer than its arithmetic.
 func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) (finite bool) {
 	b1, b2 := T(o.Beta1), T(o.Beta2)
 	rate := T(o.LR / (1 - math.Pow(o.Beta1, float64(t))))
@@ -91,8 +91,8 @@ func squares[T Float](x []T) (sum float64) {
 // SGD is one update of stochastic gradient descent with decoupled weight decay: with the clipped gradient g = scale·dw,
 // m ← momentum·m + g, w ← w − lr·(m + decay·w). Without momentum m is nil and stands for g.
 //
-// As in AdamW an m below 2⁻⁹⁵ counts as 0: without a gradient it would fall below the normal numbers and, rounded up again
-// and again, stay there.
+// As in AdamW an m below 2⁻⁹⁵ counts as 0: without a gradient it would fall below the normal numbers and, rounded up
+// again and again, stay there.
 type SGD struct{ LR, Momentum, Decay float64 }
 
 // Descend applies a step to w and m in place.

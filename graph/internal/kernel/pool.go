@@ -18,7 +18,7 @@ import (
 // Float is the type of the numbers: every kernel exists for both.
 type Float interface{ float32 | float64 }
 
-// Bytes is the memory of x.
+// Bytes returns the memory of x.
 func Bytes[T Float](x []T) int { return len(x) * int(unsafe.Sizeof(*new(T))) }
 
 // idle is how long a worker looks for the next loop before it ends: the gaps between two operations of a training step
@@ -26,12 +26,13 @@ func Bytes[T Float](x []T) int { return len(x) * int(unsafe.Sizeof(*new(T))) }
 const idle = 300 * time.Microsecond
 
 // Pool runs loops on a fixed number of threads. Its workers live while there is work: the caller of a loop begins at
-// once, claims chunks like every worker, and waits only for chunks that are claimed, never for a worker to wake up. A pool
-// that is left alone holds no goroutine.
+// once, claims chunks like every worker, and waits only for chunks that are claimed, never for a worker to wake up. A
+// pool that is left alone holds no goroutine.
 //
-// Threads have numbers, the caller 0. Each begins with its own share of the chunks, the first T-th being thread 0's, and
-// helps the others when that is done: so of one operation after another a thread takes the same rows, as long as nobody is
-// late, and finds in its own cache what it has written there. It is also the thread that touches a buffer's memory first.
+// Threads have numbers, the caller 0. Each begins with its own share of the chunks, the first T-th being thread 0's,
+// and helps the others when that is done: so of one operation after another a thread takes the same rows, as long as
+// nobody is late, and finds in its own cache what it has written there. It is also the thread that touches a buffer's
+// memory first.
 type Pool struct {
 	threads  int
 	chosen   bool           // the number of threads is not given: Worth chooses it for each loop
@@ -45,8 +46,8 @@ type Pool struct {
 	shelves sync.Map    // of tasks, by their type
 }
 
-// NewPool returns a pool with the given number of threads, the caller's included. Below 1 the pool has one per processor,
-// and Worth chooses how many of them share a loop.
+// NewPool returns a pool with the given number of threads, the caller's included. Below 1 the pool has one per
+// processor, and Worth chooses how many of them share a loop.
 func NewPool(threads int) *Pool {
 	p := &Pool{threads: threads, pingPong: PingPong}
 	if threads < 1 {
@@ -57,7 +58,7 @@ func NewPool(threads int) *Pool {
 	return p
 }
 
-// Threads is the number of threads that share a loop.
+// Threads returns the number of threads that share a loop.
 func (p *Pool) Threads() int { return p.threads }
 
 // For calls body(0) … body(chunks−1), each once, on the pool's threads. The chunks must not depend on one another, and

@@ -2,14 +2,14 @@ package kernel
 
 import "math"
 
-// Rollout is n actions and what they were worth: all slices are (n); Baseline is nil for 0. Old is ln π_old(action), which
-// PPOClip needs.
+// Rollout is n actions and what they were worth: all slices are (n); Baseline is nil for 0. Old is ln π_old(action),
+// which PPOClip needs.
 type Rollout[T Float] struct {
 	Actions                         []int
 	Returns, Baseline, Weights, Old []T
 }
 
-// advantage is the return of action i beyond what was expected.
+// advantage returns the return of action i beyond what was expected.
 func (r Rollout[T]) advantage(i int) float64 {
 	if r.Baseline == nil {
 		return float64(r.Returns[i])
@@ -31,8 +31,8 @@ func Reinforce[T Float](p *Pool, logits, lse, factor []T, r Rollout[T]) (loss fl
 	return loss
 }
 
-// PPOClip returns −Σ w·min(r·A, clip(r)·A)/Σ w with r = e^(ln π(action) − Old) and clip to 1 ± clip. The factor of a row is
-// w·A·r/Σw, or 0 where the clipped product is the smaller one.
+// PPOClip returns −Σ w·min(r·A, clip(r)·A)/Σ w with r = e^(ln π(action) − Old) and clip to 1 ± clip. The factor of a
+// row is w·A·r/Σw, or 0 where the clipped product is the smaller one.
 func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], clip float64) (loss float64) {
 	CrossEntropy(p, logits, lse, r.Actions, -1)
 	share, v := 1/total(r.Weights), len(logits)/len(lse)
@@ -90,7 +90,7 @@ func SquaredErrorBackward[T Float](dx, x, y, weights []T, scale T) {
 	}
 }
 
-// sumOf is the sum of n weights.
+// sumOf returns the sum of n weights.
 func sumOf[T Float](weights []T, n int) float64 {
 	if weights == nil {
 		return float64(n)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// rotaryTables are cos and sin of t·100^(−2i/size) for the given number of positions.
+// rotaryTables returns cos and sin of t·100^(−2i/size) for the given number of positions.
 func rotaryTables[T Float](positions, size int) (cos, sin []T) {
 	for t := range positions {
 		for i := range size / 2 {

@@ -153,8 +153,8 @@ func TestInstructionSetsGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// TestBitsAreThoseOfEveryProcessor: AVX-512, AVX2 and NEON all give the results that this digest is of. Which NaN it is may
-// differ.
+// TestBitsAreThoseOfEveryProcessor: AVX-512, AVX2 and NEON all give the results that this digest is of. Which NaN it is
+// may differ.
 func TestBitsAreThoseOfEveryProcessor(t *testing.T) {
 	exact := func(rng *rand.Rand, n int) []float32 { // drawn without arithmetic that a compiler may round otherwise
 		x := make([]float32, n)

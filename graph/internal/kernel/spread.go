@@ -2,8 +2,8 @@ package kernel
 
 import "sync/atomic"
 
-// Spread calls Do for the chunks of 0 … n−1, of the given size each, on a copy of the task that the pool keeps for the next
-// loop of its kind: running it allocates nothing.
+// Spread calls Do for the chunks of 0 … n−1, of the given size each, on a copy of the task that the pool keeps for the
+// next loop of its kind: running it allocates nothing.
 func Spread[X any, J interface {
 	*X
 	Job
@@ -24,7 +24,7 @@ func SpreadOn[X any, J interface {
 	shelf.give(x)
 }
 
-// shelfOf is the pool's shelf for tasks of type X.
+// shelfOf returns the pool's shelf for tasks of type X.
 func shelfOf[X any](p *Pool) *shelf[X] {
 	s, ok := p.shelves.Load(kind[X]{})
 	if !ok {

@@ -2,8 +2,8 @@ package kernel
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 
-// Parts is the fixed number of partial sums of a reduction over tokens. The backward pass of a norm has no more tasks than
-// that: 16 threads share it, and 64 lose 0.2 % of a step of GPT-2's sizes by it.
+// Parts is the fixed number of partial sums of a reduction over tokens. The backward pass of a norm has no more tasks
+// than that: 16 threads share it, and 64 lose 0.2 % of a step of GPT-2's sizes by it.
 const Parts = 16
 
 // SumRows computes the sum of the n rows of x (n, d) into sum (d): in Parts parts, then the parts in their order. More

@@ -17,16 +17,16 @@ const SerialCost = 500_000
 // counts as twice as many operations.
 const FetchRows = 8
 
-// What sharing a loop costs, in ping-pongs: once, and for each thread. A thread fetches the loop, its share and its operands
-// from another one's cache, and the caller fetches the results. Two threads of a decoder were measured to lose some 12, on
-// a machine where one takes 500 ns.
+// What sharing a loop costs, in ping-pongs: once, and for each thread. A thread fetches the loop, its share and its
+// operands from another one's cache, and the caller fetches the results. Two threads of a decoder were measured to lose
+// some 12, on a machine where one takes 500 ns.
 const (
 	sharedOnce   = 10
 	sharedByEach = 1
 )
 
-// Worth returns the number of threads that a loop of that many operations should be shared by. A pool with a given number
-// of threads always uses that number. Another one compares the work with the time of a ping-pong.
+// Worth returns the number of threads that a loop of that many operations should be shared by. A pool with a given
+// number of threads always uses that number. Another one compares the work with the time of a ping-pong.
 func Worth[T Float](p *Pool, operations int) int {
 	switch {
 	case p.threads == 1 || operations < SerialCost:
@@ -51,8 +51,8 @@ const (
 	sumOperations  = 50  // a sum over rows
 )
 
-// threadsFor returns the number of threads n, at most most, on which a loop ends first. Its time in nanoseconds is work on
-// one thread, and work/n + (sharedOnce + n·sharedByEach)·pingPong on several.
+// threadsFor returns the number of threads n, at most most, on which a loop ends first. Its time in nanoseconds is work
+// on one thread, and work/n + (sharedOnce + n·sharedByEach)·pingPong on several.
 func threadsFor(work, pingPong float64, most int) int {
 	n := int(min(float64(most), math.Sqrt(work/(sharedByEach*pingPong))))
 	if n = max(n, 2); n < most && shared(work, pingPong, n+1) < shared(work, pingPong, n) {
@@ -64,13 +64,13 @@ func threadsFor(work, pingPong float64, most int) int {
 	return n
 }
 
-// shared is the time of a loop on n > 1 threads.
+// shared returns the time of a loop on n > 1 threads.
 func shared(work, pingPong float64, n int) float64 {
 	return work/float64(n) + (sharedOnce+float64(n)*sharedByEach)*pingPong
 }
 
-// speed is the number of operations that one thread does in a nanosecond: roughly what a Zen 5 does in small products,
-// 250 … 440 in vector instructions. Plain Go takes some 20 times as long.
+// speed returns the number of operations that one thread does in a nanosecond: roughly what a Zen 5 does in small
+// products, 250 … 440 in vector instructions. Plain Go takes some 20 times as long.
 func speed[T Float]() float64 {
 	if simd.Of[T]() != nil {
 		return 300
@@ -87,7 +87,7 @@ const (
 	pingPongLimit = 800 * time.Microsecond
 )
 
-// measurePingPong is the least of several measurements: others may use the processors meanwhile.
+// measurePingPong returns the least of several measurements: others may use the processors meanwhile.
 func measurePingPong() float64 {
 	if min(runtime.GOMAXPROCS(0), runtime.NumCPU()) < 2 {
 		return usualPingPong
@@ -122,7 +122,7 @@ func measurePingPong() float64 {
 	return nanoseconds(least, rounds)
 }
 
-// nanoseconds is the time of one of some rounds, and the usual one where there was no measurement.
+// nanoseconds returns the time of one of some rounds, and the usual one where there was no measurement.
 func nanoseconds(d time.Duration, rounds int) float64 {
 	if d == math.MaxInt64 {
 		return usualPingPong

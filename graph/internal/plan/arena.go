@@ -17,10 +17,10 @@ type Arena struct {
 	numbers Numbers
 }
 
-// Bytes is the size of the arena.
+// Bytes returns the size of the arena.
 func (a *Arena) Bytes() int { return 4*len(a.numbers.F32) + 8*len(a.numbers.F64) }
 
-// Need is the size in bytes of an arena for ops, which need not be able to run.
+// Need returns the size in bytes of an arena for ops, which need not be able to run.
 func (a *Arena) Need(ops []*Op) int {
 	_, total, _ := a.place(lives(turns(ops), !a.NoAlias))
 	return a.size() * total

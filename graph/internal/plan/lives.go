@@ -18,8 +18,8 @@ type life struct {
 
 func (l *life) overlaps(m *life) bool { return l.first <= m.last && m.first <= l.last }
 
-// lives are the slots of a program in the order in which they are first filled. If they may share memory, a result that may
-// be written over an input which nothing else needs lives there, and is none of them.
+// lives returns the slots of a program in the order in which they are first filled. If they may share memory, a result
+// that may be written over an input which nothing else needs lives there, and is none of them.
 func lives(list []turn, share bool) (all []*life) {
 	type pair struct {
 		in, out *life

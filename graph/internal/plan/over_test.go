@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// added is an operation that adds 1 to its first input, over it where it may.
+// added returns an operation that adds 1 to its first input, over it where it may.
 func added(over bool, inputs ...*Op) *Op {
 	o := mixed(40, new(int), inputs...)
 	o.Fills, o.Over = nil, over
@@ -20,7 +20,8 @@ func added(over bool, inputs ...*Op) *Op {
 	return o
 }
 
-// TestOver: a result lies over its first input if nothing else needs that, also in a row, and all results are as without.
+// TestOver: a result lies over its first input if nothing else needs that, also in a row, and all results are as
+// without.
 func TestOver(t *testing.T) {
 	for _, c := range []struct {
 		needed     func(first *Op) []*Op // besides

@@ -37,7 +37,7 @@ type Numbers struct {
 	F64 []float64
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (n Numbers) Len() int { return len(n.F32) + len(n.F64) }
 
 func (n Numbers) part(from, to int) Numbers {
@@ -126,7 +126,7 @@ func (p *Program) Result(o *Op) Numbers {
 	return p.numbers[slot{o.Out, false}]
 }
 
-// Done is the step behind which an output has its result.
+// Done returns the step behind which an output has its result.
 func (p *Program) Done(o *Op) int { return p.done[o] }
 
 // Run runs the operations in their order. The first error or panic of one ends it.

@@ -25,8 +25,8 @@ func input(values ...float64) *Op {
 	return &Op{Name: "input", Value: Numbers{F64: values}, Forward: true}
 }
 
-// mixed is an operation whose entry i is a sum over the inputs, with scratch that it fills with nonsense and a state
-// that it writes: twice its result.
+// mixed returns an operation whose entry i is a sum over the inputs, with scratch that it fills with nonsense and a
+// state that it writes: twice its result.
 func mixed(size int, runs *int, inputs ...*Op) *Op {
 	scratch, state := &memory{size: size}, &memory{size: size}
 	return &Op{
@@ -48,7 +48,7 @@ func mixed(size int, runs *int, inputs ...*Op) *Op {
 	}
 }
 
-// difference is an operation of the backward pass on the state of an operation, and on others.
+// difference returns an operation of the backward pass on the state of an operation, and on others.
 func difference(of *Op, others ...*Op) *Op {
 	state := of.Fills[1].(*memory)
 	o := mixed(state.size, new(int), others...)
@@ -69,7 +69,7 @@ func difference(of *Op, others ...*Op) *Op {
 	return o
 }
 
-// build is a random program of a forward and a backward pass; the same for the same seed.
+// build returns a random program of a forward and a backward pass; the same for the same seed.
 func build(seed uint64, places bool) (ops []*Op, runs *int) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	runs = new(int)
@@ -254,8 +254,8 @@ func TestResultElsewhere(t *testing.T) {
 	}
 }
 
-// An operation is computed again only where its place forgets it: not a value, not what lies elsewhere, not what is read
-// after the run or outside, not what may run once, and nothing of the backward pass.
+// An operation is computed again only where its place forgets it: not a value, not what lies elsewhere, not what is
+// read after the run or outside, not what may run once, and nothing of the backward pass.
 func TestDropped(t *testing.T) {
 	run := func(Numbers, []Numbers) func() error { return func() error { return nil } }
 	op := func(change func(o *Op)) *Op {

@@ -7,7 +7,7 @@ type turn struct {
 	again bool
 }
 
-// writes are the buffers that a turn of the operation fills.
+// writes returns the buffers that a turn of the operation fills.
 func (o *Op) writes() []Buffer {
 	if o.Out == nil {
 		return o.Fills
@@ -15,8 +15,8 @@ func (o *Op) writes() []Buffer {
 	return append([]Buffer{o.Out}, o.Fills...)
 }
 
-// turns is the order of execution with the second turns put in: those of a place come before the first operation of the
-// backward pass that needs any of them.
+// turns returns the order of execution with the second turns put in: those of a place come before the first operation
+// of the backward pass that needs any of them.
 func turns(ops []*Op) []turn {
 	list := make([]turn, 0, len(ops))
 	dropped := dropped(ops)

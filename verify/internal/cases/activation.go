@@ -26,7 +26,7 @@ func activation(name, part, kind, source string, library nn.Layer, real hand.Lay
 	}, fixed(real), fixed(step))
 }
 
-// fixed is a layer without parameters.
+// fixed returns a layer without parameters.
 func fixed[T hand.Number](l hand.Layer[T]) layer[T] {
 	return func(hand.Site[T]) hand.Layer[T] { return l }
 }

@@ -39,7 +39,7 @@ func (s sight) built(c verify.Case, layer func(at nn.Site) nn.Layer) verify.Case
 	return c
 }
 
-// seeing is the sight of which the formulas have one mask for every head, or one for each sequence.
+// seeing returns the sight of which the formulas have one mask for every head, or one for each sequence.
 func seeing(v nn.Visibility, masks ...matrix) sight {
 	return sight{
 		see:  func(s graph.Scope, d nn.Dims) *nn.Mask { return nn.NewMask(s, d, v) },
@@ -88,7 +88,7 @@ func multiHead[T hand.Number](a selfAttention) layer[T] {
 	}
 }
 
-// softmax are heads with a mask, and the dropout of the site.
+// softmax returns heads with a mask, and the dropout of the site.
 func softmax[T hand.Number](at hand.Site[T], count int, mask func(b, h int) matrix) hand.Heads[T] {
 	drop := at.At("attn").Drop("attn_dropout")
 	return hand.Heads[T]{Batch: fixture.Batch, Count: count, Head: func(b, h int) hand.Head[T] {

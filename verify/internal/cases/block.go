@@ -36,7 +36,7 @@ func postNorm[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	return sequence[T]{{"h.0", hand.PostNormBlock[T](sublayers(at.At("h.0"), hand.Site[T].LayerNorm, causal().mask))}}
 }
 
-// sublayers are those of a block, without dropout.
+// sublayers returns those of a block, without dropout.
 func sublayers[T hand.Number](at hand.Site[T], norm layer[T], mask func(b, h int) matrix) hand.Block[T] {
 	return hand.Block[T]{
 		Norm1:     norm(at.At("ln_1")),

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// All are the Cases of every entry, each exported type of nn with a Forward in one at least.
+// All returns the Cases of every entry, each exported type of nn with a Forward in one at least.
 func All() (list []verify.Case) {
 	for _, e := range Entries() {
 		list = append(list, e.Cases...)
@@ -19,8 +19,8 @@ func All() (list []verify.Case) {
 	return list
 }
 
-// Entries are sorted by ID, which is the order in which a model is built, trained and used; from I60 on they are of none
-// of the five papers.
+// Entries returns sorted by ID, which is the order in which a model is built, trained and used; from I60 on they are of
+// none of the five papers.
 func Entries() []verify.Entry {
 	list := slices.Concat(
 		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), groupedAttentions(), unprojected(), masks(),

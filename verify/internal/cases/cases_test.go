@@ -107,7 +107,7 @@ func TestEveryLayerHasACase(t *testing.T) {
 	}
 }
 
-// withMethod is the exported types of nn that have it.
+// withMethod returns the exported types of nn that have it.
 func withMethod(t *testing.T, method string) (types []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../../nn/*.go")

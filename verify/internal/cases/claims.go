@@ -2,7 +2,7 @@ package cases
 
 import "github.com/pedestrian-ml/pedestrian/verify"
 
-// claims are what no Case can certify: there is no gradient, or more than a layer.
+// claims returns what no Case can certify: there is no gradient, or more than a layer.
 func claims() []verify.Entry {
 	return []verify.Entry{
 		{ID: "I01", What: "targets, the text shifted by one", Source: "Boué section 1, erratum B10", Tests: []string{"TestSample"}},

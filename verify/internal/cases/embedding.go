@@ -15,7 +15,7 @@ func embeddings() []verify.Entry {
 	}
 }
 
-// tokens are ids of which some repeat within and across sequences and some never occur.
+// tokens returns ids of which some repeat within and across sequences and some never occur.
 func tokens() []int { return []int{3, 1, 4, 1, 5, 9, 6, 5, 3, 5, 8, 9} }
 
 // declare feeds ids to a layer.
@@ -40,7 +40,8 @@ func plusEmbedding[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: tokens()}
 }
 
-// tied is the head that shares its weight with the embedding of its own input: both terms of the gradient are there.
+// tied returns the head that shares its weight with the embedding of its own input: both terms of the gradient are
+// there.
 func tied() verify.Case {
 	return byHand(verify.Case{
 		Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"}, Source: "Boué section 7, Diab section 2.4, erratum D12",

@@ -51,7 +51,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// namesOfTests are those of the whole module.
+// namesOfTests returns those of the whole module.
 func namesOfTests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// masks are attention in other graphs, and in others for other heads.
+// masks returns attention in other graphs, and in others for other heads.
 func masks() []verify.Entry {
 	const n = fixture.Tokens
 	const source = "Boué (13), Diab section 2.2, erratum D3b"
@@ -43,7 +43,7 @@ func masks() []verify.Entry {
 	}
 }
 
-// lengths are of sequences, the second of which is padded.
+// lengths returns of sequences, the second of which is padded.
 func lengths() nn.Padding { return nn.Padding{Lengths: []int{fixture.Tokens, fixture.Tokens - 2}} }
 
 func paddingMask() matrix { return hand.SourceMask(fixture.Tokens, fixture.Tokens, fixture.Tokens-2) }
@@ -57,7 +57,7 @@ func causalPadding() sight {
 	return seeing(nn.All{nn.Causal{}, lengths()}, m, m.Add(paddingMask()))
 }
 
-// dilation is a window that is wider in the second head, and a global token.
+// dilation returns a window that is wider in the second head, and a global token.
 func dilation() nn.Dilated { return nn.Dilated{Width: 2, Dilation: []int{1, 2}, Global: []int{2}} }
 
 func dilated(h int) matrix {

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// pairs are the two sides of an encoder–decoder.
+// pairs returns the two sides of an encoder–decoder.
 func pairs() []verify.Entry {
 	return []verify.Entry{
 		{
@@ -42,8 +42,8 @@ func pairs() []verify.Entry {
 	}
 }
 
-// buildEncoder is a post-norm block without a causal mask on texts of which the second is padded, and the linear layer
-// that guesses their words.
+// buildEncoder returns a post-norm block without a causal mask on texts of which the second is padded, and the linear
+// layer that guesses their words.
 func buildEncoder(at nn.Site, x graph.Expr) graph.Expr {
 	at.Mask = nn.NewMask(at.Sub("padding"), at.Dims, lengths())
 	at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// pooled are the layers that make one row of the tokens of a sequence.
+// pooled returns the layers that make one row of the tokens of a sequence.
 func pooled() []verify.Entry {
 	at := []int{fixture.Tokens - 1, 2}
 	return []verify.Entry{{ID: "I61", What: "one row for each sequence: the mean of its tokens, or one of them", Source: "derived", Cases: []verify.Case{

@@ -33,7 +33,7 @@ func positions() []verify.Entry {
 
 const base = 50 // of the frequencies
 
-// places are those of the tokens; there may be more positions than tokens.
+// places returns those of the tokens; there may be more positions than tokens.
 func places() []int { return hand.Positions(fixture.Batch, fixture.Tokens) }
 
 // placed is at with the places of the tokens.

@@ -1,7 +1,7 @@
 package hostile
 
-// nnRules say which fields of a Site a layer does not read, as the comments of nn.Site have it, and what else of nn may be
-// anything.
+// nnRules say which fields of a Site a layer does not read, as the comments of nn.Site have it, and what else of nn may
+// be anything.
 var nnRules = []struct{ pattern, why string }{
 	{`^nn\.(New\w+|Site\.Param) 0\.(Block|Caches|Adapt)=`, "read by Step, by layers that differ between blocks, and by Param"},
 	{`^nn\.(New\w+|Site\.Param) 0\.Dims\.Blocks=\d{9,}`, "a deeper network"},

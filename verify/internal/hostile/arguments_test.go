@@ -7,8 +7,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// arguments are those of calls that ask for matrices of several shapes: all of them fit, so that one that is replaced is
-// the only one that does not. Two sequences of two tokens (one, where a cache remembers), shapes as graphValues has them.
+// arguments returns those of calls that ask for matrices of several shapes: all of them fit, so that one that is
+// replaced is the only one that does not. Two sequences of two tokens (one, where a cache remembers), shapes as
+// graphValues has them.
 func arguments() map[string]func(w *world) []any {
 	step := func(w *world) []any { return []any{nil, w.matrix("new", 2, 4), w.place()} }
 	fork := func(w *world) []any { return []any{nil, 0, 1} }
@@ -91,7 +92,7 @@ func arguments() map[string]func(w *world) []any {
 	}
 }
 
-// chosen are the arguments of a call with arguments of its own; nil is the well-made value of the type.
+// chosen returns the arguments of a call with arguments of its own; nil is the well-made value of the type.
 func (w *world) chosen(c call) (args []reflect.Value) {
 	for i, x := range w.own[c.name](w) {
 		t := c.f.Type().In(min(i, c.f.Type().NumIn()-1))

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 )
 
-// checkpoints is a directory with a checkpoint of each kind of model.
+// checkpoints returns a directory with a checkpoint of each kind of model.
 func checkpoints(t *testing.T, s *source) string {
 	dir, w := t.TempDir(), s.world()
 	for name, files := range map[string]func() ([]checkpoint.File, error){

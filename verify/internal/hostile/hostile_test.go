@@ -19,8 +19,8 @@ import (
 )
 
 // TestWrongValues calls every function and method with well-made arguments, and then with each of them replaced by each
-// wrong value of its type. Nothing panics, no call allocates more than 64 MiB, and what is wrong is an error, at once or
-// when what came back is compiled and run.
+// wrong value of its type. Nothing panics, no call allocates more than 64 MiB, and what is wrong is an error, at once
+// or when what came back is compiled and run.
 func TestWrongValues(t *testing.T) {
 	s := newSource()
 	s.dir = checkpoints(t, s)
@@ -90,7 +90,7 @@ func TestWrongValues(t *testing.T) {
 	t.Logf("%d calls, an error required of %d, silent %d", called, required, silent)
 }
 
-// tryArgs are the well-made arguments, or why there are none.
+// tryArgs returns the well-made arguments, or why there are none.
 func (w *world) tryArgs(c call) (args []reflect.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -12,7 +12,7 @@ import (
 // table makes the well-made values, where a type's zero value or constructor is not enough.
 type table map[reflect.Type]func(w *world) any
 
-// values are those of all packages.
+// values returns those of all packages.
 func values() table {
 	v := table{}
 	graphValues(v)
@@ -98,7 +98,7 @@ func graphValues(v table) {
 	})
 }
 
-// ids are the ids of four tokens.
+// ids returns the ids of four tokens.
 func ids(w *world) graph.Expr {
 	s := get[graph.Scope](w)
 	if x, ok := s.Graph().Leaf(s.Path() + ".ids"); ok {

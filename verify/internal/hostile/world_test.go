@@ -34,7 +34,7 @@ func newSource() *source {
 
 func (s *source) world() *world { return &world{s, map[reflect.Type]reflect.Value{}} }
 
-// good is the well-made value of a type: what values makes, what a constructor of the packages makes of well-made
+// good returns the well-made value of a type: what values makes, what a constructor of the packages makes of well-made
 // arguments, or, of all other types, the zero value, a new one, or a function that returns zero values.
 func (w *world) good(t reflect.Type) reflect.Value {
 	if v, ok := w.made[t]; ok {
@@ -78,7 +78,7 @@ func (w *world) create(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// returning is a function of type t whose results are what of says.
+// returning returns a function of type t whose results are what of says.
 func returning(t reflect.Type, of func(reflect.Type) reflect.Value) reflect.Value {
 	return reflect.MakeFunc(t, func([]reflect.Value) (out []reflect.Value) {
 		for i := range t.NumOut() {
@@ -88,7 +88,7 @@ func returning(t reflect.Type, of func(reflect.Type) reflect.Value) reflect.Valu
 	})
 }
 
-// args are the well-made arguments of a call, without those of which there may be any number.
+// args returns the well-made arguments of a call, without those of which there may be any number.
 func (w *world) args(c call) (args []reflect.Value) {
 	if w.own[c.name] != nil {
 		return w.chosen(c)
@@ -104,5 +104,5 @@ func (w *world) args(c call) (args []reflect.Value) {
 	return args
 }
 
-// get is the well-made value of a type.
+// get returns the well-made value of a type.
 func get[T any](w *world) T { v, _ := w.good(reflect.TypeFor[T]()).Interface().(T); return v }

@@ -23,7 +23,7 @@ type wrong struct {
 	v   reflect.Value
 }
 
-// wrongs are what may stand for a well-made value: none of them is equal to it.
+// wrongs returns what may stand for a well-made value: none of them is equal to it.
 func (w *world) wrongs(good reflect.Value) (list []wrong) {
 	t := good.Type()
 	add := func(how string, x any) {
@@ -151,7 +151,7 @@ func (w *world) wrongs(good reflect.Value) (list []wrong) {
 	return list
 }
 
-// matrices are wrong ones by hand, and literals that no operation makes.
+// matrices returns wrong ones by hand, and literals that no operation makes.
 func matrices[T hand.Number]() iter.Seq2[string, hand.Matrix[T]] {
 	return func(yield func(string, hand.Matrix[T]) bool) {
 		_ = yield("={}", hand.Matrix[T]{}) && yield("=(5, 7)", hand.Zeros[T](5, 7)) &&

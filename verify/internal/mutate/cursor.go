@@ -39,7 +39,7 @@ func (c cursor) isConstant(e ast.Expr) bool { return c.source.info.Types[e].Valu
 
 func (c cursor) text(n ast.Node) string { return c.between(n.Pos(), n.End()) }
 
-// operand is the text of an expression, in parentheses where an operator beside it would tear it apart.
+// operand returns the text of an expression, in parentheses where an operator beside it would tear it apart.
 func (c cursor) operand(e ast.Expr) string {
 	switch e.(type) {
 	case *ast.Ident, *ast.BasicLit, *ast.SelectorExpr, *ast.CallExpr, *ast.IndexExpr, *ast.ParenExpr:

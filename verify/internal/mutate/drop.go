@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x. What
-// makes an error of an error adds text for people.
+// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x.
+// What makes an error of an error adds text for people.
 func dropCall(c cursor) []change {
 	call, ok := c.node.(*ast.CallExpr)
 	if !ok || c.isStatement() || c.source.info.Types[call.Fun].IsType() {

@@ -38,7 +38,7 @@ func (b *bench) judge(mutants []*mutant, timeout time.Duration, progress io.Writ
 	return errors.Join(errs...)
 }
 
-// kills says whether some test that enters the block of the mutant fails: a few quick ones together, then more.
+// kills reports whether some test that enters the block of the mutant fails: a few quick ones together, then more.
 func (b *bench) kills(m *mutant, timeout time.Duration) (bool, error) {
 	var own, more []*suite
 	for _, s := range b.suites {

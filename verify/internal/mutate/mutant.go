@@ -54,8 +54,8 @@ type change struct {
 // key names a mutant in the list of the equivalent ones.
 func (m *mutant) key() string { return m.Package + " " + m.Position + " " + m.Operator }
 
-// mutants are those of all functions, in the order of the source. A function that calls recover is none of them: in a
-// copy, recover would no longer be called by the deferred function itself. Values of package variables are no sites.
+// mutants returns those of all functions, in the order of the source. A function that calls recover is none of them: in
+// a copy, recover would no longer be called by the deferred function itself. Values of package variables are no sites.
 func (m *module) mutants() (out []*mutant) {
 	for _, s := range m.packages {
 		for _, f := range s.files {

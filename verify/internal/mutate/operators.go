@@ -6,17 +6,17 @@ import (
 	"go/types"
 )
 
-// operators are the mistakes, each a function from a place in the tree to changes of the source there.
+// operators returns the mistakes, each a function from a place in the tree to changes of the source there.
 func operators() []func(cursor) []change {
 	return []func(cursor) []change{
 		arithmetic, dropCall, method, sign, compare, offByOne, replaceConstant, negate, dropStatement, dropError,
 	}
 }
 
-// swapped are methods of two operands whose order counts.
+// swapped returns methods of two operands whose order counts.
 func swapped() []string { return []string{"Sub", "Div", "MatMul", "MatMulT"} }
 
-// confused are methods taken for another: sum for mean, along rows for along columns, plus for minus.
+// confused returns methods taken for another: sum for mean, along rows for along columns, plus for minus.
 func confused() map[string][]string {
 	return map[string][]string{
 		"Add": {"Sub"}, "Sub": {"Add"}, "Mul": {"Div"}, "Div": {"Mul"}, "Sum": {"Mean"}, "Mean": {"Sum", "SumFeatures"},
@@ -25,7 +25,7 @@ func confused() map[string][]string {
 	}
 }
 
-// instead is a change of a node.
+// instead returns a change of a node.
 func (c cursor) instead(operator, text string) []change {
 	return []change{{operator, c.node.Pos(), c.node.End(), text}}
 }

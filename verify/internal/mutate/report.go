@@ -49,7 +49,7 @@ func markEquivalent(text string, m *module, all []*mutant) error {
 // tally counts mutants by status.
 type tally map[string]int
 
-// score is the part of the mistakes that tests see.
+// score returns the part of the mistakes that tests see.
 func (t tally) score() float64 {
 	if n := t[killed] + t[survived]; n > 0 {
 		return 100 * float64(t[killed]) / float64(n)

@@ -76,7 +76,7 @@ func (b *bench) clean(progress io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// run says whether the tests pass with a mutant, within the limit of processor time, three times as much and 20 s by
+// run reports whether the tests pass with a mutant, within the limit of processor time, three times as much and 20 s by
 // the clock, and 4 GiB of memory.
 func (b *bench) run(s *suite, tests []*test, mutant int, limit time.Duration, env ...string) (bool, error) {
 	tmp, err := os.MkdirTemp(b.dir, "run")

@@ -5,7 +5,7 @@ import (
 	"go/types"
 )
 
-// typeOf is the type behind the name of e's type, or nil.
+// typeOf returns the type behind the name of e's type, or nil.
 func (c cursor) typeOf(e ast.Expr) types.Type {
 	t := c.source.info.Types[e].Type
 	if t == nil || isTypeParam(t) {
@@ -14,13 +14,13 @@ func (c cursor) typeOf(e ast.Expr) types.Type {
 	return t.Underlying()
 }
 
-// same says whether e has the type.
+// same reports whether e has the type.
 func (c cursor) same(e ast.Expr, t types.Type) bool {
 	x := c.source.info.Types[e].Type
 	return x != nil && t != nil && types.Identical(x, t)
 }
 
-// has is the method of a type, or nil.
+// has returns the method of a type, or nil.
 func (c cursor) has(t types.Type, method string) types.Object {
 	f, _, _ := types.LookupFieldOrMethod(t, true, nil, method)
 	if _, ok := f.(*types.Func); !ok {

@@ -20,7 +20,8 @@ var known = []struct{ words, name string }{
 	{"Redistribution and use in source and binary forms", "BSD"},
 }
 
-// asked is the attribution of modules whose licence asks for one and whose files do not state it in a line of copyright.
+// asked returns the attribution of modules whose licence asks for one and whose files do not state it in a line of
+// copyright.
 func asked(path string) string {
 	return map[string]string{
 		"github.com/ajstarks/svgo": "SVGo by Anthony Starks, https://github.com/ajstarks/svgo, unchanged, licensed under " +

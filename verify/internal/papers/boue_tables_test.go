@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// table is the paper's model: one block, one sequence, the sum of the losses.
+// table returns the paper's model: one block, one sequence, the sum of the losses.
 func table() fixture.Fixture {
 	f := fixture.Generic(fixture.WithSum)
 	f.Layers, f.Batch = 1, 1

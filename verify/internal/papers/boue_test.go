@@ -99,12 +99,12 @@ func dot(x, y matrix) float64 { return x.Mul(y).SumTokens().SumFeatures().Data[0
 
 func ones(rows, cols int) matrix { return hand.Zeros[float64](rows, cols).Shift(1) }
 
-// oneHotRows is the paper's ohe: a row for each token with a 1 at its index.
+// oneHotRows returns the paper's ohe: a row for each token with a 1 at its index.
 func oneHotRows(indices []int, size int) matrix {
 	return oneHot(indices, size)
 }
 
-// permutation is the matrix Pπ that takes row order[i] to row i.
+// permutation returns the matrix Pπ that takes row order[i] to row i.
 func permutation(order ...int) matrix { return oneHotRows(order, len(order)) }
 
 // lifted is diag of a row, (1, d) → (d, d); diagonal goes back.
@@ -157,7 +157,7 @@ func (a attention) parameters() parameters {
 	return parameters{"x": a.x, "wq": a.p.Wq, "bq": a.p.Bq, "wk": a.p.Wk, "bk": a.p.Bk, "wv": a.p.Wv, "bv": a.p.Bv}
 }
 
-// truth is the complex step of the head by its input and its parameters.
+// truth returns the complex step of the head by its input and its parameters.
 func (a attention) truth(t *testing.T) parameters {
 	t.Helper()
 	return complexStep(t, func(z complexParameters) complexMatrix {
@@ -171,7 +171,7 @@ func (a attention) by(t *testing.T, x matrix, forward func(complexMatrix) comple
 	return complexStep(t, func(z complexParameters) complexMatrix { return forward(z["x"]) }, parameters{"x": x}, a.delta)["x"]
 }
 
-// literal is the head with the mask multiplied as (13) and (18) print it.
+// literal returns the head with the mask multiplied as (13) and (18) print it.
 func (a attention) literal(z complexParameters) complexMatrix {
 	q := linearForward(z["x"], z["wq"], z["bq"])
 	k := linearForward(z["x"], z["wk"], z["bk"])

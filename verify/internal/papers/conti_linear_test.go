@@ -44,7 +44,7 @@ func TestContiEq15(t *testing.T) {
 	near(t, "sim = 2, by hand", linearAttentionForward(ones(6, 2), ones(6, 2), a.v, matrix{}), contiAttention(a.q, a.k, a.v, constant))
 }
 
-// contiPhi is the usual feature map of linear attention, elu(x) + 1: eˣ up to 0 and x + 1 from there.
+// contiPhi returns the usual feature map of linear attention, elu(x) + 1: eˣ up to 0 and x + 1 from there.
 func contiPhi(x matrix) matrix {
 	return each(x, func(v float64) float64 {
 		if v > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// contiNeighbours are the N(i) of a BigBird: a window, one global token and one drawn key per row.
+// contiNeighbours returns the N(i) of a BigBird: a window, one global token and one drawn key per row.
 func contiNeighbours(n int) [][]int {
 	random := []int{4, 5, 5, 0, 1, 2}
 	list := make([][]int, n)

@@ -74,7 +74,7 @@ func (e contiBlock) block(x complexMatrix, p complexParameters) complexMatrix {
 	return hand.JoinTokens(tokens...)
 }
 
-// contiLayerNorm is the LayerNorm (4), whose ε is added to σ and not to the variance.
+// contiLayerNorm returns the LayerNorm (4), whose ε is added to σ and not to the variance.
 func contiLayerNorm[T hand.Number](z, gain, shift hand.Matrix[T], eps float64) hand.Matrix[T] {
 	centred := z.Sub(z.Mean())
 	sigma := centred.Square().Mean().Sqrt()
@@ -89,7 +89,7 @@ func stated(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// realParts are those of a result of complex arithmetic without a complex step.
+// realParts returns those of a result of complex arithmetic without a complex step.
 func realParts(z complexMatrix) matrix {
 	x := hand.Zeros[float64](z.Rows, z.Cols)
 	for i, v := range z.Data {
@@ -99,7 +99,7 @@ func realParts(z complexMatrix) matrix {
 	return x
 }
 
-// liftAll are parameters to compute with in complex arithmetic.
+// liftAll returns parameters to compute with in complex arithmetic.
 func liftAll(p parameters) complexParameters {
 	z := complexParameters{}
 	for name, m := range p {

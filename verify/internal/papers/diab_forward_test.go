@@ -41,7 +41,7 @@ func TestDiabEq02(t *testing.T) {
 	})
 }
 
-// moments are the mean and the variance of a token's features, the latter of the population: divided by d.
+// moments returns the mean and the variance of a token's features, the latter of the population: divided by d.
 func moments(x []float64) (mu, variance float64) {
 	for _, v := range x {
 		mu += v / float64(len(x))

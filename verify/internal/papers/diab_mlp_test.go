@@ -160,7 +160,7 @@ func TestDiabEq25(t *testing.T) {
 	})
 }
 
-// delta is the Δ that the hand's backward noted at a place.
+// delta returns the Δ that the hand's backward noted at a place.
 func (s study) delta(t *testing.T, name string) matrix {
 	t.Helper()
 	for _, d := range s.g.Deltas {

@@ -74,7 +74,7 @@ func newStudy(t *testing.T, variants ...fixture.Variant) study {
 // inBlock names an activation of block l = 1 … L.
 func inBlock(l int, name string) string { return fmt.Sprint(l, " ", name) }
 
-// section3 is the forward pass in the order of the paper's section 3, up to the loss of 2.5, one line for each
+// section3 returns the forward pass in the order of the paper's section 3, up to the loss of 2.5, one line for each
 // equation. It returns every activation by its name. What p holds under such a name is added there: the complex step by
 // it is the ∇ of the activation, and .res and .ln are the two ways on from a residual.
 func section3[T hand.Number](f fixture.Fixture, p hand.Parameters[T]) hand.Parameters[T] {

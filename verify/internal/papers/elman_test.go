@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// recurrent is an Elman layer on two sequences of six tokens.
+// recurrent returns an Elman layer on two sequences of six tokens.
 func recurrent() (x, u, w, b matrix) {
 	return fixture.Random("x", 12, 8).Scale(4), fixture.Random("u", 8, 8), fixture.Random("w", 8, 8), fixture.Random("b", 1, 8)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// coderConfig is a model of two blocks on either side, all sizes different.
+// coderConfig returns a model of two blocks on either side, all sizes different.
 func coderConfig(block, norm string) seq2seq.Config {
 	c := seq2seq.Config{SourceSize: 4, TargetSize: 6, SourceVocab: 9, TargetVocab: 11}
 	c.NLayer, c.NHead, c.NEmbd, c.QKSize, c.VSize, c.NInner, c.Bias = 2, 2, 8, 3, 5, 13, true
@@ -197,7 +197,7 @@ func (l withoutMemory) Backward(x, delta matrix) (dx matrix, g hand.Gradients[fl
 	return dx, slices.DeleteFunc(g, func(e hand.Gradient[float64]) bool { return e.Name == hand.MemoryDelta })
 }
 
-// run is the loss, and the logits by the rows of the targets.
+// run returns the loss, and the logits by the rows of the targets.
 func (c coderModel) run(t *testing.T) (loss float64, logits graph.Tensor) {
 	t.Helper()
 	for _, out := range []graph.Expr{c.model.Loss, c.model.Logits} {

@@ -63,12 +63,12 @@ func TestErrataRows(t *testing.T) {
 	}
 }
 
-// testNames are the tests that a text mentions, with their package if it is not this one.
+// testNames returns the tests that a text mentions, with their package if it is not this one.
 func testNames(text string) []string {
 	return regexp.MustCompile(`\b(?:\w+\.)?Test[A-Z]\w*`).FindAllString(text, -1)
 }
 
-// testSources are the tests of the packages that ERRATA.md speaks of, with their comments, by such a name.
+// testSources returns the tests of the packages that ERRATA.md speaks of, with their comments, by such a name.
 func testSources(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -2,7 +2,7 @@ package papers
 
 import "github.com/pedestrian-ml/pedestrian/verify/hand"
 
-// attentionHead is a head with a mask and a dropout of its weights, either of which may be none.
+// attentionHead returns a head with a mask and a dropout of its weights, either of which may be none.
 func attentionHead[T hand.Number](mask, drop matrix) hand.Attention[T] {
 	a := hand.Attention[T]{Mask: mask}
 	a.Drop.Mask = drop
@@ -61,7 +61,7 @@ func (m multiHead) mask(b, h int) matrix {
 	return m.Masks[b]
 }
 
-// handHeads are the heads as the layers by hand want them.
+// handHeads returns the heads as the layers by hand want them.
 func handHeads[T hand.Number](m multiHead) hand.Heads[T] {
 	return hand.Heads[T]{Batch: m.Batch, Count: m.Heads, Head: func(b, h int) hand.Head[T] {
 		a := attentionHead[T](m.mask(b, h), m.Drop)
@@ -78,7 +78,7 @@ func unpacked[T hand.Number](qkv hand.Matrix[T], m multiHead) (q, k, v hand.Matr
 
 func packed[T hand.Number](q, k, v hand.Matrix[T]) hand.Matrix[T] { return hand.JoinColumns(q, k, v) }
 
-// split are the queries, keys and values of a head of a sequence.
+// split returns the queries, keys and values of a head of a sequence.
 func split[T hand.Number](m multiHead, qkv hand.Matrix[T], b, h int) (q, k, v hand.Matrix[T]) {
 	q, k, v = unpacked(qkv, m)
 	n := qkv.Rows / m.Batch
@@ -121,7 +121,7 @@ func crossAttentionBackward[T hand.Number](x, z hand.Matrix[T], p crossParameter
 	}
 }
 
-// deltaOf is the Δ of that name.
+// deltaOf returns the Δ of that name.
 func deltaOf[T hand.Number](g hand.Gradients[T], name string) (d hand.Matrix[T]) {
 	for _, e := range g {
 		if e.Delta && e.Name == name {

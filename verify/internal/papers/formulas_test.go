@@ -56,7 +56,7 @@ func layerNormPlainBackward[T hand.Number](x, delta hand.Matrix[T], eps float64)
 	return dx
 }
 
-// activation is the layer of that name.
+// activation returns the layer of that name.
 func activation[T hand.Number](name string) hand.Layer[T] {
 	return map[string]hand.Layer[T]{"gelu": hand.GELU[T]{}, "gelu_tanh": hand.GELUTanh[T]{}, "relu": hand.ReLU[T]{}}[name]
 }

@@ -20,7 +20,7 @@ func taylorFeaturesBackward[T hand.Number](x hand.Matrix[T], eps float64, delta 
 	return dx
 }
 
-// linearAttentionForward is a head of given features.
+// linearAttentionForward returns a head of given features.
 func linearAttentionForward[T hand.Number](phiQ, phiK, v hand.Matrix[T], see matrix) hand.Matrix[T] {
 	return hand.LinearAttention[T]{Features: asTheyAre[T]{}, See: see}.Forward(phiQ, phiK, v)
 }
@@ -65,7 +65,7 @@ func flashBackward[T hand.Number](q, k, v hand.Matrix[T], mask matrix, delta han
 	return hand.Flash[T]{Mask: mask, Queries: size.Queries, Keys: size.Keys}.Backward(q, k, v, delta)
 }
 
-// flashHeads are heads under one mask that work tile by tile.
+// flashHeads returns heads under one mask that work tile by tile.
 func flashHeads(m multiHead, mask matrix, size tile) hand.Heads[float64] {
 	return hand.Heads[float64]{Batch: m.Batch, Count: m.Heads, Head: func(int, int) hand.Head[float64] {
 		return hand.Flash[float64]{Mask: mask, Queries: size.Queries, Keys: size.Keys}
@@ -81,7 +81,7 @@ func flashHeadsBackward(qkv matrix, m multiHead, mask matrix, size tile, delta m
 	return packed(flashHeads(m, mask, size).Backward(q, k, v, delta))
 }
 
-// onlineSoftmax is the softmax of each row by Xu (77) and (78): one pass for the maximum and the sum together, one
+// onlineSoftmax returns the softmax of each row by Xu (77) and (78): one pass for the maximum and the sum together, one
 // column at a time, and one for the weights. A row of −∞ alone has the weights 0.
 func onlineSoftmax[T hand.Number](x hand.Matrix[T]) hand.Matrix[T] {
 	a := hand.NewPartial(x.Columns(0, 1), hand.Matrix[T]{})

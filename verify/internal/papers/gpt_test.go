@@ -47,7 +47,7 @@ func worst(t testing.TB, got, want parameters) verify.Difference {
 	return verify.Worst(ds)
 }
 
-// choices are the independent properties of a model that the tests combine.
+// choices returns the independent properties of a model that the tests combine.
 func choices() map[string]fixture.Variant {
 	return map[string]fixture.Variant{
 		"postnorm": fixture.WithPostNorm, "tied": fixture.WithTying, "lora": fixture.WithLoRA, "ignored": fixture.WithIgnored,

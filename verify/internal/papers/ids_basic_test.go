@@ -59,7 +59,7 @@ func computed(t *testing.T, f form, numbers parameters, delta matrix, build func
 	return verify.FromTensor(p.Value()), grads
 }
 
-// scored is the library's cross entropy of the logits z, divided by a temperature, and its gradient.
+// scored returns the library's cross entropy of the logits z, divided by a temperature, and its gradient.
 func scored(t *testing.T, f form, z matrix, targets []int, reduction hand.Reduction, temperature float64) (loss float64, dz matrix) {
 	t.Helper()
 	y, g := computed(t, f, parameters{"z": z}, matrix{}, func(s graph.Scope, x leaves) graph.Expr {

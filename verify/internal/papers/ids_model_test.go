@@ -16,7 +16,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// blocksOf are the columns [from, …) of x in blocks of a size, in another order.
+// blocksOf returns the columns [from, …) of x in blocks of a size, in another order.
 func blocksOf(x matrix, from, size int, order []int) matrix {
 	var pieces []matrix
 	for _, i := range order {
@@ -242,8 +242,8 @@ func TestI30ChainOfDeltas(t *testing.T) {
 	near(t, "∂wte", g.Parameters["wte.weight"], oneHotRows(m.Tokens, fixture.Vocabulary).Transpose().MatMul(d))
 }
 
-// followers are the places of the model whose Δ is the gradient of what enters the part that follows, or of what leaves
-// the place itself.
+// followers returns the places of the model whose Δ is the gradient of what enters the part that follows, or of what
+// leaves the place itself.
 func followers() map[string]string {
 	out := map[string]string{"lm_head": "loss", "ln_f": "lm_head", "drop": "h.0"}
 	for i := range fixture.Blocks {

@@ -72,8 +72,8 @@ func papers() []paper {
 	}
 }
 
-// INDEX.md is current, and none of its distances is too large. They are compared digit by digit on processors that compute
-// the same bits as the one that INDEX.md was written on, and by their order of magnitude on others.
+// INDEX.md is current, and none of its distances is too large. They are compared digit by digit on processors that
+// compute the same bits as the one that INDEX.md was written on, and by their order of magnitude on others.
 func TestIndex(t *testing.T) {
 	t.Parallel() // to be run when the tests of the equations have been
 	old, err := os.ReadFile(indexFile)
@@ -167,7 +167,7 @@ func checkReadme(t *testing.T, tests, distances int) {
 	}
 }
 
-// digits is a distance as INDEX.md has it.
+// digits returns a distance as INDEX.md has it.
 func digits(distance float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.0e", distance), "e+00")
 }
@@ -237,7 +237,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// formulas are the sources of verify/hand, but for what all of them compute with.
+// formulas returns the sources of verify/hand, but for what all of them compute with.
 func formulas(t *testing.T) (list []string) {
 	t.Helper()
 	sources, err := filepath.Glob("../../hand/*.go")
@@ -269,7 +269,7 @@ func distances(t *testing.T, index string) map[string]float64 {
 	return out
 }
 
-// blanked is the index without the measured distances.
+// blanked returns the index without the measured distances.
 func blanked(index string) string { return lastCell.ReplaceAllString(index, "| $1 | |") }
 
 // declarations calls f for everything that the files declare, with the lines of comment in it and above it; of a method
@@ -317,14 +317,14 @@ func receiver(x ast.Expr) string {
 	return ""
 }
 
-// citations are the comments of what the files declare.
+// citations returns the comments of what the files declare.
 func citations(t *testing.T, files []string) map[string]string {
 	out := map[string]string{}
 	declarations(t, files, func(name, comment string, _ ast.Node) { out[name] = comment })
 	return out
 }
 
-// names are the exported types and functions of the files.
+// names returns the exported types and functions of the files.
 func names(t *testing.T, files []string) map[string]bool {
 	out := map[string]bool{}
 	declarations(t, files, func(name, _ string, _ ast.Node) { out[name] = ast.IsExported(name) && !strings.Contains(name, ".") })
@@ -348,7 +348,7 @@ func parsed(t *testing.T, files ...string) code {
 	return c
 }
 
-// citing are those whose comments have the number of an equation and name no author, which means Boué's.
+// citing returns those whose comments have the number of an equation and name no author, which means Boué's.
 func citing(comments map[string]string, equation int) (list []string) {
 	number := regexp.MustCompile(fmt.Sprintf(`\(%d(\.[a-z])?\)`, equation))
 	others := regexp.MustCompile(`\b(Xu|Conti|Diab|CS 224n)\b`)
@@ -360,7 +360,7 @@ func citing(comments map[string]string, equation int) (list []string) {
 	return list
 }
 
-// using are the formulas by hand that a test names, itself or through its helpers; what prepares the data of every
+// using returns the formulas by hand that a test names, itself or through its helpers; what prepares the data of every
 // test, a new…, does not count.
 func (c code) using(name string, formulas map[string]bool) (list []string) {
 	seen := map[string]bool{}
@@ -390,7 +390,7 @@ func (c code) using(name string, formulas map[string]bool) (list []string) {
 
 var leadingNumber = regexp.MustCompile(`^\(\d+[^)]*\)[.:]?\s*`)
 
-// states is the first sentence of a test's comment, without the number that it begins with.
+// states returns the first sentence of a test's comment, without the number that it begins with.
 func states(f *ast.FuncDecl) string {
 	text := strings.Join(strings.Fields(f.Doc.Text()), " ")
 	text = leadingNumber.ReplaceAllString(text, "")

@@ -46,7 +46,7 @@ func fill(p graph.Expr, m matrix) {
 	}
 }
 
-// matrixShape is the shape of a parameter as a matrix: vectors are rows.
+// matrixShape returns the shape of a parameter as a matrix: vectors are rows.
 func matrixShape(shape []int) (rows, cols int) {
 	rows, cols = 1, 1
 	for _, n := range shape {
@@ -55,7 +55,7 @@ func matrixShape(shape []int) (rows, cols int) {
 	return rows, cols
 }
 
-// small is a configuration in the generic sizes, without training fields.
+// small returns a configuration in the generic sizes, without training fields.
 func small(change ...func(*gpt.Config)) gpt.Config {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = fixture.Tokens, fixture.Vocabulary, fixture.Blocks, fixture.Heads, fixture.Features
@@ -89,7 +89,7 @@ func planOf(m verify.Model) parts.Plan {
 	return p
 }
 
-// built is a model of the library in one form, with the numbers of m in it.
+// built returns a model of the library in one form, with the numbers of m in it.
 func built(t *testing.T, m verify.Model, f form, batch int) *gpt.Model {
 	t.Helper()
 	model, err := gpt.New(f.graph(m.Seed, m.Step), m.Config, batch)
@@ -148,7 +148,7 @@ func computedModel(t *testing.T, m verify.Model, f form, following map[string]st
 	return r
 }
 
-// without is a copy of the model.
+// without returns a copy of the model.
 func without(m verify.Model) verify.Model {
 	c := m
 	c.Parameters = hand.Parameters[float64]{}

@@ -24,7 +24,7 @@ func plus[T hand.Number](x, y hand.Matrix[T]) hand.Matrix[T] {
 	return x.Add(y)
 }
 
-// visible is the additive mask of n tokens that lets i look at j where see says so.
+// visible returns the additive mask of n tokens that lets i look at j where see says so.
 func visible(n int, see func(i, j int) bool) matrix {
 	out := hand.Zeros[float64](n, n)
 	for i := range out.Data {
@@ -55,7 +55,7 @@ func normalise(x matrix, eps float64) (norm, sigma matrix) {
 	return hand.LayerNormPlain[float64]{Eps: eps}.Forward(x), sigma
 }
 
-// rotation is the matrix R(s) by which the waves of the positions shift: P[t+s] = P[t] R(s).
+// rotation returns the matrix R(s) by which the waves of the positions shift: P[t+s] = P[t] R(s).
 func rotation(s, d int, base float64) matrix {
 	out := hand.Zeros[float64](d, d)
 	for k := range d / 2 {

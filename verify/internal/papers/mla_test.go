@@ -62,7 +62,7 @@ func TestI41IsMultiHeadAttention(t *testing.T) {
 	near(t, "∂w↓", g.Down, dwk.MatMul(p.UpK.Transpose()).Add(dwv.MatMul(p.UpV.Transpose())))
 }
 
-// rotaryFixture is the same with rotating parts; the rotating key is made of that many features.
+// rotaryFixture returns the same with rotating parts; the rotating key is made of that many features.
 func rotaryFixture(from int) (x matrix, p mlaRoPEParameters, m multiHead, r rotary, delta matrix) {
 	x, plain, m, delta := latentFixture()
 	p = mlaRoPEParameters{

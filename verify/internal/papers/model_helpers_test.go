@@ -112,7 +112,7 @@ func blockOf[T hand.Number](c parts.Plan, p hand.Parameters[T], i int) (hand.Lay
 	return m.Decoder(hand.Matrix[T]{}).Blocks[i], nil
 }
 
-// blockForward are the activations of block i for its input x.
+// blockForward returns the activations of block i for its input x.
 func blockForward(c parts.Plan, p parameters, i int, x matrix) (blockActivations, error) {
 	layer, err := blockOf(c, p, i)
 	if err != nil {

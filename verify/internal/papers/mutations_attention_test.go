@@ -5,7 +5,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// attentionMutations are mistakes in a head, or between the heads and the rest.
+// attentionMutations returns mistakes in a head, or between the heads and the rest.
 func attentionMutations() []mutation {
 	head := func(name string, equivalent bool, wrong wrongHead) mutation {
 		return mutation{name: name, variant: "generic", equivalent: equivalent, model: func(m *wrongModel, _ fixture.Fixture) {

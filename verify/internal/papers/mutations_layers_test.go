@@ -5,7 +5,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// layerMutations are mistakes in activations, norms, the stack, the adapters and the loss.
+// layerMutations returns mistakes in activations, norms, the stack, the adapters and the loss.
 func layerMutations() []mutation {
 	norm := func(name string, change func(l hand.Layer[float64]) hand.Layer[float64]) mutation {
 		return mutation{name: name, variant: "generic", model: func(m *wrongModel, _ fixture.Fixture) { m.norms(change) }}

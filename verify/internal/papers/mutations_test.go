@@ -64,7 +64,7 @@ func mutationVariants() map[string]fixture.Variant {
 	}
 }
 
-// gradientsOf are those of the wrong model.
+// gradientsOf returns those of the wrong model.
 func (m mutation) gradientsOf(t *testing.T) parameters {
 	t.Helper()
 	f := fixture.Generic(mutationVariants()[m.variant])
@@ -115,7 +115,7 @@ func mutations() []mutation {
 	return slices.Concat(setupMutations(), attentionMutations(), layerMutations(), gradientMutations())
 }
 
-// setupMutations are mistakes before the model is there.
+// setupMutations returns mistakes before the model is there.
 func setupMutations() (list []mutation) {
 	for name := range mutationVariants() {
 		list = append(list, mutation{name: "original_" + name, variant: name, equivalent: true})

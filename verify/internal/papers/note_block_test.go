@@ -43,7 +43,7 @@ func TestNoteEq28(t *testing.T) {
 	vanishes(t, "equal features with ε", layerNormPlainForward(equal, 1e-5))
 }
 
-// noteLayer is the f of (29) to (31), a network of two layers.
+// noteLayer returns the f of (29) to (31), a network of two layers.
 func noteLayer[T hand.Number](x hand.Matrix[T]) hand.Matrix[T] {
 	return linearForward(geluForward(linearForward(x, hand.Lift[T](fixture.Random("w1", 8, 13)), hand.Matrix[T]{})), hand.Lift[T](fixture.Random("w2", 13, 8)), hand.Matrix[T]{})
 }
@@ -63,7 +63,7 @@ func noteNormBackward(x, delta matrix) matrix {
 	return layerNormPlainBackward(x, delta, 1e-5)
 }
 
-// noteGradient is the complex step of Σ y∘Δ.
+// noteGradient returns the complex step of Σ y∘Δ.
 func noteGradient(t *testing.T, x, delta matrix, f func(complexMatrix) complexMatrix) matrix {
 	t.Helper()
 	return complexStep(t, func(z complexParameters) complexMatrix { return f(z["x"]) }, parameters{"x": x}, delta)["x"]

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// noteEncoder is a block without a mask, on tokens without positions.
+// noteEncoder returns a block without a mask, on tokens without positions.
 func noteEncoder(t *testing.T, x matrix) matrix {
 	t.Helper()
 	e := newContiBlock()
@@ -38,7 +38,7 @@ func TestNoteEq33(t *testing.T) {
 	near(t, "encoder of shuffled tokens", noteEncoder(t, p.MatMul(x)), p.MatMul(h))
 }
 
-// noteCross are a decoder's m = 4 tokens and an encoder's n = 6, and what (34) to (36) make of them.
+// noteCross returns a decoder's m = 4 tokens and an encoder's n = 6, and what (34) to (36) make of them.
 func noteCross(t *testing.T) (s note, y, h, q, k, v matrix) {
 	t.Helper()
 	s = newNote()
@@ -46,7 +46,7 @@ func noteCross(t *testing.T) (s note, y, h, q, k, v matrix) {
 	return s, y, h, y.MatMul(s.q.Transpose()), h.MatMul(s.k.Transpose()), h.MatMul(s.v.Transpose())
 }
 
-// cross are the matrices of (34) to (36) for tokens as rows, one head, and nothing behind it.
+// cross returns the matrices of (34) to (36) for tokens as rows, one head, and nothing behind it.
 func (s note) cross() (crossParameters[float64], multiHead) {
 	weights := crossParameters[float64]{Wq: s.q.Transpose(), Wkv: hand.JoinColumns(s.k.Transpose(), s.v.Transpose()), Wo: permutation(natural(8)...)}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: 8}

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// noteHeads are k = 2 heads of d/k = 4 for tokens as rows, d = 8, side by side: Q, K, V and O are (d, d).
+// noteHeads returns k = 2 heads of d/k = 4 for tokens as rows, d = 8, side by side: Q, K, V and O are (d, d).
 func noteHeads() (s note, packed matrix, m multiHead, o matrix) {
 	s = newNote()
 	packed = hand.JoinColumns(s.x.MatMul(s.q), s.x.MatMul(s.k), s.x.MatMul(s.v))
@@ -97,7 +97,7 @@ func TestNoteEq32(t *testing.T) {
 	}
 }
 
-// noteNormal are nearly standard normal numbers: sums of twelve uniform ones.
+// noteNormal returns nearly standard normal numbers: sums of twelve uniform ones.
 func noteNormal(name string, rows, cols int) matrix {
 	pieces := fixture.Random(name, 12, rows*cols)
 	return hand.NewMatrix(rows, cols, pieces.SumTokens().Data...)

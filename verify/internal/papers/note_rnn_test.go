@@ -27,7 +27,7 @@ func newNoteRNN() noteRNN {
 	return e
 }
 
-// fromZero are the states by hand, which begin with h₀ = 0; tokens are rows there.
+// fromZero returns the states by hand, which begin with h₀ = 0; tokens are rows there.
 func (e noteRNN) fromZero() matrix {
 	return elmanForward(e.x, e.u.Transpose(), e.w.Transpose(), matrix{}, 1)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// noteTwoLayers are attention weights and values of two layers, one on top of the other.
+// noteTwoLayers returns attention weights and values of two layers, one on top of the other.
 func noteTwoLayers() (s note, first, second, v1, v2 matrix) {
 	s = newNote()
 	v1, v2 = s.v, fixture.Random("V2", 8, 8)

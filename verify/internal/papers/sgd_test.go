@@ -143,7 +143,7 @@ func TestI50LibraryFollows(t *testing.T) {
 	}
 }
 
-// gradientOf is a gradient for parameter i in a micro-batch of a step.
+// gradientOf returns a gradient for parameter i in a micro-batch of a step.
 func gradientOf(i, step, micro int, like matrix) matrix {
 	return fixture.Random(fmt.Sprint("gradient ", i, step, micro), like.Rows, like.Cols)
 }

@@ -147,7 +147,7 @@ func (m *wrongModel) linears(change func(l hand.Linear[float64]) hand.Layer[floa
 	m.Head = of(m.Head)
 }
 
-// normBackward is a LayerNorm whose Δx is f of w̃Δ, ā and σ.
+// normBackward returns a LayerNorm whose Δx is f of w̃Δ, ā and σ.
 func normBackward(f func(g, norm, sigma matrix) matrix) func(hand.Layer[float64]) hand.Layer[float64] {
 	return func(l hand.Layer[float64]) hand.Layer[float64] {
 		right := l.(hand.LayerNorm[float64])

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// xuQueries are n = 4 of them, with m = 5 keys and values: d_k = 3, d_v = 2.
+// xuQueries returns n = 4 of them, with m = 5 keys and values: d_k = 3, d_v = 2.
 func xuQueries() (q, k, v matrix) {
 	return fixture.Random("q", 4, 3).Scale(4), fixture.Random("k", 5, 3).Scale(4), fixture.Random("v", 5, 2)
 }

@@ -51,8 +51,8 @@ func TestI43MergeIsAssociative(t *testing.T) {
 	near(t, "hidden keys first", onlineSoftmax(hidden), hand.JoinColumns(hand.Zeros[float64](4, 2), x.Softmax()))
 }
 
-// climbing are queries, keys and values of n tokens whose scores increase from key to key, so that every tile has a new
-// maximum.
+// climbing returns queries, keys and values of n tokens whose scores increase from key to key, so that every tile has a
+// new maximum.
 func climbing(n int) (q, k, v matrix) {
 	q, k, v = fixture.Random("q", n, 3).Shift(1), fixture.Random("k", n, 3), fixture.Random("v", n, 5)
 	for j := range n {

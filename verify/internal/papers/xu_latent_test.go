@@ -42,7 +42,7 @@ func (m decoupled) hand() (mlaRoPEParameters, multiHead, rotary) {
 	return p, heads, rotary{Positions: natural(xuTokens), Size: xuRotated, Theta: xuTheta}
 }
 
-// mixed is the output of the layer.
+// mixed returns the output of the layer.
 func (m decoupled) mixed() matrix { return hand.JoinColumns(m.attend(0), m.attend(1)).MatMul(m.wo) }
 
 // queries and keys of a head, (T, d_h + d_R).
@@ -52,7 +52,7 @@ func (m decoupled) queries(i int) matrix {
 
 func (m decoupled) keys(i int) matrix { return hand.JoinColumns(m.of(m.k, i), m.kR) }
 
-// attend is a head by AttentionForward.
+// attend returns a head by AttentionForward.
 func (m decoupled) attend(i int) matrix {
 	return attentionForward(m.queries(i), m.keys(i), m.of(m.v, i), m.mask, matrix{})
 }

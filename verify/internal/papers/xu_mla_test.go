@@ -33,7 +33,7 @@ func (m latent) hand() mlaParameters {
 	return mlaParameters{Wq: m.wq, Down: m.down, UpK: m.upK, UpV: m.upV, Wo: m.wo}
 }
 
-// outRows are the rows of W_O that belong to a head.
+// outRows returns the rows of W_O that belong to a head.
 func (m latent) outRows(i int) matrix { return m.wo.Tokens(i*xuHead, (i+1)*xuHead) }
 
 // (37) The latent is a projection of each token alone, common to the keys and values of all heads. Its width 576 is

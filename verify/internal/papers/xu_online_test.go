@@ -60,7 +60,7 @@ func TestXuEq82(t *testing.T) {
 	}
 }
 
-// rescaled is the step of (83), o from that before it with a factor for the change of the maximum.
+// rescaled returns the step of (83), o from that before it with a factor for the change of the maximum.
 func (s stream) rescaled(factor func(before, now float64) float64) matrix {
 	o, d := rowOf(s.v, 0), 1.0
 	for i := 1; i < len(s.x); i++ {
@@ -99,7 +99,7 @@ func TestXuEq83(t *testing.T) {
 	wrongBy(t, "third line", third, s.out[6], 0.0245)
 }
 
-// printedAttention is the loop of (84) as it stands, or with the factor the right way up.
+// printedAttention returns the loop of (84) as it stands, or with the factor the right way up.
 func printedAttention(x []float64, v matrix, factor func(before, now float64) float64) matrix {
 	m, d, o := math.Inf(-1), 0.0, hand.Zeros[float64](1, v.Cols)
 	for i, x := range x {

@@ -39,7 +39,7 @@ func (r rotaryQueries) rotary() rotary {
 	return rotary{Positions: r.positions, Groups: 1, Size: xuWidth, Theta: xuTheta}
 }
 
-// frequencies are θ^(−2i/d) for i = 0 … d/2−1.
+// frequencies returns θ^(−2i/d) for i = 0 … d/2−1.
 func frequencies(d int, theta float64) matrix {
 	return entriesOf(1, d/2, func(_, i int) float64 { return math.Pow(theta, -float64(2*i)/float64(d)) })
 }
@@ -54,7 +54,7 @@ func rotated(x matrix, positions []int, theta float64) matrix {
 	})
 }
 
-// rotationBy is the rotation matrix R(φ) of columns.
+// rotationBy returns the rotation matrix R(φ) of columns.
 func rotationBy(angle float64) matrix {
 	return hand.NewMatrix(2, 2, math.Cos(angle), -math.Sin(angle), math.Sin(angle), math.Cos(angle))
 }

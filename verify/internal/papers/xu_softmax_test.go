@@ -129,7 +129,7 @@ func TestXuEq76(t *testing.T) {
 	}
 }
 
-// printedSum is the loop of (77) as it stands.
+// printedSum returns the loop of (77) as it stands.
 func printedSum(x []float64) (m, d float64) {
 	m = math.Inf(-1)
 	for _, x := range x {

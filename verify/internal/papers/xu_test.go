@@ -35,7 +35,7 @@ func newSelfAttention() selfAttention {
 	return s
 }
 
-// of are the columns of a head, i = 0 or 1.
+// of returns the columns of a head, i = 0 or 1.
 func (s selfAttention) of(m matrix, i int) matrix {
 	return m.Columns(i*xuHead, (i+1)*xuHead)
 }
@@ -50,18 +50,18 @@ func (s selfAttention) weights(i int) matrix {
 
 func (s selfAttention) output(i int) matrix { return s.weights(i).MatMul(s.of(s.v, i)) }
 
-// packed is the layer as this package has it.
+// packed returns the layer as this package has it.
 func (s selfAttention) packed() (qkv matrix, m multiHead) {
 	return hand.JoinColumns(s.q, s.k, s.v), multiHead{Batch: 1, Heads: xuHeads, QK: xuHead, Masks: []matrix{s.mask}}
 }
 
-// cross are one head's matrices for keys and values of other tokens, and nothing behind it.
+// cross returns one head's matrices for keys and values of other tokens, and nothing behind it.
 func (s selfAttention) cross() (crossParameters[float64], multiHead) {
 	weights := crossParameters[float64]{Wq: s.wq, Wkv: hand.JoinColumns(s.wk, s.wv), Wo: permutation(natural(xuWidth)...)}
 	return weights, multiHead{Batch: 1, Heads: 1, QK: xuWidth}
 }
 
-// entriesOf is the matrix of f(i, j).
+// entriesOf returns the matrix of f(i, j).
 func entriesOf(rows, cols int, f func(i, j int) float64) matrix {
 	m := hand.Zeros[float64](rows, cols)
 	for i := range m.Data {
@@ -82,7 +82,7 @@ func weightedRows(a []float64, v matrix) matrix {
 	return sum
 }
 
-// sharesOf are e^(x_i)/Σ e^(x_j), as printed.
+// sharesOf returns e^(x_i)/Σ e^(x_j), as printed.
 func sharesOf(x []float64) []float64 {
 	sum, out := 0.0, make([]float64, len(x))
 	for _, v := range x {

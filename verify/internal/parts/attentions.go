@@ -36,7 +36,7 @@ func grouped[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Layer[T
 	return at.SelfAttention(heads, c.Heads*c.QK, rotary[T](c, s))
 }
 
-// softmax are heads under the mask of the side.
+// softmax returns heads under the mask of the side.
 func softmax[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Heads[T] {
 	drop := at.Drop("attn_dropout")
 	return hand.Heads[T]{Batch: c.Batch, Count: c.Heads, Head: func(b, h int) hand.Head[T] {
@@ -44,7 +44,7 @@ func softmax[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Heads[T
 	}}
 }
 
-// features are heads that are linear in products of features.
+// features returns heads that are linear in products of features.
 func features[T hand.Number](phi func(at hand.Site[T]) hand.Layer[T]) attention[T] {
 	return func(at hand.Site[T], c Plan, s side, i int) hand.Layer[T] {
 		heads := hand.Heads[T]{Batch: c.Batch, Count: c.Heads, Head: func(b, h int) hand.Head[T] {

@@ -50,7 +50,7 @@ func near(n, window, length int) matrix {
 	return hand.JoinTokens(m.Tokens(0, length), only.Tokens(length, n))
 }
 
-// dilated is a window of every δth token; δ goes evenly from 1 in the first head to the last.
+// dilated returns a window of every δth token; δ goes evenly from 1 in the first head to the last.
 func (c Plan) dilated(n, head int) matrix {
 	delta := 1
 	if c.Heads > 1 {
@@ -59,7 +59,7 @@ func (c Plan) dilated(n, head int) matrix {
 	return hand.DilatedMask(n, 2*c.option("window")-1, delta)
 }
 
-// global are the pairs with one of the first tokens, to which every token attends.
+// global returns the pairs with one of the first tokens, to which every token attends.
 func (c Plan) global(n int) matrix { return hand.GlobalMask(n, c.first()) }
 
 func (c Plan) first() (tokens []int) {
@@ -69,7 +69,7 @@ func (c Plan) first() (tokens []int) {
 	return tokens
 }
 
-// windows are the pairs of a dilated window in two masks: the windows, and the pairs with a global token.
+// windows returns the pairs of a dilated window in two masks: the windows, and the pairs with a global token.
 func (c Plan) windows(n, head int) hand.LongformerMask {
 	under, global := hand.CausalMask(n), c.global(n)
 	if c.Position == "alibi" {

@@ -22,7 +22,7 @@ func activations[T hand.Number]() map[string]hand.Layer[T] {
 	}
 }
 
-// mlps are the layers behind the attention of a block, given the activation's.
+// mlps returns the layers behind the attention of a block, given the activation's.
 func mlps[T hand.Number]() map[string]func(at hand.Site[T], act hand.Layer[T]) hand.Layer[T] {
 	return map[string]func(at hand.Site[T], act hand.Layer[T]) hand.Layer[T]{
 		"mlp":    hand.Site[T].MLP,
@@ -37,7 +37,7 @@ func heads[T hand.Number]() map[string]func(hand.Site[T]) hand.Layer[T] {
 	}
 }
 
-// positions are what is applied to the embedded tokens; others rotate queries and keys, or are part of the mask.
+// positions returns what is applied to the embedded tokens; others rotate queries and keys, or are part of the mask.
 func positions[T hand.Number]() map[string]func(at hand.Site[T], c Plan, s side) hand.Layer[T] {
 	none := func(hand.Site[T], Plan, side) hand.Layer[T] { return nil }
 	return map[string]func(at hand.Site[T], c Plan, s side) hand.Layer[T]{

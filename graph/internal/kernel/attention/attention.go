@@ -1,5 +1,5 @@
-// Package attention holds the attentions of the paper and its relatives, forward, backward and for one more token: Flash
-// and its KVCache with the weights softmax(q·kᵀ), Linear with φ(q)·φ(k), and the LatentCache.
+// Package attention holds the attentions of the paper and its relatives, forward, backward and for one more token:
+// Flash and its KVCache with the weights softmax(q·kᵀ), Linear with φ(q)·φ(k), and the LatentCache.
 package attention
 
 import (
@@ -10,18 +10,18 @@ import (
 )
 
 // Shape is the sizes of attention: in every one of Batch sequences Queries tokens attend to Keys tokens, in Heads heads
-// with QK features of a query or key and V of a value. The heads fall into Groups of consecutive ones, which share their
-// keys and values.
+// with QK features of a query or key and V of a value. The heads fall into Groups of consecutive ones, which share
+// their keys and values.
 type Shape struct{ Batch, Queries, Keys, Heads, QK, V, Groups int }
 
-// Width is the number of columns of packed queries, keys and values.
+// Width returns the number of columns of packed queries, keys and values.
 func (h Shape) Width() int { return h.Heads*h.QK + h.Groups*(h.QK+h.V) }
 
-// shared is the number of heads of a group.
+// shared returns the number of heads of a group.
 func (h Shape) shared() int { return h.Heads / h.Groups }
 
-// Projections are the queries of all heads and the keys and values of all groups, or the gradients of them. The tokens are
-// the rows; in each, a head or a group lies beside the next.
+// Projections are the queries of all heads and the keys and values of all groups, or the gradients of them. The tokens
+// are the rows; in each, a head or a group lies beside the next.
 type Projections[T kernel.Float] struct{ Q, K, V gemm.Matrix[T] }
 
 // Packed takes apart one matrix (Batch·Queries, Heads·QK + Groups·(QK + V)) of tokens that attend to one another.
@@ -36,14 +36,14 @@ func Crossed[T kernel.Float](h Shape, q, kv []T) Projections[T] {
 	return Projections[T]{gemm.Mat(q, h.Heads*h.QK), m, m.From(0, h.Groups*h.QK)}
 }
 
-// head is the part of head j of sequence b.
+// head returns the part of head j of sequence b.
 func (p Projections[T]) head(h Shape, b, j int) Projections[T] {
 	group := j / h.shared()
 	return Projections[T]{p.Q.From(b*h.Queries, j*h.QK), p.K.From(b*h.Keys, group*h.QK), p.V.From(b*h.Keys, group*h.V)}
 }
 
-// Mask is what is added to the scores: matrices (Queries, Keys), for each of Batch sequences, or 1 for all, one for each of
-// Heads heads, or 1 for all.
+// Mask is what is added to the scores: matrices (Queries, Keys), for each of Batch sequences, or 1 for all, one for
+// each of Heads heads, or 1 for all.
 type Mask[T kernel.Float] struct {
 	Data         []T
 	Batch, Heads int
@@ -77,7 +77,7 @@ type head[T kernel.Float] struct {
 	drop       kernel.DropMask
 }
 
-// lanes are those of head i of all, counted through the sequences.
+// lanes returns those of head i of all, counted through the sequences.
 func (f *Flash[T]) lanes(i int) []lane { return f.Spans.lanes[f.Mask.index(i/f.Heads, i%f.Heads)] }
 
 // head is one of the lanes of head i of all.
@@ -97,15 +97,15 @@ func (f *Flash[T]) head(i int, l *lane) head[T] {
 	return s
 }
 
-// of is the lane's part of a matrix like y.
+// of returns the lane's part of a matrix like y.
 func (s *head[T]) of(y []T) gemm.Matrix[T] {
 	return rowsOf(gemm.Mat(y, s.Heads*s.V).From(s.b*s.all.Queries, s.j*s.V), s.lane.q)
 }
 
-// maskAt is the place of a query of the lane and a key of any in a matrix of the mask.
+// maskAt returns the place of a query of the lane and a key of any in a matrix of the mask.
 func (s *head[T]) maskAt(query, key int) int { return s.lane.q.at(query)*s.all.Keys + key }
 
-// dropAt is the place that counts for dropout.
+// dropAt returns the place that counts for dropout.
 func (s *head[T]) dropAt(query, key int) int {
 	return (s.b*s.Heads+s.j)*s.all.Queries*s.all.Keys + s.maskAt(query, key)
 }

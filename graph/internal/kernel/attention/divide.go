@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// divide finds the lanes of a matrix of the mask, its spans and what they leave out, if they save a third of what all in
-// one take.
+// divide finds the lanes of a matrix of the mask, its spans and what they leave out, if they save a third of what all
+// in one take.
 func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, biased *atomic.Bool) []lane {
 	if !slices.ContainsFunc(whole.queries, func(s span) bool { return !s.plain }) {
 		return nil
@@ -52,8 +52,8 @@ func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, b
 	return lanes
 }
 
-// ownSpan is the span of a lane's keys in a row of the mask, given those from the first one on that stand before the row's
-// end, and the visible keys outside from a place on.
+// ownSpan returns the span of a lane's keys in a row of the mask, given those from the first one on that stand before
+// the row's end, and the visible keys outside from a place on.
 func ownSpan[T kernel.Float](k every, first int, keys, row []T, from int) (own span, outside []int32) {
 	if own = visible(keys); !own.plain {
 		own, outside = core(keys, own, nil)

@@ -5,8 +5,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// The largest tiles of the scores. In the forward pass a row has many keys, because it costs little more than a short one;
-// in the backward pass a column has many queries, because it adds up over them. Both fit the nearest caches.
+// The largest tiles of the scores. In the forward pass a row has many keys, because it costs little more than a short
+// one; in the backward pass a column has many queries, because it adds up over them. Both fit the nearest caches.
 const (
 	forwardQueries, forwardKeys   = 64, 256
 	backwardQueries, backwardKeys = 128, 32
@@ -25,7 +25,7 @@ type Flash[T kernel.Float] struct {
 	Drop     kernel.DropMask
 }
 
-// FlashScratch is the number of floats that both passes take as scratch, a share for each thread.
+// FlashScratch returns the number of floats that both passes take as scratch, a share for each thread.
 func FlashScratch(pool *kernel.Pool, h Shape) int {
 	threads := pool.Threads()
 	forward := min(h.Queries, forwardQueries) * (1 + min(h.Keys, forwardKeys))
@@ -39,9 +39,9 @@ func FlashScratch(pool *kernel.Pool, h Shape) int {
 // align rounds up to whole lines of 64 bytes.
 func align(n int) int { return (n + 15) &^ 15 }
 
-// Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), and leaves LSE for the
-// backward pass, in two parts because their sum would lose what is small beside large scores. A query that attends to no
-// key gets 0. Dropout acts on the weights.
+// Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), and leaves LSE for
+// the backward pass, in two parts because their sum would lose what is small beside large scores. A query that attends
+// to no key gets 0. Dropout acts on the weights.
 func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	readMask(pool, f.Shape, f.Spans, f.Mask)
 	blocks := f.Spans.most.forward
@@ -70,14 +70,15 @@ func perTask(heads, blocks, threads int) int {
 	return n
 }
 
-// even is the size of a part when n is split evenly into at least the given number of parts, none larger than most.
+// even returns the size of a part when n is split evenly into at least the given number of parts, none larger than
+// most.
 func even(n, most, parts int) int {
 	parts = max(parts, (n+most-1)/most)
 	return (n + parts - 1) / parts
 }
 
-// perHead runs the tasks of heads, several for each or one for several, on the pool's threads, each thread with its share
-// of the scratch.
+// perHead runs the tasks of heads, several for each or one for several, on the pool's threads, each thread with its
+// share of the scratch.
 func perHead[T kernel.Float](pool *kernel.Pool, tasks int, scratch []T, body func(task int, scratch []T)) {
 	share := len(scratch) / pool.Threads() &^ 15
 	pool.Tasks(tasks, func(thread, task int) { body(task, scratch[thread*share:(thread+1)*share]) })

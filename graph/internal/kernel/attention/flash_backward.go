@@ -45,7 +45,7 @@ type gradients[T kernel.Float] struct {
 	done       []atomic.Int64 // how far every block of keys has come, if they take turns
 }
 
-// gradients is a lane of head i of all, and its gradients.
+// gradients returns a lane of head i of all, and its gradients.
 func (f *Flash[T]) gradients(i, l int, grads Projections[T], dy, dots []T) (head[T], gradients[T]) {
 	s := f.head(i, &f.lanes(i)[l])
 	far := grads.head(f.Shape, s.b, s.j)
@@ -63,13 +63,13 @@ func (s *head[T]) begin(d *gradients[T], y []T) {
 	}
 }
 
-// writesAll says whether a block of keys is the first and all queries attend to it.
+// writesAll reports whether a block of keys is the first and all queries attend to it.
 func (s *head[T]) writesAll(block int) bool {
 	return block == 0 && s.lane.keys[0] == span{from: 0, to: s.Queries}
 }
 
-// backward finishes the head's share of the gradients of a block of keys and values, and adds what it contributes to those
-// of the queries.
+// backward finishes the head's share of the gradients of a block of keys and values, and adds what it contributes to
+// those of the queries.
 func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 	defer d.leaveAll(block)
 	defer s.giveBack()

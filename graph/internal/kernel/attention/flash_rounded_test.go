@@ -87,7 +87,8 @@ func roundedHead(h Shape, b, j int, qkv, dy []float32, y, dqkv []float64) {
 	}
 }
 
-// TestFlashRoundsScattered: with rounded operands lanes and scattered keys give what exact ones give, but for the rounding.
+// TestFlashRoundsScattered: with rounded operands lanes and scattered keys give what exact ones give, but for the
+// rounding.
 func TestFlashRoundsScattered(t *testing.T) {
 	masks := []masking{sparse[0], sparse[2], gapped[0].masking}
 	for _, m := range masks {

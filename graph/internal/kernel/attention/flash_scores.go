@@ -24,8 +24,8 @@ func (s *head[T]) scores(from, to, a, z int, tile []T) (x, mask gemm.Matrix[T]) 
 	return x, mask
 }
 
-// laneMask puts what of the mask a lane has side by side. Where all that is visible is 0 the spans say so, because reading it
-// from afar takes as long as a product.
+// laneMask puts what of the mask a lane has side by side. Where all that is visible is 0 the spans say so, because
+// reading it from afar takes as long as a product.
 func (s *head[T]) laneMask(from, to, a, z int) gemm.Matrix[T] {
 	m, hidden, biased := gemm.Mat(s.borrow().tile[:(to-from)*(z-a)], z-a), T(math.Inf(-1)), s.spans.biased.Load()
 	for i, q := range s.lane.queries[from:to] {

@@ -212,8 +212,8 @@ func checkAttention(t *testing.T, h Shape, qkv []float64, mask Mask[float64], dy
 	compareTo(t, "dqkv in float32", d32, wantD, narrow)
 }
 
-// TestAttentionOfLargeScores: increasing scores, where the factor of the printed recurrence is upside down (errata X1), in
-// every tile by more than the last; decreasing ones; and such that e^score is no number.
+// TestAttentionOfLargeScores: increasing scores, where the factor of the printed recurrence is upside down (errata X1),
+// in every tile by more than the last; decreasing ones; and such that e^score is no number.
 func TestAttentionOfLargeScores(t *testing.T) {
 	h := self(1, 600, 1, 1, 2)
 	for name, score := range map[string]func(j int) float64{

@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// inTurns says whether the backward pass takes blocks of keys as tasks because groups of heads would leave more than a
-// tenth of the threads' time unused, and a head has enough of them to be worth it.
+// inTurns reports whether the backward pass takes blocks of keys as tasks because groups of heads would leave more than
+// a tenth of the threads' time unused, and a head has enough of them to be worth it.
 func (h Shape) inTurns(threads int) bool {
 	groups := h.Batch * h.Groups
 	turns := (groups + threads - 1) / threads
@@ -21,8 +21,8 @@ func (h Shape) inTurns(threads int) bool {
 func (h Shape) projections() int { return align(h.Batch * h.Heads * h.Queries) }
 
 // backwardInTurns is Backward with a task for every block of keys of a group, in the same bits: of the gradient of the
-// queries a tile adds its share when all earlier blocks of its head have added theirs. Only a fifth of a tile's time has to
-// wait for its turn, and blocks of all groups begin side by side, so that this is rare.
+// queries a tile adds its share when all earlier blocks of its head have added theirs. Only a fifth of a tile's time
+// has to wait for its turn, and blocks of all groups begin side by side, so that this is rare.
 func (f *Flash[T]) backwardInTurns(pool *kernel.Pool, grads Projections[T], y, dy []T) {
 	heads, groups, blocks := f.Batch*f.Heads, f.Batch*f.Groups, f.Spans.most.backward
 	dots, scratch := f.Scratch, f.Scratch[f.projections():]

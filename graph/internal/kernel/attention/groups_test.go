@@ -9,8 +9,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestGroups: heads that share keys and values are heads with equal ones of their own, and what comes back to these adds up:
-// under masks, too, that hide a block of keys from the first head of a group and not from its last, or the other way round.
+// TestGroups: heads that share keys and values are heads with equal ones of their own, and what comes back to these
+// adds up: under masks, too, that hide a block of keys from the first head of a group and not from its last, or the
+// other way round.
 func TestGroups(t *testing.T) {
 	perHead := masking{"fewer keys from head to head", false, true, func(n, b, head, i, j int) float64 { return hideIf(j > i || j > 40*(5-head)) }}
 	for c, m := range append(maskings[:len(maskings):len(maskings)], perHead) {
@@ -40,7 +41,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// repeated says where the numbers of heads with keys and values of their own come from: packed, or queries before the rest.
+// repeated says where the numbers of heads with keys and values of their own come from: packed, or queries before the
+// rest.
 func (h Shape) repeated() (from []int) {
 	at := 0
 	row := func(groups, size int) { // each of them for as many heads as it has

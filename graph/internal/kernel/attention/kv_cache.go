@@ -25,8 +25,8 @@ func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 }
 
 // Attend appends the keys and values of some new tokens per sequence, qkv (Batch·new, Width), from position at on, and
-// computes the attention of their queries to the tokens so far: y (Batch·new, Heads·V). The rows of the mask are those of
-// all positions, and it is one for all sequences.
+// computes the attention of their queries to the tokens so far: y (Batch·new, Heads·V). The rows of the mask are those
+// of all positions, and it is one for all sequences.
 func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
 	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
 	operations := 2 * c.Batch * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
@@ -40,8 +40,8 @@ func (c *KVCache[T]) Do(from, to int) {
 	}
 }
 
-// group computes the heads of group g of sequence b. Their queries, weights and results are the rows of matrices, so that
-// the keys and values that they share are read once.
+// group computes the heads of group g of sequence b. Their queries, weights and results are the rows of matrices, so
+// that the keys and values that they share are read once.
 func (c *KVCache[T]) group(b, g int) {
 	h, n, shared := c.Shape, c.Keys, c.shared()
 	task, first := b*h.Groups+g, g*shared
@@ -71,5 +71,5 @@ func (c *KVCache[T]) Fork(from, to, tokens int) {
 	}
 }
 
-// Bytes is the memory of keys and values.
+// Bytes returns the memory of keys and values.
 func (c *KVCache[T]) Bytes() int { return kernel.Bytes(c.keys) + kernel.Bytes(c.values) }

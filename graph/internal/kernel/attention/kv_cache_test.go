@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// Some tokens after others: every head of every sequence attends with its own query to the keys so far, with its rows of
-// the mask; a copy of another sequence goes on as that one.
+// Some tokens after others: every head of every sequence attends with its own query to the keys so far, with its rows
+// of the mask; a copy of another sequence goes on as that one.
 func TestKVCache(t *testing.T) {
 	for _, h := range []Shape{
 		self(2, 5, 3, 4, 2), self(3, 4, 1, 2, 5),

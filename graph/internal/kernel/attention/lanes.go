@@ -7,9 +7,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// lane is some queries and keys of a head that stand equally far from one another. A mask may leave out all keys between
-// those of a window, as dilated ones do, or Longformer's, where every token is two keys: to a tile of neighbours most would be
-// hidden. Of a lane's they are not. Every query and every key is in one lane; of most masks one has all.
+// lane is some queries and keys of a head that stand equally far from one another. A mask may leave out all keys
+// between those of a window, as dilated ones do, or Longformer's, where every token is two keys: to a tile of
+// neighbours most would be hidden. Of a lane's they are not. Every query and every key is in one lane; of most masks
+// one has all.
 type lane struct {
 	q, k              every
 	at                int       // queries of the lanes before it
@@ -33,14 +34,14 @@ func (l *lane) place(key int32) (at int, own bool) {
 	return at, l.k.at(at) == int(key)
 }
 
-// rowsOf are the rows of m that e counts.
+// rowsOf returns the rows of m that e counts.
 func rowsOf[T kernel.Float](m gemm.Matrix[T], e every) gemm.Matrix[T] {
 	m = m.From(e.first, 0)
 	m.Stride *= e.step
 	return m
 }
 
-// within is the sizes of a lane.
+// within returns the sizes of a lane.
 func (h Shape) within(l *lane) Shape {
 	h.Queries, h.Keys = l.q.count(h.Queries), l.k.count(h.Keys)
 	return h
@@ -51,8 +52,8 @@ func laneOf[T kernel.Float](l *lane, p Projections[T]) Projections[T] {
 	return Projections[T]{rowsOf(p.Q, l.q), rowsOf(p.K, l.k), rowsOf(p.V, l.k)}
 }
 
-// lanesOf are those of a matrix of the mask, found in its last rows: keys are as far apart as most neighbours there, and
-// queries as far or, if a token is two keys, half as far. There are none if lanes would be short.
+// lanesOf returns those of a matrix of the mask, found in its last rows: keys are as far apart as most neighbours
+// there, and queries as far or, if a token is two keys, half as far. There are none if lanes would be short.
 func lanesOf[T kernel.Float](h Shape, mask []T) []lane {
 	const rows, short = 8, 32
 	var vote majority
@@ -80,7 +81,8 @@ func lanesOf[T kernel.Float](h Shape, mask []T) []lane {
 	return nil
 }
 
-// meeting gives the queries of apart so many the keys that most of the last of them attend to, each in a lane of its own.
+// meeting gives the queries of apart so many the keys that most of the last of them attend to, each in a lane of its
+// own.
 func meeting[T kernel.Float](h Shape, mask []T, queries, keys int) []lane {
 	lanes, hidden := make([]lane, keys), T(math.Inf(-1))
 	for i := range lanes {

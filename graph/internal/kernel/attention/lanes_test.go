@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// apart says whether query i sees key j in a window of so many keys that are step apart.
+// apart reports whether query i sees key j in a window of so many keys that are step apart.
 func apart(i, j, step, keys int) bool { return (i-j)%step == 0 && max(i-j, j-i) < keys*step }
 
 // gapped are masks that have lanes, of so many queries and keys apart in the first head and the last.
@@ -34,8 +34,8 @@ var gapped = []struct {
 	}}, 2, 2, 3},
 }
 
-// Queries and keys in lanes give what all of the mask gives, forward and backward, with dropout, bias, far keys and shared
-// heads, on any number of threads to the bit.
+// Queries and keys in lanes give what all of the mask gives, forward and backward, with dropout, bias, far keys and
+// shared heads, on any number of threads to the bit.
 func TestLanesEqualDense(t *testing.T) {
 	for i, m := range gapped {
 		for _, n := range []int{303, 230} {
@@ -97,7 +97,7 @@ func TestDilatedWindowIsAsDear(t *testing.T) {
 	}
 }
 
-// dilatedWindow is a mask of a window of 64 keys that are step apart.
+// dilatedWindow returns a mask of a window of 64 keys that are step apart.
 func dilatedWindow(h Shape, step int) Mask[float64] {
 	return masking{at: func(_, _, _, i, j int) float64 { return hideIf(j > i || !apart(i, j, step, 64)) }}.mask(h)
 }

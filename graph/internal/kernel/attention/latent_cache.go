@@ -11,7 +11,7 @@ import (
 // Latent + Rotary: keys and values are made of the first part, the second part belongs to the key as it is.
 type LatentShape struct{ Batch, Context, Heads, QK, V, Latent, Rotary int }
 
-// Width is the number of floats that a token leaves.
+// Width returns the number of floats that a token leaves.
 func (h LatentShape) Width() int { return h.Latent + h.Rotary }
 
 // headGroup is how many heads read the latents at once. It is fixed, so that the order of sums is fixed.
@@ -85,8 +85,8 @@ func (c *LatentCache[T]) attend(b, token, from, to int) {
 	}
 }
 
-// absorb multiplies the query of head j in a row of q with the way up to the keys and with the scale: the product with a
-// latent is the score.
+// absorb multiplies the query of head j in a row of q with the way up to the keys and with the scale: the product with
+// a latent is the score.
 func (c *LatentCache[T]) absorb(into []T, row, j int) {
 	scale := T(1 / math.Sqrt(float64(c.QK+c.Rotary)))
 	q := c.q[(row*c.Heads+j)*(c.QK+c.Rotary):][:c.QK+c.Rotary]
@@ -102,5 +102,5 @@ func (c *LatentCache[T]) Fork(from, to, tokens int) {
 	copy(c.rows[to*c.Context*w:][:tokens*w], c.rows[from*c.Context*w:])
 }
 
-// Bytes is the memory of the latents.
+// Bytes returns the memory of the latents.
 func (c *LatentCache[T]) Bytes() int { return kernel.Bytes(c.rows) }

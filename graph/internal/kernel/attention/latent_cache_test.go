@@ -35,7 +35,7 @@ func newLatentCase[T kernel.Float](h LatentShape, at, tokens int) latentCase[T] 
 	return c
 }
 
-// rows are those of the tokens from … to of every sequence.
+// rows returns those of the tokens from … to of every sequence.
 func (c latentCase[T]) rows(x []T, width, from, to int) (out []T) {
 	for b := range c.Batch {
 		out = append(out, x[(b*c.Context+from)*width:(b*c.Context+to)*width]...)

@@ -5,8 +5,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// scanTokens is the number of tokens that linear attention takes at a time: within such a chunk it multiplies queries and
-// keys, between chunks it passes on sums.
+// scanTokens is the number of tokens that linear attention takes at a time: within such a chunk it multiplies queries
+// and keys, between chunks it passes on sums.
 const scanTokens = 64
 
 // Linear is the attention of every head of packed projections qkv (Batch·Tokens, Heads·(2·QK + V)) with weights
@@ -17,20 +17,20 @@ type Linear[T kernel.Float] struct {
 	Causal                      bool
 }
 
-// StateLen is the number of floats in the sums of all heads, φ(k)ᵀ[v, 1] each.
+// StateLen returns the number of floats in the sums of all heads, φ(k)ᵀ[v, 1] each.
 func (l Linear[T]) StateLen() int {
 	return l.Batch * l.Heads * l.Phi.Size(l.QK) * (l.V + 1)
 }
 
-// ScratchLen is the number of floats that Forward and Backward take as scratch, a share for each thread.
+// ScratchLen returns the number of floats that Forward and Backward take as scratch, a share for each thread.
 func (l Linear[T]) ScratchLen(pool *kernel.Pool) int {
 	f, w, c := l.Phi.Size(l.QK), l.V+1, min(l.Tokens, scanTokens)
 	return pool.Threads() * ((2*l.Heads*f*w + 3*c*(f+w) + c*c + 15) &^ 15)
 }
 
-// Forward computes y (Batch·Tokens, Heads·V), and leaves the sum of every query's weights in total (Batch, Heads, Tokens).
-// A key that the mask hides from the last query, (Tokens, Tokens) or one for each sequence, weighs nothing; nil hides
-// none. If there is a state the sums begin as they are there, those of the tokens before, and end there.
+// Forward computes y (Batch·Tokens, Heads·V), and leaves the sum of every query's weights in total (Batch, Heads,
+// Tokens). A key that the mask hides from the last query, (Tokens, Tokens) or one for each sequence, weighs nothing;
+// nil hides none. If there is a state the sums begin as they are there, those of the tokens before, and end there.
 func (l Linear[T]) Forward(pool *kernel.Pool, y, total, qkv, mask, state, scratch []T) {
 	if l.serial(pool) {
 		for b := range l.Batch {

@@ -8,7 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// FeatureMap is a map φ of queries and keys, d numbers each: in linear attention their products φ(q)·φ(k) are the weights.
+// FeatureMap is a map φ of queries and keys, d numbers each: in linear attention their products φ(q)·φ(k) are the
+// weights.
 type FeatureMap[T kernel.Float] interface {
 	// Size is the length of φ.
 	Size(d int) int

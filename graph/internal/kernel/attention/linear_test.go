@@ -97,7 +97,7 @@ func runLinear[T kernel.Float](p *kernel.Pool, l Linear[T], qkv, mask, dy []floa
 	return y, dqkv
 }
 
-// linearData are random projections, Δ, and a mask that hides the ends of all sequences but the first.
+// linearData returns random projections, Δ, and a mask that hides the ends of all sequences but the first.
 func linearData(s linearSize) (qkv, dy, mask []float64) {
 	rng := rand.New(rand.NewPCG(uint64(s.tokens), 3))
 	qkv = kerneltest.Random[float64](rng, s.batch*s.tokens*s.heads*(2*s.qk+s.v))
@@ -158,7 +158,8 @@ func TestLinearAttentionBits(t *testing.T) {
 	}
 }
 
-// TestLinearAttentionGoesOn: in two parts, the second beginning with the state that the first has left, it is the whole.
+// TestLinearAttentionGoesOn: in two parts, the second beginning with the state that the first has left, it is the
+// whole.
 func TestLinearAttentionGoesOn(t *testing.T) {
 	s := linearSize{2, 150, 2, 4, 6}
 	p, width := kernel.NewPool(1), s.heads*(2*s.qk+s.v)

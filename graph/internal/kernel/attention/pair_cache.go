@@ -7,9 +7,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// PairCache keeps two keys and two values of every token so far, of two kinds, as Longformer has near and global ones: a
-// query of either kind meets the keys of its own, and one softmax is over both. It is the job of its own loop: running it
-// allocates nothing.
+// PairCache keeps two keys and two values of every token so far, of two kinds, as Longformer has near and global ones:
+// a query of either kind meets the keys of its own, and one softmax is over both. It is the job of its own loop:
+// running it allocates nothing.
 type PairCache[T kernel.Float] struct {
 	Shape
 	keys, values [2][]T // of either kind (Batch, Heads, Keys, QK) and (Batch, Heads, Keys, V)
@@ -32,8 +32,9 @@ func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
 }
 
 // Attend appends the keys and values of some new tokens per sequence from position at on, and computes the attention of
-// their queries to the tokens so far: y (Batch·new, Heads·V). The packed projections of both kinds lie side by side, qkv
-// (Batch·new, 2·Width). A row of the mask is (2·Keys), the keys of a token beside one another, the same for all sequences.
+// their queries to the tokens so far: y (Batch·new, Heads·V). The packed projections of both kinds lie side by side,
+// qkv (Batch·new, 2·Width). A row of the mask is (2·Keys), the keys of a token beside one another, the same for all
+// sequences.
 func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
 	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
 	operations := 4 * (1 + kernel.FetchRows) * c.Batch * c.Heads * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
@@ -84,7 +85,7 @@ func (c *PairCache[T]) Fork(from, to, tokens int) {
 	}
 }
 
-// Bytes is the memory of keys and values.
+// Bytes returns the memory of keys and values.
 func (c *PairCache[T]) Bytes() int {
 	return 2 * (kernel.Bytes(c.keys[0]) + kernel.Bytes(c.values[0]))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// Some tokens after others: every query of either kind meets the keys of its own that the mask leaves, under one softmax;
-// a copy of another sequence goes on as that one.
+// Some tokens after others: every query of either kind meets the keys of its own that the mask leaves, under one
+// softmax; a copy of another sequence goes on as that one.
 func TestPairCache(t *testing.T) {
 	for _, h := range []Shape{self(2, 5, 3, 4, 2), self(3, 4, 1, 2, 5), self(2, 40, 3, 64, 48)} {
 		for _, threads := range []int{1, 3} {

@@ -8,9 +8,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// A row of the mask may have some keys far from the most, such as global and random ones: a tile that held all of it would
-// be hidden nearly everywhere. Its span is then the core alone, and restRows queries at a time attend to copies of the
-// keys that are scattered, restKeys of them at most.
+// A row of the mask may have some keys far from the most, such as global and random ones: a tile that held all of it
+// would be hidden nearly everywhere. Its span is then the core alone, and restRows queries at a time attend to copies
+// of the keys that are scattered, restKeys of them at most.
 const restRows, restKeys = 16, 128
 
 // scatteredCost is how much dearer a score of theirs is than one of a tile.
@@ -22,9 +22,9 @@ type seen struct {
 	queries uint16
 }
 
-// core is the part of a row's span that is worth a tile, and the visible keys outside of it: the cluster with most of
-// them, in which less than gap hidden ones stand side by side, if the others are so few that gathering them, each as dear
-// as scatteredCost of those in a tile, is cheaper than the tiles up to them. Else it is the whole span.
+// core returns the part of a row's span that is worth a tile, and the visible keys outside of it: the cluster with most
+// of them, in which less than gap hidden ones stand side by side, if the others are so few that gathering them, each as
+// dear as scatteredCost of those in a tile, is cheaper than the tiles up to them. Else it is the whole span.
 func core[T kernel.Float](row []T, all span, outside []int32) (span, []int32) {
 	const gap = 16
 	hidden := T(math.Inf(-1))
@@ -74,8 +74,8 @@ func core[T kernel.Float](row []T, all span, outside []int32) (span, []int32) {
 // cluster is some keys near one another, of which count are visible.
 type cluster struct{ from, to, count int }
 
-// scatter finds what is in no tile of either pass: of the forward pass a tile has the keys around the spans of a block of
-// queries, of the backward pass the queries around those that attend to a block of keys.
+// scatter finds what is in no tile of either pass: of the forward pass a tile has the keys around the spans of a block
+// of queries, of the backward pass the queries around those that attend to a block of keys.
 func (l *lane) scatter(h Shape) {
 	rows := h.rows()
 	parts := (rows + restRows - 1) / restRows
@@ -121,5 +121,6 @@ func together(list []seen) []seen {
 
 func (s span) has(i int) bool { return i >= s.from && i < s.to }
 
-// rows is the queries of a block of the forward pass: two blocks at least, so that a causal mask hides half of the first.
+// rows returns the queries of a block of the forward pass: two blocks at least, so that a causal mask hides half of the
+// first.
 func (h Shape) rows() int { return max(1, even(h.Queries, forwardQueries, 2)) }

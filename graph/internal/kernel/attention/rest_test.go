@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// random says whether a key was drawn for a query, about one in n.
+// random reports whether a key was drawn for a query, about one in n.
 func random(i, j, n int) bool {
 	return rand.New(rand.NewPCG(uint64(i), uint64(j))).IntN(n) == 0
 }
@@ -81,7 +81,7 @@ func (s *Spans) entries(h Shape) (forward, backward int) {
 	return forward, backward
 }
 
-// windowAndBird are masks of a window of 64, without and with 4 global and 3 random keys.
+// windowAndBird returns masks of a window of 64, without and with 4 global and 3 random keys.
 func windowAndBird(h Shape) (window, bird Mask[float64]) {
 	window = masking{at: func(_, _, _, i, j int) float64 { return hideIf(j > i || i-j >= 64) }}.mask(h)
 	bird = masking{at: func(_, _, _, i, j int) float64 { return hideIf(j > i || i-j >= 64 && j >= 4) }}.mask(h)

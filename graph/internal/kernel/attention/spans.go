@@ -9,12 +9,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// Spans is what attention knows of its mask beforehand, so that hidden tiles cost nothing: a causal mask halves the work,
-// and a window makes it linear in the context, except for reading the mask itself, T² numbers once a run. It has an entry
-// for every matrix of the mask.
+// Spans is what attention knows of its mask beforehand, so that hidden tiles cost nothing: a causal mask halves the
+// work, and a window makes it linear in the context, except for reading the mask itself, T² numbers once a run. It has
+// an entry for every matrix of the mask.
 type Spans struct {
-	// Run is the number of the run for which the mask is read: again in the next one, in which it may have changed, and once
-	// for all layers that share it; 0 is every time.
+	// Run is the number of the run for which the mask is read: again in the next one, in which it may have changed, and
+	// once for all layers that share it; 0 is every time.
 	Run, read uint64
 
 	lanes     [][]lane // of every matrix of the mask
@@ -83,10 +83,10 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 	}
 }
 
-// blocks is the number of blocks of keys.
+// blocks returns the number of blocks of keys.
 func (h Shape) blocks() int { return (h.Keys + backwardKeys - 1) / backwardKeys }
 
-// visible is the span of a row of the mask.
+// visible returns the span of a row of the mask.
 func visible[T kernel.Float](mask []T) span {
 	hidden := T(math.Inf(-1))
 	from, to := 0, len(mask)
@@ -104,7 +104,7 @@ func visible[T kernel.Float](mask []T) span {
 	return span{from, to, true}
 }
 
-// attending is the smallest span that holds all queries which attend to one of keys from … to.
+// attending returns the smallest span that holds all queries which attend to one of keys from … to.
 func attending(queries []span, from, to int) (s span) {
 	for i, q := range queries {
 		if q.from < to && q.to > from {
@@ -117,7 +117,7 @@ func attending(queries []span, from, to int) (s span) {
 	return s
 }
 
-// around is the smallest span that holds all.
+// around returns the smallest span that holds all.
 func around(spans []span) (all span) {
 	for _, s := range spans {
 		switch {

@@ -41,8 +41,8 @@ func softmaxTile[T kernel.Float](x, mask, top, total, keep []T, cols, stride int
 	}
 }
 
-// softmaxTileBackward computes the weights p = e^(x + mask − m)/ℓ of a tile x of scores once more, in its place, and from
-// their gradient d that of the scores, d ← p∘(d − dot).
+// softmaxTileBackward computes the weights p = e^(x + mask − m)/ℓ of a tile x of scores once more, in its place, and
+// from their gradient d that of the scores, d ← p∘(d − dot).
 func softmaxTileBackward[T kernel.Float](d, x, mask, top, total, dots []T, cols, stride int) {
 	if fast := simd.Of[T](); fast != nil {
 		fast.SoftmaxTileBackward(simd.Float32s(d), simd.Float32s(x), simd.Float32s(mask), simd.Float32s(top), simd.Float32s(total), simd.Float32s(dots), cols, stride)
@@ -97,7 +97,7 @@ func scaleRows[T kernel.Float](x, factors []T, cols, stride int) {
 	}
 }
 
-// lowest is the least finite number.
+// lowest returns the least finite number.
 func lowest[T kernel.Float]() T {
 	if _, ok := any(T(0)).(float32); ok {
 		return -math.MaxFloat32

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestTurnsGiveTheSameBits: blocks of keys that take turns give the gradients that one after the other gives, whatever is
-// hidden, scattered, dropped or shared.
+// TestTurnsGiveTheSameBits: blocks of keys that take turns give the gradients that one after the other gives, whatever
+// is hidden, scattered, dropped or shared.
 func TestTurnsGiveTheSameBits(t *testing.T) {
 	last := func(n, _, _, i, j int) float64 { return hideIf(j > i || i-j > 40 && j < n-3) }
 	all := append(append([]masking{{"last keys", false, false, last}}, maskings...), sparse...)
@@ -57,8 +57,8 @@ func TestTurnsEndInAPanic(t *testing.T) {
 	f.Backward(p, Packed(h, make([]float32, len(x))), y, y)
 }
 
-// TestThreadsHaveNoTurnToWaitFor: by the time that its tiles take, of one sequence under GPT-2's mask no thread of many has
-// much less to do than the others.
+// TestThreadsHaveNoTurnToWaitFor: by the time that its tiles take, of one sequence under GPT-2's mask no thread of many
+// has much less to do than the others.
 func TestThreadsHaveNoTurnToWaitFor(t *testing.T) {
 	h := self(1, 1024, 12, 1, 1)
 	var s Spans
@@ -72,8 +72,8 @@ func TestThreadsHaveNoTurnToWaitFor(t *testing.T) {
 	}
 }
 
-// idleOf is what the threads have of the time of a backward pass besides its products, of which a fifth has to wait for its
-// turn, where tasks go to the thread that is free first.
+// idleOf is what the threads have of the time of a backward pass besides its products, of which a fifth has to wait for
+// its turn, where tasks go to the thread that is free first.
 func idleOf(h Shape, keys []span, threads int) float64 {
 	type place struct {
 		row  int

@@ -3,12 +3,12 @@ package cache
 // cpuid asks the processor for what it says of itself.
 func cpuid(leaf, part uint32) (a, b, c, d uint32)
 
-// Second is the bytes of the second cache that a thread has to itself: the threads of a core share it.
+// Second returns the bytes of the second cache that a thread has to itself: the threads of a core share it.
 func Second() int { return second(cpuid) }
 
-// What a processor says of its caches, a part each, it says in leaf 4 or, of AMD's, where a bit of leaf 80000001h says so,
-// in leaf 8000001Dh, in the same words: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CPUID;
-// AMD64 Architecture Programmer's Manual, volume 3, appendix E.
+// What a processor says of its caches, a part each, it says in leaf 4 or, of AMD's, where a bit of leaf 80000001h says
+// so, in leaf 8000001Dh, in the same words: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2,
+// CPUID; AMD64 Architecture Programmer's Manual, volume 3, appendix E.
 const (
 	described    = 4
 	last         = 0x80000000 // of the leaves from here on

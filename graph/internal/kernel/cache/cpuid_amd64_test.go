@@ -5,7 +5,7 @@ import "testing"
 // said is what a processor says of its caches: kind and level, threads that share it, line, ways, sets.
 type said struct{ kind, level, threads, line, ways, sets uint32 }
 
-// asked is a processor that describes its caches in a leaf, and has leaves up to the two numbers.
+// asked returns a processor that describes its caches in a leaf, and has leaves up to the two numbers.
 func asked(leaf, basic, extended uint32, caches ...said) func(leaf, part uint32) (a, b, c, d uint32) {
 	return func(l, part uint32) (a, b, c, d uint32) {
 		switch {

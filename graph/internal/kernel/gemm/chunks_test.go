@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// TestChunksForManyThreads: of the products of a step of GPT-2's sizes with one sequence, forward and backward, no thread
-// of 16 or 64 has much less to do than the others.
+// TestChunksForManyThreads: of the products of a step of GPT-2's sizes with one sequence, forward and backward, no
+// thread of 16 or 64 has much less to do than the others.
 func TestChunksForManyThreads(t *testing.T) {
 	const tokens, d, vocabulary = 256, 768, 50257
 	for threads, most := range map[int]float64{16: 0.15, 64: 0.3} {
@@ -27,8 +27,8 @@ func TestChunksForManyThreads(t *testing.T) {
 	}
 }
 
-// TestRowsFit: what is read again and again fits the second cache, of the processors that are known, and a strip of b the
-// first.
+// TestRowsFit: what is read again and again fits the second cache, of the processors that are known, and a strip of b
+// the first.
 func TestRowsFit(t *testing.T) {
 	for name, c := range map[string]struct{ first, second, lanes, want int }{
 		"Granite Rapids": {48 << 10, 2 << 20, 16, 384},
@@ -74,8 +74,8 @@ func TestRowsShowInNoBit(t *testing.T) {
 	}
 }
 
-// TestDeepProductsReadSeldom: where memory alone holds a chunk's rows of a, they are read again for every chunk beside it,
-// and so are b's columns for every one below: of numbers that are multiplied at most one in 50 is read.
+// TestDeepProductsReadSeldom: where memory alone holds a chunk's rows of a, they are read again for every chunk beside
+// it, and so are b's columns for every one below: of numbers that are multiplied at most one in 50 is read.
 func TestDeepProductsReadSeldom(t *testing.T) {
 	const threads = 2
 	for _, s := range [][3]int{{256, 768, 50257}, {2048, 384, 8192}, {1024, 1024, 50257}} {

@@ -13,10 +13,10 @@ type Matrix[T kernel.Float] struct {
 // Mat views data as a matrix whose rows are cols wide and lie one behind the other.
 func Mat[T kernel.Float](data []T, cols int) Matrix[T] { return Matrix[T]{Data: data, Stride: cols} }
 
-// T is the transpose, without moving a number.
+// T returns the transpose, without moving a number.
 func (m Matrix[T]) T() Matrix[T] { m.Trans = !m.Trans; return m }
 
-// From is the same matrix beginning at row i, column j.
+// From returns the same matrix beginning at row i, column j.
 func (m Matrix[T]) From(i, j int) Matrix[T] {
 	if m.Trans {
 		i, j = j, i
@@ -65,7 +65,7 @@ type product[T kernel.Float] struct {
 	d, c    Matrix[T]
 }
 
-// cost is the number of operations of a product of m rows, with those for fetching the numbers of b.
+// cost returns the number of operations of a product of m rows, with those for fetching the numbers of b.
 func cost(m, n, k int) int { return 2 * n * k * (m + kernel.FetchRows) }
 
 func (g *product[T]) run(p *kernel.Pool) {

@@ -100,8 +100,8 @@ func checkGemm[T kernel.Float](t *testing.T, m, n, k int, alpha T, a, b Matrix[T
 	}
 }
 
-// TestSgemvClearsTooMuch documents why a single row goes through Sgemm: gonum v0.17.0's Sgemv with a transposed matrix and
-// beta = 0 clears all of the slice that it is given, not only the result in it.
+// TestSgemvClearsTooMuch documents why a single row goes through Sgemm: gonum v0.17.0's Sgemv with a transposed matrix
+// and beta = 0 clears all of the slice that it is given, not only the result in it.
 func TestSgemvClearsTooMuch(t *testing.T) {
 	const sentinel = 7
 	y := []float32{sentinel, sentinel, sentinel, sentinel}

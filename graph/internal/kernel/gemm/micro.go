@@ -25,7 +25,7 @@ func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
 	return true
 }
 
-// peakLoops are of what a product is made.
+// peakLoops returns of what a product is made.
 func peakLoops() []peakLoop {
 	if gemmBest == nil {
 		return plainPeaks()
@@ -68,7 +68,7 @@ func (g *product[T]) checkBounds(i, j int) {
 	_ = g.d.pointerOrNil(i, j)
 }
 
-// packs tells whether a is copied, by columns. By rows it must be where the set knows no rows, unless it is one. By
+// packs reports whether a is copied, by columns. By rows it must be where the set knows no rows, unless it is one. By
 // columns the lines of long rows are lost from the cache before the next tile reads their rest, unless a tile has most
 // of a line.
 func (s *microkernels) packs(a Matrix[float32], m int) bool {
@@ -110,7 +110,7 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a Matrix[float
 	}
 }
 
-// pointer is the address of entry (i, j).
+// pointer returns the address of entry (i, j).
 func (m *Matrix[T]) pointer(i, j int) *T {
 	if m.Trans {
 		i, j = j, i

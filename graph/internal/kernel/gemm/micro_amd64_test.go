@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// gemmSets are the instruction sets that this processor has.
+// gemmSets returns the instruction sets that this processor has.
 func gemmSets() map[string]*microkernels {
 	sets := map[string]*microkernels{}
 	if cpu.X86.HasAVX512F {

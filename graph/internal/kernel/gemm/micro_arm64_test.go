@@ -2,8 +2,8 @@
 
 package gemm
 
-// gemmSets are the instruction sets that this processor has.
+// gemmSets returns the instruction sets that this processor has.
 func gemmSets() map[string]*microkernels { return map[string]*microkernels{"NEON": &gemmNEON} }
 
-// hasFMA says whether products are made of multiplications and additions that are rounded once.
+// hasFMA reports whether products are made of multiplications and additions that are rounded once.
 func hasFMA() bool { return true }

@@ -5,5 +5,5 @@ package gemm
 // microkernelTile tells that there is no assembly.
 func microkernelTile(*product[float32], int, int, int, int) bool { return false }
 
-// peakLoops are of what a product is made.
+// peakLoops returns of what a product is made.
 func peakLoops() []peakLoop { return plainPeaks() }

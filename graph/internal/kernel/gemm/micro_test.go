@@ -106,7 +106,7 @@ func randomProduct(t *testing.T, rng *rand.Rand) product[float32] {
 	return g
 }
 
-// inFloat64 is the product and the sum of the absolute values of its terms.
+// inFloat64 returns the product and the sum of the absolute values of its terms.
 func (g *product[T]) inFloat64() (want, size []float64) {
 	for i := range g.m {
 		for j := range g.n {

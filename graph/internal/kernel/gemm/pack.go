@@ -16,9 +16,9 @@ type panel struct {
 // panels are kept between products: a loop that multiplies allocates nothing once every thread has one.
 var panels = sync.Pool{New: func() any { return new(panel) }}
 
-// direct tells whether m rows read a strip of b where it lies: few tiles are not worth a copy, most of which is waiting for
-// the third cache. Where a line of the cache holds more than a strip's row it would be fetched again for the next strip;
-// and rows a multiple of 4 KiB apart push one another out of the first cache.
+// direct reports whether m rows read a strip of b where it lies: few tiles are not worth a copy, most of which is
+// waiting for the third cache. Where a line of the cache holds more than a strip's row it would be fetched again for
+// the next strip; and rows a multiple of 4 KiB apart push one another out of the first cache.
 func (s *microkernels) direct(b Matrix[float32], m int) bool {
 	tiles := 11
 	switch {
@@ -32,8 +32,8 @@ func (s *microkernels) direct(b Matrix[float32], m int) bool {
 	return m <= tiles*s.height
 }
 
-// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row. What stands behind the n-th column
-// is multiplied too, but never stored.
+// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row. What stands behind the n-th
+// column is multiplied too, but never stored.
 func (s *microkernels) pack(buffer *panel, b Matrix[float32], l, j, k, n int) {
 	width := 2 * s.lanes
 	switch {

@@ -11,9 +11,9 @@ import (
 const stripCols = 64
 
 // Packed is a matrix (K, N) of float32 in fewer bits: as bfloat16, the upper half of a float32, rounded to the nearest,
-// u = 2⁻⁸ of the number at most; or as int8 times a scale of its column, the largest number of which is 127, within half
-// a scale. It lies in strips of 64 columns, the last filled up with zeros: a strip's rows lie one behind the other, so
-// that a row times the matrix reads memory from one end to the other. Nothing writes to it once it is packed.
+// u = 2⁻⁸ of the number at most; or as int8 times a scale of its column, the largest number of which is 127, within
+// half a scale. It lies in strips of 64 columns, the last filled up with zeros: a strip's rows lie one behind the
+// other, so that a row times the matrix reads memory from one end to the other. Nothing writes to it once it is packed.
 type Packed struct {
 	K, N   int
 	half   []uint16
@@ -62,7 +62,7 @@ func (w *Packed) each(p *kernel.Pool, m Matrix[float32], look func(j int, x floa
 
 func strips(n int) int { return (n + stripCols - 1) / stripCols }
 
-// PackedBytes is the memory of a matrix (k, n) as bfloat16 or as int8.
+// PackedBytes returns the memory of a matrix (k, n) as bfloat16 or as int8.
 func PackedBytes(k, n int, eighths bool) int {
 	if eighths {
 		return strips(n) * stripCols * (k + 4)
@@ -95,7 +95,7 @@ func (w *Packed) Unpack(m Matrix[float32]) {
 	}
 }
 
-// Bytes is the memory of the matrix.
+// Bytes returns the memory of the matrix.
 func (w *Packed) Bytes() int { return 2*len(w.half) + len(w.eighth) + 4*len(w.scales) }
 
 // Finite is false if a number was too large: bfloat16 ends a little below float32.

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// packings are the ways to keep a matrix in fewer bits, and how far a number w of a column whose largest is top may then
-// be from what it was.
+// packings are the ways to keep a matrix in fewer bits, and how far a number w of a column whose largest is top may
+// then be from what it was.
 var packings = map[string]struct {
 	pack  func(p *kernel.Pool, k, n int, m Matrix[float32]) *Packed
 	error func(w, top float64) float64
@@ -68,7 +68,8 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// checkUnpacked holds every number against what was packed, and columns against it; it returns the largest of each column.
+// checkUnpacked holds every number against what was packed, and columns against it; it returns the largest of each
+// column.
 func checkUnpacked(t *testing.T, packed *Packed, b, loose Matrix[float32], bound func(w, top float64) float64) (top []float64) {
 	t.Helper()
 	top = make([]float64, packed.N)
@@ -87,8 +88,8 @@ func checkUnpacked(t *testing.T, packed *Packed, b, loose Matrix[float32], bound
 	return top
 }
 
-// What is exact stays so: 0, and of bfloat16 what has few bits; the largest of a column of int8 within a rounding. Ties go
-// to the even one.
+// What is exact stays so: 0, and of bfloat16 what has few bits; the largest of a column of int8 within a rounding. Ties
+// go to the even one.
 func TestPackedNumbers(t *testing.T) {
 	p := kernel.NewPool(1)
 	x := []float32{0, 1, -3, 0x1p-126, 0x1p100, 1 + 0x1p-8, 1 + 3*0x1p-8, 1 + 0x1p-8 + 0x1p-20, -1 - 0x1p-9, 0x1p-149}

@@ -10,8 +10,9 @@ import (
 // pairs says whether VDPBF16PS multiplies; tests switch it off.
 var pairs = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512BF16 && cpu.X86.HasBMI2
 
-// pairTask is a product by VDPBF16PS. The smaller operand is packed by all threads, as much of it as they have room for;
-// then each packs parts of the other one and multiplies them by all of the first, so that few numbers are packed twice.
+// pairTask is a product by VDPBF16PS. The smaller operand is packed by all threads, as much of it as they have room
+// for; then each packs parts of the other one and multiplies them by all of the first, so that few numbers are packed
+// twice.
 type pairTask struct {
 	product[float32]
 	panels     *sharedPanels

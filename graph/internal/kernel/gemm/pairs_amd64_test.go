@@ -11,11 +11,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/kerneltest"
 )
 
-// hasFMA says whether products are made of multiplications and additions that are rounded once.
+// hasFMA reports whether products are made of multiplications and additions that are rounded once.
 func hasFMA() bool { return gemmBest != nil }
 
-// TestRoadsAgree: VDPBF16PS, and rounding with the products of every instruction set, compute the same bits, in any parts,
-// and touch nothing behind an operand's end.
+// TestRoadsAgree: VDPBF16PS, and rounding with the products of every instruction set, compute the same bits, in any
+// parts, and touch nothing behind an operand's end.
 func TestRoadsAgree(t *testing.T) {
 	if !pairs {
 		t.Skip("this processor has no VDPBF16PS")
@@ -51,8 +51,8 @@ func TestRoadsAgree(t *testing.T) {
 	}
 }
 
-// TestPairParts: products of which the smaller operand is packed in several turns, along k or along its own side, and of
-// which it is cut, because there are more threads than parts of the larger one, have the bits of the plain road.
+// TestPairParts: products of which the smaller operand is packed in several turns, along k or along its own side, and
+// of which it is cut, because there are more threads than parts of the larger one, have the bits of the plain road.
 func TestPairParts(t *testing.T) {
 	if !pairs {
 		t.Skip("this processor has no VDPBF16PS")

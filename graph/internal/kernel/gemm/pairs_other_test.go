@@ -2,5 +2,5 @@
 
 package gemm
 
-// hasFMA says whether products are made of multiplications and additions that are rounded once.
+// hasFMA reports whether products are made of multiplications and additions that are rounded once.
 func hasFMA() bool { return false }

@@ -4,8 +4,8 @@ package gemm
 
 import "sync"
 
-// pairPanel holds panelWidth columns of b, or rows of a, for a block of k: rows of pairs of numbers that follow each other
-// in k, rounded to bfloat16.
+// pairPanel holds panelWidth columns of b, or rows of a, for a block of k: rows of pairs of numbers that follow each
+// other in k, rounded to bfloat16.
 type pairPanel [depthMax / 2 * panelWidth]float32
 
 const panelWidth, stripWidth = 96, 32
@@ -20,8 +20,8 @@ var (
 	ownPairs    = sync.Pool{New: func() any { return new(ownPanels) }}
 )
 
-// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, on the caller's thread, or tells that
-// it cannot.
+// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, on the caller's thread, or tells
+// that it cannot.
 func pairBlock(g *product[float32], top, bottom, left, right int) bool {
 	if !pairs {
 		return false
@@ -42,8 +42,8 @@ func pairBlock(g *product[float32], top, bottom, left, right int) bool {
 	return true
 }
 
-// mulPanels multiplies m rows of a by n columns of b, which lie in panels from their i-th row and j-th column on, into c
-// from (top, left) on. A strip of b meets as many rows at a time as stay in a cache of 1 MiB.
+// mulPanels multiplies m rows of a by n columns of b, which lie in panels from their i-th row and j-th column on, into
+// c from (top, left) on. A strip of b meets as many rows at a time as stay in a cache of 1 MiB.
 func mulPanels(g *product[float32], a []pairPanel, i, top int, b []pairPanel, j, left int) {
 	for high := 0; high < g.m; high += blockRows {
 		for x := 0; x < g.n; {

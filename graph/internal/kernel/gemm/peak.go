@@ -9,9 +9,9 @@ import (
 )
 
 // Peak measures how many floating-point operations per nanosecond the pool's threads together can do in float32: the
-// best of many runs of independent multiplications and additions in registers, of a millisecond or so each: shorter than
-// the turns of other programs, and so many that the processor comes up to its speed. It takes two tries, of some 30 ms
-// where the machine is quiet.
+// best of many runs of independent multiplications and additions in registers, of a millisecond or so each: shorter
+// than the turns of other programs, and so many that the processor comes up to its speed. It takes two tries, of some
+// 30 ms where the machine is quiet.
 func Peak(p *kernel.Pool) float64 {
 	const tries, rounds = 2, 1 << 18
 	peak := 0.
@@ -28,7 +28,7 @@ func Peak(p *kernel.Pool) float64 {
 	return peak
 }
 
-// best is the most that run measures, when many runs in a row have not been better by a thousandth.
+// best returns the most that run measures, when many runs in a row have not been better by a thousandth.
 func best(run func() float64) (most float64) {
 	const enough = 32
 	for vain := 0; vain < enough; vain++ {
@@ -45,8 +45,8 @@ type peakLoop struct {
 	operations float64
 }
 
-// plainPeaks are what products are made of where there is no assembly of ours: plain Go, and gonum, which on amd64 has
-// assembly of its own for vectors of 4.
+// plainPeaks returns what products are made of where there is no assembly of ours: plain Go, and gonum, which on amd64
+// has assembly of its own for vectors of 4.
 func plainPeaks() []peakLoop { return []peakLoop{{plainPeak, 16}, {dots, 2 * dotSize / dotEvery}} }
 
 func plainPeak(n int) { runtime.KeepAlive(plainPeakLoop(n)) }

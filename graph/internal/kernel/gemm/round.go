@@ -17,8 +17,8 @@ func depth(k int) int {
 	return ((k+blocks-1)/blocks + 15) &^ 15
 }
 
-// bfloat16 is the nearest number of 8 significant bits, the even one of two, in the range of float32. NaN stays NaN, and
-// what is below 2⁻¹²⁶ becomes 0 of the same sign: the instructions of processors do so.
+// bfloat16 returns the nearest number of 8 significant bits, the even one of two, in the range of float32. NaN stays
+// NaN, and what is below 2⁻¹²⁶ becomes 0 of the same sign: the instructions of processors do so.
 func bfloat16(x float32) float32 {
 	const quiet = 1 << 22
 	switch bits := math.Float32bits(x); {
@@ -55,7 +55,7 @@ func roundBlock(g *product[float32], top, bottom, left, right int) {
 	}
 }
 
-// rounding is a copy of the first rows and columns of m, rounded, in the same order.
+// rounding returns a copy of the first rows and columns of m, rounded, in the same order.
 func rounding(to []float32, m Matrix[float32], rows, cols int) Matrix[float32] {
 	if m.Trans {
 		return rounding(to, m.T(), cols, rows).T()

@@ -2,12 +2,12 @@ package gemm
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// Rounded is the products of a and b rounded to bfloat16, as bfloat16 has it, while they are packed; alpha, c, d and all
-// sums stay float32.
+// Rounded is the products of a and b rounded to bfloat16, as bfloat16 has it, while they are packed; alpha, c, d and
+// all sums stay float32.
 //
-// The products of an entry are added one by one, each rounded once, in blocks of at most 256, and then the blocks, whether
-// VDPBF16PS does it or multiplications and additions of float32: where there is assembly the bits are the same, unless a
-// sum on the way is below 2⁻¹²⁶, the smallest normal number, which VDPBF16PS takes for 0.
+// The products of an entry are added one by one, each rounded once, in blocks of at most 256, and then the blocks,
+// whether VDPBF16PS does it or multiplications and additions of float32: where there is assembly the bits are the same,
+// unless a sum on the way is below 2⁻¹²⁶, the smallest normal number, which VDPBF16PS takes for 0.
 type Rounded struct{}
 
 // String says how this processor multiplies.
@@ -77,9 +77,10 @@ const (
 	rowUnit, stripUnit = 24, 32 // of what it is cut into: whole tiles
 )
 
-// roundedChunk is the size of the part of c that a thread computes at a time, along its larger side, which is of rows or
-// of columns, and its smaller one. The larger side is cut, because then no number of it is packed twice, and the smaller
-// one only where there are too few parts; it is cut into whole tiles, so that the threads get equally many, or many.
+// roundedChunk returns the size of the part of c that a thread computes at a time, along its larger side, which is of
+// rows or of columns, and its smaller one. The larger side is cut, because then no number of it is packed twice, and
+// the smaller one only where there are too few parts; it is cut into whole tiles, so that the threads get equally many,
+// or many.
 func roundedChunk(larger, smaller int, rows bool, threads int) (size, wide int) {
 	unit := stripUnit
 	if rows {

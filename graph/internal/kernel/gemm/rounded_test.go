@@ -82,8 +82,8 @@ func TestRoundedAdd(t *testing.T) {
 	})
 }
 
-// TestRoundedExtremes: a product of one number by 1 is that number rounded, in every position of a pair: NaN stays NaN, and
-// so does ∞; what is below the normal numbers becomes 0; halves go to the even number, the largest ones to ∞.
+// TestRoundedExtremes: a product of one number by 1 is that number rounded, in every position of a pair: NaN stays NaN,
+// and so does ∞; what is below the normal numbers becomes 0; halves go to the even number, the largest ones to ∞.
 func TestRoundedExtremes(t *testing.T) {
 	for x, want := range map[float32]float32{
 		1 + 0x1p-8: 1, 1 + 0x3p-8: 1 + 0x1p-6, 1 + 0x1p-8 + 0x1p-23: 1 + 0x1p-7, -1 - 0x3p-8: -1 - 0x1p-6,
@@ -113,8 +113,8 @@ func TestRoundedExtremes(t *testing.T) {
 	}
 }
 
-// TestRoundedOrder: the products of an entry are added one after the other, rounded once each, on every road that assembly
-// goes.
+// TestRoundedOrder: the products of an entry are added one after the other, rounded once each, on every road that
+// assembly goes.
 func TestRoundedOrder(t *testing.T) {
 	if !hasFMA() {
 		t.Skip("without assembly, products and sums are rounded separately")
@@ -141,8 +141,8 @@ func TestRoundedOrder(t *testing.T) {
 	})
 }
 
-// fma is x·y + z rounded once, of numbers whose product float64 holds: if their sum in float64 is inexact it is made odd,
-// so that the second rounding goes where one would have gone.
+// fma is x·y + z rounded once, of numbers whose product float64 holds: if their sum in float64 is inexact it is made
+// odd, so that the second rounding goes where one would have gone.
 func fma(x, y, z float32) float32 {
 	p, c := float64(x)*float64(y), float64(z)
 	sum := p + c

@@ -21,8 +21,8 @@ func (g *product[T]) tile(top, bottom, left, right int) {
 	if g.d.Data != nil && !g.inPlace() {
 		g.addend(top, bottom, left, right)
 	}
-	// gonum splits a product over goroutines of its own from 4 blocks of 64 × 64 on; these sizes stay below, so that the
-	// split is ours.
+	// gonum splits a product over goroutines of its own from 4 blocks of 64 × 64 on; these sizes stay below, so that
+	// the split is ours.
 	const height, width = 64, 192
 	for i := top; i < bottom; i += height {
 		for j := left; j < right; j += width {

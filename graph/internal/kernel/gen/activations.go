@@ -152,8 +152,8 @@ const (
 	flat  = 30
 )
 
-// Logistic functions count as 0 from e^(−x) = 2⁸⁰ on, and as 1 from e^(−x) = 2⁻⁸⁰ on, where something is multiplied by them or
-// their slopes: its products would be no normal numbers.
+// Logistic functions count as 0 from e^(−x) = 2⁸⁰ on, and as 1 from e^(−x) = 2⁻⁸⁰ on, where something is multiplied by
+// them or their slopes: its products would be no normal numbers.
 const (
 	slopeMost  = 1 << 80
 	slopeLeast = -55.4

@@ -35,7 +35,7 @@ const (
 // vec is a vector register: one for each part of a block if it lives from block to block, one for all otherwise.
 type vec [4]int
 
-// all is the first part's register for every part: a value that is the same in all lanes.
+// all returns the first part's register for every part: a value that is the same in all lanes.
 func (v vec) all() vec { return vec{v[0], v[0], v[0], v[0]} }
 
 // constant is the bits of a constant of all lanes, two of them when they are 32 bits wide.
@@ -65,7 +65,7 @@ type fn struct {
 
 func (f *fn) wide() bool { return f.lanes == block }
 
-// scratch is a register for use within a part of a block, or for a value that is the same in all lanes.
+// scratch returns a register for use within a part of a block, or for a value that is the same in all lanes.
 func (f *fn) scratch() vec {
 	f.vectors++
 	if f.vectors > neonMask || f.vectors > tailMask && f.arch == "amd64" {
@@ -83,7 +83,7 @@ func (f *fn) scratches(n int) (v []vec) {
 	return v
 }
 
-// saved is a register for all lanes of a block, for use from block to block.
+// saved returns a register for all lanes of a block, for use from block to block.
 func (f *fn) saved() vec {
 	v := f.scratch()
 	for part := 1; part < block/f.lanes; part++ {
@@ -99,7 +99,7 @@ func (f *fn) pointer(name string) string {
 	return r
 }
 
-// register is a free general register; AX, CX and R12 belong to the loops over blocks.
+// register returns a free general register; AX, CX and R12 belong to the loops over blocks.
 func (f *fn) register() string {
 	f.general++
 	if f.arch == "arm64" {
@@ -130,7 +130,7 @@ func (f *fn) op(name string, operands ...any) {
 	fmt.Fprintf(&f.text, "\t%s %s\n", name, strings.Join(list, ", "))
 }
 
-// constant is the operand that a constant is: a register, or memory that AVX-512 spreads over the lanes by itself.
+// constant returns the operand that a constant is: a register, or memory that AVX-512 spreads over the lanes by itself.
 func (f *fn) constant(c constant) (operand, suffix string) {
 	if register, held := f.hold(c); held {
 		return f.letter + fmt.Sprint(register), ""
@@ -141,7 +141,7 @@ func (f *fn) constant(c constant) (operand, suffix string) {
 	return f.pool.address(c), ".BCST"
 }
 
-// hold is the register that holds a constant, if there is one to spare.
+// hold returns the register that holds a constant, if there is one to spare.
 func (f *fn) hold(c constant) (register int, held bool) {
 	at := slices.Index(f.held, c)
 	if at < 0 && len(f.held) < f.spare {
@@ -150,7 +150,8 @@ func (f *fn) hold(c constant) (register int, held bool) {
 	return f.top - at, at >= 0
 }
 
-// written is a kernel's function. NEON spares the constants what registers the body leaves, so it is written twice.
+// written returns a kernel's function. NEON spares the constants what registers the body leaves, so it is written
+// twice.
 func written(k kernel, f fn) *fn {
 	switch first := f; {
 	case f.wide():
@@ -192,7 +193,7 @@ func (f *fn) set(v vec, c constant) {
 	}
 }
 
-// inRegister is a register that holds a constant: spare, if no other does.
+// inRegister returns a register that holds a constant: spare, if no other does.
 func (f *fn) inRegister(c constant, spare vec) any {
 	if register, held := f.hold(c); held {
 		return vec{register}.all()

@@ -39,8 +39,8 @@ func (f *fn) nextMask(mask, stride string) {
 	f.mark(done)
 }
 
-// softmaxTile: x += mask, m = max(top, x), keep = e^(top − m), ℓ = total·keep + Σ e^(x − m); then top ← m, keep ← keep·total/ℓ,
-// total ← ℓ, x ← e^(x − m)/ℓ. ℓ is at least 1, the largest number's share, or 0 if there was none yet.
+// softmaxTile: x += mask, m = max(top, x), keep = e^(top − m), ℓ = total·keep + Σ e^(x − m); then top ← m, keep ←
+// keep·total/ℓ, total ← ℓ, x ← e^(x − m)/ℓ. ℓ is at least 1, the largest number's share, or 0 if there was none yet.
 func softmaxTile(f *fn) {
 	x, mask, top, total, keep := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("top_base"), f.pointer("total_base"), f.pointer("keep_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("top_len")

@@ -8,8 +8,8 @@ import (
 // bf16 is AVX-512 with the instructions of bfloat16: a lane of a product's operands is a pair of numbers.
 var bf16 = isa{"BF16", "amd64", "MOVQ", "Z", 16, 32, []int{12, 4, 1}, "K1"}
 
-// evex is the bytes of an instruction on three whole registers in map 0F38 that Go's assembler does not know, the prefix
-// 2 for F3 and 3 for F2. Registers are numbered; those of Go's order are rm, v, reg.
+// evex returns the bytes of an instruction on three whole registers in map 0F38 that Go's assembler does not know, the
+// prefix 2 for F3 and 3 for F2. Registers are numbered; those of Go's order are rm, v, reg.
 func evex(prefix, opcode, rm, v, reg int) string {
 	not := func(x, bit, at int) int { return (^x >> bit & 1) << at }
 	p1 := not(reg, 3, 7) | not(rm, 4, 6) | not(rm, 3, 5) | not(reg, 4, 4) | 2
@@ -88,8 +88,8 @@ func (g *gen) pairRows() {
 	})
 }
 
-// pairVector makes 16 pairs of what is loaded by an instruction and of the second row, as far as the mask goes. It asks for
-// what lies 8 rows below: a row is left after a few lines, too soon for the processor to look ahead by itself.
+// pairVector makes 16 pairs of what is loaded by an instruction and of the second row, as far as the mask goes. It asks
+// for what lies 8 rows below: a row is left after a few lines, too soon for the processor to look ahead by itself.
 func (g *gen) pairVector(first, second string) {
 	g.op("%s", first)
 	g.op("VMOVUPS.Z (BX), %s, Z1", second)
@@ -100,8 +100,8 @@ func (g *gen) pairVector(first, second string) {
 	g.op("VMOVUPS Z2, (R10)")
 }
 
-// pairColumns packs numbers that lie beside each other in a row as pairs, and transposes them, 32 numbers at a time. It asks
-// for the next 32 of every row, because 16 rows at once are more than the processor follows.
+// pairColumns packs numbers that lie beside each other in a row as pairs, and transposes them, 32 numbers at a time. It
+// asks for the next 32 of every row, because 16 rows at once are more than the processor follows.
 func (g *gen) pairColumns() {
 	args := []arg{{"dst", "DI"}, {"src", "SI"}, {"ld", "DX"}, {"k", "CX"}, {"n", "R8"}}
 	doc := "n ≤ 16 rows of k numbers, ld apart → rows of 16 pairs of numbers rounded to bfloat16. What is missing of the last pair is 0."

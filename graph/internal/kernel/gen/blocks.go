@@ -49,7 +49,7 @@ func (f *fn) blocks(count string, body func()) {
 	f.mark(done)
 }
 
-// at is the address of the present block of a slice.
+// at returns the address of the present block of a slice.
 func (f *fn) at(pointer string) string {
 	return fmt.Sprintf("%d(%s)(AX*1)", f.part*f.lanes*bytes, pointer)
 }

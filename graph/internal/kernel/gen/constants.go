@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// constants is the read-only data of an assembly file: every constant as often as a register of AVX2, or NEON, holds it.
+// constants is the read-only data of an assembly file: every constant as often as a register of AVX2, or NEON, holds
+// it.
 type constants struct {
 	name   string
 	width  int // of a constant, in bytes
@@ -31,13 +32,13 @@ func (c *constants) offset(k constant) int {
 	return at * c.width
 }
 
-// masks is the address of the border between 16 ones and 16 zeros, or so many bytes behind it.
+// masks returns the address of the border between 16 ones and 16 zeros, or so many bytes behind it.
 func (c *constants) masks(from int) string {
 	c.masked = true
 	return fmt.Sprintf("masks%s<>+%d(SB)", c.name, block*bytes+from)
 }
 
-// multiples is the address of 0, step, 2·step, … 15·step, from the given number of bytes on.
+// multiples returns the address of 0, step, 2·step, … 15·step, from the given number of bytes on.
 func (c *constants) multiples(step uint64, from int) string {
 	c.ramp = step
 	return fmt.Sprintf("ramp%s<>+%d(SB)", c.name, from)

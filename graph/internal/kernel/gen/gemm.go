@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// products is the files of the matrix product, by name.
+// products returns the files of the matrix product, by name.
 //
 // A kernel holds a tile of c in registers, rows × (columns vectors), and runs over k once: per step it loads one row of
-// b's strip, broadcasts one number of each row of a, and adds their products. The tile's height is the largest for which
-// the accumulators, the row of b and some broadcasts fit the register file.
+// b's strip, broadcasts one number of each row of a, and adds their products. The tile's height is the largest for
+// which the accumulators, the row of b and some broadcasts fit the register file.
 func products() map[string]string {
 	out, stubs := map[string]string{}, newStubs(avx2)
 	for _, s := range []isa{avx512, avx2} {

@@ -5,8 +5,8 @@ import "fmt"
 // neonProducts is the files of the matrix product for arm64.
 //
 // A tile of c is 12 rows by 2 vectors. The factors of a lie by columns, so that a step of k loads 12 of them and 2
-// vectors of b in two instructions and multiplies each vector by each factor in place: nothing is broadcast. Where a lies
-// by rows, its callers turn it while they pack it.
+// vectors of b in two instructions and multiplies each vector by each factor in place: nothing is broadcast. Where a
+// lies by rows, its callers turn it while they pack it.
 func neonProducts(out map[string]string) {
 	g := &gen{isa: neon, stubs: newStubs(neon)}
 	g.line(header(neon) + "#include \"textflag.h\"")

@@ -40,8 +40,8 @@ func (g *gen) row() {
 	})
 }
 
-// dots is the product of a single row with a matrix stored by columns. A sum has 16 parts, whatever the vectors' length:
-// part i has the terms i, i+16, …; halves are added to halves until one number is left.
+// dots is the product of a single row with a matrix stored by columns. A sum has 16 parts, whatever the vectors'
+// length: part i has the terms i, i+16, …; halves are added to halves until one number is left.
 func (g *gen) dots() {
 	args := []arg{{"c", "DI"}, {"a", ""}, {"b", "DX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"n", "R12"}, {"alpha", ""}}
 	doc := "The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l]."

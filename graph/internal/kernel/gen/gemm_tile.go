@@ -55,7 +55,7 @@ type tile struct {
 
 func (g *gen) acc(t tile, row, vector int) string { return g.reg(g.sum(t, row, vector)) }
 
-// sum is the number of the register of a part of the tile.
+// sum returns the number of the register of a part of the tile.
 func (g *gen) sum(t tile, row, vector int) int {
 	return g.count - t.height*t.vectors + row*t.vectors + vector
 }
@@ -163,7 +163,7 @@ func (g *gen) step(t tile, step int) {
 	}
 }
 
-// multiplyAdd is the instruction that adds the product of two registers to a third.
+// multiplyAdd returns the instruction that adds the product of two registers to a third.
 func (g *gen) multiplyAdd(x, y, sum int) string {
 	if g.name == bf16.name {
 		return dotPairs(x, y, sum)
@@ -171,7 +171,7 @@ func (g *gen) multiplyAdd(x, y, sum int) string {
 	return fmt.Sprintf("VFMADD231PS %s, %s, %s", g.reg(x), g.reg(y), g.reg(sum))
 }
 
-// entry is the address of a's entry in a row of the tile.
+// entry returns the address of a's entry in a row of the tile.
 func (t tile) entry(row, step int) string {
 	if t.strided {
 		return fmt.Sprintf("%d(SI)%s", 4*row, []string{"", "(DX*1)", "(DX*2)", "(R8*1)"}[step])

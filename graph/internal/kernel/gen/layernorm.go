@@ -94,8 +94,8 @@ func layerNormBackward(f *fn) {
 	f.centredBackward(func(inv string, to, _ vec) { f.op("VBROADCASTSS", inv, to) }, func(vec, vec, string) {})
 }
 
-// centredBackward is that of centred: factor loads what the distances were multiplied by, and correct changes the mean of
-// g∘x̂, in the lowest lane.
+// centredBackward is that of centred: factor loads what the distances were multiplied by, and correct changes the mean
+// of g∘x̂, in the lowest lane.
 func (f *fn) centredBackward(factor func(spread string, to, t vec), correct func(mean, t vec, spread string)) {
 	dx, dw, db := f.pointer("dx_base"), f.pointer("dw_base"), f.pointer("db_base")
 	x, w, dy := f.pointer("x_base"), f.pointer("w_base"), f.pointer("dy_base")

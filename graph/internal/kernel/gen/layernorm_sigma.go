@@ -1,7 +1,7 @@
 package main
 
-// layerNormSigma leaves σ, and multiplies by 1/(σ + ε). The distances are taken once more from a mean that is right to its
-// last place, so that those of equal numbers are 0, and σ is.
+// layerNormSigma leaves σ, and multiplies by 1/(σ + ε). The distances are taken once more from a mean that is right to
+// its last place, so that those of equal numbers are 0, and σ is.
 func layerNormSigma(f *fn) {
 	f.centred(2, func(variance, t vec, sigma string) {
 		low := f.low("X", variance)

@@ -59,7 +59,7 @@ func parameters(signature string) (params []param, args int) {
 	return params, offset
 }
 
-// param is the operand that a parameter or a result is.
+// param returns the operand that a parameter or a result is.
 func (f *fn) param(name string) string {
 	for _, p := range f.params {
 		if p.name == name {
@@ -121,7 +121,7 @@ func declare(sets ...isa) ([]byte, error) {
 	return format.Source([]byte(text.String()))
 }
 
-// files is the text of every file that is written, by name.
+// files returns the text of every file that is written, by name.
 func files() (map[string]string, error) {
 	out := products()
 	for _, sets := range [][]isa{{avx512, avx2}, {neon}} {

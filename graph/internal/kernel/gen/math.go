@@ -27,8 +27,8 @@ func split(c float64) (hi, lo constant) {
 	return number(c), number(c - float64(float32(c)))
 }
 
-// expPolynomial is the polynomial nearest to e^r = 1 + r + r²·q(r) for |r| ≤ ½·ln 2 and a little more, for the rounding of
-// the reduction, in relative error: 3.3e-9, a twentieth of the last place. The test finds it by Remez's exchange.
+// expPolynomial is the polynomial nearest to e^r = 1 + r + r²·q(r) for |r| ≤ ½·ln 2 and a little more, for the rounding
+// of the reduction, in relative error: 3.3e-9, a twentieth of the last place. The test finds it by Remez's exchange.
 var expPolynomial = []float64{1, 1, 0.49999994, 0.16666521, 0.04166839, 0.008368717, 0.0013814599}
 
 // horner makes p = Σ c[k]·x^k.
@@ -45,8 +45,9 @@ func (f *fn) horner(p, x vec, c []constant) {
 }
 
 // exp makes p = e^(a·s), with a a power of 2 up to its sign: n = round(a·s·log₂e), r = s − n·ln 2/a, and the polynomial
-// of e^(a·r) times 2ⁿ. a·s must lie between expLeast and expMost or be NaN; if masked, only in the lanes of K4, and the others
-// give 0. rest, if not nil, is a correction of s, the part of it behind the last place. s, t, n and rest are lost.
+// of e^(a·r) times 2ⁿ. a·s must lie between expLeast and expMost or be NaN; if masked, only in the lanes of K4, and the
+// others give 0. rest, if not nil, is a correction of s, the part of it behind the last place. s, t, n and rest are
+// lost.
 func (f *fn) exp(p, s, t, n vec, a float64, rest *vec, masked bool) {
 	hi, lo := split(math.Ln2 / a)
 	f.set(t, number(magic))
@@ -70,7 +71,8 @@ func (f *fn) exp(p, s, t, n vec, a float64, rest *vec, masked bool) {
 		f.op("VSCALEFPS", n, p, p)
 		return
 	}
-	// Two factors, of n/2 and of the rest: both are normal numbers, so only the second product rounds, as VSCALEFPS does.
+	// Two factors, of n/2 and of the rest: both are normal numbers, so only the second product rounds, as VSCALEFPS
+	// does.
 	f.op("VPSRAD", "$1", t, n)
 	f.op("VPSUBD", n, t, t)
 	for _, factor := range []vec{n, t} {
@@ -114,7 +116,8 @@ func (f *fn) shareUpTo(most constant, v, e, t, mask vec) {
 	f.op("VDIVPS", t, v, v)
 }
 
-// magnitude is the bits of a number of which one at least has to be set for it to count: the upper ones of the exponent.
+// magnitude is the bits of a number of which one at least has to be set for it to count: the upper ones of the
+// exponent.
 type magnitude uint32
 
 const (
@@ -135,8 +138,8 @@ func (f *fn) flush(v vec, least magnitude, t vec) {
 	f.op("VANDNPS", v, t, v)
 }
 
-// fold adds the 16 lanes of v up, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The result
-// is in the lowest lane of v, and in all of them after spread.
+// fold adds the 16 lanes of v up, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The
+// result is in the lowest lane of v, and in all of them after spread.
 func (f *fn) fold(op string, v, t vec) {
 	if f.arch == "arm64" {
 		f.neonFold(op, v, t[0])

@@ -5,8 +5,8 @@ import "fmt"
 // NEON has no masks: of a vector of which only some lanes count, each is loaded and stored by itself. Those behind the
 // last that counts have its place, so nothing behind it is read or written.
 
-// lanePlaces makes the three registers behind first the places of lanes 1 … 3, in bytes, of a vector of as many lanes as
-// a register says, at least one. spare is lost.
+// lanePlaces makes the three registers behind first the places of lanes 1 … 3, in bytes, of a vector of as many lanes
+// as a register says, at least one. spare is lost.
 func lanePlaces(count, first, spare int) string {
 	last := first + 3
 	text := ""

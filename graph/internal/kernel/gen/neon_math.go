@@ -60,7 +60,8 @@ func (f *fn) neonHorner(p, x int, c []constant) {
 	}
 }
 
-// neonMultiply makes z = z·m in lanes of 64 bits: the product of the lower halves, and of each with the other's upper one.
+// neonMultiply makes z = z·m in lanes of 64 bits: the product of the lower halves, and of each with the other's upper
+// one.
 func (f *fn) neonMultiply(z, t, u, m int) {
 	f.word("rev64", t, z)
 	f.word("mul", t, t, m)

@@ -58,7 +58,7 @@ func (f *fn) neonSet(to int, c constant) {
 	}
 }
 
-// general is the number of a general register.
+// general returns the number of a general register.
 func general(register string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(register, "R"))
 	if err != nil {
@@ -67,14 +67,14 @@ func general(register string) int {
 	return n
 }
 
-// lowVector is the register of which an operand is the low part.
+// lowVector returns the register of which an operand is the low part.
 func lowVector(operand any) (register int, is bool) {
 	text, _ := operand.(string)
 	register, err := strconv.Atoi(strings.TrimPrefix(text, "X"))
 	return register, err == nil
 }
 
-// neonOperand is the number of the vector register that an operand is, or that it is loaded into.
+// neonOperand returns the number of the vector register that an operand is, or that it is loaded into.
 func (f *fn) neonOperand(operand any) int {
 	switch o := operand.(type) {
 	case vec:

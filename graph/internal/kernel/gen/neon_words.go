@@ -37,7 +37,7 @@ var words = map[string]word{
 	"bit": {0x6ea01c00, ofB}, "bif": {0x6ee01c00, ofB},
 }
 
-// line is an instruction for the assembler.
+// line returns an instruction for the assembler.
 func line(bits uint32, format string, args ...any) string {
 	return fmt.Sprintf("\tWORD $0x%08x // %s\n", bits, fmt.Sprintf(format, args...))
 }

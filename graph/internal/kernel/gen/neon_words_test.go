@@ -86,8 +86,8 @@ func allFiles(t *testing.T) map[string]string {
 	return out
 }
 
-// TestShareOfMultiplications counts the instructions of the products' loops over k: of the tile's at least 9 of 10 multiply
-// and add.
+// TestShareOfMultiplications counts the instructions of the products' loops over k: of the tile's at least 9 of 10
+// multiply and add.
 func TestShareOfMultiplications(t *testing.T) {
 	text := allFiles(t)["gemm/gemm_neon_arm64.s"]
 	loops := regexp.MustCompile(`(?s)\n(\w*loop):\n(.*?)B(?:GE|GT) (\w+)\n`).FindAllStringSubmatch(text, -1)

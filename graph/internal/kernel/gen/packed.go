@@ -19,7 +19,7 @@ func (g *gen) packed() {
 	}
 }
 
-// args are those of a kernel around the packed numbers and their scales.
+// args returns those of a kernel around the packed numbers and their scales.
 func (p packing) args(before []arg, after ...arg) []arg {
 	list := append(before, arg{p.operand, "BX"})
 	if p.name == "Int8" {
@@ -43,7 +43,7 @@ func (g *gen) number(p packing, v int, to string) {
 	}
 }
 
-// columnScale is the operand that the scales of vector v are: with AVX-512 a register.
+// columnScale returns the operand that the scales of vector v are: with AVX-512 a register.
 func (g *gen) columnScale(v int) string {
 	if g.lanes == 16 {
 		return g.reg(16 + v)

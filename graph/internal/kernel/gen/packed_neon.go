@@ -15,7 +15,7 @@ const (
 	number0 = 20 // the first register of a group's numbers; those before and behind hold what they are made of
 )
 
-// neonArgs are p's arguments: R2 the packed numbers, R3 their scales.
+// neonArgs returns p's arguments: R2 the packed numbers, R3 their scales.
 func (p packing) neonArgs(before []arg, after ...arg) []arg {
 	list := p.args(before, after...)
 	for i, a := range list {

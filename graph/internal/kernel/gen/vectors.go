@@ -47,9 +47,10 @@ func add(f *fn) {
 	})
 }
 
-// adamW: the constants are scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε. m below 2⁻⁹⁵, v and g² below 2⁻¹¹¹ and g below 2⁻⁶³ in
-// g² count as 0, so that no square is below the normal numbers, nor what the moments of weights that are never used fall to:
-// m would stay there for good, since 0.9 of the least number is rounded to it. An ε of 1e-8 hides all of them.
+// adamW: the constants are scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε. m below 2⁻⁹⁵, v and g² below 2⁻¹¹¹ and g
+// below 2⁻⁶³ in g² count as 0, so that no square is below the normal numbers, nor what the moments of weights that are
+// never used fall to: m would stay there for good, since 0.9 of the least number is rounded to it. An ε of 1e-8 hides
+// all of them.
 func adamW(f *fn) {
 	w, dw, m, v, c := f.pointer("w_base"), f.pointer("dw_base"), f.pointer("m_base"), f.pointer("v_base"), f.pointer("c")
 	k := f.scratches(9)
@@ -96,7 +97,8 @@ func sumSquares(f *fn) {
 	f.op("VMOVSD", f.low("X", sum[0]), f.param("sum"))
 }
 
-// dropout: entry i is kept if hash(key ^ (at + i·entryStep)) >> 11 is not below the threshold; the hash is splitmix64's.
+// dropout: entry i is kept if hash(key ^ (at + i·entryStep)) >> 11 is not below the threshold; the hash is
+// splitmix64's.
 func dropout(f *fn) {
 	const entryStep = 0xd1342543de82ef95
 	y, x, scalar := f.pointer("y_base"), f.pointer("x_base"), f.register()

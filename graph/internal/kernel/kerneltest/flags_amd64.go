@@ -2,7 +2,7 @@ package kerneltest
 
 import "runtime"
 
-// readFlags is the processor's word of what its vector instructions have met since it was cleared.
+// readFlags returns the processor's word of what its vector instructions have met since it was cleared.
 func readFlags() uint32
 func clearFlags()
 

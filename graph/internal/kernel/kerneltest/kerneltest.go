@@ -28,7 +28,7 @@ func Rounded[T float32 | float64](x []float64) []T {
 	return y
 }
 
-// SameBits tells whether a and b are equal, and NaN where the other is.
+// SameBits reports whether a and b are equal, and NaN where the other is.
 func SameBits[T float32 | float64](a, b []T) bool {
 	return slices.EqualFunc(a, b, func(x, y T) bool {
 		return math.Float64bits(float64(x)) == math.Float64bits(float64(y))

@@ -7,7 +7,8 @@ import (
 )
 
 // Elman runs the recurrence h_t = tanh(h_{t−1}·w + a_t) over batch sequences: a and h (batch·n, d), the sequences one
-// behind the other, w (d, d). Before t = 0 h is first (batch, d), or 0 if that is nil. All sequences take a step together.
+// behind the other, w (d, d). Before t = 0 h is first (batch, d), or 0 if that is nil. All sequences take a step
+// together.
 func Elman[T kernel.Float](p *kernel.Pool, h, a, w, first []T, batch, d int) {
 	n := len(h) / (batch * d)
 	for t := range n {
@@ -31,7 +32,7 @@ func Elman[T kernel.Float](p *kernel.Pool, h, a, w, first []T, batch, d int) {
 	}
 }
 
-// at is the rows of x at time t: (batch, d), a row of it every n·d numbers.
+// at returns the rows of x at time t: (batch, d), a row of it every n·d numbers.
 func at[T kernel.Float](x []T, t, n, d int) gemm.Matrix[T] {
 	return gemm.Matrix[T]{Data: x[t*d:], Stride: n * d}
 }

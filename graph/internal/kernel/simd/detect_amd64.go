@@ -4,7 +4,7 @@ package simd
 
 import "golang.org/x/sys/cpu"
 
-// Sets is the sets that this processor can run, by name.
+// Sets returns the sets that this processor can run, by name.
 func Sets() map[string]*Set {
 	sets := map[string]*Set{}
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ {
@@ -16,7 +16,7 @@ func Sets() map[string]*Set {
 	return sets
 }
 
-// detect is the widest of them.
+// detect returns the widest of them.
 func detect() *Set {
 	sets := Sets()
 	if best := sets["AVX512"]; best != nil {

@@ -1,5 +1,5 @@
-// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512, for AVX2 with FMA
-// and for NEON. Its callers have the same in plain Go for other processors and for float64.
+// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512, for AVX2 with
+// FMA and for NEON. Its callers have the same in plain Go for other processors and for float64.
 package simd
 
 // Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever the instruction
@@ -7,8 +7,8 @@ package simd
 // sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴ being half
 // of the last place of 1. NaN gives NaN. The callers see to the lengths.
 //
-// Of normal numbers nothing makes one below them, 2⁻¹²⁶, not even on the way to a 0: an Intel processor takes some 150 times
-// as long for it. So what is smaller than an accuracy that is absolute counts as 0.
+// Of normal numbers nothing makes one below them, 2⁻¹²⁶, not even on the way to a 0: an Intel processor takes some 150
+// times as long for it. So what is smaller than an accuracy that is absolute counts as 0.
 type Set struct {
 	// z = x + y, rounded once.
 	Add func(z, x, y []float32)
@@ -16,11 +16,11 @@ type Set struct {
 	Relu func(y, x []float32)
 	// dx = dy where x > 0, else 0, exact.
 	ReluBackward func(dx, x, dy []float32)
-	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ at the one end and 0 at the
-	// other, from where y would be below the normal numbers.
+	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ at the one end and 0 at
+	// the other, from where y would be below the normal numbers.
 	Exp func(y, x []float32, shift, scale float32)
-	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); 0 from where it would be below the normal
-	// numbers.
+	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); 0 from where it would be below the
+	// normal numbers.
 	Gelu func(y, x []float32)
 	// dx = dy∘(Φ(x) + x·φ(x)) within 2e-7·|dy|, up to rounding the product.
 	GeluBackward func(dx, x, dy []float32)
@@ -38,15 +38,15 @@ type Set struct {
 	SiluBackward func(dx, x, dy []float32)
 	// y = silu(x)·u, as Silu has it, up to rounding the product.
 	Swiglu func(y, x, u []float32)
-	// dx = dy∘u∘dsilu/dx within 2e-7·|dy·u| and du = dy∘silu(x) within 1.5e-7·max(1, |silu(x)|)·|dy|, up to rounding the
-	// products.
+	// dx = dy∘u∘dsilu/dx within 2e-7·|dy·u| and du = dy∘silu(x) within 1.5e-7·max(1, |silu(x)|)·|dy|, up to rounding
+	// the products.
 	SwigluBackward func(dx, du, x, u, dy []float32)
-	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below the
-	// largest; 0 where D is above 60, which is nothing beside the weight of the largest, and where the mask is −∞,
+	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below
+	// the largest; 0 where D is above 60, which is nothing beside the weight of the largest, and where the mask is −∞,
 	// whatever x is there.
 	Softmax func(x, mask []float32, cols, rows int)
-	// A step of the online softmax, as the function of this name has it. Apart from the rounding of x+mask, the weights are
-	// within (7 + D + cols/16)u where x+mask is D below the largest, 0 where D is above 60, and so is keep.
+	// A step of the online softmax, as the function of this name has it. Apart from the rounding of x+mask, the weights
+	// are within (7 + D + cols/16)u where x+mask is D below the largest, 0 where D is above 60, and so is keep.
 	SoftmaxTile func(x, mask, top, total, keep []float32, cols, stride int)
 	// Its backward pass: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
 	SoftmaxTileBackward func(d, x, mask, top, total, dot []float32, cols, stride int)
@@ -68,8 +68,8 @@ type Set struct {
 	RmsNorm func(y, x, w, inv []float32, share, eps float32)
 	// RMSNormBackward with share = 1/d, adding to dw.
 	RmsNormBackward func(dx, dw, x, w, dy, inv []float32, share float32)
-	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once. m below 2⁻⁹⁵,
-	// v below 2⁻¹¹¹, and g² below that or of g below 2⁻⁶³, count as 0.
+	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once. m below
+	// 2⁻⁹⁵, v below 2⁻¹¹¹, and g² below that or of g below 2⁻⁶³, count as 0.
 	AdamW func(w, dw, m, v []float32, c *[9]float32)
 	// Σ x² in float64.
 	SumSquares func(x []float32) (sum float64)
@@ -80,7 +80,7 @@ type Set struct {
 // current is the set in use: the widest of this processor, nil where plain Go does the work.
 var current = detect()
 
-// Of is the set in use for numbers of type T: there is none for float64.
+// Of returns the set in use for numbers of type T: there is none for float64.
 func Of[T any]() *Set {
 	if _, ok := any(*new(T)).(float32); ok {
 		return current
@@ -88,7 +88,7 @@ func Of[T any]() *Set {
 	return nil
 }
 
-// String is the name of the instruction set, "Go" of none.
+// String returns the name of the instruction set, "Go" of none.
 func (s *Set) String() string {
 	for name, known := range Sets() {
 		if s == known {
