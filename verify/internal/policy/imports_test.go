@@ -1,66 +1,10 @@
-package graph
+package policy
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
-
-const module = "github.com/pedestrian-ml/pedestrian/"
-
-// sourceFile is a Go file of the module; the paths are relative to its root.
-type sourceFile struct {
-	path, dir string
-	test      bool
-	imports   []string
-	syntax    *ast.File
-}
-
-func (f sourceFile) top() string {
-	top, _, _ := strings.Cut(f.dir, "/")
-	return top
-}
-
-func sources(t *testing.T) (files []sourceFile) {
-	t.Helper()
-	root := os.DirFS("..")
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
-			return fs.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go"):
-			return nil
-		}
-		syntax, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", path), nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		f := sourceFile{path: path, dir: filepath.ToSlash(filepath.Dir(path)), test: strings.HasSuffix(path, "_test.go"), syntax: syntax}
-		for _, s := range syntax.Imports {
-			name, err := strconv.Unquote(s.Path.Value)
-			if err != nil {
-				return err
-			}
-			f.imports = append(f.imports, name)
-		}
-		files = append(files, f)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-func inTree(path, tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") }
 
 // TestImportDirections: graph ← nn ← gpt ← verify and examples, and Gorgonia behind graph.
 func TestImportDirections(t *testing.T) {

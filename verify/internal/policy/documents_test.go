@@ -1,4 +1,4 @@
-package graph
+package policy
 
 import (
 	"go/ast"
@@ -25,7 +25,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	name, example := regexp.MustCompile(`\bTest[A-Z]\w+`), regexp.MustCompile(`…|\b(name|lines|jsonlines)\.go$|text\.jsonl$`)
 	found := 0
 	for _, document := range []string{"CONTRIBUTING.md", "README.md", "GLOSSARY.md", "PROMISES.md"} {
-		data, err := os.ReadFile(filepath.Join("..", document))
+		data, err := os.ReadFile(filepath.Join(root, document))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				if found++; example.MatchString(path) {
 					continue
 				}
-				if _, err := os.Stat(filepath.Join("..", path)); err != nil {
+				if _, err := os.Stat(filepath.Join(root, path)); err != nil {
 					t.Errorf("%s names %s, which is not there", document, path)
 				}
 			}
@@ -90,7 +90,7 @@ func TestEveryPackageSaysWhatToStartWith(t *testing.T) {
 // TestFiguresNameTheMachine: what the README says of time and memory stands in a table whose head names processor and
 // day.
 func TestFiguresNameTheMachine(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "README.md"))
+	data, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
