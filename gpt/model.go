@@ -43,7 +43,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 		return nil, errors.Errorf("gpt: got a batch of %d, want 1 to %d", batch, field.MaxSize)
 	}
 	limited := c
-	limited.Run = c.Within(g)
+	limited.Run, limited.Kernels = c.Within(g), g.Kernels
 	declared, err := limited.validated()
 	if err != nil {
 		return nil, err

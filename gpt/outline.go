@@ -38,6 +38,7 @@ func (c Config) outline() (o outline, err error) {
 	short := c
 	short.NLayer = min(c.NLayer, mostDeclared)
 	g := graph.Outline(graph.Float32)
+	g.Kernels = c.Kernels
 	positions := g.Root().Ints("positions", c.BlockSize, c.BlockSize, graph.NoneIgnored)
 	if err := g.Err(); err != nil { // too many to count anything
 		return o, err

@@ -46,8 +46,11 @@ func newLinearAttention(at Site, sim similarity) *LinearAttention {
 		sim: sim, heads: heads, mask: at.mask(), scope: at.Scope,
 		state: cacheAt(at.Caches, at.Path(), func() *graph.LinearCache { return graph.NewLinearCache(heads) }),
 	}
-	if padded {
-		l.padding = l.mask.Expr()
+	if padded || !at.Graph().Kernels { // the reference form adds the mask's numbers, which count before it is built
+		mask := l.mask.Expr()
+		if padded {
+			l.padding = mask
+		}
 	}
 	return l
 }

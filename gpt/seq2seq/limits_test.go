@@ -61,7 +61,7 @@ func TestTranslatorLimit(t *testing.T) {
 }
 
 // A batch has a pair and at most MaxSize, the mixed keys of a Linformer are half of the source, and a model may take
-// all memory with its parameters.
+// all memory with its parameters and masks.
 func TestBorders(t *testing.T) {
 	for _, batch := range []int{0, field.MaxSize + 1} {
 		if _, err := New(graph.New(graph.Float32, 1), small(), batch); err == nil || !strings.Contains(err.Error(), "want 1 to 268435456") {
@@ -76,14 +76,14 @@ func TestBorders(t *testing.T) {
 		}
 	}
 	c := small()
-	n, err := c.Resolved().parameters()
+	n, err := c.Resolved().counts()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for share, refused := range map[float64]bool{1.01: false, 0.99: true} {
-		c.MemoryLimit = share * 4 * n / (1 << 30)
+		c.MemoryLimit = share * 4 * (n.parameters + n.values) / (1 << 30)
 		if err := c.ValidateModel(); (err != nil) != refused {
-			t.Errorf("%v of the parameters' memory: got error %v", share, err)
+			t.Errorf("%v of the memory of parameters and masks: got error %v", share, err)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestTheLimitIsTheGraphs(t *testing.T) {
 		g = graph.New(graph.Float32, 1)
 		c.MemoryLimit = 0
 		g.SetMemoryLimit(1)
-		mustSay(t, build(g), "for parameters of n_layer")
+		mustSay(t, build(g), "for parameters and masks of n_layer")
 		mustSay(t, build(nil), "graph: got nil")
 	}
 }

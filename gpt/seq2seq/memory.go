@@ -7,16 +7,27 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// parameters counts what is declared, in float64, which no Config overflows: of all blocks but two, that they are as
-// the second.
-func (c Config) parameters() (n float64, err error) {
-	declared := func(layers int) (n float64) {
+// counts is how many numbers a network declares, in float64, which no Config overflows.
+type counts struct {
+	parameters float64
+	values     float64 // of masks, for one pair, and of tables of positions
+}
+
+// counts declares two blocks, and every block more counts as the second.
+func (c Config) counts() (n counts, err error) {
+	declared := func(layers int) (n counts) {
 		g, c := graph.Outline(graph.Float32), c
 		c.NLayer = layers
 		c.declare(g, 1)
 		for _, p := range g.Params() {
-			n += p.Entries()
+			n.parameters += p.Entries()
 		}
+		for _, x := range g.Leaves() {
+			if len(x.Tensor().Shape) > 0 { // else it is ids
+				n.values += x.Entries()
+			}
+		}
+		n.values -= n.parameters
 		err = g.Err()
 		return n
 	}
@@ -24,7 +35,10 @@ func (c Config) parameters() (n float64, err error) {
 	if err != nil || c.NLayer == 1 {
 		return one, err
 	}
-	return one + float64(c.NLayer-1)*(declared(2)-one), err
+	two, more := declared(2), float64(c.NLayer-1)
+	one.parameters += more * (two.parameters - one.parameters)
+	one.values += more * (two.values - one.values)
+	return one, err
 }
 
 // Memory returns the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no
@@ -35,9 +49,9 @@ func (c Config) Memory() (bytes float64, err error) {
 	}
 	c = c.Resolved()
 	if c.TooWide() || c.BatchSize < 1 || c.BatchSize > 1<<20 { // layers list columns, and masks the lengths of sequences
-		n, err := c.parameters()
+		n, err := c.counts()
 		tokens := float64(c.BatchSize) * (float64(c.SourceSize) + float64(c.TargetSize))
-		return 4 * (4*n + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
+		return 4 * (4*n.parameters + n.values + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
 	}
 	return train.Need(c.Training, c.Run, train.Hooks{}, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
@@ -47,14 +61,14 @@ func (c Config) Memory() (bytes float64, err error) {
 	})
 }
 
-// checkParameters refuses a network of too many parameters, each of which is kept so many times.
+// checkParameters refuses a network of too many parameters, each of which is kept so many times, and numbers of masks.
 func (c Config) checkParameters(times float64) error {
 	c = c.Resolved()
-	n, err := c.parameters()
+	n, err := c.counts()
 	if err != nil {
 		return err
 	}
-	return c.CheckMemory(4*times*n, "parameters", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab",
+	return c.CheckMemory(4*(times*n.parameters+n.values), "parameters and masks", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab",
 		"target_vocab", "source_size", "target_size", "qk_size", "v_size", "n_inner")
 }
 

@@ -29,12 +29,18 @@ func TestParametersAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		built := 0
+		built, values := 0, 0
 		for _, p := range m.Params() {
 			built += p.Tensor().Len()
 		}
-		if counted, err := c.Resolved().parameters(); err != nil || counted != float64(built) {
-			t.Errorf("%+v: counted %v parameters (%v), %d are built", c, counted, err, built)
+		for _, x := range m.Graph.Leaves() {
+			values += x.Tensor().Len()
+		}
+		values -= built
+		if counted, err := c.Resolved().counts(); err != nil || counted.parameters != float64(built) {
+			t.Errorf("%+v: counted %v parameters (%v), %d are built", c, counted.parameters, err, built)
+		} else if counted.values != float64(values) {
+			t.Errorf("%+v: counted %v numbers of masks and tables, %d are built", c, counted.values, values)
 		}
 	}
 }
@@ -110,7 +116,7 @@ func TestMemoryLimit(t *testing.T) {
 		{func(c *Config) { c.QKSize = 1 << 28 }, []string{"GiB for parameters", "qk_size 268435456"}},
 		{func(c *Config) { c.TargetVocab = 1 << 28 }, []string{"GiB for parameters", "target_vocab 268435456"}},
 		{func(c *Config) { c.BatchSize = 1 << 28 }, []string{"GiB for activations", "batch_size 268435456", "source_size 5"}},
-		{func(c *Config) { c.SourceSize, c.Position = 1<<20, "none" }, []string{"GiB for activations", "source_size 1048576"}},
+		{func(c *Config) { c.SourceSize, c.Position = 1<<16, "none" }, []string{"GiB for activations", "source_size 65536"}},
 	} {
 		c := small()
 		c.MemoryLimit = 64

@@ -117,11 +117,11 @@ func Fits(own ...parts.Registry) checkpoint.Fit {
 		if err := s.Config.ValidateModel(); err != nil {
 			return err
 		}
-		n, err := s.Config.Resolved().parameters()
+		n, err := s.Config.Resolved().counts()
 		if err != nil {
 			return err
 		}
-		return train.Fit(cp, n, func(safetensors.Entry) bool { return false })
+		return train.Fit(cp, n.parameters, func(safetensors.Entry) bool { return false })
 	}
 }
 
