@@ -1,6 +1,7 @@
 package parts_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -22,8 +23,8 @@ var byHand = map[string]func(c train.Training, lr float64, t int, w, g, m, v han
 	},
 }
 
-// Three steps of every optimizer of the list are those of its formula by hand, and go down: a new one without a formula
-// fails here.
+// Three steps of every optimizer of the list are those of its formula by hand, in both types, with momentum and without,
+// and go down: a new one without a formula fails here.
 func TestOptimizersByHand(t *testing.T) {
 	for _, o := range parts.Optimizers() {
 		update := byHand[string(o.Name)]
@@ -31,38 +32,43 @@ func TestOptimizersByHand(t *testing.T) {
 			t.Errorf("%s: no formula by hand in this test", o.Name)
 			continue
 		}
-		c := train.Training{Beta1: 0.5, Beta2: 0.75, WeightDecay: 0.125}
-		g := graph.New(graph.Float64, 1)
-		x := g.Root().Param("w", graph.Const(0), 2, 3)
-		w := hand.NewMatrix(2, 3, 0.5, -2, 1.5, -0.25, 3, -1)
-		if err := x.Tensor().Fill(w.Data...); err != nil {
-			t.Fatal(err)
-		}
-		p, err := graph.Compile(x.Square().SumAll(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		optimizer, err := o.New([]graph.Expr{x}, c, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, v := hand.Zeros[float64](2, 3), hand.Zeros[float64](2, 3)
-		loss := math.Inf(1)
-		for step := 1; step <= 3; step++ {
-			if err := p.Run(); err != nil {
-				t.Fatal(err)
-			}
-			if !(p.Loss() < loss) {
-				t.Errorf("%s, step %d: the loss Σw² goes from %v to %v", o.Name, step, loss, p.Loss())
-			}
-			loss = p.Loss()
-			if _, err := optimizer.Update(p, 0.1); err != nil {
-				t.Fatal(err)
-			}
-			w, m, v = update(c, 0.1, step, w, w.Scale(2), m, v)
-			for i, got := range x.Tensor().Floats() {
-				if want := w.Data[i]; !(math.Abs(got-want) <= 1e-12) {
-					t.Errorf("%s, step %d, entry %d: got %v, want %v", o.Name, step, i, got, want)
+		for dtype, tolerance := range map[graph.Dtype]float64{graph.Float64: 1e-12, graph.Float32: 1e-6} {
+			for _, beta1 := range []float64{0, 0.5} {
+				c := train.Training{Beta1: beta1, Beta2: 0.75, WeightDecay: 0.125}
+				g := graph.New(dtype, 1)
+				x := g.Root().Param("w", graph.Const(0), 2, 3)
+				w := hand.NewMatrix(2, 3, 0.5, -2, 1.5, -0.25, 3, -1)
+				if err := x.Tensor().Fill(w.Data...); err != nil {
+					t.Fatal(err)
+				}
+				p, err := graph.Compile(x.Square().SumAll(), x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				optimizer, err := o.New([]graph.Expr{x}, c, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, v := hand.Zeros[float64](2, 3), hand.Zeros[float64](2, 3)
+				loss := math.Inf(1)
+				for step := 1; step <= 3; step++ {
+					what := fmt.Sprintf("%s, %v, β₁ = %v, step %d", o.Name, dtype, beta1, step)
+					if err := p.Run(); err != nil {
+						t.Fatal(err)
+					}
+					if !(p.Loss() < loss) {
+						t.Errorf("%s: the loss Σw² goes from %v to %v", what, loss, p.Loss())
+					}
+					loss = p.Loss()
+					if _, err := optimizer.Update(p, 0.1); err != nil {
+						t.Fatal(err)
+					}
+					w, m, v = update(c, 0.1, step, w, w.Scale(2), m, v)
+					for i, got := range x.Tensor().Floats() {
+						if want := w.Data[i]; !(math.Abs(got-want) <= tolerance) {
+							t.Errorf("%s, entry %d: got %v, want %v", what, i, got, want)
+						}
+					}
 				}
 			}
 		}
