@@ -9,14 +9,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// LoadAnswers returns the corpus of a JSONL file: an example a line, {"prompt": "…", "completion": "…"} or {"messages":
-// [{"role": "user", "content": "…"}, …]}; other keys are passed over. A model learns the answers alone: completions
-// with the token behind them that ends a text, and what the assistant says with the mark that ends it; all other
-// targets are Ignore.
+// LoadAnswers returns the corpus of a JSONL file with one example per line: {"prompt": "…", "completion": "…"} or
+// {"messages": [{"role": "user", "content": "…"}, …]}. Other keys are ignored. A model learns only the answers:
+// completions with the token after them that ends a text, and the assistant's messages with the mark that ends each of
+// them. All other targets are Ignore.
 //
-// Each example is a row of its own that begins at position 0 and is padded to blockSize at its end: a model sees in
-// training what it sees in use, and no example another. What is longer is cut at its end, as long as some of an answer
-// is left. The first nine tenths of the lines are for training, the rest for validation.
+// Each example is a separate row that begins at position 0 and is padded to blockSize at its end, so a model sees in
+// training what it sees in use, and no example sees another. A longer example is cut at its end; it is an error if
+// this leaves none of its answer. The first nine tenths of the lines are for training, the rest for validation.
 func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus, error) {
 	switch {
 	case tok == nil:
@@ -44,14 +44,15 @@ func LoadAnswers(path string, tok Tokenizer, t Template, blockSize int) (Corpus,
 	}
 	n := len(all.tokens) / blockSize
 	if n < 2 {
-		return nil, errors.Errorf("answers %s: got %d examples, want at least 2: one to train on, one to validate on", path, n)
+		return nil, errors.Errorf("answers %s: got %d examples, want at least 2: one to train on, one to validate on",
+			path, n)
 	}
 	sum := sha256.Sum256([]byte(s))
 	train, val := all.cut(n * 9 / 10)
 	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
 }
 
-// example returns the tokens of a line, and which of them are of an answer.
+// example returns the tokens of a line, and for each whether it belongs to an answer.
 func (t Template) example(line []byte, tok Tokenizer) (ids []int, answer []bool, err error) {
 	var e struct {
 		Prompt     *string   `json:"prompt"`

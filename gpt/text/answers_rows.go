@@ -2,14 +2,14 @@ package text
 
 import "github.com/pkg/errors"
 
-// rows is a Split of sequences that are each for itself, of size tokens and targets each. Its last token stands behind
-// them all, where of a text the target of the last would.
+// rows is a Split of independent sequences, each with size tokens and targets. One more token follows the last row, in
+// the place of the last target of an ordinary text.
 type rows struct {
 	size            int
 	tokens, targets []int32
 }
 
-// add appends a row: the first tokens of an example, as inputs, and the targets behind them.
+// add appends a row: the first size tokens of an example as inputs, and the targets that follow them.
 func (r *rows) add(ids []int, answer []bool) error {
 	learnt := 0
 	for i := range r.size {
@@ -24,7 +24,8 @@ func (r *rows) add(ids []int, answer []bool) error {
 		r.tokens, r.targets = append(r.tokens, int32(x)), append(r.targets, int32(y))
 	}
 	if learnt == 0 {
-		return errors.Errorf("got %d tokens without an answer's among the first block_size %d, want some to learn", len(ids), r.size)
+		return errors.Errorf("got %d tokens without an answer's among the first block_size %d, want some to learn",
+			len(ids), r.size)
 	}
 	return nil
 }
@@ -35,13 +36,14 @@ func (r *rows) cut(n int) (first, rest *rows) {
 	return &rows{r.size, r.tokens[:n], r.targets[:n]}, &rows{r.size, r.tokens[n:], r.targets[n:]}
 }
 
-// Len returns the number of tokens, and one more.
+// Len returns the number of tokens plus one, for the token after the last row.
 func (r *rows) Len() int { return len(r.tokens) + 1 }
 
-// Read is what a Split does; behind the last row stands 0.
+// Read implements Split. The token after the last row is 0.
 func (r *rows) Read(ids []int, at int) error {
 	if at < 0 || at > r.Len()-len(ids) {
-		return errors.Errorf("answers: got %d tokens from position %d on, want them within 0 … %d", len(ids), at, r.Len())
+		return errors.Errorf("answers: got %d tokens from position %d on, want them within 0 … %d",
+			len(ids), at, r.Len())
 	}
 	for i := range ids {
 		if ids[i] = 0; at+i < len(r.tokens) {
@@ -51,7 +53,7 @@ func (r *rows) Read(ids []int, at int) error {
 	return nil
 }
 
-// read fills x and y with whole rows from position at on.
+// read fills x and y with complete rows from position at on.
 func (r *rows) read(x, y []int, at int) {
 	for i := range x {
 		x[i], y[i] = int(r.tokens[at+i]), int(r.targets[at+i])

@@ -31,7 +31,7 @@ func written(t testing.TB, name, text string) string {
 	return path
 }
 
-// spell returns the text of tokens, where an answer's are in brackets and padding is dots.
+// spell returns the text of tokens, with each answer's target in brackets.
 func spell(t testing.TB, tok Tokenizer, ids, targets []int) string {
 	t.Helper()
 	var s strings.Builder
@@ -48,7 +48,7 @@ func spell(t testing.TB, tok Tokenizer, ids, targets []int) string {
 	return s.String()
 }
 
-// An example is a row; answers and their ends are its only targets; what is too long is cut, what is short padded.
+// Every example is a row. Only answers and their ends are targets. Long examples are cut, short ones are padded.
 func TestLoadAnswers(t *testing.T) {
 	path := written(t, "pairs.jsonl", `{"prompt": "ab", "completion": "cd", "id": 7}
 
@@ -61,7 +61,7 @@ func TestLoadAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := c.Train().Len(), c.Val().Len(); a != 41 || b != 21 {
-		t.Errorf("got %d and %d tokens, want 2 and 1 rows of 20, and 1", a, b)
+		t.Errorf("got %d and %d tokens, want 2 and 1 rows of 20, plus 1", a, b)
 	}
 	x, y := make([]int, 40), make([]int, 40)
 	for rows, err := range Blocks(c.Train(), x, y, 20) {
@@ -108,14 +108,14 @@ func TestLoadAnswers(t *testing.T) {
 		}
 	}
 	if err := c.Val().Read(x, 0); err == nil {
-		t.Error("40 tokens of 21: got no error")
+		t.Error("reading 40 of 21 tokens: got no error")
 	}
 	path = written(t, "short.jsonl", strings.Repeat(`{"prompt": "q", "completion": ""}`+"\n", 20))
 	if c, err = LoadAnswers(path, tok, Template{End: "</s>", Begin: "<s>"}, 3); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := c.Train().Len(), c.Val().Len(); a != 18*3+1 || b != 2*3+1 {
-		t.Errorf("got %d and %d tokens, want 18 and 2 rows of 3, and 1", a, b)
+		t.Errorf("got %d and %d tokens, want 18 and 2 rows of 3, plus 1", a, b)
 	}
 	if err := Sample(c.Val(), rng, x[:3], y[:3], 3); err != nil || spell(t, tok, x[:3], y[:3]) != "<s>q[</s>]</s>" {
 		t.Errorf("got %s (%v)", spell(t, tok, x[:3], y[:3]), err)
@@ -145,7 +145,7 @@ func TestLoadAnswersRefuses(t *testing.T) {
 	}
 	path := written(t, "good.jsonl", good+good)
 	if c, err := LoadAnswers(path, Bytes{}, Template{}, 1); err != nil || c.Train().Len() != 2 {
-		t.Errorf("the least that there may be: got %v (%v)", c, err)
+		t.Errorf("the smallest corpus: got %v (%v)", c, err)
 	}
 	_, err := LoadAnswers(path, nil, Template{}, 5)
 	wantError(t, err, "the tokenizer is nil")

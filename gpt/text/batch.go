@@ -7,15 +7,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Ignore is the target of a row that stands for no text: the value that nanoGPT's cross entropy leaves out of its mean.
+// Ignore is the target of a position without text: the value that nanoGPT's cross entropy leaves out of its mean.
 const Ignore = -1
 
 // Sample fills x and y (B·T each) with B blocks of T = blockSize tokens of s whose starts are drawn independently and
-// uniformly from [0, Len−T), one rng.IntN a row in the order of the rows, as nanoGPT's get_batch does. Blocks may
-// overlap. Of the examples of LoadAnswers a block is a whole row, with its own targets. The generator is the caller's,
-// and its state after the call is all that has to be saved to continue with the same batches. Nothing is allocated.
+// uniformly from [0, Len−T), with one rng.IntN per row in the order of the rows, as nanoGPT's get_batch does. Blocks
+// may overlap. For the examples of LoadAnswers a block is a complete row with its own targets. The generator belongs
+// to the caller; saving its state after the call is enough to continue with the same batches. Sample allocates
+// nothing.
 //
-// It is an error if x and y differ in length or are not B ≥ 1 whole rows, or if s has fewer than T+1 tokens.
+// It is an error if x and y differ in length or are not B ≥ 1 complete rows, or if s has fewer than T+1 tokens.
 func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {
 	if err := fits(s, x, y, blockSize); err != nil {
 		return err
@@ -31,7 +32,7 @@ func Sample(s Split, rng *rand.Rand, x, y []int, blockSize int) error {
 	return nil
 }
 
-// draw is where a block begins.
+// draw returns the start of a random block.
 func draw(s Split, rng *rand.Rand, blockSize int) int {
 	if r, ok := s.(*rows); ok {
 		return blockSize * rng.IntN(len(r.tokens)/blockSize)
@@ -40,10 +41,10 @@ func draw(s Split, rng *rand.Rand, blockSize int) int {
 }
 
 // Blocks goes once through s in blocks of T = blockSize tokens that do not overlap: block i is x = s[i·T : (i+1)·T]
-// with its targets one further, for every i < ⌊(Len−1)/T⌋; what is left at the end, shorter than T, is dropped. Each
-// step of the iterator fills x and y (B·T each) and yields the number of rows that hold a block: B, but fewer in the
-// last batch unless B divides the number of blocks. There the remaining rows are 0 in x and Ignore in y, so a loss that
-// is a mean over the targets not ignored, weighted by the rows, adds up to the mean over the split.
+// with its targets one further, for every i < ⌊(Len−1)/T⌋. A remainder shorter than T is dropped. Each step of the
+// iterator fills x and y (B·T each) and yields the number of rows that hold a block: B, or fewer in the last batch if
+// B does not divide the number of blocks. The unused rows are 0 in x and Ignore in y, so a loss that is a mean over
+// the targets not ignored, weighted by the rows, adds up to the mean over the split.
 //
 // The errors are those of Sample; after one the iterator ends.
 func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
@@ -68,7 +69,8 @@ func Blocks(s Split, x, y []int, blockSize int) iter.Seq2[int, error] {
 	}
 }
 
-// fill copies len(x) inputs from start on, and their targets: y is x moved on by one token, but of rows their own.
+// fill copies len(x) inputs from start on and their targets: y is x shifted by one token, except that rows have their
+// own targets.
 func fill(s Split, x, y []int, start int) error {
 	if r, ok := s.(*rows); ok {
 		r.read(x, y, start)
@@ -81,7 +83,7 @@ func fill(s Split, x, y []int, start int) error {
 	return s.Read(y[last:], start+len(x))
 }
 
-// fits checks that x and y are whole rows of blockSize and that s has a block.
+// fits checks that x and y are complete rows of blockSize and that s has a block.
 func fits(s Split, x, y []int, blockSize int) error {
 	if blockSize < 1 {
 		return errors.Errorf("batch: block_size: got %d, want at least 1", blockSize)

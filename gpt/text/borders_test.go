@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The shortest block, the largest byte and the text that ends where a buffer does are none too short, large or long.
+// The limits themselves are allowed: the shortest block, the largest byte and a text that ends at the end of a buffer.
 func TestBorders(t *testing.T) {
 	checkSample(t, ramp(9), 3, 1)
 	checkBlocks(t, ramp(9), 3, 1)
@@ -35,13 +35,13 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// repeated is a tokenizer to which every text is the token 7, which it cannot spell.
+// repeated is a tokenizer that encodes every text as the token 7, which it cannot decode.
 type repeated struct{ Bytes }
 
 func (repeated) Encode(s string) ([]int, error)   { return slices.Repeat([]int{7}, len(s)), nil }
 func (repeated) Decode(ids []int) (string, error) { return "", errors.New("unspeakable") }
 
-// An error comes once, without tokens, and ends what it is an error of.
+// An error comes once, without tokens, and ends the sequence.
 func TestErrorsComeOnce(t *testing.T) {
 	_, err := NewCorpus("abc", repeated{}, 1)
 	wantError(t, err, "corpus: unspeakable")
@@ -70,7 +70,7 @@ func TestErrorsComeOnce(t *testing.T) {
 	}
 }
 
-// Files are read up to the limit, one by one and together; what is no file is named for what it is.
+// Files are read up to the limit, alone and together; an error names an entry that is not a file, and says why.
 func TestReadLimits(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
@@ -89,15 +89,15 @@ func TestReadLimits(t *testing.T) {
 	}
 	_, err = readDirectory(dir, 7)
 	wantError(t, err, dir, "more than the 7 bytes allowed, with "+b)
-	if runtime.GOOS == "linux" { // a file whose size is said to be 0
+	if runtime.GOOS == "linux" { // a file whose size is reported as 0
 		const path = "/proc/version"
-		whole, err := readFile(path, 1<<20)
+		content, err := readFile(path, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := int64(len(whole))
-		if got, err := readFile(path, n); err != nil || got != whole {
-			t.Errorf("got %q, %v, want %q", got, err, whole)
+		n := int64(len(content))
+		if got, err := readFile(path, n); err != nil || got != content {
+			t.Errorf("got %q, %v, want %q", got, err, content)
 		}
 		_, err = readFile(path, n-1)
 		wantError(t, err, path, "want at most that")
@@ -108,7 +108,7 @@ func TestReadLimits(t *testing.T) {
 	link := filepath.Join(dir, "0")
 	for to, want := range map[string]string{dir: "is a directory, want a regular file", filepath.Join(dir, "none"): "no such file"} {
 		if err := os.Symlink(to, link); err != nil {
-			t.Skip("this system or user may not make symbolic links, so none can lead a reader astray:", err)
+			t.Skip("this system or user may not create symbolic links:", err)
 		}
 		_, err = ReadCorpus(dir)
 		wantError(t, err, link, want)
@@ -123,8 +123,7 @@ func TestReadLimits(t *testing.T) {
 	wantError(t, err, "not valid UTF-8")
 }
 
-// A shard has the tokens that the index says, one at least, to the byte, in either part; 2¹⁶ of them fit two bytes
-// each.
+// A shard holds exactly the tokens that the index lists, at least one, in either part; ids below 2¹⁶ fit two bytes.
 func TestShardsBorders(t *testing.T) {
 	dir, s, _ := shards(t, 1<<16, 50, 20, 1)
 	if info, err := os.Stat(filepath.Join(dir, "train-00049.bin")); err != nil || info.Size() != 2 {
@@ -174,7 +173,7 @@ func TestShardsBorders(t *testing.T) {
 	wantError(t, err, "train-00000.bin: got 0 bytes, want 0 tokens")
 }
 
-// Shards are written into a new directory, for all to read; the sources are told when no more is wanted.
+// Shards are written into a new directory with the usual permissions; an error stops the sources.
 func TestWriteShardsLeaves(t *testing.T) {
 	above := t.TempDir()
 	dir, like := filepath.Join(above, "new", "shards"), filepath.Join(above, "like")
@@ -210,11 +209,11 @@ func TestWriteShardsLeaves(t *testing.T) {
 	}
 	wantError(t, WriteShards(filepath.Join(above, "other"), sized{V: 3}, 2, endless, each(nil)), "token 0 is 3")
 	if !ended {
-		t.Error("the source still waits")
+		t.Error("the source was not stopped")
 	}
 }
 
-// Files are given back, also after an error.
+// Files are closed, also after an error.
 func TestFilesAreGivenBack(t *testing.T) {
 	const own = "/proc/self/fd"
 	if runtime.GOOS != "linux" {

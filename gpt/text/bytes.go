@@ -5,7 +5,7 @@ import "github.com/pkg/errors"
 // Bytes has a token for each of the 256 bytes: no text is outside its vocabulary.
 type Bytes struct{}
 
-// Size is 256.
+// Size returns 256.
 func (Bytes) Size() int { return 256 }
 
 // Encode returns the bytes of s.

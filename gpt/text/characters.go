@@ -11,7 +11,7 @@ import (
 // distinct characters in code point order, as in nanoGPT's character-level recipe.
 type Characters struct{ vocabulary }
 
-// NewCharacters makes the tokenizer of the distinct characters of text, which has to be valid UTF-8 and not empty.
+// NewCharacters returns the tokenizer of the distinct characters of text, which must be valid UTF-8 and not empty.
 func NewCharacters(text string) (*Characters, error) {
 	v, err := newVocabulary(text, strings.SplitSeq(text, ""))
 	return &Characters{v}, err
@@ -29,7 +29,7 @@ func (t *Characters) Encode(s string) ([]int, error) {
 // Decode returns the text that ids stand for; an id outside [0, Size) is an error.
 func (t *Characters) Decode(ids []int) (string, error) { return t.list().decode(ids, "characters") }
 
-// list returns the vocabulary, of nil an empty one.
+// list returns the vocabulary, or an empty one if t is nil.
 func (t *Characters) list() *vocabulary {
 	if t == nil {
 		return new(vocabulary)
@@ -42,10 +42,10 @@ func (t *Characters) MarshalJSON() ([]byte, error) {
 	return t.list().marshal("character", strings.Join(t.list().tokens, ""))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and nothing else: the vocabulary has to be not empty and strictly
-// ascending, hence without duplicates, and the object the very bytes of MarshalJSON, white space and the escaping of &
-// < > apart. So a key that is unknown, repeated or in another case, a lone surrogate and trailing data are refused.
-// After an error t is as it was.
+// UnmarshalJSON reads only what MarshalJSON writes: the vocabulary must be non-empty and strictly ascending, hence
+// without duplicates, and the object must be byte for byte that of MarshalJSON, except for white space and the
+// escaping of & < >. So unknown or repeated keys, keys in another case, lone surrogates and trailing data are refused.
+// After an error t is unchanged.
 func (t *Characters) UnmarshalJSON(data []byte) error {
 	if t == nil {
 		return errors.New("tokenizer: nothing to read into (nil)")
@@ -53,7 +53,7 @@ func (t *Characters) UnmarshalJSON(data []byte) error {
 	var vocab string
 	return t.unmarshal(data, "character", &vocab, func() ([]string, error) {
 		at, last := 0, rune(-1)
-		for _, c := range vocab { // before there is a string of each
+		for _, c := range vocab { // before allocating a string for each
 			if c <= last {
 				return nil, notAscending(string(c), at, string(last))
 			}

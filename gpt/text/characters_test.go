@@ -18,7 +18,7 @@ func mustCharacters(t testing.TB, s string) *Characters {
 	return tok
 }
 
-// wantError fails unless err is there and says every one of words.
+// wantError fails unless err is not nil and contains each of words.
 func wantError(t testing.TB, err error, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -42,7 +42,7 @@ func TestTokenizerRoundTrip(t *testing.T) {
 		t.Errorf("Size: got %d, want %d", got, want)
 	}
 	if got, want := len(ids), 20; got != want {
-		t.Errorf("Encode: got %d ids, want %d, one a character", got, want)
+		t.Errorf("Encode: got %d ids, want %d, one per character", got, want)
 	}
 	back, err := tok.Decode(ids)
 	if err != nil {
@@ -141,7 +141,7 @@ func TestTokenizerJSONRefused(t *testing.T) {
 			t.Errorf("%s: got %q, want it to say %q", data, err, reason)
 		}
 		if tok.Size() != 3 {
-			t.Errorf("%s: the tokenizer changed though it was refused", data)
+			t.Errorf("%s: the tokenizer changed although the data was refused", data)
 		}
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Corpus is what a model is trained on: token ids in two parts.
+// Corpus is the text that a model is trained on: token ids in two parts.
 type Corpus interface {
 	Train() Split
 	Val() Split
-	SHA256() string // of its content, in hexadecimal: a run that is resumed has to be on the same
+	SHA256() string // of its content, in hexadecimal; a resumed run must use the same
 }
 
 // Split is one part of a corpus, a sequence of token ids that need not be in memory.
 type Split interface {
 	Len() int
-	// Read fills ids with those from position at on. The caller asks for nothing outside 0 … Len.
+	// Read fills ids with the tokens from position at on. The caller stays within 0 … Len.
 	Read(ids []int, at int) error
 }
 
@@ -31,7 +31,7 @@ type Tokens []int
 // Len returns the number of tokens.
 func (t Tokens) Len() int { return len(t) }
 
-// Read copies. What lies outside 0 … Len is an error.
+// Read copies the tokens from position at on. A range outside 0 … Len is an error.
 func (t Tokens) Read(ids []int, at int) error {
 	if err := within(len(ids), at, len(t)); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (t Tokens) Read(ids []int, at int) error {
 	return nil
 }
 
-// All yields the tokens of a split one by one, such as for WriteShards.
+// All yields the tokens of a split one by one, for example for WriteShards.
 func All(s Split) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		if s == nil {
@@ -63,7 +63,7 @@ func All(s Split) iter.Seq2[int, error] {
 	}
 }
 
-// Dataset is the Corpus of two Splits that are given.
+// Dataset is a Corpus of two given Splits.
 type Dataset struct {
 	Training, Validation Split
 	Sum                  string // SHA256
@@ -75,14 +75,14 @@ func (d Dataset) Train() Split { return d.Training }
 // Val returns the part to validate on.
 func (d Dataset) Val() Split { return d.Validation }
 
-// SHA256 is Sum.
+// SHA256 returns Sum.
 func (d Dataset) SHA256() string { return d.Sum }
 
-// NewCorpus encodes text and splits its n tokens, the first int(0.9·n) for training and the rest for validation, as in
-// nanoGPT's character-level recipe. Byte pairs would be joined across that place, so a text for them is cut behind
+// NewCorpus encodes text and splits its n tokens: the first int(0.9·n) are for training and the rest for validation,
+// as in nanoGPT's character-level recipe. Byte pairs could be joined across the cut, so a text for them is cut after
 // int(0.9·n) of its n characters and then encoded, as in nanoGPT's recipe for GPT-2's tokens. It is an error if the
-// vocabulary lacks a part of the text, if that is one single token repeated (a loss of 0 at once: nothing to learn,
-// mostly a wrong file), or if a split has fewer than blockSize+1 tokens, one block and the target of its last token.
+// vocabulary lacks a part of the text, if the text is a single token repeated (the loss would be 0 at once; usually it
+// is the wrong file), or if a split has fewer than blockSize+1 tokens, one block and the target of its last token.
 func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	if blockSize < 1 {
 		return nil, errors.Errorf("corpus: block_size: got %d, want at least 1", blockSize)
@@ -108,7 +108,7 @@ func NewCorpus(text string, tok Tokenizer, blockSize int) (Corpus, error) {
 	return Dataset{train, val, hex.EncodeToString(sum[:])}, nil
 }
 
-// encodeParts returns the ids to train on, and those to validate on.
+// encodeParts returns the ids to train on and the ids to validate on.
 func encodeParts(text string, tok Tokenizer) (train, val []int, err error) {
 	if _, joins := tok.(*bpe.Tokenizer); !joins {
 		ids, err := tok.Encode(text)
@@ -128,7 +128,7 @@ func encodeParts(text string, tok Tokenizer) (train, val []int, err error) {
 
 func nineTenths(n int) int { return int(0.9 * float64(n)) }
 
-// varied refuses a text without at least two distinct tokens.
+// varied returns an error if the text has fewer than two distinct tokens.
 func varied(train, val []int, tok Tokenizer) error {
 	one := slices.Concat(train[:min(1, len(train))], val[:min(1, len(val))])
 	if len(one) == 0 {
@@ -146,7 +146,7 @@ func varied(train, val []int, tok Tokenizer) error {
 		token, len(train)+len(val))
 }
 
-// holds refuses a split that is too short for one block and its targets.
+// holds returns an error if s is too short for one block and its targets.
 func holds(s Split, blockSize int) error {
 	if s == nil {
 		return errors.New("got nil, want a Split")

@@ -53,8 +53,7 @@ func TestCorpusErrors(t *testing.T) {
 	wantError(t, err, "training split", "got 90 tokens")
 }
 
-// checkSample draws many batches and compares each with s; every start from 0 to len(s)−T−1 has to come up where s is
-// short.
+// checkSample draws many batches and compares each with s.
 func checkSample(t *testing.T, s Tokens, B, T int) {
 	t.Helper()
 	rng, twin := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))
@@ -107,7 +106,7 @@ func checkBlocks(t *testing.T, s Tokens, B, T int) {
 	}
 }
 
-// ramp returns a split in which every token is different.
+// ramp returns a split of n different tokens.
 func ramp(n int) Tokens {
 	s := make(Tokens, n)
 	for i := range s {
@@ -148,7 +147,7 @@ func TestBlocks(t *testing.T) {
 	}
 	x, y := make([]int, 10), make([]int, 10)
 	blocks := Blocks(ramp(40), x, y, 5)
-	for range 2 { // the iterator starts afresh, and stops when told to
+	for range 2 { // the iterator restarts, and stops on a break
 		for range blocks {
 			break
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// readDirectory joins the texts of all files below dir in the lexical order of their paths, each ended by a line feed:
-// at most limit bytes. Names that begin with a dot are passed over, directories included.
+// readDirectory joins the texts of all files below dir in the lexical order of their paths, each ended by a line feed.
+// The result has at most limit bytes. Names that begin with a dot are skipped, directories included.
 func readDirectory(dir string, limit int64) (string, error) {
 	var all strings.Builder
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

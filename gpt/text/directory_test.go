@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A directory is the texts of its files in the order of their paths; a file that cannot be trained on is named.
+// The text of a directory is the text of its files in the order of their paths; an invalid file is named.
 func TestReadDirectory(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) {

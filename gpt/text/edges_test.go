@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// All yields a split that is longer than what is read at once, up to its last token or to the first error.
+// All yields a split that is longer than its buffer, up to its last token or to the first error.
 func TestAll(t *testing.T) {
 	want := ramp(2*4096 + 5)
 	var got Tokens
@@ -49,7 +49,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// Where there are no shards, and where their names lead elsewhere.
+// OpenShards fails if there are no shards and if a file name leads to another directory.
 func TestOpenShardsElsewhere(t *testing.T) {
 	if _, err := OpenShards(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got error %v", err)
@@ -75,12 +75,12 @@ func TestOpenShardsElsewhere(t *testing.T) {
 	}
 }
 
-// unwritable is a tokenizer without a JSON.
+// unwritable is a tokenizer that has no JSON encoding.
 type unwritable struct{ Bytes }
 
 func (unwritable) MarshalJSON() ([]byte, error) { return nil, errors.New("cannot be written") }
 
-// A tokenizer that cannot be written equals none, and makes no shards; one of no characters is none.
+// A tokenizer that cannot be encoded matches nothing and writes no shards; nor can one without characters be encoded.
 func TestUnwritableTokenizer(t *testing.T) {
 	data, err := json.Marshal(Bytes{})
 	if err != nil {
@@ -91,13 +91,13 @@ func TestUnwritableTokenizer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	wantError(t, WriteShards(dir, unwritable{}, 2, each([]int{1}), each(nil)), "cannot be written")
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("a directory was made for nothing")
+		t.Error("a directory was created")
 	}
 	_, err = new(Characters).MarshalJSON()
 	wantError(t, err, "the vocabulary is empty")
 }
 
-// A NUL is found where a text begins, too.
+// A NUL is found even at the beginning of a text.
 func TestNULAtTheBeginning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(path, []byte("\x00abc"), 0o600); err != nil {
@@ -107,7 +107,7 @@ func TestNULAtTheBeginning(t *testing.T) {
 	wantError(t, err, "NUL byte at offset 0, line 1")
 }
 
-// A directory may have a name that begins with a dot; a file that cannot be read is an error, and so is a split.
+// A directory's own name may begin with a dot; a file that cannot be read is an error, and so is a split.
 func TestUnreadable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), ".hidden")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -138,7 +138,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Words are of valid text, and their file says that it is of words.
+// Words require valid text, and their JSON must have the type word.
 func TestWordsRefuse(t *testing.T) {
 	for _, s := range []string{"\xffabc", "abc\xff"} {
 		_, err := NewWords(s)

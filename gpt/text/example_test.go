@@ -85,7 +85,7 @@ func ExampleNewCorpus() {
 	// corpus: validation split: got 5 tokens, want at least 9 (block_size 8 and one target more)
 }
 
-// A tokenizer of your own, which knows no vocabulary but two answers, and opens from the tokenizer.json of a
+// answers is a user-defined tokenizer with a vocabulary of two answers, opened from the tokenizer.json of a
 // checkpoint.
 type answers struct{}
 
@@ -122,7 +122,7 @@ func ExampleOpen() {
 	// Output: [1 0 1] <nil>
 }
 
-// A corpus of your own, computed when it is read: the digits of n repeated for ever.
+// countdown is a user-defined corpus, computed when it is read: the digits of n repeated for ever.
 type countdown struct{ n, tokens int }
 
 func (c countdown) Train() text.Split { return c }
@@ -148,7 +148,7 @@ func ExampleCorpus() {
 	// Output: [9 8 7 6] [8 7 6 5]
 }
 
-// Tokens that come one by one are written to disk, and trained on from there.
+// Tokens that come one by one are written to disk, where a model can be trained on them.
 func ExampleWriteShards() {
 	dir, err := os.MkdirTemp("", "shards")
 	if err != nil {
@@ -176,8 +176,8 @@ func ExampleWriteShards() {
 	// Output: 250 20 256 <nil>
 }
 
-// The text of tokens as a decoder would draw them, here all that there are: a letter may be several of them, and comes
-// when it is whole; what might have been a stop string comes when it is none.
+// The text of tokens as a decoder would draw them. A letter may be several tokens and is yielded once it is complete;
+// the possible beginning of a stop string is yielded once it proves not to be one.
 func ExampleStream() {
 	ids, err := text.Bytes{}.Encode("é – …\nROMEO: No.\n\nJULIET: Ay.")
 	if err != nil {
@@ -206,7 +206,7 @@ func ExampleUntil() {
 	// Output: 5 9 2
 }
 
-// A conversation as the template of a model writes it; the model learns what the assistant says, and that it ends.
+// A conversation as the template of a model writes it; the model learns the assistant's messages and their ends.
 func ExampleTemplate_Conversation() {
 	tok, err := bpe.Train("no text to learn from", 256+2, "<|im_start|>", "<|im_end|>")
 	if err != nil {

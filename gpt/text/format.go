@@ -2,13 +2,13 @@ package text
 
 import "strings"
 
-// format is a way in which a file holds a text: all files have it whose names end so.
+// format is a file format of texts. It applies to all files whose names have the ending.
 type format struct {
 	ending string
 	text   func(data string) (string, error)
 }
 
-// formats returns those that ReadCorpus knows; the first is also that of every other name.
+// formats returns the formats that ReadCorpus supports. The first one also applies to all other names.
 func formats() []format {
 	return []format{
 		{".txt", func(data string) (string, error) { return data, nil }},

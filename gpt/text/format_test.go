@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every format has a file in testdata, text and the format's ending, which holds this text.
+// Every format has a file in testdata, named text and the format's ending, which holds this text.
 func TestFormats(t *testing.T) {
 	const want = "It's a \"déjà-vu\":\n\n\t世界 — \\ \U0001F600!\n"
 	for _, f := range formats() {
@@ -14,6 +14,6 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	if got := formatOf("a.b").ending; got != ".txt" {
-		t.Errorf("a name without a format of its own: got %s, want .txt", got)
+		t.Errorf("a name with an unknown ending: got %s, want .txt", got)
 	}
 }

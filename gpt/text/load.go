@@ -1,7 +1,7 @@
 package text
 
-// Load returns the text of ReadCorpus as the corpus of NewCorpus, with the tokenizer that the kind of that name makes
-// of it: one of KindNames, or of your own.
+// Load reads the text at path with ReadCorpus, builds a tokenizer of the named kind from it, and returns both the
+// corpus of NewCorpus and the tokenizer. The kind is one of KindNames or your own.
 func Load(path, kind string, blockSize int, own ...Kind) (Corpus, Tokenizer, error) {
 	k, err := KindOf(kind, own...)
 	if err != nil {

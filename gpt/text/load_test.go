@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A file is read, its tokenizer made and its tokens split as the three functions do.
+// Load does the same as ReadCorpus, the kind's New and NewCorpus.
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "verse.txt")
 	verse := strings.Repeat("The wheel goes round. ", 9)

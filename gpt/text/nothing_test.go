@@ -2,23 +2,23 @@ package text
 
 import "testing"
 
-// A split and shards that are nothing are errors, which are yielded once or returned.
+// A nil split and shards that are not open are errors, which are yielded once or returned.
 func TestNothingIsAnError(t *testing.T) {
 	n := 0
 	for _, err := range All(nil) {
 		if n++; err == nil {
-			t.Error("a split that is nil: got no error")
+			t.Error("nil split: got no error")
 		}
 	}
 	if n != 1 {
-		t.Errorf("a split that is nil: got %d errors, want 1", n)
+		t.Errorf("nil split: got %d errors, want 1", n)
 	}
 	if err := new(Shards).Verify(); err == nil {
 		t.Error("shards that are not open: got no error")
 	}
 }
 
-// A kind is named by type, also where there is a model; the least of byte pairs is the bytes.
+// The type names a kind, even if there is a model; byte pairs have at least 256 tokens.
 func TestKindNames(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"type":"byte","model":{"type":"BPE"}}`: "byte", `{"model":{"type":"BPE"}}`: "bpe", `{"type":"word","model":{}}`: "word",

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
-// Ids lie in two bytes, in four, or as they are where a tokenizer gives others, and are read as they were.
+// Ids are stored in two or four bytes, or unchanged if they do not fit, and are read back unchanged.
 func TestPack(t *testing.T) {
 	for want, ids := range map[string][]int{
 		"text.Tokens":         {},
@@ -38,12 +38,12 @@ func TestPack(t *testing.T) {
 			wantError(t, s.Read(make([]int, 2), at), fmt.Sprintf("got 2 from position %d on, want them within 0 … 3", at))
 		}
 		if err := s.Read(make([]int, 4), 0); err == nil {
-			t.Errorf("%T: 4 of 3 tokens were read", s)
+			t.Errorf("%T: reading 4 of 3 tokens: got no error", s)
 		}
 	}
 }
 
-// A text of byte pairs is cut at nine tenths of its characters and then encoded; of others the tokens are.
+// For byte pairs a text is cut at nine tenths of its characters and then encoded; otherwise the tokens are cut.
 func TestCorpusOfBytePairs(t *testing.T) {
 	s := strings.Repeat("the round wheel is around ", 20) + strings.Repeat("éé日本 the round ", 9)
 	tok, err := bpe.Train(s, 300)

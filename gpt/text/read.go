@@ -9,17 +9,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// MaxBytes is the size of the largest text that ReadCorpus takes, 1 GiB: it is held in memory, and while it is encoded
-// eight bytes a token beside it. What is larger belongs in Shards.
+// MaxBytes is the size of the largest text that ReadCorpus accepts, 1 GiB. The text is held in memory, together with
+// eight bytes per token while it is encoded. Larger texts belong in Shards.
 const MaxBytes = 1 << 30
 
-// ReadCorpus returns the text of the file at path, in the format that its name ends in or else plain, without a leading
-// byte order mark and with LF for every CRLF; a CR alone stays. Of a directory it is the texts of all files in it, in
-// the order of their paths, each ended by LF; names that begin with a dot are passed over.
+// ReadCorpus returns the text of the file at path, without a leading byte order mark and with LF for every CRLF; a
+// single CR stays. The ending of the name determines the format, which is plain text by default. If path is a
+// directory, it returns the texts of all files in it, in the order of their paths, each ended by LF; names that begin
+// with a dot are skipped.
 //
-// A file that is missing, not a regular file, larger than MaxBytes (refused unread), empty, not valid UTF-8 or with a
-// NUL byte is an error that names the path and the reason; offsets count the bytes of the file from 0, lines from 1. A
-// pipe, such as a shell's <(…), is refused because it can be read only once: a run that resumes reads its text again.
+// A file that is missing, not a regular file, larger than MaxBytes (refused unread), empty, not valid UTF-8 or
+// contains a NUL byte is an error that names the path and the reason; offsets count the bytes of the file from 0,
+// lines from 1. A pipe, such as a shell's <(…), is refused because it can be read only once: a resumed run reads its
+// text again.
 func ReadCorpus(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,7 +45,7 @@ func readFile(path string, limit int64) (string, error) {
 	return text, errors.Wrapf(err, "corpus %s", path)
 }
 
-// clean checks the bytes of a corpus and normalises them as ReadCorpus says.
+// clean checks the bytes of a corpus and normalises them as ReadCorpus describes.
 func clean(s string) (string, error) {
 	if at := invalidUTF8(s); at >= 0 {
 		line := 1 + strings.Count(s[:at], "\n")
@@ -59,7 +61,7 @@ func clean(s string) (string, error) {
 	return s, nil
 }
 
-// invalidUTF8 returns the offset of the first byte of s that belongs to no character, −1 where s is valid.
+// invalidUTF8 returns the offset of the first byte of s that belongs to no character, or −1 if s is valid.
 func invalidUTF8(s string) int {
 	for at, c := range s {
 		_, width := utf8.DecodeRuneInString(s[at:])

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// load is what a program does with a corpus file: read, number, split.
+// load does what a program does with a corpus file: it reads, numbers and splits it.
 func load(path string, blockSize int) (Corpus, error) {
 	s, err := ReadCorpus(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func load(path string, blockSize int) (Corpus, error) {
 	return NewCorpus(s, tok, blockSize)
 }
 
-// TestBadCorpus: files that cannot be trained on are refused with the reason.
+// TestBadCorpus checks that unusable files are refused with the reason.
 func TestBadCorpus(t *testing.T) {
 	const blockSize = 7
 	for _, c := range []struct {
@@ -84,7 +84,7 @@ func TestBadCorpusFile(t *testing.T) {
 	}
 }
 
-// TestReadCorpusNormalises: the documented changes, and no others.
+// TestReadCorpusNormalises checks that ReadCorpus makes the documented changes and no others.
 func TestReadCorpusNormalises(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "input.txt")
 	for content, want := range map[string]string{

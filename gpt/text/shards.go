@@ -16,23 +16,24 @@ import (
 // ShardsFile is the name of the file that describes the shards of a directory.
 const ShardsFile = "shards.json"
 
-// shardsFormat is the number of the format that this program writes and reads.
+// shardsFormat is the version of the format that this package writes and reads.
 const shardsFormat = 1
 
-// maxIndex is the size in bytes of the largest shards.json: a tokenizer of the largest size, and its shards.
+// maxIndex is the largest size of shards.json in bytes: a tokenizer of the largest size and its shards.
 const maxIndex = 64 << 20
 
-// shardBuffer is the bytes that are read from a shard at once.
+// shardBuffer is the number of bytes that are read from a shard at a time.
 const shardBuffer = 1 << 16
 
-// Shards is a Corpus of token ids in files, read by position, so that it may be larger than memory: it holds a buffer
-// of 64 KiB for each part and nothing else. A directory of shards has
+// Shards is a Corpus of token ids in files that are read by position, so it may be larger than memory: it holds only a
+// buffer of 64 KiB for each part. A directory of shards contains
 //
 //	shards.json   {"format":1, "bytes":2, "vocab_size":V, "tokenizer":{…}, "train":[…], "val":[…]}
 //	*.bin         ids, little-endian, of 2 bytes (uint16) or 4 (uint32) each, without a header
 //
 // where tokenizer is the object of a tokenizer.json, and train and val list the files of each part in their order as
-// {"file":"train-00000.bin", "tokens":n, "sha256":"…"}. WriteShards writes it. A part is for one goroutine at a time.
+// {"file":"train-00000.bin", "tokens":n, "sha256":"…"}. WriteShards writes it. Only one goroutine at a time may use a
+// part.
 type Shards struct {
 	Tokenizer Tokenizer
 
@@ -57,8 +58,8 @@ type shardEntry struct {
 	SHA256 string `json:"sha256"`
 }
 
-// OpenShards opens the shards in dir; own are the kinds of tokenizer that are not the library's. A file that is missing
-// or of another length than shards.json says is an error. Close gives the files back.
+// OpenShards opens the shards in dir; own are the user-defined kinds of tokenizer. A file that is missing or whose
+// length differs from that in shards.json is an error. The caller must Close the result.
 func OpenShards(dir string, own ...Kind) (*Shards, error) {
 	data, err := file.Read(filepath.Join(dir, ShardsFile), maxIndex)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Shards) open(data []byte, own []Kind) (err error) {
 	return errors.WithMessage(err, "val")
 }
 
-// Train returns the part to train on, nil of Shards that are not open, as Val is.
+// Train returns the part to train on, or nil if the Shards are not open.
 func (s *Shards) Train() Split {
 	if s == nil || s.train == nil {
 		return nil
@@ -104,7 +105,7 @@ func (s *Shards) Train() Split {
 	return s.train
 }
 
-// Val returns the part to validate on.
+// Val returns the part to validate on, or nil if the Shards are not open.
 func (s *Shards) Val() Split {
 	if s == nil || s.val == nil {
 		return nil
@@ -112,7 +113,7 @@ func (s *Shards) Val() Split {
 	return s.val
 }
 
-// SHA256 is that of shards.json, which has those of all files.
+// SHA256 returns the hash of shards.json, which contains the hashes of all files.
 func (s *Shards) SHA256() string {
 	if s == nil {
 		return ""
@@ -137,7 +138,8 @@ func (s *Shards) Verify() error {
 			return errors.Wrapf(err, "shards %s", s.dir)
 		}
 		if got := hex.EncodeToString(h.Sum(nil)); got != e.SHA256 {
-			return errors.Errorf("shards %s: %s: got sha256 %s, want %s", s.dir, field.Clip(e.File), got, field.Clip(e.SHA256))
+			return errors.Errorf("shards %s: %s: got sha256 %s, want %s",
+				s.dir, field.Clip(e.File), got, field.Clip(e.SHA256))
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 )
 
-// FuzzShards: no shards.json and no file of ids makes the reader panic or allocate what is merely claimed, and the ids
-// that are read are of the vocabulary and can be written and read again.
+// FuzzShards checks that no shards.json and no file of ids makes the reader panic or allocate a merely claimed size,
+// and that the ids that are read are in the vocabulary and can be written and read again.
 func FuzzShards(f *testing.F) {
 	f.Add([]byte(`{"format":1,"bytes":2,"vocab_size":3,"tokenizer":{"type":"character","vocab":"abc"},`+
 		`"train":[{"file":"a.bin","tokens":3,"sha256":""}],"val":[{"file":"a.bin","tokens":3,"sha256":""}]}`), []byte{0, 0, 1, 0, 2, 0})
@@ -45,7 +45,7 @@ func FuzzShards(f *testing.F) {
 	})
 }
 
-// readShards reads both parts; nil where they cannot be.
+// readShards reads both parts and returns nil if it cannot.
 func readShards(t *testing.T, dir string, parts *[2][]int) *Shards {
 	t.Helper()
 	s, err := OpenShards(dir)

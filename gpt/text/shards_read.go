@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// shardSplit is the tokens of some files, one after another.
+// shardSplit is a Split of the tokens of several files, one after another.
 type shardSplit struct {
 	shards []shard
 	width  int // bytes of an id
@@ -19,7 +19,7 @@ type shardSplit struct {
 	buffer []byte
 }
 
-// shard is a file with the tokens from position start up to but without end.
+// shard is a file that holds the tokens from position start up to, but excluding, end.
 type shard struct {
 	*os.File
 	start, end int
@@ -57,10 +57,11 @@ func (p *shardSplit) Len() int {
 	return p.shards[len(p.shards)-1].end
 }
 
-// Read fills ids from as many files as they lie in. An id outside the vocabulary is an error.
+// Read fills ids from all files that contain them. An id outside the vocabulary is an error.
 func (p *shardSplit) Read(ids []int, at int) error {
 	if at < 0 || at > p.Len()-len(ids) {
-		return errors.Errorf("shards: got %d tokens from position %d on, want them within 0 … %d", len(ids), at, p.Len())
+		return errors.Errorf("shards: got %d tokens from position %d on, want them within 0 … %d",
+			len(ids), at, p.Len())
 	}
 	i := sort.Search(len(p.shards), func(i int) bool { return at < p.shards[i].end })
 	for len(ids) > 0 {

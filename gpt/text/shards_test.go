@@ -13,7 +13,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// sized is a tokenizer of so many tokens that encodes nothing.
+// sized is a tokenizer of V tokens that encodes nothing.
 type sized struct {
 	Bytes
 	V int `json:"v"`
@@ -43,7 +43,7 @@ func each(ids []int) iter.Seq2[int, error] {
 	}
 }
 
-// shards writes random ids of a vocabulary of that size, and opens them.
+// shards writes random ids of a vocabulary of the given size, and opens them.
 func shards(t testing.TB, vocab, train, val, perShard int) (dir string, s *Shards, want [2]Tokens) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(vocab)))
@@ -65,8 +65,8 @@ func shards(t testing.TB, vocab, train, val, perShard int) (dir string, s *Shard
 	return dir, s, want
 }
 
-// Batches from shards are those of the same ids in memory, within a file, across files and across buffers, while a set
-// larger than its buffers is read.
+// Batches from shards equal those of the same ids in memory, within a file, across files and across buffers, even for
+// a set that is larger than its buffers.
 func TestShards(t *testing.T) {
 	for _, c := range []struct{ vocab, train, val, perShard, files int }{
 		{300, 50, 20, 7, 8},
@@ -125,7 +125,7 @@ func TestShardsInBoundedMemory(t *testing.T) {
 	}
 }
 
-// What is on disk identifies the corpus, and damage is found when the files are opened, read or verified.
+// The files identify the corpus, and damage is found when they are opened, read or verified.
 func TestShardsDamage(t *testing.T) {
 	dir, s, _ := shards(t, 300, 50, 20, 7)
 	_, other, _ := shards(t, 301, 50, 20, 7)
@@ -171,7 +171,7 @@ func TestWriteShardsErrors(t *testing.T) {
 	broken := func(yield func(int, error) bool) { yield(0, errors.New("the source ended")) }
 	wantError(t, WriteShards(dir, sized{V: 3}, 2, each([]int{1}), broken), "the source ended")
 	if _, err := OpenShards(dir, vocabularyKind()); err == nil {
-		t.Error("shards that were not written to the end open")
+		t.Error("incomplete shards were opened")
 	}
 	wantError(t, WriteShards(dir, sized{V: 3}, 2, each([]int{1}), none), "exists")
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// WriteShards writes the ids of both parts into files of at most perShard tokens in dir, which holds no shards yet, and
-// the file that describes them last, so that what is left by a failure does not open. The ids are those of the
-// tokenizer, and come one by one: neither part has to fit into memory. An error that comes with an id ends the writing.
+// WriteShards writes the ids of both parts into files of at most perShard tokens in dir, which must not hold shards
+// yet. It writes the file that describes them last, so the remains of a failed call do not open. The ids are those of
+// tok and come one by one: neither part must fit into memory. An error that comes with an id ends the writing.
 func WriteShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[int, error]) error {
 	return errors.WithMessagef(writeShards(dir, tok, perShard, train, val), "shards %s", dir)
 }
@@ -66,7 +66,8 @@ func writeShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[i
 		return errors.WithStack(err)
 	}
 	if len(data) >= maxIndex {
-		return errors.Errorf("%s: got %d bytes, want fewer than %d: more tokens a shard", ShardsFile, len(data), maxIndex)
+		return errors.Errorf("%s: got %d bytes, want fewer than %d: put more tokens into each shard",
+			ShardsFile, len(data), maxIndex)
 	}
 	return errors.WithStack(file.Replace(filepath.Join(dir, ShardsFile), func(w io.Writer) error {
 		_, err := w.Write(append(data, '\n'))
@@ -74,7 +75,7 @@ func writeShards(dir string, tok Tokenizer, perShard int, train, val iter.Seq2[i
 	}))
 }
 
-// writeShard writes the next perShard ids into a new file, or those that are left; if there are none, no file stays.
+// writeShard writes the next ids, at most perShard, into a new file. If no ids are left, it leaves no file.
 func writeShard(
 	dir, name string, index shardIndex, perShard int, next func() (int, error, bool),
 ) (e shardEntry, err error) {

@@ -10,19 +10,19 @@ import (
 )
 
 // Stream yields the text of ids in pieces, as they come, up to the first stop string, which it leaves out. Joined, the
-// pieces are what all ids decode to. None is empty, and none ends inside of a character, though a token may be one
-// byte of it; what may be the beginning of a stop string is held back until that is decided. Of stop strings that
-// overlap the one that ends first counts, of those that end at the same place the longest.
+// pieces are the text that all ids decode to. No piece is empty, and none ends inside a character, although a token
+// may be one byte of it; a possible beginning of a stop string is held back until that is decided. Of overlapping stop
+// strings the one that ends first counts, and of those that end at the same place the longest.
 //
-// An error that comes with an id follows the text before it, and is the last. The tokenizer's Decode of single ids,
-// joined, has to be its Decode of them all.
+// An error that comes with an id is yielded after the text before it and ends the sequence. The tokenizer must be such
+// that Decode of single ids, joined, equals Decode of all of them.
 func Stream(tok Tokenizer, ids iter.Seq2[int, error], stop ...string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := checkStream(tok, ids, stop); err != nil {
 			yield("", errors.Wrap(err, "stream"))
 			return
 		}
-		held := "" // what is not yielded yet
+		held := "" // not yielded yet
 		for id, err := range ids {
 			piece := ""
 			if err == nil {
@@ -71,7 +71,7 @@ func checkStream(tok Tokenizer, ids iter.Seq2[int, error], stop []string) error 
 	return nil
 }
 
-// ending returns the length of the longest stop string that s ends with, 0 if there is none.
+// ending returns the length of the longest stop string that s ends with, or 0 if there is none.
 func ending(s string, stop []string) (n int) {
 	for _, t := range stop {
 		if strings.HasSuffix(s, t) {
@@ -81,7 +81,7 @@ func ending(s string, stop []string) (n int) {
 	return n
 }
 
-// decided is how much of s stands before anything that may become a stop string or a character.
+// decided returns the length of the part of s before anything that may become a stop string or a character.
 func decided(s string, stop []string) int {
 	for n := range len(s) {
 		if slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, s[n:]) }) {

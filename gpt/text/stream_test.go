@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// ended is what a text is before its first stop string: the one that ends first, of these the longest.
+// ended returns s up to its first stop string: the one that ends first, and of these the longest.
 func ended(s string, stop []string) (string, bool) {
 	for end := range len(s) + 1 {
 		for begin := range end {
@@ -33,7 +33,7 @@ func longest(list []string) (s string) {
 	return s
 }
 
-// beginsCharacter reports whether some bytes more make one character of s.
+// beginsCharacter reports whether s is the incomplete beginning of a single character.
 func beginsCharacter(s string) bool {
 	for _, more := range []string{"\x80", "\x90\x80", "\x80\x80", "\x90\x80\x80", "\x80\x80\x80"} {
 		if utf8.ValidString(s+more) && utf8.RuneCountInString(s+more) == 1 && !utf8.ValidString(s) {
@@ -43,7 +43,7 @@ func beginsCharacter(s string) bool {
 	return false
 }
 
-// However a text falls into tokens, its pieces are what was said: all that is settled, as soon as it is.
+// However a text is cut into tokens, the pieces form the text, and everything that is decided is yielded at once.
 func TestStream(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	letters := []string{"a", "b", "a", "b", "é", "世", "😀", " "}
@@ -70,7 +70,7 @@ func TestStream(t *testing.T) {
 			stop = append(stop, some(1+rng.IntN(4)))
 		}
 		tok := []Tokenizer{Bytes{}, characters, words}[rng.IntN(3)]
-		if rng.IntN(5) == 0 { // what is no UTF-8 is passed on as it is
+		if rng.IntN(5) == 0 { // invalid UTF-8 is passed on unchanged
 			tok = Bytes{}
 			s += []string{"\xc3", "\xff", "\x80a", "\xe4\xb8", "\xe4\xb8a", "\xf0\x9f\x98"}[rng.IntN(6)] + some(rng.IntN(3))
 			if rng.IntN(2) == 0 {
@@ -90,7 +90,7 @@ func TestStream(t *testing.T) {
 				if !yield(id, nil) {
 					return
 				}
-				want := fed // but for what a stop string, and then a character, may begin with
+				want := fed // except for the possible beginning of a stop string or a character
 				for held := len(longest(stop)); held > 0; held-- {
 					if n := len(fed) - held; n >= 0 && slices.ContainsFunc(stop, func(t string) bool { return strings.HasPrefix(t, fed[n:]) }) {
 						want = fed[:n]
@@ -104,36 +104,36 @@ func TestStream(t *testing.T) {
 					}
 				}
 				if got != want {
-					t.Fatalf("%q of %q until %q: %q so far, want %q", fed, s, stop, got, want)
+					t.Fatalf("after %q of %q with stops %q: got %q, want %q", fed, s, stop, got, want)
 				}
 			}
 		}
 		for piece, err := range Stream(tok, source, stop...) {
 			if err != nil || piece == "" {
-				t.Fatalf("%q until %q: a piece %q (%v)", s, stop, piece, err)
+				t.Fatalf("%q with stops %q: got piece %q (%v)", s, stop, piece, err)
 			}
 			got += piece
 			pieces = append(pieces, piece)
 		}
 		want, was := ended(s, stop)
 		if got != want {
-			t.Fatalf("%q until %q: got %q, want %q", s, stop, pieces, want)
+			t.Fatalf("%q with stops %q: got %q, want %q", s, stop, pieces, want)
 		}
 		if was {
 			stopped++
 		}
 		for _, piece := range pieces {
 			if utf8.ValidString(s) && !utf8.ValidString(piece) {
-				t.Fatalf("%q until %q: a piece is %q", s, stop, piece)
+				t.Fatalf("%q with stops %q: got piece %q", s, stop, piece)
 			}
 		}
 	}
 	if stopped < 300 {
-		t.Errorf("%d texts stopped, want more", stopped)
+		t.Errorf("%d texts were stopped, want at least 300", stopped)
 	}
 }
 
-// counted yields the bytes of s and then an error, and notes when it has ended.
+// counted yields the bytes of s and then an error, and sets ended when it returns.
 func counted(s string, err error, ended *bool) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		defer func() { *ended = true }()
@@ -148,8 +148,8 @@ func counted(s string, err error, ended *bool) iter.Seq2[int, error] {
 	}
 }
 
-// Whoever yields the ids is left as soon as nothing more is wanted: at a stop, at an error, when the loop is broken
-// off. The text before an error comes first.
+// The source of ids is stopped as soon as no more ids are needed: at a stop string, at an error, or when the loop
+// ends. The text before an error comes first.
 func TestStreamLeavesItsSource(t *testing.T) {
 	glass := errors.New("glass")
 	for _, tc := range []struct {
@@ -200,12 +200,12 @@ func TestStreamRefuses(t *testing.T) {
 		n := 0
 		for piece, err := range Stream(tc.tok, tc.ids, tc.stop...) {
 			if n++; piece != "" {
-				t.Errorf("%s: a piece %q", tc.says, piece)
+				t.Errorf("%s: got piece %q", tc.says, piece)
 			}
 			wantError(t, err, tc.says)
 		}
 		if n != 1 {
-			t.Errorf("%s: came %d times, want once", tc.says, n)
+			t.Errorf("%s: got %d errors, want 1", tc.says, n)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func TestUntil(t *testing.T) {
 		n += 1 + id
 	}
 	if n != 1 {
-		t.Errorf("of nil: %d, want one error beside a 0", n)
+		t.Errorf("nil: got %d, want one error and id 0", n)
 	}
 	var left bool
 	for range Until(counted("abc", nil, &left), 'c') {

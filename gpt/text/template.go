@@ -10,11 +10,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Template says what stands around prompts and answers, as a model's tokenizer_config.json does.
+// Template describes the text around prompts and answers, as a model's tokenizer_config.json does.
 type Template struct {
-	Begin string // the token that a text begins with; "" for none
-	End   string // the token that a text ends with; "" is the tokenizer's <|endoftext|>, </s> or <|end_of_text|>, if it has one
-	Chat  string // the template of conversations, in Jinja: one of a few forms; "" for none
+	Begin string // the token that a text begins with; optional
+	// End is the token that a text ends with. By default it is the tokenizer's <|endoftext|>, </s> or <|end_of_text|>,
+	// if the tokenizer has one of them.
+	End  string
+	Chat string // the template of conversations, in Jinja, in one of a few forms; optional
 }
 
 // Message is a turn of a conversation.
@@ -23,7 +25,7 @@ type Message struct {
 	Content string
 }
 
-// ReadTemplate reads eos_token, bos_token where texts begin with it, and chat_template from a tokenizer_config.json.
+// ReadTemplate reads eos_token, bos_token (if texts begin with it) and chat_template from a tokenizer_config.json.
 func ReadTemplate(data []byte) (Template, error) {
 	var c struct {
 		Begin    json.RawMessage `json:"bos_token"`
@@ -51,7 +53,7 @@ func ReadTemplate(data []byte) (Template, error) {
 	return t, nil
 }
 
-// token reads "…", or {"content": "…"} as in older files.
+// token reads "…", or {"content": "…"} in older files.
 func token(data json.RawMessage) (s string, err error) {
 	if bytes.HasPrefix(data, []byte("{")) {
 		var object struct {
@@ -66,7 +68,7 @@ func token(data json.RawMessage) (s string, err error) {
 	return s, err
 }
 
-// chat reads "…", or a list of templates with names, of which the default counts.
+// chat reads "…", or the default of a list of named templates.
 func chat(data json.RawMessage) (s string, err error) {
 	if !bytes.HasPrefix(data, []byte("[")) {
 		if data != nil {
@@ -87,9 +89,10 @@ func chat(data json.RawMessage) (s string, err error) {
 	return s, err
 }
 
-// Conversation returns the tokens of messages, and which of them the assistant is to learn: what it says, and the mark
-// that ends it. Where the last message is not the assistant's, the beginning of its answer follows, for a model to go
-// on. A template that is none of the known forms is an error, and so are messages that it has no place for.
+// Conversation returns the tokens of messages, and for each whether the assistant is to learn it: its own messages,
+// and the mark that ends them. If the last message is not the assistant's, the beginning of its answer follows, for a
+// model to continue. A template that has none of the known forms is an error, and so are messages that it has no place
+// for.
 func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, answer []bool, err error) {
 	if tok == nil {
 		return nil, nil, errors.New("messages: the tokenizer is nil")
@@ -126,7 +129,7 @@ func (t Template) Conversation(tok Tokenizer, messages ...Message) (ids []int, a
 	return w.done()
 }
 
-// end is End, or the usual token that the tokenizer has.
+// end returns End, or else the usual token that the tokenizer has.
 func (t Template) end(tok Tokenizer) string {
 	specials, ok := tok.(special)
 	for _, name := range []string{"<|endoftext|>", "</s>", "<|end_of_text|>"} {

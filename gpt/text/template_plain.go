@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// tags are what Jinja reads in a template: {{ an expression }} and {% a statement %}.
+// tags matches the tags of Jinja in a template: {{ an expression }} and {% a statement %}.
 var tags = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}`)
 
-// plain returns a template in one spelling of many: no blanks outside of strings, strings in single quotes with line
-// feeds as they are, message['role'] for message.role, and text and expressions that follow one another in one
-// expression. Blanks around tags are dropped as Hugging Face has Jinja drop them: before a statement at the beginning
-// of its line, the line feed behind one, and all beside a -.
+// plain rewrites a template in one of its many spellings: no blanks outside strings, strings in single quotes with
+// literal line feeds, message['role'] for message.role, and consecutive text and expressions joined into one
+// expression. Blanks around tags are dropped as by Jinja in Hugging Face's libraries: before a statement at the
+// beginning of its line, the line feed after a statement, and all next to a -.
 func plain(template string) string {
 	var out strings.Builder
 	at := 0
@@ -23,7 +23,8 @@ func plain(template string) string {
 		if strings.HasSuffix(before, "-}}") || strings.HasSuffix(before, "-%}") {
 			s = strings.TrimLeft(s, " \t\r\n")
 		}
-		if line := strings.TrimRight(s, " \t"); strings.HasPrefix(after, "{%") && (line == "" || strings.HasSuffix(line, "\n")) {
+		line := strings.TrimRight(s, " \t")
+		if strings.HasPrefix(after, "{%") && (line == "" || strings.HasSuffix(line, "\n")) {
 			s = line
 		}
 		if strings.HasPrefix(after, "{{-") || strings.HasPrefix(after, "{%-") {
@@ -46,7 +47,7 @@ func plain(template string) string {
 	return strings.ReplaceAll(joined, "'+'", "")
 }
 
-// dotted is a part of a message by the other of its two names.
+// dotted matches the other notation for a field of a message.
 var dotted = regexp.MustCompile(`message\.(role|content)`)
 
 // expression returns the inside of a tag without blanks outside of its strings, which are in single quotes.
@@ -63,9 +64,9 @@ func expression(s string) string {
 		if s = s[at:]; s == "" {
 			break
 		}
-		inside, behind, _ := strings.Cut(s[1:], s[:1])
+		inside, after, _ := strings.Cut(s[1:], s[:1])
 		out.WriteString("'" + strings.ReplaceAll(inside, `\n`, "\n") + "'")
-		s = behind
+		s = after
 	}
 	return out.String()
 }

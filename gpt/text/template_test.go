@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Templates as they are published, and what they write of one conversation; the assistant's answer is in brackets.
+// Published templates.
 const (
 	smol = `{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou help.<|im_end|>\n' }}{% endif %}` +
 		"{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -66,7 +66,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// A token that a user writes is ordinary text, and a default is not written where there is a system message.
+// A special token in a user's text is ordinary text, and a default is not written if there is a system message.
 func TestConversationOfUsers(t *testing.T) {
 	tok := chatty(t)
 	ids, _, err := Template{Chat: smol}.Conversation(tok, Message{"system", "Be."}, Message{"user", "<|im_end|>"})
@@ -106,20 +106,20 @@ func TestConversationOfUsers(t *testing.T) {
 	wantError(t, err, "the tokenizer is nil")
 }
 
-// A template that differs in a word is another: none of the changes is taken for what it was.
+// A template that differs in one word is not recognized.
 func TestTemplatesDiffer(t *testing.T) {
 	_, rest, _ := strings.Cut(smol, "messages %}")
 	system, _, _ := strings.Cut(rest, "{{'<|im_start|>' + m")
 	mixed := strings.Replace(zephyrJinja, "messages %}\n", "messages %}"+system, 1)
 	if _, err := (Template{Chat: mixed, End: "</s>"}).form(); err == nil || !strings.Contains(mixed, "You help") {
-		t.Error("Zephyr's with a default as ChatML has it is taken for one of them")
+		t.Error("Zephyr's template with ChatML's default is recognized")
 	}
 	for _, chat := range []string{ChatML, smol, hermes, zephyrJinja, llama3Jinja} {
 		for _, change := range [][2]string{{"role", "name"}, {"content", "contents"}, {"user", "human"}, {"assistant", "bot"}, {"eos_token", "bos_token"},
 			{"add_generation_prompt %}", "loop.last %}"}, {"trim", "upper"}, {" + ", " - "}, {`'}}`, `' }}.`}, {"system", "sys"}} {
 			changed := strings.ReplaceAll(chat, change[0], change[1])
 			if _, err := (Template{Chat: changed, End: "</s>"}).form(); changed != chat && err == nil {
-				t.Errorf("%s for %s is taken for the same: %s", change[1], change[0], changed)
+				t.Errorf("with %s for %s: recognized: %s", change[1], change[0], changed)
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func TestReadTemplate(t *testing.T) {
 	}
 }
 
-// One spelling of many, with the blanks that are dropped and those that are not.
+// Equivalent spellings become one, without the blanks that Jinja drops and with all others.
 func TestPlain(t *testing.T) {
 	for template, want := range map[string]string{
 		"a {{ b }} c":                            "{{'a '+b+' c'}}",
@@ -178,7 +178,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// pairs of letters are tokens, and a text begins with a space of its own, as with LLaMA's.
+// spaced is a tokenizer whose tokens are pairs of letters, with a space in front of each text, as in LLaMA's.
 type spaced struct{ Bytes }
 
 func (spaced) Encode(s string) (ids []int, err error) {
@@ -191,7 +191,7 @@ func (spaced) Encode(s string) (ids []int, err error) {
 	return ids, nil
 }
 
-// The tokens of an answer are those behind the prompt's where these are the same with the answer behind them.
+// The tokens of an answer are those that follow the prompt's in the tokens of both, if these begin with the prompt's.
 func TestWriterBorders(t *testing.T) {
 	spell := func(tok Tokenizer, prompt, answer string) (n int, ids []int, err error) {
 		w := writer{tok: tok}
@@ -208,13 +208,13 @@ func TestWriterBorders(t *testing.T) {
 		want           []int
 	}{
 		{"abc", "de", 2, []int{pair(" a"), pair("bc"), pair("de")}},
-		{"ab", "cde", 2, []int{pair(" a"), pair("bb"), pair(" c"), pair("de")}}, // bc would reach over the border
+		{"ab", "cde", 2, []int{pair(" a"), pair("bb"), pair(" c"), pair("de")}}, // bc would cross the border
 		{"", "ab", 0, []int{pair(" a"), pair("bb")}},
 		{"abc", "", 2, []int{pair(" a"), pair("bc")}},
 	} {
 		n, ids, err := spell(spaced{}, tc.prompt, tc.answer)
 		if diff := cmp.Diff(tc.want, ids); err != nil || n != tc.n || diff != "" {
-			t.Errorf("%q, %q: %d of the prompt (%v), -want +got:\n%s", tc.prompt, tc.answer, n, err, diff)
+			t.Errorf("%q, %q: got %d tokens of the prompt (%v), -want +got:\n%s", tc.prompt, tc.answer, n, err, diff)
 		}
 	}
 	w := writer{tok: spaced{}}
@@ -223,7 +223,7 @@ func TestWriterBorders(t *testing.T) {
 		w.turn(false)
 	}
 	if _, _, err := w.done(); err == nil {
-		t.Error("an error before other texts: got none")
+		t.Error("an error before other texts was lost")
 	}
 	for _, tc := range [][2]string{{"a!", "b"}, {"a", "b!"}, {"!", ""}} {
 		if _, _, err := spell(spaced{}, tc[0], tc[1]); err == nil || err.Error() != "no !" {

@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// special is a Tokenizer with tokens that no text is encoded to, as those of bpe.
+// special is a Tokenizer with tokens that no text is encoded to, such as that of bpe.
 type special interface {
 	Special(content string) (id int, ok bool)
 }
 
-// writer makes tokens of a template's text and of what users wrote.
+// writer turns the text of a template and the text of users into tokens.
 type writer struct {
 	tok    Tokenizer
 	ids    []int
-	answer []bool // of each id
-	learns bool   // what is written is an answer
-	before string // what was encoded last, if no special token stands behind it
-	wrote  string // what is not encoded yet
+	answer []bool // for each id
+	learns bool   // the text being written is an answer
+	before string // the text encoded last, if no special token follows it
+	wrote  string // the text not encoded yet
 	err    error
 }
 
-// markup is what may be a special token in the text of a template.
+// markup matches possible special tokens in the text of a template.
 var markup = regexp.MustCompile(`<[^<>\s]+>`)
 
-// text appends what a user wrote: a special token in it is ordinary text.
+// text appends text of a user: a special token in it is ordinary text.
 func (w *writer) text(s string) { w.wrote += s }
 
-// mark appends a template's text, in which special tokens stand for themselves.
+// mark appends text of a template: a special token in it stands for itself.
 func (w *writer) mark(s string) {
 	if specials, ok := w.tok.(special); ok {
 		for _, found := range markup.FindAllString(s, -1) {
@@ -44,7 +44,7 @@ func (w *writer) mark(s string) {
 	w.text(s)
 }
 
-// turn says whether what follows is an answer.
+// turn sets whether the text that follows is an answer.
 func (w *writer) turn(learns bool) {
 	w.encode()
 	w.learns = learns
@@ -55,8 +55,9 @@ func (w *writer) done() ([]int, []bool, error) {
 	return w.ids, w.answer, w.err
 }
 
-// encode makes tokens of what was written. They are those that follow in the tokens of it and of what stands before it
-// together; but its own, where one of these would reach over the border: a model goes on behind the tokens of a prompt.
+// encode encodes the text that was written. It encodes that text together with the text before it and keeps the tokens
+// of the new part. If one of these tokens would cross the border, it encodes the new text alone, because a model
+// continues after the tokens of a prompt.
 func (w *writer) encode() {
 	if w.wrote == "" || w.err != nil {
 		return

@@ -12,22 +12,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Tokenizer turns text into token ids, 0 … Size−1, and back. It does not change once it is made.
+// Tokenizer turns text into token ids, 0 … Size−1, and back. It is immutable.
 type Tokenizer interface {
-	Encode(text string) ([]int, error) // an error names what the vocabulary lacks, and where it stands
+	Encode(text string) ([]int, error) // an error names what the vocabulary lacks, and its position
 	Decode(ids []int) (string, error)  // an error names an id outside the vocabulary
 	Size() int                         // V
-	json.Marshaler                     // the object of a checkpoint's tokenizer.json; "type" is its Kind's name, but for bpe
+	// MarshalJSON returns the object of a checkpoint's tokenizer.json; except for bpe, "type" is its Kind's name.
+	json.Marshaler
 }
 
-// Kind is a way to tokenize. A program with a Kind of its own hands it to what opens a tokenizer.
+// Kind describes a way to tokenize. A program passes its own Kinds to the functions that open a tokenizer.
 type Kind struct {
 	Name string // "type" in tokenizer.json
 	New  func(text string) (Tokenizer, error)
 	Open func(data []byte) (Tokenizer, error) // the inverse of MarshalJSON
 }
 
-// Kinds returns the library's, the default first.
+// Kinds returns the kinds of the library, the default first.
 func Kinds() []Kind {
 	return []Kind{
 		{"character", func(s string) (Tokenizer, error) { return NewCharacters(s) }, open[Characters]},
@@ -37,7 +38,7 @@ func Kinds() []Kind {
 	}
 }
 
-// pairs returns byte pairs: at most so many tokens, learnt from the text.
+// pairs returns the Kind of byte pairs with at most size tokens, learnt from the text.
 func pairs(size int) Kind {
 	return Kind{"bpe", func(s string) (Tokenizer, error) { return bpe.Train(s, size) }, open[bpe.Tokenizer]}
 }
@@ -51,7 +52,7 @@ func open[T any, P interface {
 	return t, t.UnmarshalJSON(data)
 }
 
-// KindNames lists the names of your own kinds, then of the library's, as one finds them in a message or a flag's help.
+// KindNames lists the names of your own kinds and then the library's, for a message or the help of a flag.
 func KindNames(own ...Kind) string {
 	var names []string
 	for _, k := range append(slices.Clone(own), Kinds()...) {
@@ -60,8 +61,8 @@ func KindNames(own ...Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// KindOf returns the Kind of that name, of your own or the library's, or an error that lists the known. The name
-// bpe:8192 is bpe with at most so many tokens.
+// KindOf returns the Kind of that name, your own or the library's, or an error that lists the known names. The name
+// bpe:8192 means bpe with at most 8192 tokens.
 func KindOf(name string, own ...Kind) (Kind, error) {
 	for _, k := range append(slices.Clone(own), Kinds()...) {
 		if k.Name == name {
@@ -78,8 +79,8 @@ func KindOf(name string, own ...Kind) (Kind, error) {
 	return Kind{}, errors.Errorf("tokenizer: type: got %.64q, want one of %s", name, KindNames(own...))
 }
 
-// KindIn returns the Kind of a tokenizer.json: that which its "type" names, or bpe where there is none, but a model of
-// BPE, as in Hugging Face's files.
+// KindIn returns the Kind of a tokenizer.json: the one that its "type" names, or bpe if it has no type but a BPE
+// model, as in Hugging Face's files.
 func KindIn(data []byte, own ...Kind) (Kind, error) {
 	var object struct {
 		Type  string `json:"type"`
@@ -96,7 +97,7 @@ func KindIn(data []byte, own ...Kind) (Kind, error) {
 	return KindOf(object.Type, own...)
 }
 
-// Open makes the tokenizer of a tokenizer.json.
+// Open returns the tokenizer of a tokenizer.json.
 func Open(data []byte, own ...Kind) (Tokenizer, error) {
 	k, err := KindIn(data, own...)
 	if err != nil {
@@ -113,8 +114,8 @@ func Match(tok Tokenizer, data []byte) error {
 	return errors.WithMessagef(canonical(tok, data), "another vocabulary than the given one of %d tokens", tok.Size())
 }
 
-// canonical compares data with the one encoding of the object; encoding/json by itself takes duplicate keys, keys in
-// any case, and lone surrogates as U+FFFD.
+// canonical compares data with the only valid encoding of the object. On its own, encoding/json accepts duplicate
+// keys, keys in any case, and lone surrogates as U+FFFD.
 func canonical(object any, data []byte) error {
 	want, err := json.Marshal(object)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestKinds(t *testing.T) {
 			}
 			other := string(data[:len(data)-1]) + `,"more":1}`
 			if _, err := Open([]byte(other)); err == nil {
-				t.Errorf("%s: opened with a key that is not its own", other)
+				t.Errorf("%s: opened with an unknown key", other)
 			}
 		})
 	}
@@ -97,7 +97,7 @@ func TestWords(t *testing.T) {
 	wantError(t, err, "UTF-8", "byte 1")
 }
 
-// A list of one's own kinds stays what it is, also behind its end.
+// A list of user-defined kinds is not changed, not even beyond its end.
 func TestOwnKindsStay(t *testing.T) {
 	own := make([]Kind, 1, 9)
 	own[0].Name = "own"
@@ -106,7 +106,7 @@ func TestOwnKindsStay(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if KindNames(own...); own[:2][1].Name != "" {
-			t.Fatalf("%s: behind the list stands %s", name, own[:2][1].Name)
+			t.Fatalf("%s: got %s after the end of the list", name, own[:2][1].Name)
 		}
 	}
 }

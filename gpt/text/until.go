@@ -7,8 +7,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Until yields ids up to the first of the stop tokens, which it leaves out: the end of a text, or of a turn. A decoder
-// that yields the ids has drawn the stop token, so that Continue goes on behind it.
+// Until yields ids up to the first of the stop tokens, which it leaves out: the end of a text or of a turn. The
+// decoder that yields the ids has already drawn the stop token, so Continue continues after it.
 func Until(ids iter.Seq2[int, error], stop ...int) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		if ids == nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// vocabulary numbers tokens in byte order, which for characters is that of the code points.
+// vocabulary numbers tokens in byte order, which for characters is the order of their code points.
 type vocabulary struct {
 	tokens []string       // id → token, strictly ascending
 	ids    map[string]int // token → id
 }
 
-// newVocabulary has the distinct tokens of a text.
+// newVocabulary returns the vocabulary of the distinct tokens of a text.
 func newVocabulary(text string, tokens iter.Seq[string]) (v vocabulary, err error) {
 	if text == "" {
 		return v, errors.New("tokenizer: the text is empty")
@@ -45,7 +45,7 @@ func ranked(tokens []string) vocabulary {
 // Size returns the number of distinct tokens, V.
 func (v *vocabulary) Size() int { return len(v.tokens) }
 
-// encode numbers tokens, of which there are n or more.
+// encode returns the ids of the tokens; n is a lower bound on their number.
 func (v *vocabulary) encode(tokens iter.Seq[string], n int, unit string) ([]int, error) {
 	ids := make([]int, 0, n)
 	for token := range tokens {
@@ -84,7 +84,7 @@ func (v *vocabulary) marshal(kind string, vocab any) ([]byte, error) {
 	return json.Marshal(vocabularyJSON{kind, vocab})
 }
 
-// unmarshal reads data into vocab, of which tokens then makes the list.
+// unmarshal reads data into vocab, from which tokens then returns the list.
 func (v *vocabulary) unmarshal(data []byte, kind string, vocab any, tokens func() ([]string, error)) error {
 	f := vocabularyJSON{Vocab: vocab}
 	if err := field.UnmarshalPart(data, &f); err != nil {
@@ -116,7 +116,7 @@ func notAscending(token string, at int, before string) error {
 	return errors.Errorf("tokenizer: vocab: not ascending, %.64q at %d follows %.64q", token, at, before)
 }
 
-// quoted returns a token as messages have it.
+// quoted returns a token as messages print it.
 func quoted(token string) string {
 	if c, n := utf8.DecodeRuneInString(token); n == len(token) {
 		return fmt.Sprintf("character %q (%U)", c, c)

@@ -8,11 +8,11 @@ import (
 )
 
 // Words numbers the words of a text: each run of letters, marks and digits is a token, and so is every character
-// between such runs. Nothing is dropped, so the tokens joined are the text again. The id of a token is its rank in byte
-// order.
+// between such runs. Nothing is dropped, so the joined tokens are the text again. The id of a token is its rank in
+// byte order.
 type Words struct{ vocabulary }
 
-// NewWords makes the tokenizer of the distinct tokens of text, which has to be valid UTF-8 and not empty.
+// NewWords returns the tokenizer of the distinct tokens of text, which must be valid UTF-8 and not empty.
 func NewWords(text string) (*Words, error) {
 	v, err := newVocabulary(text, words(text))
 	return &Words{v}, err
@@ -45,7 +45,7 @@ func (t *Words) Encode(s string) ([]int, error) { return t.list().encode(words(s
 // Decode returns the text that ids stand for; an id outside [0, Size) is an error.
 func (t *Words) Decode(ids []int) (string, error) { return t.list().decode(ids, "words") }
 
-// list returns the vocabulary, of nil an empty one.
+// list returns the vocabulary, or an empty one if t is nil.
 func (t *Words) list() *vocabulary {
 	if t == nil {
 		return new(vocabulary)
@@ -57,7 +57,7 @@ func (t *Words) list() *vocabulary {
 // is an error.
 func (t *Words) MarshalJSON() ([]byte, error) { return t.list().marshal("word", t.list().tokens) }
 
-// UnmarshalJSON reads what MarshalJSON writes and nothing else. After an error t is as it was.
+// UnmarshalJSON reads only what MarshalJSON writes. After an error t is unchanged.
 func (t *Words) UnmarshalJSON(data []byte) error {
 	if t == nil {
 		return errors.New("tokenizer: nothing to read into (nil)")

@@ -2,8 +2,8 @@ package bpe
 
 import "unicode/utf8"
 
-// alphabet are the characters under which GPT-2's files write the 256 bytes: those that can be seen as themselves, the
-// others in order from U+0100 on, so that no token has white space or controls in it.
+// alphabet holds the characters that stand for the 256 bytes in GPT-2's files: visible characters stand for
+// themselves, the others are numbered in order from U+0100 on, so no token contains white space or control characters.
 var alphabet = func() (of [256]rune) {
 	next := rune(256)
 	for b := range of {
@@ -18,7 +18,7 @@ var alphabet = func() (of [256]rune) {
 	return of
 }()
 
-// visible is s in the alphabet.
+// visible returns s written in the alphabet.
 func visible(s string) string {
 	out := make([]byte, 0, 2*len(s))
 	for i := range len(s) {
@@ -27,7 +27,7 @@ func visible(s string) string {
 	return string(out)
 }
 
-// bytesOf returns the inverse of visible; ok is false where s has a character that stands for no byte.
+// bytesOf returns the inverse of visible; ok is false if s has a character that stands for no byte.
 func bytesOf(s string) (out string, ok bool) {
 	list := make([]byte, 0, len(s))
 	for _, c := range s {
@@ -39,7 +39,7 @@ func bytesOf(s string) (out string, ok bool) {
 	return string(list), true
 }
 
-// inverse is the byte of a character of the alphabet, or −1.
+// inverse holds the byte of each character of the alphabet, or −1.
 var inverse = func() (of [256 + 68]int16) {
 	for c := range of {
 		of[c] = -1

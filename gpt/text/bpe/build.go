@@ -2,17 +2,17 @@ package bpe
 
 import "github.com/pkg/errors"
 
-// recipe is an encoding as files have it, in its visible form.
+// recipe describes an encoding as files do, with tokens in their visible form.
 type recipe struct {
-	tokens  []string         // by id
-	special map[string]int32 // of these; nil: the tokens that are no bytes and that no merge makes
-	plain   int              // number of special tokens that the file does not call special
-	merges  [][2]string      // by rank
-	whole   bool             // a piece that is a token is not merged
-	layout  layout
+	tokens       []string         // by id
+	special      map[string]int32 // special tokens; nil: the tokens of several bytes that no merge builds
+	plain        int              // number of special tokens that the file does not call special
+	merges       [][2]string      // by rank
+	ignoreMerges bool             // a piece that is a token is not merged
+	layout       layout
 }
 
-// build makes the Tokenizer of a recipe. A merge of what is no token, a second merge of the same pair, a byte without
+// build returns the Tokenizer of a recipe. A merge of unknown tokens, a second merge of the same pair, a byte without
 // a token, and a token that lacks its merge are errors.
 func (r recipe) build() (*Tokenizer, error) {
 	ids, err := r.ordinary()
@@ -20,12 +20,12 @@ func (r recipe) build() (*Tokenizer, error) {
 		return nil, err
 	}
 	t := &Tokenizer{tokens: make([]string, len(r.tokens)), special: r.special, plain: r.plain, split: r.layout.split}
-	var made []bool
-	if t.merges, made, err = r.table(ids); err != nil {
+	var merged []bool
+	if t.merges, merged, err = r.table(ids); err != nil {
 		return nil, err
 	}
 	if t.special == nil {
-		t.special = r.unmade(ids, made)
+		t.special = r.unmergedTokens(ids, merged)
 	}
 	if t.named, err = newFinder(t.special); err != nil {
 		return nil, err
@@ -45,10 +45,10 @@ func (r recipe) build() (*Tokenizer, error) {
 			return nil, errors.Errorf("vocab: %.64q has a character that stands for no byte", token)
 		}
 	}
-	if r.whole {
-		t.whole = make(map[string]int32, len(ids))
+	if r.ignoreMerges {
+		t.lookup = make(map[string]int32, len(ids))
 		for _, id := range ids {
-			t.whole[t.tokens[id]] = id
+			t.lookup[t.tokens[id]] = id
 		}
 	}
 	t.form, err = r.layout.form(ids)
@@ -69,9 +69,9 @@ func (r recipe) ordinary() (map[string]int32, error) {
 	return ids, nil
 }
 
-// table returns the merges by pair, and for each id whether a merge makes it.
+// table returns the merges by pair, and for each id whether a merge builds it.
 func (r recipe) table(ids map[string]int32) (merges, []bool, error) {
-	table, made := make(merges, len(r.merges)), make([]bool, len(r.tokens))
+	table, merged := make(merges, len(r.merges)), make([]bool, len(r.tokens))
 	for rank, m := range r.merges {
 		left, ok := ids[m[0]]
 		right, too := ids[m[1]]
@@ -82,14 +82,15 @@ func (r recipe) table(ids map[string]int32) (merges, []bool, error) {
 		}
 		p := pairOf(left, right)
 		if first, twice := table[p]; twice {
-			return nil, nil, errors.Errorf("merges: %.64q at %d is there already at %d", m[0]+" "+m[1], rank, first.rank)
+			return nil, nil, errors.Errorf("merges: %.64q at %d is there already at %d",
+				m[0]+" "+m[1], rank, first.rank)
 		}
-		table[p], made[id] = merge{int32(rank), id}, true
+		table[p], merged[id] = merge{int32(rank), id}, true
 	}
-	return table, made, nil
+	return table, merged, nil
 }
 
-// missing returns the first part of a merge that is no token.
+// missing returns the first part of a merge that is not a token.
 func missing(ids map[string]int32, m [2]string) string {
 	for _, part := range []string{m[0], m[1]} {
 		if _, ok := ids[part]; !ok {
@@ -99,11 +100,11 @@ func missing(ids map[string]int32, m [2]string) string {
 	return m[0] + m[1]
 }
 
-// unmade moves the tokens that are no bytes and that no merge makes out of ids.
-func (r recipe) unmade(ids map[string]int32, made []bool) map[string]int32 {
+// unmergedTokens removes from ids the tokens that are not single bytes and that no merge builds, and returns them.
+func (r recipe) unmergedTokens(ids map[string]int32, merged []bool) map[string]int32 {
 	special := map[string]int32{}
 	for id, token := range r.tokens {
-		if b, ok := r.layout.read(token); !made[id] && (!ok || len(b) != 1) {
+		if b, ok := r.layout.read(token); !merged[id] && (!ok || len(b) != 1) {
 			special[token] = int32(id)
 			delete(ids, token)
 		}
@@ -111,8 +112,8 @@ func (r recipe) unmade(ids map[string]int32, made []bool) map[string]int32 {
 	return special
 }
 
-// complete refuses a special token that is two ordinary tokens one after the other: its merge is missing. A file of
-// merges that was cut always leaves such a token, because the merges that remain make the parts of the first lost one.
+// complete refuses a special token that is two ordinary tokens one after the other: its merge is missing. A truncated
+// file of merges always leaves such a token, because the remaining merges build the parts of the first lost one.
 func (r recipe) complete(ids, special map[string]int32) error {
 	for id, token := range r.tokens {
 		if _, ok := special[token]; !ok {
@@ -122,8 +123,8 @@ func (r recipe) complete(ids, special map[string]int32) error {
 			_, left := ids[token[:i]]
 			_, right := ids[token[i:]]
 			if left && right {
-				return errors.Errorf("merges: got %d, none of which makes token %d, %.64q, from %.64q and %.64q; is the file cut?",
-					len(r.merges), id, token, token[:i], token[i:])
+				return errors.Errorf("merges: got %d, none of which makes token %d, %.64q, from %.64q and %.64q; "+
+					"is the file cut?", len(r.merges), id, token, token[:i], token[i:])
 			}
 		}
 	}

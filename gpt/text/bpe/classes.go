@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// class is what the patterns tell characters apart by.
+// class is the class of a character in the patterns.
 type class uint8
 
 const (
-	other  class = iota // punctuation, marks, symbols, and bytes that are no character
+	other  class = iota // punctuation, marks, symbols, and bytes that do not form a character
 	space               // \s, Unicode's White_Space
 	letter              // \p{L}
 	number              // \p{N}
@@ -34,7 +34,7 @@ func classOf(c rune) class {
 	return other
 }
 
-// first returns the class of the first character of s, which is not empty, and its bytes.
+// first returns the class of the first character of s, which is not empty, and its length in bytes.
 func first(s string) (class, int) {
 	if s[0] < utf8.RuneSelf {
 		return ascii[s[0]], 1
@@ -46,7 +46,7 @@ func first(s string) (class, int) {
 	return classOf(c), n
 }
 
-// run is how many bytes of s, from byte i on, are characters of that class, at most so many of them; i is added.
+// run returns the end of the characters of the given class in s that begin at byte i, at most most of them.
 func run(s string, i int, of class, most int) int {
 	for ; i < len(s) && most > 0; most-- {
 		c, n := first(s[i:])
@@ -58,7 +58,7 @@ func run(s string, i int, of class, most int) int {
 	return i
 }
 
-// endless is more characters than any run has.
+// endless is a limit that no run reaches.
 const endless = int(^uint(0) >> 1)
 
 // contraction returns the length of 's, 't, 're, 've, 'm, 'll or 'd at the start of s, or 0.
@@ -79,8 +79,8 @@ func contraction(s string) int {
 	return 0
 }
 
-// spaces returns the end of the white space that s begins with: all of it where the text ends behind it, else all but
-// the last character, which belongs to what follows; that one alone where it is the only one. It is \s+(?!\S)|\s+.
+// spaces returns the end of the white space that s begins with: all of it if the text ends after it, otherwise all but
+// the last character, which belongs to what follows, unless it is the only one. This is \s+(?!\S)|\s+.
 func spaces(s string) int {
 	last, end := 0, 0
 	for end < len(s) {

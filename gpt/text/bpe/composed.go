@@ -2,8 +2,8 @@ package bpe
 
 import "golang.org/x/text/unicode/norm"
 
-// composed is a form over bytes of texts that are brought into Unicode's form C first, in which é is one character
-// however it was typed: Qwen 2's. What Decode gives back is in that form too.
+// composed is a form over bytes that first brings texts into Unicode's form C, in which é is one character however it
+// was typed, as Qwen 2 does. Decode also returns text in that form.
 type composed struct{ form }
 
 func (f composed) before(text string) string { return norm.NFC.String(text) }

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A special token may be written in characters that stand for no byte: it is kept as it is, and is there again when the
-// encoding was written and read.
+// A special token may contain characters that stand for no byte; writing and reading an encoding preserves it.
 func TestSpecialOfAnyCharacters(t *testing.T) {
 	const end = "<｜end▁日本｜>"
 	tok := trained(t, 300, end)
@@ -18,7 +17,7 @@ func TestSpecialOfAnyCharacters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(data), `"special":true`) {
-		t.Error("the file does not call the special token so")
+		t.Error("the file does not mark the special token")
 	}
 	again, err := Read(data)
 	if err != nil {
@@ -33,7 +32,7 @@ func TestSpecialOfAnyCharacters(t *testing.T) {
 	}
 }
 
-// A file is written as it was read, and one that cannot be read leaves the encoding as it was.
+// A file is written exactly as it was read, and one that cannot be read leaves the encoding unchanged.
 func TestKept(t *testing.T) {
 	data := tiny(t, `"version":"1.0"`, `"version":"1.0","of another program":[1,2]`)
 	var tok Tokenizer
@@ -44,11 +43,11 @@ func TestKept(t *testing.T) {
 		t.Errorf("got error %v and %d tokens, want an error and 270", err, tok.Size())
 	}
 	if again, err := tok.MarshalJSON(); err != nil || string(again) != string(data) {
-		t.Errorf("written otherwise than it was read: %v", err)
+		t.Errorf("the written file differs from the one read: %v", err)
 	}
 }
 
-// What files leave out, or say in another way.
+// Read accepts files that omit parts or write them in another way.
 func TestReadOtherwise(t *testing.T) {
 	for what, data := range map[string][]byte{
 		"no type":              tiny(t, `"type":"BPE",`, ``),
@@ -72,7 +71,7 @@ func TestReadOtherwise(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, ok := bytesOf("\u0144"); ok { // the first character behind the alphabet
+	if _, ok := bytesOf("\u0144"); ok { // the first character after the alphabet
 		t.Error("U+0144 stands for a byte")
 	}
 	if _, err := trained(t, 300).Decode([]int{-1}); err == nil {
@@ -80,7 +79,7 @@ func TestReadOtherwise(t *testing.T) {
 	}
 }
 
-// Other normalizers than those of LLaMA are refused beside byte_fallback.
+// With byte_fallback, normalizers other than LLaMA's are refused.
 func TestOtherNormalizers(t *testing.T) {
 	for _, n := range []string{
 		`{"type":"Replace","pattern":{"String":"x"},"content":"▁"}`,
@@ -92,7 +91,7 @@ func TestOtherNormalizers(t *testing.T) {
 	}
 }
 
-// Spaces begin a piece; bytes that stand for themselves have one form; what is no character is no letter either.
+// Spaces begin a piece; byte tokens have one form; a byte that is not a character is not a letter.
 func TestPiecesAndBytes(t *testing.T) {
 	if got, want := piecesOf("a b  c!", splitBlanks), []string{"a", " b", " ", " c!"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -103,11 +102,11 @@ func TestPiecesAndBytes(t *testing.T) {
 		}
 	}
 	if of, n := first("\xff"); of != other || n != 1 {
-		t.Errorf("a byte that is no character: got class %d of %d bytes", of, n)
+		t.Errorf("a byte that is not a character: got class %d of %d bytes", of, n)
 	}
 }
 
-// A text is cut into chunks behind ASCII letters alone; others, there or not, do no harm.
+// Texts are cut into chunks only after ASCII letters; texts with other letters are trained on correctly.
 func TestChunksOfOtherLetters(t *testing.T) {
 	before := runtime.GOMAXPROCS(5)
 	defer runtime.GOMAXPROCS(before)

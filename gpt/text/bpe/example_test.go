@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text/bpe"
 )
 
-// An encoding is learnt from a text, and is a tokenizer.json that other programs read as well.
+// Train learns an encoding from a text; it is written as a tokenizer.json that other programs read as well.
 func ExampleTrain() {
 	tok, err := bpe.Train(strings.Repeat("the cat, the hat, that cat\n", 10), 265, "<|endoftext|>")
 	if err != nil {
@@ -25,7 +25,7 @@ func ExampleTrain() {
 	// 264 "<|endoftext|>"
 }
 
-// A published file is read, or refused with what is not known of it.
+// Read reads a published file, or refuses it and names the unsupported part.
 func ExampleRead() {
 	_, err := bpe.Read([]byte(`{"model":{"type":"Unigram","vocab":[["a",-1.5]]}}`))
 	fmt.Println(err)

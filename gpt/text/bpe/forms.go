@@ -18,9 +18,9 @@ func (f byteLevel) symbols(ids []int32, piece string) []int32 {
 }
 
 // metaspace merges characters, and bytes where a character has no token: SentencePiece's encoding (Kudo, Richardson
-// 2018) as LLaMA has it. A text gets a space in front, so that its first word is as any other, and comes back with it:
-// what a model goes on with begins with the space between two words. Files write tokens with ▁ for the space, which
-// here is an ordinary character: it is encoded as bytes.
+// 2018) as LLaMA uses it. A text gets a space in front, so that its first word is like any other, and Decode keeps
+// that space: a model's continuation begins with the space between two words. Files write tokens with ▁ for the space;
+// in a text ▁ is an ordinary character and is encoded as bytes.
 type metaspace struct {
 	of      map[rune]int32
 	bytes   *[256]int32

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Whatever a tokenizer.json holds is an error, or an encoding from which any text comes back and that is written as it
-// was read.
+// Read returns for any file an error, or an encoding from which any text comes back and that is written as it was
+// read.
 func FuzzRead(f *testing.F) {
 	f.Add(tiny(f), "a\xff the\n")
 	f.Add(tiny(f, `"o u"`, `["o","u"]`), "round")
@@ -45,7 +45,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// So it is with the two files of GPT-2.
+// FuzzReadGPT2 does the same for the two files of GPT-2.
 func FuzzReadGPT2(f *testing.F) {
 	vocab, merges := files(f, trained(f, 270, "<|endoftext|>"))
 	f.Add([]byte(vocab), []byte(merges), "the\xff")

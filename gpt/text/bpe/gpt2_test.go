@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// gpt2 returns the encoding of GPT-2, whose files are in the folder that PEDESTRIAN_GPT2 names: vocab.json and
+// gpt2 returns the encoding of GPT-2, whose files are in the folder named by PEDESTRIAN_GPT2: vocab.json and
 // merges.txt, or encoder.json and vocab.bpe as OpenAI called them.
 func gpt2(t testing.TB) *Tokenizer {
 	t.Helper()
 	dir := os.Getenv("PEDESTRIAN_GPT2")
 	if dir == "" {
-		t.Skip("GPT-2's vocabulary is not part of this repository: PEDESTRIAN_GPT2 names a folder with vocab.json and merges.txt")
+		t.Skip("GPT-2's vocabulary is not part of this repository: set PEDESTRIAN_GPT2 to a folder with vocab.json and merges.txt")
 	}
 	read := func(names ...string) []byte {
 		for _, name := range names {
@@ -34,7 +34,7 @@ func gpt2(t testing.TB) *Tokenizer {
 	return tok
 }
 
-// Ids that OpenAI's own program gives.
+// The ids are those of OpenAI's own program.
 func TestGPT2(t *testing.T) {
 	tok := gpt2(t)
 	if tok.Size() != 50257 {
@@ -72,13 +72,14 @@ func TestGPT2(t *testing.T) {
 	}
 }
 
-// nanoGPT's files of Shakespeare: 301,966 tokens to train and 36,059 to validate on, and the whole text in one.
+// nanoGPT's files of Shakespeare have 301,966 tokens to train and 36,059 to validate on; the last case is the entire
+// text.
 func TestGPT2Shakespeare(t *testing.T) {
 	tok := gpt2(t)
 	path := os.Getenv("PEDESTRIAN_TEXT")
 	data, err := os.ReadFile(path)
 	if err != nil {
-		t.Skip("PEDESTRIAN_TEXT names no file: tinyshakespeare's input.txt is not part of this repository")
+		t.Skip("set PEDESTRIAN_TEXT to tinyshakespeare's input.txt, which is not part of this repository")
 	}
 	text := string(data)
 	cut := len(text) * 9 / 10
@@ -105,12 +106,12 @@ func TestGPT2Shakespeare(t *testing.T) {
 	}
 }
 
-// ids/s and bytes/s of a text, and of reading the files.
+// BenchmarkGPT2 measures bytes/s of encoding a text, and the time of reading the files.
 func BenchmarkGPT2(b *testing.B) {
 	tok := gpt2(b)
 	text, err := os.ReadFile(os.Getenv("PEDESTRIAN_TEXT"))
 	if err != nil {
-		b.Skip("PEDESTRIAN_TEXT names no file")
+		b.Skip("PEDESTRIAN_TEXT does not name a file")
 	}
 	b.Run("encode", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))

@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// fileJSON is the part of a tokenizer.json that is looked at. Post-processors add special tokens, which Encode never
-// does; truncation and padding are the caller's.
+// fileJSON is the part of a tokenizer.json that Read uses. Post-processors add special tokens, which Encode never
+// does; truncation and padding are left to the caller.
 type fileJSON struct {
 	Added        []addedJSON `json:"added_tokens"`
 	Normalizer   *section    `json:"normalizer"`
@@ -30,12 +30,12 @@ type modelJSON struct {
 	Suffix       string          `json:"end_of_word_suffix"`
 	ByteFallback bool            `json:"byte_fallback"`
 	IgnoreMerges bool            `json:"ignore_merges"`
-	Vocab        json.RawMessage `json:"vocab"` // of other types no object
+	Vocab        json.RawMessage `json:"vocab"` // not an object in other types
 	Merges       mergeList       `json:"merges"`
 }
 
 // Read reads the tokenizer.json of a published model whose type is BPE: over bytes with the patterns of GPT-2, Llama 3
-// and Qwen 2 or single digits, in any form or in Unicode's form C, or over characters with ▁ for the space as in LLaMA.
+// and Qwen 2 or single digits, with or without Unicode's form C, or over characters with ▁ for the space as in LLaMA.
 // Anything else is an error that names it. All added tokens are special.
 func Read(data []byte) (*Tokenizer, error) {
 	var f fileJSON
@@ -65,7 +65,7 @@ func (f fileJSON) build() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := recipe{layout: l, special: map[string]int32{}, merges: f.Model.Merges, whole: f.Model.IgnoreMerges}
+	r := recipe{layout: l, special: map[string]int32{}, merges: f.Model.Merges, ignoreMerges: f.Model.IgnoreMerges}
 	var own vocabulary
 	if err := field.UnmarshalPart(f.Model.Vocab, &own); err != nil {
 		return nil, err
@@ -82,7 +82,8 @@ func (f fileJSON) build() (*Tokenizer, error) {
 	}
 	for _, e := range own {
 		if id, ok := ids[e.token]; ok && id != e.id {
-			return nil, errors.Errorf("added_tokens: %.64q: id: got %d, want the %d of the vocabulary", e.token, id, e.id)
+			return nil, errors.Errorf("added_tokens: %.64q: id: got %d, want the %d of the vocabulary",
+				e.token, id, e.id)
 		}
 		delete(ids, e.token)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// layout is how the tokens of an encoding are written in files, and what text goes through around the merges.
+// layout describes how files write the tokens of an encoding, and how a text is prepared for the merges.
 type layout struct {
 	read  func(token string) (bytes string, ok bool)
 	split []splitter
@@ -22,7 +22,9 @@ func byteLevelLayout(split ...splitter) layout {
 		for b, c := range alphabet {
 			id, ok := ids[string(c)]
 			if !ok {
-				return nil, errors.Errorf("vocab: byte 0x%02X, %q, is no token: got %d tokens, want all 256 bytes among them", b, c, len(ids))
+				return nil, errors.Errorf("vocab: byte 0x%02X, %q, is no token: "+
+					"got %d tokens, want all 256 bytes among them",
+					b, c, len(ids))
 			}
 			of[b] = id
 		}
@@ -30,7 +32,7 @@ func byteLevelLayout(split ...splitter) layout {
 	}}
 }
 
-// blank is how SentencePiece writes the space.
+// blank is the character that SentencePiece writes for the space.
 const blank = "▁"
 
 // metaspaceLayout writes the space as ▁, and a byte that stands for itself as <0x0A>.

@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// mergeList is the merges of a tokenizer.json by rank: each "left right" or, in newer files, ["left", "right"].
+// mergeList holds the merges of a tokenizer.json by rank: each "left right" or, in newer files, ["left", "right"].
 type mergeList [][2]string
 
 // UnmarshalJSON reads the list, which is valid JSON, entry by entry: encoding/json needs several times the memory.
@@ -32,7 +32,7 @@ func (l *mergeList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// mergeIn returns the merge that data begins with, and what follows it.
+// mergeIn returns the merge that data begins with, and the rest of data.
 func mergeIn(data []byte) (m [2]string, rest []byte, err error) {
 	switch data[0] {
 	case '"':
@@ -63,7 +63,7 @@ func mergeIn(data []byte) (m [2]string, rest []byte, err error) {
 	return m, nil, errors.Errorf(`got %.64q, want "left right" or ["left", "right"]`, data)
 }
 
-// stringIn returns the string that data, which is valid JSON, begins with, and what follows it.
+// stringIn returns the string that data, which is valid JSON, begins with, and the rest of data.
 func stringIn(data []byte) (s string, rest []byte, err error) {
 	end := 1
 	for data[end] != '"' {
@@ -79,7 +79,7 @@ func stringIn(data []byte) (s string, rest []byte, err error) {
 	return s, data[end+1:], err
 }
 
-// entries returns the number of entries of a list or object, which is valid JSON: one more for an empty one.
+// entries returns the number of entries of a list or object, which is valid JSON, but 1 for an empty one.
 func entries(data []byte) int {
 	n, depth := 1, 0
 	for i := 0; i < len(data); i++ {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Merges are read in both forms, and the entries of a list or object are counted without those inside of them.
+// Merges are read in both forms, and entries counts the entries of a list or object without those nested in them.
 func TestLists(t *testing.T) {
 	for data, want := range map[string]int{
 		`[]`: 1, `{}`: 1, `["a"]`: 1, `["a","b"]`: 2, ` ["a,b", "\\",",]\"" ]`: 3, `[["a","b"],["c",","],[]]`: 3, `{"a,":[1,2],"b\"":{"c":1,"d":2},"e":3}`: 3,

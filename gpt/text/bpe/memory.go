@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// memory is what one goroutine keeps of the pieces that it has encoded, because in a natural language most come again:
-// a table in which a piece has one place, and takes it from another.
+// memory caches the pieces that one goroutine has encoded, because in a natural language most pieces recur. It is a
+// hash table in which each piece has one place and replaces the piece that was there.
 type memory struct {
 	seed  maphash.Seed
 	known []known
-	loose []int32 // of a piece that is not kept
+	loose []int32 // of a piece that is not cached
 }
 
 // known is a piece and its ids.
@@ -22,7 +22,7 @@ type known struct {
 
 const (
 	places  = 1 << 14
-	longest = 32 // bytes of a piece that is kept
+	longest = 32 // bytes of a piece that is cached
 )
 
 func newMemory() *memory { return &memory{seed: maphash.MakeSeed(), known: make([]known, places)} }

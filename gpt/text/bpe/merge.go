@@ -11,7 +11,7 @@ type pair uint64
 
 func pairOf(left, right int32) pair { return pair(left)<<32 | pair(uint32(right)) }
 
-// merge is what becomes of a pair: of all pairs in a piece the one of the lowest rank is joined first.
+// merge describes how a pair is joined: of all pairs in a piece the one of the lowest rank is joined first.
 type merge struct{ rank, id int32 }
 
 // unmerged is the merge of a pair that is never joined.
@@ -27,11 +27,11 @@ func (m merges) of(left, right int32) merge {
 	return unmerged
 }
 
-// short is the longest piece, in tokens, that is searched for its lowest rank from end to end.
+// short is the length in tokens up to which a piece is searched for its lowest rank from end to end.
 const short = 48
 
-// apply joins neighbours until no pair is in the table: always the pair of the lowest rank, of equals the leftmost. The
-// result lies where ids did.
+// apply joins neighbours until no pair is in the table: always the pair of the lowest rank, and of equal ranks the
+// leftmost. The result overwrites ids.
 func (m merges) apply(ids []int32) []int32 {
 	if len(ids) > short {
 		return m.applyLong(ids)
@@ -67,7 +67,7 @@ func (m merges) apply(ids []int32) []int32 {
 // gone marks a token that was joined to the one before it.
 const gone = -1
 
-// applyLong is apply in time linear in the piece, however long: pairs wait in one queue for each rank.
+// applyLong does the same as apply in linear time, however long the piece: pairs wait in one queue for each rank.
 func (m merges) applyLong(ids []int32) []int32 {
 	p := newPiece(m, ids)
 	p.joinAll()
@@ -78,14 +78,15 @@ func (m merges) applyLong(ids []int32) []int32 {
 type piece struct {
 	table         merges
 	ids           []int32 // gone where there is no token any more
-	before, after []int32 // the places of a token's neighbours
-	ranks         ranks   // that have a queue
+	before, after []int32 // the indices of a token's neighbours
+	ranks         ranks   // the ranks that have a queue
 	queues        map[int32][]int32
-	waited        int // pairs that were put into a queue, ever
+	waited        int // total number of pairs ever queued
 }
 
 func newPiece(table merges, ids []int32) *piece {
-	p := &piece{table: table, ids: ids, before: make([]int32, len(ids)), after: make([]int32, len(ids)), queues: map[int32][]int32{}}
+	p := &piece{table: table, ids: ids, queues: map[int32][]int32{}}
+	p.before, p.after = make([]int32, len(ids)), make([]int32, len(ids))
 	for i := range ids {
 		p.before[i], p.after[i] = int32(i-1), int32(i+1)
 	}
@@ -101,7 +102,7 @@ func (p *piece) joinAll() {
 	}
 }
 
-// merge is what becomes of the token at i and the one after it.
+// merge returns the merge of the token at i with the one after it.
 func (p *piece) merge(i int32) merge {
 	if i < 0 || p.ids[i] == gone || int(p.after[i]) >= len(p.ids) {
 		return unmerged
@@ -109,7 +110,7 @@ func (p *piece) merge(i int32) merge {
 	return p.table.of(p.ids[i], p.ids[p.after[i]])
 }
 
-// wait puts the pair at i into the queue of its rank, which it returns.
+// wait puts the pair at i into the queue of its rank and returns the rank.
 func (p *piece) wait(i int32) int32 {
 	found := p.merge(i)
 	if found == unmerged {
@@ -124,14 +125,14 @@ func (p *piece) wait(i int32) int32 {
 	return found.rank
 }
 
-// join joins the pairs that wait with that rank until one of a lower rank comes up. Where two of them overlap, the left
-// one waits first: equal tokens beside one another were made in one go, from left to right.
+// join joins the pairs of that rank until a pair of a lower rank appears. If two of them overlap, the left one waits
+// first: equal tokens next to each other were created in one pass, from left to right.
 func (p *piece) join(rank int32) {
 	queue := p.queues[rank]
 	delete(p.queues, rank)
 	for k, i := range queue {
 		found := p.merge(i)
-		if found.rank != rank { // a neighbour was joined elsewhere meanwhile
+		if found.rank != rank { // a neighbour has been joined elsewhere meanwhile
 			continue
 		}
 		next := p.after[i]
@@ -147,7 +148,7 @@ func (p *piece) join(rank int32) {
 	}
 }
 
-// ranks is a heap, the lowest first.
+// ranks is a heap with the lowest rank first.
 type ranks []int32
 
 func (r ranks) Len() int           { return len(r) }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// oneByOne is apply as it is defined: the pair of the lowest rank, of equals the leftmost, until there is none.
+// oneByOne is apply by definition: it joins the pair of the lowest rank, and of equal ranks the leftmost, until no
+// pair is left.
 func oneByOne(m merges, ids []int32) []int32 {
 	ids = slices.Clone(ids)
 	for {
@@ -24,8 +25,8 @@ func oneByOne(m merges, ids []int32) []int32 {
 	}
 }
 
-// Any table is applied in its order, also one in which a pair that comes up late has a low rank, for pieces of every
-// length around the one from which they wait in queues.
+// Any table is applied in its order, even if a pair that appears late has a low rank, for pieces of every length
+// around the one from which pairs wait in queues.
 func TestApply(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 400 {
@@ -52,8 +53,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// A piece of one letter, however long, waits once for each merge: the queues hold no more than the tokens there ever
-// are.
+// Every merge of a piece of one repeated letter, however long, is queued once, so the number of queued pairs is
+// linear.
 func TestApplyIsLinear(t *testing.T) {
 	table := merges{pairOf(0, 0): {0, 1}, pairOf(1, 1): {1, 2}, pairOf(2, 2): {2, 3}}
 	for _, n := range []int{1 << 10, 1 << 16} {
@@ -65,7 +66,7 @@ func TestApplyIsLinear(t *testing.T) {
 	}
 }
 
-// Megabytes without a place to cut are encoded in linear time: in the square of them this test would not end.
+// Megabytes without a place to cut are encoded in linear time: in quadratic time this test would not end.
 func TestOneLetter(t *testing.T) {
 	megabytes := 5
 	if testing.Short() {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// llama returns the tokenizer.json of a small encoding over characters, as LLaMA's: bytes, ▁, letters and a few merges.
+// llama returns the tokenizer.json of a small encoding over characters like LLaMA's: bytes, ▁, letters and a few
+// merges.
 func llama(normalizer, preTokenizer string) []byte {
 	vocab := map[string]int{"<unk>": 0, "<s>": 1, "</s>": 2}
 	for b := range 256 {
@@ -29,7 +30,7 @@ const (
 	metaspaceFirst  = `{"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":true}`
 )
 
-// Characters are tokens where there is one, else bytes. What comes back has the space that was put in front.
+// Characters are single tokens if they have one, otherwise bytes. Decode keeps the space that was put in front.
 func TestMetaspace(t *testing.T) {
 	for _, c := range []struct {
 		normalizer, preTokenizer, text string
@@ -79,7 +80,7 @@ func TestMetaspace(t *testing.T) {
 	}
 }
 
-// Any bytes come back, behind a space.
+// Any bytes come back, after a space.
 func TestMetaspaceRoundTrip(t *testing.T) {
 	tok, err := Read(llama(blankNormalizer, "null"))
 	if err != nil {
@@ -99,8 +100,8 @@ func TestMetaspaceRoundTrip(t *testing.T) {
 func TestMetaspaceErrors(t *testing.T) {
 	for want, data := range map[string][]byte{
 		`normalizer: got {"type":"NFC"`:                           llama(`{"type":"NFC"}`, "null"),
-		`got "ByteLevel" beside byte_fallback, want Metaspace`:    llama("null", `{"type":"ByteLevel"}`),
-		`got "Metaspace" beside byte_fallback`:                    llama(blankNormalizer, metaspaceFirst),
+		`got "ByteLevel" with byte_fallback, want Metaspace`:      llama("null", `{"type":"ByteLevel"}`),
+		`got "Metaspace" with byte_fallback`:                      llama(blankNormalizer, metaspaceFirst),
 		`replacement: got "_", want "▁"`:                          llama("null", `{"type":"Metaspace","replacement":"_"}`),
 		`prepend_scheme: got "last", want always, first or never`: llama("null", `{"type":"Metaspace","replacement":"▁","prepend_scheme":"last"}`),
 		"got 255 of the tokens <0x00> … <0xFF>, want all 256":     []byte(strings.Replace(string(llama(blankNormalizer, "null")), `"\u003c0x0A\u003e"`, `"<0x0a>"`, 1)),

@@ -15,13 +15,13 @@ import (
 	"unicode"
 )
 
-// node is what a program of JavaScript writes to stdout, in JSON, when it is given the folder that an environment
-// variable names, with npm's package in it, and a question in JSON on stdin.
+// node runs a JavaScript program with the question and stores its answer. The environment variable names the folder of
+// the npm package; question and answer travel as JSON on stdin and stdout.
 func node(t *testing.T, variable, pkg, program string, question, answer any) {
 	t.Helper()
 	dir := os.Getenv(variable)
 	if dir == "" {
-		t.Skipf("npm's package %s is not part of this repository: %s names a folder that has it", pkg, variable)
+		t.Skipf("npm's package %s is not part of this repository: set %s to its folder", pkg, variable)
 	}
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skipf("npm's package %s runs under node: %v", pkg, err)
@@ -34,20 +34,20 @@ func node(t *testing.T, variable, pkg, program string, question, answer any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const whole = `const asked = JSON.parse(require("fs").readFileSync(0, "utf8")), dir = process.argv[1];
+	const wrapper = `const asked = JSON.parse(require("fs").readFileSync(0, "utf8")), dir = process.argv[1];
 		process.stdout.write(JSON.stringify((() => {` + "%s" + `})()))`
-	cmd := exec.CommandContext(t.Context(), "node", "-e", fmt.Sprintf(whole, program), dir)
+	cmd := exec.CommandContext(t.Context(), "node", "-e", fmt.Sprintf(wrapper, program), dir)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(asked), os.Stderr
-	said, err := cmd.Output()
+	output, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(said, answer); err != nil {
+	if err := json.Unmarshal(output, answer); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// tiktoken is what OpenAI's own engine encodes texts to.
+// tiktoken returns the ids that OpenAI's own engine encodes texts to.
 func tiktoken(t *testing.T, texts []string) (ids [][]int) {
 	t.Helper()
 	node(t, "PEDESTRIAN_TIKTOKEN", "tiktoken", `
@@ -60,8 +60,8 @@ func tiktoken(t *testing.T, texts []string) (ids [][]int) {
 }
 
 // mixed returns random texts of words, white space, numbers, contractions, controls, symbols and characters of every
-// script that Go's tables know: characters assigned after Unicode 15.0 are left out, because the engine cuts them by
-// newer tables.
+// script in Go's tables. Characters assigned after Unicode 15.0 are omitted, because the engine cuts them by newer
+// tables.
 func mixed(n int) (list []string) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	scripts := slices.Sorted(maps.Keys(unicode.Scripts))
@@ -99,7 +99,7 @@ func mixed(n int) (list []string) {
 	return list
 }
 
-// among returns a random character of a table: of a range drawn first, so that a large one does not hide the others.
+// among returns a random character of a table. It draws a range first, so that a large range does not hide the others.
 func among(table *unicode.RangeTable, rng *rand.Rand) rune {
 	i := rng.IntN(len(table.R16) + len(table.R32))
 	if i < len(table.R16) {
@@ -110,7 +110,7 @@ func among(table *unicode.RangeTable, rng *rand.Rand) rune {
 	return rune(r.Lo) + rune(r.Stride)*rng.Int32N(int32((r.Hi-r.Lo)/r.Stride)+1)
 }
 
-// OpenAI's engine and this package give the same ids: to all of Shakespeare, and to random texts, which come back.
+// OpenAI's engine and this package return the same ids, for all of Shakespeare and for random texts.
 func TestGPT2Tiktoken(t *testing.T) {
 	tok := gpt2(t)
 	texts := mixed(20_000)
@@ -132,7 +132,7 @@ func TestGPT2Tiktoken(t *testing.T) {
 }
 
 // paired returns the tokenizer.json of an encoding over bytes whose merges join any two of some characters, so that
-// wherever a text is cut shows.
+// the ids show every cut of a text.
 func paired(t *testing.T, preTokenizer string) json.RawMessage {
 	vocab, merges := strings.Builder{}, strings.Builder{}
 	plain, n := string(tiny(t)), 270
@@ -151,9 +151,9 @@ func paired(t *testing.T, preTokenizer string) json.RawMessage {
 	return tiny(t, byteLevelSection, preTokenizer, `"vocab":{`, `"vocab":{`+vocab.String(), `"merges":[`, `"merges":[`+merges.String())
 }
 
-// Hugging Face's program for browsers opens every form of file that this package reads and writes, and gives the same
-// ids. JavaScript takes U+0085 for no white space, and U+FEFF for some, and its Digits are those of ASCII alone, where
-// a text is cut at them: such texts are left out.
+// Hugging Face's program for browsers opens every form of file that this package reads and writes, and returns the
+// same ids. Texts that JavaScript treats differently are omitted: it does not treat U+0085 as white space, but U+FEFF,
+// and its Digits cut only at ASCII digits.
 func TestHuggingFaceTokenizers(t *testing.T) {
 	written, err := json.Marshal(trained(t, 600, "<|endoftext|>"))
 	if err != nil {
@@ -207,7 +207,7 @@ func TestHuggingFaceTokenizers(t *testing.T) {
 	}
 }
 
-// Hugging Face's program finds the same added tokens where several begin at one place or overlap.
+// Hugging Face's program finds the same added tokens if several begin at one place or overlap.
 func TestHuggingFaceTokenizersSpecial(t *testing.T) {
 	special := []string{"<a", "<a>", "<a><", "<|a|>", "ab", "abc", "bcd", "日", "日日", " <b>"}
 	data := withAdded(t, len(special), func(i int) string { return special[i] })
@@ -237,7 +237,7 @@ func TestHuggingFaceTokenizersSpecial(t *testing.T) {
 	}
 }
 
-// Bytes that are no text come back from GPT-2's tokens, too.
+// Bytes that are not text also come back from GPT-2's tokens.
 func TestGPT2Bytes(t *testing.T) {
 	tok := gpt2(t)
 	for _, text := range texts(2000) {

@@ -9,9 +9,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// ReadGPT2 reads the two files of GPT-2: vocab.json, an object of tokens and their ids, and merges.txt, a line for each
-// merge. Tokens that are no bytes and that no merge makes, such as <|endoftext|>, are special. What the files lack,
-// repeat or cannot mean is an error that names it.
+// ReadGPT2 reads the two files of GPT-2: vocab.json, an object of tokens and their ids, and merges.txt, with one line
+// for each merge. Tokens of several bytes that no merge builds, such as <|endoftext|>, are special. Missing, repeated
+// and invalid entries are errors that name them.
 func ReadGPT2(vocab, merges []byte) (*Tokenizer, error) {
 	r := recipe{layout: byteLevelLayout(splitGPT2), merges: make([][2]string, 0, bytes.Count(merges, []byte("\n"))+1)}
 	var v vocabulary
@@ -51,7 +51,7 @@ func pairIn(text string) (m [2]string, err error) {
 	return [2]string{left, right}, nil
 }
 
-// encoded refuses data that is not UTF-8, as JSON has to be: encoding/json would replace the bytes that are wrong.
+// encoded refuses data that is not UTF-8, as JSON must be: encoding/json would replace the invalid bytes.
 func encoded(data []byte) error {
 	for i := 0; i < len(data); {
 		c, n := utf8.DecodeRune(data[i:])

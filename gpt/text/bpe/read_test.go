@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// files returns the two files of GPT-2 of an encoding.
+// files returns an encoding as the two files of GPT-2.
 func files(t testing.TB, tok *Tokenizer) (vocab, merges string) {
 	t.Helper()
 	data, err := json.Marshal(tok)
@@ -27,7 +27,7 @@ func files(t testing.TB, tok *Tokenizer) (vocab, merges string) {
 	return string(f.Model.Vocab), m.String()
 }
 
-// The two old files say what the one new file says, also with Windows' line ends.
+// The two old files give the same encoding as the new file, also with Windows line ends.
 func TestReadGPT2(t *testing.T) {
 	tok := trained(t, 300, "<|endoftext|>")
 	vocab, merges := files(t, tok)
@@ -70,7 +70,7 @@ func TestReadGPT2Errors(t *testing.T) {
 	}
 }
 
-// tiny returns the tokenizer.json of an encoding over bytes with some of its sections exchanged.
+// tiny returns the tokenizer.json of an encoding over bytes with the given replacements.
 func tiny(t testing.TB, change ...string) []byte {
 	t.Helper()
 	data, err := json.Marshal(trained(t, 270, "<|endoftext|>"))
@@ -89,7 +89,7 @@ func tiny(t testing.TB, change ...string) []byte {
 
 const byteLevelSection = `"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}`
 
-// preTokenizers returns those of published models, and how they cut "a 1234'S".
+// preTokenizers returns the pre-tokenizers of published models, and how they cut "a 1234'S".
 func preTokenizers() map[string][]string {
 	regex := func(pattern string) string {
 		quoted, _ := json.Marshal(pattern)
@@ -107,7 +107,7 @@ func preTokenizers() map[string][]string {
 	}
 }
 
-// The pre-tokenizers of published models are known by what they say.
+// The pre-tokenizers of published models are read and cut as documented.
 func TestPreTokenizers(t *testing.T) {
 	for section, want := range preTokenizers() {
 		tok, err := Read(tiny(t, byteLevelSection, section))
@@ -119,7 +119,7 @@ func TestPreTokenizers(t *testing.T) {
 	}
 }
 
-// Merges are strings or pairs; a piece that is a token is one where the merges are to be ignored for it.
+// Merges are strings or pairs; with ignore_merges a piece that is a token is not merged.
 func TestReadModel(t *testing.T) {
 	tok, err := Read(tiny(t, `"o u"`, `["o","u"]`))
 	if err != nil {
@@ -140,7 +140,7 @@ func TestReadModel(t *testing.T) {
 	}
 }
 
-// Text is brought into form C where a file says so, special tokens are found before that, and it comes back in that
+// Text is brought into form C if the file requires it, after the special tokens were found, and Decode returns that
 // form.
 func TestFormC(t *testing.T) {
 	tok, err := Read(tiny(t, `"normalizer":null`, `"normalizer":{"type":"NFC"}`))
@@ -159,7 +159,7 @@ func TestFormC(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ids, _ := plain.Encode("e\u0301"); len(ids) != 3 {
-		t.Errorf("without a normalizer: got %v, want a token of every byte", ids)
+		t.Errorf("without a normalizer: got %v, want a token for each byte", ids)
 	}
 	ids, err := tok.EncodeSpecial("e\u0301<|endoftext|>")
 	if want, _ := tok.Encode("é"); err != nil || !slices.Equal(ids, append(want, 269)) {
@@ -189,7 +189,7 @@ func TestReadErrors(t *testing.T) {
 		`added_tokens: id 269: got no content`:                tiny(t, `"content":"\u003c|endoftext|\u003e"`, `"content":""`),
 		`vocab: "日本" has a character that stands for no byte`: tiny(t, `"vocab":{`, `"vocab":{"日本":270,`),
 		"merges: 1: got 3 tokens, want 2":                     tiny(t, `"o u"`, `["o","u","n"]`),
-		"got neither beside byte_fallback":                    tiny(t, byteLevelSection, `"pre_tokenizer":null`, `"byte_fallback":false`, `"byte_fallback":true`),
+		"got neither with byte_fallback":                      tiny(t, byteLevelSection, `"pre_tokenizer":null`, `"byte_fallback":false`, `"byte_fallback":true`),
 	} {
 		if _, err := Read(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -197,7 +197,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// A merges.txt that was cut anywhere beside its vocab.json is refused, unless it lost nothing but the last line's end.
+// A truncated merges.txt with its complete vocab.json is refused, unless only the last line end is missing.
 func TestReadGPT2Cut(t *testing.T) {
 	vocab, merges := files(t, trained(t, 300, "<|endoftext|>", "<|endoftext|>!", "<pad>"))
 	for n := range len(merges) + 1 {

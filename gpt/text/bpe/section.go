@@ -6,7 +6,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// section is a normalizer or a pre-tokenizer of a tokenizer.json: the fields of all types.
+// section is a normalizer or a pre-tokenizer of a tokenizer.json, with the fields of all types.
 type section struct {
 	Type             string    `json:"type"`
 	AddPrefixSpace   bool      `json:"add_prefix_space"`
@@ -24,17 +24,23 @@ type section struct {
 	Normalizers      []section `json:"normalizers"`
 }
 
-// pattern is what is searched for: a string or a regular expression.
+// pattern is the text to search for: a string or a regular expression.
 type pattern struct{ String, Regex string }
 
-// patterns are the regular expressions that there are splitters for.
+// patterns holds the splitters of the supported regular expressions.
 var patterns = map[string]splitter{
-	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:                                          splitGPT2,
-	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: splitNumbers(3),
-	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`:      splitNumbers(1),
+	contractionPattern + `| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`: splitGPT2,
+	wordPattern + `\p{N}{1,3}` + restPattern:                                   splitNumbers(3),
+	wordPattern + `\p{N}` + restPattern:                                        splitNumbers(1),
 }
 
-// layout is what normalizer and pre-tokenizer say together.
+const (
+	contractionPattern = `'s|'t|'re|'ve|'m|'ll|'d`
+	wordPattern        = `(?i:` + contractionPattern + `)|[^\r\n\p{L}\p{N}]?\p{L}+|`
+	restPattern        = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// layout returns the layout that normalizer and pre-tokenizer describe together.
 func (f fileJSON) layout() (layout, error) {
 	if f.Model.ByteFallback {
 		return f.metaspace()
@@ -50,7 +56,9 @@ func (f fileJSON) layout() (layout, error) {
 		return layout{}, errors.WithMessage(err, "pre_tokenizer")
 	}
 	if last := f.PreTokenizer.last(); last.Type != "ByteLevel" {
-		return layout{}, errors.Errorf("pre_tokenizer: got %.64q, want ByteLevel, by itself or as the last of a Sequence", last.Type)
+		return layout{}, errors.Errorf("pre_tokenizer: got %.64q, "+
+			"want ByteLevel, by itself or as the last of a Sequence",
+			last.Type)
 	}
 	l := byteLevelLayout(split...)
 	if f.Normalizer != nil {
@@ -67,7 +75,7 @@ func (s section) last() section {
 	return s
 }
 
-// splitters returns those of a pre-tokenizer of bytes.
+// splitters returns the splitters of a pre-tokenizer over bytes.
 func (s section) splitters() (list []splitter, err error) {
 	switch {
 	case s.Type == "Sequence":
@@ -93,38 +101,42 @@ func (s section) splitters() (list []splitter, err error) {
 	case s.Type == "Digits":
 		return []splitter{splitDigits}, nil
 	case s.Type == "Split" && (s.Behavior != "Isolated" || s.Invert):
-		return nil, errors.Errorf("Split: got behavior %.64q and invert %t, want Isolated and false", s.Behavior, s.Invert)
+		return nil, errors.Errorf("Split: got behavior %.64q and invert %t, want Isolated and false",
+			s.Behavior, s.Invert)
 	case s.Type == "Split":
 		if by, ok := patterns[s.Pattern.Regex]; ok {
 			return []splitter{by}, nil
 		}
-		return nil, errors.Errorf("Split: pattern: got %.200q, want that of GPT-2, Llama 3 or Qwen 2", s.Pattern.Regex+s.Pattern.String)
+		return nil, errors.Errorf("Split: pattern: got %.200q, want that of GPT-2, Llama 3 or Qwen 2",
+			s.Pattern.Regex+s.Pattern.String)
 	}
 	return nil, errors.Errorf("type: got %.64q, want ByteLevel, Digits, Split or a Sequence of these", s.Type)
 }
 
-// metaspace returns the layout of a model over characters, in one of the two ways in which files say so: a normalizer
-// that writes ▁ for the space, or a pre-tokenizer Metaspace.
+// metaspace returns the layout of a model over characters, which files describe in one of two ways: by a normalizer
+// that writes ▁ for the space, or by a pre-tokenizer Metaspace.
 func (f fileJSON) metaspace() (layout, error) {
 	switch n, p := f.Normalizer, f.PreTokenizer; {
 	case p != nil && n == nil && p.Type == "Metaspace":
 		return p.metaspace()
 	case p != nil:
-		return layout{}, errors.Errorf("pre_tokenizer: got %.64q beside byte_fallback, want Metaspace alone, or none", p.Type)
+		return layout{}, errors.Errorf("pre_tokenizer: got %.64q with byte_fallback, want Metaspace alone, or none",
+			p.Type)
 	case n == nil:
-		return layout{}, errors.New("normalizer and pre_tokenizer: got neither beside byte_fallback, want one that writes ▁ for the space")
+		return layout{}, errors.New("normalizer and pre_tokenizer: got neither with byte_fallback, " +
+			"want one that writes ▁ for the space")
 	case n.blank():
 		return metaspaceLayout(spaceNever), nil
 	case n.Type == "Sequence" && len(n.Normalizers) == 2 && n.Normalizers[1].blank() &&
 		n.Normalizers[0].Type == "Prepend" && n.Normalizers[0].Prepend == blank:
 		return metaspaceLayout(spaceAlways), nil
 	default:
-		said, _ := json.Marshal(n)
-		return layout{}, errors.Errorf("normalizer: got %.200s, want Prepend ▁ and Replace the space by ▁", said)
+		text, _ := json.Marshal(n)
+		return layout{}, errors.Errorf("normalizer: got %.200s, want Prepend ▁ and Replace the space by ▁", text)
 	}
 }
 
-// blank says that a normalizer writes ▁ for the space and does nothing else.
+// blank reports whether a normalizer only writes ▁ for the space.
 func (s section) blank() bool {
 	return s.Type == "Replace" && s.Pattern == pattern{String: " "} && s.Content == blank
 }
@@ -143,5 +155,6 @@ func (s section) metaspace() (layout, error) {
 	case s.PrependScheme == "always", s.PrependScheme == "first", s.PrependScheme == "":
 		return metaspaceLayout(spaceOnce, split...), nil
 	}
-	return layout{}, errors.Errorf("pre_tokenizer: prepend_scheme: got %.64q, want always, first or never", s.PrependScheme)
+	return layout{}, errors.Errorf("pre_tokenizer: prepend_scheme: got %.64q, want always, first or never",
+		s.PrependScheme)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The limits of special tokens. Published models have at most some 70,000, of 30 bytes each.
+// The limits of special tokens. Published models have at most about 70,000 of them, with 30 bytes each.
 const (
 	maxSpecials     = 1 << 18
 	maxSpecial      = 1 << 10 // bytes of one
@@ -17,7 +17,7 @@ const (
 )
 
 // finder finds special tokens in a text: the leftmost and, of several that begin there, the longest, as Hugging Face's
-// libraries find added tokens. The zero finder finds none.
+// libraries find added tokens. The zero finder finds nothing.
 type finder struct {
 	contents []string // ascending
 	parent   []int32  // index of the longest other token that this one begins with, or −1
@@ -25,20 +25,23 @@ type finder struct {
 	prefix   string   // every token begins with it
 }
 
-// newFinder sorts the special tokens. An error names the token that is empty, too long or not UTF-8, or the limit on
-// all of them.
+// newFinder returns a finder of the special tokens. An error names the token that is empty, too long or not UTF-8, or
+// the limit on all of them.
 func newFinder(special map[string]int32) (finder, error) {
 	if len(special) > maxSpecials {
 		return finder{}, errors.Errorf("special tokens: got %d, want at most %d", len(special), maxSpecials)
 	}
-	f := finder{contents: make([]string, 0, len(special)), parent: make([]int32, len(special)), from: make([]int32, 257)}
+	f := finder{
+		contents: make([]string, 0, len(special)), parent: make([]int32, len(special)), from: make([]int32, 257),
+	}
 	bytes := 0
 	for content, id := range special {
 		switch {
 		case content == "":
 			return finder{}, errors.Errorf("special tokens: id %d: got no content", id)
 		case len(content) > maxSpecial:
-			return finder{}, errors.Errorf("special tokens: %.64q: got %d bytes, want at most %d", content, len(content), maxSpecial)
+			return finder{}, errors.Errorf("special tokens: %.64q: got %d bytes, want at most %d",
+				content, len(content), maxSpecial)
 		case !utf8.ValidString(content):
 			return finder{}, errors.Errorf("special tokens: %.64q: not valid UTF-8", content)
 		}
@@ -47,13 +50,14 @@ func newFinder(special map[string]int32) (finder, error) {
 		bytes += len(content)
 	}
 	if bytes > maxSpecialBytes {
-		return finder{}, errors.Errorf("special tokens: got %d bytes in %d tokens, want at most %d", bytes, len(special), maxSpecialBytes)
+		return finder{}, errors.Errorf("special tokens: got %d bytes in %d tokens, want at most %d",
+			bytes, len(special), maxSpecialBytes)
 	}
 	slices.Sort(f.contents)
 	for b := range 256 {
 		f.from[b+1] += f.from[b]
 	}
-	var open []int32 // tokens that the present one begins with, the longest last
+	var open []int32 // tokens that the current one begins with, the longest last
 	for i, content := range f.contents {
 		for len(open) > 0 && !strings.HasPrefix(content, f.contents[open[len(open)-1]]) {
 			open = open[:len(open)-1]
@@ -70,7 +74,7 @@ func newFinder(special map[string]int32) (finder, error) {
 	return f, nil
 }
 
-// next returns where the first special token of a text begins and ends: both are len(text) if there is none.
+// next returns the start and the end of the first special token of a text, or len(text) for both if there is none.
 func (f finder) next(text string) (at, end int) {
 	for len(f.contents) > 0 && at < len(text) {
 		skipped := strings.Index(text[at:], f.prefix)
@@ -86,8 +90,8 @@ func (f finder) next(text string) (at, end int) {
 	return len(text), len(text)
 }
 
-// longest returns the length of the longest special token that s, which is not empty, begins with; 0 if there is none.
-// Such a token is s's predecessor in the order of contents, or one that the predecessor begins with.
+// longest returns the length of the longest special token that s, which is not empty, begins with, or 0 if there is
+// none. Such a token is s's predecessor in the order of contents, or one that the predecessor begins with.
 func (f finder) longest(s string) int {
 	first, end := f.from[s[0]], f.from[int(s[0])+1]
 	if first == end {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// firstSpecial is finder.next as it is defined: the leftmost place, and there the longest token.
+// firstSpecial is finder.next by definition: the leftmost place, and there the longest token.
 func firstSpecial(special map[string]int32, text string) (at, end int) {
 	for at = range len(text) {
 		for content := range special {
@@ -24,7 +24,8 @@ func firstSpecial(special map[string]int32, text string) (at, end int) {
 	return len(text), len(text)
 }
 
-// Special tokens that begin with one another, of every first byte or of one, are found where the definition finds them.
+// Special tokens that begin with one another, with various first bytes or one, are found where the definition finds
+// them.
 func TestFinder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	letters := [][]string{{"a", "b"}, {"<", "|", ">"}, {"a", "é", "日", "\x00", "\x7f"}, {"a"}}
@@ -57,7 +58,7 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// withAdded returns the tokenizer.json of an encoding over bytes with more added tokens, of the given ids from 270 on.
+// withAdded returns the tokenizer.json of an encoding over bytes with n more added tokens, with ids from 270 on.
 func withAdded(t testing.TB, n int, content func(i int) string) []byte {
 	t.Helper()
 	var b strings.Builder
@@ -67,7 +68,7 @@ func withAdded(t testing.TB, n int, content func(i int) string) []byte {
 	return tiny(t, `"added_tokens":[`, `"added_tokens":[`+b.String())
 }
 
-// Special tokens at the limits are taken, and those beyond them are refused by the limit that they exceed.
+// Special tokens at the limits are accepted, and those beyond them are refused with the limit that they exceed.
 func TestSpecialLimits(t *testing.T) {
 	numbered := func(n, width int) map[string]int32 {
 		special := make(map[string]int32, n)
@@ -98,7 +99,7 @@ func TestSpecialLimits(t *testing.T) {
 	}
 }
 
-// Special tokens that are empty or not UTF-8 are refused wherever they come from.
+// Special tokens that are empty or not UTF-8 are refused by every function.
 func TestSpecialRefused(t *testing.T) {
 	vocab, merges := files(t, trained(t, 260, "<s>"))
 	for want, read := range map[string]func() (*Tokenizer, error){
@@ -118,7 +119,7 @@ func TestSpecialRefused(t *testing.T) {
 	}
 }
 
-// NonSpecial counts the added tokens that the file does not call special. They act as special tokens do.
+// NonSpecial counts the added tokens that the file does not call special. They act like special tokens.
 func TestNonSpecial(t *testing.T) {
 	data := withAdded(t, 7, func(i int) string { return fmt.Sprintf("<%d>", i) })
 	tok, err := Read(data)
@@ -140,10 +141,10 @@ func TestNonSpecial(t *testing.T) {
 	}
 }
 
-// perByte is the number of bytes that reading an encoding allocates for each byte of its files, at most.
+// perByte is the largest number of bytes that reading may allocate for each byte of the files.
 const perByte = 24
 
-// What reading allocates is proportional to the files, whether they are made of added tokens, tokens or merges.
+// Reading allocates memory proportional to the files, whether they consist of added tokens, tokens or merges.
 func TestReadMemory(t *testing.T) {
 	n := 20_000
 	if os.Getenv("NIGHTLY") != "" {

@@ -2,11 +2,11 @@ package bpe
 
 import "strings"
 
-// splitter cuts a text into the pieces that are encoded each by itself: it is the length of the first piece of a text
-// that is not empty. Where there are several, each cuts the pieces of the one before it.
+// splitter cuts a text into the pieces that are encoded separately: it returns the length of the first piece of a
+// non-empty text. If there are several splitters, each one cuts the pieces of the one before it.
 type splitter func(s string) int
 
-// pieces calls do with the pieces of s.
+// pieces calls do for each piece of s.
 func pieces(s string, by []splitter, do func(piece string)) {
 	if len(by) == 0 {
 		do(s)
@@ -19,7 +19,7 @@ func pieces(s string, by []splitter, do func(piece string)) {
 	}
 }
 
-// splitGPT2 is the pattern of GPT-2 (Radford et al. 2019, section 2.2):
+// splitGPT2 implements the pattern of GPT-2 (Radford et al. 2019, section 2.2):
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func splitGPT2(s string) int {
@@ -37,7 +37,7 @@ func splitGPT2(s string) int {
 	return run(s, i+n, of, endless)
 }
 
-// splitNumbers is the pattern of Llama 3, where numbers are cut after three digits, and of Qwen 2, after each:
+// splitNumbers implements the pattern of Llama 3, which cuts numbers after three digits, and of Qwen 2, after each:
 //
 //	(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 func splitNumbers(digits int) splitter {
@@ -77,7 +77,7 @@ func lineEnds(s string, i int) int {
 	return i
 }
 
-// newlines is \s*[\r\n]+|\s+(?!\S)|\s+: white space to its last line end, or where there is none as GPT-2 has it.
+// newlines implements \s*[\r\n]+|\s+(?!\S)|\s+: white space up to its last line end, otherwise as in GPT-2.
 func newlines(s string) int {
 	end := run(s, 0, space, endless)
 	if last := strings.LastIndexAny(s[:end], "\r\n"); last >= 0 {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// alternatives are the patterns as Go's regexp has them, but for \s+(?!\S), which it cannot say: "ahead" stands for it.
+// alternatives holds the patterns for Go's regexp, with "ahead" in place of \s+(?!\S), which regexp cannot express.
 var alternatives = map[string][]string{
 	"GPT-2": {`'s|'t|'re|'ve|'m|'ll|'d`, ` ?\p{L}+`, ` ?\p{N}+`, ` ?[^\s\p{L}\p{N}]+`, "ahead", `\s+`},
 	"Llama 3": {`(?i:'s|'t|'re|'ve|'m|'ll|'d)`, `[^\r\n\p{L}\p{N}]?\p{L}+`, `\p{N}{1,3}`, ` ?[^\s\p{L}\p{N}]+[\r\n]*`,
@@ -17,7 +17,7 @@ var alternatives = map[string][]string{
 		`\s*[\r\n]+`, "ahead", `\s+`},
 }
 
-// spelled returns a splitter that tries the alternatives one after the other.
+// spelled returns a splitter that tries the alternatives in order.
 func spelled(list []string) splitter {
 	space := `[\t\n\v\f\r \x{85}\p{Z}]`
 	var tries []func(s string) int
@@ -53,7 +53,7 @@ func piecesOf(s string, by ...splitter) (list []string) {
 	return list
 }
 
-// Each splitter cuts as its regular expression does, whatever stands beside whatever.
+// Each splitter cuts as its regular expression does, for any combination of characters.
 func TestSplitters(t *testing.T) {
 	splitters := map[string]splitter{"GPT-2": splitGPT2, "Llama 3": splitNumbers(3), "Qwen 2": splitNumbers(1)}
 	atoms := []string{"a", "Zé", "日本", "12345", "7", "²", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u0085", "'s", "'S", "'ll", "'LL", "'", "!", "?!", "🙂", "e\u0301", "_"}
@@ -75,7 +75,7 @@ func TestSplitters(t *testing.T) {
 	}
 }
 
-// Digits come first, each by itself; what lies between is cut as if the text were that alone.
+// Digits are cut off first, each separately; the text between them is cut as if it were alone.
 func TestDigits(t *testing.T) {
 	got := piecesOf("abc 123 x'9s", splitDigits, splitGPT2)
 	want := []string{"abc", " ", "1", "2", "3", " x", "'", "9", "s"}

@@ -7,27 +7,27 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Tokenizer is an encoding: a vocabulary, and the merges that make its tokens. Any number of goroutines may use it.
+// Tokenizer is an encoding: a vocabulary, and the merges that build its tokens. It is safe for concurrent use.
 type Tokenizer struct {
 	tokens  []string         // the bytes of each id
 	special map[string]int32 // tokens that no text is encoded to, by their content
-	named   finder           // of them
-	plain   int              // number of them that the file does not call special
+	named   finder           // of special
+	plain   int              // number of special tokens that the file does not call special
 	merges  merges
-	whole   map[string]int32 // pieces that are looked up before they are merged; nil for none
+	lookup  map[string]int32 // pieces that are looked up before they are merged; may be nil
 	split   []splitter
 	form    form
-	source  []byte // the tokenizer.json that it was read from, if it was
+	source  []byte // the tokenizer.json that it was read from, if any
 	memory  sync.Pool
 }
 
-// form is what merges start from and end in.
+// form converts between a text and the symbols that merges start from.
 type form interface {
-	before(text string) string                 // what is split
+	before(text string) string                 // returns the text to split
 	symbols(ids []int32, piece string) []int32 // appends the tokens of single bytes or characters
 }
 
-// errNoVocabulary is the error of a Tokenizer that no function of this package made.
+// errNoVocabulary is the error of a Tokenizer that was not created by a function of this package.
 var errNoVocabulary = errors.New("tokenizer: bpe: no vocabulary, want one that was read or trained")
 
 // Size returns the number of tokens, V.
@@ -38,8 +38,8 @@ func (t *Tokenizer) Size() int {
 	return len(t.tokens)
 }
 
-// Encode returns the ids of a text. Every byte of it is in the vocabulary, so the one error is a Tokenizer without one.
-// Special tokens are ordinary text to it.
+// Encode returns the ids of a text. Every byte is in the vocabulary, so the only possible error is a Tokenizer without
+// a vocabulary. Special tokens are treated as ordinary text.
 func (t *Tokenizer) Encode(text string) ([]int, error) {
 	if t.Size() == 0 {
 		return nil, errNoVocabulary
@@ -58,8 +58,9 @@ func (t *Tokenizer) Encode(text string) ([]int, error) {
 	return ids, nil
 }
 
-// EncodeSpecial is Encode of a text in which the special tokens stand for themselves: where several begin at one place,
-// the longest. It is for texts of the program's own; what a user wrote may hold such a token, and is not to act as one.
+// EncodeSpecial returns the ids of a text in which special tokens stand for themselves; if several begin at one place,
+// the longest counts. It is for the program's own texts: a user's text may contain such a token, which must not act as
+// one.
 func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
 	if t.Size() == 0 {
 		return nil, errNoVocabulary
@@ -78,7 +79,7 @@ func (t *Tokenizer) EncodeSpecial(text string) ([]int, error) {
 	}
 }
 
-// Special returns the id of a special token, such as <|endoftext|>; ok is false where there is no such token.
+// Special returns the id of a special token, such as <|endoftext|>; ok is false if there is no such token.
 func (t *Tokenizer) Special(content string) (id int, ok bool) {
 	if t.Size() == 0 {
 		return 0, false
@@ -96,14 +97,15 @@ func (t *Tokenizer) NonSpecial() int {
 	return t.plain
 }
 
-// Decode returns the bytes that ids stand for, one token's behind another's. They need not be valid UTF-8: a character
-// may be several tokens. An encoding that puts a space before a text, or brings it into a normal form, gives that back.
-// An id outside [0, Size) is an error.
+// Decode returns the concatenated bytes of ids. They need not be valid UTF-8: a character may be several tokens. If an
+// encoding puts a space before a text or brings it into a normal form, the result has that space or form. An id
+// outside [0, Size) is an error.
 func (t *Tokenizer) Decode(ids []int) (string, error) {
 	var s strings.Builder
 	for i, id := range ids {
 		if id < 0 || id >= t.Size() {
-			return "", errors.Errorf("tokenizer: id %d at position %d is outside the vocabulary of %d tokens", id, i, t.Size())
+			return "", errors.Errorf("tokenizer: id %d at position %d is outside the vocabulary of %d tokens",
+				id, i, t.Size())
 		}
 		s.WriteString(t.tokens[id])
 	}
@@ -112,7 +114,7 @@ func (t *Tokenizer) Decode(ids []int) (string, error) {
 
 // encode appends the ids of a piece.
 func (t *Tokenizer) encode(ids []int32, piece string) []int32 {
-	if id, ok := t.whole[piece]; ok {
+	if id, ok := t.lookup[piece]; ok {
 		return append(ids, id)
 	}
 	from := len(ids)

@@ -21,7 +21,7 @@ func trained(t testing.TB, size int, special ...string) *Tokenizer {
 	return tok
 }
 
-// encodeOneByOne is Encode as it is defined, without what is remembered and without queues.
+// encodeOneByOne is Encode by definition, without a cache and without queues.
 func encodeOneByOne(t *Tokenizer, text string) (ids []int) {
 	pieces(t.form.before(text), t.split, func(piece string) {
 		for _, id := range oneByOne(t.merges, t.form.symbols(nil, piece)) {
@@ -31,7 +31,7 @@ func encodeOneByOne(t *Tokenizer, text string) (ids []int) {
 	return ids
 }
 
-// texts returns random ones of words, white space, other scripts and any bytes.
+// texts returns random texts of words, white space, other scripts and arbitrary bytes.
 func texts(n int) (list []string) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	atoms := []string{"the", "round", " and", "\n", "  ", "日本語", "naïve", "🙂", "\xff", "\xc3", "\x7f", "\x00", "'s", "99", "<|end|>", "▁", "\ufffd"}
@@ -49,7 +49,7 @@ func texts(n int) (list []string) {
 	return append(list, "", strings.Repeat("round", 200), strings.Repeat(" ", 300))
 }
 
-// Any bytes come back, and are encoded as by merging one by one, also by a Tokenizer that has seen many texts.
+// Any bytes come back and are encoded as by merging one by one, even by a Tokenizer that has encoded many texts.
 func TestRoundTrip(t *testing.T) {
 	tok := trained(t, 320, "<|end|>")
 	for _, text := range texts(2000) {
@@ -66,7 +66,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// More pieces than there is room to remember have the same ids as few.
+// More pieces than the cache has places get the correct ids.
 func TestManyPieces(t *testing.T) {
 	tok := trained(t, 300)
 	var s strings.Builder
@@ -81,7 +81,7 @@ func TestManyPieces(t *testing.T) {
 	}
 }
 
-// A special token acts where it is asked for, and is text like any other elsewhere.
+// A special token acts only in EncodeSpecial, and is ordinary text otherwise.
 func TestSpecial(t *testing.T) {
 	tok := trained(t, 300, "<|end|>", "<|end|>!")
 	end, _ := tok.Special("<|end|>")
@@ -90,7 +90,7 @@ func TestSpecial(t *testing.T) {
 		t.Fatalf("special tokens %d and %d, want the last two of 300", end, loud)
 	}
 	if _, ok := tok.Special("the"); ok {
-		t.Error("an ordinary token is called special")
+		t.Error("an ordinary token was found as special")
 	}
 	plain, _ := tok.Encode("a<|end|>b")
 	if slices.Contains(plain, end) {
@@ -107,7 +107,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// What is written is read again: as the same encoding, in the same bytes.
+// A written encoding is read as the same encoding and written again as the same bytes.
 func TestWritten(t *testing.T) {
 	tok := trained(t, 350, "<|end|>")
 	data, err := json.Marshal(tok)
@@ -130,7 +130,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// One Tokenizer serves any number of goroutines.
+// A Tokenizer is safe for concurrent use.
 func TestTogether(t *testing.T) {
 	tok := trained(t, 320)
 	var wait sync.WaitGroup
@@ -146,7 +146,7 @@ func TestTogether(t *testing.T) {
 	wait.Wait()
 }
 
-// Without a vocabulary there are errors, and ids outside of one are named.
+// Without a vocabulary every method fails, and an error names an id outside the vocabulary.
 func TestNoVocabulary(t *testing.T) {
 	for _, tok := range []*Tokenizer{nil, new(Tokenizer)} {
 		if _, err := tok.Encode("a"); err == nil {
@@ -156,7 +156,7 @@ func TestNoVocabulary(t *testing.T) {
 			t.Error("a text was encoded without a vocabulary")
 		}
 		if _, err := tok.MarshalJSON(); err == nil {
-			t.Error("a vocabulary was written where there is none")
+			t.Error("a missing vocabulary was written")
 		}
 		if _, err := tok.Decode([]int{0}); err == nil {
 			t.Error("an id was decoded without a vocabulary")

@@ -12,23 +12,23 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Train learns an encoding of size tokens: the 256 bytes, one token for each merge, and last the special tokens. Each
-// merge joins the pair that is the most frequent in the pieces of the text, of equals the one of the lower ids. There
-// are fewer tokens where each piece has become one. The result depends on text, size and special tokens alone, not
-// on the number of processors.
+// Train learns an encoding of size tokens: the 256 bytes, one token for each merge, and finally the special tokens.
+// Each merge joins the pair that is the most frequent in the pieces of the text, and of equally frequent pairs the one
+// with the lower ids. There are fewer tokens if each piece has become one. The result depends only on text, size and
+// special tokens, not on the number of processors.
 func Train(text string, size int, special ...string) (*Tokenizer, error) {
 	if least := 256 + len(special); size < least || text == "" {
-		return nil, errors.Errorf("tokenizer: bpe: got a text of %d bytes and size %d, want 1 and %d or more, which is the bytes and the special tokens",
-			len(text), size, least)
+		return nil, errors.Errorf("tokenizer: bpe: got a text of %d bytes and size %d, "+
+			"want 1 and %d or more, which is the bytes and the special tokens", len(text), size, least)
 	}
-	taken := make(map[string]int32, len(special))
+	used := make(map[string]int32, len(special))
 	for _, content := range special {
-		if _, twice := taken[content]; content == "" || twice {
+		if _, twice := used[content]; content == "" || twice {
 			return nil, errors.Errorf("tokenizer: bpe: special token %.64q: is empty or a token already", content)
 		}
-		taken[content] = 0
+		used[content] = 0
 	}
-	if _, err := newFinder(taken); err != nil {
+	if _, err := newFinder(used); err != nil {
 		return nil, errors.WithMessage(err, "tokenizer: bpe") // before learning
 	}
 	symbols := slices.Sorted(slices.Values(alphabet[:]))
@@ -49,7 +49,7 @@ func Train(text string, size int, special ...string) (*Tokenizer, error) {
 		r.merges, r.tokens = append(r.merges, m), append(r.tokens, m[0]+m[1])
 	}
 	for _, token := range r.tokens {
-		if _, is := taken[token]; is {
+		if _, is := used[token]; is {
 			return nil, errors.Errorf("tokenizer: bpe: special token %.64q: is empty or a token already", token)
 		}
 	}
@@ -61,7 +61,7 @@ func Train(text string, size int, special ...string) (*Tokenizer, error) {
 	return t, errors.WithMessage(err, "tokenizer: bpe")
 }
 
-// count is how often each piece occurs, counted side by side in chunks of the text.
+// count returns the number of occurrences of each piece, counting chunks of the text in parallel.
 func count(text string, by splitter) map[string]int {
 	total := map[string]int{}
 	var lock sync.Mutex
@@ -81,7 +81,7 @@ func count(text string, by splitter) map[string]int {
 	return total
 }
 
-// chunks cuts a text into about n parts, where a line ends with a letter: no piece goes on behind it.
+// chunks cuts a text into about n parts after lines that end with a letter: no piece continues across such a line end.
 func chunks(text string, n int) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		step := len(text)/n + 1
@@ -103,8 +103,8 @@ type learner struct {
 	words [][]int32 // the distinct pieces, as tokens
 	times []int     // how often each occurs
 	count map[pair]int
-	where map[pair][]int32 // words in which the pair occurs or did
-	best  candidates       // for every pair that occurs, one of that count or more
+	where map[pair][]int32 // words in which the pair occurs or has occurred
+	best  candidates       // for every pair that occurs, a candidate with at least its count
 }
 
 func newLearner(pieces map[string]int, symbols byteLevel) *learner {
@@ -124,13 +124,14 @@ func newLearner(pieces map[string]int, symbols byteLevel) *learner {
 // everyToken stands for any token in note.
 const everyToken = -1
 
-// note adds sign times the pairs of a word to counts. That the word has them is new of pairs with the token made.
-func (l *learner) note(word int32, sign int, counts map[pair]int, made int32) {
+// note adds sign times the pairs of a word to counts. It lists the word in where for pairs with the token joined,
+// which are new in the word.
+func (l *learner) note(word int32, sign int, counts map[pair]int, joined int32) {
 	ids := l.words[word]
 	for i := range len(ids) - 1 {
 		p := pairOf(ids[i], ids[i+1])
 		counts[p] += sign * l.times[word]
-		if made != everyToken && ids[i] != made && ids[i+1] != made {
+		if joined != everyToken && ids[i] != joined && ids[i+1] != joined {
 			continue
 		}
 		if in := l.where[p]; len(in) == 0 || in[len(in)-1] != word {
@@ -154,7 +155,7 @@ func (l *learner) most() (pair, bool) {
 	return 0, false
 }
 
-// join makes one token of a pair wherever it occurs.
+// join replaces a pair by one token wherever it occurs.
 func (l *learner) join(p pair, id int32) {
 	left, right := int32(p>>32), int32(uint32(p))
 	changes := map[pair]int{}
@@ -183,7 +184,7 @@ func (l *learner) join(p pair, id int32) {
 	delete(l.count, p)
 }
 
-// candidate is a pair that occurred so often once.
+// candidate is a pair with the number of its occurrences at some time.
 type candidate struct {
 	count int
 	pair  pair

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// learnOneByOne is Train as it is defined: count every pair of every piece again for each merge.
+// learnOneByOne is Train by definition: it counts every pair of every piece again for each merge.
 func learnOneByOne(text string, merged int) (list [][2]string) {
 	words := map[string][]string{}
 	times := map[string]int{}
@@ -54,8 +54,7 @@ func learnOneByOne(text string, merged int) (list [][2]string) {
 	return list
 }
 
-// A learnt encoding has the merges that counting all over again finds, in the same order, however many processors
-// count.
+// Train learns the merges that counting from scratch finds, in the same order, with any number of processors.
 func TestTrain(t *testing.T) {
 	text := strings.Repeat(rhyme, 2) + "aaaaaaa aaaa banana bananas ananas\nThe end, the ends; the bus.\n"
 	want := learnOneByOne(text, 150)
@@ -76,7 +75,7 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// Where each piece has become a token there is no more to learn.
+// Training ends when each piece has become a token.
 func TestTrainEnds(t *testing.T) {
 	tok, err := Train("abab cd", 1000)
 	if err != nil || tok.Size() != 256+2+2 { // ab, abab; c with d, and with the space
@@ -87,26 +86,26 @@ func TestTrainEnds(t *testing.T) {
 	}
 }
 
-// Chunks are the text, and are cut only where a piece begins whatever was before.
+// The joined chunks are the text, and they are cut only where a piece begins whatever precedes it.
 func TestChunks(t *testing.T) {
 	text := strings.Repeat(rhyme, 5)
 	want := piecesOf(text, splitGPT2)
 	for n := 1; n < 12; n++ {
-		var whole, got []string
+		var all, got []string
 		for chunk := range chunks(text, n) {
-			whole, got = append(whole, chunk), append(got, piecesOf(chunk, splitGPT2)...)
+			all, got = append(all, chunk), append(got, piecesOf(chunk, splitGPT2)...)
 		}
-		if strings.Join(whole, "") != text || !slices.Equal(got, want) {
+		if strings.Join(all, "") != text || !slices.Equal(got, want) {
 			t.Errorf("%d chunks: not the pieces of the text", n)
 		}
-		if n > 1 && len(whole) == 1 {
+		if n > 1 && len(all) == 1 {
 			t.Errorf("got one chunk, want about %d", n)
 		}
 	}
 }
 
-// However many processors count, the merges are the same, also where each border of a chunk falls into a run of blanks:
-// the text is shifted so that each border meets every place of a run.
+// The merges are the same with any number of processors, even if the border of a chunk falls into a run of blanks: the
+// text is shifted so that each border meets every place of a run.
 func TestChunksKeepBlanks(t *testing.T) {
 	const lines = " ab\n \n\n  \t cd\n\n\n  \r\n e, \n\n 7\n\n"
 	before := runtime.GOMAXPROCS(0)

@@ -9,17 +9,17 @@ import (
 	"github.com/pkg/errors"
 )
 
-// entry is a token of a file and its id.
+// entry is a token of a file with its id.
 type entry struct {
 	token string
 	id    int
 }
 
-// vocabulary is the entries of an object of tokens with their ids.
+// vocabulary holds the entries of an object of tokens with their ids.
 type vocabulary []entry
 
-// UnmarshalJSON reads the object, which is valid JSON: entry by entry, because a map of fifty thousand takes most of
-// the time that reading an encoding does.
+// UnmarshalJSON reads the object, which is valid JSON, entry by entry, because a map of fifty thousand entries would
+// take most of the time of reading an encoding.
 func (v *vocabulary) UnmarshalJSON(data []byte) error {
 	*v = nil
 	if !bytes.HasPrefix(data, []byte("{")) {
@@ -62,20 +62,21 @@ func (v vocabulary) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// tokens returns those of v in the order of their ids, which have to be 0, 1, 2 …
+// tokens returns the tokens of v in the order of their ids, which must be 0, 1, 2 …
 func (v vocabulary) tokens() ([]string, error) {
 	if len(v) == 0 || len(v) > math.MaxInt32 {
 		return nil, errors.Errorf("vocab: got %d tokens, want 1 or more", len(v))
 	}
-	list, taken := make([]string, len(v)), make([]bool, len(v))
+	list, used := make([]string, len(v)), make([]bool, len(v))
 	for _, e := range v {
 		if e.id < 0 || e.id >= len(v) {
-			return nil, errors.Errorf("vocab: %.64q: id: got %d, want 0 … %d of %d tokens", e.token, e.id, len(v)-1, len(v))
+			return nil, errors.Errorf("vocab: %.64q: id: got %d, want 0 … %d of %d tokens",
+				e.token, e.id, len(v)-1, len(v))
 		}
-		if taken[e.id] {
+		if used[e.id] {
 			return nil, errors.Errorf("vocab: id %d: got %.64q and %.64q, want one token", e.id, list[e.id], e.token)
 		}
-		list[e.id], taken[e.id] = e.token, true
+		list[e.id], used[e.id] = e.token, true
 	}
 	return list, nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// addedToken is a special token as a tokenizer.json has it.
+// addedToken is a special token of a tokenizer.json.
 type addedToken struct {
 	ID         int    `json:"id"`
 	Content    string `json:"content"`
@@ -17,7 +17,7 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// byteLevelJSON is the section of an encoding over bytes with GPT-2's pattern, in all three places.
+// byteLevelJSON is the section of an encoding over bytes with GPT-2's pattern, the same in all three places.
 type byteLevelJSON struct {
 	Type           string `json:"type"`
 	AddPrefixSpace bool   `json:"add_prefix_space"`
@@ -49,8 +49,8 @@ type written struct {
 	Model         writtenModel  `json:"model"`
 }
 
-// MarshalJSON writes a tokenizer.json as Hugging Face's libraries read it: the very one that was read, or that of an
-// encoding over bytes with GPT-2's pattern.
+// MarshalJSON writes a tokenizer.json as Hugging Face's libraries read it: exactly the one that was read, or that of
+// an encoding over bytes with GPT-2's pattern.
 func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 	if t.Size() == 0 {
 		return nil, errors.New("tokenizer: bpe: no vocabulary to write, want one that was read or trained")
@@ -74,7 +74,7 @@ func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON is Read. After an error t is as it was.
+// UnmarshalJSON reads a tokenizer.json as Read does. After an error t is unchanged.
 func (t *Tokenizer) UnmarshalJSON(data []byte) error {
 	if t == nil {
 		return errors.New("tokenizer: bpe: nothing to read into (nil)")
@@ -84,6 +84,6 @@ func (t *Tokenizer) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	t.tokens, t.special, t.named, t.plain, t.merges = read.tokens, read.special, read.named, read.plain, read.merges
-	t.whole, t.split, t.form, t.source = read.whole, read.split, read.form, read.source
+	t.lookup, t.split, t.form, t.source = read.lookup, read.split, read.form, read.source
 	return nil
 }
