@@ -1,12 +1,12 @@
 // Package pedestrian is the first page of a library for understanding and changing transformers. Every layer is written
-// as the equation it is, trained by automatic differentiation, and checked against a gradient derived by hand. The
-// package declares nothing; the packages below it do the work:
+// as its equation, trained by automatic differentiation, and checked against a gradient derived by hand. The package
+// declares nothing; the packages below it do the work:
 //
 //	graph      expressions, automatic differentiation, kernels, optimizers
-//	nn         the layers, one in a file, each as its equation
-//	gpt        models made of these layers: configuration, training, checkpoints, decoding, published folders
+//	nn         the layers, one per file, each as its equation
+//	gpt        models built of these layers: configuration, training, checkpoints, decoding, published folders
 //	gpt/inspect, gpt/seq2seq, gpt/text, gpt/dist   activations by name, encoder and decoder, texts, several machines
-//	verify     checks a layer or a whole model against gradients by hand
+//	verify     checks a layer or a complete model against gradients by hand
 //	verify/hand   the same layers by hand, forward and backward, on the standard library alone
 //	examples   programs: train, translate, inspect, tune, measure, verify
 //

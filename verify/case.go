@@ -10,47 +10,48 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Case checks one layer, in sizes of which no two are alike (Dims) and with random parameters: Σ y∘Δ for the result y
-// of the layer and a random Δ, or y itself if it is a single number, differentiated by the input and by every
-// parameter.
+// Case checks one layer, at sizes that are all different (Dims) and with random parameters. It differentiates Σ y∘Δ by
+// the input and by every parameter, where y is the result of the layer and Δ is random. If y is a single number, it
+// differentiates y itself.
 //
-// With Forward and Backward the layer is held against these formulas by hand: by autodiff, by the kernels, and by the
-// complex step of Forward. Without, autodiff is held against central differences of the reference graph and the kernels
-// against autodiff; the Report says so.
+// With Forward and Backward, the layer is compared with these formulas by hand: by autodiff, by the kernels, and by the
+// complex step of Forward. Without them, autodiff is compared with central differences of the reference graph, and the
+// kernels with autodiff. The Report states which.
 type Case struct {
-	ID     string // of the entry that it certifies
+	ID     string // the entry that it certifies
 	Name   string
-	Types  []string // of nn that it exercises
-	Parts  []string // of a gpt.Config that it certifies, such as norm=layernorm
+	Types  []string // the types of nn that it exercises
+	Parts  []string // the parts of a gpt.Config that it certifies, such as norm=layernorm
 	Source string   // paper and equations
 
-	// Build declares the layer at a site and applies it to x (B·T, d). The input has to matter.
+	// Build declares the layer at a site and applies it to x (B·T, d). The result must depend on the input.
 	Build func(at nn.Site, x graph.Expr) graph.Expr
 
-	// Layer, instead of Build, makes the layer whose Forward is applied to x, at a site that has positions. Of one that
-	// is nn.Cached Step is compared with Forward, under a causal mask where it is given none.
+	// Layer, given instead of Build, creates the layer whose Forward is applied to x, at a site that has positions. If
+	// the layer is nn.Cached, its Step is compared with Forward, under a causal mask unless the layer has its own.
 	Layer func(at nn.Site) nn.Layer
 
-	// Forward is the layer by hand and Backward its gradients, by the names of the parameters; "x" is the input. Give
-	// both or neither.
+	// Forward is the layer by hand, and Backward returns its gradients by parameter name; "x" is the input. Set both or
+	// neither.
 	Forward  func(p hand.Parameters[complex128]) hand.Matrix[complex128]
 	Backward func(p hand.Parameters[float64], delta hand.Matrix[float64]) hand.Gradients[float64]
 
-	// Bidirectional permits a token to see later tokens of its text, as in an encoder. Without it a layer that looks
-	// ahead fails. A layer in which one text of the batch influences another fails in any case.
+	// Bidirectional permits a token to see later tokens of its text, as in an encoder. Otherwise a layer that looks
+	// ahead fails. A layer in which one text of the batch influences another always fails.
 	Bidirectional bool
 
-	Frozen []string // parameters that nothing is differentiated by
+	Frozen []string // parameters without a gradient
 
-	// Dims are the sizes at the site. What is 0 is that of DefaultDims; a layer that needs another one, such as heads
-	// in two groups, says so here.
+	// Dims are the sizes at the site. A size of 0 means that of DefaultDims. A layer that needs another size, such as
+	// heads in two groups, sets it here.
 	Dims nn.Dims
 }
 
 const input = "x" // the name of a layer's input
 
-// Run compares. The error is of a layer that cannot be built or evaluated, or wraps ErrCoverage where the gradients do
-// not cover the same parameters with the same shapes; disagreements are in the Report.
+// Run compares the gradients of the layer. It returns an error if the layer cannot be built or evaluated, and one that
+// wraps ErrCoverage if the gradients do not cover the same parameters with the same shapes. Disagreements are in the
+// Report.
 func (c Case) Run() (*Report, error) {
 	var r *Report
 	err := guarded(func() (err error) {
@@ -65,7 +66,7 @@ func (c Case) Run() (*Report, error) {
 	return r, nil
 }
 
-// guarded makes a panic in what a caller has written, such as Build, an error.
+// guarded calls f, which may call a user-defined function such as Build, and returns its panic as an error.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -113,7 +114,8 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 	f := func(z hand.Parameters[complex128]) (complex128, error) {
 		y := c.Forward(z)
 		if y.Err == nil && (y.Rows != l.delta.Rows || y.Cols != l.delta.Cols) {
-			return 0, errors.Errorf("verify: by hand the result is (%d, %d), the layer's is (%d, %d)", y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
+			return 0, errors.Errorf("verify: by hand the result is (%d, %d), the layer's is (%d, %d)",
+				y.Rows, y.Cols, l.delta.Rows, l.delta.Cols)
 		}
 		return number(y.Mul(hand.Lift[complex128](l.delta)).SumTokens().SumFeatures())
 	}
@@ -121,12 +123,17 @@ func (c Case) byHand(l *layerForm, roads []*results) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := slices.DeleteFunc(c.Backward(l.numbers, l.delta), func(e hand.Gradient[float64]) bool { return slices.Contains(c.Frozen, e.Name) })
+	g := slices.DeleteFunc(c.Backward(l.numbers, l.delta), func(e hand.Gradient[float64]) bool {
+		return slices.Contains(c.Frozen, e.Name)
+	})
 	if err := g.Err(); err != nil {
 		return nil, err
 	}
 	want := g.Parameters()
-	r := &Report{ByHand: true, Loss: real(loss), Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32, Rows: caseRows(g)}
+	r := &Report{
+		ByHand: true, Loss: real(loss), Rows: caseRows(g),
+		Tolerance: Tolerance, ToleranceFloat32: toleranceLayer32,
+	}
 	if err := r.compare(roads, want); err != nil {
 		return nil, err
 	}

@@ -6,8 +6,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// checkCausal reports a failure for each form of a layer in which a token sees a later one, or another text. A layer
-// with another number of rows than tokens, such as one that pools them, may see all of its text; a loss is not checked.
+// checkCausal adds a failure for each form of the layer in which a token sees a later one or another text. A layer
+// whose number of rows differs from the number of tokens, such as one that pools them, may see all of its text. A loss
+// is not checked.
 func (c Case) checkCausal(r *Report, layers []*layerForm) error {
 	for _, l := range layers {
 		shape, x := l.result.Shape(), l.wrt[0]

@@ -23,13 +23,13 @@ type layerForm struct {
 	delta   hand.Matrix[float64]
 }
 
-// DefaultDims returns the sizes of a Case that names none: odd and no two alike, with a width that three heads can
-// share, so that what takes two groups, a wrong divisor or a transposed matrix for granted does not fit.
+// DefaultDims returns the sizes of a Case without Dims. They are odd and all different, with a width that three heads
+// can share. A layer that assumes two groups, divides by the wrong size or transposes a matrix therefore fails.
 func DefaultDims() nn.Dims {
 	return nn.Dims{Batch: 5, Context: 7, Embd: 9, Heads: 3, QK: 11, V: 13, Inner: 15, Blocks: 1}
 }
 
-// dims returns those of the Case, and the default's where it says nothing.
+// dims returns the sizes of the Case, with those of DefaultDims in place of zeros.
 func (c Case) dims() (d nn.Dims, err error) {
 	d = c.Dims
 	usual := DefaultDims()
@@ -42,16 +42,17 @@ func (c Case) dims() (d nn.Dims, err error) {
 		{"inner", &d.Inner, &usual.Inner}, {"blocks", &d.Blocks, &usual.Blocks},
 	} {
 		if *size.got = cmp.Or(*size.got, *size.usual); *size.got < 1 || *size.got > largestDim {
-			return d, errors.Errorf("verify: Dims: %s: got %d, want 1 … %d, or 0 for %d", size.name, *size.got, largestDim, *size.usual)
+			return d, errors.Errorf("verify: Dims: %s: got %d, want 1 … %d, or 0 for %d",
+				size.name, *size.got, largestDim, *size.usual)
 		}
 	}
 	return d, nil
 }
 
-// largestDim keeps what a Case compares, number by number, within memory and patience.
+// largestDim is the largest size of a Case, which bounds the memory and the time of its comparisons.
 const largestDim = 1 << 10
 
-// form builds the layer and puts random numbers into it: nothing may stay at 0 or 1, where a mistake hides.
+// form builds the layer and fills it with random numbers. No number stays at 0 or 1, which could hide a mistake.
 func (c Case) form(f form) (*layerForm, error) {
 	d, err := c.dims()
 	if err != nil {
@@ -71,7 +72,10 @@ func (c Case) form(f form) (*layerForm, error) {
 	if y.Graph() != g {
 		return nil, errors.New("verify: Build or Layer: got no expression of the site's graph, want the layer's result")
 	}
-	l := &layerForm{form: f, dims: d, result: y, wrt: []graph.Expr{x}, numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0)}
+	l := &layerForm{
+		form: f, dims: d, result: y, wrt: []graph.Expr{x},
+		numbers: hand.Parameters[float64]{}, delta: hand.NewMatrix(1, 1, 1.0),
+	}
 	loss := y
 	if shape := y.Shape(); len(shape) == 2 {
 		l.delta = fixture.Random("delta", shape[0], shape[1])

@@ -9,7 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// caseRows lists the input, then the parameters by name, the columns that are structural zeros apart.
+// caseRows returns the rows of the input and then of the parameters, sorted by name. Columns that are structural zeros
+// have rows of their own.
 func caseRows(g hand.Gradients[float64]) (list []Row) {
 	parts := map[string][]Row{}
 	for _, row := range rows(g) {

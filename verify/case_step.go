@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// forward is Build for a Layer, at a site that knows the positions.
+// forward is the Build of a Layer, at a site with positions.
 func (c Case) forward(at nn.Site, x graph.Expr) graph.Expr {
 	l := c.Layer(placed(at, at.Context, 0))
 	if l == nil {
@@ -19,7 +19,7 @@ func (c Case) forward(at nn.Site, x graph.Expr) graph.Expr {
 	return l.Forward(x)
 }
 
-// placed is at with the positions of n tokens of every sequence, from first on.
+// placed returns the site with the positions of n tokens of every sequence, starting at first.
 func placed(at nn.Site, n, first int) nn.Site {
 	at.Positions = at.Ints("positions", at.Batch*n, at.Context, graph.NoneIgnored)
 	for i := range at.Positions.Ints() {
@@ -28,8 +28,8 @@ func placed(at nn.Site, n, first int) nn.Site {
 	return at
 }
 
-// compareSteps compares Step with Forward where a Layer has both, two tokens of every sequence at a time: who embeds a
-// layer and replaces its Forward inherits a Step that computes something else.
+// compareSteps compares Step with Forward if the Layer has both, two tokens of every sequence at a time. A type that
+// embeds a layer and replaces its Forward inherits a Step that computes something else.
 func (c Case) compareSteps(r *Report) error {
 	if c.Layer == nil {
 		return nil
@@ -58,13 +58,18 @@ func (c Case) compareSteps(r *Report) error {
 		_, err := at.Graph().BuildSibling(func(g *graph.Graph) error {
 			g.SetTraining(false)
 			s := g.Root()
-			here, tokens, pos := at, s.Value(input, graph.Const(0), at.Batch*n, at.Embd), s.Ints("at", 1, at.Context, graph.NoneIgnored)
+			here, tokens := at, s.Value(input, graph.Const(0), at.Batch*n, at.Embd)
+			pos := s.Ints("at", 1, at.Context, graph.NoneIgnored)
 			here.Scope, here.Mask, here.Caches = s, nn.NewMask(s, at.Dims, nn.Causal{}), caches
-			eachRow(at, first, n, func(step, forward int) { copy(tokens.Tensor().Row(step).F64, x.Tensor().Row(forward).F64) })
+			eachRow(at, first, n, func(step, forward int) {
+				copy(tokens.Tensor().Row(step).F64, x.Tensor().Row(forward).F64)
+			})
 			pos.Ints()[0] = first
 			got, err := computed(layer(placed(here, n, first)).(nn.Cached).Step(tokens, pos))
 			if err == nil {
-				eachRow(at, first, n, func(step, forward int) { r.compareStep(got.Row(step), want.Row(forward), forward) })
+				eachRow(at, first, n, func(step, forward int) {
+					r.compareStep(got.Row(step), want.Row(forward), forward)
+				})
 			}
 			return err
 		})
@@ -75,7 +80,7 @@ func (c Case) compareSteps(r *Report) error {
 	return nil
 }
 
-// eachRow pairs the rows of a step of n tokens from first on with those of all.
+// eachRow calls pair with each row of a step of n tokens, starting at first, and its row among all tokens.
 func eachRow(at nn.Site, first, n int, pair func(step, forward int)) {
 	for b := range at.Batch {
 		for i := range n {
@@ -89,11 +94,11 @@ func computed(y graph.Expr) (graph.Tensor, error) {
 	if err != nil {
 		return graph.Tensor{}, err
 	}
-	err = p.Run() // first: before it there is no value
+	err = p.Run() // before Value: a program that has not run has none
 	return p.Value(), err
 }
 
-// compareStep is a failure where a row of Step is not that of Forward; one a row is enough.
+// compareStep adds a failure if a row of Step differs from that of Forward, at most one per row.
 func (r *Report) compareStep(step, forward graph.Tensor, row int) {
 	largest := 0.0
 	for i := range forward.Len() {
@@ -101,7 +106,8 @@ func (r *Report) compareStep(step, forward graph.Tensor, row int) {
 	}
 	for i := range forward.Len() {
 		if got, want := step.At(i), forward.At(i); !(math.Abs(got-want) <= r.Tolerance*largest) {
-			r.Failures = append(r.Failures, fmt.Sprintf("Step and Forward differ: row %d, column %d: Step has %v, Forward %v", row, i, got, want))
+			r.Failures = append(r.Failures, fmt.Sprintf(
+				"Step and Forward differ: row %d, column %d: Step has %v, Forward %v", row, i, got, want))
 			return
 		}
 	}

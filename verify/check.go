@@ -16,36 +16,37 @@ const (
 	toleranceLayer32 = 2e-5 // for a layer alone
 )
 
-// Subject is what Check can look at: a Model, or Pairs.
+// Subject is a model that Check accepts: a Model or Pairs.
 type Subject interface{ subject() (subject, error) }
 
-// subject is a model with its numbers, and how the library and the formulas build it.
+// subject is a model with its parameters, and the functions that build it in the library and in the formulas.
 type subject struct {
 	parameters hand.Parameters[float64]
 	text       hand.Text
 	seed       uint64
-	precision  string // of the model's training
+	precision  string // of the products in training
 	build      func(f form) (*built, error)
 	plan       func(g *graph.Graph) (parts.Plan, error)
-	position   func(name string, d Difference) string // where in the named activation a difference is
+	position   func(name string, d Difference) string // describes where a difference is in the named activation
 }
 
-// Check works out every gradient of a model by hand and compares it, parameter by parameter, with four others:
-// Gorgonia's differentiation of the reference form, the kernels' backward operations in float64 and in float32, and the
-// complex step of the forward by hand, which knows no derivative: entry by entry up to 5,000 parameters, beyond that at
-// the entries of every parameter that are largest, at some random ones, and along one random direction over everything.
+// Check derives every gradient of a model by hand and compares it, parameter by parameter, with four others: Gorgonia's
+// differentiation of the reference form, the kernels' backward operations in float64 and in float32, and the complex
+// step of the forward by hand, which uses no derivative. The complex step takes every entry of up to 5,000 parameters.
+// Beyond that it takes the largest entries of every parameter, some random ones, and one random direction over all of
+// them.
 //
-// A model with a part that has no formula here, such as an attention of one's own, is compared as a Case without
-// formulas is: autodiff with central differences, at the same entries, and the kernels with autodiff. Report.ByHand and
-// Report.Roads say so.
+// If a part of the model has no formula here, such as a user-defined attention, Check compares it like a Case without
+// formulas: autodiff with central differences, at the same entries, and the kernels with autodiff. Report.ByHand and
+// Report.Roads state which.
 //
-// The error is of a model that cannot be built or evaluated, or, wrapping ErrCoverage, of gradients that do not cover
-// the same parameters with the same shapes; disagreements are in the Report.
+// Check returns an error if the model cannot be built or evaluated, and one that wraps ErrCoverage if the gradients do
+// not cover the same parameters with the same shapes. Disagreements are in the Report.
 func Check(m Subject) (*Report, error) { return CheckContext(context.Background(), m, nil) }
 
-// CheckContext is Check until ctx ends, whose cause is then the error. It calls progress, unless that is nil, whenever
-// a derivative of those that are taken one at a time is there: how many of them are done, and how many there are. They
-// are shared by as many threads as Go has processors for, and what the Report says does not depend on their number.
+// CheckContext is Check with a context. If ctx ends, it returns the cause. It calls progress, unless it is nil, after
+// each derivative that is taken one entry at a time, with the number done and the total. The entries are shared by
+// GOMAXPROCS threads; the Report does not depend on their number.
 func CheckContext(ctx context.Context, m Subject, progress func(done, total int)) (*Report, error) {
 	if m == nil {
 		return nil, errors.New("verify: Check got nil, want a Model or Pairs")
@@ -73,8 +74,8 @@ func check(w work, s subject, look sampling) (*Report, error) {
 	return compare(w, s, plan, roads, look)
 }
 
-// evaluate describes the model to the formulas and computes it in every form of the library. The error wraps
-// parts.ErrNoFormula, and the roads are there nonetheless, where the formulas lack a part.
+// evaluate describes the model to the formulas and computes it in every form of the library. If the formulas lack a
+// part, it returns the roads and an error that wraps parts.ErrNoFormula.
 func evaluate(w work, s subject) (plan parts.Plan, roads []*results, err error) {
 	var none error
 	for _, f := range s.forms() {
@@ -102,7 +103,7 @@ func evaluate(w work, s subject) (plan parts.Plan, roads []*results, err error) 
 	return plan, roads, none
 }
 
-// checkByDifferences is for a model of which a part has no formula.
+// checkByDifferences checks a model with a part that has no formula.
 func checkByDifferences(w work, s subject, roads []*results, look sampling) (*Report, error) {
 	b, err := s.build(reference)
 	if err != nil {
@@ -129,7 +130,10 @@ func compare(w work, s subject, plan parts.Plan, roads []*results, look sampling
 		return nil, err
 	}
 	want := g.Parameters()
-	r := &Report{ByHand: true, Loss: loss.Data[0], Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32, Rows: rows(g)}
+	r := &Report{
+		ByHand: true, Loss: loss.Data[0], Rows: rows(g),
+		Tolerance: Tolerance, ToleranceFloat32: ToleranceFloat32,
+	}
 	r.rounding(roads)
 	if err := r.compare(roads, want); err != nil {
 		return nil, err
@@ -159,14 +163,17 @@ func number(m hand.Matrix[complex128]) (complex128, error) {
 	return m.Data[0], nil
 }
 
-// rows lists the gradients in the order of the model, those of a parameter that is used twice as one.
+// rows returns the rows of the gradients in the order of the model, with one row for a parameter that is used twice.
 func rows(g hand.Gradients[float64]) (list []Row) {
 	next := map[string]int{}
 	for _, e := range g {
 		if _, twice := next[e.Name]; e.Delta || twice && e.Part == "" {
 			continue
 		}
-		row := Row{Name: e.Name, Symbol: e.Symbol, Equation: e.Equation, Zero: e.Zero, parameter: e.Name, from: next[e.Name]}
+		row := Row{
+			Name: e.Name, Symbol: e.Symbol, Equation: e.Equation, Zero: e.Zero,
+			parameter: e.Name, from: next[e.Name],
+		}
 		if e.Part != "" {
 			row.Name += " " + e.Part
 		}

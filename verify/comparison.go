@@ -8,7 +8,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// compare compares what the roads say with what is wanted, and looks for holes first.
+// compare fills the rows with the distances of each road from want. It returns an error if their parameters differ.
 func (r *Report) compare(roads []*results, want hand.Parameters[float64]) error {
 	if err := r.partition(want); err != nil {
 		return err
@@ -48,12 +48,13 @@ func (r *Report) compare(roads []*results, want hand.Parameters[float64]) error 
 	return nil
 }
 
-// partition makes sure that the rows hold every column of every parameter once.
+// partition returns an error unless the rows hold every column of every parameter once.
 func (r *Report) partition(want hand.Parameters[float64]) error {
 	next := map[string]int{}
 	for _, row := range r.Rows {
 		if row.from != next[row.parameter] || row.to <= row.from {
-			return errors.Wrapf(ErrCoverage, "%s: compares columns %d to %d, want from %d", row.Name, row.from, row.to, next[row.parameter])
+			return errors.Wrapf(ErrCoverage, "%s: compares columns %d to %d, want from %d",
+				row.Name, row.from, row.to, next[row.parameter])
 		}
 		next[row.parameter] = row.to
 	}
@@ -65,7 +66,7 @@ func (r *Report) partition(want hand.Parameters[float64]) error {
 	return nil
 }
 
-// loss compares the value of the loss itself.
+// loss compares the loss of a road with that of the report.
 func (r *Report) loss(road *results) {
 	tolerance := Tolerance
 	switch {
@@ -80,7 +81,7 @@ func (r *Report) loss(road *results) {
 	}
 }
 
-// finish says what failed, what is worst, and which roads ran.
+// finish sets the failures, the worst distances and the names of the roads.
 func (r *Report) finish() {
 	if r.Roads = []string{"by hand"}; !r.ByHand {
 		r.Roads = []string{reference.name}

@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The complex step (Squire and Trapp, 1998): for an analytic f, Im f(x + ih)/h = f'(x) up to terms in h², and nothing
-// is subtracted, so h can be as small as one likes. It needs the forward only and knows no derivative.
+// The complex step (Squire and Trapp, 1998): for an analytic f, Im f(x + ih)/h = f'(x) up to terms in h². Nothing is
+// subtracted, so h can be arbitrarily small. The method needs only the forward pass and no derivative.
 const imaginaryStep = 1e-30
 
 // Objective is a number computed from parameters.
@@ -48,7 +48,7 @@ func ComplexStepAt(f Objective, p hand.Parameters[float64], name string, i int) 
 	return stepAt(f, z, name, i)
 }
 
-// steps returns the numbers to step from, if there is something to differentiate.
+// steps returns the parameters as complex numbers to step from, or an error if there is nothing to differentiate.
 func steps(f Objective, p hand.Parameters[float64]) (hand.Parameters[complex128], error) {
 	if f == nil {
 		return nil, errors.New("complex step: got no objective")
@@ -59,7 +59,8 @@ func steps(f Objective, p hand.Parameters[float64]) (hand.Parameters[complex128]
 	return lifted(p), nil
 }
 
-// stepAt differentiates f at z by entry i of one parameter. It steps in a copy: others may step from z meanwhile.
+// stepAt differentiates f at z by entry i of one parameter. It changes a copy, so other threads may use z at the same
+// time.
 func stepAt(f Objective, z hand.Parameters[complex128], name string, i int) (float64, error) {
 	z = maps.Clone(z)
 	m := z[name]
@@ -70,7 +71,7 @@ func stepAt(f Objective, z hand.Parameters[complex128], name string, i int) (flo
 	return imag(y) / imaginaryStep, err
 }
 
-// ComplexStepAlong differentiates f along a direction, zero for the parameters that the direction leaves out.
+// ComplexStepAlong differentiates f along a direction, which is zero for parameters missing from it.
 func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float64, error) {
 	z, err := steps(f, p)
 	if err != nil {
@@ -78,7 +79,8 @@ func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float
 	}
 	for name, d := range direction {
 		if len(d.Data) != len(z[name].Data) {
-			return 0, errors.Errorf("complex step: %q: a direction of %d numbers, the parameter has %d", name, len(d.Data), len(z[name].Data))
+			return 0, errors.Errorf("complex step: %q: a direction of %d numbers, the parameter has %d",
+				name, len(d.Data), len(z[name].Data))
 		}
 		for i, v := range d.Data {
 			z[name].Data[i] += complex(0, imaginaryStep*v)
@@ -88,7 +90,7 @@ func ComplexStepAlong(f Objective, p, direction hand.Parameters[float64]) (float
 	return imag(y) / imaginaryStep, err
 }
 
-// lifted returns the numbers as the complex step wants them.
+// lifted returns the parameters as complex numbers.
 func lifted(p hand.Parameters[float64]) hand.Parameters[complex128] {
 	z := hand.Parameters[complex128]{}
 	for name, m := range p {

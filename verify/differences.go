@@ -8,15 +8,16 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Central differences: the step that balances its square against rounding, and what they can be off.
+// Central differences: a step that balances its square against rounding, and the tolerance of the result.
 const (
 	differenceStep       = 1e-5
 	toleranceDifferences = 1e-6
 )
 
-// byDifferences holds autodiff of the reference form, the first of the roads, against central differences of the loss,
-// and the kernels against autodiff.
-func byDifferences(w work, roads []*results, loss graph.Expr, wrt []graph.Expr, tolerance32 float64, look sampling, seed uint64) (*Report, error) {
+// byDifferences compares autodiff of the reference form, which is roads[0], with central differences of the loss, and
+// the kernels with autodiff.
+func byDifferences(w work, roads []*results, loss graph.Expr, wrt []graph.Expr,
+	tolerance32 float64, look sampling, seed uint64) (*Report, error) {
 	p, err := graph.Compile(loss)
 	if err != nil {
 		return nil, err
@@ -35,18 +36,20 @@ func byDifferences(w work, roads []*results, loss graph.Expr, wrt []graph.Expr, 
 	if err := r.compare(roads, autodiff); err != nil {
 		return nil, err
 	}
-	err = r.oneByOne(w.alone(), differences, autodiff, look, rand.New(rand.NewPCG(seed, 5)), func(name string, i int) (float64, error) {
-		return difference(p, values[name], i, autodiff[name].Data[i])
-	})
+	err = r.oneByOne(w.alone(), differences, autodiff, look, rand.New(rand.NewPCG(seed, 5)),
+		func(name string, i int) (float64, error) {
+			return difference(p, values[name], i, autodiff[name].Data[i])
+		})
 	if err != nil {
 		return nil, err
 	}
 	return r.done(autodiff, roads), nil
 }
 
-// difference is how fast the output of p changes with entry i of x: the central difference (f(h) − f(−h))/2h. Where
-// that is not the expected slope, a bend of the function (ReLU) may lie within h; it lies on one side, and what the
-// other says to second order, (4f(h) − f(2h) − 3f(0))/2h, counts if it is nearer. A wrong slope is near to none.
+// difference returns the derivative of the output of p by entry i of x: the central difference (f(h) − f(−h))/2h. If
+// that is not the expected slope, a bend of the function (ReLU) may lie within h. It lies on one side, so the one-sided
+// second-order slopes (4f(h) − f(2h) − 3f(0))/2h of both sides are tried, and the nearest slope counts. A wrong
+// expected slope is near none of them.
 func difference(p *graph.Program, x graph.Tensor, i int, expected float64) (float64, error) {
 	const h = differenceStep
 	here := x.At(i)

@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// remembered is draw, asked once for every place: each derivative needs the same masks, on whatever thread.
+// remembered returns draw with its results stored by path, so that each derivative uses the same masks on any thread.
 func remembered(draw func(path string) hand.Matrix[float64]) func(path string) hand.Matrix[float64] {
 	var lock sync.Mutex
 	drawn := map[string]hand.Matrix[float64]{}

@@ -2,8 +2,8 @@ package verify
 
 import "fmt"
 
-// Entry is a layer, an algorithm or a claim of the papers. It is certified by its Cases, or, where there is no gradient
-// or more than a layer, by the named tests.
+// Entry is a layer, an algorithm or a claim of the papers. Its Cases certify it, or the named tests if it has no
+// gradient or spans more than one layer.
 type Entry struct {
 	ID     string
 	What   string
@@ -12,5 +12,5 @@ type Entry struct {
 	Cases  []Case
 }
 
-// String is one line.
+// String returns the entry in one line.
 func (e Entry) String() string { return fmt.Sprintf("%s %s: %s", e.ID, e.What, e.Source) }

@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// firstWrong goes from the loss downwards to the first Δ that a road has otherwise; if there is none, to the first
-// wrong gradient of a parameter.
+// firstWrong describes the first Δ, from the loss downwards, at which a road is wrong. If there is none, it describes
+// the first wrong gradient of a parameter.
 func firstWrong(s subject, r *Report, g hand.Gradients[float64], roads []*results) string {
 	top := 0.0
 	for _, d := range g {
@@ -23,21 +23,25 @@ func firstWrong(s subject, r *Report, g hand.Gradients[float64], roads []*result
 				continue
 			}
 			if diff := Distance(got, d.Value, top); !(diff.Distance <= r.tolerance(road.form)) {
-				return fmt.Sprintf("the first wrong Δ from the loss downwards: %s, at the output of %s, %s: %s has %v, by hand %v (row %d, column %d, distance %.1e)",
-					d.Equation, d.Name, s.position(d.Name, diff), road.form.name, diff.Got, diff.Want, diff.Row, diff.Col, diff.Distance)
+				return fmt.Sprintf("the first wrong Δ from the loss downwards: %s, at the output of %s, %s: "+
+					"%s has %v, by hand %v (row %d, column %d, distance %.1e)",
+					d.Equation, d.Name, s.position(d.Name, diff),
+					road.form.name, diff.Got, diff.Want, diff.Row, diff.Col, diff.Distance)
 			}
 		}
 	}
 	return firstGradient(r, g.Parameters(), roads)
 }
 
-// firstGradient returns the last row of the table that a road has otherwise.
+// firstGradient describes the last row of the table at which a road is wrong.
 func firstGradient(r *Report, want hand.Parameters[float64], roads []*results) string {
 	largest := Largest(want)
 	for _, row := range slices.Backward(r.Rows) {
 		for _, road := range roads {
-			if d := row.difference(row.part(road.grads), row.part(want), largest); !(d.Distance <= r.tolerance(road.form)) {
-				return fmt.Sprintf("the first wrong gradient from the loss downwards: %s, row %d, column %d: %s has %v, want %v (distance %.1e)",
+			d := row.difference(row.part(road.grads), row.part(want), largest)
+			if !(d.Distance <= r.tolerance(road.form)) {
+				return fmt.Sprintf("the first wrong gradient from the loss downwards: %s, row %d, column %d: "+
+					"%s has %v, want %v (distance %.1e)",
 					row.title(), d.Row, d.Col, road.form.name, d.Got, d.Want, d.Distance)
 			}
 		}

@@ -7,12 +7,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// form is one way in which the library computes a model.
+// form is one way of the library to compute a model.
 type form struct {
 	name      string
 	double    bool // float64
 	kernels   bool
-	precision string // of kernels, if not their own
+	precision string // of the kernels' products, "" for the default
 }
 
 // The forms that are compared with the formulas.
@@ -20,7 +20,7 @@ var (
 	reference = form{"autodiff", true, false, ""}
 	kernels64 = form{"kernels", true, true, ""}
 	kernels32 = form{"float32", false, true, ""}
-	rounded32 = form{"bf16", false, true, "bf16"} // where a model's Precision says so
+	rounded32 = form{"bf16", false, true, "bf16"} // only if the model's Precision is not the default
 )
 
 func forms() []form { return []form{reference, kernels64, kernels32} }
@@ -44,17 +44,17 @@ type built struct {
 	graph  *graph.Graph
 	loss   graph.Expr
 	feed   func() error          // writes the text
-	sight  *causal.Model         // of a language model, in which no token may see a later one
-	places map[string]graph.Expr // whose gradients are the Δ that both sides know, by their names in the formulas
+	sight  *causal.Model         // for a language model, in which no token may see a later one
+	places map[string]graph.Expr // activations whose gradients are Δ of the formulas, by their names there
 }
 
 // results are the loss, the gradients and the Δ that a form computes.
 type results struct {
 	form      form
-	precision string // of its graph
+	precision string // of the graph's products
 	loss      float64
-	looked    bool   // whether a token sees a later one was checked
-	leak      string // where one does
+	looked    bool   // it was checked that no token sees a later one
+	leak      string // describes a token that does
 	grads     hand.Parameters[float64]
 	deltas    map[string]hand.Matrix[float64]
 }
@@ -93,7 +93,10 @@ func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, erro
 	if err := p.Run(); err != nil {
 		return nil, err
 	}
-	r := &results{form: f, precision: b.graph.Precision(), loss: p.Loss(), grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{}}
+	r := &results{
+		form: f, precision: b.graph.Precision(), loss: p.Loss(),
+		grads: hand.Parameters[float64]{}, deltas: map[string]hand.Matrix[float64]{},
+	}
 	for _, x := range params {
 		r.grads[x.Name()] = FromTensor(p.Grad(x))
 	}
@@ -103,7 +106,7 @@ func (b *built) run(f form, parameters hand.Parameters[float64]) (*results, erro
 	return r, b.look(r)
 }
 
-// look checks that no token sees a later one, nor another text.
+// look checks that no token sees a later one or another text.
 func (b *built) look(r *results) error {
 	if b.sight == nil {
 		return nil
@@ -113,7 +116,7 @@ func (b *built) look(r *results) error {
 	switch {
 	case errors.As(err, &leak):
 		r.leak = leak.Error()
-	case errors.Is(err, graph.ErrNotFinite): // which the comparison says of the loss
+	case errors.Is(err, graph.ErrNotFinite): // the comparison of the loss reports it
 		return nil
 	case err != nil:
 		return err

@@ -10,19 +10,19 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// What "equal" means for float64 gradients. Two correct programs differ by less than 1e-12; the weakest mistake we
-// could think of makes 7e-5.
+// What "equal" means for float64 gradients. Two correct programs differ by less than 1e-12. The weakest mistake that we
+// could think of makes a difference of 7e-5.
 const (
 	Tolerance      = 1e-10 // above it a gradient is wrong
-	Suspicion      = 1e-12 // above it is worth a look
-	relativeFloor  = 1e-3  // of the largest gradient: below it an entry counts as absolute
-	structuralZero = 1e-12 // of the largest gradient: what a structural zero may be
+	Suspicion      = 1e-12 // above it a gradient is worth a look
+	relativeFloor  = 1e-3  // smallest scale of a difference, relative to the largest gradient
+	structuralZero = 1e-12 // largest entry of a structural zero, relative to the largest gradient
 )
 
 // ErrCoverage is wrapped when two sets of gradients do not cover the same parameters with the same shapes.
 var ErrCoverage = errors.New("verify: parameters not covered")
 
-// Difference says how far two gradients of a parameter are apart, and where.
+// Difference is the distance of two gradients of a parameter, and the place of the largest difference.
 type Difference struct {
 	Name     string
 	Distance float64 // max|a − b| / max(max|a|, max|b|, φG)
@@ -31,11 +31,11 @@ type Difference struct {
 	Want     float64
 }
 
-// OK reports whether the gradients agree. A NaN does not.
+// OK reports whether the gradients agree. A NaN never agrees.
 func (d Difference) OK() bool { return d.Distance <= Tolerance }
 
-// Compare holds got against want, parameter by parameter, in the order of names. G is the largest entry of want, φ =
-// 1e-3. The error wraps ErrCoverage when a parameter is missing from either side or has another shape.
+// Compare compares got with want, parameter by parameter, sorted by name. G is the largest entry of want, φ = 1e-3. It
+// returns an error that wraps ErrCoverage if a parameter is missing from either side or has another shape.
 func Compare(got, want hand.Parameters[float64]) ([]Difference, error) {
 	var holes []error
 	for name := range got {
@@ -48,7 +48,8 @@ func Compare(got, want hand.Parameters[float64]) ([]Difference, error) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		a, b := got[name], want[name]
 		if a.Rows != b.Rows || a.Cols != b.Cols || len(a.Data) != len(b.Data) {
-			holes = append(holes, fmt.Errorf("%w: %s: got (%d, %d), want (%d, %d)", ErrCoverage, name, a.Rows, a.Cols, b.Rows, b.Cols))
+			holes = append(holes, fmt.Errorf("%w: %s: got (%d, %d), want (%d, %d)",
+				ErrCoverage, name, a.Rows, a.Cols, b.Rows, b.Cols))
 			continue
 		}
 		d := Distance(a, b, g)
@@ -58,11 +59,12 @@ func Compare(got, want hand.Parameters[float64]) ([]Difference, error) {
 	return out, errors.Join(holes...)
 }
 
-// Distance compares two matrices of the same shape in a model whose largest gradient is g. Those of other shapes, or
-// that carry an error, are as far apart as NaN.
+// Distance compares two matrices of the same shape in a model whose largest gradient is g. The distance is NaN if the
+// shapes differ or if a matrix carries an error.
 func Distance(a, b hand.Matrix[float64], g float64) Difference {
 	d := Difference{}
-	if a.Err != nil || b.Err != nil || a.Rows != b.Rows || a.Cols != b.Cols || len(a.Data) != len(b.Data) || len(b.Data) != b.Rows*b.Cols {
+	if a.Err != nil || b.Err != nil || a.Rows != b.Rows || a.Cols != b.Cols ||
+		len(a.Data) != len(b.Data) || len(b.Data) != b.Rows*b.Cols {
 		return Difference{Distance: math.NaN()}
 	}
 	scale, worst := relativeFloor*g, -1.0
@@ -82,8 +84,8 @@ func Distance(a, b hand.Matrix[float64], g float64) Difference {
 	return d
 }
 
-// Worst returns the parameter whose gradients are farthest apart; a NaN is farther than anything, and what Worst has of
-// an empty list.
+// Worst returns the difference with the largest distance. A NaN counts as larger than any number. For an empty list
+// Worst returns a distance of NaN.
 func Worst(ds []Difference) Difference {
 	if len(ds) == 0 {
 		return Difference{Name: "nothing compared", Distance: math.NaN()}
@@ -111,7 +113,7 @@ func Largest(g hand.Parameters[float64]) float64 {
 }
 
 // StructuralZero reports whether a gradient that is zero for every value of the parameters (the biases of the keys) is
-// zero beside the largest gradient g. A relative error means nothing there.
+// zero compared with the largest gradient g. A relative error means nothing there.
 func StructuralZero(gradient hand.Matrix[float64], g float64) bool {
 	for _, v := range gradient.Data {
 		if !(math.Abs(v) <= structuralZero*g) {

@@ -13,17 +13,17 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Model is a decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of text.
+// Model is a decoder for Check: a configuration, the values of its parameters, and a batch of text.
 type Model struct {
 	Config          gpt.Config
-	Sum             bool // the loss is the sum over the targets, not their mean
+	Sum             bool // the loss is the sum over the targets, not the mean
 	Parameters      hand.Parameters[float64]
 	Tokens, Targets []int  // B·T each
 	Seed, Step      uint64 // of the dropout
 }
 
-// NewModel fills the model that c describes with random numbers: nothing is left at 0 or 1, where a mistake could hide,
-// words repeat within and across sequences, and one target in seven is ignored.
+// NewModel fills the model of configuration c with random numbers. No number stays at 0 or 1, which could hide a
+// mistake. Words repeat within and across sequences, and one target in seven is ignored.
 func NewModel(c gpt.Config, batch int, seed uint64) (Model, error) {
 	if batch < 1 {
 		return Model{}, errors.Errorf("verify: batch: got %d, want ≥ 1", batch)
@@ -48,7 +48,7 @@ func NewModel(c gpt.Config, batch int, seed uint64) (Model, error) {
 	return m, nil
 }
 
-// batch is B.
+// batch returns B.
 func (m Model) batch() int { return len(m.Tokens) / m.Config.BlockSize }
 
 // Count returns the number of parameters.
@@ -59,7 +59,7 @@ func (m Model) Count() (n int) {
 	return n
 }
 
-// subject returns the model as Check sees it.
+// subject returns the model in the form that Check uses.
 func (m Model) subject() (subject, error) {
 	if err := m.Config.ValidateModel(); err != nil {
 		return subject{}, errors.Wrap(err, "verify: Model.Config")
@@ -68,14 +68,16 @@ func (m Model) subject() (subject, error) {
 	n := len(m.Tokens)
 	switch {
 	case n == 0 || n%m.Config.BlockSize != 0:
-		return subject{}, errors.Errorf("verify: Model.Tokens: got %d, want a multiple of block_size, %d", n, m.Config.BlockSize)
+		return subject{}, errors.Errorf("verify: Model.Tokens: got %d, want a multiple of block_size, %d",
+			n, m.Config.BlockSize)
 	case len(m.Targets) != n:
 		return subject{}, errors.Errorf("verify: Model.Targets: got %d, want as many as Tokens, %d", len(m.Targets), n)
 	case len(m.Parameters) == 0:
 		return subject{}, errors.New("verify: Model.Parameters: got none, want those of NewModel or ParametersOf")
 	}
 	return subject{
-		parameters: m.Parameters, text: hand.Text{Tokens: m.Tokens, Targets: m.Targets}, seed: m.Seed, precision: m.Config.Precision,
+		parameters: m.Parameters, text: hand.Text{Tokens: m.Tokens, Targets: m.Targets},
+		seed: m.Seed, precision: m.Config.Precision,
 		build: m.build, plan: m.plan, position: m.position,
 	}, nil
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// plan describes the model to the formulas. It reads the masks of dropout that the library will draw, so that the
-// formulas can use the same, and which keys chance has drawn.
+// plan describes the model to the formulas. It reads the dropout masks that the library will draw and the keys that it
+// has drawn at random, so that the formulas use the same ones.
 func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 	c := m.Config
 	p := parts.Plan{
 		Batch: m.batch(), Context: c.BlockSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: c.Head, MLP: c.MLP,
+		Position: c.Position, Attention: c.Attention, Norm: c.Norm, Block: c.Block,
+		Activation: c.Activation, Head: c.Head, MLP: c.MLP,
 		Option: c.Options.Get, Eps: c.Eps, Theta: c.RopeTheta,
 	}
 	if m.Sum {
@@ -37,7 +38,7 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 			rows, cols := m.batch()*c.BlockSize, c.NEmbd
 			if strings.HasSuffix(path, "attn_dropout") {
 				if rows, cols = m.batch()*c.NHead*c.BlockSize, c.BlockSize; c.Attention == "longformer" {
-					cols *= 2 // a window's key and a global one of every token
+					cols *= 2 // a key of the window and a global one for every token
 				}
 			}
 			return hand.NewMatrix(rows, cols, g.DropoutMask(path, c.Dropout, rows*cols)...)
@@ -49,23 +50,24 @@ func (m Model) plan(g *graph.Graph) (parts.Plan, error) {
 	return p, nil
 }
 
-// drawn reads which keys chance has drawn for the queries.
+// drawn reads the keys that were drawn at random for the queries.
 func drawn(g *graph.Graph, p *parts.Plan) error {
 	x, ok := g.Leaf("visible.mask")
 	if !ok {
-		return errors.New("verify: the model has no visible.mask in which chance could have drawn keys")
+		return errors.New("verify: the model has no visible.mask, from which to read the random keys")
 	}
 	var candidates []int
 	p.Random, candidates = p.Drawn(x.Tensor().Floats(), func(x float64) bool { return !math.IsInf(x, -1) })
 	for i, keys := range p.Random {
 		if want := min(p.Option("random_keys"), candidates[i]); len(keys) != want || want > 0 && keys[want-1] > i {
-			return errors.Errorf("verify: chance has drawn the keys %v for query %d, want %d of those up to it", keys, i, want)
+			return errors.Errorf("verify: query %d has the random keys %v, want %d keys that do not follow it",
+				i, keys, want)
 		}
 	}
 	return nil
 }
 
-// position says where in an activation of the model a difference is: sequence, token, and head where it has one.
+// position describes where a difference is in an activation of the model: sequence, token, and head if it has one.
 func (m Model) position(name string, d Difference) string {
 	c := m.Config
 	where := fmt.Sprintf("feature %d", d.Col)

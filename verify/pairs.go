@@ -10,8 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Pairs is an encoder–decoder for Check to look at: a configuration, the numbers of its parameters, and a batch of
-// pairs.
+// Pairs is an encoder–decoder for Check: a configuration, the values of its parameters, and a batch of pairs.
 type Pairs struct {
 	Config     seq2seq.Config
 	Parameters hand.Parameters[float64]
@@ -19,8 +18,8 @@ type Pairs struct {
 	Seed, Step uint64 // of the dropout
 }
 
-// NewPairs fills the model that c describes with random numbers, of which nothing is left at 0 or 1. The first pair is
-// as long as it can be, the others are of random lengths.
+// NewPairs fills the model of configuration c with random numbers, none of them 0 or 1. The first pair has the largest
+// lengths, the others have random lengths.
 func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
 	if batch < 1 {
 		return Pairs{}, errors.Errorf("verify: batch: got %d, want ≥ 1", batch)
@@ -36,7 +35,7 @@ func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
 	}
 	rng := rand.New(rand.NewPCG(seed, 2))
 	text := func(n, vocabulary int) (ids []int) {
-		first := min(seq2seq.Hidden+1, vocabulary-1) // behind those that stand for no word
+		first := min(seq2seq.Hidden+1, vocabulary-1) // after the tokens that stand for no word
 		for range n {
 			ids = append(ids, first+rng.IntN(vocabulary-first))
 		}
@@ -46,7 +45,7 @@ func NewPairs(c seq2seq.Config, batch int, seed uint64) (Pairs, error) {
 		source, target := c.SourceSize, c.TargetSize-1
 		if i > 0 {
 			target = rng.IntN(target + 1)
-			if m.Config.Attention != "linformer" { // its sources are all of one length
+			if m.Config.Attention != "linformer" { // its sources have a fixed length
 				source = 1 + rng.IntN(source)
 			}
 		}
@@ -62,16 +61,17 @@ func (m Pairs) subject() (subject, error) {
 	m.Config = m.Config.Resolved()
 	switch {
 	case len(m.Pairs) == 0:
-		return subject{}, errors.New("verify: Pairs.Pairs: got none, want those of NewPairs or a batch of one's own")
+		return subject{}, errors.New("verify: Pairs.Pairs: got none, want those of NewPairs or your own")
 	case len(m.Parameters) == 0:
 		return subject{}, errors.New("verify: Pairs.Parameters: got none, want those of NewPairs or ParametersOf")
 	}
 	return subject{
-		parameters: m.Parameters, text: m.text(), seed: m.Seed, precision: m.Config.Precision, build: m.build, plan: m.plan, position: m.position,
+		parameters: m.Parameters, text: m.text(), seed: m.Seed, precision: m.Config.Precision,
+		build: m.build, plan: m.plan, position: m.position,
 	}, nil
 }
 
-// text is what the two sides read and what is to be said, padded behind their ends.
+// text returns the inputs of both sides and the targets, padded after their ends.
 func (m Pairs) text() (t hand.Text) {
 	for _, p := range m.Pairs {
 		for i := range m.Config.SourceSize {
@@ -85,7 +85,7 @@ func (m Pairs) text() (t hand.Text) {
 	return t
 }
 
-// at is entry i of ids, end behind the last, and padding behind that.
+// at returns entry i of ids, end for the entry after the last, and padding after that.
 func at(ids []int, i, end, padding int) int {
 	switch {
 	case i < len(ids):
@@ -102,7 +102,8 @@ func (m Pairs) build(f form) (*built, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &built{graph: g, loss: model.Loss, places: m.places(g), feed: func() error { return model.Fill(m.Pairs) }}, nil
+	feed := func() error { return model.Fill(m.Pairs) }
+	return &built{graph: g, loss: model.Loss, places: m.places(g), feed: feed}, nil
 }
 
 func (m Pairs) places(g *graph.Graph) map[string]graph.Expr {

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// plan describes the model to the formulas, with the masks of dropout that the library will draw.
+// plan describes the model to the formulas, with the dropout masks that the library will draw.
 func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
 	c, batch := m.Config, len(m.Pairs)
 	e := parts.Encoder{Context: c.SourceSize, Attention: c.Attention}
@@ -18,7 +18,8 @@ func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
 	}
 	p := parts.Plan{
 		Batch: batch, Context: c.TargetSize, Layers: c.NLayer, Heads: c.NHead, QK: c.QKSize,
-		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block, Activation: c.Activation, Head: "linear", MLP: c.MLP,
+		Position: c.Position, Attention: "causal", Norm: c.Norm, Block: c.Block,
+		Activation: c.Activation, Head: "linear", MLP: c.MLP,
 		Option: c.Options.Get, Eps: c.Eps, Theta: 10_000, Encoder: &e,
 	}
 	if c.Dropout > 0 {
@@ -30,7 +31,7 @@ func (m Pairs) plan(g *graph.Graph) (parts.Plan, error) {
 	return p, nil
 }
 
-// shape is that of what is dropped at a place.
+// shape returns the shape of the dropout mask at a path.
 func (m Pairs) shape(path string) (rows, cols int) {
 	c := m.Config
 	size, keys := c.TargetSize, c.TargetSize
@@ -48,7 +49,7 @@ func (m Pairs) shape(path string) (rows, cols int) {
 	return len(m.Pairs) * size, c.NEmbd
 }
 
-// position says where in an activation a difference is: pair, token, feature.
+// position describes where a difference is in an activation: pair, token, feature.
 func (m Pairs) position(name string, d Difference) string {
 	size := m.Config.TargetSize
 	if name == "z" || strings.HasPrefix(name, "encoder.") {

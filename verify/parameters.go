@@ -10,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// randomParameters asks the library which parameters a model has.
+// randomParameters returns random values for the parameters that the graph declares.
 func randomParameters(g *graph.Graph, seed uint64) (hand.Parameters[float64], error) {
 	out := hand.Parameters[float64]{}
 	for _, p := range g.Params() {
@@ -31,7 +31,8 @@ func randomParameters(g *graph.Graph, seed uint64) (hand.Parameters[float64], er
 func set(p graph.Expr, from hand.Parameters[float64]) error {
 	t, m := p.Tensor(), from[p.Name()]
 	if rows, cols := matrixShape(t.Shape); m.Rows != rows || m.Cols != cols {
-		return errors.Wrapf(ErrCoverage, "%s: (%d, %d) in the model, (%d, %d) given", p.Name(), rows, cols, m.Rows, m.Cols)
+		return errors.Wrapf(ErrCoverage, "%s: (%d, %d) in the model, (%d, %d) given",
+			p.Name(), rows, cols, m.Rows, m.Cols)
 	}
 	for i, v := range m.Data {
 		t.Set(i, v)
@@ -39,7 +40,7 @@ func set(p graph.Expr, from hand.Parameters[float64]) error {
 	return nil
 }
 
-// ParametersOf copies the numbers of a model.
+// ParametersOf returns a copy of the values of a model's parameters.
 func ParametersOf(params []graph.Expr) hand.Parameters[float64] {
 	out := hand.Parameters[float64]{}
 	for _, p := range params {
@@ -48,7 +49,7 @@ func ParametersOf(params []graph.Expr) hand.Parameters[float64] {
 	return out
 }
 
-// FromTensor copies a tensor of the library; vectors become rows (1, d).
+// FromTensor returns a copy of a tensor of the library. A vector becomes a row (1, d).
 func FromTensor(t graph.Tensor) hand.Matrix[float64] {
 	if t.Len() == 0 {
 		return hand.Matrix[float64]{}
@@ -57,7 +58,7 @@ func FromTensor(t graph.Tensor) hand.Matrix[float64] {
 	return hand.NewMatrix(rows, cols, t.Floats()...)
 }
 
-// matrixShape returns the shape of a parameter as a matrix: vectors are rows, and leading axes become one.
+// matrixShape returns the shape of a parameter as a matrix. A vector is a row; leading axes are merged.
 func matrixShape(shape []int) (rows, cols int) {
 	rows, cols = 1, 1
 	for _, n := range shape {

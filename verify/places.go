@@ -2,8 +2,8 @@ package verify
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// places are the activations whose Δ both sides know: what the formulas call the Δ at the output of one part is the
-// gradient of what enters the next.
+// places holds the activations whose Δ both sides compute. The formulas name a Δ by the part whose output it belongs
+// to; in the library it is the gradient of the input of the next part.
 type places struct {
 	graph *graph.Graph
 	found map[string]graph.Expr
@@ -15,15 +15,15 @@ func (p places) add(name, next string) {
 	}
 }
 
-// leaving adds what the layer of that name gives, where it does not enter another layer.
+// leaving adds the output of the named layer, for outputs that do not enter another layer.
 func (p places) leaving(name string) {
 	if x, err := p.graph.Leaving(name); err == nil {
 		p.found[name] = x
 	}
 }
 
-// sublayers adds what is inside the block of that name. Where queries, keys and values come each by a way of its own,
-// packed is false.
+// sublayers adds the activations inside the named block. packed reports whether one layer computes queries, keys and
+// values.
 func (p places) sublayers(h string, packed bool) {
 	p.add(h+".mlp.act", h+".mlp.c_proj")
 	p.leaving(h + ".mlp.c_fc")

@@ -12,33 +12,33 @@ import (
 
 // Report is the paper's Table 3 with measured distances.
 type Report struct {
-	ByHand           bool     `json:"by_hand"`    // else the reference is autodiff, and central differences are compared
-	Roads            []string `json:"roads"`      // that ran, the first is what the others are compared with
+	ByHand           bool     `json:"by_hand"`    // otherwise autodiff is compared with central differences
+	Roads            []string `json:"roads"`      // roads that ran; the others are compared with the first
 	Parameters       int      `json:"parameters"` // numbers compared
-	Entries          int      `json:"entries"`    // of them those that the complex step or central differences take
+	Entries          int      `json:"entries"`    // numbers that the complex step or central differences take
 	Loss             float64  `json:"loss"`
 	Tolerance        float64  `json:"tolerance"`
 	ToleranceFloat32 float64  `json:"tolerance_float32"`
 	ToleranceBF16    float64  `json:"tolerance_bf16,omitempty"`
-	Precision        string   `json:"precision,omitempty"` // of products in bfloat16, and by what
+	Precision        string   `json:"precision,omitempty"` // of products in bfloat16, and what computes them
 	Rows             []Row    `json:"rows"`
-	Worst            Gap      `json:"worst"`         // over the float64 roads; central differences, where they ran, are the coarsest
+	Worst            Gap      `json:"worst"`         // of the float64 roads; central differences are the coarsest
 	WorstFloat32     Gap      `json:"worst_float32"` // of the kernels in float32
 	WorstBF16        Gap      `json:"worst_bf16,omitempty"`
-	Causal           bool     `json:"causal,omitempty"` // no token of a Model sees a later one, or another text; not checked elsewhere
-	Direction        Gap      `json:"direction"`        // the complex step along a random direction over everything
+	Causal           bool     `json:"causal,omitempty"` // no token sees a later one or another text; Models only
+	Direction        Gap      `json:"direction"`        // the complex step along a random direction
 	Suspicious       []string `json:"suspicious,omitempty"`
 	Failures         []string `json:"failures,omitempty"`
 	First            string   `json:"first_wrong,omitempty"`
 }
 
-// OK reports whether every road agrees on every gradient. No Report is none that does.
+// OK reports whether every road agrees on every gradient. It returns false for a nil Report.
 func (r *Report) OK() bool { return r != nil && len(r.Failures) == 0 }
 
-// mostColumns is the width that a table stays within, if it can.
+// mostColumns is the width within which a table stays if possible.
 const mostColumns = 100
 
-// WriteTo prints the table. Its columns are two spaces apart, or one where it would be wider than 100 columns.
+// WriteTo prints the table. Its columns are two spaces apart, or one if the table would be wider than 100 columns.
 func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
 	if r == nil || w == nil {
 		return 0, errors.New("verify: WriteTo: got no Report or no Writer")
@@ -57,7 +57,8 @@ func (r *Report) WriteTo(w io.Writer) (n int64, err error) {
 	return int64(m), err
 }
 
-// table returns the rows, with columns so many spaces apart. A road's column is named by the first word of the road.
+// table returns the rows, with the given number of spaces between columns. A road's column has the first word of its
+// name.
 func (r *Report) table(apart int) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, apart, ' ', 0)
@@ -87,14 +88,16 @@ func (r *Report) summary(b *strings.Builder) {
 	if !r.ByHand {
 		by, reference = "no formulas by hand: autodiff equals central differences", "autodiff"
 	}
-	fmt.Fprintf(b, "\n%d parameters in %d rows, each compared with %s; loss %.6f\n", r.Parameters, len(r.Rows), reference, r.Loss)
+	fmt.Fprintf(b, "\n%d parameters in %d rows, each compared with %s; loss %.6f\n",
+		r.Parameters, len(r.Rows), reference, r.Loss)
 	fmt.Fprintf(b, "roads: %s\n", strings.Join(r.Roads, ", "))
 	fmt.Fprintln(b, r.coverage())
 	fails := r.Tolerance
 	if !r.ByHand {
 		fails = toleranceDifferences
 	}
-	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)", r.Worst, fails, r.WorstFloat32, r.ToleranceFloat32)
+	fmt.Fprintf(b, "worst distance %.1e in float64 (%.0e fails), %.1e in float32 (%.0e fails)",
+		r.Worst, fails, r.WorstFloat32, r.ToleranceFloat32)
 	if r.ToleranceBF16 > 0 {
 		fmt.Fprintf(b, "\n%.1e in %s (%.2f fails)", r.WorstBF16, r.Precision, r.ToleranceBF16)
 	}
@@ -119,7 +122,7 @@ func (r *Report) summary(b *strings.Builder) {
 	}
 }
 
-// coverage states at which entries the road looked that takes one at a time.
+// coverage describes the entries that were differentiated one at a time.
 func (r *Report) coverage() string {
 	road, direction := complexStep, ", and one random direction"
 	if !r.ByHand {
@@ -128,5 +131,6 @@ func (r *Report) coverage() string {
 	if r.Entries == r.Parameters {
 		return fmt.Sprintf("%s: every entry%s", road, direction)
 	}
-	return fmt.Sprintf("%s: %d of %d entries, at most %d a row%s", road, r.Entries, r.Parameters, 2*defaultSampling().few, direction)
+	return fmt.Sprintf("%s: %d of %d entries, at most %d a row%s",
+		road, r.Entries, r.Parameters, 2*defaultSampling().few, direction)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and how far the other roads are
-// from it.
+// Row is one parameter, or one block of columns of a packed one: its gradient by hand, and the distances of the other
+// roads from it.
 type Row struct {
 	Name        string  `json:"name"`
-	Symbol      string  `json:"symbol,omitempty"`   // the paper's
-	Equation    string  `json:"equation,omitempty"` // of the paper
+	Symbol      string  `json:"symbol,omitempty"`   // in the paper
+	Equation    string  `json:"equation,omitempty"` // in the paper
 	Shape       [2]int  `json:"shape"`
 	Count       int     `json:"count"`
 	Norm        float64 `json:"norm"` // |∂L/∂p|
@@ -26,12 +26,12 @@ type Row struct {
 	Differences Gap     `json:"differences,omitempty"`
 	Zero        bool    `json:"structural_zero,omitempty"` // 0 for every value of the parameters
 
-	nonzero   bool // a structural zero that is none
+	nonzero   bool // a structural zero whose gradient is not 0
 	parameter string
 	from, to  int
 }
 
-// Gap is how far two gradients are apart, see Difference; +Inf, which JSON has as null, if one of them is not a number.
+// Gap is the distance of two gradients, see Difference. It is +Inf, null in JSON, if one of them is not a number.
 type Gap float64
 
 func gap(distance float64) Gap {
@@ -49,7 +49,7 @@ func (g Gap) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(g))
 }
 
-// UnmarshalJSON returns the inverse of MarshalJSON.
+// UnmarshalJSON reads what MarshalJSON wrote.
 func (g *Gap) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*g = Gap(math.Inf(1))
@@ -88,8 +88,8 @@ func (r *Row) part(p hand.Parameters[float64]) hand.Matrix[float64] {
 	return p[r.parameter].Columns(r.from, r.to)
 }
 
-// difference is Distance, but of a structural zero relative to the largest gradient: there is nothing else to compare
-// rounding with.
+// difference returns the Distance of two gradients. For a structural zero it is relative to the largest gradient,
+// because there is nothing else to compare rounding with.
 func (r *Row) difference(got, want hand.Matrix[float64], largest float64) Difference {
 	if r.Zero {
 		largest /= relativeFloor
@@ -99,7 +99,7 @@ func (r *Row) difference(got, want hand.Matrix[float64], largest float64) Differ
 
 func (r *Row) title() string { return strings.TrimSpace(r.Name + " " + r.Equation) }
 
-// The roads that look at one entry at a time.
+// The roads that differentiate by one entry at a time.
 const (
 	complexStep = "complex step"
 	differences = "central differences"
@@ -133,7 +133,8 @@ func (r *Report) columns() []column {
 func (r *Report) failures(row Row) (list []string) {
 	for _, c := range r.columns() {
 		if got := c.gap(row); !(float64(got) <= c.tolerance) {
-			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e", row.title(), c.road, got, c.tolerance))
+			list = append(list, fmt.Sprintf("%s: %s: distance %.1e, want ≤ %.0e",
+				row.title(), c.road, got, c.tolerance))
 		}
 	}
 	if row.nonzero {

@@ -12,13 +12,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// sampling is where the roads that look at one entry at a time look: at every entry up to so many parameters, beyond
-// that at the few of every row that are largest and as many random ones.
+// sampling selects the entries for the roads that differentiate by one entry at a time. Up to every parameters they
+// take all entries, beyond that the few largest of every row and the same number of random ones.
 type sampling struct{ every, few int }
 
 func defaultSampling() sampling { return sampling{every: 5_000, few: 8} }
 
-// complexStep is the road that knows no derivative.
+// complexStep compares the gradients with the complex step of f, which uses no derivative.
 func (r *Report) complexStep(w work, f Objective, p, want hand.Parameters[float64], look sampling, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	z := lifted(p)
@@ -43,13 +43,15 @@ func (r *Report) complexStep(w work, f Objective, p, want hand.Parameters[float6
 	}
 	r.Direction = gap(math.Abs(along-slope) / max(size, math.SmallestNonzeroFloat64))
 	if !(r.Direction <= Tolerance) {
-		r.Failures = append(r.Failures, fmt.Sprintf("complex step along a random direction: %v, by hand %v", along, slope))
+		r.Failures = append(r.Failures,
+			fmt.Sprintf("complex step along a random direction: %v, by hand %v", along, slope))
 	}
 	return nil
 }
 
 // oneByOne fills the column of a road that differentiates by one entry at a time.
-func (r *Report) oneByOne(w work, road string, want hand.Parameters[float64], look sampling, rng *rand.Rand, at func(name string, i int) (float64, error)) error {
+func (r *Report) oneByOne(w work, road string, want hand.Parameters[float64], look sampling, rng *rand.Rand,
+	at func(name string, i int) (float64, error)) error {
 	type entry struct{ row, at int }
 	var entries []entry
 	for i := range r.Rows {
@@ -78,7 +80,8 @@ func (r *Report) oneByOne(w work, road string, want hand.Parameters[float64], lo
 		got, expected := hand.Zeros[float64](1, 0), hand.Zeros[float64](1, 0)
 		for j, e := range entries {
 			if e.row == i {
-				got.Data, expected.Data = append(got.Data, derivatives[j]), append(expected.Data, want[row.parameter].Data[e.at])
+				got.Data = append(got.Data, derivatives[j])
+				expected.Data = append(expected.Data, want[row.parameter].Data[e.at])
 			}
 		}
 		got.Cols, expected.Cols = len(got.Data), len(expected.Data)
@@ -87,7 +90,8 @@ func (r *Report) oneByOne(w work, road string, want hand.Parameters[float64], lo
 	return nil
 }
 
-// entries picks the few largest entries of the row and as many random ones, as indices into the whole parameter.
+// entries returns the few largest entries of the row and the same number of random ones, as indices into the complete
+// parameter.
 func (r *Row) entries(full hand.Matrix[float64], few int, rng *rand.Rand) (list []int) {
 	for i := range full.Rows {
 		for j := r.from; j < r.to; j++ {

@@ -5,23 +5,24 @@ import (
 	"sync"
 )
 
-// work is how a check goes about it: until when, on how many threads, and who hears how far it is.
+// work holds the context, the number of threads and the progress function of a check.
 type work struct {
 	ctx      context.Context
 	threads  int
 	progress func(done, total int) // or nil
 }
 
-// unwatched returns the work at a layer, which is small, and whose formulas may be anybody's: one thing after another.
+// unwatched returns the work of checking a layer: on one thread, because a layer is small and user-defined formulas may
+// not be safe for concurrent use.
 func unwatched() work { return work{ctx: context.Background(), threads: 1} }
 
-// alone is w for what cannot share its numbers.
+// alone returns w with one thread, for computations that share numbers.
 func (w work) alone() work {
 	w.threads = 1
 	return w
 }
 
-// ended is why the context has ended, if it has.
+// ended returns the cause of the context's end, or nil if it has not ended.
 func (w work) ended() error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
@@ -29,7 +30,7 @@ func (w work) ended() error {
 	return nil
 }
 
-// each calls do(0) … do(n−1), on all threads, until one fails or the context ends.
+// each calls do(0) … do(n−1) on all threads until one fails or the context ends.
 func (w work) each(n int, do func(i int) error) error {
 	var (
 		lock       sync.Mutex

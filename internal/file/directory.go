@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// A Directory is the file system below a path: os.DirFS with the files of Open. Its errors contain whole paths.
+// A Directory is the file system below a path: os.DirFS with the files of Open. Its errors contain complete paths.
 type Directory string
 
 // Open opens a regular file, or a directory to list.
@@ -20,7 +20,7 @@ func (d Directory) Open(name string) (fs.File, error) {
 	}
 	f, err := Open(path)
 	if err != nil {
-		return nil, err // not f: a nil *os.File is no nil fs.File
+		return nil, err // not f: a nil *os.File is not a nil fs.File
 	}
 	return f, nil
 }
@@ -34,7 +34,7 @@ func (d Directory) ReadDir(name string) ([]fs.DirEntry, error) {
 	return os.ReadDir(path)
 }
 
-// Stat describes a file, or what a link leads to.
+// Stat describes a file, or the target of a link.
 func (d Directory) Stat(name string) (fs.FileInfo, error) {
 	path, err := d.path("stat", name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d Directory) Lstat(name string) (fs.FileInfo, error) {
 	return os.Lstat(path)
 }
 
-// ReadLink is where a link leads to.
+// ReadLink returns the target of a link.
 func (d Directory) ReadLink(name string) (string, error) {
 	path, err := d.path("readlink", name)
 	if err != nil {

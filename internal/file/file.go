@@ -1,10 +1,10 @@
-// Package file opens files for all other packages of the module: regular files only, and without ever waiting. Start
+// Package file opens files for all other packages of the module. It opens regular files only and never blocks. Start
 // with Open, Read and Replace.
 //
 // Opening a FIFO blocks until another process opens its other end, opening a device may change it, and a pipe can be
-// read only once, while a run that resumes reads its text again. So everything but a regular file is an error that
+// read only once, while a resumed run reads its text again. Anything but a regular file is therefore an error that
 // contains the path and the kind of file. A symbolic link to a regular file is followed, except by OpenLock. It follows
-// that /dev/stdin and a shell's <(…) are accepted only where they stand for a regular file, as in `program < text.txt`.
+// that /dev/stdin and a shell's <(…) are accepted only if they stand for a regular file, as in `program < text.txt`.
 package file
 
 import (
@@ -17,17 +17,17 @@ import (
 // Open opens a regular file for reading.
 func Open(path string) (*os.File, error) { return open(path, os.O_RDONLY, 0) }
 
-// Create makes a file for writing. It is an error if there is something at path.
+// Create creates a file for writing. It returns an error if path exists.
 func Create(path string) (*os.File, error) {
 	return open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// Append opens a regular file for writing at its end, and makes it if it is missing.
+// Append opens a regular file for writing at its end. It creates the file if it is missing.
 func Append(path string) (*os.File, error) {
 	return open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 }
 
-// Overwrite opens a regular file for writing and removes its content, or makes it if it is missing.
+// Overwrite opens a regular file for writing and removes its content. It creates the file if it is missing.
 func Overwrite(path string) (*os.File, error) {
 	f, err := open(path, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
@@ -53,7 +53,7 @@ func open(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return openUnseen(path, flag, mode)
 }
 
-// openUnseen opens a file that may be of any kind, and closes it again if it is no regular one.
+// openUnseen opens a file of unknown kind, and closes it again if it is not a regular file.
 func openUnseen(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|nonBlock, mode)
 	if err != nil {
@@ -70,7 +70,7 @@ func openUnseen(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// irregular returns the error about a file of that mode, which is no regular one.
+// irregular returns the error for a file of that mode, which is not a regular file.
 func irregular(mode fs.FileMode) error {
 	return errors.Errorf("is %s, want a regular file", Kind(mode))
 }

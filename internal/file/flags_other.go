@@ -2,7 +2,7 @@
 
 package file
 
-// There are no FIFOs in such systems' directories, and few links.
+// These systems have no FIFOs in directories and few links.
 const (
 	nonBlock = 0
 	noFollow = 0

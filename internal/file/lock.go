@@ -6,12 +6,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// ErrLocked is the error of locking a file that another holds.
+// ErrLocked is the error of locking a file that is already locked.
 var ErrLocked = errors.New("in use by another process")
 
-// OpenLock opens a regular file for reading and writing, makes it if it is missing, and locks it until it is closed.
-// The system releases the lock when the process ends, however it ends. The error is ErrLocked if another process, or
-// another place of this one, has locked the file. OpenLock changes no content, and follows no link.
+// OpenLock opens a regular file for reading and writing, creates it if it is missing, and locks it until it is closed.
+// The system releases the lock when the process ends, however it ends. OpenLock returns ErrLocked if the file is
+// already locked, by another process or by this one. It changes no content and follows no link.
 //
 // Only Unix has such locks; elsewhere two processes may hold a file.
 func OpenLock(path string) (*os.File, error) {

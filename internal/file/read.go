@@ -19,8 +19,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	return content(f, path, size, limit)
 }
 
-// ReadText is Read of a text. A text has no NUL byte: the error gives its offset. The file is searched for one before
-// memory is taken for its size, because a file may claim any size and hold nothing.
+// ReadText is Read for a text, which must not contain a NUL byte; the error gives its offset. ReadText searches the
+// file for one before it allocates memory for its size, because a file may claim any size and hold nothing.
 func ReadText(path string, limit int64) ([]byte, error) {
 	f, size, err := openLimited(path, limit)
 	if err != nil {
@@ -56,7 +56,7 @@ func openLimited(path string, limit int64) (*os.File, int64, error) {
 // content reads a file whose size was size when it was opened; it may have grown since.
 func content(f io.Reader, path string, size, limit int64) ([]byte, error) {
 	var b bytes.Buffer
-	b.Grow(int(size) + bytes.MinRead) // what ReadFrom wants to see the end
+	b.Grow(int(size) + bytes.MinRead) // ReadFrom needs MinRead bytes to detect the end
 	if n, err := b.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, err
 	} else if n > limit {
@@ -65,7 +65,7 @@ func content(f io.Reader, path string, size, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// checkText returns an error if there is a NUL byte.
+// checkText returns an error if f contains a NUL byte.
 func checkText(f io.Reader) error {
 	buffer, line := make([]byte, 1<<16), 1
 	for at := 0; ; {
@@ -87,7 +87,7 @@ func checkText(f io.Reader) error {
 	}
 }
 
-// invalidUTF8 returns the offset of the first byte that belongs to no character, −1 where all do.
+// invalidUTF8 returns the offset of the first byte that belongs to no character, or −1 if the text is valid.
 func invalidUTF8(text []byte) int {
 	for at := 0; at < len(text); {
 		c, width := utf8.DecodeRune(text[at:])

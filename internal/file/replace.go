@@ -11,8 +11,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Replace writes a regular file under another name first, .base-123 beside it, so that there is never half of one, and
-// what was there before stays if writing fails. It also removes such files of the same base that killed processes left.
+// Replace writes a regular file under a temporary name, .base-123 in the same directory, and then renames it. No reader
+// sees half a file, and the old one stays if writing fails. Replace also removes such temporary files of the same base
+// that killed processes left.
 func Replace(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "replace", Path: path, Err: irregular(info.Mode())}
@@ -22,7 +23,7 @@ func Replace(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer holder.Close() // after the file has its name: until then it looks like one of a killed process
+	defer holder.Close() // after the rename: until then Sweep would take the file for one of a killed process
 	defer os.Remove(f.Name())
 	defer f.Close()
 	if err := errors.Wrap(write(f), path); err != nil {
@@ -42,7 +43,7 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// temporary makes a file beside path, and holds it.
+// temporary creates a file in the directory of path, and holds it.
 func temporary(path string) (*os.File, io.Closer, error) {
 	for {
 		name := filepath.Join(filepath.Dir(path), prefix(path)+strconv.FormatUint(uint64(rand.Uint32()), 10))

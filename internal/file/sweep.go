@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Hold keeps the file or directory at path, which is unfinished, from Sweep until it is closed, or until the process
-// ends. The error is ErrLocked if Sweep has just removed it. Where the system has no locks, Hold and Sweep do nothing.
+// Hold protects the unfinished file or directory at path from Sweep until it is closed, or until the process ends. The
+// error is ErrLocked if Sweep has just removed it. If the system has no locks, Hold and Sweep do nothing.
 func Hold(path string) (io.Closer, error) {
 	if !locks {
 		return io.NopCloser(nil), nil
@@ -27,18 +27,18 @@ func Hold(path string) (io.Closer, error) {
 		f.Close()
 		return nil, errors.Wrap(ErrLocked, path)
 	}
-	return f, nil // locked, unless the file system has no locks: then Sweep removes nothing
+	return f, nil // locked, unless the file system has no locks; Sweep then removes nothing
 }
 
-// named reports whether the open file still has that name.
+// named reports whether path is still the name of the open file.
 func named(f *os.File, path string) bool {
 	info, err := f.Stat()
 	now, gone := os.Lstat(path)
 	return err == nil && gone == nil && os.SameFile(info, now)
 }
 
-// Sweep removes what killed processes left in dir: the files and directories that nobody holds, of the names that are
-// prefix and a rest that is accepted. What cannot be removed stays.
+// Sweep removes what killed processes left in dir: the files and directories that no process holds and whose names are
+// prefix followed by an accepted rest. It ignores what it cannot remove.
 func Sweep(dir, prefix string, accepted func(rest string) bool) {
 	if !locks {
 		return

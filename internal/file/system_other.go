@@ -4,7 +4,7 @@ package file
 
 import "os"
 
-// locks says that lock keeps others out. A file that merely exists would outlive a killed process.
+// locks reports whether lock excludes other processes. A file that merely exists would outlive a killed process.
 const locks = false
 
 // lock does nothing here.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// locks says that lock keeps others out.
+// locks reports whether lock excludes other processes.
 const locks = true
 
 // lock locks an open file or directory until it is closed.

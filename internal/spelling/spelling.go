@@ -1,4 +1,4 @@
-// Package spelling finds the name that a misspelt one stands for.
+// Package spelling finds the correct name for a misspelt one.
 package spelling
 
 import (
@@ -7,14 +7,14 @@ import (
 )
 
 // Nearest returns at most n of the names: those with the smallest Distance to word, the nearest first. Names with the
-// same distance stay in their order.
+// same distance keep their order.
 func Nearest(word string, names []string, n int) []string {
 	byDistance := func(a, b string) int { return cmp.Compare(Distance(word, a), Distance(word, b)) }
 	sorted := slices.SortedStableFunc(slices.Values(names), byDistance)
 	return sorted[:min(n, len(sorted))]
 }
 
-// Meant returns the name nearest to word if fewer than three letters differ, and otherwise "".
+// Meant returns the name nearest to word if fewer than three bytes differ, and otherwise "".
 func Meant(word string, names []string) string {
 	for _, name := range Nearest(word, names, 1) {
 		if Distance(word, name) < 3 {

@@ -10,14 +10,14 @@ type AdamW struct {
 	Rate, Beta1, Beta2, Eps, Decay float64
 }
 
-// AdamWUpdate is the update of a parameter w by its gradient g (Kingma and Ba, 2014; Loshchilov and Hutter, 2017). t
-// counts the steps from 1; m and v are what the step before returned, zeros for the first.
+// AdamWUpdate returns the update of a parameter w by its gradient g (Kingma and Ba, 2014; Loshchilov and Hutter, 2017).
+// t counts the steps from 1. m and v are the results of the previous step, zeros for the first.
 //
 //	m ← β₁m + (1 − β₁)g
 //	v ← β₂v + (1 − β₂)g∘g
 //	w ← w − η(m̂/(√v̂ + ε) + λw),  m̂ = m/(1 − β₁ᵗ),  v̂ = v/(1 − β₂ᵗ)
 //
-// S. Diab prints the last line in section 2.5 and says nothing of m̂ and v̂ (erratum D10): ε stands outside the root,
+// S. Diab prints the last line in section 2.5 and does not define m̂ and v̂ (erratum D10). ε stands outside the root,
 // and the decay does not pass through the moments.
 func AdamWUpdate[T Number](c AdamW, t int, w, g, m, v Matrix[T]) (w1, m1, v1 Matrix[T]) {
 	if t < 1 {

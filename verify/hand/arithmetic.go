@@ -23,7 +23,7 @@ func (x Matrix[T]) Add(y Matrix[T]) Matrix[T] {
 	return x.combine("add", y, func(a, b T) T { return a + b })
 }
 
-// plus adds a bias or a mask unless it is absent.
+// plus returns x + y for an optional bias or mask y, and x if y is absent.
 func (x Matrix[T]) plus(y Matrix[T]) Matrix[T] {
 	if y.None() {
 		return x
@@ -69,7 +69,8 @@ func (x Matrix[T]) combine(op string, y Matrix[T], f func(a, b T) T) Matrix[T] {
 	return out
 }
 
-// strides returns how far apart the rows and the columns of x are in Data; a size of 1 has stride 0, which repeats it.
+// strides returns the distances of the rows and of the columns of x in Data. A size of 1 has stride 0, which repeats
+// it.
 func (x Matrix[T]) strides() (i, j int) {
 	if x.Rows > 1 {
 		i = x.Cols
@@ -99,7 +100,7 @@ func (x Matrix[T]) Shift(c float64) Matrix[T] {
 // Square returns x ∘ x.
 func (x Matrix[T]) Square() Matrix[T] { return x.Mul(x) }
 
-// SumTokens adds the rows up: (n, d) → (1, d).
+// SumTokens returns the sum of the rows: (n, d) → (1, d).
 func (x Matrix[T]) SumTokens() Matrix[T] {
 	x = x.sound()
 	out := Zeros[T](1, x.Cols)
@@ -110,7 +111,7 @@ func (x Matrix[T]) SumTokens() Matrix[T] {
 	return out
 }
 
-// SumFeatures adds the columns up: (n, d) → (n, 1).
+// SumFeatures returns the sum of the columns: (n, d) → (n, 1).
 func (x Matrix[T]) SumFeatures() Matrix[T] {
 	x = x.sound()
 	out := Zeros[T](x.Rows, 1)
@@ -121,10 +122,10 @@ func (x Matrix[T]) SumFeatures() Matrix[T] {
 	return out
 }
 
-// Mean averages over the features of each token: (n, d) → (n, 1).
+// Mean returns the mean of the features of each token: (n, d) → (n, 1).
 func (x Matrix[T]) Mean() Matrix[T] { return x.SumFeatures().Scale(1 / float64(x.Cols)) }
 
-// zeros has the shape of x, or its error.
+// zeros returns a matrix of zeros with the shape of x, or with its error.
 func (x Matrix[T]) zeros() Matrix[T] { return x.each(func(T) T { return 0 }) }
 
 func (x Matrix[T]) each(f func(T) T) Matrix[T] {

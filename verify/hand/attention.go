@@ -2,7 +2,8 @@ package hand
 
 import "math"
 
-// Head lets the tokens of one sequence meet in one head, by their queries (n, dρ), keys (m, dρ) and values (m, dh).
+// Head is one head of attention: it mixes the tokens of one sequence by their queries (n, dρ), keys (m, dρ) and values
+// (m, dh).
 type Head[T Number] interface {
 	Forward(q, k, v Matrix[T]) Matrix[T] // (n, dh)
 	Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T])
@@ -12,13 +13,13 @@ type Head[T Number] interface {
 //
 //	ρ = softmax(q kᵗ/√dρ + M),  a = (ρ ∘ drop) v       (n, dh)              (16), (18)
 //
-// with an additive mask M, if any (erratum B1).
+// with an optional additive mask M (erratum B1).
 type Attention[T Number] struct {
 	Mask Matrix[float64] // (n, m)
 	Drop Dropout[T]      // of the weights
 }
 
-// Weights returns how much each query attends to each key.
+// Weights returns the attention weights ρ: how much each query attends to each key.
 func (a Attention[T]) Weights(q, k Matrix[T]) Matrix[T] {
 	raw := q.MatMul(k.Transpose())                      // q kᵗ    (n, m)   (10)
 	scaled := raw.Scale(1 / math.Sqrt(float64(q.Cols))) //         (n, m)   (12)
@@ -26,12 +27,12 @@ func (a Attention[T]) Weights(q, k Matrix[T]) Matrix[T] {
 	return causal.Softmax()                             // ρ       (n, m)   (15)
 }
 
-// Forward is (ρ ∘ drop) v.
+// Forward returns (ρ ∘ drop) v.
 func (a Attention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return a.Drop.Forward(a.Weights(q, k)).MatMul(v)
 }
 
-// Backward carries Δ from the output of a head to its queries, keys and values. A masked weight is exactly 0 and so is
+// Backward carries Δ from the output of a head to its queries, keys and values. A masked weight is exactly 0, and so is
 // its Δ_causal: the mask needs no line of its own (27).
 func (a Attention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	rho := a.Weights(q, k)

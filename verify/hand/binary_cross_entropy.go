@@ -1,13 +1,13 @@
 package hand
 
-// BinaryCrossEntropy scores logits z against labels y, which are 0, 1 or a probability in between, each entry by itself.
+// BinaryCrossEntropy scores logits z against labels y, entry by entry. A label is 0, 1 or a probability in between.
 //
 //	L = Σ (−y ln σ(z) − (1 − y) ln(1 − σ(z)))/N, N entries     (1, 1)
 //
 // With −ln σ(z) = ln(1 + e^(−z)) = softplus(z) − z and −ln(1 − σ(z)) = softplus(z), an entry is softplus(z) − z y.
 type BinaryCrossEntropy[T Number] struct{ Y Matrix[T] }
 
-// Forward is L.
+// Forward returns L.
 func (l BinaryCrossEntropy[T]) Forward(z Matrix[T]) Matrix[T] {
 	return softplus(z).Sub(z.Mul(l.Y)).SumTokens().Mean().Scale(1 / float64(z.Rows))
 }

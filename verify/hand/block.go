@@ -5,7 +5,7 @@ import "slices"
 // Block is the block of GPT-2, with the norm before each sublayer: rows a₂ to a₁₀ of Table 2.
 type Block[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
 
-// Forward is Table 2 from a₁ downwards.
+// Forward computes Table 2 from a₁ downwards.
 func (l Block[T]) Forward(a1 Matrix[T]) Matrix[T] {
 	a2 := forward("ln_1", l.Norm1, a1)     // a₂  (B·n, d)
 	a4 := forward("attn", l.Attention, a2) // a₄  (B·n, d)
@@ -38,7 +38,7 @@ func (l Block[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
 	)
 }
 
-// enteringMLP is what the Δ at the input of a block's MLP comes from.
+// enteringMLP returns the formula of the Δ at the input of a block's MLP.
 func enteringMLP[T Number](mlp Layer[T]) string {
 	if _, gated := mlp.(SwiGLU[T]); gated {
 		return "Δ_g w_gᵗ + Δ_u w_uᵗ"
@@ -46,5 +46,5 @@ func enteringMLP[T Number](mlp Layer[T]) string {
 	return "Δ₇ w₆ᵗ"
 }
 
-// inputOf names the Δ at the input of a block, which the stack of blocks knows as the output of the one before it.
+// inputOf is the name of the Δ at the input of a block. In a stack of blocks that is the output of the previous block.
 const inputOf = "x"

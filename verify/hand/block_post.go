@@ -5,7 +5,7 @@ import "slices"
 // PostNormBlock is the block of Vaswani et al. (2017): a₅ = LN(a₁ + attention(a₁)), a₁₀ = LN(a₅ + MLP(a₅)).
 type PostNormBlock[T Number] struct{ Norm1, Attention, Norm2, MLP Layer[T] }
 
-// Forward has no use for a₂ and a₆.
+// Forward computes Table 2 without a₂ and a₆.
 func (l PostNormBlock[T]) Forward(a1 Matrix[T]) Matrix[T] {
 	a4 := forward("attn", l.Attention, a1) // a₄  (B·n, d)
 	s1 := a1.Add(a4)                       //     (B·n, d)
@@ -15,7 +15,7 @@ func (l PostNormBlock[T]) Forward(a1 Matrix[T]) Matrix[T] {
 	return forward("ln_2", l.Norm2, s2)    // a₁₀ (B·n, d)
 }
 
-// Backward differs from Block's in that what goes around a sublayer has already been through the norm.
+// Backward differs from Block's: the residual around a sublayer has already passed through the norm.
 func (l PostNormBlock[T]) Backward(a1, d10 Matrix[T]) (d1 Matrix[T], g Gradients[T]) {
 	s1 := a1.Add(forward("attn", l.Attention, a1))
 	a5 := forward("ln_1", l.Norm1, s1)

@@ -3,8 +3,8 @@ package hand
 // Cache holds the keys (t, dρ) and values (t, dh) of a head for the t tokens so far.
 type Cache[T Number] struct{ K, V Matrix[T] }
 
-// Attend attends from one more token, with the query q (1, dρ), key k (1, dρ) and value v (1, dh), and returns its
-// output (1, dh) and the cache with it.
+// Attend attends from one more token with the query q (1, dρ), key k (1, dρ) and value v (1, dh). It returns the output
+// (1, dh) and the cache with this token.
 //
 //	a = softmax(q [K; k]ᵗ/√dρ) [V; v]
 //

@@ -2,8 +2,8 @@ package hand
 
 import "slices"
 
-// CrossAttention is attention of the tokens x (B·n, d) of a target to the tokens z (B·m, d) of a source. R. Xu has K
-// and V "the same thing" (erratum X12), E. Conti no projections at all (erratum C14).
+// CrossAttention is attention of the tokens x (B·n, d) of a target to the tokens z (B·m, d) of a source. R. Xu
+// describes K and V as "the same thing" (erratum X12); E. Conti has no projections (erratum C14).
 //
 //	y = heads(x w_q + b_q, z w_kv + b_kv) w_o + b_o    (B·n, d)
 type CrossAttention[T Number] struct {
@@ -21,13 +21,13 @@ func (l CrossAttention[T]) queries(x Matrix[T]) (q, k, v Matrix[T]) {
 	return forward("c_q", l.Query, x), kv.Columns(0, l.QK), kv.Columns(l.QK, kv.Cols)
 }
 
-// Forward is attention with n queries and m keys.
+// Forward computes attention with n queries and m keys.
 func (l CrossAttention[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(forward("c_proj", l.Proj, l.Heads.Forward(l.queries(x))))
 }
 
-// Backward returns Δ at x and the gradients of the parameters, and beside them, as the Δ named MemoryDelta, what it
-// sends back to z.
+// Backward returns Δ at x and the gradients of the parameters. The gradients include Δ at z, under the name
+// MemoryDelta.
 //
 //	Δx = Δq w_qᵗ,  Δz = [Δk | Δv] w_kvᵗ = Δk w_kᵗ + Δv w_vᵗ
 func (l CrossAttention[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {

@@ -2,7 +2,7 @@ package hand
 
 import "math"
 
-// Reduction says what becomes of the losses of the tokens.
+// Reduction is the way to combine the losses of the tokens.
 type Reduction int
 
 // The reductions. The paper's Δ₁₂ = y_pred − y_gt belongs to the sum (erratum B10).
@@ -11,8 +11,8 @@ const (
 	Sum
 )
 
-// Ignore is the target of a token that is not scored; it counts neither in the sum nor in the number that the mean
-// divides by.
+// Ignore is the target of a token that is not scored. The token counts neither in the sum nor in the divisor of the
+// mean.
 const Ignore = -1
 
 // CrossEntropy scores logits (n, V) against the index of the right word.
@@ -23,7 +23,7 @@ type CrossEntropy[T Number] struct {
 	Reduction Reduction
 }
 
-// Forward is L.
+// Forward returns L.
 func (l CrossEntropy[T]) Forward(logits Matrix[T]) Matrix[T] {
 	gt := l.right(logits)
 	kept := gt.SumFeatures()                       // 1 or 0        (n, 1)
@@ -42,18 +42,18 @@ func (l CrossEntropy[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Grad
 	return pred.Sub(gt).Scale(l.weight()).Mul(delta), nil // Δ₁₂           (n, V)
 }
 
-// right has a 1 for the right word of every token.
+// right returns the one-hot matrix of the right words.
 func (l CrossEntropy[T]) right(logits Matrix[T]) Matrix[T] {
 	if l.Reduction != Mean && l.Reduction != Sum {
 		return failed[T]("reduction %d, want Mean or Sum", l.Reduction)
 	}
 	if math.IsInf(l.weight(), 1) {
-		return failed[T]("%d targets, none of which counts", len(l.Targets))
+		return failed[T]("%d targets, all of them ignored", len(l.Targets))
 	}
 	return oneHot[T](logits, l.Targets)
 }
 
-// oneHot has a row of zeros for an ignored target.
+// oneHot returns the one-hot matrix (n, V) of the targets, with a row of zeros for an ignored target.
 func oneHot[T Number](logits Matrix[T], targets []int) Matrix[T] {
 	out := logits.zeros()
 	if out.Rows != len(targets) {

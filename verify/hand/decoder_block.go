@@ -15,7 +15,7 @@ func (l DecoderBlock[T]) Forward(x Matrix[T]) Matrix[T] {
 	return v.Add(forward("mlp", l.MLP, forward("ln_2", l.Norm2, v)))           // (B·n, d)
 }
 
-// Backward goes back through each of them, Δ + LNᵇ(…).
+// Backward goes back through each sum, Δ + LNᵇ(…).
 func (l DecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	u := x.Add(forward("attn", l.Attention, forward("ln_1", l.Norm1, x)))
 	v := u.Add(forward("cross", l.Cross, forward("ln_cross", l.NormCross, u)))
@@ -25,7 +25,7 @@ func (l DecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Gradients[T]
 	return dx, slices.Concat(attention, cross, mlp)
 }
 
-// preNormBackward is that of y = x + part(norm(x)).
+// preNormBackward returns the gradients of y = x + part(norm(x)).
 func preNormBackward[T Number](norm, part Layer[T], x, dy Matrix[T], ln, name string) (dx Matrix[T], g Gradients[T]) {
 	normed := forward(ln, norm, x)
 	d, gp := backward(name, part, normed, dy)
@@ -45,7 +45,7 @@ func (l PostNormDecoderBlock[T]) Forward(x Matrix[T]) Matrix[T] {
 	return forward("ln_2", l.Norm2, v.Add(forward("mlp", l.MLP, v)))           // (B·n, d)
 }
 
-// Backward goes back through each of them, LNᵇ(Δ) + ….
+// Backward goes back through each norm, LNᵇ(Δ) + ….
 func (l PostNormDecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	u := forward("ln_1", l.Norm1, x.Add(forward("attn", l.Attention, x)))
 	v := forward("ln_cross", l.NormCross, u.Add(forward("cross", l.Cross, u)))
@@ -55,7 +55,7 @@ func (l PostNormDecoderBlock[T]) Backward(x, dy Matrix[T]) (dx Matrix[T], g Grad
 	return dx, slices.Concat(attention, cross, mlp)
 }
 
-// postNormBackward is that of y = norm(x + part(x)).
+// postNormBackward returns the gradients of y = norm(x + part(x)).
 func postNormBackward[T Number](norm, part Layer[T], x, dy Matrix[T], ln, name string) (dx Matrix[T], g Gradients[T]) {
 	sum, gn := backward(ln, norm, x.Add(forward(name, part, x)), dy)
 	through, gp := backward(name, part, x, sum)

@@ -1,8 +1,8 @@
-// Package hand is the transformer by hand: every layer a type with Forward, its formula, and Backward, the gradients as
-// derived on paper (L. Boué, "Deep learning for pedestrians: backpropagation in Transformers"; numbers in parentheses
-// in the right margin are that paper's equations). A model is composed of such values, as one of nn is. Only the
-// standard library is used, not a line of this module, so that a mistake in the library cannot hide behind the same
-// mistake here. Start with LayerNorm.
+// Package hand is the transformer by hand. Every layer is a type with Forward, its formula, and Backward, the gradients
+// as derived on paper (L. Boué, "Deep learning for pedestrians: backpropagation in Transformers"; numbers in
+// parentheses in the right margin are that paper's equations). A model is composed of such values, like a model of nn.
+// The package uses only the standard library and no line of this module, so that a mistake in the library cannot hide
+// behind the same mistake here. Start with LayerNorm.
 //
 // # Legend
 //
@@ -14,9 +14,9 @@
 //
 // A token is a row, a feature a column; a batch is B·n rows, sequence after sequence. Weights are (in, out): y = xw +
 // b. Biases and gains are (1, d). Δ at a place of the model is ∂L/∂a for the activation a at that place and has the
-// shape of a. A zero Matrix stands for what is absent: no bias, no mask, no dropout.
+// shape of a. A zero Matrix stands for an absent operand: no bias, no mask, no dropout.
 //
 // layernorm.go is a good first file. model.go, with block.go between its lines, is Table 2 of the paper read downwards
-// and Table 3 read upwards. An erratum with a number (B1 and so on) is a place where the paper's print is wrong or
-// open; the test of that equation, TestBoueEq13 for (13), shows by how much.
+// and Table 3 read upwards. An erratum with a number (B1 and so on) is a place where the printed paper is wrong or
+// incomplete; the test of that equation, TestBoueEq13 for (13), shows by how much.
 package hand

@@ -1,6 +1,6 @@
 package hand
 
-// Elman is the recurrent layer of CS 224n (4)–(6), along each of Batch sequences of equal length, as rows.
+// Elman is the recurrent layer of CS 224n (4)–(6), as rows. It runs along each of Batch sequences of equal length.
 //
 //	h_t = tanh(h_{t−1}W + x_tU + b),  h_0 = 0          (B·n, d)
 type Elman[T Number] struct {
@@ -9,7 +9,7 @@ type Elman[T Number] struct {
 	Batch  int
 }
 
-// Forward goes through time.
+// Forward computes the states in the order of time.
 func (l Elman[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.recur(forward("c_input", l.Input, x))
 }
@@ -32,8 +32,8 @@ func (l Elman[T]) recur(a Matrix[T]) Matrix[T] {
 	return JoinTokens(rows...)
 }
 
-// Backward goes back through time and returns Δ at the input and the gradients of U, W and b. What comes into step t is
-// Δ_t from above and c from the step after it:
+// Backward goes back through time. It returns Δ at the input and the gradients of U, W and b. Step t receives Δ_t from
+// above and c from the next step:
 //
 //	a_t = (Δ_t + c) ∘ (1 − h_t²)
 //	∂W += h_{t−1}ᵗ a_t,  c = a_t Wᵗ

@@ -1,10 +1,10 @@
 package hand
 
-// Embedding looks up the rows of the weight that the tokens name,
+// Embedding looks up the row of the weight for each token,
 //
 //	a = ohe(tokens) w      (V, d) → (n, d)      (2)
 //
-// as a gather, which is the product with the one-hot matrix.
+// as a gather, which equals the product with the one-hot matrix.
 type Embedding[T Number] struct{ Weight Matrix[T] }
 
 // Forward returns a row of w for every token.
@@ -20,7 +20,7 @@ func (l Embedding[T]) Forward(tokens []int) Matrix[T] {
 	return out
 }
 
-// table returns the weight, or an error where a token has no row in it.
+// table returns the weight, or an error if a token has no row in it.
 func (l Embedding[T]) table(tokens []int) Matrix[T] {
 	w := l.Weight.sound()
 	for i, token := range tokens {
@@ -31,7 +31,7 @@ func (l Embedding[T]) table(tokens []int) Matrix[T] {
 	return w
 }
 
-// Backward adds the Δ of each place to the row that was looked up there; rows that were not stay zero.
+// Backward adds the Δ of each place to the row that was looked up there. Other rows stay zero.
 //
 //	∂w = ohe(tokens)ᵗ Δ    (n, d) → (V, d)      (3)
 func (l Embedding[T]) Backward(tokens []int, delta Matrix[T]) Gradients[T] {
@@ -57,15 +57,15 @@ func (l Embedding[T]) scatter(tokens []int, delta Matrix[T]) Matrix[T] {
 	return dw
 }
 
-// Tied is the head that is the token embedding once more: its weight is wte.weight transposed (Boué section 7).
+// Tied is a head that shares the token embedding: its weight is wte.weight transposed (Boué section 7).
 //
 //	y = x wᵗ               (n, d) → (n, V)
 type Tied[T Number] struct{ Embedding Matrix[T] }
 
-// Forward is x wᵗ.
+// Forward returns x wᵗ.
 func (l Tied[T]) Forward(x Matrix[T]) Matrix[T] { return x.MatMul(l.Embedding.Transpose()) }
 
-// Backward returns Δ at the input, and what the head adds to the gradient of the embedding.
+// Backward returns Δ at the input and the head's share of the gradient of the embedding.
 //
 //	Δx = Δ w,  ∂w = (xᵗ Δ)ᵗ
 func (l Tied[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {

@@ -2,7 +2,7 @@ package hand
 
 import "math"
 
-// Flash is Attention tile by tile, so that no more than a tile of the weights exists at a time; a query that may not
+// Flash is Attention tile by tile, so that no more than a tile of the weights exists at a time. A query that may not
 // look at any key gets 0.
 type Flash[T Number] struct {
 	Mask          Matrix[float64]
@@ -15,8 +15,8 @@ func (l Flash[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return o
 }
 
-// Attend returns with the output the log-sum-exp of every query's scores, (n, 1), from which Backward has the weights
-// back.
+// Attend returns the output and the log-sum-exp of every query's scores, (n, 1), from which Backward recomputes the
+// weights.
 func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 	if l.Queries < 1 || l.Keys < 1 {
 		err := failed[T]("tiles of %d queries and %d keys", l.Queries, l.Keys)
@@ -44,7 +44,7 @@ func (l Flash[T]) Attend(q, k, v Matrix[T]) (o, lse Matrix[T]) {
 	return JoinTokens(outs...), JoinTokens(sums...)
 }
 
-// meet returns an error where queries, keys, values and mask do not fit, which a tile of them might.
+// meet returns an error if queries, keys, values and mask do not fit. A single tile of them might fit nevertheless.
 func (l Flash[T]) meet(q, k, v Matrix[T]) error {
 	mask := l.Mask.sound()
 	switch {
@@ -57,8 +57,8 @@ func (l Flash[T]) meet(q, k, v Matrix[T]) error {
 	return nil
 }
 
-// Backward is that of Attention tile by tile. The paper has no backward pass (erratum X14). What has to be known of a
-// whole row of the weights is D, the row sums of ρ∘Δvᵗ, and they are those of Δ∘o.
+// Backward is Attention's Backward tile by tile. The paper has no backward pass (erratum X14). The only quantity that
+// needs a complete row of the weights is D, the row sums of ρ∘Δvᵗ, which equal the row sums of Δ∘o.
 //
 //	ρ = e^(x − lse),   D = Σ_features Δ∘o,   Δ_raw = ρ∘(Δvᵗ − D)/√dρ
 func (l Flash[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
@@ -96,12 +96,12 @@ func (l Flash[T]) scores(q, k Matrix[T], i, j span) Matrix[T] {
 	return x.Add(Lift[T](l.Mask.rows(i).Columns(j.from, j.to)))
 }
 
-// span are the rows from … to−1.
+// span is the range of rows from … to−1.
 type span struct{ from, to int }
 
 func (x Matrix[T]) rows(s span) Matrix[T] { return x.Tokens(s.from, s.to) }
 
-// tiles divides n rows into spans of the given size, the last of which may be shorter.
+// tiles yields spans of the given size that cover n rows; the last one may be shorter.
 func tiles(n, size int) func(yield func(span) bool) {
 	return func(yield func(span) bool) {
 		for from := 0; from < n; from += size {

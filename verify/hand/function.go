@@ -6,7 +6,7 @@ import (
 )
 
 // The functions below are analytic wherever a formula uses them, so that they carry the infinitesimal imaginary part of
-// the complex step: no absolute value, and every comparison looks at real parts alone.
+// the complex step. They take no absolute value, and every comparison uses real parts alone.
 
 // Exp returns eˣ, entry by entry.
 func (x Matrix[T]) Exp() Matrix[T] { return x.apply(math.Exp, cmplx.Exp) }
@@ -20,7 +20,7 @@ func (x Matrix[T]) Sqrt() Matrix[T] { return x.apply(math.Sqrt, cmplx.Sqrt) }
 // Tanh returns tanh x, entry by entry.
 func (x Matrix[T]) Tanh() Matrix[T] { return x.apply(math.Tanh, cmplx.Tanh) }
 
-// Erf returns erf x, entry by entry; off the real axis by one term of its Taylor series, which is exact for the
+// Erf returns erf x, entry by entry. Off the real axis it uses one term of the Taylor series, which is exact for the
 // imaginary parts of a complex step.
 func (x Matrix[T]) Erf() Matrix[T] {
 	return x.apply(math.Erf, func(z complex128) complex128 {
@@ -57,7 +57,7 @@ func (x Matrix[T]) RowMax() Matrix[T] {
 	return out
 }
 
-// Softmax normalises each row to a probability distribution.
+// Softmax returns the softmax of each row, a probability distribution.
 func (x Matrix[T]) Softmax() Matrix[T] {
 	e := x.Sub(x.RowMax()).Exp()
 	return e.Div(e.SumFeatures())

@@ -7,7 +7,7 @@ import "math"
 //	y = x Φ(x),  Φ(x) = ½(1 + erf(x/√2))
 type GELU[T Number] struct{}
 
-// Forward is x Φ(x).
+// Forward returns x Φ(x).
 func (GELU[T]) Forward(x Matrix[T]) Matrix[T] { return x.Mul(normalCDF(x)) }
 
 // Backward returns Δ at the input x.

@@ -5,12 +5,12 @@ import "math"
 // cubic is the coefficient of x³ in the tanh form of GELU (Hendrycks and Gimpel, 2016).
 const cubic = 0.044715
 
-// GELUTanh is the tanh form of GELU that GPT-2 was trained with. It is off the exact one by 4.7e-4 at most.
+// GELUTanh is the tanh form of GELU that GPT-2 was trained with. It differs from the exact one by 4.7e-4 at most.
 //
 //	y = ½x(1 + tanh u),  u = √(2/π)(x + 0.044715 x³)
 type GELUTanh[T Number] struct{}
 
-// Forward is ½x(1 + tanh u).
+// Forward returns ½x(1 + tanh u).
 func (GELUTanh[T]) Forward(x Matrix[T]) Matrix[T] {
 	return x.Mul(tanhOfCubic(x).Shift(1)).Scale(0.5)
 }

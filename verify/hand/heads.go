@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Heads lets every head of every sequence attend on its own and puts their outputs side by side (34).
+// Heads applies every head to every sequence and puts their outputs side by side (34).
 type Heads[T Number] struct {
 	Batch, Count int                    // B, H
-	Groups       int                    // G, of heads that share keys and values; 0 is H: none shares
-	Head         func(b, h int) Head[T] // of sequence b
+	Groups       int                    // G, groups of heads that share keys and values; 0 means H
+	Head         func(b, h int) Head[T] // head h of sequence b
 }
 
 // Forward takes queries (B·n, H·dρ), keys (B·m, G·dρ) and values (B·m, G·dh), each of them [head 1 | … | head H].
@@ -20,7 +20,7 @@ func (l Heads[T]) Forward(q, k, v Matrix[T]) Matrix[T] { // (B·n, H·dh)
 	}, q, k, v)[0]
 }
 
-// Backward hands each head its columns of Δ and packs the heads' Δ as the forward was packed. The sum over heads of
+// Backward passes each head its columns of Δ and packs the results like the inputs of Forward. The sum over heads of
 // (35) is the linear layer's Δ wᵗ, whose columns are the heads.
 func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	k, v = l.repeat(q, k), l.repeat(q, v)
@@ -32,11 +32,12 @@ func (l Heads[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 }
 
 // ShiftInvariant is a Head that reports whether adding one number to all scores of a query changes nothing, as in a
-// softmax. In that case the gradient of the keys' bias is identically 0. Attention and Flash are invariant, linear
-// attention is not, and SelfAttention and CrossAttention refuse any other Head without the method.
+// softmax. In that case the gradient of the keys' bias is identically 0. Attention and Flash are invariant; linear
+// attention is not. SelfAttention and CrossAttention reject any other Head without the method.
 type ShiftInvariant interface{ ShiftInvariant() bool }
 
-// shiftInvariant is what the heads say. A head that is missing is refused by its Forward.
+// shiftInvariant reports whether the heads are invariant. For a missing head it returns false; Forward returns the
+// error.
 func (l Heads[T]) shiftInvariant() (bool, error) {
 	switch head := l.head(0, 0).(type) {
 	case Attention[T], Flash[T]:
@@ -46,13 +47,13 @@ func (l Heads[T]) shiftInvariant() (bool, error) {
 	case ShiftInvariant:
 		return head.ShiftInvariant(), nil
 	default:
-		return false, fmt.Errorf("hand: head %T does not say whether the bias of its keys cancels, want a ShiftInvariant", head)
+		return false, fmt.Errorf(
+			"hand: head %T does not report whether the bias of its keys cancels, want a ShiftInvariant", head)
 	}
 }
 
-// perHead calls f with the rows of sequence b and the columns of head h of every matrix, and puts what it returns
-// together again: heads side by side, sequences below one another. What cannot be divided is all of one head, with the
-// error.
+// perHead calls f with the rows of sequence b and the columns of head h of every matrix, and joins the results: heads
+// side by side, sequences below one another. If a matrix cannot be divided, f gets one head with the error.
 func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matrix[T], xs ...Matrix[T]) []Matrix[T] {
 	err := firstErr(xs...)
 	for _, x := range xs {
@@ -63,9 +64,9 @@ func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matri
 	if err != nil {
 		batch, heads, xs = 1, 1, slices.Repeat([]Matrix[T]{{Err: err}}, len(xs))
 	}
-	var results [][]Matrix[T] // of every result: the sequences
+	var results [][]Matrix[T] // the sequences of every result
 	for b := range batch {
-		var parts [][]Matrix[T] // of every result: the heads
+		var parts [][]Matrix[T] // the heads of every result
 		for h := range heads {
 			own := make([]Matrix[T], len(xs))
 			for i, x := range xs {
@@ -93,13 +94,14 @@ func perHead[T Number](batch, heads int, f func(b, h int, x []Matrix[T]) []Matri
 	return out
 }
 
-// splitPacked takes [q | k | v] apart, of which q and k are so many columns wide.
+// splitPacked returns the parts of [q | k | v], where q has wq columns and k has wk.
 func splitPacked[T Number](qkv Matrix[T], wq, wk int) (q, k, v Matrix[T]) {
 	return qkv.Columns(0, wq), qkv.Columns(wq, wq+wk), qkv.Columns(wq+wk, qkv.Cols)
 }
 
-// packedGradients returns those of a projection to [q | k | v], each part with the paper's name of a head's own
-// parameter. The keys' bias cancels in a softmax over keys that do not rotate: zero is true.
+// packedGradients returns the gradients of a projection to [q | k | v], one for each part, with the paper's name of a
+// head's own parameter. zero reports whether the keys' bias cancels, as it does in a softmax over keys that do not
+// rotate.
 func packedGradients[T Number](g Gradients[T], wq, wk int, kind string, zero bool) (out Gradients[T]) {
 	equations := map[string][3]string{"weight": {"(31.a)", "(31.b)", "(23)"}, "bias": {"(32.a)", "(29)", "(24)"}}
 	for _, e := range g {
@@ -111,7 +113,10 @@ func packedGradients[T Number](g Gradients[T], wq, wk int, kind string, zero boo
 		q, k, v := splitPacked(e.Value, wq, wk)
 		for i, value := range []Matrix[T]{q, k, v} {
 			part := []string{"q", "k", "v"}[i]
-			own := Gradient[T]{Name: e.Name, Part: part, Symbol: e.Symbol + "_" + part + kind, Value: value, Zero: zero && part == "k" && e.Name == "bias"}
+			own := Gradient[T]{
+				Name: e.Name, Part: part, Symbol: e.Symbol + "_" + part + kind, Value: value,
+				Zero: zero && part == "k" && e.Name == "bias",
+			}
 			if kind == "" {
 				own.Equation = equation[i]
 				if wk < wq && i > 0 {

@@ -40,7 +40,7 @@ func TestHeadsSayWhetherTheyHaveASoftmax(t *testing.T) {
 		"attention": {Attention[float64]{}, true, ""},
 		"tiles":     {Flash[float64]{Queries: 2, Keys: 2}, true, ""},
 		"linear":    {LinearAttention[float64]{Features: EluPlusOne[float64]{}, See: m(tokens, tokens).Square()}, false, ""},
-		"own":       {ownHead{}, false, "head hand.ownHead does not say whether"},
+		"own":       {ownHead{}, false, "head hand.ownHead does not report whether"},
 		"says yes":  {sayingHead{softmax: true}, true, ""},
 		"says no":   {sayingHead{}, false, ""},
 	} {

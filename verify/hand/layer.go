@@ -14,11 +14,11 @@ type Layer[T Number] interface {
 	Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T])
 }
 
-// Gradient is ∂L/∂p of a parameter, or of those columns of a packed one that are a Part of their own; or it is a Δ,
-// ∂L/∂a at the output of a part of the model. The formula that computes it says where the paper has it.
+// Gradient is ∂L/∂p for a parameter, or for the columns of a packed one that are a Part of their own. With Delta it is
+// a Δ, ∂L/∂a at the output of a part of the model. Each formula sets the place of its equation in the paper.
 type Gradient[T Number] struct {
 	Name     string // of the parameter, such as h.0.ln_1.weight, or of the part, such as h.0.ln_1
-	Part     string // "q", "k" or "v", whose columns stand in this order; usually empty
+	Part     string // "q", "k" or "v", in the order of the columns; usually empty
 	Symbol   string // in the paper
 	Equation string
 	Value    Matrix[T]
@@ -26,10 +26,10 @@ type Gradient[T Number] struct {
 	Delta    bool
 }
 
-// Gradients are listed in the order of the model: from the embeddings to the head.
+// Gradients are gradients in the order of the model, from the embeddings to the head.
 type Gradients[T Number] []Gradient[T]
 
-// gradient is that of a parameter; of one that is absent there is none.
+// gradient returns the gradient of a parameter, or none if the parameter is absent.
 func gradient[T Number](parameter Matrix[T], name, symbol, equation string, value Matrix[T]) Gradients[T] {
 	if parameter.None() {
 		return nil
@@ -37,13 +37,13 @@ func gradient[T Number](parameter Matrix[T], name, symbol, equation string, valu
 	return Gradients[T]{{Name: name, Symbol: symbol, Equation: equation, Value: value}}
 }
 
-// deltaAt is Δ at the output of the named part.
+// deltaAt returns the Δ at the output of the named part.
 func deltaAt[T Number](name, equation string, value Matrix[T]) Gradients[T] {
 	return Gradients[T]{{Name: name, Equation: equation, Value: value, Delta: true}}
 }
 
-// In says that g belongs to the layer of that name, whose number in Table 2 is index, such as "₁": w and b become w₁
-// and b₁. Names that begin with a slash are the model's, and stay.
+// In returns g as the gradients of the named layer, whose number in Table 2 is index, such as "₁": w and b become w₁
+// and b₁. Names that begin with a slash are absolute and stay unchanged.
 func (g Gradients[T]) In(name, index string) Gradients[T] {
 	for i := range g {
 		if !strings.HasPrefix(g[i].Name, "/") {
@@ -56,7 +56,7 @@ func (g Gradients[T]) In(name, index string) Gradients[T] {
 	return g
 }
 
-// by says which equations a linear layer's weight and bias have where it stands.
+// by sets the equations of a linear layer's weight and bias.
 func (g Gradients[T]) by(weight, bias string) Gradients[T] {
 	for i := range g {
 		switch g[i].Name {
@@ -79,20 +79,20 @@ func (g Gradients[T]) reading(term, by string) Gradients[T] {
 	return g
 }
 
-// take removes the Δ of the given name, and returns those that there were, one after another.
-func (g Gradients[T]) take(name string) (rest, taken Gradients[T]) {
+// take splits g into the Δ of the given name and the rest.
+func (g Gradients[T]) take(name string) (rest, found Gradients[T]) {
 	for _, e := range g {
 		if e.Name == name {
-			taken = append(taken, e)
+			found = append(found, e)
 		} else {
 			rest = append(rest, e)
 		}
 	}
-	return rest, taken
+	return rest, found
 }
 
-// Parameters returns the gradients by name. The parts of one parameter stand side by side; of a parameter that the
-// model uses twice it is the sum.
+// Parameters returns the gradients by name. The parts of one parameter are joined side by side; the gradients of a
+// parameter that the model uses twice are added.
 func (g Gradients[T]) Parameters() Parameters[T] {
 	out := Parameters[T]{}
 	for _, e := range g {
@@ -109,7 +109,7 @@ func (g Gradients[T]) Parameters() Parameters[T] {
 	return out
 }
 
-// Err returns the first error in any of them, from the loss downwards.
+// Err returns the first error of the gradients, from the loss downwards.
 func (g Gradients[T]) Err() error {
 	for i := len(g) - 1; i >= 0; i-- {
 		if err := g[i].Value.sound().Err; err != nil {

@@ -1,17 +1,17 @@
 package hand
 
-// LayerNorm normalises the features of each token and gives them a gain and a bias (optional).
+// LayerNorm normalises the features of each token and applies a gain and an optional bias.
 //
 //	y = ā ∘ w̃ + b̃,  ā = (x − μ̃)/σ̃,  σ² = variance over the features + ε
 //
-// The paper has ε = 0, for which a token of equal features is a division by zero (erratum B5b); the variance is that of
+// The paper has ε = 0, which makes a token of equal features a division by zero (erratum B5b). The variance is that of
 // the population (÷ d).
 type LayerNorm[T Number] struct {
 	Weight, Bias Matrix[T] // w̃, b̃  (1, d)
 	Eps          float64
 }
 
-// Forward is (38).
+// Forward computes (38).
 func (l LayerNorm[T]) Forward(x Matrix[T]) Matrix[T] {
 	norm, _ := normalise(x, l.Eps)         // ā          (n, d)   (36)
 	return norm.Mul(l.Weight).plus(l.Bias) // ā ∘ w̃ + b̃  (n, d)   (38)

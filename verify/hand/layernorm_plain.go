@@ -1,11 +1,11 @@
 package hand
 
-// LayerNormPlain is LayerNorm without gain and shift, CS 224n (27), (28); the note has no ε (erratum S7).
+// LayerNormPlain is LayerNorm without gain and bias, CS 224n (27), (28); the note has no ε (erratum S7).
 //
 //	y = (x − μ)/σ                  (n, d)
 type LayerNormPlain[T Number] struct{ Eps float64 }
 
-// Forward is (x − μ)/σ.
+// Forward returns (x − μ)/σ.
 func (l LayerNormPlain[T]) Forward(x Matrix[T]) Matrix[T] {
 	norm, _ := normalise(x, l.Eps)
 	return norm

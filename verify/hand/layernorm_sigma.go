@@ -1,6 +1,6 @@
 package hand
 
-// LayerNormSigma has ε beside the root, Conti (4), over the features of each token (erratum C2).
+// LayerNormSigma is a LayerNorm with ε outside the root, Conti (4), over the features of each token (erratum C2).
 //
 //	y = x̂ ∘ w̃ + b̃,  x̂ = (x − μ)/(σ + ε)
 type LayerNormSigma[T Number] struct {
@@ -8,7 +8,7 @@ type LayerNormSigma[T Number] struct {
 	Eps          float64
 }
 
-// Forward is x̂ ∘ w̃ + b̃.
+// Forward returns x̂ ∘ w̃ + b̃.
 func (l LayerNormSigma[T]) Forward(x Matrix[T]) Matrix[T] {
 	unit, sigma := normalise(x, 0)
 	return unit.Mul(sigma.Div(sigma.Shift(l.Eps))).Mul(l.Weight).plus(l.Bias)

@@ -1,6 +1,6 @@
 package hand
 
-// Linear is the fully connected layer, bias optional, with the adapters that stand beside it.
+// Linear is the fully connected layer with an optional bias and optional adapters.
 //
 //	y = xw + b̃             (n, in) → (n, out)   (4), (9)
 type Linear[T Number] struct {
@@ -8,7 +8,7 @@ type Linear[T Number] struct {
 	Adapters     []LoRA[T]
 }
 
-// Forward is xw + b̃, and what the adapters add.
+// Forward returns xw + b̃ plus the outputs of the adapters.
 func (l Linear[T]) Forward(x Matrix[T]) Matrix[T] {
 	y := x.MatMul(l.Weight).plus(l.Bias)
 	for _, a := range l.Adapters {
@@ -40,7 +40,7 @@ func (at Site[T]) Linear() Linear[T] {
 	return Linear[T]{w, at.Optional("bias"), at.adapters(0, "", w.Cols)}
 }
 
-// Packed is Linear for [q | k | v], which have adapters of their own; q and k are so many columns wide.
+// Packed returns the linear layer for [q | k | v] with q, k and the remaining columns. Each part has its own adapter.
 func (at Site[T]) Packed(q, k int) Linear[T] {
 	l := Linear[T]{Weight: at.Param("weight"), Bias: at.Optional("bias")}
 	if w := l.Weight; w.Err == nil && (q < 1 || k < 1 || k >= w.Cols-q) {

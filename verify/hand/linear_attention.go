@@ -1,7 +1,7 @@
 package hand
 
-// LinearAttention is a head that weighs the values by products of features φ of queries and keys, of the keys that See
-// has a 1 for and not a 0; without See, of all (E. Conti (15), (16)):
+// LinearAttention is a head that weighs the values by products of features φ of queries and keys (E. Conti (15), (16)).
+// See is 1 for the keys that a query attends to and 0 for others; without See it attends to all:
 //
 //	o_i = Σ_j φq_i·φk_j v_j / Σ_j φq_i·φk_j       (n, dh)
 type LinearAttention[T Number] struct {
@@ -13,14 +13,14 @@ func (l LinearAttention[T]) weights(phiQ, phiK Matrix[T]) Matrix[T] {
 	return visible(phiQ.MatMul(phiK.Transpose()), l.See) // φq φkᵗ ∘ see   (n, m)
 }
 
-// Forward is (φq φkᵗ ∘ see) v over its row sums.
+// Forward returns (φq φkᵗ ∘ see) v over its row sums.
 func (l LinearAttention[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	weights := l.weights(forward("features", l.Features, q), forward("features", l.Features, k))
 	return weights.MatMul(v).Div(weights.SumFeatures())
 }
 
-// Backward carries Δ to the features and values. A weight counts twice, in what is divided and in what it is divided
-// by: g is Δ at the former, e at the latter.
+// Backward carries Δ to the features and values. A weight counts twice, in the dividend and in the divisor: g is Δ at
+// the dividend, e at the divisor.
 func (l LinearAttention[T]) Backward(q, k, v, delta Matrix[T]) (dq, dk, dv Matrix[T]) {
 	phiQ, phiK := forward("features", l.Features, q), forward("features", l.Features, k)
 	weights := l.weights(phiQ, phiK)
@@ -41,12 +41,12 @@ func visible[T Number](weights Matrix[T], see Matrix[float64]) Matrix[T] {
 	return weights.Mul(Lift[T](see))
 }
 
-// EluPlusOne is φ(x) = elu(x) + 1, entry by entry, never negative: x + 1 where x is positive, else eˣ.
+// EluPlusOne is φ(x) = elu(x) + 1, entry by entry: x + 1 where x is positive, otherwise eˣ. It is never negative.
 //
 //	φ(x) = max(x, 0) + e^min(x, 0)
 type EluPlusOne[T Number] struct{}
 
-// Forward is max(x, 0) + e^min(x, 0).
+// Forward returns max(x, 0) + e^min(x, 0).
 func (EluPlusOne[T]) Forward(x Matrix[T]) Matrix[T] {
 	positive := x.Mul(x.Step())
 	return positive.Add(x.Sub(positive).Exp())

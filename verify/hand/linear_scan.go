@@ -6,7 +6,7 @@ package hand
 //	S ← S + φk_iᵗ v_i    z ← z + φk_i    o_i = φq_i S / φq_i zᵗ
 type LinearScan[T Number] struct{ Features Layer[T] }
 
-// Forward keeps the sums.
+// Forward computes the outputs in the order of the tokens and updates the sums.
 func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	phiQ, phiK, err := l.features(q, k, v, v)
 	if err != nil {
@@ -22,17 +22,18 @@ func (l LinearScan[T]) Forward(q, k, v Matrix[T]) Matrix[T] {
 	return JoinTokens(rows...)
 }
 
-// features returns φ of queries and keys, of which there are as many as values and Δ.
+// features returns φ of queries and keys, or an error unless queries, keys, values and Δ have the same number of rows.
 func (l LinearScan[T]) features(q, k, v, delta Matrix[T]) (phiQ, phiK Matrix[T], err error) {
 	phiQ, phiK = forward("features", l.Features, q), forward("features", l.Features, k)
-	if err = firstErr(phiQ, phiK, v, delta); err == nil && (phiQ.Rows != v.Rows || phiK.Rows != v.Rows || delta.Rows != v.Rows) {
+	if err = firstErr(phiQ, phiK, v, delta); err == nil &&
+		(phiQ.Rows != v.Rows || phiK.Rows != v.Rows || delta.Rows != v.Rows) {
 		err = failed[T]("%d queries, %d keys, %d values, %d Δ", phiQ.Rows, phiK.Rows, v.Rows, delta.Rows).Err
 	}
 	return phiQ, phiK, err
 }
 
-// Backward goes forwards once more for Δ at the queries, S and z being sums over the keys before them, and backwards
-// for keys and values, R (f, dh) and u (1, f) being sums over the queries behind them.
+// Backward goes forwards once more for Δ at the queries, where S and z are sums over the keys before them. Then it goes
+// backwards for keys and values, where R (f, dh) and u (1, f) are sums over the queries after them.
 //
 //	Δφq_i = g_i Sᵗ − e_i z             g = Δ_i/Σ, e = Δ_i·o_i/Σ
 //	R ← R + φq_iᵗ g_i    u ← u + e_i φq_i

@@ -2,8 +2,8 @@ package hand
 
 import "slices"
 
-// Linformer is multi-headed attention to mixtures of the keys and of the values, by e and f (k', n), without a mask (E.
-// Conti (19)):
+// Linformer is multi-headed attention without a mask to mixtures of the keys and of the values. The mixtures are
+// products with e and f (k', n) (E. Conti (19)):
 //
 //	softmax(q (e k)ᵗ/√dρ ∘ drop) (f v)       (n, dh)
 type Linformer[T Number] struct {
@@ -31,8 +31,8 @@ func (l Linformer[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(forward("c_proj", l.Proj, l.heads(splitPacked(forward("c_attn", l.QKV, x), l.QK, l.QK))))
 }
 
-// Backward carries Δ to the heads' queries, keys and values, and to the mixtures: of those the layer adds up what comes
-// from all heads and sequences.
+// Backward carries Δ to the heads' queries, keys and values, and to the mixtures. The gradients of e and f are sums
+// over all heads and sequences.
 //
 //	Δk = eᵗ ΔK',  Δv = fᵗ ΔV',  ∂e = Σ ΔK' kᵗ,  ∂f = Σ ΔV' vᵗ
 func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
@@ -44,12 +44,13 @@ func (l Linformer[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]
 	dqkv := perHead(l.Batch, l.Heads, func(b, h int, x []Matrix[T]) []Matrix[T] {
 		q, k, v, d := x[0], x[1], x[2], x[3]
 		dq, dK, dV := l.head(b, h, q.Rows).Backward(q, l.E.MatMul(k), l.F.MatMul(v), d)
-		de, df = de.Add(dK.MatMul(k.Transpose())), df.Add(dV.MatMul(v.Transpose()))    // ΔK' kᵗ, ΔV' vᵗ     (k', n)
-		return []Matrix[T]{dq, l.E.Transpose().MatMul(dK), l.F.Transpose().MatMul(dV)} // eᵗ ΔK', fᵗ ΔV'  (n, dρ), (n, dh)
+		de, df = de.Add(dK.MatMul(k.Transpose())), df.Add(dV.MatMul(v.Transpose())) // ΔK' kᵗ, ΔV' vᵗ  (k', n)
+		// eᵗ ΔK' (n, dρ), fᵗ ΔV' (n, dh)
+		return []Matrix[T]{dq, l.E.Transpose().MatMul(dK), l.F.Transpose().MatMul(dV)}
 	}, q, k, v, d)
 	dx, qkv := backward("c_attn", l.QKV, x, JoinColumns(dqkv...))
 	return dx, slices.Concat(
-		packedGradients(qkv, l.QK, l.QK, "", false).In("c_attn", ""), // mixtures differ in what they make of the keys' bias
+		packedGradients(qkv, l.QK, l.QK, "", false).In("c_attn", ""), // not zero: each mixture scales the keys' bias
 		gradient(l.E, "e.weight", "e", "Conti (19)", de), gradient(l.F, "f.weight", "f", "Conti (19)", df),
 		proj.by("a₃ᵗΔ₅", "ΣΔ₅").In("c_proj", "₃"),
 	)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Longformer lets tokens meet in windows, and global tokens meet everybody by projections of their own; both share one
-// softmax (Beltagy et al. 2020, section 3.1; Conti 2.1.1). A pair of tokens meets by the queries, keys and values of
-// the one or by those of the other, never by both.
+// Longformer is attention in windows, together with attention between global tokens and all others by separate
+// projections. Both share one softmax (Beltagy et al. 2020, section 3.1; Conti 2.1.1). A pair of tokens uses the
+// queries, keys and values of one of the two, never of both.
 //
 //	[ρ | ρᵍ] = softmax([q kᵗ/√dρ + M | qᵍ kᵍᵗ/√dρ + Mᵍ])      (n, 2n)
 //	y = ρ v + ρᵍ vᵍ                                            (n, dh)
@@ -21,13 +21,13 @@ type Longformer[T Number] struct {
 	Drop          Dropout[T]
 }
 
-// LongformerMask is the two masks (n, n) of one head.
+// LongformerMask holds the two masks (n, n) of one head.
 type LongformerMask struct {
 	Local, Global Matrix[float64]
-	Drop          Matrix[float64] // dropout of the weights, (n, 2n); none: no dropout
+	Drop          Matrix[float64] // dropout of the weights, (n, 2n), optional
 }
 
-// queries returns those of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
+// queries returns the queries, keys and values of both kinds, [q, k, v, qᵍ, kᵍ, vᵍ].
 func (l Longformer[T]) queries(x Matrix[T]) []Matrix[T] {
 	q, k, v := splitPacked(forward("c_attn", l.Local, x), l.QK, l.QK)
 	qg, kg, vg := splitPacked(forward("c_attn_global", l.Global, x), l.QK, l.QK)
@@ -73,7 +73,7 @@ func (l Longformer[T]) headBackward(b, h int, x []Matrix[T]) []Matrix[T] {
 	}
 }
 
-// Backward adds up at the input what comes back through both projections.
+// Backward adds the Δ of both projections at the input.
 func (l Longformer[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	packed := l.queries(x)
 	out := l.heads(packed)

@@ -1,24 +1,24 @@
 package hand
 
-// LoRA is what an adapter of rank r adds to the output of the layer that it stands beside, to its columns From … To−1.
+// LoRA is an adapter of rank r, which adds to the columns From … To−1 of the output of its frozen layer.
 //
 //	y = scale · x d u      (n, in) → (n, out)   (43)
 //
 // The paper calls scale α and suggests α = r; the usual scale is α/r, which then is 1 (erratum B4).
 type LoRA[T Number] struct {
-	Name     string    // before those of its parameters: "" or "q."
+	Name     string    // prefix of the parameters' names: "" or "q."
 	Down, Up Matrix[T] // d (in, r), u (r, out)
 	Scale    float64
 	From, To int
 }
 
-// Forward is scale · x d u.
+// Forward returns scale · x d u.
 func (l LoRA[T]) Forward(x Matrix[T]) Matrix[T] {
 	return x.MatMul(l.Down).MatMul(l.Up).Scale(l.Scale)
 }
 
-// Backward gives the adapter's share of Δx; the frozen layer beside it has its own, Δ wᵗ, to be added (erratum B3: the
-// paper's Δ₁₁ leaves it out).
+// Backward returns the adapter's share of Δx. The frozen layer has its own share, Δ wᵗ, to be added (erratum B3: the
+// paper's Δ₁₁ omits it).
 func (l LoRA[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	d, u := l.Down, l.Up
 	dx = delta.MatMul(d.MatMul(u).Transpose()).Scale(l.Scale)              // (n, in)  (44)
@@ -27,7 +27,7 @@ func (l LoRA[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return dx, append(gradient(d, l.Name+"lora_d", "d", "(45)", dd), gradient(u, l.Name+"lora_u", "u", "(46)", du)...)
 }
 
-// adapters returns the adapter beside some columns, if the parameters have one.
+// adapters returns the adapter of some columns, if the parameters contain one.
 func (at Site[T]) adapters(from int, name string, width int) []LoRA[T] {
 	d := at.Optional(name + "lora_d")
 	if d.None() {

@@ -2,16 +2,16 @@ package hand
 
 import "math"
 
-// A mask is added to the scores before the softmax: 0 where a query (row) may look at a key (column), −∞ where it may
-// not. Masks combine by addition. The paper multiplies the scores with 0 instead, which leaves e⁰ of attention on every
+// A mask is added to the scores before the softmax: 0 where a query (row) may look at a key (column), −∞ elsewhere.
+// Masks combine by addition. The paper multiplies the scores by 0 instead, which leaves e⁰ of attention on every
 // forbidden key (erratum B1).
 
-// CausalMask lets a token look at itself and at those before it.
+// CausalMask returns the mask under which a token looks at itself and at the tokens before it.
 func CausalMask(n int) Matrix[float64] {
 	return mask(n, func(i, j int) bool { return j <= i })
 }
 
-// WindowMask lets a token look at itself and at the width−1 tokens before it.
+// WindowMask returns the mask under which a token looks at itself and at the width−1 tokens before it.
 func WindowMask(n, width int) Matrix[float64] {
 	if width < 1 {
 		return failed[float64]("a window of %d tokens, want 1 or more", width)
@@ -19,8 +19,8 @@ func WindowMask(n, width int) Matrix[float64] {
 	return mask(n, func(i, j int) bool { return j <= i && i-j < width })
 }
 
-// PaddingMask lets nobody look at the keys that are padding. It hides columns; hiding the rows of the padding would
-// leave it visible (S. Diab, erratum D3b).
+// PaddingMask returns the mask that hides the keys that are padding. It hides columns; hiding the rows of the padding
+// would leave it visible (S. Diab, erratum D3b).
 func PaddingMask(padding []bool) Matrix[float64] {
 	return mask(len(padding), func(i, j int) bool { return !padding[j] })
 }
@@ -37,11 +37,11 @@ func mask(n int, visible func(i, j int) bool) Matrix[float64] {
 	return out
 }
 
-// SourceMask hides from n queries those of m keys that are padding: the columns from length on.
+// SourceMask returns the mask (n, m) that hides the keys that are padding: the columns from length on.
 func SourceMask(n, m, length int) Matrix[float64] {
 	out := Zeros[float64](n, m)
 	if length < 0 || length > m {
-		return failed[float64]("%d of %d keys are no padding", length, m)
+		return failed[float64]("%d of %d keys are not padding", length, m)
 	}
 	for i := range out.Data {
 		if i%m >= length {

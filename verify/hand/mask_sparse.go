@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// BigBirdMask lets tokens meet that are at most ⌊width/2⌋ apart, or one of which is global; and query i its own random
-// keys. (Zaheer et al. 2020, Conti (13))
+// BigBirdMask returns the mask under which tokens meet if they are at most ⌊width/2⌋ apart or one of them is global.
+// Query i also sees its own random keys. (Zaheer et al. 2020, Conti (13))
 func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
 	if width < 1 || len(random) != n {
-		return failed[float64]("a window of %d tokens and random keys of %d queries, want 1 or more and %d", width, len(random), n)
+		return failed[float64]("a window of %d tokens and random keys of %d queries, want 1 or more and %d",
+			width, len(random), n)
 	}
 	if err := among(n, global, slices.Concat(random...)); err != nil {
 		return Matrix[float64]{Err: err}
@@ -20,8 +21,8 @@ func BigBirdMask(n, width int, global []int, random [][]int) Matrix[float64] {
 	})
 }
 
-// DilatedMask lets tokens meet that are at most ⌊width/2⌋ steps of the dilation δ apart: (i − j) mod δ = 0 and |i − j|
-// ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
+// DilatedMask returns the mask under which tokens meet if they are at most ⌊width/2⌋ steps of the dilation δ apart: (i
+// − j) mod δ = 0 and |i − j| ≤ δ⌊width/2⌋. (Beltagy et al. 2020)
 func DilatedMask(n, width, dilation int) Matrix[float64] {
 	if width < 1 || dilation < 1 {
 		return failed[float64]("a window of %d tokens and a dilation of %d, want 1 or more", width, dilation)
@@ -31,7 +32,7 @@ func DilatedMask(n, width, dilation int) Matrix[float64] {
 	})
 }
 
-// GlobalMask lets global tokens meet everybody.
+// GlobalMask returns the mask under which tokens meet if one of them is global.
 func GlobalMask(n int, global []int) Matrix[float64] {
 	if err := among(n, global); err != nil {
 		return Matrix[float64]{Err: err}
@@ -39,7 +40,7 @@ func GlobalMask(n int, global []int) Matrix[float64] {
 	return mask(n, func(i, j int) bool { return slices.Contains(global, i) || slices.Contains(global, j) })
 }
 
-// among returns an error if one of the tokens is none of n.
+// among returns an error unless all tokens are in 0 … n−1.
 func among(n int, lists ...[]int) error {
 	for _, token := range slices.Concat(lists...) {
 		if token < 0 || token >= n {
@@ -49,12 +50,12 @@ func among(n int, lists ...[]int) error {
 	return nil
 }
 
-// Either lets tokens meet that one of two masks lets meet.
+// Either returns the mask that shows the keys that at least one of two masks shows.
 func Either(a, b Matrix[float64]) Matrix[float64] {
 	return a.combine("either", b, func(x, y float64) float64 { return max(x, y) })
 }
 
-// Except hides what another mask shows.
+// Except returns mask a without the keys that mask b shows.
 func Except(a, b Matrix[float64]) Matrix[float64] {
 	return a.combine("except", b, func(x, y float64) float64 {
 		if y == 0 {
@@ -64,9 +65,9 @@ func Except(a, b Matrix[float64]) Matrix[float64] {
 	})
 }
 
-// ALiBiMask is −m|i − j| with m = 2^(−8h/H) for head h, from 1, of H. Where H is no power of two, heads have the slopes
-// of the power below, then every other one of the next. (Press et al. 2022; CS 224n (13) has neither m nor the right
-// length, erratum S1)
+// ALiBiMask returns −m|i − j| with m = 2^(−8h/H) for head h of H, counted from 1. If H is not a power of two, the first
+// heads have the slopes of the next lower power, and the rest every other slope of the next higher one. (Press et al.
+// 2022; CS 224n (13) has neither m nor the right length, erratum S1)
 func ALiBiMask(n, h, heads int) Matrix[float64] {
 	if h < 1 || h > heads {
 		return failed[float64]("head %d, want 1 … %d", h, heads)

@@ -2,12 +2,11 @@ package hand
 
 import "math"
 
-// Number is what a formula can be evaluated with: float64 for values, complex128 for the complex step.
+// Number is the type of the numbers in a formula: float64 for values, complex128 for the complex step.
 type Number interface{ float64 | complex128 }
 
-// Matrix is a dense row-major matrix. Operations return new matrices and never fail on the spot: the first error
-// travels in Err through everything computed from it. Data holds Rows·Cols entries; NewMatrix and every operation check
-// that.
+// Matrix is a dense row-major matrix. Operations return new matrices and never panic: the first error is carried in Err
+// through everything computed from it. Data holds Rows·Cols entries; NewMatrix and every operation check that.
 type Matrix[T Number] struct {
 	Rows, Cols int
 	Data       []T
@@ -43,7 +42,7 @@ func (x Matrix[T]) None() bool {
 	return x.Rows == 0 && x.Cols == 0 && len(x.Data) == 0 && x.Err == nil
 }
 
-// At returns the entry in row i and column j; NaN if there is none.
+// At returns the entry in row i and column j, or NaN if there is none.
 func (x Matrix[T]) At(i, j int) T {
 	if at := i*x.Cols + j; j >= 0 && j < x.Cols && at >= 0 && at < len(x.Data) {
 		return x.Data[at]
@@ -77,7 +76,7 @@ func (x Matrix[T]) Tokens(from, to int) Matrix[T] {
 	return Matrix[T]{Rows: to - from, Cols: x.Cols, Data: x.Data[from*x.Cols : to*x.Cols]}
 }
 
-// JoinColumns puts matrices of equally many rows side by side.
+// JoinColumns returns the matrices, which have the same number of rows, side by side.
 func JoinColumns[T Number](parts ...Matrix[T]) Matrix[T] {
 	transposed := make([]Matrix[T], len(parts))
 	for i, part := range parts {
@@ -86,7 +85,7 @@ func JoinColumns[T Number](parts ...Matrix[T]) Matrix[T] {
 	return JoinTokens(transposed...).Transpose()
 }
 
-// JoinTokens puts matrices of equally many columns below one another.
+// JoinTokens returns the matrices, which have the same number of columns, below one another.
 func JoinTokens[T Number](parts ...Matrix[T]) Matrix[T] {
 	var out Matrix[T]
 	for i, part := range parts {
@@ -118,7 +117,7 @@ func (x Matrix[T]) Transpose() Matrix[T] {
 	return out
 }
 
-// addColumns adds y to the features [from, to) of x.
+// addColumns returns x with y added to the features [from, to).
 func (x Matrix[T]) addColumns(from, to int, y Matrix[T]) Matrix[T] {
 	return JoinColumns(x.Columns(0, from), x.Columns(from, to).Add(y), x.Columns(to, x.Cols))
 }

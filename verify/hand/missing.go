@@ -2,12 +2,12 @@ package hand
 
 import "fmt"
 
-// missing returns the error of a part of a literal that is nil.
+// missing returns the error for a nil part of a literal.
 func missing[T Number](what string) Matrix[T] {
 	return Matrix[T]{Err: fmt.Errorf("hand: no %s, got nil", what)}
 }
 
-// head returns the one that Head makes, or, of none, one that is an error.
+// head returns the result of Head, or a head that returns an error if there is none.
 func (l Heads[T]) head(b, h int) Head[T] {
 	if l.Head != nil {
 		if own := l.Head(b, h); own != nil {
@@ -17,7 +17,7 @@ func (l Heads[T]) head(b, h int) Head[T] {
 	return noHead[T]{}
 }
 
-// noHead stands for a head that is missing.
+// noHead is a Head that returns an error, for a missing one.
 type noHead[T Number] struct{}
 
 func (noHead[T]) Forward(_, _, _ Matrix[T]) Matrix[T] {
@@ -29,7 +29,7 @@ func (l noHead[T]) Backward(q, k, v, _ Matrix[T]) (dq, dk, dv Matrix[T]) {
 	return err, err, err
 }
 
-// decoder is what Decoder makes, or of nil a stack that is an error.
+// decoder returns the result of Decoder, or a stack with an error if Decoder is nil.
 func (m Model[T]) decoder(z Matrix[T]) Stack[T] {
 	if m.Decoder == nil {
 		return Stack[T]{Tokens: Embedding[T]{missing[T]("Decoder")}}
@@ -37,7 +37,7 @@ func (m Model[T]) decoder(z Matrix[T]) Stack[T] {
 	return m.Decoder(z)
 }
 
-// loss is what Loss makes, if there is one.
+// loss returns the result of Loss, or nil if Loss is nil.
 func (m Model[T]) loss(t Text) (l Layer[T]) {
 	if m.Loss != nil {
 		l = m.Loss(t.Targets)
@@ -45,7 +45,7 @@ func (m Model[T]) loss(t Text) (l Layer[T]) {
 	return l
 }
 
-// masks returns those that Masks makes, or, of nil, an error.
+// masks returns the result of Masks, or an error if Masks is nil.
 func (l Longformer[T]) masks(b, h int) LongformerMask {
 	if l.Masks == nil {
 		return LongformerMask{Local: missing[float64]("Masks")}

@@ -2,8 +2,8 @@ package hand
 
 import "slices"
 
-// MLA is multi-head latent attention (R. Xu): keys and values of all heads are made from one narrow latent of the
-// token.
+// MLA is multi-head latent attention (R. Xu): the keys and values of all heads are computed from one narrow latent of
+// the token.
 type MLA[T Number] struct {
 	Query, Down, UpK, UpV Layer[T] // (d, H·dρ), (d, dc), (dc, H·dρ), (dc, H·dh)
 	Heads                 Heads[T]
@@ -19,7 +19,7 @@ func (l MLA[T]) queries(x Matrix[T]) (latent, q, k, v Matrix[T]) {
 	return latent, q, k, v
 }
 
-// Forward makes queries, keys and values, and the rest is any multi-headed attention.
+// Forward computes queries, keys and values; the rest is ordinary multi-headed attention.
 //
 //	(B·n, d) → (B·n, d)                         Xu (37)–(40), (57)
 func (l MLA[T]) Forward(x Matrix[T]) Matrix[T] {
@@ -28,8 +28,7 @@ func (l MLA[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(forward("c_proj", l.Proj, heads)) // Σ_h ρ_h v_h w_o,h + b (B·n, d)
 }
 
-// Backward adds up at the latent what comes back from keys and values, and at the input what comes back from the
-// queries and the latent.
+// Backward adds the Δ of keys and values at the latent, and the Δ of the queries and of the latent at the input.
 func (l MLA[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	latent, q, k, v := l.queries(x)
 	heads := l.Heads.Forward(q, k, v)
@@ -51,7 +50,7 @@ func (l MLA[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	)
 }
 
-// latent names a matrix of latent attention as Xu does.
+// latent sets the symbol and the equation of a matrix of latent attention, as in Xu.
 func (g Gradients[T]) latent(name, symbol, equation string) Gradients[T] {
 	for i := range g {
 		if g[i].Name == "weight" {

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// MLAAbsorbed is MLA without ever making a key or a value: the way up to the keys is absorbed into the queries, the way
-// up to the values into the output, and every head attends to the latents themselves.
+// MLAAbsorbed is MLA without keys or values: the way up to the keys is absorbed into the queries, the way up to the
+// values into the output, and every head attends to the latents themselves.
 //
 //	ρ_h = softmax(x (w_q,h w↑_k,hᵗ) Lᵗ/√dρ + M)                    Xu (41)
 //	y   = Σ_h ρ_h L (w↑_v,h w_o,h) + b                             Xu (46), (57)
 //
-// It is for decoding: the absorbed matrices (d, dc) and (dc, d) are larger than their factors wherever d and dc exceed
-// 2dρ, that of the output wherever they exceed 2dh (erratum X6).
+// It is for decoding. The absorbed matrix (d, dc) of the queries is larger than its factors if d and dc exceed 2dρ,
+// that of the output, (dc, d), if they exceed 2dh (erratum X6).
 type MLAAbsorbed[T Number] struct {
 	Wq, Down, UpK, UpV, Wo, Bo Matrix[T] // (d, H·dρ), (d, dc), (dc, H·dρ), (dc, H·dh), (H·dh, d), (1, d)
 	Batch, Heads               int
 	Mask                       Matrix[float64]
 }
 
-// Forward adds up what the heads make of the latents.
+// Forward returns the sum of the heads' outputs.
 func (l MLAAbsorbed[T]) Forward(x Matrix[T]) Matrix[T] {
 	l = l.shared()
 	latent := x.MatMul(l.Down)
@@ -60,7 +60,7 @@ func (l MLAAbsorbed[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[
 	)
 }
 
-// shared is l where heads can share its columns; else it is one head with the error.
+// shared returns l if the heads divide its columns, and otherwise one head with the error.
 func (l MLAAbsorbed[T]) shared() MLAAbsorbed[T] {
 	err := firstErr(l.Wq, l.UpV, l.Wo)
 	if err == nil && !(shares(l.Wq.Cols, l.Heads) && shares(l.UpV.Cols, l.Heads) && l.UpV.Cols == l.Wo.Rows) {
@@ -73,7 +73,7 @@ func (l MLAAbsorbed[T]) shared() MLAAbsorbed[T] {
 	return l
 }
 
-// head is what belongs to head h alone.
+// head returns the part of the parameters that belongs to head h.
 func (l MLAAbsorbed[T]) head(h int) MLAAbsorbed[T] {
 	qk, v := l.Wq.Cols/l.Heads, l.UpV.Cols/l.Heads
 	return MLAAbsorbed[T]{
@@ -88,12 +88,12 @@ func (l MLAAbsorbed[T]) absorbed(h int) (queries, out Matrix[T]) {
 	return own.Wq.MatMul(own.UpK.Transpose()), own.UpV.MatMul(own.Wo)
 }
 
-// attend is softmax(q Lᵗ/√dc + M) L, sequence by sequence: the latents are keys and values at once.
+// attend returns softmax(q Lᵗ/√dc + M) L, sequence by sequence: the latents are both keys and values.
 func (l MLAAbsorbed[T]) attend() Heads[T] {
 	return Heads[T]{Batch: l.Batch, Count: 1, Head: func(int, int) Head[T] { return Attention[T]{Mask: l.Mask} }}
 }
 
-// overScale turns the 1/√dc of attention into the 1/√dρ of the scores as they were before the absorption.
+// overScale returns √(dc/dρ), which turns the 1/√dc of attention into the 1/√dρ of the scores before the absorption.
 func (l MLAAbsorbed[T]) overScale() float64 {
 	return math.Sqrt(float64(l.UpK.Rows) / float64(l.Wq.Cols/l.Heads))
 }

@@ -2,12 +2,12 @@ package hand
 
 import "slices"
 
-// MLARoPE is latent attention whose positions are rotary in features of their own (R. Xu (60)–(68)): what rotates
-// cannot be absorbed, so queries and keys of a head have a part that does not rotate and one that does, and the
-// rotating part of the key is one for all heads (erratum X5). Queries come from a latent too.
+// MLARoPE is latent attention with rotary positions in separate features (R. Xu (60)–(68)). Rotating features cannot be
+// absorbed, so the queries and keys of a head have a part that does not rotate and a part that does. The rotating part
+// of the key is shared by all heads (erratum X5). The queries come from a latent too.
 //
-// The rotating keys are made from the token, k^R = RoPE(x w_k^R), as DeepSeek's published code does, or, FromLatent,
-// from the latent, k^R = RoPE(c w_k^R), as Xu (65) has it.
+// The rotating keys are computed from the token, k^R = RoPE(x w_k^R), as in DeepSeek's published code. With FromLatent
+// they are computed from the latent, k^R = RoPE(c w_k^R), as in Xu (65).
 type MLARoPE[T Number] struct {
 	DownQ, UpQ, RoPEQ     Layer[T] // (d, dq), (dq, H·dρ), (dq, H·dR)
 	Down, UpK, RoPEK, UpV Layer[T] // (d, dc), (dc, H·dρ), (d or dc, dR), (dc, H·dh)
@@ -18,22 +18,25 @@ type MLARoPE[T Number] struct {
 	Drop                  Dropout[T]
 }
 
-// mlaRoPE are the activations of the layer.
+// mlaRoPE holds the activations of the layer.
 type mlaRoPE[T Number] struct {
-	latentQ, latent, source Matrix[T] // c^Q, c, and what the rotating keys are made from
+	latentQ, latent, source Matrix[T] // c^Q, c, and the input of the rotating keys
 	rawQ, rawK              Matrix[T] // before their rotation
 	q, k, v                 Matrix[T]
 	content, count          int // H·dρ, H
 }
 
 func (l MLARoPE[T]) queries(x Matrix[T]) (a mlaRoPE[T]) {
-	a.latentQ, a.latent, a.source = forward("c_q_down", l.DownQ, x), forward("c_kv_down", l.Down, x), x // c^Q, c (B·n, dq), (B·n, dc)  Xu (60), (37)
+	// c^Q (B·n, dq), c (B·n, dc)                Xu (60), (37)
+	a.latentQ, a.latent, a.source = forward("c_q_down", l.DownQ, x), forward("c_kv_down", l.Down, x), x
 	if l.FromLatent {
 		a.source = a.latent
 	}
 	a.rawQ, a.rawK = forward("c_q_rope", l.RoPEQ, a.latentQ), forward("c_k_rope", l.RoPEK, a.source)
-	qR, kR := forward("rotary", l.Rotary, a.rawQ), forward("rotary", l.Rotary, a.rawK) // (B·n, H·dR), (B·n, dR)  Xu (63), (65)
-	qC, kC := forward("c_q_up", l.UpQ, a.latentQ), forward("c_k_up", l.UpK, a.latent)  // (B·n, H·dρ)             Xu (61), (65)
+	// (B·n, H·dR), (B·n, dR)                    Xu (63), (65)
+	qR, kR := forward("rotary", l.Rotary, a.rawQ), forward("rotary", l.Rotary, a.rawK)
+	// (B·n, H·dρ)                               Xu (61), (65)
+	qC, kC := forward("c_q_up", l.UpQ, a.latentQ), forward("c_k_up", l.UpK, a.latent)
 	if a.count = l.Heads.Count; !shares(qC.Cols, a.count) {
 		qC, a.count = within("heads", qC, failed[T]("(%d, %d) for %d heads", qC.Rows, qC.Cols, a.count)), 1
 	}
@@ -44,7 +47,7 @@ func (l MLARoPE[T]) queries(x Matrix[T]) (a mlaRoPE[T]) {
 	return a
 }
 
-// Forward is attention over both parts.
+// Forward computes attention over both parts.
 //
 //	(B·n, d) → (B·n, d)
 func (l MLARoPE[T]) Forward(x Matrix[T]) Matrix[T] {
@@ -52,7 +55,7 @@ func (l MLARoPE[T]) Forward(x Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(forward("c_proj", l.Proj, l.Heads.Forward(a.q, a.k, a.v)))
 }
 
-// Backward takes apart what queries has put together; the rotating key gets the sum over the heads.
+// Backward separates the two parts that queries joined. The rotating key gets the sum over the heads.
 func (l MLARoPE[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	a := l.queries(x)
 	heads := l.Heads.Forward(a.q, a.k, a.v)
@@ -91,7 +94,7 @@ func (l MLARoPE[T]) Backward(x, d5 Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	)
 }
 
-// sideBySide puts the two parts of every head side by side, and apart takes them apart.
+// sideBySide returns the two parts of every head side by side; apart is its inverse.
 func sideBySide[T Number](a, b Matrix[T], heads int) Matrix[T] {
 	if err := firstErr(a, b); err == nil && !(shares(a.Cols, heads) && shares(b.Cols, heads)) {
 		return failed[T]("(%d, %d) beside (%d, %d) in %d heads", a.Rows, a.Cols, b.Rows, b.Cols, heads)
@@ -136,7 +139,8 @@ func overHeads[T Number](x Matrix[T], heads int) Matrix[T] {
 func (at Site[T]) MLARoPE(heads Heads[T], rotary Layer[T], fromLatent bool) Layer[T] {
 	return MLARoPE[T]{
 		DownQ: at.At("c_q_down").Linear(), UpQ: at.At("c_q_up").Linear(), RoPEQ: at.At("c_q_rope").Linear(),
-		Down: at.At("c_kv_down").Linear(), UpK: at.At("c_k_up").Linear(), RoPEK: at.At("c_k_rope").Linear(), UpV: at.At("c_v_up").Linear(),
-		FromLatent: fromLatent, Rotary: rotary, Heads: heads, Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
+		Down: at.At("c_kv_down").Linear(), UpK: at.At("c_k_up").Linear(), RoPEK: at.At("c_k_rope").Linear(),
+		UpV: at.At("c_v_up").Linear(), FromLatent: fromLatent, Rotary: rotary, Heads: heads,
+		Proj: at.At("c_proj").Linear(), Drop: at.Drop("resid_dropout"),
 	}
 }

@@ -11,7 +11,7 @@ type MLP[T Number] struct {
 	Drop          Dropout[T]
 }
 
-// Forward is rows a₇ to a₉.
+// Forward computes rows a₇ to a₉.
 func (l MLP[T]) Forward(a6 Matrix[T]) Matrix[T] {
 	a7 := forward("c_fc", l.Fc, a6)     // a₇  (n, f)
 	a8 := forward("act", l.Act, a7)     // a₈  (n, f)
@@ -19,7 +19,7 @@ func (l MLP[T]) Forward(a6 Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(a9)
 }
 
-// Backward is rows Δ₉ to Δ₆.
+// Backward computes rows Δ₉ to Δ₆.
 func (l MLP[T]) Backward(a6, d10 Matrix[T]) (d6 Matrix[T], g Gradients[T]) {
 	a7 := forward("c_fc", l.Fc, a6)
 	a8 := forward("act", l.Act, a7)

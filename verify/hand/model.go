@@ -12,10 +12,10 @@ type Stack[T Number] struct {
 	Positions Layer[T] // applied to the embedded tokens; nil adds nothing
 	Drop      Dropout[T]
 	Blocks    []Layer[T]
-	Norm      Layer[T] // nil: post-norm blocks do without
+	Norm      Layer[T] // nil for post-norm blocks
 }
 
-// Embed is a₁, tokens + positions.
+// Embed returns a₁, tokens + positions.
 func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
 	x := within("wte", Matrix[T]{}, s.Tokens.Forward(tokens))
 	if s.Positions != nil {
@@ -24,7 +24,7 @@ func (s Stack[T]) Embed(tokens []int) Matrix[T] { // (B·n) → (B·n, d)
 	return s.Drop.Forward(x)
 }
 
-// Forward is Table 2 from the tokens to the input of the head.
+// Forward computes Table 2 from the tokens to the input of the head.
 func (s Stack[T]) Forward(tokens []int) Matrix[T] {
 	x := s.Embed(tokens)             // a₁       (B·n, d)
 	for i, block := range s.Blocks { // a₂ … a₁₀ (B·n, d)
@@ -36,9 +36,9 @@ func (s Stack[T]) Forward(tokens []int) Matrix[T] {
 	return x
 }
 
-// Backward is Table 3 from the input of the head, where Δ is Δ₁₁, back to the tokens.
+// Backward computes Table 3 from the input of the head, where Δ is Δ₁₁, back to the tokens.
 func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
-	inputs := []Matrix[T]{s.Embed(tokens)} // of every block, and what the last one puts out
+	inputs := []Matrix[T]{s.Embed(tokens)} // of every block, and the output of the last
 	for i, block := range s.Blocks {
 		inputs = append(inputs, forward(blockName(i), block, inputs[i]))
 	}
@@ -75,17 +75,17 @@ func (s Stack[T]) Backward(tokens []int, d11 Matrix[T]) (g Gradients[T]) {
 
 func blockName(i int) string { return fmt.Sprintf("h.%d", i) }
 
-// Model is a stack with a head that scores words: a decoder alone, or, with an Encoder, one whose blocks look at the
-// encoder's output z as well (Conti chapter 1, CS 224n section 3.7). Its parameters have GPT-2's names; with an encoder
-// those of either side begin with "encoder." or "decoder.".
+// Model is a stack with a head that scores words. It is a decoder alone or, with an Encoder, a decoder whose blocks
+// also attend to the encoder's output z (Conti chapter 1, CS 224n section 3.7). Its parameters have GPT-2's names; with
+// an encoder, the names of each side begin with "encoder." or "decoder.".
 type Model[T Number] struct {
-	Encoder *Stack[T]                    // nil: there is none
+	Encoder *Stack[T]                    // nil for a decoder alone
 	Decoder func(z Matrix[T]) Stack[T]   // z is empty without an encoder
 	Head    Layer[T]                     // (d, V)
 	Loss    func(targets []int) Layer[T] // of logits (B·n, V)
 }
 
-// Text is what a model reads and has to say.
+// Text is the input of a model and its targets.
 type Text struct {
 	Source  []int // of the encoder, (B·m)
 	Tokens  []int // (B·n)
@@ -99,7 +99,7 @@ func (m Model[T]) memory(t Text) (z Matrix[T]) {
 	return z
 }
 
-// Logits is Table 2 read downwards.
+// Logits computes Table 2 read downwards.
 func (m Model[T]) Logits(t Text) Matrix[T] {
 	z := m.memory(t)
 	a11 := m.decoder(z).Forward(t.Tokens) // a₁…a₁₁  (B·n, d)
@@ -112,8 +112,8 @@ func (m Model[T]) Logits(t Text) Matrix[T] {
 // Forward returns the loss, (1, 1).
 func (m Model[T]) Forward(t Text) Matrix[T] { return forward("loss", m.loss(t), m.Logits(t)) }
 
-// Backward is Table 3 read upwards: each line takes a Δ one row of Table 2 up and leaves the gradients of that row's
-// parameters behind. Every block of a decoder with an encoder looks at z, so Δ at z is the sum of what they send back.
+// Backward computes Table 3 read upwards: each line carries Δ up one row of Table 2 and adds the gradients of that
+// row's parameters. Every block of a decoder with an encoder attends to z, so Δ at z is the sum of their shares.
 func (m Model[T]) Backward(t Text) (g Gradients[T], err error) {
 	decoder := m.decoder(m.memory(t))
 	a11 := decoder.Forward(t.Tokens)

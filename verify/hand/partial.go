@@ -2,20 +2,20 @@ package hand
 
 import "math"
 
-// Partial is the attention of queries over some of the keys (R. Xu, "Transformer with PyTorch", 5.2 and 5.3). A row of
-// it says all that the keys seen so far have to say, whatever order they came in; Merge puts two of them together.
+// Partial is the attention of queries over some of the keys (R. Xu, "Transformer with PyTorch", 5.2 and 5.3). A row
+// summarizes the keys seen so far, in whatever order they came; Merge combines two of them.
 //
 //	m = max x                (n, 1)
 //	d = Σ e^(x−m)            (n, 1)      Xu (74)
 //	o = Σ e^(x−m)/d · v      (n, dh)     Xu (82)
 //
-// A query that has not seen a key has m = −∞, d = 0 and o = 0; read literally, the paper has NaN (erratum X1b).
+// A query that has not seen a key has m = −∞, d = 0 and o = 0; taken literally, the paper has NaN (erratum X1b).
 type Partial[T Number] struct {
 	Max, Total Matrix[T]
-	Out        Matrix[T] // none where only the softmax is wanted
+	Out        Matrix[T] // optional, absent if only the softmax is needed
 }
 
-// NewPartial is that of a tile of scores (n, m) with its values (m, dh), if any.
+// NewPartial returns the Partial of a tile of scores (n, m) with optional values (m, dh).
 func NewPartial[T Number](scores, values Matrix[T]) Partial[T] {
 	top := scores.RowMax()
 	p := exponentials(scores, top)
@@ -26,8 +26,9 @@ func NewPartial[T Number](scores, values Matrix[T]) Partial[T] {
 	return a
 }
 
-// Merge is the attention over the keys of both, which have none in common. With one key in b it is the step of Xu (84),
-// whose factor e^(m_i)/e^(m_(i−1)) is upside down (erratum X1); the two exponentials of the quotient would overflow.
+// Merge returns the attention over the keys of both, which must be disjoint. With one key in b it is the step of Xu
+// (84), whose factor e^(m_i)/e^(m_(i−1)) is upside down (erratum X1); the two exponentials of the quotient would
+// overflow.
 //
 //	m = max(m_a, m_b)
 //	d = d_a e^(m_a−m) + d_b e^(m_b−m)
@@ -43,7 +44,7 @@ func (a Partial[T]) Merge(b Partial[T]) Partial[T] {
 	return c
 }
 
-// LogSumExp is ln Σ eˣ = m + ln d, (n, 1); −∞ for a query that has not seen a key.
+// LogSumExp returns ln Σ eˣ = m + ln d, (n, 1), which is −∞ for a query that has not seen a key.
 func (a Partial[T]) LogSumExp() Matrix[T] { return a.Max.Add(a.Total.Log()) }
 
 // exponentials returns e^(x−m), and 0 where x is −∞ even if m is.
@@ -56,7 +57,7 @@ func exponentials[T Number](x, m Matrix[T]) Matrix[T] {
 	})
 }
 
-// share returns x/total, and 0 where there is nothing to share.
+// share returns x/total, and 0 where total is 0.
 func share[T Number](x, total Matrix[T]) Matrix[T] {
 	return x.combine("share", total, func(x, total T) T {
 		if total == 0 {

@@ -1,17 +1,17 @@
 package hand
 
-// Rollout is what a policy did and what came of it, row by row: actions a, their advantages A = R − v, weights w, and
-// the logarithms of the probabilities that they were drawn with (for PPO), each but the first (n, 1). All of it is
-// constant: no Δ goes to a baseline.
+// Rollout describes the actions of a policy and their outcomes, row by row: actions a, their advantages A = R − v,
+// weights w, and the logarithms of the probabilities with which they were drawn (for PPO). All but the actions are (n,
+// 1). All of it is constant: no Δ goes to a baseline.
 type Rollout struct {
 	Actions                       []int
 	Advantages, Weights, LogProbs Matrix[float64]
 }
 
-// share is w/Σw.
+// share returns w/Σw.
 func (r Rollout) share() Matrix[float64] { return r.Weights.Div(r.Weights.SumTokens()) }
 
-// logProbs is the logarithm of the probability of each action.
+// logProbs returns the logarithm of the probability of each action.
 //
 //	ln π(a) = z_a − ln Σ e^z                       (n, 1)
 func logProbs[T Number](logits Matrix[T], actions []int) Matrix[T] {
@@ -23,7 +23,7 @@ func logProbs[T Number](logits Matrix[T], actions []int) Matrix[T] {
 //	L = −Σ_t w_t A_t ln π(a_t)/Σw                  (1, 1)
 type Reinforce[T Number] struct{ Rollout Rollout }
 
-// Forward is L for logits (n, V).
+// Forward returns L for logits (n, V).
 func (l Reinforce[T]) Forward(logits Matrix[T]) Matrix[T] {
 	r := l.Rollout
 	judged := logProbs(logits, r.Actions).Mul(Lift[T](r.Advantages.Mul(r.share())))
@@ -51,10 +51,11 @@ func (l PPO[T]) ratio(logits Matrix[T]) Matrix[T] {
 	return logProbs(logits, l.Rollout.Actions).Sub(Lift[T](l.Rollout.LogProbs)).Exp() // r       (n, 1)
 }
 
-// Forward is L for logits (n, V).
+// Forward returns L for logits (n, V).
 func (l PPO[T]) Forward(logits Matrix[T]) Matrix[T] {
 	judged := l.ratio(logits).combine("judge", Lift[T](l.Rollout.Advantages), func(q, a T) T {
-		if held := min(max(realPart(q), 1-l.Clip), 1+l.Clip) * realPart(a); held < realPart(q)*realPart(a) { // a constant
+		// The clipped term is a constant.
+		if held := min(max(realPart(q), 1-l.Clip), 1+l.Clip) * realPart(a); held < realPart(q)*realPart(a) {
 			return number[T](held)
 		}
 		return q * a
@@ -62,8 +63,8 @@ func (l PPO[T]) Forward(logits Matrix[T]) Matrix[T] {
 	return judged.Mul(Lift[T](l.Rollout.share())).SumTokens().Scale(-1)
 }
 
-// Backward returns Δ at the logits: Reinforce's times r where the objective follows the ratio, 0 where it is clipped,
-// which is where A has pushed r beyond 1 ± ε already.
+// Backward returns Δ at the logits: Reinforce's times r where the objective follows the ratio, and 0 where it is
+// clipped, because A has already pushed r beyond 1 ± ε.
 //
 //	Δ_t = w_t A_t r_t active_t (π − onehot(a_t))/Σw
 //	active_t = 0 iff A_t > 0 and r_t > 1 + ε, or A_t < 0 and r_t < 1 − ε
@@ -85,7 +86,7 @@ func (l PPO[T]) Backward(logits, delta Matrix[T]) (dx Matrix[T], g Gradients[T])
 //	L = Σ_t w_t (v_t − R_t)²/Σw                    (1, 1)
 type ValueLoss[T Number] struct{ Returns, Weights Matrix[float64] }
 
-// Forward is L.
+// Forward returns L.
 func (l ValueLoss[T]) Forward(v Matrix[T]) Matrix[T] {
 	return v.Sub(Lift[T](l.Returns)).Square().Mul(Lift[T](Rollout{Weights: l.Weights}.share())).SumTokens()
 }

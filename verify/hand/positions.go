@@ -10,12 +10,13 @@ type LearnedPositions[T Number] struct {
 	Positions []int // of the tokens
 }
 
-// Forward is x + w[positions].
+// Forward returns x + w[positions].
 func (l LearnedPositions[T]) Forward(x Matrix[T]) Matrix[T] {
 	return placed(x, l.Positions).Add(Embedding[T]{l.Weight}.Forward(l.Positions))
 }
 
-// Backward passes Δ on; a row of w gets the sum of Δ over the sequences, and 0 where no token stands (erratum D11).
+// Backward returns Δ unchanged. A row of w gets the sum of Δ over the sequences, and 0 if no token has its position
+// (erratum D11).
 func (l LearnedPositions[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return placed(delta, l.Positions), Embedding[T]{l.Weight}.Backward(l.Positions, delta) // ohe(1:n)ᵗ Δ₁  (3)
 }
@@ -28,18 +29,18 @@ type Sinusoidal[T Number] struct {
 	Positions []int
 }
 
-// Forward is √d x + P[positions].
+// Forward returns √d x + P[positions].
 func (l Sinusoidal[T]) Forward(x Matrix[T]) Matrix[T] {
 	waves := Embedding[float64]{l.Waves}.Forward(l.Positions)
 	return placed(x, l.Positions).Scale(math.Sqrt(float64(x.Cols))).Add(Lift[T](waves))
 }
 
-// Backward is √d Δ.
+// Backward returns √d Δ.
 func (l Sinusoidal[T]) Backward(_, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	return placed(delta, l.Positions).Scale(math.Sqrt(float64(delta.Cols))), nil
 }
 
-// placed is x if it has a token for every position.
+// placed returns x if it has a token for every position, and otherwise an error.
 func placed[T Number](x Matrix[T], positions []int) Matrix[T] {
 	if x = x.sound(); x.Err == nil && x.Rows != len(positions) {
 		return failed[T]("%d tokens at %d positions", x.Rows, len(positions))
@@ -47,7 +48,7 @@ func placed[T Number](x Matrix[T], positions []int) Matrix[T] {
 	return x
 }
 
-// Positions returns 0, 1, …, n−1 for each of batch sequences; nothing where there are no sequences of so many tokens.
+// Positions returns 0, 1, …, n−1 for each of batch sequences, or nil if no matrix can have batch·n tokens.
 func Positions(batch, n int) []int {
 	if !possible(batch, n) {
 		return nil
@@ -59,7 +60,7 @@ func Positions(batch, n int) []int {
 	return out
 }
 
-// Sinusoids are n rows of waves, an even number d of columns.
+// Sinusoids returns n rows of waves in d columns; d must be even.
 //
 //	P[t, 2k] = sin ω_k t    P[t, 2k+1] = cos ω_k t    ω_k = N^(−2k/d)      Conti (1)
 func Sinusoids(n, d int, base float64) Matrix[float64] {

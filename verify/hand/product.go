@@ -1,11 +1,11 @@
 package hand
 
-// few multiplications are quicker done than looked at.
+// few is the number of multiplications below which computing all of them is faster than looking for zeros.
 const few = 1 << 12
 
-// product is xy, row by row, for x (rows, inner) and y (inner, cols). In the complex step most matrices are real: those
-// that do not depend on what is stepped, such as nearly every weight. What is multiplied by zeros as imaginary parts is
-// left out, which changes no bit of the sums. Of small matrices nothing is.
+// product returns xy, row by row, for x (rows, inner) and y (inner, cols). In the complex step most matrices are real:
+// those that do not depend on the stepped parameter, such as nearly every weight. Products with imaginary parts that
+// are all zero are left out, which changes no bit of the sums. In small matrices nothing is left out.
 func product[T Number](x, y []T, rows, inner, cols int) []T {
 	if rows*inner*cols < few {
 		return sums(x, y, rows, inner, cols)
@@ -46,19 +46,19 @@ func sums[T Number](x, y []T, rows, inner, cols int) []T {
 	return out
 }
 
-// planes returns the real and the imaginary parts; the second is nil where all of them are 0.
+// planes returns the real and the imaginary parts; the second is nil if all of them are 0.
 func planes[T Number](x []T) (re, im []float64) {
 	z, ok := any(x).([]complex128)
 	if !ok {
 		return any(x).([]float64), nil
 	}
 	re = make([]float64, len(z))
-	whole := true
+	isReal := true
 	for i, v := range z {
 		re[i] = real(v)
-		whole = whole && imag(v) == 0
+		isReal = isReal && imag(v) == 0
 	}
-	if whole {
+	if isReal {
 		return re, nil
 	}
 	im = make([]float64, len(z))
@@ -68,7 +68,7 @@ func planes[T Number](x []T) (re, im []float64) {
 	return re, im
 }
 
-// joined returns the inverse of planes.
+// joined is the inverse of planes.
 func joined[T Number](re, im []float64) []T {
 	out, ok := any(re).([]T)
 	if ok {

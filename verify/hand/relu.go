@@ -1,11 +1,11 @@
 package hand
 
-// ReLU keeps what is positive.
+// ReLU is the rectified linear unit.
 //
 //	y = max(x, 0)
 type ReLU[T Number] struct{}
 
-// Forward is max(x, 0).
+// Forward returns max(x, 0).
 func (ReLU[T]) Forward(x Matrix[T]) Matrix[T] { return x.Mul(x.Step()) }
 
 // Backward returns Δ at the input x. The derivative at 0 is 0, as in PyTorch.

@@ -1,6 +1,6 @@
 package hand
 
-// RMSNorm scales the features of each token by the root of the mean of their squares and gives them a gain (Zhang and
+// RMSNorm divides the features of each token by the root of the mean of their squares and applies a gain (Zhang and
 // Sennrich, "Root mean square layer normalization", 2019).
 //
 //	y = x̂ ∘ w̃,  x̂ = x/rms,  rms² = mean(x²) + ε
@@ -9,7 +9,7 @@ type RMSNorm[T Number] struct {
 	Eps    float64
 }
 
-// Forward is x̂ ∘ w̃.
+// Forward returns x̂ ∘ w̃.
 func (l RMSNorm[T]) Forward(x Matrix[T]) Matrix[T] { return x.Div(l.rms(x)).Mul(l.Weight) }
 
 func (l RMSNorm[T]) rms(x Matrix[T]) Matrix[T] { return x.Square().Mean().Shift(l.Eps).Sqrt() } // (n, 1)

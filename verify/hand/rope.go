@@ -2,18 +2,18 @@ package hand
 
 import "math"
 
-// RoPE are rotary positions (R. Xu): each group of Size features of a token rotates by itself, its features 2i and 2i+1
-// by the angle
+// RoPE computes rotary positions (R. Xu). Each group of Size features of a token rotates by itself, its features 2i and
+// 2i+1 by the angle
 //
-//	φ = t θ^(−2i/Size)     t the token's position   Xu (47)–(49)
+//	φ = t θ^(−2i/Size)     t is the token's position   Xu (47)–(49)
 type RoPE[T Number] struct {
 	Positions []int // of the tokens, in their order
 	Size      int
 	Theta     float64
 }
 
-// Forward rotates a pair by φ: the column (a, b) times Xu (55), which as a row is (a, b)Rᵗ, not the (a, b)R of Xu (56),
-// and with an angle for each pair (erratum X2).
+// Forward rotates a pair by φ: the column (a, b) times Xu (55). As a row that is (a, b)Rᵗ, not the (a, b)R of Xu (56),
+// with an angle for each pair (erratum X2).
 //
 //	(n, w) → (n, w)
 func (l RoPE[T]) Forward(x Matrix[T]) Matrix[T] { return l.rotate(x, 1) }

@@ -3,8 +3,8 @@ package hand
 import "slices"
 
 // SelfAttention is multi-headed self-attention: one projection to packed queries, keys and values, whose columns are [Q
-// | K | V], each of them [head 1 | … | head H]; the heads; and the projection of what they return. Of heads in groups,
-// keys and values are those of the groups.
+// | K | V], each of them [head 1 | … | head H]; the heads; and the projection of their outputs. If heads share keys and
+// values, K and V have the columns of the groups.
 //
 //	(B·n, d) → (B·n, H·dρ+G(dρ+dh)) → (B·n, H·dh) → (B·n, d)
 type SelfAttention[T Number] struct {
@@ -24,7 +24,7 @@ func (l SelfAttention[T]) packed(x Matrix[T]) (q, k, v Matrix[T]) {
 	return q, k, v
 }
 
-// Forward is rows a₃ and a₄ of Table 2.
+// Forward computes rows a₃ and a₄ of Table 2.
 func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 	q, k, v := l.packed(a2)             //     (B·n, H·dρ), (B·n, G·dρ), (B·n, G·dh)
 	a3 := l.Heads.Forward(q, k, v)      // a₃  (B·n, H·dh)
@@ -32,7 +32,7 @@ func (l SelfAttention[T]) Forward(a2 Matrix[T]) Matrix[T] {
 	return l.Drop.Forward(a4)
 }
 
-// Backward is rows Δ₄ to Δ₂.
+// Backward computes rows Δ₄ to Δ₂.
 func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[T]) {
 	invariant, err := l.Heads.shiftInvariant()
 	if err != nil {
@@ -58,8 +58,10 @@ func (l SelfAttention[T]) Backward(a2, d5 Matrix[T]) (d2 Matrix[T], g Gradients[
 	)
 }
 
-// SelfAttention returns the layer with at.c_attn and at.c_proj, and queries and keys of qk features for all heads
-// together.
+// SelfAttention returns the layer with at.c_attn and at.c_proj. The queries of all heads together have qk features.
 func (at Site[T]) SelfAttention(heads Heads[T], qk int, rotary Layer[T]) Layer[T] {
-	return SelfAttention[T]{at.At("c_attn").Packed(qk, heads.keys(qk)), qk, rotary, heads, at.At("c_proj").Linear(), at.Drop("resid_dropout")}
+	return SelfAttention[T]{
+		at.At("c_attn").Packed(qk, heads.keys(qk)), qk, rotary, heads,
+		at.At("c_proj").Linear(), at.Drop("resid_dropout"),
+	}
 }

@@ -4,10 +4,10 @@ package hand
 //
 //	y = σ(x) = 1/(1 + e^(−x)) = ½(1 + tanh ½x)
 //
-// The last form overflows nowhere.
+// The last form never overflows.
 type Sigmoid[T Number] struct{}
 
-// Forward is σ(x).
+// Forward returns σ(x).
 func (Sigmoid[T]) Forward(x Matrix[T]) Matrix[T] { return sigmoid(x) }
 
 // Backward returns Δ at the input x. With e = e^(−x), σ' = e/(1 + e)², and 1 − σ = e/(1 + e).

@@ -2,12 +2,12 @@ package hand
 
 import "fmt"
 
-// Parameters are matrices by GPT-2's names, such as h.0.mlp.c_fc.weight (d, f) and h.0.mlp.c_fc.bias (1, f). A linear
-// layer may have an adapter beside it, named after it: h.0.mlp.c_fc.lora_d (d, r) and .lora_u (r, f); c_attn may have
-// one for each of its three blocks of columns: h.0.attn.c_attn.q.lora_d, .k., .v.
+// Parameters holds matrices by GPT-2's names, such as h.0.mlp.c_fc.weight (d, f) and h.0.mlp.c_fc.bias (1, f). A linear
+// layer may have an adapter named after it: h.0.mlp.c_fc.lora_d (d, r) and .lora_u (r, f). c_attn may have one for each
+// of its three blocks of columns: h.0.attn.c_attn.q.lora_d, .k., .v.
 type Parameters[T Number] map[string]Matrix[T]
 
-// Check reports whether every parameter is a matrix.
+// Check returns an error unless every parameter is a valid matrix.
 func (p Parameters[T]) Check() error {
 	for name, m := range p {
 		if err := m.sound().Err; err != nil {
@@ -17,13 +17,14 @@ func (p Parameters[T]) Check() error {
 	return nil
 }
 
-// Site says where in a model a layer stands: where it finds its parameters, and what all layers share.
+// Site is the place of a layer in a model: the parameters, the path of the layer's own, and the settings that all
+// layers share.
 type Site[T Number] struct {
 	Parameters Parameters[T]
 	Path       string
 	Eps        float64 // ε of the norms
 	LoRAScale  float64 // α/r, or α
-	// Dropout returns the mask (0 or 1/(1−p)) of a place, or the zero Matrix; nil is no dropout.
+	// Dropout returns the mask (0 or 1/(1−p)) of a path, or the zero Matrix. If it is nil there is no dropout.
 	Dropout func(path string) Matrix[float64]
 }
 
@@ -40,7 +41,7 @@ func (at Site[T]) name(name string) string {
 	return at.Path + "." + name
 }
 
-// Param returns the parameter of that name, which has to be there.
+// Param returns the parameter of that name, or an error if it is missing.
 func (at Site[T]) Param(name string) Matrix[T] {
 	if m, ok := at.Parameters[at.name(name)]; ok {
 		return m
@@ -48,7 +49,7 @@ func (at Site[T]) Param(name string) Matrix[T] {
 	return Matrix[T]{Err: fmt.Errorf("hand: no parameter %s", at.name(name))}
 }
 
-// Optional returns the parameter of that name, or the zero Matrix.
+// Optional returns the parameter of that name, or the zero Matrix if it is missing.
 func (at Site[T]) Optional(name string) Matrix[T] { return at.Parameters[at.name(name)] }
 
 // Drop returns the dropout at the place of that name.

@@ -45,8 +45,8 @@ func TestSizes(t *testing.T) {
 		{"token -1, want 0 … 2", hand.GlobalMask(3, []int{-1})},
 		{"token 3, want 0 … 2", hand.GlobalMask(3, []int{3})},
 		{"", hand.GlobalMask(3, []int{0, 2})},
-		{"-1 of 3 keys are no padding", hand.SourceMask(2, 3, -1)},
-		{"4 of 3 keys are no padding", hand.SourceMask(2, 3, 4)},
+		{"-1 of 3 keys are not padding", hand.SourceMask(2, 3, -1)},
+		{"4 of 3 keys are not padding", hand.SourceMask(2, 3, 4)},
 		{"", hand.SourceMask(2, 3, 0)},
 		{"head 0, want 1 … 2", hand.ALiBiMask(3, 0, 2)},
 		{"head 3, want 1 … 2", hand.ALiBiMask(3, 3, 2)},
@@ -62,7 +62,7 @@ func TestSizes(t *testing.T) {
 		{"", rope(0.5)},
 		{"reduction 2, want Mean or Sum", score(hand.CrossEntropy[float64]{Targets: some, Reduction: 2})},
 		{"reduction -1, want Mean or Sum", score(hand.CrossEntropy[float64]{Targets: some, Reduction: -1})},
-		{"2 targets, none of which counts", score(hand.CrossEntropy[float64]{Targets: []int{hand.Ignore, hand.Ignore}})},
+		{"2 targets, all of them ignored", score(hand.CrossEntropy[float64]{Targets: []int{hand.Ignore, hand.Ignore}})},
 		{"", score(hand.CrossEntropy[float64]{Targets: some})},
 	})
 	for _, at := range [][2]int{{-1, 0}, {4, 0}, {0, -1}, {0, 6}, {1, -1}} {

@@ -5,11 +5,11 @@ package hand
 //
 //	y = ln(1 + eˣ) = max(x, 0) + ln(1 + e^(−|x|))
 //
-// The last form overflows nowhere: of ln(1 + eˣ) and x + ln(1 + e^(−x)), which are equal, it is the one whose power is at
-// most 1.
+// The last form never overflows: ln(1 + eˣ) and x + ln(1 + e^(−x)) are equal, and it is the one whose power is at most
+// 1.
 type Softplus[T Number] struct{}
 
-// Forward is ln(1 + eˣ).
+// Forward returns ln(1 + eˣ).
 func (Softplus[T]) Forward(x Matrix[T]) Matrix[T] { return softplus(x) }
 
 // Backward returns Δ at the input x: the derivative is eˣ/(1 + eˣ).

@@ -8,8 +8,9 @@ import (
 // ErrShape is wrapped by every error about shapes that do not fit.
 var ErrShape = errors.New("hand: shapes do not fit")
 
-// sound is x; or, where it carries an error or its Data are not Rows·Cols entries, as a literal may have it, that error
-// in an empty matrix, over which loops do nothing. Every operation that reads Data begins with it.
+// sound returns x. If x carries an error, or if its Data are not Rows·Cols entries, as in a wrong literal, sound
+// returns an empty matrix with that error, over which loops do nothing. Every operation that reads Data begins with
+// sound.
 func (x Matrix[T]) sound() Matrix[T] {
 	if x.Err != nil {
 		return Matrix[T]{Err: x.Err}
@@ -20,17 +21,17 @@ func (x Matrix[T]) sound() Matrix[T] {
 	return x
 }
 
-// possible reports whether there can be a matrix (rows, cols): more than 2³⁰ entries are a mistake, which is refused
-// before it is memory.
+// possible reports whether a matrix (rows, cols) can exist. More than 2³⁰ entries are a mistake, which is rejected
+// before memory is allocated for it.
 func possible(rows, cols int) bool {
 	const most = 1 << 30
 	return rows >= 0 && rows <= most && cols >= 0 && cols <= most/max(rows, 1)
 }
 
-// shares reports whether n rows or columns fall into so many equal parts, none of them empty.
+// shares reports whether n rows or columns divide into that many equal, non-empty parts.
 func shares(n, parts int) bool { return parts > 0 && parts <= n && n%parts == 0 }
 
-// firstErr returns the first error of some matrices, for a formula whose sums would be empty without their rows.
+// firstErr returns the first error of the matrices. A formula needs it if its sums would be empty without their rows.
 func firstErr[T Number](xs ...Matrix[T]) error {
 	for _, x := range xs {
 		if x = x.sound(); x.Err != nil {

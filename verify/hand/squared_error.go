@@ -5,7 +5,7 @@ package hand
 //	L = Σ (x − y)²/N, N entries                    (1, 1)
 type SquaredError[T Number] struct{ Y Matrix[T] }
 
-// Forward is L.
+// Forward returns L.
 func (l SquaredError[T]) Forward(x Matrix[T]) Matrix[T] {
 	return x.Sub(l.Y).Square().SumTokens().Mean().Scale(1 / float64(x.Rows))
 }

@@ -3,7 +3,7 @@ package hand
 import "slices"
 
 // SwiGLU is the feed-forward layer of Shazeer, "GLU variants improve transformer" (2020): the hidden features z_u of a
-// token pass the gate silu(z_g).
+// token are multiplied by the gate silu(z_g).
 //
 //	z_g = x w_g + b_g,  z_u = x w_u + b_u   (n, f)
 //	h = silu(z_g) ∘ z_u                     (n, f)
@@ -13,15 +13,15 @@ type SwiGLU[T Number] struct {
 	Drop           Dropout[T]
 }
 
-// Forward is y.
+// Forward returns y.
 func (l SwiGLU[T]) Forward(x Matrix[T]) Matrix[T] {
 	zg, zu := forward("c_gate", l.Gate, x), forward("c_fc", l.Fc, x)
 	h := SiLU[T]{}.Forward(zg).Mul(zu)
 	return l.Drop.Forward(forward("c_proj", l.Proj, h))
 }
 
-// Backward returns Δ at the input, which comes through the gate and through what passes it, and the gradients of the
-// three layers.
+// Backward returns Δ at the input, the sum over the gate and the hidden features, and the gradients of the three
+// layers.
 //
 //	Δ_h = Δ w_dᵗ
 //	Δ_g = Δ_h ∘ z_u ∘ silu'(z_g),  Δ_u = Δ_h ∘ silu(z_g)

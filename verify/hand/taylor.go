@@ -6,13 +6,13 @@ package hand
 //	(n, dρ) → (n, 1+dρ)
 type TaylorFeatures[T Number] struct{ Eps float64 }
 
-// Forward is [1, x̂].
+// Forward returns [1, x̂].
 func (l TaylorFeatures[T]) Forward(x Matrix[T]) Matrix[T] {
 	hat := x.Div(x.Square().SumFeatures().Shift(l.Eps).Sqrt())
 	return JoinColumns(Zeros[T](hat.Rows, 1).Shift(1), hat)
 }
 
-// Backward drops what came for the 1, and takes from the rest its part along x̂: that would only change the length.
+// Backward drops the Δ of the 1. From the rest it subtracts the part along x̂, which would only change the length.
 //
 //	Δx = (Δx̂ − x̂ (x̂ ⊖ Δx̂))/√(‖x‖² + ε)
 func (l TaylorFeatures[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {

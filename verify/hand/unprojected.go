@@ -1,13 +1,13 @@
 package hand
 
-// Unprojected is attention of tokens to themselves or to others, Z, with the tokens as they are for queries, and for
-// keys and values.
+// Unprojected is attention of tokens to themselves or to other tokens Z. The tokens themselves serve as queries, keys
+// and values.
 //
 //	softmax(x zᵗ/√d + M) z      (n, d), (m, d) → (n, d)      Xu (4)–(6)
 //
 // Conti prints it for z ≠ x under the name of cross-attention (erratum C14).
 type Unprojected[T Number] struct {
-	Z     Matrix[T] // none is x itself
+	Z     Matrix[T] // optional; x itself if absent
 	Heads Heads[T]
 }
 
@@ -18,13 +18,14 @@ func (l Unprojected[T]) keys(x Matrix[T]) Matrix[T] {
 	return l.Z
 }
 
-// Forward is attention of x to z.
+// Forward computes attention of x to z.
 func (l Unprojected[T]) Forward(x Matrix[T]) Matrix[T] {
 	z := l.keys(x)
 	return l.Heads.Forward(x, z, z)
 }
 
-// Backward returns the Δ of the queries; and of z, which is key and value, the sum of both. For z = x all three add up.
+// Backward returns the Δ of the queries. The Δ of z, which is both key and value, is the sum of both. If z = x, all
+// three are added.
 func (l Unprojected[T]) Backward(x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	z := l.keys(x)
 	dq, dk, dv := l.Heads.Backward(x, z, z, delta)

@@ -1,6 +1,7 @@
 package hand
 
-// forward returns a layer of x, with its name before an error that arises in it, as when there is no layer at all.
+// forward returns the layer's Forward of x. It puts the layer's name before an error that arises in it or because l is
+// nil.
 func forward[T Number](name string, l Layer[T], x Matrix[T]) Matrix[T] {
 	if l == nil {
 		return within(name, x, missing[T]("layer"))
@@ -8,7 +9,7 @@ func forward[T Number](name string, l Layer[T], x Matrix[T]) Matrix[T] {
 	return within(name, x, l.Forward(x))
 }
 
-// backward returns the Backward of that layer.
+// backward returns the layer's Backward, or an error if l is nil.
 func backward[T Number](name string, l Layer[T], x, delta Matrix[T]) (dx Matrix[T], g Gradients[T]) {
 	if l == nil {
 		return within(name, delta, missing[T]("layer")), nil

@@ -4,10 +4,10 @@
 //	go run ./verify/internal/mutate -packages nn,graph -tests verify -n 200 -seed 1
 //
 // A mutant is a package with one change of its syntax tree: a term dropped, operands swapped, a comparison flipped
-// (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978; operators.go lists the changes). The mutants drawn
-// are woven into the test programs and chosen by an environment variable when these run (mutant schemata: Untch, Offutt
-// and Harrold, "Mutation Analysis Using Mutant Schemata", 1993): beside a function stand its mutated copies, and it
-// begins by asking which of them to call, so that one build serves thousands of mutants.
+// (DeMillo, Lipton and Sayward, "Hints on Test Data Selection", 1978; operators.go lists the changes). The mutants
+// drawn are woven into the test programs and chosen by an environment variable when these run (mutant schemata: Untch,
+// Offutt and Harrold, "Mutation Analysis Using Mutant Schemata", 1993): beside a function stand its mutated copies, and
+// it begins by asking which of them to call, so that one build serves thousands of mutants.
 //
 // The tests run once without a mistake, each in a process of its own that records the blocks it enters; a mutant then
 // meets only the tests that enter its block, those of its own package first, the fastest first. A test that fails, a

@@ -12,10 +12,10 @@ import (
 //
 //	package position operator reason
 //
-// as in "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. The line "package function * reason"
-// is for what a whole function does to speed alone: its mutants run, since some may hang, and those that survive count as
-// equivalent. Lines of a package that is mutated and has no such mutants are stale, an error that names all of them;
-// lines of other packages rest.
+// as in "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. The line "package function *
+// reason" is for what a whole function does to speed alone: its mutants run, since some may hang, and those that
+// survive count as equivalent. Lines of a package that is mutated and has no such mutants are stale, an error that
+// names all of them; lines of other packages rest.
 func markEquivalent(text string, m *module, all []*mutant) error {
 	byKey := map[string][]*mutant{}
 	for _, mu := range all {
