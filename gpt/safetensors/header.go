@@ -10,18 +10,18 @@ import (
 	"github.com/pkg/errors"
 )
 
-// An Entry is what the header says of one tensor.
+// An Entry describes one tensor of the header.
 type Entry struct {
 	Name  string
 	Shape []int
 	DType string // such as F32
 
-	begin, end int         // bytes of the data
-	file       io.ReaderAt // of Open
-	start      int64       // of the data in it
+	begin, end int         // byte range of the data
+	file       io.ReaderAt // set by Open
+	start      int64       // offset of the data section in file
 }
 
-// parseHeader reads the JSON; checkLayout judges what the entries say together.
+// parseHeader reads the JSON; checkLayout checks the entries against each other.
 func parseHeader(text []byte) ([]Entry, map[string]string, error) {
 	// The count only sizes the slice; the limit is checked below.
 	guess := bytes.Count(text, []byte(`"data_offsets"`))
@@ -62,7 +62,7 @@ func (p *parser) metadata() map[string]string {
 	return metadata
 }
 
-// entry reads the object that describes the tensor of this name.
+// entry reads the object that describes the tensor with this name.
 func (p *parser) entry(key []byte) Entry {
 	e := Entry{Name: string(key), begin: -1}
 	if err := checkName(e.Name); err != nil {
@@ -103,7 +103,7 @@ func (p *parser) dtype() string {
 	return dtype
 }
 
-// shape reads a list of dimensions, never nil.
+// shape reads a list of dimensions; the result is never nil.
 func (p *parser) shape() []int {
 	var dims [maxRank]int
 	rank := 0
@@ -127,8 +127,8 @@ func (p *parser) offsets() (begin, end int) {
 	return begin, end
 }
 
-// checkLayout puts the entries into the order of their values and checks that names differ and that the values fill the
-// n bytes of data, each byte once.
+// checkLayout sorts the entries by the position of their values. It checks that names differ and that the values fill
+// the n bytes of data, each byte once.
 func checkLayout(entries []Entry, n int) error {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(entries); i++ {

@@ -6,9 +6,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A parser reads the little of JSON that a header may contain: objects, arrays, strings and unsigned integers. It keeps
-// no buffer of its own, so a long run of white space, a long string and a long number cost nothing. The first error
-// sticks, and every method does nothing after it.
+// A parser reads the subset of JSON that a header may contain: objects, arrays, strings and unsigned integers. It
+// keeps no buffer of its own, so long white space, strings and numbers cost nothing. It keeps the first error, after
+// which every method does nothing.
 type parser struct {
 	text []byte
 	pos  int
@@ -61,7 +61,7 @@ func (p *parser) list(open, end byte, item func()) {
 	}
 }
 
-// object reads an object, calling value for each key to read what follows the colon. The key is valid only during the
+// object reads an object and calls value for each key to read what follows the colon. The key is valid only during the
 // call.
 func (p *parser) object(value func(key []byte)) {
 	p.list('{', '}', func() {

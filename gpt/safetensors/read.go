@@ -8,22 +8,22 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A File is a file whose header has been read. The values stay where they are until Values is called. Of a model in
-// several files, the Entries of all may be put together in one.
+// A File is a file whose header has been read. The values stay in the file until Values is called. For a model in
+// several files, the Entries of all files may be combined in one File.
 type File struct {
 	Entries  []Entry           // in the order of their values
-	Metadata map[string]string // nil if there is none
+	Metadata map[string]string // nil if the file has none
 
 	raw  []byte
 	part Tensor // the buffers of F32 and F64
 }
 
-// Open reads the header of a file of that size.
+// Open reads the header of a file of the given size.
 //
-// F32 and F64 are kept, F16 and BF16 become float32, which holds each of their values exactly. Integers and booleans
-// have no values (see Tensor); every other type is an error. So is anything that the format does not allow: unknown,
-// missing or repeated keys, repeated or empty names, text that is not valid UTF-8, values that overlap, leave holes or
-// do not fill the file. White space around the JSON is allowed.
+// F32 and F64 are kept; F16 and BF16 become float32, which represents each of their values exactly. Integers and
+// booleans have no values (see Tensor); every other type is an error. So is anything that the format does not allow:
+// unknown, missing or repeated keys, repeated or empty names, text that is not valid UTF-8, and values that overlap,
+// leave holes or do not fill the file. White space around the JSON is allowed.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	if r == nil {
 		return nil, errors.New("safetensors: nothing to read: the reader is nil")
@@ -43,7 +43,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	return open(header, r, size)
 }
 
-// headerSize is what the first bytes of a file of that size say.
+// headerSize returns the length of the header, as stored in the first bytes of a file of the given size.
 func headerSize(first []byte, size int64) (int64, error) {
 	if size < 8 {
 		return 0, errors.Errorf("got %d bytes, want at least 8", size)
@@ -73,7 +73,7 @@ func open(header []byte, r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// Len returns the number of values, 0 of integers and booleans.
+// Len returns the number of values, which is 0 for integers and booleans.
 func (e Entry) Len() int {
 	switch e.DType {
 	case F64, F32, "F16", BF16:
@@ -82,15 +82,17 @@ func (e Entry) Len() int {
 	return 0
 }
 
-// Bytes is what the tensor's values take in the file.
+// Bytes returns the number of bytes of the tensor's values in the file.
 func (e Entry) Bytes() int { return e.end - e.begin }
 
-// Values calls visit with the values of a tensor from place at on, some thousands at a time, which are valid only
-// during the call. e is an Entry of Open, renamed or not.
+// Values calls visit with the values of a tensor from index at on, some thousands at a time, which are valid only
+// during the call. e must be an Entry of Open and may be renamed.
 func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
 	step := width(e.DType)
 	if f == nil || e.file == nil || step == 0 || visit == nil {
-		return errors.Errorf("safetensors: tensor %.80q: want an entry of a file of Open, and who is shown its values", e.Name)
+		return errors.Errorf("safetensors: tensor %.80q: "+
+			"want an entry of a file of Open, and a function to visit its values",
+			e.Name)
 	}
 	if f.raw == nil {
 		f.raw, f.part.F32 = make([]byte, 8*chunk), make([]float32, chunk)
@@ -107,7 +109,7 @@ func (f *File) Values(e Entry, visit func(at int, part Tensor) error) error {
 	return nil
 }
 
-// decode makes values of bytes, in the buffers.
+// decode converts bytes into values in the buffers of f.
 func (f *File) decode(dtype string, raw []byte) Tensor {
 	n := len(raw) / width(dtype)
 	narrow := f.part.F32[:n]

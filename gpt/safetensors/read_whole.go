@@ -6,7 +6,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Read is Open of a file in memory, with the values of all tensors.
+// Read reads a file in memory like Open, with the values of all tensors.
 func Read(data []byte) ([]Tensor, map[string]string, error) {
 	n, err := headerSize(data[:min(8, len(data))], int64(len(data)))
 	if err != nil {

@@ -19,7 +19,7 @@ func TestReasonsOfEach(t *testing.T) {
 	}
 	for header, want := range map[string]string{
 		`{"__metadata__":{},"__metadata__":{}}`:                                         "__metadata__ appears twice",
-		`{"__metadata__":{"a":"\u00zz"}}`:                                               "an escape that JSON does not know",
+		`{"__metadata__":{"a":"\u00zz"}}`:                                               "an escape that JSON does not define",
 		whole("", `"dtype":"U8"`):                                                       "the name is empty",
 		whole(`a\u0000`, `"dtype":"U8"`):                                                "the name contains a NUL",
 		whole(`\ud800xudc00`, `"dtype":"U8"`):                                           "half of a surrogate pair",
@@ -36,7 +36,7 @@ func TestReasonsOfEach(t *testing.T) {
 		`{"w":{"shape":[12`: `got "\x00", want ","`,
 		"{" + byteOf("a", 0) + "," + byteOf("b", 1) + "," + byteOf("a", 2) + "}": `tensor "a" appears twice`,
 		"{" + byteOf("c", 0) + "," + byteOf("a", 1) + "," + byteOf("c", 2) + "}": `tensor "c" appears twice`,
-		`{"\u1"`: "an escape that JSON does not know",
+		`{"\u1"`: "an escape that JSON does not define",
 	} {
 		if _, _, err := Read(slices.Clip(file(header))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want %q", header, err, want)

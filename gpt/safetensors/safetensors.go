@@ -1,5 +1,6 @@
-// Package safetensors reads and writes the file format in which the weights of models are published. Start with Read and
-// Write, of files in memory; Open reads one of any size piece by piece, and WriteEach writes one tensor by tensor.
+// Package safetensors reads and writes the file format in which the weights of models are published. Start with Read
+// and Write for files in memory; Open reads a file of any size piece by piece, and WriteEach writes one tensor by
+// tensor.
 //
 // A file is a header length n (8 bytes, little endian), n bytes of JSON, and the tensors' values, little endian and row
 // by row:
@@ -7,8 +8,8 @@
 //	{"__metadata__": {"format": "pt"},
 //	 "wte.weight": {"dtype": "F32", "shape": [65, 48], "data_offsets": [0, 12480]}}
 //
-// Offsets count from the first byte after the header. The format has no checksum, so the reader is strict: whatever the
-// description of the format leaves no room for is an error, and sizes are checked before memory is allocated for them.
+// Offsets count from the first byte after the header. The format has no checksum, so the reader is strict: everything
+// that the description of the format does not allow is an error, and sizes are checked before memory is allocated.
 package safetensors
 
 import (
@@ -26,20 +27,20 @@ const (
 	maxRank     = 8
 )
 
-// The types of numbers that are written.
+// The types of numbers that Write and WriteEach support.
 const (
 	F32  = "F32"
 	F64  = "F64"
 	BF16 = "BF16" // the upper half of a float32
 )
 
-// metadataKey is the one key of the header that names no tensor.
+// metadataKey is the only key of the header that is not the name of a tensor.
 const metadataKey = "__metadata__"
 
-// A Tensor is a named array in row-major order. Exactly one of F32 and F64 is not nil; an empty Shape is a scalar.
+// A Tensor is a named array in row-major order. Exactly one of F32 and F64 is not nil. An empty Shape means a scalar.
 //
-// Read also returns the tensors of integers and booleans (GPT-2's files carry the causal mask in some), with both F32
-// and F64 nil: named, not converted.
+// Read also returns tensors of integers and booleans (GPT-2's files store the causal mask in some) with their names
+// only; F32 and F64 are both nil.
 type Tensor struct {
 	Name  string
 	Shape []int
@@ -47,7 +48,7 @@ type Tensor struct {
 	F64   []float64
 }
 
-// size returns the number of elements of a shape. Zeros count as ones in the check for overflow, so that the order of
+// size returns the number of elements of a shape. In the check for overflow zeros count as ones, so that the order of
 // the dimensions does not matter.
 func size(shape []int) (int, error) {
 	if len(shape) > maxRank {
@@ -71,7 +72,7 @@ func size(shape []int) (int, error) {
 	return int(product), nil
 }
 
-// width returns the bytes per element of a dtype that Read knows, else 0.
+// width returns the bytes per element of a dtype that Read supports, otherwise 0.
 func width(dtype string) int {
 	switch dtype {
 	case "BOOL", "U8", "I8":

@@ -237,7 +237,7 @@ func TestReasons(t *testing.T) {
 		`{"w":{"dtype":"F32","shape":[0,9223372036854775808],"data_offsets":[0,0]}}`: "9223372036854775808 is too large",
 		`{"w":{"dtype":"F32","shape":[01],"data_offsets":[0,4]}}`:                    "want an unsigned integer",
 		`{"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`:                    "want an unsigned integer",
-		`{"w`: "string without end", `{"w\x":{}}`: "string has an escape that JSON does not know", `{"\ud800":{}}`: "half of a surrogate pair",
+		`{"w`: "string without end", `{"w\x":{}}`: "string has an escape that JSON does not define", `{"\ud800":{}}`: "half of a surrogate pair",
 		`{"w" 1}`: `got "1", want ":"`,
 	} {
 		if _, _, err := Read(file(header)); err == nil || !strings.Contains(err.Error(), want) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// str reads a string. Without escapes the result is a part of the text.
+// str reads a string. A string without escapes is returned as a part of the text.
 func (p *parser) str() []byte {
 	p.expect('"')
 	if p.err != nil {
@@ -39,8 +39,8 @@ func (p *parser) str() []byte {
 	return raw
 }
 
-// unescape replaces the escapes. Half a surrogate pair, such as \ud800 alone, is an error: replaced, as encoding/json
-// does, two names could become one.
+// unescape replaces the escapes. Half a surrogate pair, such as \ud800 alone, is an error: encoding/json replaces it,
+// and two names could then become equal.
 func (p *parser) unescape(raw []byte) []byte {
 	// Each escape stands for at least one byte less than it has.
 	escapes := bytes.Count(raw, []byte(`\`)) - bytes.Count(raw, []byte(`\\`))
@@ -61,7 +61,7 @@ func (p *parser) unescape(raw []byte) []byte {
 			}
 		}
 		if n == 0 {
-			p.failf("string has an escape that JSON does not know")
+			p.failf("string has an escape that JSON does not define")
 			return nil
 		}
 		out = utf8.AppendRune(out, r)
@@ -70,7 +70,7 @@ func (p *parser) unescape(raw []byte) []byte {
 	return out
 }
 
-// escape reads the escape that raw begins with, and how many bytes it has: 0 if there is none.
+// escape returns the character and the length of the escape that raw begins with; the length is 0 if there is none.
 func escape(raw []byte) (r rune, n int) {
 	if len(raw) < 2 || raw[0] != '\\' {
 		return 0, 0

@@ -13,15 +13,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// chunk is how many values are encoded at a time.
+// chunk is the number of values that are encoded at a time.
 const chunk = 8192
 
-// Write writes the tensors and the metadata (nil for none) to w. The same arguments give the same bytes. Tensors stand
-// in the order given, except that those of float64 come first: with the header a multiple of 8 bytes long, every value
-// is then aligned for whoever maps the file into memory.
+// Write writes the tensors and the optional metadata to w. The same arguments produce the same bytes. Tensors keep the
+// given order, except that those of float64 come first: since the length of the header is a multiple of 8 bytes, every
+// value is then aligned when the file is mapped into memory.
 //
-// It refuses empty, repeated and reserved names, names with a NUL or invalid UTF-8, shapes that do not agree with the
-// number of values, and whatever exceeds the limits of Read.
+// Write refuses empty, repeated and reserved names, names with a NUL or invalid UTF-8, shapes that do not match the
+// number of values, and everything that exceeds the limits of Read.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	tensors = slices.Clone(tensors)
 	slices.SortStableFunc(tensors, func(a, b Tensor) int {
@@ -34,7 +34,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 			entries[i].DType = F64
 		}
 	}
-	if _, err := encodeHeader(entries, metadata); err != nil { // before it is said of a tensor what it holds
+	if _, err := encodeHeader(entries, metadata); err != nil { // header errors come first
 		return errors.Wrap(err, "safetensors")
 	}
 	for i, e := range entries {
@@ -45,7 +45,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	return WriteEach(w, entries, metadata, func(i int) (Tensor, error) { return tensors[i], nil })
 }
 
-// encodeHeader returns the length and the JSON, padded with spaces to a multiple of 8.
+// encodeHeader returns the length and the JSON, padded with spaces to a multiple of 8 bytes.
 func encodeHeader(entries []Entry, metadata map[string]string) ([]byte, error) {
 	if len(entries) > maxTensors {
 		return nil, errors.Errorf("%d tensors, the limit is %d", len(entries), maxTensors)
@@ -102,7 +102,7 @@ func encodeMetadata(b *bytes.Buffer, metadata map[string]string) error {
 	return nil
 }
 
-// encodeEntry appends one entry of the header and returns where its values end.
+// encodeEntry appends one entry of the header and returns the end of its values.
 func encodeEntry(b *bytes.Buffer, e Entry, begin int) (end int, err error) {
 	if err := checkName(e.Name); err != nil {
 		return 0, err

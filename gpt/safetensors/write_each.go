@@ -9,15 +9,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// WriteEach is Write of tensors that are made one by one: entries say what each is called, its shape, and F32, F64 or
-// BF16, and values returns the numbers of entry i, which are not needed any more when the next is asked for. Numbers of
-// BF16 are F32, rounded to the nearest, of two equally near to the even one.
+// WriteEach writes tensors like Write, but asks for them one by one. An entry holds the name of a tensor, its shape,
+// and its type F32, F64 or BF16. values returns the numbers of entry i, which WriteEach does not use after the next
+// call. Numbers of BF16 are passed as F32 and rounded to the nearest, of two equally near to the even one.
 func WriteEach(w io.Writer, entries []Entry, metadata map[string]string, values func(i int) (Tensor, error)) error {
 	if w == nil {
 		return errors.New("safetensors: nothing to write to: the writer is nil")
 	}
 	if values == nil {
-		return errors.New("safetensors: nothing to write: who has the values is nil")
+		return errors.New("safetensors: nothing to write: the function that returns the values is nil")
 	}
 	header, err := encodeHeader(entries, metadata)
 	if err != nil {
@@ -46,7 +46,7 @@ func WriteEach(w io.Writer, entries []Entry, metadata map[string]string, values 
 	return nil
 }
 
-// holds returns an error unless t has the numbers that e says.
+// holds returns an error unless t has the numbers that e describes.
 func (e Entry) holds(t Tensor) error {
 	if (t.F32 == nil) == (t.F64 == nil) || (e.DType == F64) != (t.F64 != nil) {
 		return errors.New("needs either F32 or F64")
@@ -61,7 +61,9 @@ func (e Entry) holds(t Tensor) error {
 	return nil
 }
 
-func writeValues[T float32 | float64](w io.Writer, buf []byte, values []T, put func([]byte, []T) ([]byte, error)) ([]byte, error) {
+func writeValues[T float32 | float64](
+	w io.Writer, buf []byte, values []T, put func([]byte, []T) ([]byte, error),
+) ([]byte, error) {
 	for part := range slices.Chunk(values, chunk) {
 		var err error
 		if buf, err = put(buf[:0], part); err != nil {
@@ -78,7 +80,7 @@ func appendValues[T float32 | float64](buf []byte, values []T) ([]byte, error) {
 	return binary.Append(buf, binary.LittleEndian, values)
 }
 
-// appendBF16 rounds: half of what is cut off is added, and a little less to an even number.
+// appendBF16 rounds by adding half of the part that is cut off, and a little less if the result would be even.
 func appendBF16(buf []byte, values []float32) ([]byte, error) {
 	for _, x := range values {
 		bits := math.Float32bits(x)

@@ -62,7 +62,7 @@ func TestBF16(t *testing.T) {
 		"F32 or F64":                                second(write(F32, 1, Tensor{F32: one, F64: []float64{1}})),
 		"the values are gone": WriteEach(new(bytes.Buffer), []Entry{{Name: "x", Shape: []int{1}, DType: F32}}, nil,
 			func(int) (Tensor, error) { return Tensor{}, errors.New("the values are gone") }),
-		"who has the values is nil": WriteEach(new(bytes.Buffer), nil, nil, nil),
+		"the function that returns the values is nil": WriteEach(new(bytes.Buffer), nil, nil, nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)

@@ -7,14 +7,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// attention is how the tokens of a source attend to one another. Targets have multi-headed attention in any case.
+// attention describes how the tokens of a source attend to one another. Targets always have multi-head attention.
 type attention struct {
 	parts.Attention
 	sees  func(s parts.Stack, lengths []int) nn.Visibility
-	whole bool // sources cannot be padded: all have source_size tokens
+	fixed bool // sources cannot be padded: all have source_size tokens
 }
 
-// attentions returns the encoder's: those of the library that need no causal mask, and own ones.
+// attentions returns the attentions of the encoder: the user-defined ones and those of the library that need no causal
+// mask.
 func attentions(own []parts.Attention) (list []attention) {
 	for _, a := range own {
 		list = append(list, attention{Attention: a, sees: padded})
@@ -24,10 +25,11 @@ func attentions(own []parts.Attention) (list []attention) {
 	full.Name, windowed.Name, linformer.Name = "full", "window", "linformer"
 	windowed.Options = []parts.Option{{
 		Name: "window", Check: checkWindow,
-		Help: "w of attention window: tokens of a source attend to one another where |i − j| < w",
+		Help: "w of attention window: tokens of a source attend to one another if |i − j| < w",
 	}}
 	linformer.Options = []parts.Option{{
-		Name: "mixed_keys", Help: "mixtures of keys in attention linformer; 0 is half of source_size", Check: checkMixedKeys,
+		Name: "mixed_keys", Check: checkMixedKeys,
+		Help: "mixtures of keys in attention linformer; 0 means half of source_size",
 	}}
 	linformer.New = func(_ nn.Site, s parts.Stack) nn.Attention {
 		return func(at nn.Site) nn.Layer { return nn.NewLinformer(at, s.Options.Get("mixed_keys")) }
@@ -37,7 +39,7 @@ func attentions(own []parts.Attention) (list []attention) {
 		attention{Attention: windowed, sees: nearby},
 		attention{Attention: library("linear"), sees: padded},
 		attention{Attention: library("taylor"), sees: padded},
-		attention{Attention: linformer, sees: all, whole: true})
+		attention{Attention: linformer, sees: all, fixed: true})
 }
 
 func padded(_ parts.Stack, lengths []int) nn.Visibility { return nn.Padding{Lengths: lengths} }
@@ -50,7 +52,8 @@ func nearby(s parts.Stack, lengths []int) nn.Visibility {
 
 func checkWindow(got int, _ nn.Dims) error {
 	if got < 1 {
-		return errors.Errorf("window: got %d, want a whole number, 1 to %d, for attention in a window", got, field.MaxSize)
+		return errors.Errorf("window: got %d, want a whole number, 1 to %d, for attention in a window",
+			got, field.MaxSize)
 	}
 	return nil
 }
@@ -62,8 +65,8 @@ func checkMixedKeys(got int, d nn.Dims) error {
 	return nil
 }
 
-// near lets a token see those that are less than width away on either side, |i − j| < width, and no padding. Padding is
-// visible to nothing, but has to see something: the last token.
+// near makes visible to a token the tokens less than width away on either side, |i − j| < width, but no padding.
+// Padding is visible to no token, but must see something: the last token.
 type near struct {
 	width   int
 	lengths []int
@@ -78,5 +81,5 @@ func (v near) Visible(b, i, j int) bool {
 	return j < n && i-j < v.width && j-i < v.width
 }
 
-// PerSequence is true.
+// PerSequence returns true.
 func (near) PerSequence() bool { return true }

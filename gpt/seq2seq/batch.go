@@ -8,15 +8,15 @@ import (
 
 // The first ids of every Vocabulary.
 const (
-	Pad    = iota // fills what is shorter than its row
+	Pad    = iota // fills rows that are not full
 	Begin         // the decoder reads it before the target
-	End           // it ends a target
-	Hidden        // it stands for a token that a masked model has to guess
+	End           // ends a target
+	Hidden        // replaces a token that a masked model must guess
 	specials
 )
 
-// Fill puts the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all of
-// them are as before.
+// Fill copies the pairs, one for every row of the batch, into Source, Input, Targets and the masks. After an error all
+// of them are unchanged.
 func (m *Model) Fill(pairs []Pair) error {
 	if m == nil {
 		return errors.New("seq2seq: nothing to fill, want one of New")
@@ -47,7 +47,7 @@ func (m *Model) Fill(pairs []Pair) error {
 	return m.memory.Update()
 }
 
-// fillSources pads the sources, which fit, and hides the padding from the encoder.
+// fillSources pads the sources, which must fit, and hides the padding from the encoder.
 func fillSources(e encoder, ids []int, pairs []Pair) error {
 	s := len(ids) / len(pairs)
 	for b, p := range pairs {

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Rank is what a beam search wants most of, instead of ln p itself: that prefers short texts, and a function of ln p
-// and of the number of tokens, with End, can make up for it.
+// Rank scores a hypothesis for a beam search, which keeps the highest scores. ln p itself prefers short texts; a
+// function of ln p and of the number of tokens, including End, can compensate for that.
 type Rank func(logProb float64, length int) float64
 
-// LengthPenalty is ln p divided by ((5 + length)/6)^α (Wu et al. 2016). α is a finite number; of another every rank is
-// NaN, which Beam refuses.
+// LengthPenalty returns the Rank ln p divided by ((5 + length)/6)^α (Wu et al. 2016). If α is not finite, every rank
+// is NaN, which Beam refuses.
 func LengthPenalty(alpha float64) Rank {
 	if math.IsNaN(alpha) || math.IsInf(alpha, 0) {
 		return func(float64, int) float64 { return math.NaN() }
@@ -18,12 +18,12 @@ func LengthPenalty(alpha float64) Rank {
 	return func(logProb float64, length int) float64 { return logProb / math.Pow(float64(5+length)/6, alpha) }
 }
 
-// Beam continues every kept hypothesis by every token, and keeps the best of all these (Conti section 1.1): as many as
-// the Predictor has beams, for each text, best first by ln p, or by rank if that is not nil. What ends stays among them
-// and takes up a place. It goes on until all have ended or hold limit tokens with End; by ln p it stops when the first
-// has ended, since the others only get less likely. One beam is Greedy. More beams search more and mostly find a
-// likelier text, but need not: the beginning of what Greedy finds may be pushed out by others that lead nowhere. Of
-// equals the earlier is kept.
+// Beam continues every kept hypothesis by every token and keeps the best of all these (Conti section 1.1): for each
+// text the number of beams of the Predictor, best first by ln p, or by rank if that is not nil. A hypothesis that has
+// ended stays among them and takes up a place. The search continues until all have ended or have limit tokens
+// including End; by ln p it stops when the first has ended, since the others only become less likely. One beam is
+// Greedy. More beams search more and usually find a likelier text, but not always: the beginning of Greedy's result
+// may be pushed out by others that lead nowhere. Of equal hypotheses the earlier is kept.
 func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesis, error) {
 	if err := checkSearch(ctx, p, limit); err != nil {
 		return nil, err
@@ -47,7 +47,8 @@ func Beam(ctx context.Context, p Predictor, limit int, rank Rank) ([][]Hypothesi
 			if b.done(sum) {
 				continue
 			}
-			if err := b.grow(func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }, rank, ends); err != nil {
+			next := func(slot int) []float64 { return logProbs(logits.Row(i*len(b.slots) + slot)) }
+			if err := b.grow(next, rank, ends); err != nil {
 				return nil, err
 			}
 			for slot, h := range b.slots {

@@ -7,15 +7,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// beam is the hypotheses of one text, each in the slot where the Predictor has it.
+// beam holds the hypotheses of one text, each in the slot where the Predictor keeps it.
 type beam struct{ slots []slot }
 
 type slot struct {
 	Hypothesis
 	score  float64
-	live   bool // there is a hypothesis in the slot
+	live   bool // the slot holds a hypothesis
 	parent int  // the slot that it continues
-	order  int  // among its kind, from the best
+	order  int  // index among the live or the empty slots, best first
 }
 
 func newBeam(n int) beam {
@@ -27,7 +27,7 @@ func newBeam(n int) beam {
 	return b
 }
 
-// token is what the slot is to be continued with; where nothing goes on, any will do.
+// token returns the token to continue the slot with; for a slot that does not continue, any token will do.
 func (s slot) token() int {
 	if !s.live || s.Ended {
 		return Pad
@@ -35,7 +35,7 @@ func (s slot) token() int {
 	return s.Tokens[len(s.Tokens)-1]
 }
 
-// done reports whether nothing can change: all have ended, or the first one has and the others can only get worse.
+// done reports whether nothing can change: all have ended, or the first has and the others can only get worse.
 func (b beam) done(sum bool) bool {
 	for _, s := range b.slots {
 		if s.live && !s.Ended && (!sum || s.order == 0 || b.first().score <= s.score) {
@@ -55,8 +55,8 @@ func (b beam) byOrder() []int {
 	return at
 }
 
-// grow replaces the hypotheses by the best of their continuations. The first of a parent's continuations takes its
-// slot, the others the slots of parents that have none. It is an error if a rank is NaN, which has no place.
+// grow replaces the hypotheses by the best of their continuations. The first continuation of a parent takes its slot,
+// the others take the slots of parents without any. A rank that is NaN cannot be ordered and is an error.
 func (b *beam) grow(logProbs func(slot int) []float64, rank Rank, ends func(token int) bool) error {
 	n := len(b.slots)
 	var kept []slot
@@ -82,7 +82,9 @@ func (b *beam) grow(logProbs func(slot int) []float64, rank Rank, ends func(toke
 			for v, lp := range logProbs(i) {
 				s.LogProb, s.Ended, s.Tokens = sofar+lp, ends(v), before
 				if s.score = rank(s.LogProb, len(before)+1); math.IsNaN(s.score) {
-					return errors.Errorf("decode: rank: got NaN for ln p %.4g of %d tokens, want a number", s.LogProb, len(before)+1)
+					return errors.Errorf("decode: rank: got NaN for ln p %.4g of %d tokens, "+
+						"want a number",
+						s.LogProb, len(before)+1)
 				}
 				if len(kept) == n && !(s.score > kept[n-1].score) {
 					continue
@@ -128,7 +130,7 @@ func (b *beam) place(kept []slot) {
 	b.slots = next
 }
 
-// sorted returns the hypotheses, best first; those that the limit has cut come behind those that have ended.
+// sorted returns the hypotheses, best first; those cut by the limit come after those that have ended.
 func (b beam) sorted() (list []Hypothesis) {
 	for _, ended := range []bool{true, false} {
 		for _, i := range b.byOrder() {

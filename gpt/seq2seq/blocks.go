@@ -5,28 +5,29 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// block is an arrangement of a block, on both sides of the model.
+// block is an arrangement of a block, for both sides of the model.
 type block struct {
 	parts.Block // of the encoder
-	decoder     func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention)
+	decoder     newDecoderBlock
 }
 
-// blocks returns those of the library that the decoder has too, the default first.
+type newDecoderBlock func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention)
+
+// blocks returns the blocks of the library that the decoder also has, the default first.
 func blocks() []block {
-	return []block{
-		{parts.Find(parts.Blocks(), "pre"), func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention) {
-			b := nn.NewDecoderBlock(at, a, m)
-			return b, b.Cross
-		}},
-		{parts.Find(parts.Blocks(), "post"), func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention) {
-			b := nn.NewPostNormDecoderBlock(at, a, m)
-			return b, b.Cross
-		}},
+	pre := func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention) {
+		b := nn.NewDecoderBlock(at, a, m)
+		return b, b.Cross
 	}
+	post := func(at nn.Site, a nn.Attention, m *nn.Memory) (nn.Cached, *nn.CrossAttention) {
+		b := nn.NewPostNormDecoderBlock(at, a, m)
+		return b, b.Cross
+	}
+	return []block{{parts.Find(parts.Blocks(), "pre"), pre}, {parts.Find(parts.Blocks(), "post"), post}}
 }
 
-// known returns the variants that c may name: positions tell either side where its tokens stand, and what rotates
-// queries and keys, or biases scores, does so in self-attention, for between source and target there is no distance.
+// known returns the variants that c may name. Each side has positions for its own tokens. Variants that rotate queries
+// and keys, or bias scores, do so only in self-attention, because source and target have no distance between them.
 func (c Config) known() parts.Registry {
 	r := c.Parts.WithLibrary()
 	r.Attentions, r.Blocks = nil, nil
@@ -39,7 +40,7 @@ func (c Config) known() parts.Registry {
 	return r
 }
 
-// attention and block are the ones that c names; c is resolved.
+// attention returns the attention that c names; c is resolved.
 func (c Config) attention() attention { return parts.Find(attentions(c.Parts.Attentions), c.Attention) }
 
 func (c Config) block() block { return parts.Find(blocks(), c.Block) }

@@ -6,10 +6,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// checkCausal refuses a network with a part of the program's own in which a target's token sees later ones, unless its
-// Registry is Bidirectional, or one pair of a batch influences another. Sources are seen whole. With perturb it
-// computes with noise on the weights, so that no layer hides behind weights that begin at 0. A result that is not
-// finite is left to the first loss.
+// checkCausal refuses a network with a user-defined part if a target's token sees later ones, unless its Registry is
+// Bidirectional, or if one pair of a batch influences another. Sources are completely visible. With perturb it adds
+// noise to the weights, so that no layer is hidden by weights that begin at 0. A result that is not finite is left to
+// the first loss.
 func (c Config) checkCausal(g *graph.Graph, perturb bool) error {
 	if c = c.Resolved(); !c.HasOwn(c.Parts) {
 		return nil
@@ -29,7 +29,9 @@ func (c Config) checkCausal(g *graph.Graph, perturb bool) error {
 		if err != nil {
 			return err
 		}
-		return causal.Check(causal.Model{Input: m.Source, Output: m.Logits, Batch: 2, Vocabulary: c.SourceVocab, Bidirectional: true})
+		return causal.Check(causal.Model{
+			Input: m.Source, Output: m.Logits, Batch: 2, Vocabulary: c.SourceVocab, Bidirectional: true,
+		})
 	})
 	if errors.Is(err, graph.ErrNotFinite) {
 		return nil

@@ -166,7 +166,7 @@ func TestVocabulary(t *testing.T) {
 	if _, err := NewVocabulary("syllables"); err == nil || !strings.Contains(err.Error(), `got unit "syllables", want one of words, characters`) {
 		t.Errorf("got error %v", err)
 	}
-	if err := json.Unmarshal([]byte(`{"unit":"words","tokens":["a","a"]}`), new(Vocabulary)); err == nil || !strings.Contains(err.Error(), `"a" stands in it twice`) {
+	if err := json.Unmarshal([]byte(`{"unit":"words","tokens":["a","a"]}`), new(Vocabulary)); err == nil || !strings.Contains(err.Error(), `"a" appears twice`) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// decoder is a stack of blocks that look back, then at the memory.
+// decoder is a stack of blocks that attend to earlier tokens and then to the memory.
 type decoder struct {
 	*parts.Body
 	cross []*nn.CrossAttention // of the blocks
 	head  nn.Layer
 }
 
-// newDecoder makes the decoder of a batch of sequences, whose tokens stand at the positions; with caches it can Step.
+// newDecoder returns the decoder of a batch of sequences with tokens at the given positions; with caches it can Step.
 func newDecoder(s graph.Scope, c Config, batch int, m *nn.Memory, positions graph.Expr, caches nn.Caches) (d decoder) {
 	at := c.Site(c.known(), batch, c.TargetSize)
 	at.Scope, at.Positions, at.Caches = s, positions, caches

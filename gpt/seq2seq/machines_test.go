@@ -60,7 +60,7 @@ func TestMachinesSameBits(t *testing.T) {
 		}
 		tr.Group = g
 		tr.SHA256 = fmt.Sprint(g.Rank()) // as of other pairs
-		tr.made.SHA256 = tr.SHA256
+		tr.original.SHA256 = tr.SHA256
 		_, err = tr.Step()
 		return err
 	})

@@ -10,21 +10,21 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Masked is the encoder by itself as a masked language model (Conti chapter 3; CS 224n section 3.5): some tokens of a
-// source are hidden behind Hidden, and a linear layer and a softmax on the encoder's output guess them from both sides.
+// Masked is the encoder alone as a masked language model (Conti chapter 3; CS 224n section 3.5): some tokens of a
+// source are replaced by Hidden, and a linear layer and a softmax on the encoder's output guess them from both sides.
 // The decoder's fields of the Config are not used.
 type Masked struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
 	Source  graph.Expr // (B·S) ids
-	Targets graph.Expr // (B·S) ids, text.Ignore where nothing was hidden
+	Targets graph.Expr // (B·S) ids, text.Ignore where no token was hidden
 	Logits  graph.Expr // (B·S, V)
-	Loss    graph.Expr // the mean cross entropy in nats over what was hidden
+	Loss    graph.Expr // the mean cross entropy in nats over the hidden tokens
 
 	encoder encoder
 }
 
-// NewMasked builds the model on an empty Graph for batches of that many sources.
+// NewMasked builds the model on an empty Graph for batches of the given number of sources.
 func NewMasked(g *graph.Graph, c Config, batch int) (*Masked, error) {
 	switch {
 	case g == nil:
@@ -61,8 +61,8 @@ func (m *Masked) Params() []graph.Expr {
 	return m.Graph.Params()
 }
 
-// Fill puts the sources, one for every row of the batch, into Source, and hides each of their tokens with probability
-// rate, at least one in each source.
+// Fill copies the sources, one for every row of the batch, into Source, and hides each of their tokens with
+// probability rate, at least one in each source.
 func (m *Masked) Fill(sources [][]int, rate float64, rng *rand.Rand) error {
 	switch {
 	case m == nil || m.Graph == nil:

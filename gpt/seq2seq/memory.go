@@ -7,13 +7,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// counts is how many numbers a network declares, in float64, which no Config overflows.
+// counts holds the numbers of values that a network declares, in float64, which no Config overflows.
 type counts struct {
 	parameters float64
 	values     float64 // of masks, for one pair, and of tables of positions
 }
 
-// counts declares two blocks, and every block more counts as the second.
+// counts declares at most two blocks and counts every further block like the second.
 func (c Config) counts() (n counts, err error) {
 	declared := func(layers int) (n counts) {
 		g, c := graph.Outline(graph.Float32), c
@@ -23,7 +23,7 @@ func (c Config) counts() (n counts, err error) {
 			n.parameters += p.Entries()
 		}
 		for _, x := range g.Leaves() {
-			if len(x.Tensor().Shape) > 0 { // else it is ids
+			if len(x.Tensor().Shape) > 0 { // otherwise ids
 				n.values += x.Entries()
 			}
 		}
@@ -41,38 +41,41 @@ func (c Config) counts() (n counts, err error) {
 	return one, err
 }
 
-// Memory returns the bytes that training in float32 needs, as gpt.Config.Memory has it. It is an error if c makes no
-// network.
+// Memory returns the number of bytes that training in float32 needs, like gpt.Config.Memory. It is an error if c is not a
+// valid network.
 func (c Config) Memory() (bytes float64, err error) {
 	if err := c.ValidateModel(); err != nil {
 		return 0, err
 	}
 	c = c.Resolved()
-	if c.TooWide() || c.BatchSize < 1 || c.BatchSize > 1<<20 { // layers list columns, and masks the lengths of sequences
+	// Layers list columns, and masks list the lengths of sequences.
+	if c.TooWide() || c.BatchSize < 1 || c.BatchSize > 1<<20 {
 		n, err := c.counts()
 		tokens := float64(c.BatchSize) * (float64(c.SourceSize) + float64(c.TargetSize))
 		return 4 * (4*n.parameters + n.values + tokens*float64(c.NLayer)*8*float64(c.NEmbd)), err
 	}
-	return train.Need(c.Training, c.Run, train.Hooks{}, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+	declare := func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
 		m := c.declare(g, c.BatchSize)
 		return c.blocks(), m.Loss, m.Params()
-	})
+	}
+	return train.Need(c.Training, c.Run, train.Hooks{}, c.NLayer, declare)
 }
 
-// checkParameters refuses a network of too many parameters, each of which is kept so many times, and numbers of masks.
+// checkParameters returns an error if the parameters, each of which is kept times times, and the masks need too much
+// memory.
 func (c Config) checkParameters(times float64) error {
 	c = c.Resolved()
 	n, err := c.counts()
 	if err != nil {
 		return err
 	}
-	return c.CheckMemory(4*(times*n.parameters+n.values), "parameters and masks", c.fields(), "n_layer", "n_head", "n_embd", "source_vocab",
-		"target_vocab", "source_size", "target_size", "qk_size", "v_size", "n_inner")
+	return c.CheckMemory(4*(times*n.parameters+n.values), "parameters and masks", c.fields(),
+		"n_layer", "n_head", "n_embd", "source_vocab", "target_vocab", "source_size", "target_size", "qk_size", "v_size", "n_inner")
 }
 
-// checkTraining refuses what training would need too much memory for.
+// checkTraining returns an error if training needs too much memory.
 func (c Config) checkTraining() error {
 	if err := c.checkParameters(4); err != nil {
 		return err
@@ -85,7 +88,7 @@ func (c Config) checkTraining() error {
 		"batch_size", "source_size", "target_size", "n_layer", "n_head", "n_embd", "target_vocab")
 }
 
-// blocks returns the places of the blocks.
+// blocks returns the scopes of the blocks.
 func (c Config) blocks() (places []string) {
 	for i := range c.NLayer {
 		places = append(places, fmt.Sprintf("encoder.h.%d", i), fmt.Sprintf("decoder.h.%d", i))

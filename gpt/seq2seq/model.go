@@ -12,9 +12,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). The blocks of the decoder
-// all look at the final output of the encoder. Its fields are there to be read: what is made of a model with another
-// field is an error.
+// Model is an encoder–decoder on batches of B pairs (Conti chapter 1, CS 224n section 3.7). All blocks of the decoder
+// attend to the final output of the encoder. The fields are read-only: functions on a model with a replaced field
+// return an error.
 type Model struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
@@ -30,8 +30,8 @@ type Model struct {
 	built   *made.Network
 }
 
-// New builds the model on an empty Graph, whose memory limit counts, for batches of that many pairs. It is an error,
-// naming the field, if the Config is impossible; nothing is allocated then.
+// New builds the model on an empty Graph, whose memory limit applies, for batches of the given number of pairs. An
+// impossible Config is an error that names the field; nothing is allocated then.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if g == nil {
 		return nil, errors.New("seq2seq: graph: got nil, want one of graph.New")
@@ -61,7 +61,7 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 		Input:   s.Ints("input", batch*c.TargetSize, c.TargetVocab, graph.NoneIgnored),
 		Targets: s.Ints("targets", batch*c.TargetSize, c.TargetVocab, text.Ignore),
 	}
-	if g.Err() != nil { // too large: so would be the list of the lengths
+	if g.Err() != nil { // too large; so would be the list of lengths
 		return m
 	}
 	m.encoder = newEncoder(s.Sub("encoder"), c, batch)
@@ -85,8 +85,8 @@ func (m *Model) Params() []graph.Expr {
 	return m.Graph.Params()
 }
 
-// encoder is a stack of blocks without a causal mask: every token of a source sees all of them, or those that the
-// attention lets it see, but no padding.
+// encoder is a stack of blocks without a causal mask: every token of a source sees all tokens, or those that the
+// attention allows, but no padding.
 type encoder struct {
 	*parts.Body
 	lengths []int // of the sources

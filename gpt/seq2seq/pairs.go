@@ -11,14 +11,14 @@ import (
 // Pair is a source and its target, as ids without Begin and End.
 type Pair struct{ Source, Target []int }
 
-// Pairs are what a model is trained on.
+// Pairs is the data that a model is trained on.
 type Pairs interface {
 	Len() int
 	Pair(i int) (Pair, error)
 }
 
-// survey looks at every pair once: it is an error if one does not fit into the model, and the sum is the SHA-256 of
-// all.
+// survey reads every pair once. It returns an error if one does not fit into the model, and otherwise the SHA-256 of
+// all pairs.
 func survey(c Config, pairs Pairs) (sum string, err error) {
 	if pairs.Len() < 1 {
 		return "", errors.New("no pairs")
@@ -44,20 +44,21 @@ func survey(c Config, pairs Pairs) (sum string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// fits returns what says of pair i which side is too long, or too short.
+// fits returns a function that checks the lengths of pair i and names the side that is too long or too short.
 func (c Config) fits() func(i int, p Pair) error {
-	whole := c.attention().whole
+	fixed := c.attention().fixed
 	return func(i int, p Pair) error {
 		if got := len(p.Source); got < 1 || got > c.SourceSize {
 			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d", i, got, c.SourceSize)
 		}
-		if got := len(p.Source); whole && got != c.SourceSize {
+		if got := len(p.Source); fixed && got != c.SourceSize {
 			return errors.Errorf("pair %d: the source has %d tokens, source_size is %d: "+
-				"with attention %s all have as many, without padding",
+				"with attention %s all have this length, without padding",
 				i, got, c.SourceSize, c.Attention)
 		}
 		if got := len(p.Target) + 1; got > c.TargetSize {
-			return errors.Errorf("pair %d: the target has %d tokens with its end, target_size is %d", i, got, c.TargetSize)
+			return errors.Errorf("pair %d: the target has %d tokens with its end, target_size is %d",
+				i, got, c.TargetSize)
 		}
 		return nil
 	}

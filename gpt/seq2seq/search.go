@@ -8,19 +8,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Predictor continues hypotheses, Beams for each of Sources texts: hypothesis i·Beams + j is the j-th of text i. At
-// first all of them are empty.
+// Predictor continues hypotheses, Beams for each of Sources texts: hypothesis i·Beams + j is the j-th of text i. All
+// of them are initially empty.
 type Predictor interface {
 	Sources() int
 	Beams() int
-	// Step appends tokens[i] to hypothesis i, and returns the logits (Sources·Beams, V) of what follows. They are
-	// overwritten by the next call.
+	// Step appends tokens[i] to hypothesis i and returns the logits (Sources·Beams, V) of the next token. The next call
+	// overwrites them.
 	Step(tokens []int) (graph.Tensor, error)
-	// Fork makes hypothesis to a copy of hypothesis from.
+	// Fork replaces hypothesis to by a copy of hypothesis from.
 	Fork(from, to int)
 }
 
-// Ender is a Predictor whose texts end with other tokens than End.
+// Ender is a Predictor whose texts end with tokens other than End.
 type Ender interface{ Ends(token int) bool }
 
 // Hypothesis is a target, without Begin and End.
@@ -30,9 +30,9 @@ type Hypothesis struct {
 	Ended   bool    // by End rather than by the limit
 }
 
-// Greedy takes the likeliest token at each step (Conti section 1.1), limit tokens at most with End: the best hypothesis
-// of every text if only one can be kept, not the likeliest of all. Of equals the first is taken. It uses the first beam
-// only.
+// Greedy takes the likeliest token at each step (Conti section 1.1), at most limit tokens including End. This is the
+// best hypothesis of every text if only one can be kept, not the likeliest of all. Of equally likely tokens the first
+// is taken. Only the first beam is used.
 func Greedy(ctx context.Context, p Predictor, limit int) ([]Hypothesis, error) {
 	if err := checkSearch(ctx, p, limit); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func step(ctx context.Context, p Predictor, tokens []int) (graph.Tensor, error) 
 	return logits, checkLogits(logits, len(tokens))
 }
 
-// logProbs is ln softmax of a row of logits.
+// logProbs returns ln softmax of a row of logits.
 func logProbs(row graph.Tensor) []float64 {
 	lp := row.Floats()
 	top, sum := math.Inf(-1), 0.0

@@ -14,20 +14,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// stateFormat is what is written. Format 1 had AdamW only and one micro-batch a step, and of its windows a token saw
-// ⌊w/2⌋ others on either side.
+// stateFormat is the version that is written. Format 1 had only AdamW and one micro-batch per step, and in its windows
+// a token saw ⌊w/2⌋ others on either side.
 const stateFormat = 2
 
-// State is what a checkpoint holds besides the numbers of its tensors.
+// State is the content of a checkpoint other than the numbers of its tensors.
 type State struct {
 	train.State[Config]
 	Source *Vocabulary `json:"source"`
 	Target *Vocabulary `json:"target"`
 }
 
-// Files returns the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: a step
-// done before that is an error then, and so are numbers that are not finite. What is wrong with t or the vocabularies
-// is an error of the first file.
+// Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: a
+// step done before that is an error then, and so are numbers that are not finite. An invalid t or vocabulary is an
+// error of the first file.
 func (t *Trainer) Files(source, target *Vocabulary) []checkpoint.File {
 	files, err := t.files(source, target)
 	if err != nil {
@@ -53,34 +53,35 @@ func (t *Trainer) files(source, target *Vocabulary) ([]checkpoint.File, error) {
 	}, nil
 }
 
-// write writes the parameters of one moment: a Trainer waits with its next update until w has all of them.
+// write writes the parameters of one moment: a Trainer delays its next update until w has all of them.
 func (m *Model) write(w io.Writer) error {
 	return m.Graph.Shared(func(graph.Reading) error {
 		return train.WriteTensors(w, train.Parameters(m.Params()), nil, "")
 	})
 }
 
-// checkVocabularies returns an error unless both are there and have at most the tokens that c has room for.
+// checkVocabularies returns an error unless both are given and have at most the numbers of tokens in c.
 func (c Config) checkVocabularies(source, target *Vocabulary) error {
 	for _, v := range []struct {
-		name string
-		has  *Vocabulary
-		may  int
+		name  string
+		given *Vocabulary
+		limit int
 	}{{"source", source, c.SourceVocab}, {"target", target, c.TargetVocab}} {
 		switch {
-		case v.has == nil:
+		case v.given == nil:
 			return errors.Errorf("the %s's vocabulary is missing (nil)", v.name)
-		case v.has.Size() > v.may:
-			return errors.Errorf("got %d tokens in the %s's vocabulary, want at most %s_vocab %d", v.has.Size(), v.name, v.name, v.may)
+		case v.given.Size() > v.limit:
+			return errors.Errorf("got %d tokens in the %s's vocabulary, want at most %s_vocab %d",
+				v.given.Size(), v.name, v.name, v.limit)
 		}
 	}
 	return nil
 }
 
-// ReadState returns the state of a checkpoint, one of format 1 in the terms of today. own are the variants of the
+// ReadState returns the state of a checkpoint; format 1 is converted to the current one. own are the variants of the
 // program that saved it, if it had any.
 func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err error) {
-	s.Config = Config{ // what format 1 has no keys for
+	s.Config = Config{ // for the keys that format 1 lacks
 		Training: train.Training{GradientAccumulationSteps: 1, DecayLR: true},
 		Run:      train.Run{EvalInterval: 500, EvalIters: 1, LogInterval: 50},
 	}
@@ -106,8 +107,8 @@ func ReadState(cp *checkpoint.Checkpoint, own ...parts.Registry) (s State, err e
 	return s, nil
 }
 
-// Fits is what to load an encoder–decoder's checkpoints with: one whose tensors are not as many numbers as its
-// configuration asks for is passed over before it is read. own are the variants of the program that saved it.
+// Fits returns the check for loading the checkpoints of an encoder–decoder: a checkpoint whose tensors differ in size
+// from its configuration is skipped before it is read. own are the variants of the program that saved it.
 func Fits(own ...parts.Registry) checkpoint.Fit {
 	return func(cp *checkpoint.Checkpoint) error {
 		s, err := ReadState(cp, own...)
@@ -125,8 +126,8 @@ func Fits(own ...parts.Registry) checkpoint.Fit {
 	}
 }
 
-// Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
-// Config.ResumeDiff allows it; other pairs or vocabularies are an error.
+// Resume returns a Trainer like NewTrainer, in the state that cp holds. The configuration may differ from the saved
+// one only where Config.ResumeDiff allows it; other pairs or vocabularies are an error.
 func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	s, err := ReadState(cp, c.Parts)
 	if err != nil {
@@ -157,8 +158,8 @@ func Resume(c Config, pairs Pairs, source, target *Vocabulary, cp *checkpoint.Ch
 	return t, errors.Wrapf(s.Restore(t.Core, cp), "checkpoint %s", cp.Path)
 }
 
-// LoadModel builds the model of a checkpoint, for translating: in float32, for batches of one, and without dropout
-// until its Graph's SetTraining switches it on.
+// LoadModel builds the model of a checkpoint for translating: in float32, for batches of one, and without dropout
+// unless its Graph's SetTraining switches it on.
 func LoadModel(cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, State, error) {
 	s, err := ReadState(cp, own...)
 	if err != nil {

@@ -13,27 +13,27 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Trainer trains a model on random batches of pairs. What a step does depends on its number, the Config, the pairs, and
-// the state of weights and optimizer alone, so a run that is resumed on the same pairs is bit-identical. Its Progress
-// counts the tokens of sources and targets with their ends, padding not counted.
+// Trainer trains a model on random batches of pairs. The effect of a step depends only on its number, the Config, the
+// pairs, and the state of weights and optimizer, so a run that is resumed on the same pairs is bit-identical. Its
+// Progress counts the tokens of sources and targets with their ends, but no padding.
 type Trainer struct {
 	*train.Core
-	Model  *Model // the one that is trained; another one is an error
-	SHA256 string // of the pairs, in hexadecimal: a resumed run has to use the same
+	Model  *Model // must not be replaced
+	SHA256 string // hash of the pairs, in hexadecimal; a resumed run must use the same pairs
 
-	made   *Trainer // as NewTrainer made it, to compare with
-	config Config
-	pairs  Pairs
-	batch  []Pair
-	draws  *rand.PCG // pairs, from the seed and the step
-	busy   sync.Mutex
+	original *Trainer // the fields as NewTrainer set them, to compare with
+	config   Config
+	pairs    Pairs
+	batch    []Pair
+	draws    *rand.PCG // draws pairs, seeded with the seed and the step
+	busy     sync.Mutex
 }
 
-// NewTrainer builds the model that c describes and all that is needed to train it on the pairs. It looks at each of
-// them once: one that is too long for the model is an error.
+// NewTrainer builds the model that c describes and everything needed to train it on the pairs. It reads each pair
+// once; one that is too long for the model is an error.
 func NewTrainer(c Config, pairs Pairs) (*Trainer, error) { return trainerAt(c, pairs, 0) }
 
-// trainerAt is NewTrainer of a run of which so many steps are done.
+// trainerAt returns a Trainer like NewTrainer for a run that has done the given number of steps.
 func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func trainerAt(c Config, pairs Pairs, done int) (*Trainer, error) {
 	task := train.Task{Build: t.build, Fill: t.fill, Done: done, Blocks: c.blocks(), Facts: t.facts}
 	task.Optimizer = parts.Find(c.known().Optimizers, c.Resolved().Optimizer).New
 	t.Core, err = train.New(c.scheduled(), c.Run, task)
-	t.made = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
+	t.original = &Trainer{Core: t.Core, Model: t.Model, SHA256: t.SHA256}
 	return t, err
 }
 
@@ -79,12 +79,12 @@ func (t *Trainer) fill(step, micro int) (tokens int, err error) {
 	return tokens, t.Model.Fill(t.batch)
 }
 
-// facts returns what the machines of a Group have to agree on: the network and the pairs.
+// facts returns the network and the pairs, on which the machines of a Group must agree.
 func (t *Trainer) facts() []string {
 	return append(t.config.networkFields().Lines(), "corpus_sha256 "+t.SHA256)
 }
 
-// Step is train.Core's.
+// Step does one step, as train.Core does.
 func (t *Trainer) Step() (train.Progress, error) {
 	if err := t.begin(); err != nil {
 		return train.Progress{}, err
@@ -93,9 +93,9 @@ func (t *Trainer) Step() (train.Progress, error) {
 	return t.Core.Step()
 }
 
-// Run yields what each step did until max_iters are done. It ends with an error when ctx does, and with that of a step.
-// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run
-// too.
+// Run yields the progress of each step until max_iters are done. It ends with an error when ctx is done or a step
+// fails. After a break out of the loop the yielded step is done, and the trainer can continue from there, also in
+// another Run.
 func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 	if t == nil {
 		return new(Trainer).Run(ctx)
@@ -103,8 +103,8 @@ func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 	return t.Steps(ctx, t.config.MaxIters, t.Step)
 }
 
-// Evaluate returns the mean loss over all tokens of the targets of pairs, such as some that are held out. It also keeps
-// Best. The machines of a Group all call it, and share the work.
+// Evaluate returns the mean loss over all tokens of the targets of pairs, such as held-out ones, and updates Best. All
+// machines of a Group must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context, pairs Pairs) (loss float64, err error) {
 	if pairs == nil {
 		return 0, errors.New("evaluate: no pairs (nil)")

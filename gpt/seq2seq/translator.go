@@ -9,16 +9,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Translator writes the targets of some sources at once. It has separate graphs, which share the model's parameters:
-// one reads the sources and projects the keys and values that every block of the decoder will look at; one appends a
+// Translator writes the targets of some sources at once. It has separate graphs that share the model's parameters: one
+// reads the sources and projects the keys and values that every block of the decoder attends to; the other appends a
 // token to every hypothesis, whose earlier keys and values it has kept. The hypotheses of a source are queries of one
-// memory, so beams share the encoder's work. It is a Predictor once Read has been called. It works for one goroutine:
-// another that comes meanwhile gets an error.
+// memory, so beams share the encoder's work. It is a Predictor once Read has been called. Only one goroutine can use
+// it at a time; a concurrent call returns an error.
 type Translator struct {
 	config         Config
 	sources, beams int
 	graph          *graph.Graph // of the model
-	changes        uint64       // of its weights, before the sources were read
+	changes        uint64       // number of changes of its weights before the sources were read
 
 	source  graph.Expr
 	encoder encoder
@@ -26,19 +26,19 @@ type Translator struct {
 
 	tokens, positions, at graph.Expr
 	memory                *nn.Memory
-	kept                  []graph.Expr // of every block
+	kept                  []graph.Expr // of each block
 	caches                nn.Caches
 	write                 *graph.Program
-	written               int   // tokens so far
+	written               int   // number of tokens so far
 	reading               bool  // there are sources
 	failed                error // of a Fork
 
-	busy      sync.Mutex  // held while it is worked with
-	disturbed atomic.Bool // by a Fork meanwhile
+	busy        sync.Mutex  // held during each call
+	interrupted atomic.Bool // by a concurrent Fork
 }
 
-// NewTranslator makes a Translator of m's parameters, as they are when it runs, for a number of sources at once and of
-// hypotheses of each.
+// NewTranslator returns a Translator with m's parameters, as they are when it runs, for a number of sources at once
+// and of hypotheses of each.
 func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	if err := checkTranslator(m, sources, beams); err != nil {
 		return nil, errors.Wrap(err, "translator")
@@ -52,7 +52,7 @@ func NewTranslator(m *Model, sources, beams int) (*Translator, error) {
 	return t, nil
 }
 
-// begin takes t for one caller, who unlocks busy.
+// begin locks t for one caller, who must unlock busy.
 func (t *Translator) begin() error {
 	switch {
 	case t == nil || t.write == nil:
@@ -63,7 +63,7 @@ func (t *Translator) begin() error {
 	return nil
 }
 
-// Read takes the sources to translate, at most as many as the Translator has room for, and forgets what was written.
+// Read sets the sources to translate, at most the given number of sources, and discards what was written.
 func (t *Translator) Read(sources [][]int) error {
 	if err := t.begin(); err != nil {
 		return err
@@ -72,14 +72,14 @@ func (t *Translator) Read(sources [][]int) error {
 	return t.graph.Shared(func(r graph.Reading) error { return t.take(r, sources) })
 }
 
-// take is Read for a caller that holds t and the weights.
+// take does what Read does, for a caller that holds t and the weights.
 func (t *Translator) take(r graph.Reading, sources [][]int) error {
 	if len(sources) < 1 || len(sources) > t.sources {
 		return errors.Errorf("translator: got %d sources, want 1 … %d", len(sources), t.sources)
 	}
 	pairs := make([]Pair, t.sources)
 	for i := range pairs {
-		pairs[i].Source = sources[min(i, len(sources)-1)] // the last fills the rows that are left
+		pairs[i].Source = sources[min(i, len(sources)-1)] // the last source fills the remaining rows
 	}
 	t.reading = false
 	if err := t.config.allFit(pairs); err != nil {
@@ -103,11 +103,11 @@ func (t *Translator) take(r graph.Reading, sources [][]int) error {
 	}
 	t.caches.Reset()
 	t.written, t.reading, t.failed, t.changes = 0, true, nil, r.Changes()
-	t.disturbed.Store(false)
+	t.interrupted.Store(false)
 	return nil
 }
 
-// copyColumns fills a matrix of that many rows from the columns of a wider one that begin at from.
+// copyColumns fills a matrix with the given number of rows from the columns of a wider one that begin at from.
 func copyColumns[T any](to, all []T, rows, from int) {
 	width, stride := len(to)/rows, len(all)/rows
 	for i := range rows {

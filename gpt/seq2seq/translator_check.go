@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// checkTranslator refuses what cannot be translated with before anything is allocated.
+// checkTranslator returns an error before anything is allocated if m or the numbers are invalid.
 func checkTranslator(m *Model, sources, beams int) error {
 	if err := m.check(); err != nil {
 		return err
@@ -31,15 +31,15 @@ func checkTranslator(m *Model, sources, beams int) error {
 		"sources", "beams", "source_size", "target_size", "n_layer", "n_head", "target_vocab")
 }
 
-// hypothesisSize is how many numbers a hypothesis takes without its tokens.
+// hypothesisSize is the number of numbers that a hypothesis takes without its tokens.
 const hypothesisSize = 32
 
 func searched(sources, beams *int) field.List {
 	return field.List{field.New("sources", sources, field.Size(1), ""), field.New("beams", beams, field.Size(1), "")}
 }
 
-// checkSearch refuses what cannot be searched with before anything is allocated. A Predictor has no limit of its own; a
-// Translator has counted the hypotheses to its Graph's.
+// checkSearch returns an error before anything is allocated if the arguments are invalid. A Predictor has no limit of
+// its own; a Translator has counted the hypotheses towards the limit of its Graph.
 func checkSearch(ctx context.Context, p Predictor, limit int) error {
 	switch {
 	case ctx == nil:
@@ -61,7 +61,8 @@ func checkSearch(ctx context.Context, p Predictor, limit int) error {
 // checkLogits returns an error unless there is a row of logits for each hypothesis.
 func checkLogits(logits graph.Tensor, rows int) error {
 	if s := logits.Shape; len(s) != 2 || s[0] != rows || s[1] < 1 || logits.Len() != s[0]*s[1] {
-		return errors.Errorf("decode: got %d logits of shape %v, want a row for each of %d hypotheses", logits.Len(), s, rows)
+		return errors.Errorf("decode: got %d logits of shape %v, want a row for each of %d hypotheses",
+			logits.Len(), s, rows)
 	}
 	return logits.Finite("logits")
 }

@@ -15,7 +15,7 @@ func (t *Translator) Sources() int {
 	return t.sources
 }
 
-// Beams returns the number of hypotheses of each.
+// Beams returns the number of hypotheses of each text.
 func (t *Translator) Beams() int {
 	if t == nil {
 		return 0
@@ -23,9 +23,9 @@ func (t *Translator) Beams() int {
 	return t.beams
 }
 
-// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of what follows. It is an error
-// before Read, and after the weights have changed since Read, as by a Step of the model's Trainer: what is kept of the
-// sources and of the tokens so far is of old weights then.
+// Step appends a token to every hypothesis and returns the logits (Sources·Beams, V) of the next token. It is an error
+// before Read, and after the weights have changed since Read, for example by a Step of the model's Trainer, because
+// the kept values of the sources and tokens would belong to the old weights.
 func (t *Translator) Step(tokens []int) (logits graph.Tensor, err error) {
 	if err := t.begin(); err != nil {
 		return graph.Tensor{}, err
@@ -38,7 +38,7 @@ func (t *Translator) Step(tokens []int) (logits graph.Tensor, err error) {
 	return logits, err
 }
 
-// append is Step for a caller that holds t and the weights.
+// append does what Step does, for a caller that holds t and the weights.
 func (t *Translator) append(r graph.Reading, tokens []int) (graph.Tensor, error) {
 	if !t.reading {
 		return graph.Tensor{}, errors.Errorf("translator: got 0 sources to translate, want 1 … %d from Read", t.sources)
@@ -53,7 +53,7 @@ func (t *Translator) append(r graph.Reading, tokens []int) (graph.Tensor, error)
 	if t.failed != nil {
 		return graph.Tensor{}, errors.Wrap(t.failed, "translator")
 	}
-	if t.disturbed.Load() {
+	if t.interrupted.Load() {
 		return graph.Tensor{}, errors.New("translator: a Fork of another goroutine came while it was in use")
 	}
 	if t.written >= t.config.TargetSize {
@@ -72,13 +72,14 @@ func (t *Translator) append(r graph.Reading, tokens []int) (graph.Tensor, error)
 	return t.write.Value(), nil
 }
 
-// Fork makes hypothesis to a copy of hypothesis from. If there is no such, the next Step says so.
+// Fork replaces hypothesis to by a copy of hypothesis from. If one of them does not exist, the next Step returns an
+// error.
 func (t *Translator) Fork(from, to int) {
 	if t == nil {
 		return
 	}
 	if !t.busy.TryLock() {
-		t.disturbed.Store(true)
+		t.interrupted.Store(true)
 		return
 	}
 	defer t.busy.Unlock()
@@ -91,16 +92,18 @@ func (t *Translator) copy(from, to int) {
 	}
 }
 
-// Greedy translates any number of sources, target_size tokens at most with End. The sources that are translated at once
-// are translated by the weights of one moment: a Trainer waits with its next update until they are.
+// Greedy translates any number of sources, with at most target_size tokens including End. Sources that are translated
+// at once use the weights of one moment: a Trainer delays its next update until they are done.
 func (t *Translator) Greedy(ctx context.Context, sources [][]int) ([]Hypothesis, error) {
 	return inBatches(t, sources, func(p Predictor) ([]Hypothesis, error) { return Greedy(ctx, p, t.config.TargetSize) })
 }
 
 // Beam translates any number of sources and returns the hypotheses of each, best first; see the function Beam. Like
-// Greedy it holds the weights; rank may not run a program of the model or of a sibling.
+// Greedy it holds the weights, so rank may not run a program of the model or of a sibling.
 func (t *Translator) Beam(ctx context.Context, sources [][]int, rank Rank) ([][]Hypothesis, error) {
-	return inBatches(t, sources, func(p Predictor) ([][]Hypothesis, error) { return Beam(ctx, p, t.config.TargetSize, rank) })
+	return inBatches(t, sources, func(p Predictor) ([][]Hypothesis, error) {
+		return Beam(ctx, p, t.config.TargetSize, rank)
+	})
 }
 
 func inBatches[T any](t *Translator, sources [][]int, search func(Predictor) ([]T, error)) (all []T, err error) {
@@ -115,7 +118,7 @@ func inBatches[T any](t *Translator, sources [][]int, search func(Predictor) ([]
 			if err := t.take(r, part); err != nil {
 				return err
 			}
-			found, err = search(taken{t, r})
+			found, err = search(locked{t, r})
 			return err
 		})
 		if err != nil {
@@ -126,14 +129,14 @@ func inBatches[T any](t *Translator, sources [][]int, search func(Predictor) ([]
 	return all, nil
 }
 
-// taken is a Translator for a search within a call that holds it, and the weights.
-type taken struct {
+// locked is a Translator for a search within a call that holds it and the weights.
+type locked struct {
 	*Translator
 	weights graph.Reading
 }
 
-// Step is Translator.Step.
-func (t taken) Step(tokens []int) (graph.Tensor, error) { return t.append(t.weights, tokens) }
+// Step appends a token like Translator.Step.
+func (t locked) Step(tokens []int) (graph.Tensor, error) { return t.append(t.weights, tokens) }
 
-// Fork is Translator.Fork.
-func (t taken) Fork(from, to int) { t.copy(from, to) }
+// Fork copies a hypothesis like Translator.Fork.
+func (t locked) Fork(from, to int) { t.copy(from, to) }

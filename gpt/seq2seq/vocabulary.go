@@ -18,18 +18,20 @@ type Vocabulary struct {
 	ids    map[string]int
 }
 
-// errNoVocabulary is that of one that no constructor has made.
+// errNoVocabulary is the error of a Vocabulary that was not created by NewVocabulary.
 var errNoVocabulary = errors.New("vocabulary: it is empty, want one of NewVocabulary")
 
-// units returns what a text can be divided into.
+// units returns the units into which a text can be divided.
 func units() []string { return []string{"words", "characters"} }
 
-// NewVocabulary is empty but for the special tokens. The unit is "words", between white space, or "characters".
+// NewVocabulary returns a vocabulary with only the special tokens. The unit is "words", separated by white space, or
+// "characters".
 func NewVocabulary(unit string) (*Vocabulary, error) {
 	if !slices.Contains(units(), unit) {
 		return nil, errors.Errorf("vocabulary: got unit %.64q, want one of %s", unit, strings.Join(units(), ", "))
 	}
-	special := []string{"<pad>", "<begin>", "<end>", "<hidden>"} // no text becomes one of these: they have no entry in ids
+	// No text becomes one of these: they have no entry in ids.
+	special := []string{"<pad>", "<begin>", "<end>", "<hidden>"}
 	return &Vocabulary{unit: unit, ids: map[string]int{}, tokens: special}, nil
 }
 
@@ -40,7 +42,7 @@ func (v *Vocabulary) split(text string) []string {
 	return strings.Split(text, "")
 }
 
-// single reports whether split leaves a text as it is.
+// single reports whether a text is a single token of v.
 func (v *Vocabulary) single(text string) bool {
 	if v.unit == "words" {
 		return text != "" && !strings.ContainsFunc(text, unicode.IsSpace)
@@ -49,7 +51,7 @@ func (v *Vocabulary) single(text string) bool {
 	return len(parts) == 1 && parts[0] == text
 }
 
-// Add gives the tokens of a text that have none ids, and returns how many tokens the text has.
+// Add gives new ids to the unknown tokens of a text and returns the number of its tokens.
 func (v *Vocabulary) Add(text string) (n int) {
 	if v == nil || v.ids == nil {
 		return 0
@@ -64,7 +66,7 @@ func (v *Vocabulary) Add(text string) (n int) {
 	return len(parts)
 }
 
-// Size counts the special tokens too.
+// Size returns the number of tokens, including the special ones.
 func (v *Vocabulary) Size() int {
 	if v == nil {
 		return 0
@@ -82,14 +84,15 @@ func (v *Vocabulary) Encode(text string) ([]int, error) {
 	for i, token := range parts {
 		id, known := v.ids[token]
 		if !known {
-			return nil, errors.Errorf("%.64q, number %d of the %s, is not in the vocabulary of %d", token, i+1, v.unit, v.Size())
+			return nil, errors.Errorf("%.64q, number %d of the %s, is not in the vocabulary of %d",
+				token, i+1, v.unit, v.Size())
 		}
 		ids[i] = id
 	}
 	return ids, nil
 }
 
-// Decode returns the text of ids; the special tokens and ids beyond the vocabulary are shown as they are.
+// Decode returns the text of ids. Special tokens appear by their names, and ids beyond the vocabulary as <unknown>.
 func (v *Vocabulary) Decode(ids []int) string {
 	if v == nil {
 		v = &Vocabulary{}
@@ -119,12 +122,13 @@ func (v *Vocabulary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(vocabularyJSON{v.unit, v.tokens[specials:]})
 }
 
-// UnmarshalJSON returns the inverse of MarshalJSON.
+// UnmarshalJSON reads what MarshalJSON writes.
 func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 	if v == nil {
 		return errNoVocabulary
 	}
-	j := vocabularyJSON{Tokens: make([]string, 0, bytes.Count(data, []byte(`"`))/2)} // growing takes five times as much
+	// Growing the list would take five times the memory.
+	j := vocabularyJSON{Tokens: make([]string, 0, bytes.Count(data, []byte(`"`))/2)}
 	if err := field.UnmarshalPart(data, &j); err != nil {
 		return errors.Wrap(err, "vocabulary")
 	}
@@ -138,7 +142,7 @@ func (v *Vocabulary) UnmarshalJSON(data []byte) error {
 			return errors.Errorf("vocabulary: got token %.64q, want one of the %s", token, j.Unit)
 		}
 		if _, twice := next.ids[token]; twice {
-			return errors.Errorf("vocabulary: %.64q stands in it twice", token)
+			return errors.Errorf("vocabulary: %.64q appears twice", token)
 		}
 		next.ids[token] = len(next.tokens)
 		next.tokens = append(next.tokens, token)

@@ -3,7 +3,7 @@ package structured
 import "math"
 
 // Distance returns the entrywise 1-norm of a − x, Σ |a − x| (22). It is not the norm of an inner product: Theorem 3.1
-// does not apply to it (errata C11). Both are (n, n); of others it is NaN.
+// does not apply to it (errata C11). Both must be (n, n), otherwise the result is NaN.
 func Distance(a, x [][]float64) (sum float64) {
 	if !square(a, len(a)) || !square(x, len(a)) {
 		return math.NaN()
@@ -16,19 +16,19 @@ func Distance(a, x [][]float64) (sum float64) {
 	return sum
 }
 
-// Dimension is the number of entries of a band, n1 in the paper: n on the diagonal and 2(n − i) at i beside it,
+// Dimension returns the number of entries of a band, n1 in the paper: n on the diagonal and 2(n − i) at distance i,
 //
 //	n + 2 Σ_{i=1..w} (n − i) = (w + 1)(2n − w) − n
 //
-// for w < n; a larger w is n − 1 (errata C9).
+// for w < n; a larger w counts as n − 1 (errata C9).
 func Dimension(n, w int) int {
 	w = clamp(n, w)
 	return (w+1)*(2*n-w) - n
 }
 
 // Project returns the band matrix nearest to a: a on the band, 0 elsewhere. The norm is a sum over the entries, and
-// each entry is best by itself: that, and not the theorem about Hilbert spaces, is why there is exactly one (errata
-// C11).
+// each entry can be minimized separately; that, and not the theorem about Hilbert spaces, is why the result is unique
+// (errata C11).
 func Project(a [][]float64, w int) [][]float64 {
 	if !square(a, len(a)) {
 		return nil
@@ -42,7 +42,7 @@ func Project(a [][]float64, w int) [][]float64 {
 	return x
 }
 
-// OffBand returns the distance from a to the nearest band matrix, what a has outside of the band: Σ |a| over |i − j| >
+// OffBand returns the distance from a to the nearest band matrix, the part of a outside the band: Σ |a| over |i − j| >
 // w.
 func OffBand(a [][]float64, w int) (sum float64) {
 	if !square(a, len(a)) {
@@ -59,11 +59,11 @@ func OffBand(a [][]float64, w int) (sum float64) {
 	return sum
 }
 
-// Bound is the largest distance of two matrices B + E with B on the band and in [0, 1] and |e| ≤ ε everywhere,
+// Bound returns the largest distance of two matrices B + E with B on the band and in [0, 1] and |e| ≤ ε everywhere,
 //
 //	(1 + 2ε) n1 + 2ε n2
 //
-// with n1 entries on the band and n2 beside it. The paper has n1 + ε n2, forgetting that errors lie on the band, too,
+// with n1 entries on the band and n2 outside it. The paper has n1 + ε n2, neglecting that errors also lie on the band
 // and may have opposite signs (errata C10).
 func Bound(n, w int, epsilon float64) float64 {
 	n1 := Dimension(n, w)

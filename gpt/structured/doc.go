@@ -1,6 +1,5 @@
 // Package structured approximates the attention weights of a head by matrices of a prescribed form, as E. Conti, "The
-// Math behind transformers" (2023/2024), chapter 3, proposes, and says how far off they are.
-// Start with Compare.
+// Math behind transformers" (2023/2024), chapter 3, proposes, and measures the distance. Start with Compare.
 //
 // A is (n, n), its rows sum to 1. The approximation of (20), (21) is
 //
@@ -11,11 +10,11 @@
 //
 //	|A − X| = Σ |a − x|          ([Distance])
 //
-// Its minimum over all matrices of a band needs no search: it is A on the band ([Project]), and the distance is what A
-// has outside ([OffBand]). [Compare] draws from the three sets and puts the results beside that and beside the plain
-// baselines 0, I and 1/n, which the paper lacks (errata C12): for every A the matrix of zeros has the distance n, and a
-// draw that is farther away than that tells nothing about A.
+// Its minimum over all matrices of a band needs no search: it is attained by A on the band ([Project]), and the
+// distance is the part of A outside ([OffBand]). [Compare] draws from the three sets and compares the results with
+// that minimum and with the plain baselines 0, I and 1/n, which the paper lacks (errata C12): for every A the matrix
+// of zeros has the distance n, and a draw that is farther away carries no information about A.
 //
-// What is not (n, n), a size that cannot be and no generator to draw with have no matrix, nil, and the distance NaN,
-// where a function returns no error.
+// For a matrix that is not (n, n), an impossible size or a missing generator, functions without an error result return
+// a nil matrix or the distance NaN.
 package structured

@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Identity is the only element of Σ1: every token attends to itself. (The paper has Σ1 = Iₙ where {Iₙ} is meant,
+// Identity returns the only element of Σ1: every token attends to itself. (The paper has Σ1 = Iₙ where {Iₙ} is meant,
 // errata C11.)
 func Identity(n int) [][]float64 {
 	x := zeros(n)
@@ -17,10 +17,10 @@ func Identity(n int) [][]float64 {
 	return x
 }
 
-// Band draws from Σ2(w, p): entries with |i − j| ≤ w, each of them dropped with probability p. What stands on the
-// band the paper leaves open; here the entries that are left share the 1 of their row equally, and a row that has
-// lost all of them keeps its diagonal, so that rows sum to 1 as those of A do. A w of n or more is n − 1, the full
-// matrix (errata C9).
+// Band draws from Σ2(w, p): entries with |i − j| ≤ w, each of them dropped with probability p. The paper leaves the
+// values on the band open; here the remaining entries share the 1 of their row equally, and a row that has lost all of
+// them keeps its diagonal, so that rows sum to 1 like those of A. A w of n or more counts as n − 1, the full matrix
+// (errata C9).
 func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
 	if empty(rng) {
 		return nil
@@ -45,27 +45,29 @@ func Band(n, w int, p float64, rng *rand.Rand) [][]float64 {
 	return x
 }
 
-// Group says that the tokens from From up to but without To all attend to Token, which is one of them.
+// Group is a set of tokens, from From up to but excluding To, that all attend to Token, which is one of them.
 type Group struct{ Token, From, To int }
 
 // Columns returns the element of Σ3(T, W) with these groups, T their tokens and W their numbers of rows: the identity,
-// but for a column of ones in each group. It fails when a group leaves the matrix, lacks its token, or overlaps with
-// another.
+// except for a column of ones in each group. It fails if a group leaves the matrix, lacks its token, or overlaps
+// another group.
 func Columns(n int, groups ...Group) ([][]float64, error) {
 	x := Identity(n)
 	if len(x) != n {
 		return nil, errors.Errorf("columns: got a matrix of %d rows, want 0 … %d", n, maxRows)
 	}
-	taken := make([]bool, n)
+	used := make([]bool, n)
 	for _, g := range groups {
 		if g.From < 0 || g.To > n || g.Token < g.From || g.Token >= g.To {
-			return nil, errors.Errorf("group: got rows %d to %d around token %d, want %d tokens that contain it", g.From, g.To, g.Token, n)
+			return nil, errors.Errorf("group: got rows %d to %d around token %d, "+
+				"want %d tokens that contain it",
+				g.From, g.To, g.Token, n)
 		}
 		for i := g.From; i < g.To; i++ {
-			if taken[i] {
+			if used[i] {
 				return nil, errors.Errorf("group around token %d: row %d belongs to another group", g.Token, i)
 			}
-			taken[i], x[i][i], x[i][g.Token] = true, 0, 1
+			used[i], x[i][i], x[i][g.Token] = true, 0, 1
 		}
 	}
 	return x, nil
@@ -89,7 +91,7 @@ func Groups(n, w, count int, rng *rand.Rand) ([]Group, error) {
 	return groups, nil
 }
 
-// Noise draws Ẽ of (20), (23): an entry is, with the probability share, uniform in ±ε, and else 0.
+// Noise draws Ẽ of (20), (23): with probability share an entry is uniform in ±ε, otherwise 0.
 func Noise(n int, epsilon, share float64, rng *rand.Rand) [][]float64 {
 	if empty(rng) {
 		return nil
@@ -119,10 +121,10 @@ func Add(p, e [][]float64) [][]float64 {
 	return x
 }
 
-// empty says that there is nothing to draw with: the zero rand.Rand has no source, and would panic.
+// empty reports whether rng cannot draw: the zero rand.Rand has no source and would panic.
 func empty(rng *rand.Rand) bool { return rng == nil || *rng == rand.Rand{} }
 
-// maxRows is far beyond any context whose weights are compared: 2 GiB of them.
+// maxRows is far beyond any context whose weights are compared: such a matrix takes 2 GiB.
 const maxRows = 1 << 14
 
 func zeros(n int) [][]float64 {
@@ -141,5 +143,5 @@ func square(a [][]float64, n int) bool {
 	return len(a) == n && !slices.ContainsFunc(a, func(row []float64) bool { return len(row) != n })
 }
 
-// clamp returns the half-width of the band that an (n, n) matrix really has.
+// clamp returns the effective half-width of a band in an (n, n) matrix.
 func clamp(n, w int) int { return max(min(w, n-1), 0) }

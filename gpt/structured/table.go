@@ -10,7 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Settings of a comparison. The paper's two tables have Width 3 and Tokens 2, and Width 10 and Tokens 1, of 30 draws.
+// Settings describes a comparison. The paper's two tables have Width 3 and Tokens 2, and Width 10 and Tokens 1, with
+// 30 draws.
 type Settings struct {
 	Width   int     // w: half-width of the band, and rows of a group
 	Tokens  int     // num-pos: groups in a matrix of Σ3
@@ -23,7 +24,7 @@ type Settings struct {
 
 const maxDraws = 1_000_000 // each takes a pass over the matrix
 
-// Validate names a field that is out of range for (n, n) matrices.
+// Validate returns an error that names a field that is out of range for (n, n) matrices.
 func (s Settings) Validate(n int) error {
 	switch {
 	case s.Width < 1:
@@ -56,8 +57,8 @@ type Row struct {
 // Table has seven rows for each head: the draws from the three sets, the baselines, and the best band matrix.
 type Table []Row
 
-// Compare approximates the weights of every head, all of them by the same draws, which the settings fix. The error
-// names head, row and column of an entry that cannot be a weight.
+// Compare approximates the weights of every head, all by the same draws, which the settings determine. An error names
+// the head, row and column of an entry that cannot be a weight.
 func Compare(heads [][][]float64, s Settings) (Table, error) {
 	var table Table
 	for h, a := range heads {
@@ -91,7 +92,7 @@ func Compare(heads [][][]float64, s Settings) (Table, error) {
 	return table, nil
 }
 
-// sets returns Σ1, Σ2 and Σ3 of (21), to draw from.
+// sets returns functions that draw from Σ1, Σ2 and Σ3 of (21).
 func (s Settings) sets(n int) [3]func(*rand.Rand) ([][]float64, error) {
 	return [3]func(*rand.Rand) ([][]float64, error){
 		func(*rand.Rand) ([][]float64, error) { return Identity(n), nil },
@@ -116,7 +117,7 @@ func uniform(n int) [][]float64 {
 	return x
 }
 
-// stochastic allows for the rounding of float32.
+// stochastic checks that the rows of a sum to 1, up to the rounding of float32.
 func stochastic(a [][]float64) error {
 	if len(a) == 0 {
 		return errors.New("got no rows, want (n, n)")
@@ -139,7 +140,7 @@ func stochastic(a [][]float64) error {
 	return nil
 }
 
-// String sets the table in columns.
+// String returns the table in columns.
 func (t Table) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
