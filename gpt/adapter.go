@@ -8,19 +8,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Adapter is what fine-tuning by low rank has learned, as it is handed from program to program: a folder of Hugging
-// Face's PEFT. OpenAdapter reads one, Model.SaveAdapter writes one.
+// Adapter is the result of fine-tuning by low rank, in the form in which programs exchange it: a folder of Hugging
+// Face's PEFT. OpenAdapter reads one, and Model.SaveAdapter writes one.
 type Adapter struct {
-	Base string // the model that it was trained on, as the folder calls it
+	Base string // name of the model that it was trained on, as given in the folder
 
 	config peft.Config
 	folder *peft.Folder
 }
 
-// OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. LoRA with one rank for all
-// matrices is known, its factor α/r or α/√r; whatever else the folder says (use_dora, rank_pattern, modules_to_save, a
-// bias, another peft_type) is an error that names the key and its value. The numbers are read when a model first needs
-// them, after their shapes are known to be the model's; until then the file stays open.
+// OpenAdapter reads a PEFT folder: adapter_config.json and adapter_model.safetensors. It supports LoRA with one rank
+// for all matrices and the factor α/r or α/√r. Any other setting (use_dora, rank_pattern, modules_to_save, a bias,
+// another peft_type) is an error that names the key and its value. The numbers are read when a model first needs them,
+// after their shapes have been compared with the model's; until then the file stays open.
 func OpenAdapter(dir string) (*Adapter, error) {
 	f, err := peft.Open(dir)
 	if err != nil {
@@ -29,8 +29,8 @@ func OpenAdapter(dir string) (*Adapter, error) {
 	return &Adapter{f.Base, f.Config, f}, nil
 }
 
-// Adapted returns a model of the same weights, which are shared, for batches of that many sequences, with room for each
-// of these adapters, one at a time. None is in use yet: it computes what m does.
+// Adapted returns a model for batches of batch sequences that shares the weights of m and has room for each of these
+// adapters, one at a time. No adapter is in use at first, so the model computes the same function as m.
 func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	if err := m.loose(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	case m.Config.LoraR > 0:
 		return nil, errors.Errorf("adapter: lora_r: got a model of %d, want one without adapters", m.Config.LoraR)
 	case len(list) == 0 || slices.ContainsFunc(list, func(a *Adapter) bool { return a == nil || a.config.Rank < 1 }):
-		return nil, errors.New("adapter: got none, want those of OpenAdapter")
+		return nil, errors.New("adapter: got none, want at least one from OpenAdapter")
 	}
 	c := m.Config
 	c.Adapters = Adapters{LoraR: 1, LoraAlpha: list[0].config.Scale(), LoraScale: "alpha"}
@@ -68,14 +68,15 @@ func (m *Model) Adapted(batch int, list ...*Adapter) (*Model, error) {
 	return New(m.Graph.Sibling(), c, batch)
 }
 
-// Use sets the model's adapters to those of a, in place: programs, decoders and trainers of the model compute with them
-// from now on, and nothing is built again. The nil Adapter is none: the base. A smaller rank is
-// padded with zeros, another factor multiplied into Bᵀ. It is an error, and nothing changes, if a is of other matrices
-// or shapes than the model has adapters for, or of a higher rank.
+// Use sets the model's adapters to those of a, in place. Programs, decoders and trainers of the model compute with them
+// from now on, and nothing is rebuilt. If a is nil, no adapter is in use, and the model computes what its base does. A
+// smaller rank is padded with zeros; a different factor is multiplied into Bᵀ. Use returns an error, and changes
+// nothing, if a adapts other matrices or shapes than the model has adapters for, or has a higher rank.
 func (m *Model) Use(a *Adapter) error { return m.use(a, 1) }
 
-// Unmerge takes away from the weights what Use(a) and Merge have added to them. No adapter is in use then. It is an
-// error, and nothing changes, unless m has merged a, unchanged by training, and not unmerged it since.
+// Unmerge subtracts from the weights what Use(a) and Merge have added to them. No adapter is in use afterwards. It
+// returns an error, and changes nothing, unless m has merged a, with its numbers unchanged by training, and has not
+// unmerged it since.
 func (m *Model) Unmerge(a *Adapter) error {
 	if a == nil {
 		return errors.New("adapter: got nil, want the one that was merged")
@@ -83,17 +84,17 @@ func (m *Model) Unmerge(a *Adapter) error {
 	return m.use(a, -1)
 }
 
-// use sets the adapters to a, if sign is 1. If it is −1, it takes a away from the weights.
+// use sets the adapters to a if sign is 1, and subtracts a from the weights if sign is −1.
 func (m *Model) use(a *Adapter, sign float64) error {
 	switch err := m.loose(); {
 	case err != nil:
 		return err
 	case m.Config.LoraR == 0:
-		return errors.New("adapter: the model has no room for one, lora_r is 0: Adapted makes one that has")
+		return errors.New("adapter: the model has no room for one, lora_r is 0: Adapted returns one that has")
 	}
 	var values []pair
 	if a != nil && a.config.Rank < 1 {
-		return errors.New("adapter: it is empty, want one of OpenAdapter")
+		return errors.New("adapter: got an empty one, want one from OpenAdapter")
 	}
 	if a != nil {
 		list, err := a.pairs(m.shared(), m.Config.LoraR)
@@ -106,7 +107,8 @@ func (m *Model) use(a *Adapter, sign float64) error {
 	m.Graph.Exclusive(func() {
 		at := slices.Index(m.merged, a)
 		if sign < 0 && at < 0 {
-			err = errors.New("adapter: it is not merged into the weights of this model: Use and Merge come before Unmerge")
+			err = errors.New("adapter: it is not merged into the weights of this model: " +
+				"call Use and Merge before Unmerge")
 			return
 		}
 		for _, l := range m.adapters {

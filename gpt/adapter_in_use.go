@@ -6,10 +6,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// inUse is an Adapter that Model.Use has set, and the numbers that it has set, to see whether they have been trained
-// since.
+// inUse holds the Adapter that Model.Use has set, and copies of the numbers that it set, which show whether training
+// has changed them since.
 type inUse struct {
-	adapter *Adapter // nil is none
+	adapter *Adapter // nil if none is in use
 	numbers [][]float64
 }
 

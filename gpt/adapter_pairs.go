@@ -10,19 +10,19 @@ import (
 	"github.com/pkg/errors"
 )
 
-// pair is what one adapter of ours is to be: those of a's ranks that count.
+// pair describes the new numbers of one of our adapters: those ranks of a PEFT adapter that count.
 type pair struct {
 	to    nn.Adapter
 	of    sharing
 	from  peft.Matrix
-	ranks []int // of A's rows and B's columns
+	ranks []int // indices of A's rows and B's columns
 }
 
-// row is that of B for a column of u.
+// row returns the row of B for a column of u.
 func (p pair) row(column int) int { return p.of.row(p.to.From - p.of.pairs[0].From + column) }
 
-// pairs returns what the adapters of a model become, of at most that rank. Of a higher rank those count whose column of
-// B is not 0 in the adapter's rows: what SaveAdapter has put together comes apart again.
+// pairs returns the new numbers of a model's adapters, which have at most the rank most. If a's rank is higher, only
+// those ranks count whose column of B is not 0 in the adapter's rows: this separates again what SaveAdapter has joined.
 func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 	r := a.config.Rank
 	if err := a.fits(list); err != nil {
@@ -40,7 +40,8 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 		for _, to := range s.pairs {
 			p := pair{to: to, of: s, from: matrices[i]}
 			if p.choose(r, most); len(p.ranks) > most {
-				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d", s.name, len(p.ranks), most)
+				return nil, errors.Errorf("adapter: %s: r: got %d, want at most the model's lora_r %d",
+					s.name, len(p.ranks), most)
 			}
 			values = append(values, p)
 		}
@@ -48,16 +49,16 @@ func (a *Adapter) pairs(list []sharing, most int) (values []pair, err error) {
 	return values, nil
 }
 
-// manyRanks is a rank that any matrix may have. Beyond it, more than three times a matrix's own rank (PEFT has one
-// adapter where we have three, of q, k and v) is no adapter.
+// manyRanks is a rank that any matrix may have. A higher rank is refused if it is also more than three times the
+// matrix's own rank. (PEFT has one adapter where we have three, for q, k and v.)
 const manyRanks = 4096
 
-// fits compares what the adapter says of its matrices with the model's, before any number is read.
+// fits compares the names and shapes of the adapter's matrices with the model's, before any number is read.
 func (a *Adapter) fits(list []sharing) error {
 	for _, s := range list {
 		i := slices.IndexFunc(a.folder.Shapes, func(m peft.Shape) bool { return m.Name == s.name })
 		if i < 0 && a.config.Adapts(s.name) {
-			return errors.Errorf("adapter: %s: target_modules are %s, but the file has none for it",
+			return errors.Errorf("adapter: %s: in target_modules %s, but the file has no matrices for it",
 				s.name, field.Clip(strings.Join(a.config.Targets, ",")))
 		}
 		if i < 0 {
@@ -69,7 +70,8 @@ func (a *Adapter) fits(list []sharing) error {
 				s.name, from.In, from.Out, s.in, s.out())
 		}
 		if r, limit := a.config.Rank, max(manyRanks, 3*min(s.in, s.out())); r > limit {
-			return errors.Errorf("adapter: %s: r: got %d, want at most %d for a matrix (%d, %d)", s.name, r, limit, s.in, s.out())
+			return errors.Errorf("adapter: %s: r: got %d, want at most %d for a matrix (%d, %d)",
+				s.name, r, limit, s.in, s.out())
 		}
 	}
 	for _, m := range a.folder.Shapes {
@@ -80,20 +82,20 @@ func (a *Adapter) fits(list []sharing) error {
 	return nil
 }
 
-// rank is what a model needs for a.
+// rank returns the lora_r that a model needs for a.
 func (a *Adapter) rank(list []sharing) (rank int, err error) {
 	values, err := a.pairs(list, a.config.Rank)
 	for _, p := range values {
 		p.choose(a.config.Rank, 0)
 		rank = max(rank, len(p.ranks))
 	}
-	if rank == 0 { // untrained: nothing counts
+	if rank == 0 { // a is untrained: all its columns of B are 0
 		rank = a.config.Rank
 	}
 	return rank, err
 }
 
-// choose fills in the ranks: all r if the model has room, else those that count.
+// choose sets p.ranks: all r ranks if the model has room for them, otherwise those that count.
 func (p *pair) choose(r, most int) {
 	p.ranks = nil
 	for k := range r {

@@ -6,10 +6,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// SaveAdapter writes the model's adapters as a PEFT folder. There must be nothing at dir but an empty directory. base
-// is what the folder is to call the model that they are for, such as openai-community/gpt2. Where several adapters of
-// ours stand beside one matrix of the family's, as for q, k and v beside GPT-2's c_attn, the folder has their ranks one
-// after another: it is the same function exactly.
+// SaveAdapter writes the model's adapters as a PEFT folder. If dir exists, it must be an empty directory. base is the
+// name that the folder gives to the base model, such as openai-community/gpt2. If several of our adapters belong to one
+// matrix of the family, like those of q, k and v for GPT-2's c_attn, the folder has their ranks one after another,
+// which is exactly the same function.
 func (m *Model) SaveAdapter(dir, base string) error {
 	switch err := m.loose(); {
 	case err != nil:
@@ -44,8 +44,8 @@ func (m *Model) SaveAdapter(dir, base string) error {
 	return peft.Write(dir, c, matrices)
 }
 
-// matrix returns the one adapter of that rank that computes what the pairs do: A has their d one below another, B their
-// u each beside its d and in its rows.
+// matrix returns the one adapter of that rank which computes the same as the pairs. A stacks the rows of their d; B
+// holds each u in the columns that match its d and in its own rows.
 func (s sharing) matrix(rank int) (peft.Matrix, error) {
 	m := peft.Matrix{Name: s.name, A: make([]float32, rank*s.in), B: make([]float32, s.out()*rank)}
 	first := 0

@@ -7,17 +7,18 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// sharing is a matrix as other programs name it, and the adapters of ours that stand where it has one: those of its
-// blocks of columns, all on the same inputs.
+// sharing describes a matrix of the model's family and our adapters for its blocks of columns. All of them have the
+// same inputs.
 type sharing struct {
 	name  string
 	in    int
 	pairs []nn.Adapter
-	rows  []int // of its adapter's B, in the order of our columns; nil is one after another
-	fanIn bool  // other programs keep it as (in, out), too
+	rows  []int // rows of its adapter's B, in the order of our columns; nil means one after another
+	fanIn bool  // other programs also store it as (in, out)
 }
 
-// shared returns the model's adapters by the matrices of its family; of a model that is of none by GPT-2's.
+// shared returns the model's adapters, grouped by the matrices of its family, or by GPT-2's if the model belongs to no
+// family.
 func (m *Model) shared() (list []sharing) {
 	names, heads := m.Config.layout(), m.Config.heads()
 	for _, l := range m.adapters {
@@ -29,7 +30,7 @@ func (m *Model) shared() (list []sharing) {
 		pieces := names.Pieces(name+".weight", heads)
 		for i, p := range pieces {
 			s := sharing{names.Module(p.Name), first.Shape()[0], l.Adapters, nil, !p.Turned}
-			if len(pieces) > 1 { // q_proj, k_proj and v_proj: an adapter each
+			if len(pieces) > 1 { // q_proj, k_proj and v_proj have one adapter each
 				s.pairs = l.Adapters[i : i+1]
 				s.rows = make([]int, len(p.Columns))
 				for row, column := range p.Columns {
@@ -42,7 +43,7 @@ func (m *Model) shared() (list []sharing) {
 	return list
 }
 
-// layout is how the model's family calls its matrices.
+// layout returns the names that the model's family gives to its matrices.
 func (c Config) layout() layout.Names {
 	c.Adapters = Adapters{}
 	f, _, err := c.family()
@@ -55,7 +56,7 @@ func (c Config) layout() layout.Names {
 // out returns the number of columns.
 func (s sharing) out() int { return s.pairs[len(s.pairs)-1].To - s.pairs[0].From }
 
-// row is that of B for one of our columns, counted from the first.
+// row returns the row of B for one of our columns, counted from the first.
 func (s sharing) row(column int) int {
 	if s.rows == nil {
 		return column

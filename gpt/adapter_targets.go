@@ -9,14 +9,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// matrix is what a matrix in a block is called here, as in lora_targets, and in the model's family, as in
+// matrix holds the names of a matrix in a block: ours, as in lora_targets, and those of the model's family, as in
 // target_modules.
 type matrix struct {
 	ours   string
 	theirs []string // in the first block
 }
 
-// matrices returns those that may have adapters.
+// matrices returns the matrices that may have adapters.
 func (c Config) matrices() (list []matrix, err error) {
 	o, err := c.outline()
 	names, heads := c.layout(), c.heads()
@@ -30,7 +30,7 @@ func (c Config) matrices() (list []matrix, err error) {
 	return list, errors.WithMessage(err, "adapter")
 }
 
-// targets returns the lora_targets that an adapter's target_modules stand for.
+// targets returns the lora_targets that correspond to an adapter's target_modules.
 func (c Config) targets(a *Adapter) (list []string, err error) {
 	all, err := c.matrices()
 	var known []string
@@ -42,14 +42,15 @@ func (c Config) targets(a *Adapter) (list []string, err error) {
 	}
 	for _, target := range a.config.Targets {
 		if err == nil && !slices.ContainsFunc(known, peft.Config{Targets: []string{target}}.Adapts) {
-			err = errors.Errorf("adapter: target_modules: got %s, want endings of %s", field.Clip(target), strings.Join(known, ", "))
+			err = errors.Errorf("adapter: target_modules: got %s, want endings of %s",
+				field.Clip(target), strings.Join(known, ", "))
 		}
 	}
 	return list, err
 }
 
-// modules returns the target_modules that c's lora_targets stand for: the same endings, or what the family calls the
-// matrices.
+// modules returns the target_modules that correspond to c's lora_targets: the same endings, or the family's names of
+// the matrices.
 func (c Config) modules() (list []string, err error) {
 	all, err := c.matrices()
 	for _, target := range c.LoraTargets {

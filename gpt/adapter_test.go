@@ -244,15 +244,15 @@ func TestUnmerge(t *testing.T) {
 func TestAdapterRefuses(t *testing.T) {
 	a := adapterFolder(t, scrambled(t, lora(2, 3)))
 	plain := scrambled(t, tiny())
-	mustContain(t, plain.Use(a), "lora_r is 0: Adapted makes one")
+	mustContain(t, plain.Use(a), "lora_r is 0: Adapted returns one")
 	mustContain(t, plain.SaveAdapter(t.TempDir(), ""), "the model has none, lora_r is 0")
 	mustContain(t, (*Model)(nil).Use(a), "model: got nil")
 	_, err := plain.Adapted(1)
-	mustContain(t, err, "got none, want those of OpenAdapter")
+	mustContain(t, err, "got none, want at least one from OpenAdapter")
 	_, err = plain.Adapted(1, a, nil)
-	mustContain(t, err, "got none, want those of OpenAdapter")
+	mustContain(t, err, "got none, want at least one from OpenAdapter")
 	_, err = plain.Adapted(1, new(Adapter))
-	mustContain(t, err, "got none, want those of OpenAdapter")
+	mustContain(t, err, "got none, want at least one from OpenAdapter")
 	_, err = scrambled(t, lora(2, 3)).Adapted(1, a)
 	mustContain(t, err, "lora_r: got a model of 2, want one without adapters")
 	_, err = OpenAdapter(t.TempDir())
@@ -261,7 +261,7 @@ func TestAdapterRefuses(t *testing.T) {
 	low := scrambled(t, lora(1, 3))
 	before := heard(t, low)
 	mustContain(t, low.Use(a), "transformer.h.0.attn.c_attn: r: got 2, want at most the model's lora_r 1")
-	mustContain(t, low.Use(new(Adapter)), "want one of OpenAdapter")
+	mustContain(t, low.Use(new(Adapter)), "want one from OpenAdapter")
 	mustContain(t, scrambled(t, lora(4, 3, "c_fc")).Use(a), "transformer.h.0.attn.c_attn: the model has no adapter there")
 	wide := tiny()
 	wide.NInner = 40
@@ -274,7 +274,7 @@ func TestAdapterRefuses(t *testing.T) {
 	deep := tiny()
 	deep.NLayer = 3
 	_, err = scrambled(t, deep).Adapted(1, a)
-	mustContain(t, err, "transformer.h.2.attn.c_attn", "target_modules", "the file has none")
+	mustContain(t, err, "transformer.h.2.attn.c_attn", "target_modules", "the file has no matrices")
 	q := *a
 	q.config.Targets = []string{"q_proj"}
 	_, err = plain.Adapted(1, &q)

@@ -17,13 +17,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// baseKey is the key of a file of adapters under which the SHA-256 of the weights beside them stands. The other keys
-// are the network's fields.
+// baseKey is the metadata key for the SHA-256 of the weights that the adapters belong to. The other keys are the
+// network's fields.
 const baseKey = "base_sha256"
 
-// WriteAdapters writes the adapters alone as a safetensors file: all that fine-tuning has learned. Its metadata say
-// what they belong to: every field of the network but dropout, lora_alpha and lora_scale among them, and the SHA-256 of
-// the weights that they were trained on. It is an error if the model has none.
+// WriteAdapters writes the adapters alone, which are all that fine-tuning has changed, as a safetensors file. Its
+// metadata hold every field of the network except dropout, among them lora_alpha and lora_scale, and the SHA-256 of the
+// weights that the adapters were trained on. It returns an error if the model has no adapters.
 func (m *Model) WriteAdapters(w io.Writer) error {
 	if err := m.adapted(); err != nil {
 		return err
@@ -33,9 +33,10 @@ func (m *Model) WriteAdapters(w io.Writer) error {
 	})
 }
 
-// ReadAdapters sets the adapters from a file of WriteAdapters, of exactly this model's names and shapes. What the file
-// says of the network has to be so: with another α, activation or base the same numbers are another function. The error
-// names the field and both values. A file that does not say so, such as one of an earlier version, is refused.
+// ReadAdapters sets the adapters from a file of WriteAdapters, which must have exactly this model's names and shapes.
+// The network must agree with the file's metadata: with another α, activation or base the same numbers are another
+// function. The error names the field and both values. A file without metadata, such as one of an earlier version, is
+// refused.
 func (m *Model) ReadAdapters(data []byte) error {
 	var belongs map[string]string
 	err := m.adapted()
@@ -76,7 +77,7 @@ func (m *Model) adapted() error {
 	return nil
 }
 
-// belonging returns the metadata that a file of the model's adapters has about the model.
+// belonging returns the metadata of a file of the model's adapters.
 func (m *Model) belonging() map[string]string {
 	belongs := map[string]string{"format": "pt", baseKey: m.baseSHA256()}
 	for _, f := range m.Config.networkFields().Without("dropout") {
@@ -87,7 +88,7 @@ func (m *Model) belonging() map[string]string {
 	return belongs
 }
 
-// baseSHA256 returns the hash of names, shapes and numbers, as float64, of all parameters but the adapters.
+// baseSHA256 returns the hash of the names, shapes and numbers, as float64, of all parameters except the adapters.
 func (m *Model) baseSHA256() string {
 	h := sha256.New()
 	buf := make([]byte, 0, 1<<15)

@@ -219,5 +219,5 @@ func TestRefusedBeforeTraining(t *testing.T) {
 	calls := 0
 	c.NLayer, c.Attention, c.Parts.Attentions = mostDeclared, "ledger", []parts.Attention{ledger(func() int { calls++; return 1 + calls/mostDeclared })}
 	_, err = New(graph.New(graph.Float32, 1), c, 1)
-	mustContain(t, err, "were declared to be counted")
+	mustContain(t, err, "parameters, but counted")
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// hasOwn reports whether the network has a part of the program's own. The library's are checked by its tests.
+// hasOwn reports whether the network has a user-defined part. The tests of the library check its own parts.
 func (c Config) hasOwn() bool {
 	c = c.withDefaults()
 	return c.Stack.HasOwn(c.Parts) || slices.Contains(parts.Names(c.Parts.Heads), c.Head)
 }
 
-// checkCausal refuses a network with a part of the program's own that looks ahead, unless its Registry declares it
-// Bidirectional; texts must not influence one another in any case. It computes on a graph of its own, with noise on the
-// weights, so that no layer hides behind weights that begin at 0.
+// checkCausal refuses a network with a user-defined part that looks ahead, unless its Registry declares it
+// Bidirectional. Texts must not influence one another in any case. It computes on a separate graph and adds noise to
+// the weights, because weights that begin at 0 would hide a layer.
 func (c Config) checkCausal() error {
 	if !c.hasOwn() {
 		return nil
@@ -38,11 +38,11 @@ func (c Config) checkCausal() error {
 				return err
 			}
 		}
-		return nil // the first loss says so
+		return nil // the first step reports the loss that is not finite
 	})
 }
 
-// checkCausal refuses a model that looks ahead with the weights that it has, as Config.checkCausal does.
+// checkCausal refuses a model that looks ahead with its present weights, as Config.checkCausal does.
 func (m *Model) checkCausal(bidirectional bool) error {
 	if !m.Config.hasOwn() || m.Graph.Edited() {
 		return nil
@@ -60,7 +60,7 @@ func (m *Model) checkCausal(bidirectional bool) error {
 	})
 }
 
-// twoTexts calls check with a batch of two texts, or of one where two cannot be built, such as for lack of memory.
+// twoTexts calls check with a batch of two texts, or of one if two cannot be built, for lack of memory for example.
 func twoTexts(check func(batch int) error) error {
 	err := check(2)
 	if leak := (*causal.Leak)(nil); err == nil || errors.As(err, &leak) {
@@ -69,7 +69,7 @@ func twoTexts(check func(batch int) error) error {
 	return check(1)
 }
 
-// causalModel builds the network without its loss; c is resolved.
+// causalModel builds the network without its loss. c must be resolved.
 func (c Config) causalModel(g *graph.Graph, batch int) causal.Model {
 	s := g.Root()
 	tokens := s.Ints("tokens", batch*c.BlockSize, c.VocabSize, graph.NoneIgnored)

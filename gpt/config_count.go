@@ -2,12 +2,12 @@ package gpt
 
 import "math"
 
-// Resolved returns c with the default in every field where zero means it: what a constructor should read. It does not
-// change VocabSize, and leaves the sizes of a head at 0 where [Config.Validate] would refuse n_head.
+// Resolved returns c with every default filled in where zero means the default; constructors should read the result. It
+// does not change VocabSize, and leaves the sizes of a head at 0 if [Config.Validate] would refuse n_head.
 func (c Config) Resolved() Config {
 	c = c.withDefaults()
 	if c.LoraR > 0 && len(c.LoraTargets) == 0 {
-		plain := c // whatever its sizes: an error is Validate's
+		plain := c // with valid sizes: Validate reports the others
 		plain.Adapters, plain.NLayer = Adapters{}, max(1, c.NLayer)
 		plain.BlockSize, plain.VocabSize = max(1, c.BlockSize), max(1, c.VocabSize)
 		o, _ := plain.outline()
@@ -16,8 +16,8 @@ func (c Config) Resolved() Config {
 	return c
 }
 
-// Count returns the number of parameters that the network's layers declare, and of those that are trained: all, or with
-// lora_r > 0 the adapters alone, but what Frozen says. For the default attention, norm and MLP these are
+// Count returns the number of parameters that the network's layers declare, and the number of those that are trained:
+// all, or only the adapters if lora_r > 0, except those in Frozen. For the default attention, norm and MLP these are
 //
 //	V·d + positions + n_layer·block + norm + head     norm = d, or 2d with biases
 //	block = 2·norm + d·H(2dρ+dh) + H·dh·d + 2·d·f     + H(2dρ+dh) + d + f + d with biases
@@ -25,11 +25,11 @@ func (c Config) Resolved() Config {
 //	head  = 0 tied, d·V + V linear with biases, d·V without
 //	adapter = r·(in + out), three on c_attn
 //
-// A network deeper than 128 blocks is counted as if the others were like these. Counts beyond int64, which
-// [Config.Validate] refuses, are returned as math.MaxInt64.
+// In a network deeper than 128 blocks the others count like these. Counts beyond int64, which [Config.Validate]
+// refuses, are returned as math.MaxInt64.
 func (c Config) Count() (total, trainable int64) {
 	c = c.Resolved()
-	o, _ := c.outline() // of a Config that is not valid, what could be counted
+	o, _ := c.outline() // for an invalid Config it counts what it can
 	return toInt64(o.base + o.adapters), toInt64(o.trained(c))
 }
 
@@ -47,11 +47,11 @@ func toInt64(x float64) int64 {
 	return int64(x)
 }
 
-// FLOPsPerToken is what a token costs in the matrix products of the forward and the backward pass: 6 for every weight
-// that multiplies it, 4 for a frozen one, and 6 for every product of two numbers in which it meets other tokens,
-// counted without regard to the mask: T·H·(dρ+dh) a block, or what the attention, as an nn.Mixing, says. Of a block
-// that does not build the attention it is given these are what the block says, as an nn.Mixing, and none if it is not
-// one: layers that it builds inside are not asked.
+// FLOPsPerToken returns the operations that one token costs in the matrix products of the forward and the backward
+// pass. Every weight that multiplies the token counts 6, a frozen one 4, and every product of two numbers in which the
+// token meets other tokens counts 6, regardless of the mask. A block has T·H·(dρ+dh) such products, or the number that
+// its attention returns as an nn.Mixing. For a block that does not build the given attention, it is the number that the
+// block returns as an nn.Mixing, or 0 if the block is not one; the layers inside such a block are not counted.
 func FLOPsPerToken(c Config) float64 {
 	c = c.Resolved()
 	o, _ := c.outline()

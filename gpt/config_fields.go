@@ -8,14 +8,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// fields binds the whole table to c. The order is that of the JSON.
+// fields binds all fields to c, in the order of the JSON.
 func (c *Config) fields() field.List { return append(c.networkFields(), c.trainingFields()...) }
 
 func (c *Config) trainingFields() field.List {
 	return train.Fields(&c.Training, &c.Run, parts.Names(c.known().Optimizers))
 }
 
-// networkFields say what the network computes.
+// networkFields binds the fields that describe the network.
 func (c *Config) networkFields() field.List {
 	known := c.known()
 	sizes := field.List{
@@ -28,7 +28,7 @@ func (c *Config) networkFields() field.List {
 
 func (c *Config) headField() field.Field {
 	return parts.NameField("head", &c.Head, parts.Names(c.known().Heads),
-		"what makes logits: a separate matrix, or the token embedding once more")
+		"how logits are computed: by a separate matrix, or by the token embedding again")
 }
 
 func (a *Adapters) fields() field.List {

@@ -11,7 +11,7 @@ import (
 
 // ReadConfig reads one JSON object from r and returns base with the object's keys in place of base's values. It is
 // stricter than encoding/json: a key in another case, an unknown or repeated key, null, a number that does not fit,
-// invalid UTF-8, and anything after the object are errors that name the key. The result is not yet validated.
+// invalid UTF-8, and anything after the object are errors that name the key. ReadConfig does not validate the result.
 func ReadConfig(r io.Reader, base Config) (Config, error) {
 	data, err := field.Read(r)
 	if err != nil {
@@ -26,14 +26,14 @@ func ReadConfig(r io.Reader, base Config) (Config, error) {
 // WriteConfig writes c to w as indented JSON that [ReadConfig] reads back.
 func WriteConfig(w io.Writer, c Config) error { return field.Write(w, c) }
 
-// MarshalJSON returns every field, always in the same order. Its one error is a NaN or an infinity, which JSON cannot
-// write.
+// MarshalJSON returns every field, always in the same order. The only error is a NaN or an infinity, which JSON cannot
+// represent.
 func (c Config) MarshalJSON() ([]byte, error) { return c.fields().MarshalJSON() }
 
-// UnmarshalJSON sets the fields that data names, by the rules of [ReadConfig]. After an error c is as it was.
+// UnmarshalJSON sets the fields that data names, by the rules of [ReadConfig]. After an error c is unchanged.
 func (c *Config) UnmarshalJSON(data []byte) error {
 	if c == nil {
-		return errors.New("config: nowhere to read it into (nil)")
+		return errors.New("config: got nil, want a Config to read into")
 	}
 	next := *c
 	if err := next.fields().Decode(data, next.decodeTie); err != nil {
@@ -43,7 +43,7 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodeTie reads what the head was called before it had names.
+// decodeTie reads "tie", the earlier key for the head.
 func (c *Config) decodeTie(key string, value json.RawMessage) (known bool, err error) {
 	if key != "tie" {
 		return false, nil
@@ -57,7 +57,8 @@ func (c *Config) decodeTie(key string, value json.RawMessage) (known bool, err e
 }
 
 // Flags registers every field of c with fs under its JSON name, with c's present value as the default. To let flags
-// override a file whatever their order, parse, read the file into c, and parse the same arguments again.
+// override a file regardless of their order, parse the arguments, read the file into c, and parse the same arguments
+// again.
 func (c *Config) Flags(fs *flag.FlagSet) {
 	if c == nil || fs == nil {
 		return

@@ -7,10 +7,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Memory returns the bytes that training in float32 needs, of several machines on each: parameters, what the optimizer
-// keeps of them, masks and ids, and, planned as a run would plan them, activations and gradients. Up to four blocks it
-// is exact; in a deeper network every block more needs as much. Of a Config that is not valid it is what could be
-// counted.
+// Memory returns the number of bytes that training in float32 needs, on each machine if there are several: parameters,
+// the optimizer's state, masks and ids, and activations and gradients, planned as a run plans them. It is exact for up
+// to four blocks; in a deeper network every further block needs as much as one of these. For an invalid Config it
+// counts what it can.
 func (c Config) Memory() (bytes float64) {
 	c = c.Resolved()
 	o, _ := c.outline()
@@ -21,14 +21,14 @@ func (c Config) Memory() (bytes float64) {
 	return bytes
 }
 
-// parameterBytes is of what does not depend on the batch: parameters and masks, gradients, and what the optimizer
-// keeps.
+// parameterBytes returns the memory that does not depend on the batch: parameters and masks, gradients, and the
+// optimizer's state.
 func (c Config) parameterBytes(o outline) float64 {
 	return 4 * (o.base + o.adapters + o.values + (1+train.Kept(c.Training, c.Run, c.Hooks))*o.trained(c))
 }
 
-// need is Memory of c, which is resolved and declares o. Layers wider than anybody trains are not planned, for a layer
-// may list its columns, nor is a long recurrence, whose reference form lists its steps: then it is a bound from below.
+// need is Memory of c, which is resolved and declares o. It does not plan very wide layers, since a layer may list its
+// columns, nor a long recurrence, since its reference form lists its steps; for these it returns a lower bound.
 func (c Config) need(o outline) (bytes float64, err error) {
 	if c.TooWide() || c.Block == "elman" && !c.Kernels && c.BlockSize > 1<<10 {
 		tokens, d := float64(c.BatchSize)*float64(c.BlockSize), float64(c.NEmbd)
@@ -36,15 +36,16 @@ func (c Config) need(o outline) (bytes float64, err error) {
 		token := float64(c.NLayer)*(4*d+heads+float64(c.NInner)) + float64(c.VocabSize)
 		return c.parameterBytes(o) + 4*tokens*token, nil
 	}
-	return train.Need(c.Training, c.Run, c.Hooks, c.NLayer, func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
+	build := func(g *graph.Graph, blocks int) ([]string, graph.Expr, []graph.Expr) {
 		c := c
 		c.NLayer = blocks
 		m := c.declare(g, c.BatchSize)
 		return c.blocks(), m.Loss, m.candidates()
-	})
+	}
+	return train.Need(c.Training, c.Run, c.Hooks, c.NLayer, build)
 }
 
-// blocks returns the places of the blocks.
+// blocks returns the paths of the blocks.
 func (c Config) blocks() (places []string) {
 	for i := range c.NLayer {
 		places = append(places, fmt.Sprintf("h.%d", i))
@@ -52,13 +53,14 @@ func (c Config) blocks() (places []string) {
 	return places
 }
 
-// checkParameters refuses a network that breaks the limit without being trained.
+// checkParameters returns an error if bytes, which parameters and masks need even without training, exceed the memory
+// limit.
 func (c Config) checkParameters(bytes float64) error {
 	return c.CheckMemory(bytes, "parameters and masks", c.fields(),
 		"n_layer", "n_head", "n_embd", "vocab_size", "block_size", "qk_size", "v_size", "n_inner", "lora_r")
 }
 
-// checkMemory refuses what training would need too much memory for, and names the larger part of it.
+// checkMemory returns an error if training would exceed the memory limit. It names the larger part of the memory.
 func (c Config) checkMemory(o outline) error {
 	c = c.Resolved()
 	parameters := c.parameterBytes(o)

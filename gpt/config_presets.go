@@ -5,7 +5,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Shakespeare is nanoGPT's recipe for character-level Shakespeare on a processor: 804,096 parameters with the text's 65
+// Shakespeare returns nanoGPT's recipe for character-level Shakespeare on a CPU: 804,096 parameters with the text's 65
 // characters. Its vocab_size is 0, to be set from the text.
 func Shakespeare() Config {
 	c := Config{
@@ -30,8 +30,8 @@ func Shakespeare() Config {
 	return c
 }
 
-// Baby is nanoGPT's larger recipe for character-level Shakespeare: 10,745,088 parameters with the text's 65 characters.
-// Its vocab_size is 0, to be set from the text.
+// Baby returns nanoGPT's larger recipe for character-level Shakespeare: 10,745,088 parameters with the text's 65
+// characters. Its vocab_size is 0, to be set from the text.
 func Baby() Config {
 	c := Shakespeare()
 	c.BlockSize, c.NLayer, c.NHead, c.NEmbd = 256, 6, 6, 384
@@ -44,7 +44,7 @@ func Baby() Config {
 }
 
 // GPT2 returns the smallest GPT-2 (Radford et al. 2019), as published: 124,439,808 parameters. With the head "linear"
-// it is as the paper counts it, 163,087,441. The training half is nanoGPT's.
+// it has 163,087,441, as the paper counts. The training half is nanoGPT's.
 func GPT2() Config {
 	c := Shakespeare()
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 1024, 50257, 12, 12, 768

@@ -1,6 +1,6 @@
 package gpt
 
-// DistilGPT2 is GPT2 with half the blocks, as distilled from it (Sanh et al. 2019): 81,912,576 parameters.
+// DistilGPT2 returns GPT2 with half the blocks, as distilled from it (Sanh et al. 2019): 81,912,576 parameters.
 func DistilGPT2() Config {
 	c := GPT2()
 	c.NLayer = 6

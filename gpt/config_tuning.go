@@ -2,8 +2,8 @@ package gpt
 
 import "github.com/pedestrian-ml/pedestrian/gpt/train"
 
-// FullTuning is nanoGPT's recipe for fine-tuning a GPT-2 on Shakespeare: 20 steps of 32 sequences at a constant 3e-5.
-// It says nothing of the network, which FineTune takes from the model that is tuned.
+// FullTuning returns nanoGPT's recipe for fine-tuning a GPT-2 on Shakespeare: 20 steps of 32 sequences at a constant
+// 3e-5. It leaves out the network, which FineTune takes from the tuned model.
 func FullTuning() Config {
 	return Config{
 		Training: train.Training{
@@ -16,8 +16,8 @@ func FullTuning() Config {
 	}
 }
 
-// LoRATuning is FullTuning by adapters alone, of rank 8 with α = 16 beside every matrix, at the ten times higher
-// learning rate that is usual for them, without decay. Little memory is needed beyond the weights.
+// LoRATuning returns FullTuning with adapters alone, of rank 8 with α = 16 for every matrix, at the ten times higher
+// learning rate that is usual for them, without decay. It needs little memory beyond the weights.
 func LoRATuning() Config {
 	c := FullTuning()
 	c.LoraR, c.LoraAlpha = 8, 16

@@ -9,8 +9,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Validate returns the first thing wrong with c, naming the field, what it got and what it wants. It allocates next to
-// nothing whatever the sizes, so it belongs before everything else that reads a Config.
+// Validate returns the first error in c, which names the field, its value and the values that are allowed. It allocates
+// next to nothing regardless of the sizes, so call it before anything else reads c.
 func (c Config) Validate() error {
 	o, err := c.validated()
 	if err != nil {
@@ -22,7 +22,7 @@ func (c Config) Validate() error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if c.NLayer <= mostDeclared { // else not all names are known before the network is built
+	if c.NLayer <= mostDeclared { // otherwise not all names are known before the network is built
 		if err := c.Frozen.Check(o.names); err != nil {
 			return err
 		}
@@ -30,14 +30,14 @@ func (c Config) Validate() error {
 	return c.checkMemory(o)
 }
 
-// ValidateModel is [Config.Validate] without the training half: what building a network needs, such as one read by
-// [FromHuggingFace].
+// ValidateModel is [Config.Validate] without the training half: it checks what building a network requires, for example
+// of one that [FromHuggingFace] has read.
 func (c Config) ValidateModel() error {
 	_, err := c.validated()
 	return err
 }
 
-// validated is what a network declares that can be built.
+// validated returns what the network declares, or an error if it cannot be built.
 func (c Config) validated() (o outline, err error) {
 	if c.VocabSize == 0 {
 		return o, errors.New("vocab_size: got 0, which means from the text: set it to the tokenizer's vocabulary first")
@@ -50,7 +50,7 @@ func (c Config) validated() (o outline, err error) {
 	}
 	resolved := c.Resolved()
 	if parts.Find(c.known().Heads, resolved.Head).New == nil {
-		return o, errors.Errorf("head: got %s, a part without New: nothing makes it", resolved.Head)
+		return o, errors.Errorf("head: got %s, a part without New: nothing builds it", resolved.Head)
 	}
 	if o, err = resolved.outline(); err != nil {
 		return o, err
@@ -88,7 +88,7 @@ func (a Adapters) check(o outline) error {
 	return nil
 }
 
-// adaptable is what a target may name; a tied head is refused with another reason.
+// adaptable returns the names that a target may end. It includes a tied head, which is refused with another reason.
 func (o outline) adaptable() []string {
 	if slices.Contains(o.linears, "lm_head") {
 		return o.linears
@@ -97,8 +97,8 @@ func (o outline) adaptable() []string {
 }
 
 // ResumeDiff returns an error that names every field in which c differs from the saved configuration of the run to
-// resume, other than those of a [train.Run], which do not change what a step computes. A zero and the default it stands
-// for are equal.
+// resume, except those of [train.Run], which do not change what a step computes. A zero equals the default that it
+// stands for.
 func (c Config) ResumeDiff(saved Config) error {
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.fields().Fixed().Diff("resume", saved.fields())

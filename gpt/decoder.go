@@ -5,24 +5,24 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Decoder lets a model write one token at a time. It has separate graphs, which share the model's parameters and keep
-// the keys and values of the tokens so far, so the cost of a token does not grow with a forward pass over all of them:
-// one graph for a new token, at any position, one for a few, and one for half a context of them at once.
+// Decoder generates text with a model, one token at a time. Its graphs share the model's parameters and keep the keys
+// and values of the tokens so far, so a new token needs no forward pass over all of them. There is one graph for a
+// single token at any position, one for a few tokens, and one for half a context at once.
 //
-// When the context of block_size tokens is full, the older half is dropped and the rest fed again: learned positions
-// have moved, so what was kept is no longer valid (errata X9).
+// When the context of block_size tokens is full, the older half is dropped and the rest is fed again: learned
+// positions have moved, so the stored keys and values are no longer valid (errata X9).
 //
-// It writes one text at a time, for one goroutine: each of several at once needs a Decoder of its own, and whoever
-// comes while another works with it gets an error.
+// A Decoder generates one text at a time, for one goroutine. A call returns an error while another goroutine uses the
+// Decoder; goroutines that work at the same time need one Decoder each.
 type Decoder struct {
 	decoding *decoding
-	waiting  []int // tokens of the text that are not fed yet: the one that was drawn last
+	waiting  []int // tokens of the text that are not fed yet, such as the one drawn last
 	text     seen
 }
 
-// NewDecoder makes a decoder of m's parameters, as they are when it runs: after a Step, or another change of them, the
-// tokens so far are fed again before the next ones. It is an error, naming the layer, if a part
-// of the program's own computes something else token by token than all at once.
+// NewDecoder returns a decoder that uses m's parameters at the time of each call: after a Step, or another change of
+// them, the tokens so far are fed again before the next ones. It returns an error that names the layer if a
+// user-defined part computes something else token by token than all at once.
 func NewDecoder(m *Model) (*Decoder, error) {
 	d, err := newDecoding(m, 1)
 	if err != nil {
@@ -31,15 +31,15 @@ func NewDecoder(m *Model) (*Decoder, error) {
 	return &Decoder{decoding: d, text: newSeen(d.vocab)}, nil
 }
 
-// begin takes the decoder for a call, whose decoding is to be unlocked.
+// begin locks the decoder for a call. The caller must unlock busy.
 func (d *Decoder) begin() (*decoding, error) {
 	if d == nil {
-		return nil, errUnmade
+		return nil, errNoDecoder
 	}
 	return d.decoding, d.decoding.begin()
 }
 
-// Reset forgets the tokens so far.
+// Reset removes all tokens from the context.
 func (d *Decoder) Reset() error {
 	in, err := d.begin()
 	if err != nil {
@@ -56,9 +56,9 @@ func (d *Decoder) restart() {
 	d.text.reset()
 }
 
-// Feed appends tokens, at least one, to those that were fed, and returns the logits (1, V) of what follows. The result
-// is overwritten by the next call. Of more tokens than the context holds only the last block_size count. After an id
-// outside the vocabulary, an error, the context is as it was.
+// Feed appends at least one token to those fed before, and returns the logits (1, V) of the next token. The next call
+// overwrites the result. If the context cannot hold all tokens, only the last block_size count. An id outside the
+// vocabulary is an error, which leaves the context unchanged.
 func (d *Decoder) Feed(tokens ...int) (graph.Tensor, error) {
 	in, err := d.begin()
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *Decoder) Feed(tokens ...int) (graph.Tensor, error) {
 	return d.feed(tokens)
 }
 
-// feed is Feed for who has the decoder.
+// feed is Feed for a caller that holds the lock.
 func (d *Decoder) feed(tokens []int) (graph.Tensor, error) {
 	if len(tokens) == 0 {
 		return graph.Tensor{}, errors.New("decoder: no token to feed, want 1 or more")

@@ -5,14 +5,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// BatchDecoder is a Decoder of B sequences at once, all of one length: they share the work of reading the weights.
+// BatchDecoder is a Decoder for B sequences of equal length at once, which reads the weights once for all of them.
 type BatchDecoder struct {
 	decoding *decoding
-	step     []int // of all sequences
+	step     []int // next tokens of all sequences
 }
 
-// NewBatchDecoder makes a decoder of m's parameters for a batch of sequences, at least one, and as many as the memory
-// limit allows. For the rest it is NewDecoder.
+// NewBatchDecoder returns a decoder of m's parameters for a batch of at least one sequence; the memory limit bounds the
+// batch. Otherwise it is like NewDecoder.
 func NewBatchDecoder(m *Model, batch int) (*BatchDecoder, error) {
 	d, err := newDecoding(m, batch)
 	if err != nil {
@@ -21,15 +21,15 @@ func NewBatchDecoder(m *Model, batch int) (*BatchDecoder, error) {
 	return &BatchDecoder{decoding: d}, nil
 }
 
-// begin takes the decoder for a call, whose decoding is to be unlocked.
+// begin locks the decoder for a call. The caller must unlock busy.
 func (d *BatchDecoder) begin() (*decoding, error) {
 	if d == nil {
-		return nil, errUnmade
+		return nil, errNoDecoder
 	}
 	return d.decoding, d.decoding.begin()
 }
 
-// Reset forgets the tokens so far.
+// Reset removes all tokens from the context.
 func (d *BatchDecoder) Reset() error {
 	in, err := d.begin()
 	if err != nil {
@@ -40,8 +40,8 @@ func (d *BatchDecoder) Reset() error {
 	return nil
 }
 
-// Feed appends row i to sequence i, and returns the logits (B, V) of what follows in each. The rows are equally long,
-// at least one token. For the rest it is Decoder.Feed.
+// Feed appends row i to sequence i, and returns the logits (B, V) of the next token of each. All rows must have the
+// same length of at least one token. Otherwise it is like Decoder.Feed.
 func (d *BatchDecoder) Feed(rows [][]int) (graph.Tensor, error) {
 	in, err := d.begin()
 	if err != nil {
@@ -54,7 +54,8 @@ func (d *BatchDecoder) Feed(rows [][]int) (graph.Tensor, error) {
 	d.step = d.step[:0]
 	for b, row := range rows {
 		if len(row) == 0 || len(row) != len(rows[0]) {
-			return graph.Tensor{}, errors.Errorf("decoder: got %d tokens in row %d and %d in row 0, want as many, 1 or more",
+			return graph.Tensor{}, errors.Errorf(
+				"decoder: got %d tokens in row %d and %d in row 0, want the same number, 1 or more",
 				len(row), b, len(rows[0]))
 		}
 		if err := in.check(row); err != nil {

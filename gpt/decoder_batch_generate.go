@@ -8,19 +8,21 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Token is what a text of a batch goes on with.
+// Token is the next token ID of text Row in a batch.
 type Token struct{ Row, ID int }
 
-// Generate begins a text with each prompt, one for every sequence, and yields n tokens more of each, or fewer: a text
-// ends before the first of the stop tokens, which is not yielded. Prompts may differ in length, since all sequences
-// stand at the same place: shorter ones are written on while longer ones are still read. Every text is the one that a
-// Decoder writes alone, behind the same prompt with a sampler of the same seed, to the bit; but for linear and Taylor
-// attention, and a tied head in float32, which add up one token and several in another order. Of a prompt longer than
-// block_size the last tokens count.
+// Generate begins a text with each prompt, one for every sequence, and yields at most n further tokens of each. A text
+// ends before the first stop token, which is not yielded. Prompts may differ in length: all sequences advance together,
+// so shorter ones are already continued while longer ones are still read. Every text is identical to the bit to that of
+// a Decoder with the same prompt and a sampler of the same seed, except with linear and Taylor attention, and with a
+// tied head in float32, which add up one token and several in another order. If a prompt is longer than block_size,
+// only its last tokens count.
 //
-// What was fed before is forgotten. The loop ends with the last text, or with an error, such as when ctx ends. The
-// decoder is the caller's until then; what it has read afterwards is nothing to go on with.
-func (d *BatchDecoder) Generate(ctx context.Context, prompts [][]int, n int, samplers []*Sampler, stop ...int) iter.Seq2[Token, error] {
+// Generate first discards what was fed before. The loop ends with the last text, or with an error, for example when ctx
+// ends. Until then the decoder is in use. Afterwards its context cannot be continued: call Reset or Generate.
+func (d *BatchDecoder) Generate(
+	ctx context.Context, prompts [][]int, n int, samplers []*Sampler, stop ...int,
+) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		in, err := d.begin()
 		if err != nil {
@@ -58,7 +60,7 @@ func (d *BatchDecoder) Generate(ctx context.Context, prompts [][]int, n int, sam
 	}
 }
 
-// checkBatch refuses what cannot be before anything is forgotten.
+// checkBatch returns an error for invalid arguments before the context is discarded.
 func (d *decoding) checkBatch(ctx context.Context, prompts [][]int, n int, samplers []*Sampler, stop []int) error {
 	if err := d.checkWriting(ctx, n, stop); err != nil {
 		return err

@@ -6,17 +6,17 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// row is a text of a batch that is being read and then written.
+// row is a text of a batch whose prompt is read first and which is then continued.
 type row struct {
-	prompt  []int // what is not fed of it
-	left    int   // tokens to draw
+	prompt  []int // the part that is not fed yet
+	left    int   // number of tokens to draw
 	sampler *Sampler
 	text    seen
 }
 
 func (r row) open() bool { return r.left > 0 }
 
-// rows begins the texts: as many tokens of each as the shortest prompt has are in step, to be fed at once.
+// rows begins the texts. It puts as many tokens of each as the shortest prompt has into d.step, to be fed at once.
 func (d *BatchDecoder) rows(prompts [][]int, n int, samplers []*Sampler) []row {
 	in := d.decoding
 	in.reset()
@@ -38,7 +38,7 @@ func (d *BatchDecoder) rows(prompts [][]int, n int, samplers []*Sampler) []row {
 	return rows
 }
 
-// next is what the row is fed next: of the prompt, or drawn, or anything where the text has ended.
+// next returns the token that the row is fed next: one of the prompt, a drawn one, or any token if the text has ended.
 func (r *row) next(logits graph.Tensor, stop []int) (id int, drawn bool, err error) {
 	switch {
 	case len(r.prompt) > 0:

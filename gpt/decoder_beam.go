@@ -9,10 +9,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Beam searches for the likeliest text of at most n tokens behind the prompt, with as many hypotheses as the decoder
-// has sequences, and returns them, best first, without the prompt. It is the search of seq2seq.Beam, where any of the
-// stop tokens stands for End. What was fed before is forgotten; what the decoder has read afterwards is nothing to go
-// on with.
+// Beam searches for the likeliest continuation of the prompt by at most n tokens, with one hypothesis for each of the
+// decoder's sequences. It returns them without the prompt, best first. The search is that of seq2seq.Beam, with any of
+// the stop tokens in place of End. Beam first discards what was fed before. Afterwards the context cannot be continued.
 func (d *BatchDecoder) Beam(
 	ctx context.Context, prompt []int, n int, rank seq2seq.Rank, stop ...int,
 ) ([]seq2seq.Hypothesis, error) {
@@ -34,12 +33,12 @@ func (d *BatchDecoder) Beam(
 	return found[0], nil
 }
 
-// hypotheses are the sequences of a decoder as a seq2seq.Predictor of one text, which begins with a prompt.
+// hypotheses makes the sequences of a decoder a seq2seq.Predictor of one text, which begins with a prompt.
 type hypotheses struct {
 	*decoding
-	prompt []int // nil once it is fed
+	prompt []int // nil after it has been fed
 	stop   []int
-	failed error // of a Fork
+	failed error // of an earlier Fork
 }
 
 var _ seq2seq.Ender = (*hypotheses)(nil)
@@ -48,7 +47,7 @@ func (h *hypotheses) Sources() int        { return 1 }
 func (h *hypotheses) Beams() int          { return h.batch }
 func (h *hypotheses) Ends(token int) bool { return slices.Contains(h.stop, token) }
 
-// Step appends the tokens, but instead of the first ones, which only begin, the prompt.
+// Step appends the tokens. The first call appends the prompt instead of the tokens, which only mark the beginning.
 func (h *hypotheses) Step(tokens []int) (graph.Tensor, error) {
 	if h.failed != nil {
 		return graph.Tensor{}, h.failed
@@ -63,7 +62,7 @@ func (h *hypotheses) Step(tokens []int) (graph.Tensor, error) {
 	return h.feed(tokens)
 }
 
-// Fork copies what the layers remember, and the tokens, of which the newer half is fed again when the context is full.
+// Fork copies the caches of the layers and the tokens, whose newer half is fed again when the context is full.
 func (h *hypotheses) Fork(from, to int) {
 	for t := 0; t < len(h.context); t += h.batch {
 		h.context[t+to] = h.context[t+from]

@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// checkDecoding refuses what cannot be decoded with before anything is allocated.
+// checkDecoding returns an error if m cannot be decoded with, before anything is allocated.
 func (m *Model) checkDecoding(batch int) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (m *Model) checkDecoding(batch int) error {
 		"sequences", "block_size", "n_layer", "n_head", "n_embd", "vocab_size")
 }
 
-// checkWriting refuses what no text is written with.
+// checkWriting returns an error for arguments with which no text can be generated.
 func (d *decoding) checkWriting(ctx context.Context, n int, stop []int) error {
 	switch {
 	case ctx == nil:
@@ -50,8 +50,12 @@ func (d *decoding) checkPrompt(prompt []int) error {
 	return d.check(prompt)
 }
 
-// checkHypotheses refuses texts that would be longer than there is memory for.
+// checkHypotheses returns an error if hypotheses of n tokens need too much memory.
 func (d *decoding) checkHypotheses(n int) error {
-	fields := field.List{field.New("tokens", &n, field.Size(0), ""), field.New("sequences", &d.batch, field.Size(1), "")}
-	return train.CheckMemory(graph.MachineMemory(), 8*float64(d.batch)*float64(n), "hypotheses", fields, "tokens", "sequences")
+	bytes := 8 * float64(d.batch) * float64(n)
+	fields := field.List{
+		field.New("tokens", &n, field.Size(0), ""),
+		field.New("sequences", &d.batch, field.Size(1), ""),
+	}
+	return train.CheckMemory(graph.MachineMemory(), bytes, "hypotheses", fields, "tokens", "sequences")
 }

@@ -10,25 +10,25 @@ import (
 )
 
 var (
-	errUnmade = errors.New("decoder: nothing to decode with, want one of NewDecoder or NewBatchDecoder")
-	errBusy   = errors.New("decoder: in use by another goroutine, or by a Generate that has not ended")
+	errNoDecoder = errors.New("decoder: nothing to decode with, want one from NewDecoder or NewBatchDecoder")
+	errBusy      = errors.New("decoder: in use by another goroutine, or by a Generate that has not ended")
 )
 
-// decoding is the tokens that predictions look at, the context, and the programs that append to it. Lists of tokens go
-// position by position: first those of all sequences at one, then at the next.
+// decoding holds the context, that is, the tokens from which the next ones are predicted, and the programs that append
+// to it. Lists of tokens are ordered by position: first those of all sequences at one position, then those at the next.
 type decoding struct {
-	batch, size, vocab int          // sequences, block_size, V
+	batch, size, vocab int          // number of sequences, block_size, V
 	graph              *graph.Graph // of the model
-	changes            uint64       // of its weights, before the context was fed
-	one, some, half    *stepProgram // of a model whose layers are all cached; for one token, a few, and half a context
-	caches             nn.Caches    // of these
-	rerun              *rerun       // of any other
+	changes            uint64       // count of changes to its weights when the context was fed
+	one, some, half    *stepProgram // for one token, a few, and half a context, if all layers are cached
+	caches             nn.Caches    // of these programs
+	rerun              *rerun       // for any other model
 	context            []int
-	busy               sync.Mutex // held while somebody decodes
+	busy               sync.Mutex // held during a call
 }
 
-// few is the tokens of a prompt that are fed at once where it is shorter than half a context: so many that the weights,
-// which are read once for all of them, are no longer what takes the time.
+// few is the number of tokens of a prompt that are fed at once if it is shorter than half a context. The weights are
+// read once for all of them; with this number reading them no longer dominates the time.
 const few = 32
 
 func newDecoding(m *Model, batch int) (d *decoding, err error) {
@@ -59,11 +59,11 @@ func newDecoding(m *Model, batch int) (d *decoding, err error) {
 	return d, m.checkSteps()
 }
 
-// begin takes d for one caller, who unlocks busy.
+// begin locks d for one caller, who must unlock busy.
 func (d *decoding) begin() error {
 	switch {
 	case d == nil:
-		return errUnmade
+		return errNoDecoder
 	case !d.busy.TryLock():
 		return errBusy
 	}
@@ -82,9 +82,9 @@ func (d *decoding) check(tokens []int) error {
 	return nil
 }
 
-// feed appends tokens of the vocabulary, and returns the logits of what follows by the weights of this moment: a
-// Trainer waits with its next update until they are computed. Only the last tokens that the context has room for count.
-// If the weights have changed since the context was fed, its keys and values are old, and it is fed again.
+// feed appends tokens of the vocabulary, and returns the logits of the next token with the present weights: a Trainer
+// waits with its next update until they are computed. Only the last tokens that fit into the context count. If the
+// weights have changed since the context was fed, its keys and values are out of date, and it is fed again.
 func (d *decoding) feed(tokens []int) (logits graph.Tensor, err error) {
 	full := d.size * d.batch
 	if extra := len(tokens) - full; extra >= 0 {
@@ -114,7 +114,7 @@ func (d *decoding) feed(tokens []int) (logits graph.Tensor, err error) {
 	return logits, err
 }
 
-// append feeds tokens through the programs, as many at once as fit.
+// append feeds tokens through the programs, as many at a time as fit.
 func (d *decoding) append(r graph.Reading, tokens []int) error {
 	full := d.size * d.batch
 	for len(tokens) > 0 {
@@ -155,7 +155,7 @@ func (d *decoding) shift(r graph.Reading) error {
 // run feeds s.n tokens of every sequence.
 func (d *decoding) run(r graph.Reading, s *stepProgram, p *graph.Program, tokens []int) error {
 	first := len(d.context) / d.batch
-	ids, positions := s.tokens.Ints(), s.positions.Ints() // of one sequence after another
+	ids, positions := s.tokens.Ints(), s.positions.Ints() // one sequence after another
 	for i, id := range tokens {
 		t, b := i/d.batch, i%d.batch
 		ids[b*s.n+t], positions[b*s.n+t] = id, first+t

@@ -7,15 +7,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Generate begins a text with the prompt, at least one token, and yields n tokens more as the sampler draws them:
-// whatever the decoder was fed before is forgotten. It stops early, with an error, when ctx ends. The decoder is the
-// caller's until the loop ends.
+// Generate begins a text with the prompt, which has at least one token, and yields n further tokens as the sampler
+// draws them. It first discards what the decoder was fed before. It stops early, with an error, when ctx ends. The
+// decoder is in use until the loop ends.
 func (d *Decoder) Generate(ctx context.Context, prompt []int, n int, s *Sampler) iter.Seq2[int, error] {
 	return d.generate(ctx, prompt, n, s, false)
 }
 
-// Continue is Generate on the text so far, its last token included, with these tokens behind it, which may be none: the
-// next turn of a conversation, or more of the same.
+// Continue is like Generate, but appends tokens, which may be empty, to the text so far, including its last drawn
+// token: the next turn of a conversation, or more of the same text.
 func (d *Decoder) Continue(ctx context.Context, tokens []int, n int, s *Sampler) iter.Seq2[int, error] {
 	return d.generate(ctx, tokens, n, s, true)
 }
@@ -41,7 +41,8 @@ func (d *Decoder) generate(ctx context.Context, tokens []int, n int, s *Sampler,
 	}
 }
 
-// prepare refuses what cannot be before anything is forgotten, and puts the tokens where the first draw feeds them.
+// prepare returns an error for invalid arguments before anything is discarded. Otherwise it queues the tokens for the
+// first draw.
 func (d *Decoder) prepare(ctx context.Context, tokens []int, n int, s *Sampler, on bool) error {
 	if err := d.decoding.checkWriting(ctx, n, nil); err != nil {
 		return err
@@ -61,7 +62,7 @@ func (d *Decoder) prepare(ctx context.Context, tokens []int, n int, s *Sampler, 
 	return nil
 }
 
-// draw feeds what waits, and draws what is to wait next.
+// draw feeds the waiting tokens, and draws the token that waits next.
 func (d *Decoder) draw(ctx context.Context, s *Sampler) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, errors.Wrap(err, "generate")

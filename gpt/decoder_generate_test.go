@@ -144,7 +144,7 @@ func TestDecodersRefuse(t *testing.T) {
 	}{
 		"nil":      {nil, []string{"model: got nil"}},
 		"zero":     {&Model{}, []string{"model", "no graph"}},
-		"no sizes": {&Model{Graph: m.Graph}, []string{"model: a literal, want one of New"}},
+		"no sizes": {&Model{Graph: m.Graph}, []string{"model: a literal, want one from New"}},
 		"short":    {&short, []string{"model: Config: got block_size 0, but the model is built with block_size 7"}},
 	} {
 		t.Run(name, func(t *testing.T) {

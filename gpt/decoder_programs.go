@@ -6,15 +6,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// stepProgram computes n new tokens of every sequence from the caches of those before.
+// stepProgram computes n new tokens of every sequence from the caches of the earlier ones.
 type stepProgram struct {
 	n                     int
 	tokens, positions, at graph.Expr
-	hidden                *graph.Program // fills the caches, leaves out the head
-	logits                *graph.Program // nil for more than one token
+	hidden                *graph.Program // fills the caches, without the head
+	logits                *graph.Program // nil if n > 1
 }
 
-// newStepProgram is nil for a model with a layer that cannot take the newest tokens alone, or with an edit that cannot.
+// newStepProgram returns nil if the model has a layer, or an edit, that cannot process the newest tokens alone.
 func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, err error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
@@ -36,7 +36,7 @@ func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, e
 		hidden := net.Step(s.tokens, s.at)
 		logits := net.predict(hidden)
 		if g.Edited() && !g.EditedByRows() {
-			s = nil // what is wrong with an edit, Forward says as well
+			s = nil // an error of an edit appears in Forward, too
 			return nil
 		}
 		if s.hidden, err = graph.Compile(hidden); err != nil || n > 1 {
@@ -48,8 +48,8 @@ func newStepProgram(m *Model, batch, n int, caches nn.Caches) (s *stepProgram, e
 	return s, err
 }
 
-// rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. What stands behind
-// the newest token does not matter, for the model is causal.
+// rerun decodes with a layer that has no cache: every prediction is a forward pass over the context. Positions after
+// the newest token do not matter, because the model is causal.
 type rerun struct {
 	tokens  graph.Expr // (B·T)
 	program *graph.Program
@@ -68,7 +68,7 @@ func newRerun(m *Model, batch int) (r *rerun, err error) {
 	return r, err
 }
 
-// feedAgain appends tokens and predicts from all of them.
+// feedAgain appends tokens and predicts from the complete context.
 func (d *decoding) feedAgain(reading graph.Reading, tokens []int) (graph.Tensor, error) {
 	for ; len(tokens) > 0; tokens = tokens[d.batch:] {
 		if len(d.context) == d.size*d.batch {

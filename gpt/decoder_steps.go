@@ -7,9 +7,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// checkSteps compares Step with Forward in every attention, or every block, that a part of the program's own may be in,
-// over a whole context: who embeds a layer of the library and replaces its Forward inherits a Step that computes
-// something else, which decoding would use without a word. The library's own are compared in its tests.
+// checkSteps compares Step with Forward over a full context, in every attention or every block that may contain a
+// user-defined part. A type that embeds a layer of the library and replaces its Forward inherits a Step that computes
+// something else, which decoding would use without an error. The tests of the library compare its own layers.
 func (m *Model) checkSteps() error {
 	own := m.Config.Parts
 	if len(own.Attentions)+len(own.Positions) > 0 {
@@ -23,7 +23,7 @@ func (m *Model) checkSteps() error {
 	return nil
 }
 
-// compareSteps takes random rows at once through Forward, and by halves through Step.
+// compareSteps computes random rows all at once with Forward, and by halves with Step.
 func (m *Model) compareSteps(blocks bool) error {
 	context := m.Config.BlockSize
 	n := max(1, context/2)
@@ -56,8 +56,8 @@ func (m *Model) compareSteps(blocks bool) error {
 	return nil
 }
 
-// compare holds rows of Step, from first on, against Forward, layer by layer. Where Forward is not finite
-// it says nothing.
+// compare compares rows of Step, from first on, with those of Forward, layer by layer. It skips numbers for which
+// Forward is not finite.
 func (w *window) compare(step graph.Tensor, first, n int) error {
 	tolerance := 1e4 * 0x1p-52
 	if step.F32 != nil {
@@ -80,8 +80,8 @@ func (w *window) compare(step graph.Tensor, first, n int) error {
 			}
 		}
 		if from += w.widths[i]; !(worst <= tolerance*largest) {
-			return errors.Errorf("%s: Step and Forward differ: token %d of a text gives %.6g by Step, by Forward %.6g; "+
-				"a layer that replaces one of them has to replace both", name, token, got, want)
+			return errors.Errorf("%s: Step and Forward differ: token %d of a text gives %.6g by Step, %.6g by Forward;"+
+				" a layer that replaces one of them must replace both", name, token, got, want)
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func TestDecoderComparesStepWithForward(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			_, err = NewDecoder(m)
-			mustContain(t, err, "decoder: "+tc.want+": Step and Forward differ: token ", "by Step, by Forward")
+			mustContain(t, err, "decoder: "+tc.want+": Step and Forward differ: token ", "by Step, ", " by Forward")
 			_, err = NewBatchDecoder(m, 3)
 			mustContain(t, err, "decoder: "+tc.want+": Step and Forward differ")
 		}

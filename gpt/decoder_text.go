@@ -1,9 +1,9 @@
 package gpt
 
-// seen is the tokens of a text, each once, however long it gets: what a repetition penalty asks for.
+// seen is the set of the tokens of a text, which a repetition penalty needs. Its size does not grow with the text.
 type seen struct {
 	ids []int
-	has []bool // by id
+	has []bool // indexed by id
 }
 
 func newSeen(vocab int) seen { return seen{make([]int, 0, vocab), make([]bool, vocab)} }

@@ -8,15 +8,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// window is the attentions of a model, or its blocks, each applied to the same rows; the results side by side.
+// window applies each attention, or each block, of a model to the same rows and joins the results side by side.
 type window struct {
 	x, positions, at graph.Expr
 	names            []string // of the layers
-	widths           []int    // of their results
+	widths           []int    // number of columns of their results
 	program          *graph.Program
 }
 
-// newWindow builds it for n tokens of one text, with Step or with Forward.
+// newWindow builds a window for n tokens of one text, with Step or with Forward.
 func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 	_, err = m.Graph.BuildSibling(func(g *graph.Graph) (err error) {
 		g.SetTraining(false)
@@ -33,7 +33,7 @@ func (m *Model) newWindow(n int, blocks, step bool) (w *window, err error) {
 		apply := func(name string, l nn.Layer) {
 			y := graph.Expr{}
 			if step {
-				y = l.(nn.Cached).Step(w.x, w.at) // as all are, where there are steps
+				y = l.(nn.Cached).Step(w.x, w.at) // if the model has steps, all layers are Cached
 			} else {
 				y = l.Forward(w.x)
 			}

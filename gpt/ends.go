@@ -11,8 +11,8 @@ import (
 )
 
 // LoadEnds returns the tokens with which a published model ends a text or a turn, for text.Until, BatchDecoder.Generate
-// and Beam: eos_token_id of its generation_config.json or, where that names none, of config.json. Of the checkpoint of
-// a run there are none; ids outside the vocabulary, which nothing draws, are left out.
+// and Beam. It reads eos_token_id of generation_config.json or, if that has none, of config.json. The checkpoint of a
+// run has no such tokens. Ids outside the vocabulary, which are never drawn, are left out.
 func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 	if cp == nil {
 		return nil, errNoCheckpoint
@@ -36,7 +36,7 @@ func LoadEnds(cp *checkpoint.Checkpoint) (ids []int, err error) {
 	return nil, nil
 }
 
-// readEnds is eos_token_id, a number or several.
+// readEnds returns eos_token_id, which is a number or a list of numbers.
 func readEnds(data []byte) (ids []int, err error) {
 	return ids, field.EachKey(data, func(key string, value json.RawMessage) error {
 		if key != "eos_token_id" || string(value) == "null" || field.UnmarshalPart(value, &ids) == nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// Evaluation is the loss in nats per token on the two splits.
+// Evaluation is the loss on the two splits, in nats per token.
 type Evaluation struct{ Train, Val float64 }
 
-// BitsPerChar returns the val loss in bits; of a character tokenizer, bits per character.
+// BitsPerChar returns the validation loss in bits per token, which are bits per character with a character tokenizer.
 func (e Evaluation) BitsPerChar() float64 { return e.Val / math.Ln2 }
 
-// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend on
-// the seed and the step alone, so evaluating leaves the training as it was. It also keeps Best. The machines of a Group
-// all call it, and share the work.
+// Evaluate estimates both losses as nanoGPT does, over eval_iters random batches of each split. The batches depend only
+// on the seed and the step, so evaluating does not change the training. It also updates Best. All machines of a Group
+// must call it; they share the work.
 func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	if err := t.begin(); err != nil {
 		return e, err
@@ -53,8 +53,9 @@ func (t *Trainer) Evaluate(ctx context.Context) (e Evaluation, err error) {
 	return e, nil
 }
 
-// EvaluateAll returns the loss over every block of the validation split, without overlap: the mean over its targets
-// that count. progress, if not nil, is called with the blocks done so far. The machines of a Group all call it, too.
+// EvaluateAll returns the loss over every block of the validation split, without overlap: the mean over the targets
+// that count. If progress is not nil, it is called with the number of blocks done so far. All machines of a Group must
+// call it.
 func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int)) (float64, error) {
 	if err := t.begin(); err != nil {
 		return 0, err
@@ -63,7 +64,8 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 	total := (t.Corpus.Val().Len() - 1) / t.config.BlockSize
 	var losses, counts []float64
 	done := 0
-	for rows, err := range text.Blocks(t.Corpus.Val(), t.Model.Tokens.Ints(), t.Model.Targets.Ints(), t.config.BlockSize) {
+	tokens, targets := t.Model.Tokens.Ints(), t.Model.Targets.Ints()
+	for rows, err := range text.Blocks(t.Corpus.Val(), tokens, targets, t.config.BlockSize) {
 		if err != nil {
 			return 0, err
 		}
@@ -90,7 +92,7 @@ func (t *Trainer) EvaluateAll(ctx context.Context, progress func(done, total int
 	return sum / counted, nil
 }
 
-// counted returns the targets that count, in blocks.
+// counted returns the number of targets that count, divided by block_size.
 func (t *Trainer) counted() float64 {
 	n := 0
 	for _, y := range t.Model.Targets.Ints() {

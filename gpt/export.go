@@ -13,11 +13,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Export writes the model as the folder of a published one, which other programs open, and Open: a GPT-2's, a LLaMA's
-// or a Qwen2's, whichever the model is. There must be nothing at dir but an empty directory. dtype is the type of the
-// numbers in its file, safetensors.F32 or safetensors.BF16. Of tok, which may be nil, other programs know byte pairs
-// alone. What none of the families can say is an error that names each one's first such field; so are adapters: export
-// what Merge and Plain give.
+// Export writes the model as the folder of a published GPT-2, LLaMA or Qwen2, whichever it is, which other programs and
+// Open can read. If dir exists, it must be an empty directory. dtype is the type of the numbers in the file,
+// safetensors.F32 or safetensors.BF16. tok may be nil; other programs can read it only if it is a tokenizer of byte
+// pairs. If no family can express the model, the error names the first such field for each family. A model with
+// adapters is an error, too: use Merge and export the model that Plain returns.
 func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 	if err := m.loose(); err != nil {
 		return err
@@ -51,15 +51,18 @@ func (m *Model) Export(dir string, tok text.Tokenizer, dtype string) error {
 		file := tokenizerFileOf(tok)
 		list = append(list, file)
 		if file.Name == tokenizerFile {
-			about := map[string]any{"model_max_length": m.Config.BlockSize, "tokenizer_class": "PreTrainedTokenizerFast"}
+			about := map[string]any{
+				"model_max_length": m.Config.BlockSize,
+				"tokenizer_class":  "PreTrainedTokenizerFast",
+			}
 			list = append(list, checkpoint.File{Name: "tokenizer_config.json", Write: train.WriteJSON(about)})
 		}
 	}
 	return errors.Wrap(checkpoint.WriteFolder(dir, list), "export")
 }
 
-// Family is what Export writes of a network like c, gpt2, llama or qwen2: its model_type. An error names, for each of
-// them, the first field that it has no key for.
+// Family returns the model_type, gpt2, llama or qwen2, under which Export writes a network like c. If there is none,
+// the error names, for each family, the first field that it has no key for.
 func (c Config) Family() (modelType string, err error) {
 	if err := c.ValidateModel(); err != nil {
 		return "", err
@@ -68,7 +71,7 @@ func (c Config) Family() (modelType string, err error) {
 	return f.modelType, err
 }
 
-// family returns the one that c, which is resolved, is of, and its config.json.
+// family returns the family of c, which must be resolved, and its config.json.
 func (c Config) family() (family, map[string]any, error) {
 	var reasons []string
 	for _, f := range families() {
@@ -81,8 +84,7 @@ func (c Config) family() (family, map[string]any, error) {
 	return family{}, nil, errors.Errorf("the network is of no published family: %s", strings.Join(reasons, "; "))
 }
 
-// published returns the tensors of the family's files. A GPT-2 has biases everywhere: where the model has none they are
-// 0.
+// published returns the tensors of the family's files. A GPT-2 has biases everywhere: those that the model lacks are 0.
 func (m *Model) published(f family) []train.Named {
 	list := source{Config: m.Config, names: f.names}.lay(m.Params())
 	if f.modelType == gpt2().modelType && !m.Config.Bias {
@@ -101,7 +103,7 @@ func (m *Model) published(f family) []train.Named {
 	return list
 }
 
-// endsOf returns the tokens at a text's beginning and end, null where the vocabulary has none of the usual ones.
+// endsOf returns the tokens at a text's beginning and end, which are null if the vocabulary has none of the usual ones.
 func endsOf(tok text.Tokenizer) map[string]any {
 	ends := map[string]any{"bos_token_id": nil, "eos_token_id": nil}
 	known, ok := tok.(interface{ Special(string) (int, bool) })

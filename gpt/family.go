@@ -10,24 +10,25 @@ import (
 	"github.com/pkg/errors"
 )
 
-// family is a kind of published model.
+// family describes a family of published models.
 type family struct {
 	modelType string // in its config.json
 	names     layout.Names
 	read      func(data []byte, own []parts.Registry) (Config, error)
-	// write is its config.json, but for the tokens, of a Config that is resolved; an error is the first field that it
-	// has no key for.
+	// write returns the config.json, without the tokens, of a Config that is resolved. Its error names the first field
+	// that the family has no key for.
 	write func(c Config) (map[string]any, error)
 }
 
-// families returns those that are known; GPT-2's config.json is also the one of our checkpoints, whatever they are.
+// families returns the supported families. GPT-2's config.json is also the form that our checkpoints have, regardless
+// of their network.
 func families() []family { return []family{gpt2(), llama(), qwen2()} }
 
 // FromHuggingFace reads a config.json in Hugging Face's names, of a GPT-2, a LLaMA or a Qwen2, or as written by
-// [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors, and
-// so are unknown keys with a value, such as quantization_config, unless they are known to change no logits, such as
-// transformers_version. The training half is left zero. own are the variants of the program that wrote it, if it had
-// any.
+// [Config.HuggingFace]. Absent keys have Hugging Face's defaults. Settings that a Config cannot express are errors. So
+// are unknown keys with a value, such as quantization_config, except those that change no logits, such as
+// transformers_version. The training half stays zero. own holds the user-defined variants of the program that wrote the
+// file, if any.
 func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	s, err := readSource(data, own...)
 	if err != nil {
@@ -36,7 +37,7 @@ func FromHuggingFace(data []byte, own ...parts.Registry) (Config, error) {
 	return s.Config, s.ValidateModel()
 }
 
-// readSource is what a config.json says, which need not be valid.
+// readSource returns the contents of a config.json, without validating them.
 func readSource(data []byte, own ...parts.Registry) (s source, err error) {
 	modelType := ""
 	err = field.EachKey(data, func(key string, value json.RawMessage) error {
@@ -62,8 +63,8 @@ func readSource(data []byte, own ...parts.Registry) (s source, err error) {
 	return s, errors.Errorf("model_type: got %s, want gpt2, llama or qwen2", field.Clip(modelType))
 }
 
-// readKeys sets the fields that a config.json names. Of the keys in nullable, null is no value; those in harmless
-// change no logits of the family.
+// readKeys sets the fields that a config.json names. For the keys in nullable, null means no value. The keys in
+// harmless change no logits of the family.
 func readKeys(data []byte, fields field.List, nullable, harmless []string) error {
 	return field.EachKey(data, func(key string, value json.RawMessage) error {
 		f, ok := fields.Find(key)

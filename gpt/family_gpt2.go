@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// huggingFace is the config.json of Hugging Face's GPT-2: the part of a Config that it can say, and what it says
-// beside.
+// huggingFace holds the config.json of Hugging Face's GPT-2: the part of a Config that its keys can express, and its
+// other keys.
 type huggingFace struct {
 	config Config
 
@@ -50,19 +50,19 @@ func (h *huggingFace) fields() field.List {
 	}
 }
 
-// extensions returns the fields that GPT-2 has no key for. They are written under a Config's names, and only where they
-// differ from what a GPT-2 is.
+// extensions returns the fields that GPT-2 has no key for. They are written under a Config's names, and only if they
+// differ from GPT-2's values.
 func (c *Config) extensions() field.List {
 	return c.networkFields().Without(
 		"block_size", "vocab_size", "n_layer", "n_head", "n_embd", "dropout", "n_inner", "eps")
 }
 
-// gpt2 is GPT-2 (Radford et al. 2019).
+// gpt2 returns the family of GPT-2 (Radford et al. 2019).
 func gpt2() family {
 	return family{modelType: "gpt2", names: layout.GPT2(), read: readGPT2, write: writeGPT2}
 }
 
-// plainGPT2 is Hugging Face's defaults for keys that are absent.
+// plainGPT2 returns Hugging Face's defaults for absent keys.
 func plainGPT2() huggingFace {
 	var c Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Bias, c.Eps = 1024, 50257, 12, 12, 768, true, 1e-5
@@ -72,7 +72,7 @@ func plainGPT2() huggingFace {
 	}
 }
 
-// fromHF returns the name of the activation that Hugging Face has that name for, "" if there is none.
+// fromHF returns the activation to which Hugging Face gives that name, or "" if there is none.
 func fromHF(list []parts.Activation, name string) string {
 	i := slices.IndexFunc(list, func(a parts.Activation) bool { return slices.Contains(a.HF, name) })
 	if i < 0 {
@@ -81,7 +81,7 @@ func fromHF(list []parts.Activation, name string) string {
 	return list[i].String()
 }
 
-// headOf returns the name of the head that "tie_word_embeddings" stands for.
+// headOf returns the head that corresponds to "tie_word_embeddings".
 func headOf(tied bool) string {
 	if tied {
 		return "tied"

@@ -22,7 +22,7 @@ func readGPT2(data []byte, own []parts.Registry) (Config, error) {
 	return h.network()
 }
 
-// network returns the Config, if there is one that computes the same.
+// network returns the Config that computes the same, or an error if there is none.
 func (h *huggingFace) network() (Config, error) {
 	c := h.config
 	c.NInner, c.Dropout = h.inner, h.residual

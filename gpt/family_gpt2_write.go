@@ -9,9 +9,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// HuggingFace returns the network's part of c as the config.json of Hugging Face's GPT-2, indented. Where GPT-2
-// computes something else (a post-norm block, heads of another size, adapters, a bias in the head) model_type is
-// "pedestrian", so that no other program takes the weights for a GPT-2's, and the keys of a Config say what differs.
+// HuggingFace returns the network's part of c as the config.json of Hugging Face's GPT-2, indented. If the network
+// computes something else than GPT-2 (a post-norm block, heads of another size, adapters, a bias in the head),
+// model_type is "pedestrian", so that no other program takes the weights for a GPT-2's, and the differing fields are
+// written under their names in Config.
 func (c Config) HuggingFace() ([]byte, error) {
 	declared, err := c.validated()
 	if err != nil {
@@ -36,7 +37,7 @@ func (c Config) HuggingFace() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// asGPT2 is c, which is resolved, as far as a GPT-2's keys can say it.
+// asGPT2 returns c, which must be resolved, as far as GPT-2's keys can express it.
 func asGPT2(c Config, tied bool) huggingFace {
 	h := plainGPT2()
 	h.config, h.context, h.inner, h.tied = c, c.BlockSize, c.NInner, tied
@@ -47,8 +48,8 @@ func asGPT2(c Config, tied bool) huggingFace {
 	return h
 }
 
-// differences returns the fields in which the network is no GPT-2 and that a GPT-2's keys cannot say; defaults are a
-// GPT-2's.
+// differences returns the fields in which the network differs from GPT-2 and which GPT-2's keys cannot express, and as
+// defaults GPT-2's values.
 func (h *huggingFace) differences() (list, defaults field.List) {
 	c := &h.config
 	var plain Config
@@ -68,7 +69,8 @@ func (h *huggingFace) differences() (list, defaults field.List) {
 	return list, defaults
 }
 
-// writeGPT2 returns the config.json of c, if it is a GPT-2. One without biases has biases of 0 in its files.
+// writeGPT2 returns the config.json of c, or an error if c is not a GPT-2. If c has no biases, those in its files are
+// 0.
 func writeGPT2(c Config) (map[string]any, error) {
 	h := asGPT2(c, c.Head == "tied")
 	differ, defaults := h.differences()

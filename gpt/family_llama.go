@@ -7,24 +7,24 @@ import (
 	"github.com/pkg/errors"
 )
 
-// llama is LLaMA (Touvron et al. 2023): norms without a mean, gated MLPs, rotary positions, no biases, and perhaps
-// fewer heads of keys and values than of queries.
+// llama returns the family of LLaMA (Touvron et al. 2023): norms without a mean, gated MLPs, rotary positions, no
+// biases, and optionally fewer heads of keys and values than of queries.
 func llama() family {
 	return family{modelType: "llama", names: layout.LLaMA(), read: readLLaMA, write: writeLLaMA}
 }
 
-// llamaFile is a config.json of LLaMA or Qwen2: the part of a Config that it can say, and what it says beside.
+// llamaFile holds a config.json of LLaMA or Qwen2: the part of a Config that its keys can express, and its other keys.
 type llamaFile struct {
 	config Config
 
-	groups, head           int // of keys and values, and features of each; 0 is the default
+	groups, head           int // number of heads of keys and values, and features of each; 0 means the default
 	activation             string
 	tied                   bool
 	attentionBias, mlpBias bool
 	dropout                float64 // of attention weights
 	sliding                bool
 	layers                 []string // kind of each block's attention
-	rotated                float64  // the part of a head's features that is rotated
+	rotated                float64  // fraction of a head's features that are rotated
 }
 
 // fields binds Hugging Face's keys.
@@ -71,7 +71,7 @@ func readLLaMA(data []byte, own []parts.Registry) (Config, error) {
 	return l.network()
 }
 
-// read is what the families share; these keys are harmless beside the others.
+// read reads the keys that the families share. The keys in harmless change no logits.
 func (l *llamaFile) read(data []byte, own []parts.Registry, harmless ...string) error {
 	for _, p := range own {
 		l.config.Parts = p
@@ -86,16 +86,18 @@ func (l *llamaFile) read(data []byte, own []parts.Registry, harmless ...string) 
 	return l.readRope(data)
 }
 
-// network returns the Config, if there is one that computes the same.
+// network returns the Config that computes the same, or an error if there is none.
 func (l *llamaFile) network() (Config, error) {
 	c := l.config
 	c.Position, c.Norm, c.MLP, c.Head = "rope", "rmsnorm", "swiglu", headOf(l.tied)
 	c.QKSize, c.VSize = l.head, l.head
 	switch {
 	case c.NHead%l.groups != 0:
-		return Config{}, errors.Errorf("num_key_value_heads: got %d, want a divisor of num_attention_heads %d", l.groups, c.NHead)
+		return Config{}, errors.Errorf("num_key_value_heads: got %d, want a divisor of num_attention_heads %d",
+			l.groups, c.NHead)
 	case l.head == 0 && c.NEmbd%c.NHead != 0:
-		return Config{}, errors.Errorf("num_attention_heads: got %d, want a divisor of hidden_size %d", c.NHead, c.NEmbd)
+		return Config{}, errors.Errorf("num_attention_heads: got %d, want a divisor of hidden_size %d",
+			c.NHead, c.NEmbd)
 	case l.activation != "silu" && l.activation != "swish":
 		return Config{}, errors.Errorf("hidden_act: got %s, want silu", field.Clip(l.activation))
 	case l.mlpBias:

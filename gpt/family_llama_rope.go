@@ -7,8 +7,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// readRope reads what a config.json says of rotary positions in an object: rope_scaling beside rope_theta or, of newer
-// programs, rope_parameters with rope_theta in it.
+// readRope reads the object of a config.json about rotary positions: rope_scaling, next to which rope_theta is a key of
+// its own, or rope_parameters of newer programs, which contains rope_theta.
 func (l *llamaFile) readRope(data []byte) error {
 	return field.EachKey(data, func(key string, value json.RawMessage) error {
 		if key != "rope_scaling" && key != "rope_parameters" || string(value) == "null" {
@@ -18,16 +18,20 @@ func (l *llamaFile) readRope(data []byte) error {
 			Theta, Partial *float64
 			Type, Former   *string
 		}
-		into := map[string]any{"rope_theta": &rope.Theta, "rope_type": &rope.Type, "partial_rotary_factor": &rope.Partial,
-			"type": &rope.Former} // rope_type in older files
+		into := map[string]any{
+			"rope_theta":            &rope.Theta,
+			"partial_rotary_factor": &rope.Partial,
+			"rope_type":             &rope.Type,
+			"type":                  &rope.Former, // rope_type in older files
+		}
 		unknown := field.EachKey(value, func(name string, value json.RawMessage) error {
 			if to, ok := into[name]; ok {
 				return errors.Wrap(field.UnmarshalPart(value, to), name)
 			}
-			if name == "factor" || saysNothing(value) { // of a rope_type, which decides
+			if name == "factor" || isEmpty(value) { // a factor belongs to a rope_type, which is checked below
 				return nil
 			}
-			return errors.Errorf("%s: got %s, want none: one rotation for all blocks is known here",
+			return errors.Errorf("%s: got %s, want none: only one rotation for all blocks is supported",
 				field.Clip(name), field.Clip(string(value)))
 		})
 		for name, kind := range map[string]*string{"rope_type": rope.Type, "type": rope.Former} {

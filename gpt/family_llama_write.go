@@ -7,7 +7,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// writeLLaMA returns the config.json of c, if it is a LLaMA.
+// writeLLaMA returns the config.json of c, or an error if c is not a LLaMA.
 func writeLLaMA(c Config) (map[string]any, error) {
 	attention := "causal"
 	if c.Attention == "gqa" {
@@ -22,7 +22,8 @@ func writeLLaMA(c Config) (map[string]any, error) {
 	return keys, nil
 }
 
-// checkLLaMA names the first field in which c, which is resolved, is no LLaMA with that attention.
+// checkLLaMA returns an error that names the first field in which c, which must be resolved, differs from a LLaMA with
+// that attention.
 func (c Config) checkLLaMA(attention string) error {
 	head := c.Head
 	if head != "tied" {

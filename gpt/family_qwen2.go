@@ -5,7 +5,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/parts"
 )
 
-// qwen2 is Qwen2 (Yang et al. 2024): a LLaMA with biases of queries, keys and values.
+// qwen2 returns the family of Qwen2 (Yang et al. 2024): a LLaMA with biases of queries, keys and values.
 func qwen2() family {
 	return family{modelType: "qwen2", names: layout.LLaMA(), read: readQwen2, write: writeQwen2}
 }
@@ -24,7 +24,7 @@ func readQwen2(data []byte, own []parts.Registry) (Config, error) {
 	return l.network()
 }
 
-// writeQwen2 returns the config.json of c, if it is a Qwen2.
+// writeQwen2 returns the config.json of c, or an error if c is not a Qwen2.
 func writeQwen2(c Config) (map[string]any, error) {
 	if err := c.checkLLaMA("gqa_bias"); err != nil {
 		return nil, err

@@ -9,12 +9,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Fits is what to load a gpt's checkpoints with: one whose tensors are not as many numbers as its configuration asks
-// for, or whose other files are larger than checkpoint.MaxFile, is passed over before it is read. A published model has
-// to have the tensors of its configuration, by name and shape. own are the variants of the program that saved it, if it
-// had any.
+// Fits returns the condition for loading checkpoints of this package. A checkpoint is skipped before it is read if its
+// tensors differ in the total of their numbers from its configuration, or if its other files are larger than
+// checkpoint.MaxFile. A published model must have the tensors of its configuration, by name and shape. own holds the
+// user-defined variants of the program that saved the checkpoint, if any.
 func Fits(own ...parts.Registry) checkpoint.Fit {
-	return fits(whole, own)
+	return fits(uncropped, own)
 }
 
 func fits(crop cut, own []parts.Registry) checkpoint.Fit {
@@ -35,14 +35,14 @@ func fits(crop cut, own []parts.Registry) checkpoint.Fit {
 			return err
 		}
 		size := float64(all.BlockSize)
-		most := 8 * max(size*size, float64(s.VocabSize)*float64(s.NEmbd)) // of a mask, or of a head that is tied
+		most := 8 * max(size*size, float64(s.VocabSize)*float64(s.NEmbd)) // bytes of a mask, or of a tied head
 		return train.Fit(cp, o.base+o.adapters, func(e safetensors.Entry) bool {
 			return s.skips(e.Name, o.ownHead) && float64(e.Bytes()) <= most
 		})
 	}
 }
 
-// matches returns an error unless s is valid and the headers of the weights have what it declares.
+// matches returns an error unless s is valid and the headers of the weights contain what it declares.
 func (s source) matches(cp *checkpoint.Checkpoint) error {
 	if err := s.ValidateModel(); err != nil {
 		return errors.Wrap(err, configFile)
@@ -51,8 +51,9 @@ func (s source) matches(cp *checkpoint.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	if s.NLayer > len(f.Entries) { // not to declare more blocks than any file has
-		return errors.Errorf("%s: n_layer: got %d blocks, the weights have %d tensors", configFile, s.NLayer, len(f.Entries))
+	if s.NLayer > len(f.Entries) { // do not declare more blocks than the file can have
+		return errors.Errorf("%s: n_layer: got %d blocks, the weights have %d tensors",
+			configFile, s.NLayer, len(f.Entries))
 	}
 	m := s.Resolved().declare(graph.Outline(graph.Float32), 1)
 	if err := m.Graph.Err(); err != nil {

@@ -174,7 +174,7 @@ func TestOpenCropped(t *testing.T) {
 	}
 	for _, size := range []int{0, 9} {
 		_, _, err = OpenCropped(folder(t, files), size)
-		mustContain(t, err, "block_size: got ", "want 1 to the 8")
+		mustContain(t, err, "block_size: got ", "want 1 to 8, the number")
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Generate yields how the model goes on with the prompt, at least one token, up to n tokens or the first stop string:
-// the text of what the sampler draws, as text.Stream has it. It stops early, with an error, when ctx ends. It is a
-// Decoder and a tokenizer in one: who writes more than one text keeps a Decoder.
-func (m *Model) Generate(ctx context.Context, tok text.Tokenizer, prompt string, n int, s *Sampler, stop ...string) iter.Seq2[string, error] {
+// Generate yields the model's continuation of the prompt, which must have at least one token, up to n tokens or the
+// first stop string. The text is that of the sampler's tokens, as text.Stream returns it. Generate stops early, with an
+// error, when ctx ends. It builds a Decoder for each call: to generate several texts, keep a Decoder instead.
+func (m *Model) Generate(
+	ctx context.Context, tok text.Tokenizer, prompt string, n int, s *Sampler, stop ...string,
+) iter.Seq2[string, error] {
 	ids := func(yield func(int, error) bool) {
 		prompt, err := tok.Encode(prompt)
 		if err != nil {

@@ -122,9 +122,9 @@ func TestHooksThatFail(t *testing.T) {
 	_, err := newTrainer(t, c).Step()
 	mustContain(t, err, "step 1: adamw: gradients: panic: glass")
 	for want, loss := range map[string]func(logits, targets graph.Expr) graph.Expr{
-		`loss: panic: glass`:                      func(graph.Expr, graph.Expr) graph.Expr { panic("glass") },
-		`loss: the hook's has shape [], want`:     func(graph.Expr, graph.Expr) graph.Expr { return graph.Expr{} },
-		`loss: the hook's has shape [24 1], want`: func(logits, _ graph.Expr) graph.Expr { return logits.Sum() },
+		`loss: panic: glass`:                           func(graph.Expr, graph.Expr) graph.Expr { panic("glass") },
+		`loss: the hook's loss has shape [], want`:     func(graph.Expr, graph.Expr) graph.Expr { return graph.Expr{} },
+		`loss: the hook's loss has shape [24 1], want`: func(logits, _ graph.Expr) graph.Expr { return logits.Sum() },
 	} {
 		c.Hooks = train.Hooks{Loss: loss}
 		data, tok := corpus(t, verses, c.BlockSize)

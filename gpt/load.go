@@ -8,26 +8,26 @@ import (
 	"github.com/pkg/errors"
 )
 
-var errNoCheckpoint = errors.New("checkpoint: got nil, want one of checkpoint.Load")
+var errNoCheckpoint = errors.New("checkpoint: got nil, want one from checkpoint.Load")
 
-// Open returns the model of the newest checkpoint in dir that is intact, for use as by LoadModel, and its tokenizer;
-// dir may also be the directory of one checkpoint, or the folder of a published model. own are the variants of the
-// program that saved it, its tokenizers among them, if it had any. Who needs only one of both, or a graph of other
-// settings, uses LoadModel and LoadTokenizer.
+// Open returns the model of the newest intact checkpoint in dir, as LoadModel does, and its tokenizer. dir may also be
+// the directory of one checkpoint, or the folder of a published model. own holds the user-defined variants of the
+// program that saved it, including its tokenizers, if any. To read only the model or only the tokenizer, or to use a
+// graph with other settings, call LoadModel and LoadTokenizer.
 func Open(dir string, own ...parts.Registry) (*Model, text.Tokenizer, error) {
-	return openModel(dir, whole, own)
+	return openModel(dir, uncropped, own)
 }
 
-// OpenCropped is Open of a model for shorter sequences, of blockSize tokens: what it has learned of later positions is
-// left out. Masks and tables of positions are smaller then, and so is what training needs.
+// OpenCropped is like Open, but returns a model for shorter sequences of blockSize tokens, without the weights of later
+// positions. Masks and tables of positions are smaller then, and training needs less memory.
 func OpenCropped(dir string, blockSize int, own ...parts.Registry) (*Model, text.Tokenizer, error) {
 	return openModel(dir, func(s source) (source, error) { return s.cropped(blockSize) }, own)
 }
 
-// A cut is how much of a source is read.
+// cut returns the part of a source that is read.
 type cut func(source) (source, error)
 
-func whole(s source) (source, error) { return s, nil }
+func uncropped(s source) (source, error) { return s, nil }
 
 func openModel(dir string, crop cut, own []parts.Registry) (*Model, text.Tokenizer, error) {
 	cp, err := checkpoint.Load(dir, fits(crop, own))
@@ -54,13 +54,13 @@ func openModel(dir string, crop cut, own []parts.Registry) (*Model, text.Tokeniz
 	return m, tok, nil
 }
 
-// LoadModel builds the model of a checkpoint, for use: on an empty Graph, for batches of one, and without dropout until
-// [graph.Graph.SetTraining] switches it on. The checkpoint may also be a model alone, or a published one: config.json
-// of the families that FromHuggingFace knows, and model.safetensors, or several files and their index. own are the
-// variants of the program that saved it, if it had any: a model that looks ahead by one of them is an error, as in
-// NewTrainer.
+// LoadModel builds the model of a checkpoint for inference: on an empty Graph, for batches of one, and without dropout
+// until [graph.Graph.SetTraining] switches it on. The checkpoint may also be a model alone, or a published one:
+// config.json of a family that FromHuggingFace supports, and model.safetensors, or several files and their index. own
+// holds the user-defined variants of the program that saved it, if any. As in NewTrainer, it is an error if one of them
+// looks ahead.
 func LoadModel(g *graph.Graph, cp *checkpoint.Checkpoint, own ...parts.Registry) (*Model, error) {
-	return loadModel(g, cp, whole, own)
+	return loadModel(g, cp, uncropped, own)
 }
 
 func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own []parts.Registry) (*Model, error) {
@@ -74,7 +74,7 @@ func loadModel(g *graph.Graph, cp *checkpoint.Checkpoint, crop cut, own []parts.
 	if s, err = crop(s); err != nil {
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
-	g.SetBlank(func(string) bool { return true }) // all of them are read
+	g.SetBlank(func(string) bool { return true }) // all parameters are read from the checkpoint
 	m, err := New(g, s.Config, 1)
 	g.SetBlank(nil)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 // FineTune is NewTrainer on top of the weights of a checkpoint without adapters. Training, adapters and dropout are
-// c's; the rest of the network is the checkpoint's: c either leaves it out, n_embd being 0, or agrees with it, but that
-// its block_size may be smaller: then later positions are left out. tok is the checkpoint's tokenizer, and the corpus
-// is encoded with it. Where the run would need more memory than it may have, Recompute is set.
+// those of c; the rest of the network is the checkpoint's. c either leaves the network out, with n_embd 0, or agrees
+// with it, except that its block_size may be smaller: then later positions are left out. tok is the checkpoint's
+// tokenizer, with which the corpus must be encoded. If the run would exceed the memory limit, FineTune sets Recompute.
 func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
@@ -41,9 +41,11 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 		return nil, errors.Wrapf(err, "checkpoint %s", cp.Path)
 	}
 	if saved.LoraR > 0 {
-		return nil, errors.Errorf("checkpoint %s: lora_r: got %d as saved, want 0: merge its adapters first", cp.Path, saved.LoraR)
+		return nil, errors.Errorf("checkpoint %s: lora_r: got %d as saved, want 0: merge its adapters first",
+			cp.Path, saved.LoraR)
 	}
-	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) { // a model alone may have none
+	// A model alone may have no tokenizer.
+	if err := checkTokenizer(cp, tok); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	c.Recompute = c.Recompute || c.Memory() > float64(c.Limit())
@@ -52,26 +54,26 @@ func FineTune(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.C
 		return nil, err
 	}
 	base := slices.DeleteFunc(slices.Clone(t.Model.Params()), isAdapter)
-	// The adapters stay as they are, at first a product of 0: the model computes what the weights' own model does.
+	// The adapters keep their initial values, whose product is 0, so the model computes the same as the checkpoint's.
 	return t, errors.Wrapf(t.Model.fill(saved, cp, base), "checkpoint %s", cp.Path)
 }
 
-// OnNetwork is c with the network n, but c's own adapters.
+// OnNetwork returns c with the network n, but with c's adapters.
 func (c Config) OnNetwork(n Network) Config {
 	n.Adapters = c.Adapters
 	c.Network = n
 	return c
 }
 
-// sameNetwork names every field of the network in which c differs, dropout and adapters apart.
+// sameNetwork returns an error that names every field of the network in which c differs, except dropout and adapters.
 func (c Config) sameNetwork(saved Config) error {
 	own := []string{"dropout", "lora_r", "lora_alpha", "lora_targets", "lora_scale"}
 	c, saved = c.Resolved(), saved.Resolved()
 	return c.networkFields().Without(own...).Diff("fine-tune", saved.networkFields())
 }
 
-// Merge adds every adapter to the weight beside it, w + s·d·u, and sets u to 0: the same function. A second Merge
-// changes nothing.
+// Merge adds every adapter to its weight, w + s·d·u, and sets u to 0: the model computes the same function. A second
+// Merge changes nothing.
 func (m *Model) Merge() {
 	if m == nil {
 		return
@@ -79,7 +81,7 @@ func (m *Model) Merge() {
 	m.Graph.Exclusive(m.merge)
 }
 
-// merge is Merge for a caller that holds the weights alone.
+// merge is Merge for a caller that holds the weights exclusively.
 func (m *Model) merge() {
 	if a := m.inUse.unchanged(m.adapters); a != nil {
 		m.merged = append(m.merged, a)
@@ -90,8 +92,8 @@ func (m *Model) merge() {
 	}
 }
 
-// Plain returns a model of the same weights without adapters, for batches of that many sequences: after Merge, what the
-// model was with them. The weights are shared.
+// Plain returns a model for batches of batch sequences that shares the weights of m and has no adapters. After Merge it
+// computes what m computed with its adapters.
 func (m *Model) Plain(batch int) (*Model, error) {
 	if err := m.loose(); err != nil {
 		return nil, err
@@ -101,9 +103,9 @@ func (m *Model) Plain(batch int) (*Model, error) {
 	return New(m.Graph.Sibling(), c, batch)
 }
 
-// Files returns a checkpoint of the model alone, to be loaded by LoadModel and by programs that know Hugging Face's
-// files. tok may be nil; one of more tokens than the model has logits is an error. The file of the weights holds those
-// of the moment in which it is written.
+// Files returns a checkpoint of the model alone, which LoadModel and programs that read Hugging Face's files can load.
+// tok may be nil; it is an error if it has more tokens than the model has logits. The weights are read when their file
+// is written.
 func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	if err := m.loose(); err != nil {
 		return nil, err
@@ -115,7 +117,10 @@ func (m *Model) Files(tok text.Tokenizer) ([]checkpoint.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []checkpoint.File{{Name: train.WeightsFile, Write: m.WriteWeights}, {Name: configFile, Write: train.WriteBytes(hf)}}
+	list := []checkpoint.File{
+		{Name: train.WeightsFile, Write: m.WriteWeights},
+		{Name: configFile, Write: train.WriteBytes(hf)},
+	}
 	if tok != nil {
 		list = append(list, tokenizerFileOf(tok))
 	}

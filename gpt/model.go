@@ -1,7 +1,7 @@
-// Package gpt stacks the layers of nn into a GPT, trains it on a text and lets it write. A Config describes network and
-// training in nanoGPT's names. Start with NewTrainer, whose Run does the steps and whose Save keeps what Open opens.
-// New builds the network alone, in the order of the paper's Table 2; a Decoder generates with a KV cache. Nothing here
-// prints: programs own their flags and their output.
+// Package gpt stacks the layers of nn into a GPT, trains it on a text and generates text with it. A Config describes
+// network and training in nanoGPT's names. Start with NewTrainer: Run does the training steps, and Save writes
+// checkpoints that Open reads. New builds the network alone, in the order of the paper's Table 2. A Decoder generates
+// text with a KV cache. The package prints nothing; flags and output are left to the program.
 package gpt
 
 import (
@@ -17,27 +17,27 @@ import (
 )
 
 // Model is a decoder-only transformer on batches of B sequences of T tokens: the forward column of the paper's Table 2.
-// Its fields are there to be read: what is made of a model with another field is an error.
+// Its fields are read-only: functions that use a model return an error if one has been replaced.
 type Model struct {
 	Config  Config // resolved
 	Graph   *graph.Graph
-	Tokens  graph.Expr // (B·T) ids, to be overwritten with Ints
-	Targets graph.Expr // (B·T) ids, or text.Ignore where nothing is to be predicted
+	Tokens  graph.Expr // (B·T) ids, which the caller sets with Ints
+	Targets graph.Expr // (B·T) ids, or text.Ignore for tokens that are not to be predicted
 	Logits  graph.Expr // (B·T, V)
-	Loss    graph.Expr // the mean cross entropy in nats over the targets that count, or that of Hooks
+	Loss    graph.Expr // the mean cross entropy in nats over the targets that count, or the loss of Hooks
 
 	adapters []*nn.LoRA
-	inUse    inUse      // what Use has set them to
-	merged   []*Adapter // what Merge has added to the weights
+	inUse    inUse      // set by Use
+	merged   []*Adapter // those that Merge has added to the weights
 	built    *made.Network
 }
 
-// New builds the model on an empty Graph for batches of that many sequences. The Graph's switches count, which
-// [Config.Configure] sets, and the model's Config says of Kernels what the Graph does. It is an error, naming the
-// field, if the Config is impossible; nothing is allocated then.
+// New builds the model on an empty Graph for batches of batch sequences. The Graph's switches, which [Config.Configure]
+// sets, take precedence: the model's Config has the Graph's value of Kernels. If the Config is invalid, New returns an
+// error that names the field, and allocates nothing.
 func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	if g == nil {
-		return nil, errors.New("graph: got nil, want one of graph.New")
+		return nil, errors.New("graph: got nil, want one from graph.New")
 	}
 	if batch < 1 || batch > field.MaxSize {
 		return nil, errors.Errorf("gpt: got a batch of %d, want 1 to %d", batch, field.MaxSize)
@@ -59,7 +59,7 @@ func New(g *graph.Graph, c Config, batch int) (*Model, error) {
 	return m, m.checkCount(declared)
 }
 
-// declare builds the model; c is resolved.
+// declare builds the model. c must be resolved.
 func (c Config) declare(g *graph.Graph, batch int) *Model {
 	s := g.Root()
 	n := batch * c.BlockSize
@@ -69,9 +69,9 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 		Tokens:  s.Ints("tokens", n, c.VocabSize, graph.NoneIgnored),
 		Targets: s.Ints("targets", n, c.VocabSize, text.Ignore),
 	}
-	made := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }
+	collect := func(l *nn.LoRA) { m.adapters = append(m.adapters, l) }
 	at := site(s, c, batch, parts.Places(s, batch, c.BlockSize))
-	at.Affine, at.Adapt = c.affine(made), c.adapt(made)
+	at.Affine, at.Adapt = c.affine(collect), c.adapt(collect)
 	net := newStack(at, c)
 	m.Logits = net.predict(net.Forward(m.Tokens))
 	if err := net.CheckPositions(); err != nil {
@@ -81,16 +81,16 @@ func (c Config) declare(g *graph.Graph, batch int) *Model {
 	return m
 }
 
-// checkCount compares the parameters with those that were declared to be counted: memory and FLOPs would be wrong of a
-// part that declares others the second time, or some in Forward.
+// checkCount compares the number of parameters with the number that was counted before. They differ if a part declares
+// other parameters the second time, or declares some in Forward; memory and FLOPs would be wrong.
 func (m *Model) checkCount(declared outline) error {
 	var built float64
 	for _, p := range m.Params() {
 		built += p.Entries()
 	}
 	if want := declared.base + declared.adapters; built != want && m.Config.NLayer <= mostDeclared {
-		return errors.Errorf("gpt: built %.0f parameters, but %.0f were declared to be counted: "+
-			"a layer declares in Forward, or others every time", built, want)
+		return errors.Errorf("gpt: built %.0f parameters, but counted %.0f before: "+
+			"a layer declares parameters in Forward, or different ones every time", built, want)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (m *Model) Params() []graph.Expr {
 	return m.Graph.Params()
 }
 
-// Trainable lists the parameters to train: all, or with LoRA the adapters alone, but those that Frozen says.
+// Trainable lists the parameters to train, that is, all, or only the adapters with LoRA, except those in Frozen.
 func (m *Model) Trainable() []graph.Expr {
 	if m == nil {
 		return nil
@@ -111,7 +111,7 @@ func (m *Model) Trainable() []graph.Expr {
 	return m.Config.Frozen.Rest(m.candidates())
 }
 
-// candidates returns all parameters, or the adapters: Frozen may keep some of them from being trained.
+// candidates returns all parameters, or with LoRA the adapters, including those in Frozen.
 func (m *Model) candidates() []graph.Expr {
 	if m.Config.LoraR == 0 {
 		return m.Params()

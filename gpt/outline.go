@@ -8,25 +8,26 @@ import (
 	"github.com/pkg/errors"
 )
 
-// mostDeclared bounds the blocks that are declared to be counted: a deeper network is counted as a multiple of these.
+// mostDeclared is the largest number of blocks that are declared for counting. The counts of a deeper network are
+// multiples of these.
 const mostDeclared = 128
 
-// outline is what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact
+// outline holds what a network declares, counted by constructing it on a graph.Outline. The counts are float64, exact
 // below 2^53 and never overflowing on a hostile Config.
 type outline struct {
-	base, adapters float64  // parameters without adapters, and the adapters'
-	lookups        float64  // those of the base that are looked up and added, not multiplied
-	values         float64  // numbers of masks, and of tables of positions
+	base, adapters float64  // parameters without adapters, and those of the adapters
+	lookups        float64  // parameters of the base that are looked up and added, not multiplied
+	values         float64  // numbers in masks and in tables of positions
 	mixing         float64  // products of two numbers in which a token meets others
-	remembered     float64  // numbers that a decoder keeps of a sequence
-	ownHead        bool     // the head has parameters; else the token embedding is its matrix
-	linears        []string // names of the matrices, in their block: "attn.c_attn"
-	names          []string // of what may be trained: all parameters, or the adapters
-	frozen, still  float64  // of these, what Frozen keeps from being trained, and what of it multiplies
+	remembered     float64  // numbers that a decoder stores for each sequence
+	ownHead        bool     // the head has parameters; otherwise the token embedding is its matrix
+	linears        []string // names of the matrices within their block: "attn.c_attn"
+	names          []string // names of the parameters that may be trained: all, or those of the adapters
+	frozen, still  float64  // of these, the parameters in Frozen, and those of them that multiply a token
 }
 
-// outline counts c, which has its defaults. It is an error if its sizes or names make no network, or a layer says so;
-// what is counted then is what could be.
+// outline counts c, whose defaults must be filled in. It returns an error if the sizes or names describe no network, or
+// if a layer reports one; it then counts what it can.
 func (c Config) outline() (o outline, err error) {
 	if min(c.NLayer, c.NHead, c.NEmbd, c.BlockSize) < 1 {
 		return o, errors.Errorf("n_layer %d, n_head %d, n_embd %d, block_size %d: at least 1 of each is needed",
@@ -40,7 +41,7 @@ func (c Config) outline() (o outline, err error) {
 	g := graph.Outline(graph.Float32)
 	g.Kernels = c.Kernels
 	positions := g.Root().Ints("positions", c.BlockSize, c.BlockSize, graph.NoneIgnored)
-	if err := g.Err(); err != nil { // too many to count anything
+	if err := g.Err(); err != nil { // the context is too long to count anything
 		return o, err
 	}
 	at := site(g.Root(), short, 1, positions)
@@ -48,11 +49,11 @@ func (c Config) outline() (o outline, err error) {
 	at.Affine, at.Adapt = recordMatrices(at.Affine, &matrices), recordOwn(at.Adapt, &matrices)
 	at.Caches = nn.Caches{}
 	net := newStack(at, short)
-	blocks := float64(c.NLayer) / float64(short.NLayer) // that each declared one stands for
+	blocks := float64(c.NLayer) / float64(short.NLayer) // number of blocks for which each declared one stands
 	o.countLeaves(c, g, blocks)
 	o.nameMatrices(matrices)
 	o.remembered = blocks * at.Caches.Numbers()
-	if len(net.attentions) == 0 { // blocks that do without the attention they are given
+	if len(net.attentions) == 0 { // the blocks do not use the given attention
 		for _, l := range net.Blocks {
 			if m, ok := l.(nn.Mixing); ok {
 				o.mixing += blocks * m.Mixing()
@@ -69,12 +70,12 @@ func (c Config) outline() (o outline, err error) {
 	return o, g.Err()
 }
 
-// countLeaves sums what is declared outside the blocks, in the blocks, and in the head.
+// countLeaves counts the leaves outside the blocks, in the blocks, and in the head.
 func (o *outline) countLeaves(c Config, g *graph.Graph, blocks float64) {
-	var table, head, still float64 // the last is of the table
+	var table, head, still float64 // still belongs to the table
 	params := g.Params()
 	leaves := g.Leaves()
-	for _, x := range leaves[min(1, len(leaves)):] { // behind the positions, which are no numbers of the network
+	for _, x := range leaves[min(1, len(leaves)):] { // the first are the positions, an input
 		n, name := x.Entries(), x.Name()
 		inBlock := inBlock(name)
 		if inBlock {

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// recordMatrices appends the places of what affine makes to list.
+// recordMatrices returns affine, extended to append the path of each matrix that it builds to list.
 func recordMatrices(affine nn.Affine, list *[]string) nn.Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
 		*list = append(*list, s.Path())
@@ -16,7 +16,7 @@ func recordMatrices(affine nn.Affine, list *[]string) nn.Affine {
 	}
 }
 
-// recordOwn is recordMatrices for what a layer of one's own declares for itself in a block.
+// recordOwn is recordMatrices for the matrices that user-defined layers declare themselves in a block.
 func recordOwn(adapt nn.Adapt, list *[]string) nn.Adapt {
 	return func(s graph.Scope, w graph.Expr, in, out int) graph.Expr {
 		if inBlock(s.Path()) {
@@ -29,7 +29,7 @@ func recordOwn(adapt nn.Adapt, list *[]string) nn.Adapt {
 	}
 }
 
-// nameMatrices notes the names of the matrices at these places, each once.
+// nameMatrices records the names of the matrices at these paths, each once.
 func (o *outline) nameMatrices(places []string) {
 	for _, name := range places {
 		if rest, ok := strings.CutPrefix(name, "h."); ok {

@@ -137,11 +137,11 @@ func TestOwnPartsAreCounted(t *testing.T) {
 	late := with(func() int { return 1 })
 	late.Parts.Norms, late.Norm = []parts.Norm{{Name: "late", New: func(at nn.Site) nn.Layer { return lateNorm{at} }}}, "late"
 	_, err = New(graph.New(graph.Float32, 1), late, 1)
-	mustContain(t, err, "gpt: built ", " parameters, but ", " were declared to be counted: a layer declares in Forward")
+	mustContain(t, err, "gpt: built ", " parameters, but counted ", " before: a layer declares parameters in Forward")
 
 	calls := 0
 	_, err = New(graph.New(graph.Float32, 1), with(func() int { calls++; return calls }), 1)
-	mustContain(t, err, "parameters, but ", " were declared to be counted")
+	mustContain(t, err, "parameters, but counted ")
 }
 
 // The graph's switch is the one that counts, and the model's Config says what it is.

@@ -94,7 +94,7 @@ func TestPackedRefuses(t *testing.T) {
 	}
 	for _, m := range []*Model{nil, {}} {
 		_, err := m.Packed(graph.BF16)
-		mustContain(t, err, "model", "want one of New or LoadModel")
+		mustContain(t, err, "model", "want one from New or LoadModel")
 	}
 	_, err := model64(t, c, true, 1).Packed(graph.BF16)
 	mustContain(t, err, "weights: bf16 is for models of float32 with kernels, this one has kernels true and computes in float64")

@@ -81,9 +81,9 @@ func TestPartsWithoutNew(t *testing.T) {
 		change(&c)
 		c.VocabSize = tok.Size()
 		if err := c.Validate(); kind != "optimizer" {
-			mustContain(t, err, kind+": got ours, a part without New: nothing makes it")
+			mustContain(t, err, kind+": got ours, a part without New: nothing builds it")
 		}
 		_, err := NewTrainer(c, data, tok)
-		mustContain(t, err, kind, "ours", "nothing makes it")
+		mustContain(t, err, kind, "ours", "nothing builds it")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Sampler draws a token from logits z. What is set is applied in this order, and probabilities are normalised again
+// Sampler draws a token from logits z. It applies its settings in this order, and normalises the probabilities again
 // after every cut:
 //
 //	z/θ where z > 0, else z·θ, of each token of the text so far    θ = RepetitionPenalty, Keskar et al. 2019
@@ -20,9 +20,9 @@ import (
 //	the fewest of these whose probabilities add up to TopP         (Diab 14)
 //	of these the tokens with p ≥ MinP·max p                        Nguyen et al. 2024
 //
-// So do Hugging Face's transformers; llama.cpp comes to the temperature last, which leaves other tokens. Temperature 0
-// is greedy: the token with the largest logit after the penalty, the first of equals. It draws for one goroutine at a
-// time.
+// This is the order of Hugging Face's transformers; llama.cpp applies the temperature last, which leaves other tokens.
+// Temperature 0 is greedy: it chooses the token with the largest logit after the penalty, the first one among equals.
+// A Sampler draws for one goroutine at a time.
 type Sampler struct {
 	Temperature       float64
 	TopK              int     // 0: all
@@ -35,16 +35,16 @@ type Sampler struct {
 	busy              sync.Mutex // held while it draws
 }
 
-// NewSampler returns a sampler at temperature 1 over all tokens; its draws are fixed by the seed.
+// NewSampler returns a sampler at temperature 1 over all tokens. The seed determines its draws.
 func NewSampler(seed uint64) *Sampler {
 	return &Sampler{Temperature: 1, rng: rand.New(rand.NewPCG(seed, 0x73616d706c65))}
 }
 
-// Validate names a field that is out of range.
+// Validate returns an error that names a field out of range.
 func (s *Sampler) Validate() error {
 	switch {
 	case s == nil:
-		return errors.New("sampler: got nil, want one of NewSampler")
+		return errors.New("sampler: got nil, want one from NewSampler")
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
 		return errors.Errorf("temperature: got %v, want a finite number, 0 or above", s.Temperature)
 	case s.TopK < 0:
@@ -54,15 +54,17 @@ func (s *Sampler) Validate() error {
 	case !(s.MinP >= 0 && s.MinP <= 1):
 		return errors.Errorf("min_p: got %v, want a number in [0, 1]", s.MinP)
 	case !(s.RepetitionPenalty >= 0) || math.IsInf(s.RepetitionPenalty, 1):
-		return errors.Errorf("repetition_penalty: got %v, want a finite number above 0, or 0 for none", s.RepetitionPenalty)
+		return errors.Errorf("repetition_penalty: got %v, want a finite number above 0, or 0 for none",
+			s.RepetitionPenalty)
 	case s.Temperature > 0 && s.rng == nil:
-		return errors.Errorf("sampler: temperature %v and nothing to draw with, want one of NewSampler", s.Temperature)
+		return errors.Errorf("sampler: temperature %v and nothing to draw with, want one from NewSampler",
+			s.Temperature)
 	}
 	return nil
 }
 
-// Draw returns a token id. Before it stand the tokens of the text so far, the prompt's too, in any order: only a
-// RepetitionPenalty looks at them.
+// Draw returns a token id. before holds the tokens of the text so far, including the prompt's, in any order; only a
+// RepetitionPenalty uses them.
 func (s *Sampler) Draw(logits graph.Tensor, before ...int) (int, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
@@ -88,7 +90,7 @@ func (s *Sampler) Draw(logits graph.Tensor, before ...int) (int, error) {
 	return id, nil
 }
 
-// read makes a choice of every logit, and returns the best.
+// read makes a choice of every logit, and returns the one with the largest logit.
 func (s *Sampler) read(logits graph.Tensor, before []int) (best choice, err error) {
 	s.choices = s.choices[:0]
 	for i := range logits.Len() {

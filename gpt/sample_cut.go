@@ -12,11 +12,11 @@ import (
 // choice is a token that may be drawn.
 type choice struct {
 	id int
-	p  float64 // its logit, then its probability relative to that of the likeliest token, which has 1
+	p  float64 // its logit, then its probability relative to that of the likeliest token
 }
 
-// penalise makes tokens that are in the text less likely. It starts from the logit, so a token counts once however
-// often it is there.
+// penalise makes tokens that are in the text less likely. It starts from the logit, so a token counts once regardless
+// of how often it occurs.
 func (s *Sampler) penalise(logits graph.Tensor, before []int) error {
 	if s.RepetitionPenalty == 0 || s.RepetitionPenalty == 1 {
 		return nil
@@ -32,14 +32,15 @@ func (s *Sampler) penalise(logits graph.Tensor, before []int) error {
 			z *= s.RepetitionPenalty
 		}
 		if math.IsInf(z, 1) {
-			return errors.Wrapf(graph.ErrNotFinite, "the logit of token %d with a repetition_penalty of %v is %v", id, s.RepetitionPenalty, z)
+			return errors.Wrapf(graph.ErrNotFinite, "the logit of token %d with a repetition_penalty of %v is %v",
+				id, s.RepetitionPenalty, z)
 		}
 		s.choices[id].p = z
 	}
 	return nil
 }
 
-// cut keeps the TopK likeliest, of these the fewest that reach TopP, and of these what reaches MinP.
+// cut keeps the TopK likeliest tokens, of these the fewest that reach TopP, and of these the ones that reach MinP.
 func (s *Sampler) cut() {
 	s.cutTop()
 	if s.MinP > 0 {
@@ -47,7 +48,7 @@ func (s *Sampler) cut() {
 	}
 }
 
-// cutTop sorts what is left of TopK, and cuts it at TopP.
+// cutTop keeps and sorts the TopK likeliest tokens, and cuts them at TopP.
 func (s *Sampler) cutTop() {
 	all := (s.TopK == 0 || s.TopK >= len(s.choices)) && (s.TopP == 0 || s.TopP == 1)
 	if all {
@@ -73,7 +74,7 @@ func (s *Sampler) cutTop() {
 	}
 }
 
-// byLikelihood has the likelier token first, of equals the one with the smaller id.
+// byLikelihood orders the likelier token first, and among equals the one with the smaller id.
 func byLikelihood(a, b choice) int {
 	if c := cmp.Compare(b.p, a.p); c != 0 {
 		return c
@@ -81,8 +82,8 @@ func byLikelihood(a, b choice) int {
 	return cmp.Compare(a.id, b.id)
 }
 
-// partition moves the k likeliest to the front, in any order (Hoare's quickselect): a vocabulary of 50,257 tokens takes
-// several times as long to sort.
+// partition moves the k likeliest to the front, in any order (Hoare's quickselect). Sorting a vocabulary of 50,257
+// tokens takes several times as long.
 func partition(choices []choice, k int) {
 	for from, to := 0, len(choices); ; {
 		pivot, i, j := choices[(from+to)/2], from, to-1
@@ -98,7 +99,7 @@ func partition(choices []choice, k int) {
 				i, j = i+1, j-1
 			}
 		}
-		switch { // before i nothing is worse than the pivot, behind j nothing better
+		switch { // before i nothing is worse than the pivot, after j nothing is better
 		case k <= j:
 			to = j + 1
 		case k > i:

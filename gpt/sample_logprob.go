@@ -6,17 +6,18 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// lastDraw is a token, and the logits that it was drawn from, where they are: most who draw never ask for its
-// probability.
+// lastDraw holds a token and references to the logits from which it was drawn. They are not copied, because most
+// callers never need its probability.
 type lastDraw struct {
 	id  int
 	f32 []float32
 	f64 []float64
 }
 
-// LogProb is ln softmax(z)ᵢ of the token i that was drawn last: the model's own, before penalty, temperature and cuts.
-// It reads z where Draw did, and a decoder writes the next logits there: ask before it is fed again, such as inside of
-// the loop over Generate. NaN where nothing was drawn, and while another goroutine draws.
+// LogProb returns ln softmax(z)ᵢ of the token i that was drawn last, as the model predicts it, before penalty,
+// temperature and cuts. It reads z from the tensor passed to Draw, which a decoder overwrites with the next logits:
+// call it before the decoder is fed again, for example in the loop over Generate. It returns NaN if nothing was drawn,
+// and while another goroutine draws.
 func (s *Sampler) LogProb() float64 {
 	if s == nil || !s.busy.TryLock() {
 		return math.NaN()

@@ -14,24 +14,24 @@ import (
 	"github.com/pkg/errors"
 )
 
-// The files of a checkpoint beside train's. A program that knows Hugging Face's files needs the weights and the first
-// two of these.
+// The files of a checkpoint other than those of train. A program that reads Hugging Face's files needs the weights and
+// the first two of these.
 const (
 	configFile     = "config.json"            // Hugging Face's names
-	tokenizerFile  = "tokenizer.json"         // Hugging Face's form; in earlier versions any
+	tokenizerFile  = "tokenizer.json"         // a tokenizer in Hugging Face's form; in earlier versions any tokenizer
 	charactersFile = "characters.json"        // a tokenizer of characters
-	vocabularyFile = "vocabulary.json"        // another one
-	generationFile = "generation_config.json" // of a published model: what ends a text
+	vocabularyFile = "vocabulary.json"        // any other tokenizer
+	generationFile = "generation_config.json" // the tokens that end a text of a published model
 )
 
-// sourceOf is where the weights of a checkpoint of a run, or of a model alone, come from.
+// sourceOf returns the source of the weights of a checkpoint, either of a run or of a model alone.
 func sourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (s source, err error) {
 	if _, missing := cp.File(train.StateFile); missing == nil {
 		for _, p := range own {
 			s.Parts = p
 		}
 		state, err := readState(cp, s.Parts)
-		state.Config.MemoryLimit = 0 // it was the limit of another run, perhaps on another machine
+		state.Config.MemoryLimit = 0 // that of the saved run, perhaps on another machine
 		return source{Config: state.Config, names: layout.GPT2()}, err
 	}
 	data, err := cp.File(configFile)
@@ -45,7 +45,7 @@ func sourceOf(cp *checkpoint.Checkpoint, own ...parts.Registry) (s source, err e
 }
 
 // LoadTokenizer opens the tokenizer of a checkpoint or of a published model: tokenizer.json, or vocab.json and
-// merges.txt. A checkpoint without one is an error. own are the kinds that are not the library's.
+// merges.txt. It returns an error if the checkpoint has none. own holds the kinds of user-defined tokenizers.
 func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer, error) {
 	if cp == nil {
 		return nil, errNoCheckpoint
@@ -58,7 +58,7 @@ func LoadTokenizer(cp *checkpoint.Checkpoint, own ...text.Kind) (text.Tokenizer,
 	return tok, errors.Wrapf(err, "checkpoint %s: %s", cp.Path, name)
 }
 
-// checkTokenizer refuses another tokenizer than the checkpoint's.
+// checkTokenizer returns an error if tok is not the checkpoint's tokenizer.
 func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 	name, data, err := tokenizerOf(cp)
 	if err != nil {
@@ -67,7 +67,7 @@ func checkTokenizer(cp *checkpoint.Checkpoint, tok text.Tokenizer) error {
 	return errors.Wrapf(text.Match(tok, data), "checkpoint %s: %s", cp.Path, name)
 }
 
-// tokenizerOf returns the tokenizer of a checkpoint in a form of text.Open, and the name of its file.
+// tokenizerOf returns the tokenizer of a checkpoint in a form that text.Open reads, and the name of its file.
 func tokenizerOf(cp *checkpoint.Checkpoint) (name string, data []byte, err error) {
 	for _, name := range []string{tokenizerFile, charactersFile, vocabularyFile} {
 		if data, err = cp.File(name); !errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func tokenizerOf(cp *checkpoint.Checkpoint) (name string, data []byte, err error
 	return "vocab.json", data, errors.Wrapf(err, "checkpoint %s", cp.Path)
 }
 
-// tokenizerFileOf returns the file of a tokenizer, under Hugging Face's name only where it has Hugging Face's form.
+// tokenizerFileOf returns the file of a tokenizer. It has Hugging Face's name only if it has Hugging Face's form.
 func tokenizerFileOf(tok text.Tokenizer) checkpoint.File {
 	switch tok := tok.(type) {
 	case *bpe.Tokenizer:

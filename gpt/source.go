@@ -9,19 +9,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// source is where weights come from, or go to: what the network is, and how a family calls its tensors.
+// source describes where weights come from or go to: the network, and a family's names of its tensors.
 type source struct {
 	Config
 	names layout.Names
-	rows  int // of learned positions, where there are more than in the model; 0 is as many
+	rows  int // number of learned positions in the file; 0 means the same as in the model
 
-	plainHead bool // the head's bias is in no file, and 0
+	plainHead bool // the file has no bias of the head, which is 0
 }
 
-// cropped is s for sequences of that many tokens, no more than it has positions for.
+// cropped returns s for sequences of blockSize tokens, at most the number of its positions.
 func (s source) cropped(blockSize int) (source, error) {
 	if blockSize < 1 || blockSize > s.BlockSize {
-		return s, errors.Errorf("block_size: got %d, want 1 to the %d that the model has positions for", blockSize, s.BlockSize)
+		return s, errors.Errorf("block_size: got %d, want 1 to %d, the number of the model's positions",
+			blockSize, s.BlockSize)
 	}
 	if blockSize < s.BlockSize {
 		s.rows, s.BlockSize = s.BlockSize, blockSize
@@ -29,7 +30,7 @@ func (s source) cropped(blockSize int) (source, error) {
 	return s, nil
 }
 
-// lay is parameters as they lie in a file.
+// lay returns the parameters as the tensors of a file.
 func (s source) lay(params []graph.Expr) (list []train.Named) {
 	heads := s.heads()
 	for _, t := range train.Parameters(params) {
@@ -47,7 +48,7 @@ func (s source) lay(params []graph.Expr) (list []train.Named) {
 	return list
 }
 
-// heads returns what the columns of the attentions' projections are.
+// heads returns the layout of the columns of the attentions' projections.
 func (c Config) heads() layout.Heads {
 	c = c.Resolved()
 	groups := c.NHead
@@ -57,8 +58,8 @@ func (c Config) heads() layout.Heads {
 	return layout.Heads{Queries: c.NHead, Groups: groups, QK: c.QKSize, V: c.VSize}
 }
 
-// plain returns a file's tensors that are parameters, under names without a prefix. ownHead is whether the head has a
-// matrix of its own.
+// plain returns the tensors of a file that are parameters, under names without a prefix. ownHead reports whether the
+// head has a separate matrix.
 func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
 	var entries []safetensors.Entry
 	for _, e := range f.Entries {
@@ -70,7 +71,7 @@ func (s source) plain(f *safetensors.File, ownHead bool) *safetensors.File {
 	return &safetensors.File{Entries: entries, Metadata: f.Metadata}
 }
 
-// skips reports whether a tensor is none of the parameters, but of what files have beside them.
+// skips reports whether a tensor of a file is a buffer, or a copy of the tied head, rather than a parameter.
 func (s source) skips(name string, ownHead bool) bool {
 	name = s.names.Plain(name)
 	return s.names.Skipped(name) || !ownHead && name == layout.HeadWeight

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// stack is the layers, in the order of Table 2.
+// stack holds the layers, in the order of Table 2.
 type stack struct {
 	*parts.Body
 	attentions []nn.Layer // inside the blocks
@@ -29,29 +29,30 @@ func newStack(at nn.Site, c Config) *stack {
 	return net
 }
 
-// blockBuilder makes the mask at a site that knows what the positions give, and what builds each block; the attention
-// in it is handed to collect.
+// blockBuilder returns the mask and the function that builds each block, at a site whose fields from the positions are
+// set. The function passes the block's attention to collect.
 func (c Config) blockBuilder(root nn.Site, collect func(nn.Site, nn.Layer)) (*nn.Mask, func(nn.Site) nn.Layer) {
 	known := c.known()
 	root.Mask = nn.NewBiasedMask(root.Scope, root.Dims, nn.Causal{}, root.Scores)
 	attention := parts.Find(known.Attentions, c.Attention).Make(root, c.Stack)
 	collected := func(at nn.Site) nn.Layer {
-		l := nn.Make(at, attention) // a block of one's own may not
+		l := nn.Make(at, attention) // a user-defined block may not build it
 		collect(at, l)
 		return l
 	}
 	return root.Mask, func(at nn.Site) nn.Layer { return parts.Find(known.Blocks, c.Block).New(at, collected) }
 }
 
-// site returns the style of the whole model; c is resolved. The mask comes when the positions are known.
+// site returns the site that all layers of the model share. c must be resolved. The mask is set later, when the
+// positions are known.
 func site(s graph.Scope, c Config, batch int, positions graph.Expr) nn.Site {
 	at := c.Stack.Site(c.known(), batch, c.BlockSize)
 	at.Scope, at.Positions, at.Affine, at.Adapt = s, positions, c.affine(func(*nn.LoRA) {}), c.adapt(func(*nn.LoRA) {})
 	return at
 }
 
-// affine makes matrices, with adapters where c has them, and calls made with each.
-func (a Adapters) affine(made func(*nn.LoRA)) nn.Affine {
+// affine returns a builder of matrices that adds adapters as a describes, and calls collect with each.
+func (a Adapters) affine(collect func(*nn.LoRA)) nn.Affine {
 	if a.LoraR == 0 {
 		return nn.NewLinear
 	}
@@ -59,14 +60,14 @@ func (a Adapters) affine(made func(*nn.LoRA)) nn.Affine {
 	return func(s graph.Scope, in int, out []int, bias bool, init graph.Init) nn.Layer {
 		l := adapted(s, in, out, bias, init)
 		if lora, ok := l.(*nn.LoRA); ok {
-			made(lora)
+			collect(lora)
 		}
 		return l
 	}
 }
 
-// adapt does so to the matrices that layers of one's own declare in the blocks.
-func (a Adapters) adapt(made func(*nn.LoRA)) nn.Adapt {
+// adapt is like affine, for the matrices that user-defined layers declare in the blocks.
+func (a Adapters) adapt(collect func(*nn.LoRA)) nn.Adapt {
 	if a.LoraR == 0 {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (a Adapters) adapt(made func(*nn.LoRA)) nn.Adapt {
 			return w
 		}
 		l := nn.NewAdapted(s, w, in, out, a.LoraR, a.scale())
-		made(l)
+		collect(l)
 		return l.Matrix()
 	}
 }
@@ -90,7 +91,7 @@ func (a Adapters) scale() float64 {
 	return a.LoraAlpha
 }
 
-// cached reports whether every block can take the newest tokens alone.
+// cached reports whether every block can process the newest tokens alone.
 func (n *stack) cached() bool {
 	for _, l := range slices.Concat(n.attentions, n.Blocks) {
 		if _, ok := l.(nn.Cached); !ok {
@@ -100,7 +101,7 @@ func (n *stack) cached() bool {
 	return true
 }
 
-// predict is a₁₂, the logits.
+// predict returns a₁₂, the logits.
 func (n *stack) predict(x graph.Expr) graph.Expr { // (B·T, d) → (B·T, V)
 	return n.scope.Place("logits", nn.HeadIn(n.scope, "lm_head", n.head, n.vocabulary)(n.Normed(x)))
 }

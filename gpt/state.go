@@ -11,17 +11,17 @@ import (
 
 const stateFormat = 1
 
-// maxState is the bytes of the largest state that is read.
+// maxState is the size of the largest state that is read, in bytes.
 const maxState = 1 << 20
 
-// Files returns the whole state of the run, for checkpoint.Dir.Save. The tensors are read when they are written: a step
-// done before that is an error then, and so are weights and moments that are not finite.
+// Files returns the complete state of the run, for checkpoint.Dir.Save. The tensors are read when their files are
+// written. It is an error then if a step has been done since, or if weights or moments are not finite.
 func (t *Trainer) Files() ([]checkpoint.File, error) {
 	_, files, err := t.files()
 	return files, err
 }
 
-// files returns the number of steps done, and Files.
+// files returns the number of steps done and the list of Files.
 func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
 	if err := t.begin(); err != nil {
 		return 0, nil, err
@@ -38,24 +38,25 @@ func (t *Trainer) files() (step int, list []checkpoint.File, err error) {
 	if err != nil {
 		return 0, nil, errors.Wrap(err, "state")
 	}
+	state := train.StateOf(t.Core, stateFormat, generator, t.Corpus.SHA256(), t.config)
 	return t.Done, []checkpoint.File{
 		{Name: train.WeightsFile, Write: t.AtStep(t.Model.WriteWeights)},
 		{Name: configFile, Write: train.WriteBytes(hf)},
 		{Name: train.OptimizerFile, Write: t.AtStep(t.WriteMoments)},
-		{Name: train.StateFile, Write: train.WriteJSON(train.StateOf(t.Core, stateFormat, generator, t.Corpus.SHA256(), t.config))},
+		{Name: train.StateFile, Write: train.WriteJSON(state)},
 		tokenizerFileOf(t.Tokenizer),
 	}, nil
 }
 
-// Save writes the state as a checkpoint into the directory at path, which is made where it is missing, and holds its
-// lock meanwhile. Who saves more than once keeps a checkpoint.Dir open instead, so that no other process saves between.
-// The machines of a Group all call it: rank 0 writes, and the others wait for that. A Step in another goroutine is an
-// error meanwhile; Model.WriteWeights, Files and Export write beside a run.
+// Save writes the state as a checkpoint into the directory at path, which it creates if it does not exist, and holds
+// the directory's lock meanwhile. To save more than once, keep a checkpoint.Dir open instead, so that no other process
+// can save in between. All machines of a Group must call it: rank 0 writes, and the others wait. Meanwhile, a Step in
+// another goroutine is an error; Model.WriteWeights, Files and Export can write during a run.
 func (t *Trainer) Save(path string) error {
 	switch {
-	case t == nil || t.made == nil:
+	case t == nil || t.built == nil:
 		return errNoTrainer
-	case t.Core != t.made.Core || t.Group == nil:
+	case t.Core != t.built.Core || t.Group == nil:
 		return t.save(path)
 	}
 	if t.Group.Rank() == 0 {
@@ -82,9 +83,8 @@ func (t *Trainer) save(path string) error {
 }
 
 // Resume is NewTrainer in the state that cp holds. The configuration may differ from the saved one only where
-// Config.ResumeDiff allows it; another corpus or vocabulary is an error. What of c is code, Parts and Hooks, is in no
-// checkpoint: the same has to be handed in again, and where Hooks are not, the rest of the run is another without an
-// error.
+// Config.ResumeDiff allows it; another corpus or vocabulary is an error. The code in c, Parts and Hooks, is in no
+// checkpoint: the caller must pass the same again. With other Hooks the rest of the run differs, without an error.
 func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Checkpoint) (*Trainer, error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func Resume(c Config, corpus text.Corpus, tok text.Tokenizer, cp *checkpoint.Che
 }
 
 func readState(cp *checkpoint.Checkpoint, own parts.Registry) (s train.State[Config], err error) {
-	s.Config.Parts = own // whose options are keys
+	s.Config.Parts = own // its options are keys of the state
 	if err = train.ReadJSON(cp, train.StateFile, maxState, &s); err != nil {
 		return s, err
 	}

@@ -14,31 +14,33 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Trainer trains a model on batches that are sampled from a corpus. What it does next depends on its state alone, and
-// Files and Resume carry all of that, so a resumed run is bit-identical. It is for one goroutine at a time: a call that
-// comes while another goroutine is in one is an error.
+// Trainer trains a model on batches that are sampled from a corpus. What it does next depends only on its state, which
+// Files and Resume carry completely, so a resumed run is bit-identical. A Trainer is for one goroutine at a time: a
+// call during a call of another goroutine is an error.
 type Trainer struct {
 	*train.Core
-	Model     *Model         // the one that is trained; another one is an error
+	Model     *Model         // the model that is trained; it must not be replaced
 	Corpus    text.Corpus    // may be replaced by another one of the same tokenizer
-	Tokenizer text.Tokenizer // the one that Save writes; another vocabulary is an error
+	Tokenizer text.Tokenizer // written by Save; another vocabulary is an error
 
-	made    *Trainer // as NewTrainer made it, to compare with
+	built   *Trainer // holds the fields as NewTrainer set them, to compare with
 	config  Config
 	batches *rand.PCG // draws the batches
 	busy    sync.Mutex
 }
 
-// NewTrainer builds the model that c describes and all that is needed to train it on the corpus. c.VocabSize may be 0
-// and is then the tokenizer's. A model with a part of the program's own that looks at later tokens, or from one text of
-// a batch into another, is an error that names the layer (package causal), unless its Registry is Bidirectional.
+// NewTrainer builds the model that c describes and everything needed to train it on the corpus. If c.VocabSize is 0,
+// the tokenizer's size is used. A model with a user-defined part that looks at later tokens, or from one text of a
+// batch into another, is an error that names the layer (package causal), unless its Registry is Bidirectional.
 func NewTrainer(c Config, corpus text.Corpus, tok text.Tokenizer) (*Trainer, error) {
 	return trainerAt(c, corpus, tok, 0, nil)
 }
 
-// trainerAt is NewTrainer of a run of which so many steps are done, where parameters whose names are read are at 0:
-// their numbers are to come from a file.
-func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read func(name string) bool) (t *Trainer, err error) {
+// trainerAt is NewTrainer for a run of which done steps are done. It leaves parameters for which read(name) is true at
+// zero; the caller fills them from a file.
+func trainerAt(
+	c Config, corpus text.Corpus, tok text.Tokenizer, done int, read func(name string) bool,
+) (t *Trainer, err error) {
 	if err := checkText(corpus, tok); err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func trainerAt(c Config, corpus text.Corpus, tok text.Tokenizer, done int, read 
 		return t.build(g)
 	}
 	t.Core, err = train.New(c.Training, c.Run, task)
-	t.made = &Trainer{Core: t.Core, Model: t.Model, Tokenizer: tok}
+	t.built = &Trainer{Core: t.Core, Model: t.Model, Tokenizer: tok}
 	return t, err
 }
 
@@ -79,13 +81,15 @@ func (t *Trainer) fill(int, int) (tokens int, err error) {
 	return len(t.Model.Tokens.Ints()), t.sample(t.Corpus.Train(), rand.New(t.batches))
 }
 
-// facts returns what the machines of a Group have to agree on: the network, the text, and which batches come next.
+// facts returns what the machines of a Group must agree on: the network, the text, and the state that determines the
+// next batches.
 func (t *Trainer) facts() []string {
-	generator, _ := t.batches.MarshalBinary() // which has no error
-	return append(t.config.networkFields().Lines(), "corpus_sha256 "+t.Corpus.SHA256(), fmt.Sprintf("batches %x", generator))
+	generator, _ := t.batches.MarshalBinary() // always returns a nil error
+	corpus, batches := "corpus_sha256 "+t.Corpus.SHA256(), fmt.Sprintf("batches %x", generator)
+	return append(t.config.networkFields().Lines(), corpus, batches)
 }
 
-// Step is train.Core's. After an error the next one draws the same batches.
+// Step is like train.Core's. After an error the next Step draws the same batches.
 func (t *Trainer) Step() (train.Progress, error) {
 	if err := t.begin(); err != nil {
 		return train.Progress{}, err
@@ -99,9 +103,9 @@ func (t *Trainer) Step() (train.Progress, error) {
 	return p, err
 }
 
-// Run yields what each step did until max_iters are done. It ends with an error when ctx does, and with that of a step.
-// Whoever breaks out of the loop has done the step that was yielded; the trainer goes on where it is, in another Run
-// too. In the loop the trainer may evaluate and save.
+// Run yields the Progress of each step until max_iters are done. It ends with an error when ctx ends or a step fails.
+// If the caller breaks out of the loop, the yielded step is done, and the trainer continues from there, also in another
+// Run. Inside the loop the trainer may evaluate and save.
 func (t *Trainer) Run(ctx context.Context) iter.Seq2[train.Progress, error] {
 	if t == nil {
 		return new(Trainer).Run(ctx)

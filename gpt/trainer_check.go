@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	errNoTrainer = errors.New("trainer: nothing to train, want one of NewTrainer, Resume or FineTune")
+	errNoTrainer = errors.New("trainer: nothing to train, want one from NewTrainer, Resume or FineTune")
 	errNoCorpus  = errors.New("trainer: Corpus: got nil, want the text to train on")
 )
 
@@ -26,17 +26,17 @@ func checkText(corpus text.Corpus, tok text.Tokenizer) error {
 	return nil
 }
 
-// begin holds t for one goroutine, until t.busy is unlocked. It returns an error if a field of t has been replaced by
-// what t does not train.
+// begin locks t for one goroutine, until t.busy is unlocked. It returns an error if a field of t has been replaced by
+// something that t does not train.
 func (t *Trainer) begin() error {
 	switch {
-	case t == nil || t.made == nil:
+	case t == nil || t.built == nil:
 		return errNoTrainer
-	case t.Core != t.made.Core:
-		return errors.New("trainer: Core has been replaced: want the one of NewTrainer, Resume or FineTune")
-	case t.Model != t.made.Model:
-		return errors.New("trainer: Model has been replaced, which this Trainer does not train: " +
-			"FineTune and Resume make one for the weights of a checkpoint")
+	case t.Core != t.built.Core:
+		return errors.New("trainer: Core has been replaced: want the one from NewTrainer, Resume or FineTune")
+	case t.Model != t.built.Model:
+		return errors.New("trainer: Model has been replaced by one that this Trainer does not train: " +
+			"FineTune and Resume build a Trainer for the weights of a checkpoint")
 	case t.Corpus == nil:
 		return errNoCorpus
 	}
@@ -49,12 +49,12 @@ func (t *Trainer) begin() error {
 	return nil
 }
 
-// checkTokenizer returns an error unless t has the vocabulary that it was made with.
+// checkTokenizer returns an error unless t has the vocabulary with which it was built.
 func (t *Trainer) checkTokenizer() error {
 	if err := checkText(t.Corpus, t.Tokenizer); err != nil {
 		return err
 	}
-	data, err := json.Marshal(t.made.Tokenizer)
+	data, err := json.Marshal(t.built.Tokenizer)
 	if err == nil {
 		err = text.Match(t.Tokenizer, data)
 	}

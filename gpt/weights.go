@@ -14,15 +14,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// WriteWeights writes the parameters as a safetensors file under GPT-2's names. It returns an error for a number that
-// is not finite. The file holds the weights of one moment: a Trainer in another goroutine waits with its next update
-// until w has all of them.
+// WriteWeights writes the parameters as a safetensors file under GPT-2's names. It returns an error if a number is not
+// finite. All weights in the file are of the same moment: a Trainer in another goroutine waits with its next update
+// until they are written to w.
 func (m *Model) WriteWeights(w io.Writer) error {
 	if err := m.loose(); err != nil {
 		return err
 	}
 	return m.reading(func() error {
-		return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.Params()), map[string]string{"format": "pt"}, ""), "weights")
+		metadata := map[string]string{"format": "pt"}
+		return errors.Wrap(train.WriteTensors(w, m.ours().lay(m.Params()), metadata, ""), "weights")
 	})
 }
 
@@ -32,9 +33,8 @@ func (m *Model) reading(read func() error) error {
 }
 
 // ReadWeights sets the parameters from a safetensors file: one written by WriteWeights, or a published GPT-2, whose
-// names may have the prefix "transformer." and whose mask buffers are ignored. A parameter that is missing, a tensor
-// that is not a parameter, another shape, and a number that is not finite are errors, and then no parameter has
-// changed.
+// names may have the prefix "transformer." and whose mask buffers are ignored. A missing parameter, a tensor that is
+// not a parameter, a different shape, and a number that is not finite are errors, after which no parameter has changed.
 func (m *Model) ReadWeights(data []byte) error {
 	if err := m.loose(); err != nil {
 		return err
@@ -46,12 +46,12 @@ func (m *Model) ReadWeights(data []byte) error {
 	if err := m.read(f, m.Params()); err != nil {
 		return err
 	}
-	m.Graph.Exclusive(func() { m.merged = nil }) // with the weights that they were merged into
+	m.Graph.Exclusive(func() { m.merged = nil }) // the weights into which they were merged are gone
 	return nil
 }
 
 // read sets exactly these parameters from a file of ours, or changes nothing. Decoders and writers in other goroutines
-// see the parameters before or after it.
+// see the parameters either before or after it.
 func (m *Model) read(f *safetensors.File, params []graph.Expr) (err error) {
 	source := m.ours()
 	m.Graph.Exclusive(func() { err = train.Restore(source.lay(params), source.plain(f, m.ownHead())) })
@@ -63,7 +63,8 @@ func (m *Model) ownHead() bool {
 	return own
 }
 
-// fill sets exactly these parameters from a checkpoint, whose model m is or was made for; after an error some are set.
+// fill sets exactly these parameters from a checkpoint of m's model, or of the model on which m is built. After an
+// error some of them are set.
 func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) error {
 	f, err := train.OpenWeights(cp)
 	if err == nil {
@@ -75,8 +76,8 @@ func (m *Model) fill(s source, cp *checkpoint.Checkpoint, params []graph.Expr) e
 	return errors.Wrap(err, "weights")
 }
 
-// checkTied returns an error if the file has a matrix of the head whose numbers are not those of the tokens, which m
-// takes for both.
+// checkTied returns an error if the file has a separate matrix of the head whose numbers differ from the token
+// embedding, which m uses for both.
 func (m *Model) checkTied(s source, f *safetensors.File) error {
 	tokens, _ := m.Graph.Leaf("wte.weight")
 	wte := tokens.Tensor()
@@ -94,8 +95,9 @@ func (m *Model) checkTied(s source, f *safetensors.File) error {
 					got = float64(float32(x))
 				}
 				if math.Float64bits(got) != math.Float64bits(want) {
-					return errors.Errorf("%s: entry %d is %v, that of %s is %v: tie_word_embeddings is true, so both have to be "+
-						"the same", e.Name, at+i, got, s.names.Written(s.names.Pieces("wte.weight", s.heads())[0].Name), want)
+					embedding := s.names.Written(s.names.Pieces("wte.weight", s.heads())[0].Name)
+					return errors.Errorf("%s: entry %d is %v, that of %s is %v: "+
+						"tie_word_embeddings is true, so both must be the same", e.Name, at+i, got, embedding, want)
 				}
 			}
 			return nil
@@ -107,5 +109,5 @@ func (m *Model) checkTied(s source, f *safetensors.File) error {
 	return nil
 }
 
-// ours returns the weights of m as WriteWeights writes them.
+// ours returns the source that WriteWeights writes.
 func (m *Model) ours() source { return source{Config: m.Config, names: layout.GPT2()} }

@@ -79,7 +79,7 @@ func (s Stack) Check(known Registry, context int) error {
 		{"norm", s.Norm, norm.New == nil}, {"block", s.Block, block.New == nil}, {"mlp", s.MLP, mlp.New == nil},
 	} {
 		if p.missing {
-			return errors.Errorf("%s: got %s, a part without New: nothing makes it", p.kind, p.name)
+			return errors.Errorf("%s: got %s, a part without New: nothing builds it", p.kind, p.name)
 		}
 	}
 	if position.Check != nil {

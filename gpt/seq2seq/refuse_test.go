@@ -46,7 +46,7 @@ func TestTranslatorRefuses(t *testing.T) {
 	}{
 		{nil, 1, 1, []string{"model: got nil"}},
 		{&Model{}, 1, 1, []string{"model", "no graph"}},
-		{&Model{Graph: m.Graph}, 1, 1, []string{"model: a literal, want one of New"}},
+		{&Model{Graph: m.Graph}, 1, 1, []string{"model: a literal, want one from New"}},
 		{m, 1, 0, []string{"got 1 sources and 0 beams", "1 or more"}},
 		{m, -1, 2, []string{"got -1 sources and 2 beams"}},
 		{m, 1, 1 << 40, []string{"memory: got about", "sources 1, beams 1099511627776", "; want at most "}},

@@ -95,7 +95,7 @@ func New(t Training, r Run, task Task) (*Core, error) {
 // newOptimizer makes that of the task, which may be the user's: a panic in it is an error.
 func (c *Core) newOptimizer() (o optim.Optimizer, err error) {
 	if c.task.Optimizer == nil {
-		return nil, errors.Errorf("optimizer %q: Task.Optimizer is nil: nothing makes it", c.training.Optimizer)
+		return nil, errors.Errorf("optimizer %q: Task.Optimizer is nil: nothing builds it", c.training.Optimizer)
 	}
 	at := c.graph.Root().Sub("optimizer %q", c.training.Optimizer)
 	if !at.Try(func() {

@@ -26,9 +26,9 @@ type Expr struct {
 func Check(built *Network, now Network) error {
 	switch {
 	case now.Graph == nil:
-		return errors.New("model: Graph: got nil, it has no graph, want one of New or LoadModel")
+		return errors.New("model: Graph: got nil, it has no graph, want one from New or LoadModel")
 	case built == nil:
-		return errors.New("model: a literal, want one of New or LoadModel")
+		return errors.New("model: a literal, want one from New or LoadModel")
 	case now.Graph != built.Graph:
 		return errors.New("model: Graph has been replaced: the weights are in the one of New")
 	}
