@@ -7,12 +7,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// Arena is memory that programs share which do not run at the same time. It grows to what the largest of them needs.
+// Arena is memory shared by programs that do not run at the same time. It grows to the size that the largest of them
+// needs.
 type Arena struct {
-	Double  bool                      // of float64
-	NoAlias bool                      // no two slots share memory, for tests
-	Allows  func(bytes float64) error // is asked before the arena grows to that size; nil allows all
-	Stopped func() error              // is asked for each slot while they are placed; an error ends it; nil never does
+	Double  bool                      // the numbers are float64
+	NoAlias bool                      // no two slots share memory; for tests
+	Allows  func(bytes float64) error // called before the arena grows to this size; optional
+	Stopped func() error              // called for each slot during placement, which an error ends; optional
 
 	numbers Numbers
 }
@@ -20,13 +21,13 @@ type Arena struct {
 // Bytes returns the size of the arena.
 func (a *Arena) Bytes() int { return 4*len(a.numbers.F32) + 8*len(a.numbers.F64) }
 
-// Need returns the size in bytes of an arena for ops, which need not be able to run.
+// Need returns the size in bytes of an arena for ops, which need not be runnable.
 func (a *Arena) Need(ops []*Op) int {
 	_, total, _ := a.place(lives(turns(ops), !a.NoAlias))
 	return a.size() * total
 }
 
-// size is that of a number in bytes.
+// size returns the size of a number in bytes.
 func (a *Arena) size() int {
 	if a.Double {
 		return 8
@@ -34,8 +35,8 @@ func (a *Arena) size() int {
 	return 4
 }
 
-// place gives every slot its place: the largest first, each at the lowest address where nothing lies that is needed at
-// the same time.
+// place assigns every slot its place: the largest first, each at the lowest address that no slot needed at the same
+// time occupies. The result is ordered by address.
 func (a *Arena) place(all []*life) (laid []*life, total int, err error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(l, m *life) int { return cmp.Compare(m.buffer.Len(), l.buffer.Len()) })
@@ -55,16 +56,16 @@ func (a *Arena) place(all []*life) (laid []*life, total int, err error) {
 			}
 			l.from = max(l.from, other.to)
 		}
-		const line = 16 // floats; every slot begins a line of the cache
+		const line = 16 // numbers; every slot begins a cache line
 		l.to = (l.from + size + line - 1) / line * line
 		i, _ := slices.BinarySearchFunc(laid, l.from, func(o *life, from int) int { return cmp.Compare(o.from, from) })
 		laid = slices.Insert(laid, i, l)
 		total = max(total, l.to)
 	}
-	return laid, total, nil // laid by address
+	return laid, total, nil
 }
 
-// layout gives every slot its memory.
+// layout allocates the arena and returns the memory of every slot.
 func (a *Arena) layout(all []*life) (map[slot]Numbers, error) {
 	laid, total, err := a.place(all)
 	if err != nil {

@@ -2,24 +2,25 @@ package plan
 
 import "math"
 
-// slot is what a buffer holds in one turn of its operation.
+// slot is the content of a buffer in one turn of its operation.
 type slot struct {
 	buffer Buffer
 	again  bool
 }
 
-// life says from which turn to which a slot is needed, and where it lies.
+// life is a slot with the turns between which it is needed and its place in the arena.
 type life struct {
 	slot
 	first, last int
 	from, to    int   // in the arena
-	over        *life // what is written over it when nothing else needs it
+	over        *life // the slot written over it once nothing else needs it
 }
 
 func (l *life) overlaps(m *life) bool { return l.first <= m.last && m.first <= l.last }
 
-// lives returns the slots of a program in the order in which they are first filled. If they may share memory, a result
-// that may be written over an input which nothing else needs lives there, and is none of them.
+// lives returns the slots of a program in the order in which they are first filled. If slots may share memory, a result
+// that may be written over an input lives in the memory of that input if nothing else needs the input. Such a result is
+// not listed: the input's over field points to it.
 func lives(list []turn, share bool) (all []*life) {
 	type pair struct {
 		in, out *life
@@ -57,7 +58,7 @@ func lives(list []turn, share bool) (all []*life) {
 			of[slot{t.op.Out, false}].last = math.MaxInt
 		}
 	}
-	over := map[*life]*life{} // what lies over another
+	over := map[*life]*life{} // the slot written over the key
 	for _, p := range pairs {
 		first := p.in
 		for over[first] != nil {
@@ -67,7 +68,7 @@ func lives(list []turn, share bool) (all []*life) {
 			p.in.over, over[p.out], first.last = p.out, p.in, p.out.last
 		}
 	}
-	wanted := all[:0] // without optional results that nothing returns, such as the gradient of a frozen gain
+	wanted := all[:0] // without optional results that no operation returns, such as the gradient of a frozen gain
 	for _, l := range all {
 		if over[l] == nil && (!l.buffer.Optional() || returned[l.buffer]) {
 			wanted = append(wanted, l)

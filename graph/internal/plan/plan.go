@@ -1,37 +1,37 @@
-// Package plan runs a list of operations in memory that is laid out beforehand: an arena in which two buffers share a
-// place if one is done with before the other begins. It knows neither Gorgonia nor tensors, only what every operation
-// reads and writes.
+// Package plan runs a list of operations in memory that is laid out in advance: an arena in which two buffers share a
+// place if the first is no longer needed when the second begins. It depends on neither Gorgonia nor tensors, only on
+// what every operation reads and writes.
 package plan
 
 import "github.com/pkg/errors"
 
-// Op is an operation of a program, or a value that is there before it runs.
+// Op is an operation of a program, or a value that exists before the program runs.
 type Op struct {
 	Name   string
 	Inputs []*Op
-	Value  Numbers // of an op without Run
+	Value  Numbers // of an Op without Run
 
 	Out     Buffer   // the result; nil if it lies elsewhere
-	Fills   []Buffer // what it writes besides: further results, what its backward operation needs, scratch
-	Uses    []Buffer // what it reads besides
+	Fills   []Buffer // the other buffers it writes: further results, data for its backward operation, scratch
+	Uses    []Buffer // the other buffers it reads
 	Output  bool     // the result is read after the run
-	Forward bool     // not of the backward pass
-	Place   string   // where results may be dropped and computed again, see turns; "" is nowhere
-	Once    bool     // not this one's
-	Over    bool     // the result may be written over the first input, which is as long
+	Forward bool     // belongs to the forward pass
+	Place   string   // scope whose results may be dropped and computed again, see turns; "" is none
+	Once    bool     // never computed again
+	Over    bool     // the result may be written over the first input, which has the same length
 
-	// Run makes the function that computes out from the inputs, for each turn of the operation once.
+	// Run returns the function that computes out from the inputs. It is called once for each turn of the operation.
 	Run func(out Numbers, in []Numbers) func() error
 }
 
 // Buffer is memory that an operation fills. It is bound to numbers before each operation that writes or uses it.
 type Buffer interface {
 	Len() int
-	Optional() bool // wanted only where an operation of the program returns it
+	Optional() bool // needed only if an operation of the program returns it
 	Bind(Numbers)
 }
 
-// Numbers are some floats of either type.
+// Numbers is a slice of float32 or of float64.
 type Numbers struct {
 	F32 []float32
 	F64 []float64
@@ -47,31 +47,31 @@ func (n Numbers) part(from, to int) Numbers {
 	return Numbers{F64: n.F64[from:to:to]}
 }
 
-// Program is a list of operations whose buffers have their place in memory.
+// Program is a list of operations whose buffers have their places in memory.
 type Program struct {
-	// After is called during a run, behind every step; nil is nothing to call.
+	// After is called during a run, after every step; optional.
 	After func(step int)
 
 	steps   []step
 	numbers map[slot]Numbers
-	done    map[*Op]int // the step behind which an output has its result
+	done    map[*Op]int // the step after which an output is complete
 }
 
-// step is a turn of an operation, ready to run.
+// step is one turn of an operation, ready to run.
 type step struct {
 	name  string
 	bound []binding
 	run   func() error
 }
 
-// binding says what a buffer holds in a step.
+// binding is a buffer and the numbers it holds in a step.
 type binding struct {
 	buffer Buffer
 	Numbers
 }
 
-// New lays out the memory of ops, which are in the order of execution, inputs before what reads them. Its error is that
-// of an arena that may not be so large.
+// New lays out the memory of ops, which are in the order of execution: inputs come before the operations that read
+// them. It returns an error if the arena may not grow to the necessary size.
 func New(ops []*Op, a *Arena) (p *Program, err error) {
 	list := turns(ops)
 	p = &Program{done: map[*Op]int{}}
@@ -80,7 +80,7 @@ func New(ops []*Op, a *Arena) (p *Program, err error) {
 	}
 	again := map[Buffer]bool{} // computed a second time already
 	at := func(b Buffer) Numbers { return p.numbers[slot{b, again[b]}] }
-	ran, written := map[*Op]int{}, map[slot]int{} // in which step, the last time
+	ran, written := map[*Op]int{}, map[slot]int{} // the last step that did so
 	for _, t := range list {
 		if t.op.Run == nil {
 			continue
@@ -118,7 +118,7 @@ func New(ops []*Op, a *Arena) (p *Program, err error) {
 	return p, nil
 }
 
-// Result is what the op's result holds after a run.
+// Result returns the numbers that the op's result holds after a run.
 func (p *Program) Result(o *Op) Numbers {
 	if o.Out == nil {
 		return o.Value
@@ -126,10 +126,10 @@ func (p *Program) Result(o *Op) Numbers {
 	return p.numbers[slot{o.Out, false}]
 }
 
-// Done returns the step behind which an output has its result.
+// Done returns the step after which an output is complete.
 func (p *Program) Done(o *Op) int { return p.done[o] }
 
-// Run runs the operations in their order. The first error or panic of one ends it.
+// Run runs the operations in order. It stops at the first error or panic.
 func (p *Program) Run() error {
 	for i := range p.steps {
 		if err := p.steps[i].do(); err != nil {

@@ -1,7 +1,8 @@
 package plan
 
-// turn is an execution of an operation. One of the forward pass has a second turn, again, if its result is dropped and
-// computed again for the backward pass: the same bits in less memory, for the time of a second forward pass.
+// turn is one execution of an operation. An operation of the forward pass has a second turn (again) if its result is
+// dropped and computed again for the backward pass. This gives the same bits in less memory, for the time of a second
+// forward pass.
 type turn struct {
 	op    *Op
 	again bool
@@ -15,8 +16,8 @@ func (o *Op) writes() []Buffer {
 	return append([]Buffer{o.Out}, o.Fills...)
 }
 
-// turns returns the order of execution with the second turns put in: those of a place come before the first operation
-// of the backward pass that needs any of them.
+// turns returns the order of execution, including the second turns: those of a place come before the first operation of
+// the backward pass that needs any of them.
 func turns(ops []*Op) []turn {
 	list := make([]turn, 0, len(ops))
 	dropped := dropped(ops)
@@ -49,8 +50,8 @@ func turns(ops []*Op) []turn {
 	return list
 }
 
-// dropped finds the operations that are computed twice, with their place: those of the forward pass in a place whose
-// result stays there.
+// dropped returns the operations that are computed twice, with their places: the operations of the forward pass that
+// have a place and whose result is used only there.
 func dropped(ops []*Op) map[*Op]string {
 	places := map[*Op]string{}
 	for _, o := range ops {
