@@ -1,16 +1,18 @@
-// Package gemm multiplies matrices: in assembly for float32 on arm64 and on amd64 with AVX-512 or AVX2, else by gonum.
+// Package gemm multiplies matrices: in assembly for float32 on arm64 and on amd64 with AVX-512 or AVX2, otherwise with
+// gonum.
 package gemm
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// Matrix is a view of a row-major matrix: entry (i, j) is Data[i*Stride+j]. Trans says that its transpose is meant.
+// Matrix is a view of a row-major matrix: entry (i, j) is Data[i*Stride+j]. If Trans is true, it is the transpose of
+// it.
 type Matrix[T kernel.Float] struct {
 	Data   []T
 	Stride int
 	Trans  bool
 }
 
-// Mat views data as a matrix whose rows are cols wide and lie one behind the other.
+// Mat views data as a matrix whose rows are cols wide and contiguous.
 func Mat[T kernel.Float](data []T, cols int) Matrix[T] { return Matrix[T]{Data: data, Stride: cols} }
 
 // T returns the transpose, without moving a number.
@@ -25,13 +27,14 @@ func (m Matrix[T]) From(i, j int) Matrix[T] {
 	return m
 }
 
-// Row is what is stored from row i on.
+// Row returns the stored data from row i on.
 func (m Matrix[T]) Row(i int) []T { return m.Data[i*m.Stride:] }
 
-// Mul computes c = alpha·a·b + beta·c for a (m, k), b (k, n), c (m, n), chunk by chunk on the pool's threads. With
-// beta = 0, c is not read. c must not be transposed.
+// Mul computes c = alpha·a·b + beta·c for a (m, k), b (k, n), c (m, n), chunk by chunk on the pool's threads. With beta
+// = 0, c is not read. c must not be transposed.
 //
-// The products of an entry are added in an order that depends on k alone, and on whether m is 1 and b transposed.
+// The products of an entry are added in an order that depends only on k, on whether m is 1 and on whether b is
+// transposed.
 func Mul[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
 	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
 	if beta != 0 {
@@ -40,14 +43,14 @@ func Mul[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], b
 	g.run(p)
 }
 
-// MulAdd computes c = alpha·a·b + d, with d (m, n) another matrix or c itself. A d of Stride 0 is one row that is added
-// to every row: a bias. It costs no pass over c.
+// MulAdd computes c = alpha·a·b + d, with d (m, n) another matrix or c itself. A d with Stride 0 is a single row that
+// is added to every row, such as a bias. Adding d takes no extra pass over c.
 func MulAdd[T kernel.Float](p *kernel.Pool, m, n, k int, alpha T, a, b, d, c Matrix[T]) {
 	g := product[T]{m, n, k, alpha, a, b, 1, d, c}
 	g.run(p)
 }
 
-// MulSerial is Mul on the caller's thread alone, for use inside a loop of the pool.
+// MulSerial is like Mul, but uses only the caller's thread, for use inside a loop of the pool.
 func MulSerial[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
 	g := product[T]{m, n, k, alpha, a, b, beta, Matrix[T]{}, c}
 	if beta != 0 {
@@ -65,7 +68,7 @@ type product[T kernel.Float] struct {
 	d, c    Matrix[T]
 }
 
-// cost returns the number of operations of a product of m rows, with those for fetching the numbers of b.
+// cost returns the number of operations of a product of m rows, including those for fetching the numbers of b.
 func cost(m, n, k int) int { return 2 * n * k * (m + kernel.FetchRows) }
 
 func (g *product[T]) run(p *kernel.Pool) {
@@ -81,7 +84,7 @@ func (g *product[T]) run(p *kernel.Pool) {
 	kernel.SpreadOn(p, threads, (g.m+j.rows-1)/j.rows*j.across, 1, j)
 }
 
-// task is a product in chunks of rows × cols entries of c, across of them beside each other.
+// task is a product in chunks of rows × cols entries of c, with across chunks next to each other.
 type task[T kernel.Float] struct {
 	product[T]
 	rows, cols, across int

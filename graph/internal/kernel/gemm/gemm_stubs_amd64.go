@@ -7,12 +7,14 @@ package gemm
 // d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: the rows of a lie lda apart, those of b's strip ldb.
 //
 //go:noescape
-func rowsAVX512(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+func rowsAVX512(
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
 // The same with a stored transposed: its columns lie lda apart.
 //
 //go:noescape
-func colsAVX512(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+func colsAVX512(
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
 // The same for one row of a and 8 vectors of columns.
 //
@@ -24,7 +26,7 @@ func wideAVX512(c *float32, a *float32, lda int, b *float32, ldb int, d *float32
 //go:noescape
 func dotsAVX512(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
-// k rows of 2 vectors each, ld apart → one behind the other.
+// k rows of 2 vectors each, ld apart → contiguous rows.
 //
 //go:noescape
 func copyStripAVX512(dst *float32, src *float32, ld int, k int)
@@ -34,22 +36,22 @@ func copyStripAVX512(dst *float32, src *float32, ld int, k int)
 //go:noescape
 func transposeStripAVX512(dst *float32, src *float32, ld int, n int)
 
-// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as BF16, one behind the other.
+// d + a·b → c for one row of a and k contiguous rows of a strip of 64 columns kept as BF16.
 //
 //go:noescape
 func rowBF16AVX512(c *float32, a *float32, half *uint16, d *float32, k int)
 
-// k rows of a strip, 64 columns kept as BF16 → float32.
+// k rows of a strip of 64 columns kept as BF16 → float32.
 //
 //go:noescape
 func unpackBF16AVX512(dst *float32, half *uint16, k int)
 
-// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as Int8, one behind the other.
+// d + a·b → c for one row of a and k contiguous rows of a strip of 64 columns kept as Int8.
 //
 //go:noescape
 func rowInt8AVX512(c *float32, a *float32, eighth *int8, scale *float32, d *float32, k int)
 
-// k rows of a strip, 64 columns kept as Int8 → float32.
+// k rows of a strip of 64 columns kept as Int8 → float32.
 //
 //go:noescape
 func unpackInt8AVX512(dst *float32, eighth *int8, scale *float32, k int)
@@ -60,10 +62,12 @@ func unpackInt8AVX512(dst *float32, eighth *int8, scale *float32, k int)
 func peakAVX512(n int)
 
 //go:noescape
-func rowsAVX2(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+func rowsAVX2(
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
 //go:noescape
-func colsAVX2(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+func colsAVX2(
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
 //go:noescape
 func wideAVX2(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
@@ -92,17 +96,18 @@ func unpackInt8AVX2(dst *float32, eighth *int8, scale *float32, k int)
 //go:noescape
 func peakAVX2(n int)
 
-// cols of pairs, of which there are k, by VDPBF16PS.
+// Like cols for k pairs of numbers, by VDPBF16PS.
 //
 //go:noescape
-func colsBF16(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+func colsBF16(
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
-// k rows of n numbers, ld apart → rows of n pairs of numbers rounded to bfloat16. What is missing of the last pair is 0.
+// k rows of n numbers, ld apart → rows of n pairs of numbers rounded to bfloat16. An odd last row is paired with 0.
 //
 //go:noescape
 func pairRowsBF16(dst *float32, src *float32, ld int, k int, n int)
 
-// n ≤ 16 rows of k numbers, ld apart → rows of 16 pairs of numbers rounded to bfloat16. What is missing of the last pair is 0.
+// n ≤ 16 rows of k numbers, ld apart → rows of 16 pairs of numbers rounded to bfloat16. An odd end is paired with 0.
 //
 //go:noescape
 func pairColumnsBF16(dst *float32, src *float32, ld int, k int, n int)

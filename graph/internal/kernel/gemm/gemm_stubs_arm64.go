@@ -7,7 +7,8 @@ package gemm
 // d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: the columns of a lie lda apart, the rows of b's strip ldb.
 //
 //go:noescape
-func colsNEON(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
+func colsNEON(
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k int, m int, n int, alpha float32)
 
 // The same for one row of a and 8 vectors of columns.
 //
@@ -19,32 +20,32 @@ func wideNEON(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, 
 //go:noescape
 func dotsNEON(c *float32, a *float32, b *float32, ldb int, d *float32, k int, n int, alpha float32)
 
-// k rows of 2 vectors each, ld apart → one behind the other.
+// k rows of 2 vectors each, ld apart → contiguous rows.
 //
 //go:noescape
 func copyStripNEON(dst *float32, src *float32, ld int, k int)
 
-// One vector of rows, ld apart, n vectors long → n·vector rows of one vector, as far apart as said.
+// One vector of rows, ld apart, n vectors long → n·vector rows of one vector, the given number apart.
 //
 //go:noescape
 func transposeNEON(dst *float32, apart int, src *float32, ld int, n int)
 
-// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as BF16, one behind the other.
+// d + a·b → c for one row of a and k contiguous rows of a strip of 64 columns kept as BF16.
 //
 //go:noescape
 func rowBF16NEON(c *float32, a *float32, half *uint16, d *float32, k int)
 
-// k rows of a strip, 64 columns kept as BF16 → float32.
+// k rows of a strip of 64 columns kept as BF16 → float32.
 //
 //go:noescape
 func unpackBF16NEON(dst *float32, half *uint16, k int)
 
-// d + a·b → c for one row of a and k rows of a strip, 64 columns kept as Int8, one behind the other.
+// d + a·b → c for one row of a and k contiguous rows of a strip of 64 columns kept as Int8.
 //
 //go:noescape
 func rowInt8NEON(c *float32, a *float32, eighth *int8, scale *float32, d *float32, k int)
 
-// k rows of a strip, 64 columns kept as Int8 → float32.
+// k rows of a strip of 64 columns kept as Int8 → float32.
 //
 //go:noescape
 func unpackInt8NEON(dst *float32, eighth *int8, scale *float32, k int)

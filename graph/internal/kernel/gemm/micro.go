@@ -2,21 +2,25 @@
 
 package gemm
 
-// microkernels are the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go and
+// microkernels holds the parts of the matrix product in one instruction set, described in gemm_stubs_amd64.go and
 // gemm_stubs_arm64.go.
 type microkernels struct {
 	lanes          int // numbers in a vector
 	height         int // of a tile of c in registers, which is two vectors wide
-	rows, cols     func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k, m, n int, alpha float32)
+	rows, cols     tileKernel
 	wide           func(c *float32, a *float32, lda int, b *float32, ldb int, d *float32, k int, alpha float32)
 	dots           func(c *float32, a *float32, b *float32, ldb int, d *float32, k, n int, alpha float32)
 	copyStrip      func(dst, src *float32, ld, k int)
 	transposeStrip func(dst, src *float32, ld, n int)
 	peak           func(n int)
-	transpose      func(dst *float32, apart int, src *float32, ld, n int) // where there are no rows
+	transpose      func(dst *float32, apart int, src *float32, ld, n int) // only if rows is nil
 }
 
-// microkernelTile computes a part of c in assembly, or tells that it cannot.
+// tileKernel computes d + alpha·a·b → c.
+type tileKernel = func(
+	c *float32, ldc int, a *float32, lda int, b *float32, ldb int, d *float32, ldd int, k, m, n int, alpha float32)
+
+// microkernelTile computes a part of c in assembly, and reports whether it can.
 func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
 	if gemmBest == nil {
 		return false
@@ -25,7 +29,7 @@ func microkernelTile(g *product[float32], top, bottom, left, right int) bool {
 	return true
 }
 
-// peakLoops returns of what a product is made.
+// peakLoops returns the inner loops of a product, for measuring the peak rate.
 func peakLoops() []peakLoop {
 	if gemmBest == nil {
 		return plainPeaks()
@@ -40,7 +44,8 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 		g.addend(top, bottom, left, right)
 	}
 	if g.m == 1 && g.b.Trans && (!g.a.Trans || g.a.Stride == 1) {
-		s.dots(g.c.pointer(0, left), g.a.pointer(0, 0), g.b.pointer(0, left), g.b.Stride, g.d.pointerOrNil(0, left), g.k, right-left, g.alpha)
+		s.dots(g.c.pointer(0, left), g.a.pointer(0, 0), g.b.pointer(0, left), g.b.Stride, g.d.pointerOrNil(0, left),
+			g.k, right-left, g.alpha)
 		return
 	}
 	buffer := panels.Get().(*panel)
@@ -60,7 +65,7 @@ func (s *microkernels) tile(g *product[float32], top, bottom, left, right int) {
 	}
 }
 
-// checkBounds panics if one of the operands ends before row i, column j of c needs it to: assembly does not look.
+// checkBounds panics if an operand ends before the entry needed for row i, column j of c: assembly does not check.
 func (g *product[T]) checkBounds(i, j int) {
 	_ = *g.a.pointer(i, g.k-1)
 	_ = *g.b.pointer(g.k-1, j)
@@ -68,9 +73,9 @@ func (g *product[T]) checkBounds(i, j int) {
 	_ = g.d.pointerOrNil(i, j)
 }
 
-// packs reports whether a is copied, by columns. By rows it must be where the set knows no rows, unless it is one. By
-// columns the lines of long rows are lost from the cache before the next tile reads their rest, unless a tile has most
-// of a line.
+// packs reports whether a is copied to columns. A matrix stored by rows must be copied if the set has no kernel for
+// rows, unless it is a single row. In a matrix stored by columns, the cache lines of long rows are evicted before the
+// next tile reads their rest, unless a tile covers most of a line.
 func (s *microkernels) packs(a Matrix[float32], m int) bool {
 	if !a.Trans {
 		return s.rows == nil && m > 1
@@ -79,12 +84,14 @@ func (s *microkernels) packs(a Matrix[float32], m int) bool {
 }
 
 // strips adds the products of k … of rows top … bottom, strip by strip of b. a begins with the first of them.
-func (s *microkernels) strips(g *product[float32], buffer *panel, a Matrix[float32], l, k, top, bottom, left, right int) {
+func (s *microkernels) strips(
+	g *product[float32], buffer *panel, a Matrix[float32], l, k, top, bottom, left, right int,
+) {
 	d := g.d
 	if l > 0 {
 		d = g.c
 	}
-	if !a.Trans && s.rows == nil { // it is a single row: columns of one number
+	if !a.Trans && s.rows == nil { // a single row is the same as columns of one number
 		a.Stride, a.Trans = 1, true
 	}
 	kernel, step := s.rows, 1
@@ -94,7 +101,8 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a Matrix[float
 	direct := s.direct(g.b, bottom-top)
 	for j := left; j < right; {
 		if bottom-top == 1 && direct && right-j >= 8*s.lanes {
-			s.wide(g.c.pointer(top, j), &a.Data[0], step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j), k, g.alpha)
+			s.wide(g.c.pointer(top, j), &a.Data[0], step, g.b.pointer(l, j), g.b.Stride, d.pointerOrNil(top, j),
+				k, g.alpha)
 			j += 8 * s.lanes
 			continue
 		}
@@ -105,7 +113,8 @@ func (s *microkernels) strips(g *product[float32], buffer *panel, a Matrix[float
 		} else {
 			s.pack(buffer, g.b, l, j, k, n)
 		}
-		kernel(g.c.pointer(top, j), g.c.Stride, &a.Data[0], a.Stride, b, ldb, d.pointerOrNil(top, j), d.Stride, k, bottom-top, n, g.alpha)
+		kernel(g.c.pointer(top, j), g.c.Stride, &a.Data[0], a.Stride, b, ldb, d.pointerOrNil(top, j), d.Stride,
+			k, bottom-top, n, g.alpha)
 		j += n
 	}
 }

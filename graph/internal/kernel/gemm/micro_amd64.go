@@ -5,11 +5,16 @@ package gemm
 import "golang.org/x/sys/cpu"
 
 var (
-	gemmAVX512 = microkernels{16, 12, rowsAVX512, colsAVX512, wideAVX512, dotsAVX512, copyStripAVX512, transposeStripAVX512, peakAVX512, nil}
-	gemmAVX2   = microkernels{8, 6, rowsAVX2, colsAVX2, wideAVX2, dotsAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2, nil}
+	gemmAVX512 = microkernels{
+		16, 12, rowsAVX512, colsAVX512, wideAVX512, dotsAVX512,
+		copyStripAVX512, transposeStripAVX512, peakAVX512, nil,
+	}
+	gemmAVX2 = microkernels{
+		8, 6, rowsAVX2, colsAVX2, wideAVX2, dotsAVX2, copyStripAVX2, transposeStripAVX2, peakAVX2, nil,
+	}
 )
 
-// gemmBest is the widest instruction set of this processor, nil if it has none of ours.
+// gemmBest is the widest supported instruction set of this processor, or nil.
 var gemmBest = func() *microkernels {
 	switch {
 	case cpu.X86.HasAVX512F:

@@ -2,8 +2,8 @@
 
 package gemm
 
-// microkernelTile tells that there is no assembly.
+// microkernelTile returns false: there is no assembly.
 func microkernelTile(*product[float32], int, int, int, int) bool { return false }
 
-// peakLoops returns of what a product is made.
+// peakLoops returns the inner loops of a product, for measuring the peak rate.
 func peakLoops() []peakLoop { return plainPeaks() }

@@ -4,21 +4,21 @@ package gemm
 
 import "sync"
 
-const packedMax = 96 // columns of a that are copied at a time: a multiple of every tile's height
+const packedMax = 96 // number of columns of a copied at a time: a multiple of every tile's height
 
-// A panel is what one thread packs operands into.
+// panel is the buffer into which one thread packs operands.
 type panel struct {
 	b      [2 * 16 * depthMax]float32 // a strip of b: k rows of two vectors
 	a      [packedMax * depthMax]float32
 	square [16 * 16]float32
 }
 
-// panels are kept between products: a loop that multiplies allocates nothing once every thread has one.
+// panels are reused between products: a loop that multiplies allocates nothing once every thread has one.
 var panels = sync.Pool{New: func() any { return new(panel) }}
 
-// direct reports whether m rows read a strip of b where it lies: few tiles are not worth a copy, most of which is
-// waiting for the third cache. Where a line of the cache holds more than a strip's row it would be fetched again for
-// the next strip; and rows a multiple of 4 KiB apart push one another out of the first cache.
+// direct reports whether m rows read a strip of b in place. A few tiles are not worth a copy, which mostly waits for
+// the third cache. If a cache line holds more than a row of the strip, it would be fetched again for the next strip;
+// and rows at distances that are multiples of 4 KiB evict one another from the first cache.
 func (s *microkernels) direct(b Matrix[float32], m int) bool {
 	tiles := 11
 	switch {
@@ -32,8 +32,8 @@ func (s *microkernels) direct(b Matrix[float32], m int) bool {
 	return m <= tiles*s.height
 }
 
-// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row. What stands behind the n-th
-// column is multiplied too, but never stored.
+// pack copies b's rows l … l+k of columns j … j+n to the buffer, two vectors to a row. The columns after the n-th are
+// multiplied too, but never stored.
 func (s *microkernels) pack(buffer *panel, b Matrix[float32], l, j, k, n int) {
 	width := 2 * s.lanes
 	switch {
@@ -51,8 +51,8 @@ func (s *microkernels) pack(buffer *panel, b Matrix[float32], l, j, k, n int) {
 	}
 }
 
-// packTransposed packs n columns of b that are stored as rows to one vector of the strip, from column at on. Squares
-// that b does not fill go through the buffer's.
+// packTransposed packs n columns of b that are stored as rows to one vector of the strip, from column at on. Incomplete
+// squares go through the buffer's square.
 func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k, n, at int) {
 	full := 0
 	if n == s.lanes {
@@ -67,7 +67,7 @@ func (s *microkernels) packTransposed(buffer *panel, b Matrix[float32], l, j, k,
 	}
 }
 
-// packLeft copies the first m rows and k columns of a to the buffer, by columns. Of rows, squares are turned at once.
+// packLeft copies the first m rows and k columns of a to the buffer, by columns. It transposes rows in squares.
 func (s *microkernels) packLeft(buffer *panel, a Matrix[float32], m, k int) {
 	if a.Trans {
 		for l := range k {

@@ -7,7 +7,7 @@ var (
 	packedAVX2   = packedKernels{rowBF16AVX2, rowInt8AVX2, unpackBF16AVX2, unpackInt8AVX2}
 )
 
-// packedBest is in the instruction set of other products; nil if there is none.
+// packedBest returns the kernels in the instruction set of the other products, or nil.
 func packedBest() *packedKernels {
 	switch gemmBest {
 	case &gemmAVX512:

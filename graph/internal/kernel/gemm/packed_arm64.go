@@ -4,7 +4,7 @@ package gemm
 
 var packedNEON = packedKernels{rowBF16NEON, rowInt8NEON, unpackBF16NEON, unpackInt8NEON}
 
-// packedBest is in the instruction set of other products; nil if there is none.
+// packedBest returns the kernels in the instruction set of the other products, or nil.
 func packedBest() *packedKernels {
 	if gemmBest == nil {
 		return nil

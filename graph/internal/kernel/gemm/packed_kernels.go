@@ -2,7 +2,7 @@
 
 package gemm
 
-// packedKernels are the parts of a product with a Packed matrix in one instruction set, described in
+// packedKernels holds the parts of a product with a Packed matrix in one instruction set, described in
 // gemm_stubs_amd64.go and gemm_stubs_arm64.go.
 type packedKernels struct {
 	rowBF16    func(c *float32, a *float32, half *uint16, d *float32, k int)
@@ -24,7 +24,7 @@ func (w *Packed) unpack(dst []float32, strip, from, to int) {
 	}
 }
 
-// row computes a strip's columns of y, which is a single row, in assembly, or tells that it cannot.
+// row computes a strip's columns of y, which is a single row, in assembly, and reports whether it can.
 func (t *packedTask) row(strip int) bool {
 	set := packedBest()
 	if set == nil || t.w.K == 0 {
@@ -37,23 +37,23 @@ func (t *packedTask) row(strip int) bool {
 		if t.bias != nil {
 			d = &t.bias[left:right][0]
 		}
-		t.wholeRow(set, strip, &t.y[left:right][0], d)
+		t.fullStrip(set, strip, &t.y[left:right][0], d)
 		return true
 	}
-	filled := unpacked.Get().(*block) // with zeros
+	filled := unpacked.Get().(*block) // y, filled up with zeros
 	defer unpacked.Put(filled)
 	y := filled[:stripCols]
 	clear(y)
 	if t.bias != nil {
 		copy(y, t.bias[left:t.w.N])
 	}
-	t.wholeRow(set, strip, &y[0], &y[0])
+	t.fullStrip(set, strip, &y[0], &y[0])
 	copy(t.y[left:t.w.N], y)
 	return true
 }
 
-// wholeRow computes d + x·w for all columns of a strip.
-func (t *packedTask) wholeRow(set *packedKernels, strip int, y, d *float32) {
+// fullStrip computes d + x·w for all columns of a strip.
+func (t *packedTask) fullStrip(set *packedKernels, strip int, y, d *float32) {
 	w := t.w
 	step := depth(w.K)
 	for l := 0; l < w.K; l += step {

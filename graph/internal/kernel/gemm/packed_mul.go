@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// MulPacked computes y = x·w + bias for x (m, K), w (K, N) and y (m, N), without a second term if there is no bias, and
-// in the bits of MulAdd with the matrix that Unpack gives: the sums are of float32.
+// MulPacked computes y = x·w + bias for x (m, K), w (K, N) and y (m, N). The bias is optional. The result has the same
+// bits as MulAdd with the matrix from Unpack: the sums are float32.
 func MulPacked(p *kernel.Pool, m int, x []float32, w *Packed, bias, y []float32) {
 	t := packedTask{m, x, w, bias, y}
 	threads := kernel.Worth[float32](p, cost(m, w.N, w.K))
@@ -18,7 +18,7 @@ func MulPacked(p *kernel.Pool, m int, x []float32, w *Packed, bias, y []float32)
 	kernel.SpreadOn(p, threads, strips(w.N), max(1, strips(w.N)/(16*threads)), t)
 }
 
-// packedTask is the arguments of MulPacked.
+// packedTask holds the arguments of MulPacked.
 type packedTask struct {
 	m    int
 	x    []float32
@@ -35,10 +35,10 @@ func (t *packedTask) Do(from, to int) {
 	}
 }
 
-// block is some rows of a strip in float32.
+// block holds some rows of a strip in float32.
 type block [depthMax * stripCols]float32
 
-// unpacked are blocks that are kept between products.
+// unpacked are blocks that are reused between products.
 var unpacked = sync.Pool{New: func() any { return new(block) }}
 
 // rows computes a strip's columns of y, block by block of its rows.
@@ -46,7 +46,9 @@ func (t *packedTask) rows(strip int) {
 	w, left := t.w, strip*stripCols
 	b := unpacked.Get().(*block)
 	defer unpacked.Put(b)
-	g := product[float32]{m: t.m, n: min(stripCols, w.N-left), alpha: 1, b: Mat(b[:], stripCols), c: Mat(t.y[left:], w.N)}
+	g := product[float32]{
+		m: t.m, n: min(stripCols, w.N-left), alpha: 1, b: Mat(b[:], stripCols), c: Mat(t.y[left:], w.N),
+	}
 	if t.bias != nil {
 		g.beta, g.d = 1, Matrix[float32]{Data: t.bias[left:]} // the same row for every row of y
 	}

@@ -5,5 +5,5 @@ package gemm
 // unpack writes rows from … to of a strip to dst.
 func (w *Packed) unpack(dst []float32, strip, from, to int) { w.unpackPlain(dst, strip, from, to) }
 
-// row tells that there is no assembly.
+// row returns false: there is no assembly.
 func (t *packedTask) row(int) bool { return false }

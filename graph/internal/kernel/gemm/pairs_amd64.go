@@ -7,25 +7,26 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// pairs says whether VDPBF16PS multiplies; tests switch it off.
+// pairs is true if products use VDPBF16PS. Tests set it to false.
 var pairs = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512BF16 && cpu.X86.HasBMI2
 
-// pairTask is a product by VDPBF16PS. The smaller operand is packed by all threads, as much of it as they have room
-// for; then each packs parts of the other one and multiplies them by all of the first, so that few numbers are packed
-// twice.
+// pairTask is a product by VDPBF16PS. All threads pack the smaller operand together, as much of it as fits into the
+// shared panels. Then each thread packs parts of the other operand and multiplies them by the entire shared part, so
+// that few numbers are packed twice.
 type pairTask struct {
 	product[float32]
 	panels     *sharedPanels
-	left       bool // whether it is a that is shared
-	from, to   int  // its rows, or b's columns, that are packed, in across panels
+	left       bool // a is the shared operand
+	from, to   int  // the packed rows of a or columns of b, in across panels
 	across     int
-	l, end     int // of k, in blocks of step
+	l, end     int // range of k, in blocks of step
 	step       int
-	size, wide int // of the other one's parts, and of the shared one's, of which there are cuts
+	size, wide int // size of a part of the other operand, and of the shared one, which has cuts parts
 	cuts       int
 }
 
-// mulPairs computes a product, none of whose sizes is 0, on some of the pool's threads, and returns whether it can.
+// mulPairs computes a product without empty sizes on the given number of the pool's threads, and reports whether it
+// can.
 func mulPairs(p *kernel.Pool, threads int, g *product[float32]) bool {
 	if !pairs {
 		return false
@@ -49,7 +50,7 @@ func mulPairs(p *kernel.Pool, threads int, g *product[float32]) bool {
 	return true
 }
 
-// pairPacking is the task's first half: its i-th panel.
+// pairPacking is the first half of a pairTask: it packs panel i of the shared operand.
 type pairPacking pairTask
 
 func (t *pairPacking) Do(i, _ int) {
@@ -60,7 +61,7 @@ func (t *pairPacking) Do(i, _ int) {
 	packPairs(&t.panels[i], x.From(l, 0), min(t.step, t.end-l), j, min(panelWidth, t.to-j))
 }
 
-// Do is its second half: a part of the other operand is packed, block by block of k, and multiplied.
+// Do runs the second half: it packs part i of the other operand, block by block of k, and multiplies it.
 func (t *pairTask) Do(i, _ int) {
 	own := ownPairs.Get().(*ownPanels)
 	defer ownPairs.Put(own)

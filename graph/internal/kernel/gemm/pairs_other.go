@@ -4,10 +4,10 @@ package gemm
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// pairs says that VDPBF16PS multiplies: never here.
+// pairs is false: there is no VDPBF16PS.
 var pairs = false
 
-// pairBlock and mulPairs tell that there are no products of pairs.
+// pairBlock and mulPairs return false: there are no products of pairs.
 func pairBlock(*product[float32], int, int, int, int) bool { return false }
 
 func mulPairs(*kernel.Pool, int, *product[float32]) bool { return false }

@@ -4,15 +4,15 @@ package gemm
 
 import "sync"
 
-// pairPanel holds panelWidth columns of b, or rows of a, for a block of k: rows of pairs of numbers that follow each
-// other in k, rounded to bfloat16.
+// pairPanel holds panelWidth columns of b, or rows of a, for a block of k. Its rows are pairs of numbers that are
+// adjacent in k, rounded to bfloat16.
 type pairPanel [depthMax / 2 * panelWidth]float32
 
 const panelWidth, stripWidth = 96, 32
 
 type (
-	sharedPanels [32]pairPanel                       // of the operand that all threads multiply by: 1.5 MiB
-	ownPanels    [blockRows/panelWidth + 1]pairPanel // of a part of the other one; of both, where a thread is on its own
+	sharedPanels [32]pairPanel                       // of the operand that all threads share: 1.5 MiB
+	ownPanels    [blockRows/panelWidth + 1]pairPanel // of a part of the other operand; of both on a single thread
 )
 
 var (
@@ -20,8 +20,8 @@ var (
 	ownPairs    = sync.Pool{New: func() any { return new(ownPanels) }}
 )
 
-// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, on the caller's thread, or tells
-// that it cannot.
+// pairBlock computes a part of c, with at most blockRows rows and k at most depthMax, on the caller's thread. It
+// reports whether it can.
 func pairBlock(g *product[float32], top, bottom, left, right int) bool {
 	if !pairs {
 		return false
@@ -42,8 +42,8 @@ func pairBlock(g *product[float32], top, bottom, left, right int) bool {
 	return true
 }
 
-// mulPanels multiplies m rows of a by n columns of b, which lie in panels from their i-th row and j-th column on, into
-// c from (top, left) on. A strip of b meets as many rows at a time as stay in a cache of 1 MiB.
+// mulPanels multiplies m rows of a by n columns of b into c from (top, left) on. The rows and columns are in panels,
+// beginning with row i and column j. A strip of b is multiplied by as many rows at a time as fit into a cache of 1 MiB.
 func mulPanels(g *product[float32], a []pairPanel, i, top int, b []pairPanel, j, left int) {
 	for high := 0; high < g.m; high += blockRows {
 		for x := 0; x < g.n; {

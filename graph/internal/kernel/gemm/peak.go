@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// Peak measures how many floating-point operations per nanosecond the pool's threads together can do in float32: the
-// best of many runs of independent multiplications and additions in registers, of a millisecond or so each: shorter
-// than the turns of other programs, and so many that the processor comes up to its speed. It takes two tries, of some
-// 30 ms where the machine is quiet.
+// Peak measures the number of floating-point operations per nanosecond that the pool's threads can do together in
+// float32. It is the best of many runs of independent multiplications and additions in registers. A run takes about a
+// millisecond, which is shorter than the time slices of other programs, and there are enough runs for the processor to
+// reach its full speed. Peak makes two tries, of some 30 ms each on a quiet machine.
 func Peak(p *kernel.Pool) float64 {
 	const tries, rounds = 2, 1 << 18
 	peak := 0.
@@ -28,7 +28,7 @@ func Peak(p *kernel.Pool) float64 {
 	return peak
 }
 
-// best returns the most that run measures, when many runs in a row have not been better by a thousandth.
+// best returns the largest result of run, once many runs in a row have not improved it by a thousandth.
 func best(run func() float64) (most float64) {
 	const enough = 32
 	for vain := 0; vain < enough; vain++ {
@@ -39,14 +39,14 @@ func best(run func() float64) (most float64) {
 	return most
 }
 
-// peakLoop does a number of multiplications and additions n times, counted as operations.
+// peakLoop repeats its multiplications and additions n times; operations is their number in one repetition.
 type peakLoop struct {
 	run        func(n int)
 	operations float64
 }
 
-// plainPeaks returns what products are made of where there is no assembly of ours: plain Go, and gonum, which on amd64
-// has assembly of its own for vectors of 4.
+// plainPeaks returns the inner loops of products without our own assembly: plain Go, and gonum, which on amd64 has
+// assembly for vectors of 4.
 func plainPeaks() []peakLoop { return []peakLoop{{plainPeak, 16}, {dots, 2 * dotSize / dotEvery}} }
 
 func plainPeak(n int) { runtime.KeepAlive(plainPeakLoop(n)) }
@@ -56,7 +56,7 @@ const (
 	dotEvery = 16  // rounds
 )
 
-// dots is one product of vectors for dotEvery rounds.
+// dots computes one product of vectors for dotEvery rounds.
 func dots(n int) {
 	var x, y [dotSize]float32
 	for range n / dotEvery {
@@ -65,7 +65,7 @@ func dots(n int) {
 	runtime.KeepAlive(x)
 }
 
-// plainPeakLoop is what the compiler makes of 8 independent multiplications and additions, n times.
+// plainPeakLoop does 8 independent multiplications and additions n times, as compiled by Go.
 func plainPeakLoop(n int) (sum float32) {
 	var a, b, c, d, e, f, g, h float32
 	x, y := float32(n), float32(1)/float32(n)

@@ -2,14 +2,14 @@ package gemm
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// Products multiplies matrices: Exact takes their numbers as they are, Rounded in bfloat16.
+// Products multiplies matrices: Exact uses their numbers unchanged, Rounded rounds them to bfloat16.
 type Products[T kernel.Float] interface {
 	Mul(p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T])
 	MulAdd(p *kernel.Pool, m, n, k int, alpha T, a, b, d, c Matrix[T])
 	MulSerial(m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T])
 }
 
-// Exact is the products of this package.
+// Exact implements Products with the functions of this package.
 type Exact[T kernel.Float] struct{}
 
 func (Exact[T]) Mul(p *kernel.Pool, m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {

@@ -6,19 +6,19 @@ import (
 )
 
 const (
-	depthMax             = 256 // of a strip of b: with two vectors of AVX-512 to a row, 32 KiB
+	depthMax             = 256 // depth of a strip of b: with rows of two vectors of AVX-512, it has 32 KiB
 	blockRows, blockCols = 768, 192
 )
 
-// depth splits k evenly into blocks of at most depthMax. A block's products are added in their order, then the blocks:
-// neither the instruction set nor how c was split shows in a bit of the result.
+// depth splits k evenly into blocks of at most depthMax. The products of a block are added in order, then the blocks.
+// The result therefore depends in no bit on the instruction set or on how c was split.
 func depth(k int) int {
 	blocks := max(1, (k+depthMax-1)/depthMax)
 	return ((k+blocks-1)/blocks + 15) &^ 15
 }
 
-// bfloat16 returns the nearest number of 8 significant bits, the even one of two, in the range of float32. NaN stays
-// NaN, and what is below 2⁻¹²⁶ becomes 0 of the same sign: the instructions of processors do so.
+// bfloat16 returns the nearest number with 8 significant bits, the even one of two, in the range of float32. NaN stays
+// NaN, and numbers below 2⁻¹²⁶ become 0 of the same sign, as in the processors' instructions.
 func bfloat16(x float32) float32 {
 	const quiet = 1 << 22
 	switch bits := math.Float32bits(x); {
@@ -31,7 +31,7 @@ func bfloat16(x float32) float32 {
 	}
 }
 
-// roundedPanel is what one thread rounds operands into.
+// roundedPanel is the buffer into which one thread rounds operands.
 type roundedPanel struct {
 	a [blockRows * depthMax]float32
 	b [depthMax * blockCols]float32
@@ -46,7 +46,8 @@ func roundBlock(g *product[float32], top, bottom, left, right int) {
 	m := bottom - top
 	for j := left; j < right; j += blockCols {
 		n := min(blockCols, right-j)
-		p := product[float32]{m: 2, n: n, k: g.k, alpha: g.alpha, c: g.c.From(top, j)} // not 1, where the order is another
+		// m is not 1, for which the order of the sums differs.
+		p := product[float32]{m: 2, n: n, k: g.k, alpha: g.alpha, c: g.c.From(top, j)}
 		p.a, p.b = rounding(panel.a[:], g.a.From(top, 0), m, g.k), rounding(panel.b[:], g.b.From(0, j), g.k, n)
 		if g.d.Data != nil {
 			p.beta, p.d = 1, g.d.From(top, j)

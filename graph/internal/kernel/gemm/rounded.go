@@ -2,15 +2,15 @@ package gemm
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// Rounded is the products of a and b rounded to bfloat16, as bfloat16 has it, while they are packed; alpha, c, d and
-// all sums stay float32.
+// Rounded implements Products with a and b rounded to bfloat16, as the function bfloat16 does, while they are packed;
+// alpha, c, d and all sums stay float32.
 //
-// The products of an entry are added one by one, each rounded once, in blocks of at most 256, and then the blocks,
-// whether VDPBF16PS does it or multiplications and additions of float32: where there is assembly the bits are the same,
-// unless a sum on the way is below 2⁻¹²⁶, the smallest normal number, which VDPBF16PS takes for 0.
+// The products of an entry are added one by one, each rounded once, in blocks of at most 256, and then the blocks. This
+// holds for VDPBF16PS as well as for multiplications and additions of float32. With assembly the bits are the same,
+// unless a partial sum is below 2⁻¹²⁶, the smallest normal number, which VDPBF16PS treats as 0.
 type Rounded struct{}
 
-// String says how this processor multiplies.
+// String describes how this processor multiplies.
 func (Rounded) String() string {
 	if pairs {
 		return "bfloat16 by VDPBF16PS"
@@ -39,14 +39,14 @@ func (Rounded) MulSerial(m, n, k int, alpha float32, a, b Matrix[float32], beta 
 	g.tile(0, m, 0, n)
 }
 
-// rounded is a product in chunks, as a task is.
+// rounded is a product in chunks, like task.
 type rounded struct {
 	product[float32]
 	rows, cols, across int
 }
 
 func (g *rounded) run(p *kernel.Pool) {
-	threads := kernel.Worth[float32](p, cost(g.m, g.n, g.k)/2) // they take half the time of those in float32
+	threads := kernel.Worth[float32](p, cost(g.m, g.n, g.k)/2) // operations take half the time of those in float32
 	switch {
 	case threads == 1 || g.m == 0:
 		g.tile(0, g.m, 0, g.n)
@@ -74,13 +74,13 @@ func (g *rounded) Do(i, _ int) {
 
 const (
 	partMost           = 384    // of the larger side, at a time
-	rowUnit, stripUnit = 24, 32 // of what it is cut into: whole tiles
+	rowUnit, stripUnit = 24, 32 // the side is cut into multiples of these: complete tiles
 )
 
-// roundedChunk returns the size of the part of c that a thread computes at a time, along its larger side, which is of
-// rows or of columns, and its smaller one. The larger side is cut, because then no number of it is packed twice, and
-// the smaller one only where there are too few parts; it is cut into whole tiles, so that the threads get equally many,
-// or many.
+// roundedChunk returns the size of the part of c that a thread computes at a time, along its larger and its smaller
+// side. rows is true if the larger side consists of rows. The larger side is cut, because then none of its numbers is
+// packed twice. The smaller side is cut only if there are too few parts. Parts consist of complete tiles, and their
+// number is a multiple of the number of threads, or large.
 func roundedChunk(larger, smaller int, rows bool, threads int) (size, wide int) {
 	unit := stripUnit
 	if rows {
@@ -95,7 +95,7 @@ func roundedChunk(larger, smaller int, rows bool, threads int) (size, wide int) 
 
 func roundUp(n, to int) int { return parts(n, to) * to }
 
-// parts is how many of a size it takes for n.
+// parts returns the number of parts of at most the given size in n.
 func parts(n, size int) int { return (n + size - 1) / size }
 
 // tile computes rows top … bottom and columns left … right of c, block by block of k.

@@ -21,17 +21,18 @@ func (g *product[T]) tile(top, bottom, left, right int) {
 	if g.d.Data != nil && !g.inPlace() {
 		g.addend(top, bottom, left, right)
 	}
-	// gonum splits a product over goroutines of its own from 4 blocks of 64 × 64 on; these sizes stay below, so that
-	// the split is ours.
+	// From 4 blocks of 64 × 64 on, gonum splits a product over its own goroutines. These sizes stay below, so that only
+	// the pool splits.
 	const height, width = 64, 192
 	for i := top; i < bottom; i += height {
 		for j := left; j < right; j += width {
-			gonumTile(min(height, bottom-i), min(width, right-j), g.k, g.alpha, g.a.From(i, 0), g.b.From(0, j), g.beta, g.c.From(i, j))
+			gonumTile(min(height, bottom-i), min(width, right-j), g.k, g.alpha, g.a.From(i, 0), g.b.From(0, j),
+				g.beta, g.c.From(i, j))
 		}
 	}
 }
 
-// addend sets c to beta·d, which is all of it that is no product.
+// addend sets c to beta·d, the part of it that is not a product.
 func (g *product[T]) addend(top, bottom, left, right int) {
 	for i := top; i < bottom; i++ {
 		row := g.c.Data[i*g.c.Stride+left : i*g.c.Stride+right]
@@ -45,21 +46,23 @@ func (g *product[T]) addend(top, bottom, left, right int) {
 	}
 }
 
-// inPlace tells that d is c.
+// inPlace reports whether d is c.
 func (g *product[T]) inPlace() bool {
 	return &g.d.Data[0] == &g.c.Data[0] && g.d.Stride == g.c.Stride
 }
 
-// gonumTile is one call of gonum. A single row goes through it too: gonum v0.17.0's Sgemv with a transposed matrix and
-// beta = 0 clears memory behind the end of its result.
+// gonumTile calls gonum once. It uses Sgemm even for a single row: with a transposed matrix and beta = 0, the Sgemv of
+// gonum v0.17.0 clears memory after the end of its result.
 func gonumTile[T kernel.Float](m, n, k int, alpha T, a, b Matrix[T], beta T, c Matrix[T]) {
 	switch c := any(c).(type) {
 	case Matrix[float32]:
 		a, b := any(a).(Matrix[float32]), any(b).(Matrix[float32])
-		gonum.Implementation{}.Sgemm(trans(a.Trans), trans(b.Trans), m, n, k, float32(alpha), a.Data, a.Stride, b.Data, b.Stride, float32(beta), c.Data, c.Stride)
+		gonum.Implementation{}.Sgemm(trans(a.Trans), trans(b.Trans), m, n, k,
+			float32(alpha), a.Data, a.Stride, b.Data, b.Stride, float32(beta), c.Data, c.Stride)
 	case Matrix[float64]:
 		a, b := any(a).(Matrix[float64]), any(b).(Matrix[float64])
-		gonum.Implementation{}.Dgemm(trans(a.Trans), trans(b.Trans), m, n, k, float64(alpha), a.Data, a.Stride, b.Data, b.Stride, float64(beta), c.Data, c.Stride)
+		gonum.Implementation{}.Dgemm(trans(a.Trans), trans(b.Trans), m, n, k,
+			float64(alpha), a.Data, a.Stride, b.Data, b.Stride, float64(beta), c.Data, c.Stride)
 	}
 }
 

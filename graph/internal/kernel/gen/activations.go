@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// The functions of one number that a network bends its activations with.
+// The activation functions of one number.
 
 func relu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
@@ -46,12 +46,12 @@ const (
 	atLeast    = "$29" // false of NaN
 )
 
-// exp: y = e^(x−shift)·scale, 0 where that is no normal number.
+// exp computes y = e^(x−shift)·scale, or 0 if that is not a normal number.
 func exp(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	shift, scale := f.spreadParam("shift"), f.spreadParam("scale")
 	v, s, p, t, n, least := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
-	f.op("VANDPS", pair(1<<31-1), scale, s) // what times the scale is the least normal number
+	f.op("VANDPS", pair(1<<31-1), scale, s) // the least normal number divided by the scale
 	f.op("VMINPS", s, f.inRegister(number(1), least), s)
 	f.set(least, number(leastNormal))
 	f.op("VDIVPS", s, least, least)
@@ -74,10 +74,14 @@ func exp(f *fn) {
 // The exact GELU needs Φ(−t) = R(t)·e^(−t²/2) for t = |x|, where R falls slowly from ½ like 1/t: a polynomial in
 // u = 3/(3 + t).
 const (
-	millsBend = 3        // of those that fit well, the one with the smallest rounding errors: t + 3 stays below 4 where R is steep
-	millsEnd  = 14.5     // of what it is fitted to
-	tailEnd   = 13.14605 // beyond, t·Φ(−t) is no normal number
-	slopeEnd  = 10.63    // beyond, the slope is within 2⁻⁸⁰ of 0 or 1: its products with gradients would be no normal numbers
+	// Of the constants with a good fit, the one with the smallest rounding errors: t + 3 stays below 4 where R is
+	// steep.
+	millsBend = 3
+	millsEnd  = 14.5     // end of the fitted range
+	tailEnd   = 13.14605 // beyond, t·Φ(−t) is not a normal number
+
+	// Beyond slopeEnd, the slope is within 2⁻⁸⁰ of 0 or 1: its products with gradients would not be normal numbers.
+	slopeEnd = 10.63
 )
 
 // mills is the polynomial in u nearest to R(t) = e^(t²/2)·Φ(−t), to 2.6e-8 of its value. The test finds it.
@@ -86,7 +90,7 @@ var mills = []constant{
 	number(-0.09678582), number(0.27709487), number(-0.31935057), number(0.15192862), number(-0.027218916),
 }
 
-// normal makes t = min(|x|, end), q = R(t) and p = e^(−t²/2), 0 from the end on.
+// normal computes t = min(|x|, end), q = R(t) and p = e^(−t²/2), which is 0 from the end on.
 func (f *fn) normal(x, t, q, p, s, rest, n vec, end float64) {
 	f.op("VANDPS", pair(1<<31-1), x, s)
 	f.op("VMINPS", s, f.inRegister(number(end), t), t)
@@ -95,7 +99,7 @@ func (f *fn) normal(x, t, q, p, s, rest, n vec, end float64) {
 	}
 	f.op("VMULPS", t, t, s)
 	f.op("VMOVAPS", s, rest)
-	f.op("VFMSUB231PS", t, t, rest) // what rounding took from t²
+	f.op("VFMSUB231PS", t, t, rest) // the rounding error of t²
 	f.exp(p, s, q, n, -0.5, &rest, f.wide())
 	if !f.wide() {
 		f.op("VCMPPS", atLeast, number(end), t, s)
@@ -106,10 +110,11 @@ func (f *fn) normal(x, t, q, p, s, rest, n vec, end float64) {
 	f.horner(q, n, mills)
 }
 
-// gelu: y = x·Φ(x) = max(x, 0) − t·Φ(−t), t = |x|, which cancels nowhere.
+// gelu computes y = x·Φ(x) = max(x, 0) − t·Φ(−t), t = |x|, which never cancels.
 func gelu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
-	v, t, q, p, s, rest, n, zero := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, t, q, p := f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	s, rest, n, zero := f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	f.set(zero, 0)
 	f.blocks(f.param("x_len"), func() {
 		f.load(x, v)
@@ -121,7 +126,8 @@ func gelu(f *fn) {
 	})
 }
 
-// geluBackward: dx = dy·(Φ(x) + x·φ(x)): with D = e^(−t²/2)·(R(t) − t/√(2π)), D left of 0 and 1 − D right of it.
+// geluBackward computes dx = dy·(Φ(x) + x·φ(x)): with D = e^(−t²/2)·(R(t) − t/√(2π)), D left of 0 and 1 − D right of
+// it.
 func geluBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
 	v, t, q, p, s, rest, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
@@ -145,21 +151,21 @@ func geluBackward(f *fn) {
 	})
 }
 
-// Of the tanh form, 2u = x·(tanhA + tanhB·x²). Beyond flat, it is x or 0 to a float32.
+// The constants of the tanh form: 2u = x·(tanhA + tanhB·x²). Beyond flat, it is x or 0 to a float32.
 const (
 	tanhA = 2 * 0.7978845608028654
 	tanhB = tanhA * 0.044715
 	flat  = 30
 )
 
-// Logistic functions count as 0 from e^(−x) = 2⁸⁰ on, and as 1 from e^(−x) = 2⁻⁸⁰ on, where something is multiplied by
-// them or their slopes: its products would be no normal numbers.
+// Logistic functions count as 0 from e^(−x) = 2⁸⁰ on, and as 1 from e^(−x) = 2⁻⁸⁰ on, if they or their slopes are
+// factors of a product: it would not be a normal number.
 const (
 	slopeMost  = 1 << 80
 	slopeLeast = -55.4
 )
 
-// geluTanh: y = x/(1 + e^(−2u)).
+// geluTanh computes y = x/(1 + e^(−2u)).
 func geluTanh(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
@@ -174,7 +180,7 @@ func geluTanh(f *fn) {
 	})
 }
 
-// minusTwoU makes m = −2u of x, and leaves x² in t.
+// minusTwoU computes m = −2u for x, and leaves x² in t.
 func (f *fn) minusTwoU(m, x, t vec) {
 	f.op("VMULPS", x, x, t)
 	f.set(m, number(-tanhA))
@@ -182,7 +188,7 @@ func (f *fn) minusTwoU(m, x, t vec) {
 	f.op("VMULPS", x, m, m)
 }
 
-// geluTanhBackward: dx = dy·s·(1 + x·(1−s)·2u'), s = 1/(1 + e), 1−s = s·e, e = e^(−2u).
+// geluTanhBackward computes dx = dy·s·(1 + x·(1−s)·2u'), s = 1/(1 + e), 1−s = s·e, e = e^(−2u).
 func geluTanhBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
 	v, m, e, s, t, n, w := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
@@ -206,7 +212,7 @@ func geluTanhBackward(f *fn) {
 	})
 }
 
-// silu: y = x/(1 + e^(−x)).
+// silu computes y = x/(1 + e^(−x)).
 func silu(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
@@ -216,7 +222,8 @@ func silu(f *fn) {
 	})
 }
 
-// silu makes v = x/(1 + e^(−x)) of the present block of x, 0 where e^(−x) is above most. m, e, s, t and n are lost.
+// silu computes v = x/(1 + e^(−x)) for the present block of x, 0 where e^(−x) is above most. It overwrites m, e, s, t
+// and n.
 func (f *fn) silu(x string, v, m, e, s, t, n vec, most constant) {
 	f.load(x, v)
 	f.op("VMAXPS", v, f.inRegister(number(-expMost), t), v) // so that −∞ gives 0
@@ -230,13 +237,13 @@ func (f *fn) silu(x string, v, m, e, s, t, n vec, most constant) {
 	f.op("VDIVPS", e, v, v)
 }
 
-// minus makes m = −x.
+// minus computes m = −x.
 func (f *fn) minus(m, x vec) {
 	f.set(m, 0)
 	f.op("VSUBPS", x, m, m)
 }
 
-// siluBackward: dx = dy·s·(1 + x·(1−s)), s = σ(x).
+// siluBackward computes dx = dy·s·(1 + x·(1−s)), s = σ(x).
 func siluBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
@@ -252,7 +259,7 @@ func siluBackward(f *fn) {
 	})
 }
 
-// logistic makes s = σ(x) = 1/(1 + e^(−x)) and e = 1 − s = s·e^(−x). m, t and n are lost.
+// logistic computes s = σ(x) = 1/(1 + e^(−x)) and e = 1 − s = s·e^(−x). It overwrites m, t and n.
 func (f *fn) logistic(s, e, x, m, t, n vec) {
 	f.minus(m, x)
 	f.expAbove(slopeLeast, e, m, s, t, n)
@@ -262,7 +269,7 @@ func (f *fn) logistic(s, e, x, m, t, n vec) {
 	f.op("VMULPS", s, e, e)
 }
 
-// sigmoid: y = 1/(1 + e^(−x)).
+// sigmoid computes y = 1/(1 + e^(−x)).
 func sigmoid(f *fn) {
 	y, x := f.pointer("y_base"), f.pointer("x_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
@@ -271,12 +278,12 @@ func sigmoid(f *fn) {
 		f.minus(m, v)
 		f.expBound(e, m, s, t, n)
 		f.set(v, number(1))
-		f.shareUpTo(number(1<<126), v, e, t, n) // above, y is no normal number
+		f.shareUpTo(number(1<<126), v, e, t, n) // above, y is not a normal number
 		f.store(v, y)
 	})
 }
 
-// sigmoidBackward: dx = dy·s(1−s), s = σ(x).
+// sigmoidBackward computes dx = dy·s(1−s), s = σ(x).
 func sigmoidBackward(f *fn) {
 	dx, x, dy := f.pointer("dx_base"), f.pointer("x_base"), f.pointer("dy_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()

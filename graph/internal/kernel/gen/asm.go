@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// isa is an instruction set. A block of 16 numbers is one register with AVX-512, its halves are two with AVX2, its
-// quarters four with NEON.
+// isa is an instruction set. A block of 16 numbers is one register with AVX-512, two with AVX2 and four with NEON.
 type isa struct {
 	name    string
 	arch    string
-	move    string // of 8 bytes
-	letter  string // of a vector register
-	lanes   int    // numbers in one
-	count   int    // how many there are
+	move    string // instruction that moves 8 bytes
+	letter  string // prefix of the vector registers
+	lanes   int    // numbers in a vector register
+	count   int    // number of vector registers
 	heights []int  // of a product's tiles, the largest first; the last is 1
-	mask    string // of the last column vector of a product: a mask register, or none
+	mask    string // mask register for the last column vector of a product; "" if there are no mask registers
 }
 
 var (
@@ -27,25 +26,25 @@ var (
 )
 
 const (
-	block    = 16 // numbers that are worked on together, and partial results of a reduction
-	tailMask = 15 // with AVX2, the register that says which lanes of a tail count; with AVX-512, K1 does
-	bytes    = 4  // of a number
+	block    = 16 // numbers that are processed together, and partial results of a reduction
+	tailMask = 15 // with AVX2, the register that masks the lanes of a tail; with AVX-512, K1 does
+	bytes    = 4  // size of a number
 )
 
-// vec is a vector register: one for each part of a block if it lives from block to block, one for all otherwise.
+// vec is a vector register: one for each part of a block if it lives from block to block, otherwise one for all parts.
 type vec [4]int
 
 // all returns the first part's register for every part: a value that is the same in all lanes.
 func (v vec) all() vec { return vec{v[0], v[0], v[0], v[0]} }
 
-// constant is the bits of a constant of all lanes, two of them when they are 32 bits wide.
+// constant is the bits of a constant in all lanes, repeated if it is 32 bits wide.
 type constant uint64
 
 func pair(bits uint32) constant { return constant(bits)<<32 | constant(bits) }
 
 func number(x float64) constant { return pair(math.Float32bits(float32(x))) }
 
-// fn is a function in the making.
+// fn is a function under construction.
 type fn struct {
 	isa
 	pool    *constants
@@ -56,10 +55,10 @@ type fn struct {
 	general int        // general registers in use
 	held    []constant // the constants in the highest registers, from top down
 	top     int
-	spare   int // registers for them: AVX2 has none
+	spare   int // number of registers for constants: none for AVX2
 	labels  int
-	part    int  // of the block
-	spared  bool // NEON's spare register has an operand of the present instruction
+	part    int  // the current part of the block
+	spared  bool // NEON's spare register holds an operand of the current instruction
 	tail    bool // in the last, incomplete block
 }
 
@@ -75,7 +74,7 @@ func (f *fn) scratch() vec {
 	return vec{n, n, n, n}
 }
 
-// scratches is n of them.
+// scratches returns n scratch registers.
 func (f *fn) scratches(n int) (v []vec) {
 	for range n {
 		v = append(v, f.scratch())
@@ -92,14 +91,14 @@ func (f *fn) saved() vec {
 	return v
 }
 
-// pointer loads the first general register that is free from a parameter.
+// pointer loads a parameter into the first free general register.
 func (f *fn) pointer(name string) string {
 	r := f.register()
 	f.op("MOVQ", f.param(name), r)
 	return r
 }
 
-// register returns a free general register; AX, CX and R12 belong to the loops over blocks.
+// register returns a free general register. AX, CX and R12 belong to the loops over blocks.
 func (f *fn) register() string {
 	f.general++
 	if f.arch == "arm64" {
@@ -108,7 +107,7 @@ func (f *fn) register() string {
 	return []string{"DI", "SI", "DX", "BX", "R8", "R9", "R10", "R11", "R13", "R15"}[f.general-1]
 }
 
-// op writes an instruction, its operands in Go's order: the result comes last.
+// op writes an instruction with its operands in Go's order: the result comes last.
 func (f *fn) op(name string, operands ...any) {
 	if f.arch == "arm64" {
 		f.neon(name, operands)
@@ -130,7 +129,7 @@ func (f *fn) op(name string, operands ...any) {
 	fmt.Fprintf(&f.text, "\t%s %s\n", name, strings.Join(list, ", "))
 }
 
-// constant returns the operand that a constant is: a register, or memory that AVX-512 spreads over the lanes by itself.
+// constant returns the operand for a constant: a register, or memory that AVX-512 broadcasts to the lanes itself.
 func (f *fn) constant(c constant) (operand, suffix string) {
 	if register, held := f.hold(c); held {
 		return f.letter + fmt.Sprint(register), ""
@@ -141,7 +140,7 @@ func (f *fn) constant(c constant) (operand, suffix string) {
 	return f.pool.address(c), ".BCST"
 }
 
-// hold returns the register that holds a constant, if there is one to spare.
+// hold returns the register that holds a constant. held is false if no register is left for it.
 func (f *fn) hold(c constant) (register int, held bool) {
 	at := slices.Index(f.held, c)
 	if at < 0 && len(f.held) < f.spare {
@@ -150,8 +149,8 @@ func (f *fn) hold(c constant) (register int, held bool) {
 	return f.top - at, at >= 0
 }
 
-// written returns a kernel's function. NEON spares the constants what registers the body leaves, so it is written
-// twice.
+// written returns a kernel's function. NEON holds constants in the registers that the body leaves free. The body is
+// therefore written twice: first to count the registers.
 func written(k kernel, f fn) *fn {
 	switch first := f; {
 	case f.wide():
@@ -164,7 +163,7 @@ func written(k kernel, f fn) *fn {
 	return &f
 }
 
-// begin is what comes before the body: the constants that it holds.
+// begin returns the text before the body: it loads the constants that are held in registers.
 func (f *fn) begin() string {
 	if f.arch == "arm64" {
 		return f.neonBegin()
@@ -193,7 +192,7 @@ func (f *fn) set(v vec, c constant) {
 	}
 }
 
-// inRegister returns a register that holds a constant: spare, if no other does.
+// inRegister returns a register that holds a constant. It sets spare if no other register does.
 func (f *fn) inRegister(c constant, spare vec) any {
 	if register, held := f.hold(c); held {
 		return vec{register}.all()
@@ -202,7 +201,7 @@ func (f *fn) inRegister(c constant, spare vec) any {
 	return spare
 }
 
-// low names the low part of a register by another letter.
+// low returns the name of the low part of a register, which has another letter.
 func (f *fn) low(letter string, v vec) string { return letter + fmt.Sprint(v[f.part]) }
 
 func (f *fn) label(name string) string {

@@ -4,7 +4,7 @@ import "fmt"
 
 // The kernels of a tile of attention, row by row.
 
-// masked writes body twice, for tiles with a mask and without.
+// masked writes body twice, for tiles with and without a mask.
 func (f *fn) masked(mask string, body func(masked bool)) {
 	plain, done := f.label("plain"), f.label("done")
 	f.op("TESTQ", mask, mask)
@@ -16,7 +16,7 @@ func (f *fn) masked(mask string, body func(masked bool)) {
 	f.mark(done)
 }
 
-// addMask adds the present block of the mask to v, and makes v −∞ where the mask is, whatever it was.
+// addMask adds the present block of the mask to v. Where the mask is −∞, v becomes −∞ even if it was NaN or ∞.
 func (f *fn) addMask(mask string, v, t, fill vec) {
 	f.load(mask, t)
 	if f.wide() {
@@ -30,7 +30,7 @@ func (f *fn) addMask(mask string, v, t, fill vec) {
 	f.op("VBLENDVPS", t, fill, v, v)
 }
 
-// nextMask moves the pointer to the mask a row on, if there is one.
+// nextMask advances the pointer to the mask by a row, if there is a mask.
 func (f *fn) nextMask(mask, stride string) {
 	done := f.label("unmasked")
 	f.op("TESTQ", mask, mask)
@@ -39,12 +39,15 @@ func (f *fn) nextMask(mask, stride string) {
 	f.mark(done)
 }
 
-// softmaxTile: x += mask, m = max(top, x), keep = e^(top − m), ℓ = total·keep + Σ e^(x − m); then top ← m, keep ←
-// keep·total/ℓ, total ← ℓ, x ← e^(x − m)/ℓ. ℓ is at least 1, the largest number's share, or 0 if there was none yet.
+// softmaxTile computes x += mask, m = max(top, x), keep = e^(top − m), ℓ = total·keep + Σ e^(x − m); then top ← m, keep
+// ← keep·total/ℓ, total ← ℓ, x ← e^(x − m)/ℓ. ℓ is at least 1, the largest number's share, or 0 before the first
+// number.
 func softmaxTile(f *fn) {
-	x, mask, top, total, keep := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("top_base"), f.pointer("total_base"), f.pointer("keep_base")
+	x, mask := f.pointer("x_base"), f.pointer("mask_base")
+	top, total, keep := f.pointer("top_base"), f.pointer("total_base"), f.pointer("keep_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("top_len")
-	v, s, p, t, n, fill, factor := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	v, s, p, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
+	fill, factor := f.scratch(), f.scratch()
 	most, sum := f.saved(), f.saved()
 	low := func(v vec) string { return f.low("X", v) }
 	at := func(pointer string) string { return fmt.Sprintf("(%s)", pointer) }
@@ -97,7 +100,7 @@ func softmaxTile(f *fn) {
 	})
 }
 
-// inverse spreads 1/max(1, v) of the lowest lane of v, NaN of NaN.
+// inverse broadcasts 1/max(1, v) of the lowest lane of v to all lanes. NaN stays NaN.
 func (f *fn) inverse(v, t vec) {
 	f.set(t, number(1))
 	f.op("VMAXSS", f.low("X", v), f.low("X", t), f.low("X", v))
@@ -105,9 +108,10 @@ func (f *fn) inverse(v, t vec) {
 	f.spread(v)
 }
 
-// softmaxTileBackward: x ← e^(x + mask − top)/total, d ← x∘(d − dot).
+// softmaxTileBackward computes x ← e^(x + mask − top)/total, d ← x∘(d − dot).
 func softmaxTileBackward(f *fn) {
-	d, x, mask, top, total, dot := f.pointer("d_base"), f.pointer("x_base"), f.pointer("mask_base"), f.pointer("top_base"), f.pointer("total_base"), f.pointer("dot_base")
+	d, x, mask := f.pointer("d_base"), f.pointer("x_base"), f.pointer("mask_base")
+	top, total, dot := f.pointer("top_base"), f.pointer("total_base"), f.pointer("dot_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("top_len")
 	v, s, p, t, n, fill := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
 	most, share, project := f.scratch(), f.scratch(), f.scratch()
@@ -139,7 +143,7 @@ func softmaxTileBackward(f *fn) {
 	})
 }
 
-// dotRows: dot = Σ x∘y of rows that lie stride apart.
+// dotRows computes dot = Σ x∘y of rows that lie stride apart.
 func dotRows(f *fn) {
 	dot, x, y := f.pointer("dot_base"), f.pointer("x_base"), f.pointer("y_base")
 	cols, stride, rows := f.pointer("cols"), f.pointer("stride"), f.pointer("dot_len")
@@ -159,9 +163,10 @@ func dotRows(f *fn) {
 	})
 }
 
-// scaleRows: x ← factor·x in rows that lie stride apart.
+// scaleRows computes x ← factor·x in rows that lie stride apart.
 func scaleRows(f *fn) {
-	x, factor, cols, stride, rows := f.pointer("x_base"), f.pointer("factor_base"), f.pointer("cols"), f.pointer("stride"), f.pointer("factor_len")
+	x, factor, cols := f.pointer("x_base"), f.pointer("factor_base"), f.pointer("cols")
+	stride, rows := f.pointer("stride"), f.pointer("factor_len")
 	v, k := f.scratch(), f.scratch()
 	f.rows(rows, func() {
 		f.op("VBROADCASTSS", fmt.Sprintf("(%s)", factor), k)

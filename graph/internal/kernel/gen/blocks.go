@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// each writes body for every part of the block.
+// each writes body once for every part of the block.
 func (f *fn) each(body func()) {
 	for f.part = 0; f.part < block/f.lanes; f.part++ {
 		if f.tail && f.arch == "amd64" && !f.wide() {
@@ -13,7 +13,7 @@ func (f *fn) each(body func()) {
 	f.part = 0
 }
 
-// blocks writes a loop over count numbers, 16 at a time, the last block cut off by a mask. In it AX counts bytes.
+// blocks writes a loop over count numbers, 16 at a time. A mask cuts off the last block. In the loop, AX counts bytes.
 func (f *fn) blocks(count string, body func()) {
 	if f.arch == "arm64" {
 		f.neonBlocks(count, body)
@@ -38,7 +38,7 @@ func (f *fn) blocks(count string, body func()) {
 		f.op("SHLL", "CX", "R12")
 		f.op("DECL", "R12")
 		f.op("KMOVW", "R12", "K1")
-	} else { // the mask of 16 ones and 16 zeros, from where CX ones are left
+	} else { // the mask of 16 ones and 16 zeros, starting CX ones before the zeros
 		f.op("LEAQ", f.pool.masks(0), "R12")
 		f.op("SHLQ", "$2", "CX")
 		f.op("SUBQ", "CX", "R12")
@@ -54,7 +54,7 @@ func (f *fn) at(pointer string) string {
 	return fmt.Sprintf("%d(%s)(AX*1)", f.part*f.lanes*bytes, pointer)
 }
 
-// load reads a block; the lanes behind the end of a slice are 0.
+// load reads a block. The lanes after the end of a slice are 0.
 func (f *fn) load(pointer string, v vec) {
 	switch {
 	case f.arch == "arm64":
@@ -68,7 +68,7 @@ func (f *fn) load(pointer string, v vec) {
 	}
 }
 
-// store writes a block, nothing behind the end of a slice.
+// store writes a block, but nothing after the end of a slice.
 func (f *fn) store(v vec, pointer string) {
 	switch {
 	case f.arch == "arm64":
@@ -82,7 +82,7 @@ func (f *fn) store(v vec, pointer string) {
 	}
 }
 
-// clearPastEnd sets the lanes behind the end of a slice to 0.
+// clearPastEnd sets the lanes after the end of a slice to 0.
 func (f *fn) clearPastEnd(v vec) {
 	switch {
 	case !f.tail:
@@ -95,7 +95,7 @@ func (f *fn) clearPastEnd(v vec) {
 	}
 }
 
-// fillPastEnd sets the lanes behind the end of a slice to those of fill.
+// fillPastEnd sets the lanes after the end of a slice to those of fill.
 func (f *fn) fillPastEnd(v, fill vec) {
 	switch {
 	case !f.tail:

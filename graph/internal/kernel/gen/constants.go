@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// constants is the read-only data of an assembly file: every constant as often as a register of AVX2, or NEON, holds
-// it.
+// constants is the read-only data of an assembly file: every constant, repeated to fill a register of AVX2 or NEON.
 type constants struct {
 	name   string
-	width  int // of a constant, in bytes
+	width  int // size of a constant in bytes
 	list   []constant
 	masked bool
-	ramp   uint64 // the lanes' multiples of this are wanted too
+	ramp   uint64 // if not 0, the table of its multiples is needed too
 }
 
-// address is where a constant lies.
+// address returns the address of a constant.
 func (c *constants) address(k constant) string {
 	return fmt.Sprintf("%s<>+%d(SB)", c.name, c.offset(k))
 }
 
-// near is where a constant lies for NEON, which has the address of the first in a register.
+// near returns the address of a constant for NEON, which has the address of the first in a register.
 func (c *constants) near(k constant) string { return fmt.Sprintf("%d(R%d)", c.offset(k), numbers) }
 
 func (c *constants) offset(k constant) int {
@@ -32,13 +31,13 @@ func (c *constants) offset(k constant) int {
 	return at * c.width
 }
 
-// masks returns the address of the border between 16 ones and 16 zeros, or so many bytes behind it.
+// masks returns the address of the border between 16 ones and 16 zeros, plus the given number of bytes.
 func (c *constants) masks(from int) string {
 	c.masked = true
 	return fmt.Sprintf("masks%s<>+%d(SB)", c.name, block*bytes+from)
 }
 
-// multiples returns the address of 0, step, 2·step, … 15·step, from the given number of bytes on.
+// multiples returns the address of 0, step, 2·step, … 15·step, plus the given number of bytes.
 func (c *constants) multiples(step uint64, from int) string {
 	c.ramp = step
 	return fmt.Sprintf("ramp%s<>+%d(SB)", c.name, from)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // products returns the files of the matrix product, by name.
@@ -44,7 +45,7 @@ type gen struct {
 	isa
 	text  strings.Builder
 	stubs *strings.Builder
-	args  map[string]string // where the arguments of the function lie
+	args  map[string]string // the address of each argument of the function
 }
 
 func (g *gen) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
@@ -52,7 +53,7 @@ func (g *gen) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n
 // op writes an instruction.
 func (g *gen) op(format string, args ...any) { g.line("\t"+format, args...) }
 
-// arg is an argument: a pointer to numbers, or an int, or the float32 alpha. It begins in a register, if one is named.
+// arg is an argument: a pointer to numbers, an int, or the float32 alpha. If register is not "", it is loaded there.
 type arg struct{ name, register string }
 
 // function writes a function and its declaration.
@@ -80,10 +81,15 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 	}
 	declaration := fmt.Sprintf("func %s%s(%s)", name, g.name, strings.Join(signature, ", "))
 	g.stubs.WriteString("\n")
-	if g.name != avx2.name { // which has the same functions as AVX-512
-		fmt.Fprintf(g.stubs, "// %s\n//\n", doc)
+	if g.name != avx2.name { // AVX2 has the same functions as AVX-512
+		writeComment(g.stubs, doc)
+		g.stubs.WriteString("//\n")
 	}
-	fmt.Fprintf(g.stubs, "//go:noescape\n%s\n", declaration)
+	stub := declaration
+	if len(stub) > lineMost {
+		stub = strings.Replace(stub, "(", "(\n\t", 1)
+	}
+	fmt.Fprintf(g.stubs, "//go:noescape\n%s\n", stub)
 	g.line("\n// %s\nTEXT ·%s%s(SB), NOSPLIT, $0-%d\n%s", declaration, name, g.name, at, strings.TrimSuffix(load, "\n"))
 	body()
 	if g.arch == "amd64" {
@@ -92,7 +98,23 @@ func (g *gen) function(name, doc string, args []arg, body func()) {
 	g.op("RET")
 }
 
-// repeat writes a loop that runs as often as register says, if that is above 0.
+// lineMost is the largest number of columns in a line.
+const lineMost = 120
+
+// writeComment writes the lines of a comment.
+func writeComment(to *strings.Builder, text string) {
+	line := "//"
+	for word := range strings.FieldsSeq(text) {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > lineMost {
+			to.WriteString(line + "\n")
+			line = "//"
+		}
+		line += " " + word
+	}
+	to.WriteString(line + "\n")
+}
+
+// repeat writes a loop that runs the number of times given by a register, if that is above 0.
 func (g *gen) repeat(register string, body func()) {
 	g.op("TESTQ %s, %[1]s", register)
 	g.op("JLE done")
@@ -117,7 +139,7 @@ func (g *gen) zero(register string) {
 	g.op("%s %s, %[2]s, %[2]s", map[string]string{"Z": "VPXORD", "Y": "VXORPS"}[g.letter], register)
 }
 
-// maskTable is 16 times −1 and 16 times 0: loaded from the right place, a mask of any length.
+// maskTable writes 16 times −1 and 16 times 0. Loaded from the right place, it is a mask of any length.
 func (g *gen) maskTable() {
 	for i := range 32 {
 		g.line("DATA mask%s<>+%d(SB)/4, $%d", g.name, 4*i, -(1 - i/16))
@@ -125,7 +147,7 @@ func (g *gen) maskTable() {
 	g.line("GLOBL mask%s<>(SB), RODATA|NOPTR, $128", g.name)
 }
 
-// maskRegister sets the mask register to the lowest CX bits.
+// maskRegister sets the lowest CX bits of the mask register.
 func (g *gen) maskRegister() {
 	g.op("MOVL $1, AX")
 	g.op("SHLL CX, AX")

@@ -2,11 +2,11 @@ package main
 
 import "fmt"
 
-// neonProducts is the files of the matrix product for arm64.
+// neonProducts writes the files of the matrix product for arm64.
 //
-// A tile of c is 12 rows by 2 vectors. The factors of a lie by columns, so that a step of k loads 12 of them and 2
-// vectors of b in two instructions and multiplies each vector by each factor in place: nothing is broadcast. Where a
-// lies by rows, its callers turn it while they pack it.
+// A tile of c is 12 rows by 2 vectors. The factors of a are stored by columns. A step of k therefore loads 12 of them
+// and 2 vectors of b in two instructions and multiplies each vector by each factor in place, without broadcasts. If a
+// is stored by rows, the callers transpose it while they pack it.
 func neonProducts(out map[string]string) {
 	g := &gen{isa: neon, stubs: newStubs(neon)}
 	g.line(header(neon) + "#include \"textflag.h\"")
@@ -23,11 +23,16 @@ func neonProducts(out map[string]string) {
 
 func (g *gen) word(text string) { g.text.WriteString(text) }
 
-// Registers of cols: R0 c, R1 ldc, R2 a, R3 lda, R4 b, R5 ldb, R6 d, R7 ldd, R8 k, R9 m, R10 lanes of the last vector,
-// R11 … R13 where its lanes 1 … 3 lie, in bytes; R14 and R15 run through a and b, R19 … R21 anything.
+// neonCols writes cols. Its registers: R0 c, R1 ldc, R2 a, R3 lda, R4 b, R5 ldb, R6 d, R7 ldd, R8 k, R9 m, R10 number
+// of lanes in the last vector, R11 … R13 offsets of its lanes 1 … 3, in bytes; R14 and R15 run through a and b, R19 …
+// R21 scratch.
 func (g *gen) neonCols() {
-	args := []arg{{"c", "R0"}, {"ldc", "R1"}, {"a", "R2"}, {"lda", "R3"}, {"b", "R4"}, {"ldb", "R5"}, {"d", "R6"}, {"ldd", "R7"}, {"k", "R8"}, {"m", "R9"}, {"n", "R10"}, {"alpha", ""}}
-	doc := "d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: the columns of a lie lda apart, the rows of b's strip ldb."
+	args := []arg{
+		{"c", "R0"}, {"ldc", "R1"}, {"a", "R2"}, {"lda", "R3"}, {"b", "R4"}, {"ldb", "R5"}, {"d", "R6"}, {"ldd", "R7"},
+		{"k", "R8"}, {"m", "R9"}, {"n", "R10"}, {"alpha", ""},
+	}
+	doc := "d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: " +
+		"the columns of a lie lda apart, the rows of b's strip ldb."
 	g.function("cols", doc, args, func() {
 		for _, r := range []int{1, 3, 5, 7} {
 			g.op("LSL $2, R%d", r)
@@ -65,7 +70,7 @@ func (g *gen) neonTile(label string, t tile) {
 	for i := g.sum(t, 0, 0); i < g.count; i++ {
 		g.word(instruction("eor", i, i, i))
 	}
-	if t.height > 1 { // the rows of c that the tile will end in
+	if t.height > 1 { // prefetch the rows of c in which the tile ends
 		g.op("MOVD R0, R20")
 		for range t.height {
 			g.op("PRFM (R20), PLDL1KEEP")
@@ -95,7 +100,7 @@ func (g *gen) neonTile(label string, t tile) {
 	g.neonStore(label, t)
 }
 
-// neonStep adds the products of one k: registers 0 … 2 a's column, then b's row.
+// neonStep adds the products of one k. Registers 0 … 2 hold a's column, the next ones b's row.
 func (g *gen) neonStep(t tile) {
 	switch t.height {
 	case 1:
@@ -115,7 +120,7 @@ func (g *gen) neonStep(t tile) {
 	}
 }
 
-// vectorList is n registers, as the assembler lists them.
+// vectorList returns n registers in the assembler's notation for lists.
 func vectorList(first, n int) string {
 	text := ""
 	for i := range n {

@@ -2,10 +2,13 @@ package main
 
 import "fmt"
 
-// neonRow is the product of a single row with a matrix as it lies, 8 vectors at a time: every line of b is read once.
+// neonRow writes the product of a single row with a matrix stored by rows, 8 vectors at a time: it reads every line of
+// b once.
 func (g *gen) neonRow() {
-	const vectors, ahead = 8, 4 // 2⁴ rows ahead
-	args := []arg{{"c", "R0"}, {"a", "R1"}, {"lda", "R2"}, {"b", "R3"}, {"ldb", "R4"}, {"d", "R5"}, {"k", "R6"}, {"alpha", ""}}
+	const vectors, ahead = 8, 4 // prefetches 2⁴ rows ahead
+	args := []arg{
+		{"c", "R0"}, {"a", "R1"}, {"lda", "R2"}, {"b", "R3"}, {"ldb", "R4"}, {"d", "R5"}, {"k", "R6"}, {"alpha", ""},
+	}
 	g.function("wide", "The same for one row of a and 8 vectors of columns.", args, func() {
 		g.op("LSL $2, R2")
 		g.op("LSL $2, R4")
@@ -43,12 +46,15 @@ func (g *gen) neonRow() {
 	})
 }
 
-// neonDots is the product of a single row with a matrix stored by columns, its sums in the 16 parts and the order that
-// dots has. Registers: R0 c, R1 a, R2 b, R3 ldb, R4 d, R5 k, R6 n; R7 runs through a, R8 … R11 through rows of b, R12
-// counts; V0 … V15 the sums, V16 alpha, V24 … V27 a, V28 … V31 b.
+// neonDots writes the product of a single row with a matrix stored by columns. Its sums have the same 16 parts in the
+// same order as those of dots. Registers: R0 c, R1 a, R2 b, R3 ldb, R4 d, R5 k, R6 n; R7 runs through a, R8 … R11
+// through rows of b, R12 counts; V0 … V15 the sums, V16 alpha, V24 … V27 a, V28 … V31 b.
 func (g *gen) neonDots() {
-	args := []arg{{"c", "R0"}, {"a", "R1"}, {"b", "R2"}, {"ldb", "R3"}, {"d", "R4"}, {"k", "R5"}, {"n", "R6"}, {"alpha", ""}}
-	doc := "The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l]."
+	args := []arg{
+		{"c", "R0"}, {"a", "R1"}, {"b", "R2"}, {"ldb", "R3"}, {"d", "R4"}, {"k", "R5"}, {"n", "R6"}, {"alpha", ""},
+	}
+	doc := "The same for one row of a and n rows of b, which is stored transposed: " +
+		"c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l]."
 	g.function("dots", doc, args, func() {
 		g.op("LSL $2, R3")
 		g.op("FMOVS %s, F16", g.args["alpha"])
@@ -65,7 +71,7 @@ func (g *gen) neonDots() {
 	})
 }
 
-const parts = 4 // registers of a sum's 16 parts
+const parts = 4 // number of registers for the 16 parts of a sum
 
 func (g *gen) neonSomeDots(label string, height int) {
 	for i := range parts * height {
@@ -132,7 +138,7 @@ func (g *gen) neonSomeDots(label string, height int) {
 	g.op("ADD $%d, R0", bytes*height)
 }
 
-// someLanes loads the next lanes of a vector, 0 in the others.
+// someLanes loads the given number of lanes of a vector, and sets the others to 0.
 func (g *gen) someLanes(pointer, v, lanes int) {
 	switch lanes {
 	case 4:

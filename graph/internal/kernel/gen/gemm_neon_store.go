@@ -1,6 +1,6 @@
 package main
 
-// neonScale multiplies by alpha unless that is 1.
+// neonScale multiplies by alpha unless alpha is 1.
 func (g *gen) neonScale(label string, t tile) {
 	g.op("MOVWU %s, R20", g.args["alpha"])
 	g.op("MOVD $0x3f800000, R21")
@@ -13,7 +13,7 @@ func (g *gen) neonScale(label string, t tile) {
 	g.line("%sscaled:", label)
 }
 
-// neonAdd adds the rows of d, if there is a d, and moves d on.
+// neonAdd adds the rows of d, unless it is nil, and advances d.
 func (g *gen) neonAdd(label string, t tile) {
 	g.op("CBZ R6, %sadded", label)
 	g.lastOf(label+"add", func(full bool) {
@@ -34,7 +34,7 @@ func (g *gen) neonAdd(label string, t tile) {
 	g.line("%sadded:", label)
 }
 
-// neonStore writes the tile to c and moves c on.
+// neonStore writes the tile to c and advances c.
 func (g *gen) neonStore(label string, t tile) {
 	g.lastOf(label+"store", func(full bool) {
 		for row := range t.height {
@@ -51,7 +51,7 @@ func (g *gen) neonStore(label string, t tile) {
 	})
 }
 
-// lastOf writes body for a last vector that is full and for one that is not.
+// lastOf writes body for a full last vector and for an incomplete one.
 func (g *gen) lastOf(label string, body func(full bool)) {
 	g.op("CMP $%d, R10", g.lanes)
 	g.op("BEQ %sfull", label)

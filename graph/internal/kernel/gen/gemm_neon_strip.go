@@ -3,7 +3,7 @@ package main
 // neonCopyStrip copies two vectors per row.
 func (g *gen) neonCopyStrip() {
 	args := []arg{{"dst", "R0"}, {"src", "R1"}, {"ld", "R2"}, {"k", "R3"}}
-	g.function("copyStrip", "k rows of 2 vectors each, ld apart → one behind the other.", args, func() {
+	g.function("copyStrip", "k rows of 2 vectors each, ld apart → contiguous rows.", args, func() {
 		g.op("LSL $2, R2")
 		g.neonRepeat("R3", func() {
 			g.op("VLD1.P (R1)(R2), [%s]", vectorList(0, 2))
@@ -15,7 +15,8 @@ func (g *gen) neonCopyStrip() {
 // neonTranspose works on squares of 4 × 4 in registers.
 func (g *gen) neonTranspose() {
 	args := []arg{{"dst", "R0"}, {"apart", "R1"}, {"src", "R2"}, {"ld", "R3"}, {"n", "R4"}}
-	g.function("transpose", "One vector of rows, ld apart, n vectors long → n·vector rows of one vector, as far apart as said.", args, func() {
+	doc := "One vector of rows, ld apart, n vectors long → n·vector rows of one vector, the given number apart."
+	g.function("transpose", doc, args, func() {
 		g.op("LSL $2, R1")
 		g.op("LSL $2, R3")
 		for row, before := range []int{2, 5, 6} { // R2, R5, R6, R7
@@ -40,7 +41,7 @@ func (g *gen) neonTranspose() {
 	})
 }
 
-// neonPeak multiplies and adds in as many registers as keep four units busy.
+// neonPeak multiplies and adds in enough registers to keep four units busy.
 func (g *gen) neonPeak() {
 	g.function("peak", "24 multiplications and additions of vectors, n times.", []arg{{"n", "R0"}}, func() {
 		for i := range 26 {
@@ -54,7 +55,7 @@ func (g *gen) neonPeak() {
 	})
 }
 
-// neonRepeat writes a loop that runs as often as register says, if that is above 0.
+// neonRepeat writes a loop that runs the number of times given by a register, if that is above 0.
 func (g *gen) neonRepeat(register string, body func()) {
 	g.op("CMP $0, %s", register)
 	g.op("BLE done")

@@ -2,10 +2,13 @@ package main
 
 import "fmt"
 
-// row is the product of a single row with a matrix as it lies, 8 vectors at a time: every line of b is read once.
+// row writes the product of a single row with a matrix stored by rows, 8 vectors at a time: it reads every line of b
+// once.
 func (g *gen) row() {
-	const vectors, ahead = 8, 4 // 2⁴ rows ahead
-	args := []arg{{"c", "DI"}, {"a", "SI"}, {"lda", "DX"}, {"b", "BX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"alpha", ""}}
+	const vectors, ahead = 8, 4 // prefetches 2⁴ rows ahead
+	args := []arg{
+		{"c", "DI"}, {"a", "SI"}, {"lda", "DX"}, {"b", "BX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"alpha", ""},
+	}
 	g.function("wide", "The same for one row of a and 8 vectors of columns.", args, func() {
 		g.inBytes("DX", "R13")
 		g.op("MOVQ R13, R8")
@@ -40,11 +43,14 @@ func (g *gen) row() {
 	})
 }
 
-// dots is the product of a single row with a matrix stored by columns. A sum has 16 parts, whatever the vectors'
-// length: part i has the terms i, i+16, …; halves are added to halves until one number is left.
+// dots writes the product of a single row with a matrix stored by columns. A sum has 16 parts for every length of the
+// vectors: part i has the terms i, i+16, …; halves are added to halves until one number is left.
 func (g *gen) dots() {
-	args := []arg{{"c", "DI"}, {"a", ""}, {"b", "DX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"n", "R12"}, {"alpha", ""}}
-	doc := "The same for one row of a and n rows of b, which is stored transposed: c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l]."
+	args := []arg{
+		{"c", "DI"}, {"a", ""}, {"b", "DX"}, {"ldb", "R13"}, {"d", "R11"}, {"k", "CX"}, {"n", "R12"}, {"alpha", ""},
+	}
+	doc := "The same for one row of a and n rows of b, which is stored transposed: " +
+		"c[j] = d[j] + alpha·Σ a[l]·b[j·ldb+l]."
 	g.function("dots", doc, args, func() {
 		parts := 16 / g.lanes
 		g.inBytes("R13")
@@ -73,7 +79,8 @@ func (g *gen) dots() {
 	})
 }
 
-// someDots are height sums: registers 0 … height·parts−1, then parts of a, then one for rows of b; X13 alpha.
+// someDots writes height sums. Registers 0 … height·parts−1 hold the sums, the next ones the parts of a, then one the
+// rows of b; X13 holds alpha.
 func (g *gen) someDots(label string, height, parts int) {
 	for i := range height * parts {
 		g.zero(g.reg(i))
@@ -83,7 +90,8 @@ func (g *gen) someDots(label string, height, parts int) {
 	g.op("MOVQ %s, SI", g.args["a"])
 	g.op("LEAQ (BX)(R13*4), R8")
 	address := func(i, part int) string {
-		return fmt.Sprintf("%d(%s)%s", part*g.bytes(), []string{"BX", "R8"}[i/4], []string{"", "(R13*1)", "(R13*2)", "(R14*1)"}[i%4])
+		offset := []string{"", "(R13*1)", "(R13*2)", "(R14*1)"}[i%4]
+		return fmt.Sprintf("%d(%s)%s", part*g.bytes(), []string{"BX", "R8"}[i/4], offset)
 	}
 	g.op("MOVQ %s, CX", g.args["k"])
 	g.op("SUBQ $16, CX")

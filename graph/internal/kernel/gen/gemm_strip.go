@@ -3,7 +3,7 @@ package main
 // copyStrip copies two vectors per row.
 func (g *gen) copyStrip() {
 	args := []arg{{"dst", "DI"}, {"src", "SI"}, {"ld", "DX"}, {"k", "CX"}}
-	g.function("copyStrip", "k rows of 2 vectors each, ld apart → one behind the other.", args, func() {
+	g.function("copyStrip", "k rows of 2 vectors each, ld apart → contiguous rows.", args, func() {
 		g.inBytes("DX")
 		g.repeat("CX", func() {
 			for v := range 2 {
@@ -18,8 +18,8 @@ func (g *gen) copyStrip() {
 	})
 }
 
-// transposeStrip works on squares of lanes × lanes in registers. It asks for the rows that follow, which are the next
-// ones that a product wants.
+// transposeStrip works on squares of lanes × lanes in registers. It prefetches the rows that follow, which a product
+// reads next.
 func (g *gen) transposeStrip() {
 	args := []arg{{"dst", "DI"}, {"src", "SI"}, {"ld", "DX"}, {"n", "CX"}}
 	doc := "One vector of rows, ld apart, n vectors long → n·vector rows of one vector, 2 vectors apart."
@@ -58,7 +58,7 @@ func (g *gen) transposeSquare(stride int) {
 	}
 }
 
-// transposeLanes puts the columns 4l+c together and stores them.
+// transposeLanes assembles the columns 4l+c and stores them.
 func (g *gen) transposeLanes(c, half, stride int) {
 	store := func(register, column int) { g.op("VMOVUPS %s, %d(DI)", g.reg(register), column*stride) }
 	if g.lanes == 8 {
@@ -82,7 +82,7 @@ func (g *gen) transposeLanes(c, half, stride int) {
 	}
 }
 
-// peak multiplies and adds in as many registers as keep both units busy.
+// peak multiplies and adds in enough registers to keep both units busy.
 func (g *gen) peak() {
 	g.function("peak", "24 multiplications and additions of vectors, n times.", []arg{{"n", "CX"}}, func() {
 		for i := range 14 {

@@ -2,17 +2,22 @@ package main
 
 import "fmt"
 
-// Registers of a product: DI c, R11 ldc, bases a, DX lda, BX b, R13 ldb, R14 3·ldb, CX k, R12 m, AX anything.
+// Registers of a product: DI c, R11 ldc, bases a, DX lda, BX b, R13 ldb, R14 3·ldb, CX k, R12 m, AX scratch.
 var bases = []string{"SI", "R8", "R9", "R10"}
 
 // product writes the two forms of the product.
 func (g *gen) product() {
-	args := []arg{{"c", "DI"}, {"ldc", "R11"}, {"a", ""}, {"lda", "DX"}, {"b", ""}, {"ldb", "R13"}, {"d", ""}, {"ldd", ""}, {"k", ""}, {"m", "R12"}, {"n", "CX"}, {"alpha", ""}}
-	g.function("rows", "d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: the rows of a lie lda apart, those of b's strip ldb.", args, func() { g.tiles(false) })
+	args := []arg{
+		{"c", "DI"}, {"ldc", "R11"}, {"a", ""}, {"lda", "DX"}, {"b", ""}, {"ldb", "R13"}, {"d", ""}, {"ldd", ""},
+		{"k", ""}, {"m", "R12"}, {"n", "CX"}, {"alpha", ""},
+	}
+	doc := "d + alpha·a·b → c for m rows and n ≤ 2 vectors of columns: " +
+		"the rows of a lie lda apart, those of b's strip ldb."
+	g.function("rows", doc, args, func() { g.tiles(false) })
 	g.function("cols", "The same with a stored transposed: its columns lie lda apart.", args, func() { g.tiles(true) })
 }
 
-// tiles goes down the rows of c, with the highest tile as long as it fits.
+// tiles goes down the rows of c. It uses the highest tile as long as it fits.
 func (g *gen) tiles(strided bool) {
 	g.inBytes("R11", "DX", "R13", g.args["ldd"])
 	g.op("LEAQ (R13)(R13*2), R14")
@@ -36,7 +41,7 @@ func (g *gen) tiles(strided bool) {
 			g.op("JLT %s", next)
 			g.tile(label, tile{height, vectors, strided})
 			g.op("SUBQ $%d, R12", height)
-			if i == 0 || 2*height < g.heights[i-1] { // else the next ones take what is left
+			if i == 0 || 2*height < g.heights[i-1] { // otherwise the lower tiles take the rest
 				g.op("JMP %s", label)
 			}
 		}
@@ -47,7 +52,7 @@ func (g *gen) tiles(strided bool) {
 	g.line("done:")
 }
 
-// A tile of c in registers. Strided: a is stored by columns.
+// tile is a tile of c in registers. It is strided if a is stored by columns.
 type tile struct {
 	height, vectors int
 	strided         bool
@@ -55,7 +60,7 @@ type tile struct {
 
 func (g *gen) acc(t tile, row, vector int) string { return g.reg(g.sum(t, row, vector)) }
 
-// sum returns the number of the register of a part of the tile.
+// sum returns the number of the register for an entry of the tile.
 func (g *gen) sum(t tile, row, vector int) int {
 	return g.count - t.height*t.vectors + row*t.vectors + vector
 }
@@ -91,8 +96,8 @@ func (g *gen) tile(label string, t tile) {
 	}
 }
 
-// prefetch asks for the rows of c that the tile will end in. They go to the second cache: where rows lie a multiple of
-// 4 KiB apart they would push one another and b's strip out of the first.
+// prefetch prefetches the rows of c in which the tile ends. They go to the second cache: if rows lie a multiple of 4
+// KiB apart, they would evict one another and b's strip from the first.
 func (g *gen) prefetch(t tile) {
 	g.op("MOVQ DI, AX")
 	for row := range t.height {
@@ -179,7 +184,7 @@ func (t tile) entry(row, step int) string {
 	return fmt.Sprintf("%d(%s)%s", 4*step, bases[row/3], []string{"", "(DX*1)", "(DX*2)"}[row%3])
 }
 
-// scale multiplies by alpha unless that is 1.
+// scale multiplies by alpha unless alpha is 1.
 func (g *gen) scale(label string, t tile) {
 	g.op("CMPL %s, $0x3f800000", g.args["alpha"])
 	g.op("JEQ %sscaled", label)
@@ -192,7 +197,7 @@ func (g *gen) scale(label string, t tile) {
 	g.line("%sscaled:", label)
 }
 
-// add adds the rows of d, if there is a d, and moves d on.
+// add adds the rows of d, unless it is nil, and advances d.
 func (g *gen) add(label string, t tile) {
 	g.op("MOVQ %s, AX", g.args["d"])
 	g.op("TESTQ AX, AX")
@@ -218,7 +223,7 @@ func (g *gen) add(label string, t tile) {
 	g.line("%sadded:", label)
 }
 
-// store writes the tile to c and moves c on.
+// store writes the tile to c and advances c.
 func (g *gen) store(label string, t tile) {
 	g.lastVector(label+"store", func(mask string) {
 		for row := range t.height {
@@ -236,8 +241,8 @@ func (g *gen) store(label string, t tile) {
 	})
 }
 
-// lastVector writes body with the mask of the last column vector; without mask registers also once without, since
-// masked moves are slow there.
+// lastVector writes body with the mask of the last column vector. Without mask registers, it also writes body without a
+// mask, since masked moves are slow there.
 func (g *gen) lastVector(label string, body func(mask string)) {
 	if g.mask != "" {
 		body(g.mask)

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// layerNorm leaves 1/√(variance + ε).
+// layerNorm stores 1/√(variance + ε) for the backward pass.
 func layerNorm(f *fn) {
 	f.centred(1, func(variance, t vec, inv string) {
 		f.inverseRoot(variance, t)
@@ -10,9 +10,9 @@ func layerNorm(f *fn) {
 	})
 }
 
-// centred is a norm around the mean: a first mean, then, once or more often, the mean and the variance of the distances
-// from it, so that nothing large cancels. factor makes of the variance what the distances are multiplied by, and stores
-// what the backward pass needs.
+// centred writes a norm around the mean. It computes a first mean and then, once for each correction, the mean and the
+// variance of the distances from it, so that nothing large cancels. factor turns the variance into the factor of the
+// distances, and stores a number for the backward pass.
 func (f *fn) centred(corrections int, factor func(variance, t vec, spread string)) {
 	y, x, w, b := f.pointer("y_base"), f.pointer("x_base"), f.pointer("w_base"), f.pointer("b_base")
 	mean, inv, cols, rows := f.pointer("mean_base"), f.pointer("inv_base"), f.pointer("w_len"), f.pointer("inv_len")
@@ -80,7 +80,7 @@ func (f *fn) centred(corrections int, factor func(variance, t vec, spread string
 	})
 }
 
-// inverseRoot makes the lowest lane of v 1/√(v + ε). t is lost.
+// inverseRoot sets the lowest lane of v to 1/√(v + ε). It overwrites t.
 func (f *fn) inverseRoot(v, t vec) {
 	low := func(v vec) string { return f.low("X", v) }
 	f.op("VADDSS", f.param("eps"), low(v), low(v))
@@ -89,13 +89,13 @@ func (f *fn) inverseRoot(v, t vec) {
 	f.op("VDIVSS", low(v), low(t), low(v))
 }
 
-// layerNormBackward: dw += Σ dy∘x̂, db += Σ dy, dx = (g − share·Σ g − x̂∘share·Σ g∘x̂)/σ with g = dy∘w.
+// layerNormBackward computes dw += Σ dy∘x̂, db += Σ dy, dx = (g − share·Σ g − x̂∘share·Σ g∘x̂)/σ with g = dy∘w.
 func layerNormBackward(f *fn) {
 	f.centredBackward(func(inv string, to, _ vec) { f.op("VBROADCASTSS", inv, to) }, func(vec, vec, string) {})
 }
 
-// centredBackward is that of centred: factor loads what the distances were multiplied by, and correct changes the mean
-// of g∘x̂, in the lowest lane.
+// centredBackward writes the backward pass of centred. factor loads the factor of the distances, and correct changes
+// the mean of g∘x̂ in the lowest lane.
 func (f *fn) centredBackward(factor func(spread string, to, t vec), correct func(mean, t vec, spread string)) {
 	dx, dw, db := f.pointer("dx_base"), f.pointer("dw_base"), f.pointer("db_base")
 	x, w, dy := f.pointer("x_base"), f.pointer("w_base"), f.pointer("dy_base")

@@ -1,7 +1,7 @@
 package main
 
-// layerNormSigma leaves σ, and multiplies by 1/(σ + ε). The distances are taken once more from a mean that is right to
-// its last place, so that those of equal numbers are 0, and σ is.
+// layerNormSigma stores σ, and multiplies by 1/(σ + ε). It computes the distances a second time, from a mean that is
+// right to its last place, so that equal numbers have distance 0 and σ = 0.
 func layerNormSigma(f *fn) {
 	f.centred(2, func(variance, t vec, sigma string) {
 		low := f.low("X", variance)
@@ -11,15 +11,15 @@ func layerNormSigma(f *fn) {
 	})
 }
 
-// shiftedInverse makes the lowest lane of v 1/(v + ε). t is lost.
+// shiftedInverse sets the lowest lane of v to 1/(v + ε). It overwrites t.
 func (f *fn) shiftedInverse(v, t vec) {
 	f.op("VADDSS", f.param("eps"), f.low("X", v), f.low("X", v))
 	f.set(t, number(1))
 	f.op("VDIVSS", f.low("X", v), f.low("X", t), f.low("X", v))
 }
 
-// layerNormSigmaBackward is layerNormBackward but for dx = (g − share·Σ g − (x − μ)∘share·Σ g∘x̂/σ)/(σ + ε), in which
-// x − μ is x̂∘(σ + ε).
+// layerNormSigmaBackward is like layerNormBackward, except for dx = (g − share·Σ g − (x − μ)∘share·Σ g∘x̂/σ)/(σ + ε),
+// in which x − μ is x̂∘(σ + ε).
 func layerNormSigmaBackward(f *fn) {
 	f.centredBackward(func(sigma string, to, t vec) {
 		f.op("VMOVSS", sigma, f.low("X", to))

@@ -2,8 +2,8 @@ package main
 
 import "math"
 
-// bound makes dst = max(least, min(x, most)), and NaN of NaN: the instruction returns its second source, Go's first,
-// when one of the two is NaN. dst must not be x, which is lost.
+// bound computes dst = max(least, min(x, most)), NaN if x is NaN: the instruction returns its second source, Go's
+// first, if one of the two is NaN. dst must not be x, which is overwritten.
 func (f *fn) bound(dst, x vec, least, most constant) {
 	f.op("VMINPS", x, f.inRegister(most, dst), x)
 	f.op("VMAXPS", x, f.inRegister(least, dst), dst)
@@ -13,25 +13,28 @@ func (f *fn) bound(dst, x vec, least, most constant) {
 const (
 	log2e   = 1 / math.Ln2
 	magic   = 3 << 22 // added to a number below 2²², it leaves the nearest integer in the low bits
-	expMost = 89      // e^x above is no float32
+	expMost = 89      // above, e^x exceeds float32
 
 	// Below, results count as 0: an instruction whose result falls below the normal numbers is some 150 times slower on
-	// Intel's processors, and so is the multiplication of what it leaves.
-	leastNormal = 0x1.00006p-126 // the least normal number, and a little, so that e^expLeast is less
-	expLeast    = -87.33654      // e^x is no normal number
-	shareLeast  = -60            // e^x is nothing beside 1, and its products with what is not tiny are normal numbers still
+	// Intel's processors, and so is a multiplication by that result.
+	leastNormal = 0x1.00006p-126 // a little above the least normal number, so that e^expLeast is less
+	expLeast    = -87.33654      // below, e^x is not a normal number
+
+	// At shareLeast, e^x is negligible next to 1, but its products with numbers that are not tiny are still normal.
+	shareLeast = -60
 )
 
-// split is c in two float32 numbers.
+// split returns c as the sum of two float32 numbers.
 func split(c float64) (hi, lo constant) {
 	return number(c), number(c - float64(float32(c)))
 }
 
-// expPolynomial is the polynomial nearest to e^r = 1 + r + r²·q(r) for |r| ≤ ½·ln 2 and a little more, for the rounding
-// of the reduction, in relative error: 3.3e-9, a twentieth of the last place. The test finds it by Remez's exchange.
+// expPolynomial is the polynomial nearest to e^r = 1 + r + r²·q(r) in relative error, 3.3e-9, a twentieth of the last
+// place. It holds for |r| ≤ ½·ln 2 and a little more, for the rounding of the reduction. The test finds it by Remez's
+// exchange.
 var expPolynomial = []float64{1, 1, 0.49999994, 0.16666521, 0.04166839, 0.008368717, 0.0013814599}
 
-// horner makes p = Σ c[k]·x^k.
+// horner computes p = Σ c[k]·x^k.
 func (f *fn) horner(p, x vec, c []constant) {
 	if f.arch == "arm64" {
 		f.neonHorner(p[f.part], x[f.part], c)
@@ -44,10 +47,10 @@ func (f *fn) horner(p, x vec, c []constant) {
 	}
 }
 
-// exp makes p = e^(a·s), with a a power of 2 up to its sign: n = round(a·s·log₂e), r = s − n·ln 2/a, and the polynomial
-// of e^(a·r) times 2ⁿ. a·s must lie between expLeast and expMost or be NaN; if masked, only in the lanes of K4, and the
-// others give 0. rest, if not nil, is a correction of s, the part of it behind the last place. s, t, n and rest are
-// lost.
+// exp computes p = e^(a·s), with a a power of 2 up to its sign: n = round(a·s·log₂e), r = s − n·ln 2/a, and the
+// polynomial of e^(a·r) times 2ⁿ. a·s must lie between expLeast and expMost or be NaN. If masked, this holds only in
+// the lanes of K4, and the others give 0. rest, if not nil, is a correction of s below its last place. exp overwrites
+// s, t, n and rest.
 func (f *fn) exp(p, s, t, n vec, a float64, rest *vec, masked bool) {
 	hi, lo := split(math.Ln2 / a)
 	f.set(t, number(magic))
@@ -71,8 +74,8 @@ func (f *fn) exp(p, s, t, n vec, a float64, rest *vec, masked bool) {
 		f.op("VSCALEFPS", n, p, p)
 		return
 	}
-	// Two factors, of n/2 and of the rest: both are normal numbers, so only the second product rounds, as VSCALEFPS
-	// does.
+	// Two factors, for n/2 and for the rest: both are normal numbers, so only the second product rounds, as in
+	// VSCALEFPS.
 	f.op("VPSRAD", "$1", t, n)
 	f.op("VPSUBD", n, t, t)
 	for _, factor := range []vec{n, t} {
@@ -82,7 +85,7 @@ func (f *fn) exp(p, s, t, n vec, a float64, rest *vec, masked bool) {
 	}
 }
 
-// expAbove makes p = e^x, 0 below least and ∞ at the other end. x, s, t and n are lost.
+// expAbove computes p = e^x, 0 below least and ∞ if e^x is too large. It overwrites x, s, t and n.
 func (f *fn) expAbove(least float64, p, x, s, t, n vec) {
 	if f.wide() {
 		f.op("VMINPS", x, f.inRegister(number(expMost), s), s)
@@ -96,13 +99,14 @@ func (f *fn) expAbove(least float64, p, x, s, t, n vec) {
 	f.op("VANDNPS", p, x, p)
 }
 
-// expBound makes p = e^x, but the least normal number for less, and ∞ at the other end. x, s, t and n are lost.
+// expBound computes p = e^x, but at least the least normal number, and ∞ if e^x is too large. It overwrites x, s, t and
+// n.
 func (f *fn) expBound(p, x, s, t, n vec) {
 	f.bound(s, x, number(expLeast), number(expMost))
 	f.exp(p, s, t, n, 1, nil, false)
 }
 
-// shareUpTo makes v = v/(1 + e), 0 where e is above most. t and mask are lost.
+// shareUpTo computes v = v/(1 + e), 0 where e is above most. It overwrites t and mask.
 func (f *fn) shareUpTo(most constant, v, e, t, mask vec) {
 	f.op("VADDPS", number(1), e, t)
 	if f.wide() {
@@ -116,17 +120,16 @@ func (f *fn) shareUpTo(most constant, v, e, t, mask vec) {
 	f.op("VDIVPS", t, v, v)
 }
 
-// magnitude is the bits of a number of which one at least has to be set for it to count: the upper ones of the
-// exponent.
+// magnitude is a mask of the upper bits of an exponent. A number counts unless all of these bits are 0.
 type magnitude uint32
 
 const (
-	above63  magnitude = 0x60000000 // from 2⁻⁶³ on
+	above63  magnitude = 0x60000000 // numbers from 2⁻⁶³ on
 	above95  magnitude = 0x70000000
 	above111 magnitude = 0x78000000
 )
 
-// flush makes v 0 where it is smaller. t is lost.
+// flush sets v to 0 where it is smaller. It overwrites t.
 func (f *fn) flush(v vec, least magnitude, t vec) {
 	if f.wide() {
 		f.op("VPTESTMD", pair(uint32(least)), v, "K4")
@@ -138,8 +141,8 @@ func (f *fn) flush(v vec, least magnitude, t vec) {
 	f.op("VANDNPS", v, t, v)
 }
 
-// fold adds the 16 lanes of v up, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The
-// result is in the lowest lane of v, and in all of them after spread.
+// fold sums the 16 lanes of v, or takes the largest (op VADD or VMAX): 8 and 8, 4 and 4, 2 and 2, 1 and 1. The result
+// is in the lowest lane of v, and in all of them after spread.
 func (f *fn) fold(op string, v, t vec) {
 	if f.arch == "arm64" {
 		f.neonFold(op, v, t[0])
@@ -167,7 +170,7 @@ type double [2]vec
 
 func (f *fn) double() double { return double{f.saved(), f.saved()} }
 
-// widen gives body the two halves of v in float64, in t, with the partial sums they go to.
+// widen converts the two halves of v to float64, in t, and passes body the partial sums for each of them.
 func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
 	if f.arch == "arm64" {
 		for i, half := range []string{"fcvtl", "fcvtl2"} {
@@ -187,7 +190,7 @@ func (f *fn) widen(sum double, v, t vec, body func(sum vec)) {
 	body(sum[1])
 }
 
-// foldDouble adds the 16 partial sums up, in the order of fold, into the lowest lane of the first register.
+// foldDouble sums the 16 partial sums, in the order of fold, into the lowest lane of the first register.
 func (f *fn) foldDouble(sum double, t vec) {
 	if f.arch == "arm64" {
 		f.neonFoldDouble(sum, t[0])

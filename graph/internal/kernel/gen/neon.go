@@ -6,31 +6,34 @@ import (
 	"strings"
 )
 
-// The kernels are described in AVX's instructions; here is what each is in NEON's. A block of 16 numbers is four
-// registers. What NEON does not have is put together: a load or store of some lanes, one number for all lanes from
+// The kernels are described in AVX's instructions, which this file translates to NEON's. A block of 16 numbers is four
+// registers. Operations that NEON lacks are composed of several: a load or store of some lanes, a broadcast from
 // memory, a sum in the place of a factor.
 
-// Registers of a NEON kernel beside its own, which are R0 … R9 and, from V0 up, vectors, from V29 down, constants. R18,
-// which is the system's, and R26 … R30 are left alone.
+// Registers of a NEON kernel other than its own. Its own are R0 … R9 and, from V0 up, vectors, from V29 down,
+// constants. R18, which belongs to the system, and R26 … R30 are not used.
 const (
-	partIndex  = 10 // R10 … R13: where the parts of the present block lie, in bytes
-	blocksLeft = 14 // to be done; in the last block, lanes from the present part on
+	partIndex  = 10 // R10 … R13: offsets of the parts of the present block, in bytes
+	blocksLeft = 14 // number of blocks left; in the last block, lanes left from the present part on
 	anything   = 15
-	laneIndex  = 18 // R19 … R21: where lanes 1 … 3 of the last block's present part lie, in bytes
+	laneIndex  = 18 // R19 … R21: offsets of lanes 1 … 3 of the last block's present part, in bytes
 	address    = 22
-	numbers    = 23 // where the constants lie
-	neonMask   = 30 // a vector, of the lanes of the present part that count
-	spareVec   = 31 // a vector, within one of the description's instructions
+	numbers    = 23 // address of the constants
+	neonMask   = 30 // vector mask of the lanes of the present part before the end
+	spareVec   = 31 // scratch vector, within one of the description's instructions
 )
 
-// neonVectors is AVX's instructions of the form "second, first, result".
+// neonVectors maps AVX's instructions of the form "second, first, result" to NEON's.
 var neonVectors = map[string]string{
 	"VADDPS": "fadd", "VSUBPS": "fsub", "VMULPS": "fmul", "VDIVPS": "fdiv", "VMAXPS": "fmax", "VMINPS": "fmin",
-	"VFMADD231PS": "fmla", "VFNMADD231PS": "fmls", "VANDPS": "and", "VPXOR": "eor", "VXORPS": "eor", "VPADDD": "add", "VPSUBD": "sub",
+	"VFMADD231PS": "fmla", "VFNMADD231PS": "fmls", "VANDPS": "and", "VPXOR": "eor", "VXORPS": "eor",
+	"VPADDD": "add", "VPSUBD": "sub",
 	"VPADDQ": "add 2d", "VADDPD": "fadd 2d", "VFMADD231PD": "fmla 2d", "VPCMPGTQ": "cmgt",
 }
 
-var neonScalars = map[string]string{"VADDSS": "FADDS", "VSUBSS": "FSUBS", "VMULSS": "FMULS", "VDIVSS": "FDIVS", "VMAXSS": "FMAXS"}
+var neonScalars = map[string]string{
+	"VADDSS": "FADDS", "VSUBSS": "FSUBS", "VMULSS": "FMULS", "VDIVSS": "FDIVS", "VMAXSS": "FMAXS",
+}
 
 var neonShifts = map[string]struct {
 	name string
@@ -41,7 +44,7 @@ var neonGeneral = map[string]string{
 	"MOVQ": "MOVD", "ADDQ": "ADD", "SUBQ": "SUB", "JZ": "BEQ", "JEQ": "BEQ", "JNZ": "BNE", "JNE": "BNE", "JMP": "B",
 }
 
-// neon writes an instruction of the description.
+// neon writes an instruction of the description in NEON's instructions.
 func (f *fn) neon(name string, operands []any) {
 	f.spared = false
 	vector := func(i int) int { return f.neonOperand(operands[i]) }
@@ -91,10 +94,11 @@ func (f *fn) neon(name string, operands []any) {
 			f.word("fcmgt", vector(3), vector(1), vector(2))
 			return
 		}
-		f.word(map[any]string{equal: "fcmeq", greater: "fcmgt", atLeast: "fcmge"}[operands[0]], vector(3), vector(2), vector(1))
+		own := map[any]string{equal: "fcmeq", greater: "fcmgt", atLeast: "fcmge"}[operands[0]]
+		f.word(own, vector(3), vector(2), vector(1))
 	case "VBLENDVPS":
 		f.blend(vector(3), vector(2), vector(1), vector(0))
-	case "VSHUFPS": // in the one order of the description
+	case "VSHUFPS": // only in the order that the description uses
 		f.word("uzp1", vector(3), vector(2), vector(1))
 	case "VBROADCASTSS":
 		f.write("VDUP V%d.S[0], V%d.S4", vector(0), vector(1))
@@ -118,7 +122,7 @@ func (f *fn) neon(name string, operands []any) {
 	}
 }
 
-// neonPointers writes an instruction of general registers that is none of NEON's by another name.
+// neonPointers writes an instruction of general registers that NEON does not have under another name.
 func (f *fn) neonPointers(name string, operands []any) {
 	switch name {
 	case "DECQ":

@@ -1,6 +1,6 @@
 package main
 
-// neonBlocks is blocks for NEON: the last block goes part by part, with no part of which no lane counts.
+// neonBlocks is blocks for NEON. It processes the last block part by part, and skips parts after the end.
 func (f *fn) neonBlocks(count string, body func()) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	for part := range block / f.lanes {
@@ -33,7 +33,7 @@ func (f *fn) neonBlocks(count string, body func()) {
 	f.mark(done)
 }
 
-// lanesLeft sets the mask of the lanes that count, at least one, and their places.
+// lanesLeft sets the mask of the lanes before the end, at least one, and their offsets.
 func (f *fn) lanesLeft() {
 	f.text.WriteString(lanePlaces(blocksLeft, laneIndex, address))
 	f.write("MOVD $%s, R%d", f.pool.masks(-bytes), address)
@@ -41,7 +41,7 @@ func (f *fn) lanesLeft() {
 	f.write("FMOVQ (R%d), F%d", address, neonMask)
 }
 
-// neonLoad is load: of the last block, lane by lane.
+// neonLoad is load for NEON: it loads the last block lane by lane.
 func (f *fn) neonLoad(pointer string, v int) {
 	if !f.tail {
 		f.text.WriteString(indexed("ldr", v, general(pointer), partIndex+f.part))
@@ -52,7 +52,7 @@ func (f *fn) neonLoad(pointer string, v int) {
 	f.word("and", v, v, neonMask)
 }
 
-// neonStore is store.
+// neonStore is store for NEON.
 func (f *fn) neonStore(v int, pointer string) {
 	if !f.tail {
 		f.text.WriteString(indexed("str", v, general(pointer), partIndex+f.part))

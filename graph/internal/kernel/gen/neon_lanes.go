@@ -2,11 +2,11 @@ package main
 
 import "fmt"
 
-// NEON has no masks: of a vector of which only some lanes count, each is loaded and stored by itself. Those behind the
-// last that counts have its place, so nothing behind it is read or written.
+// NEON has no masks. The lanes of an incomplete vector are therefore loaded and stored one by one. The lanes after the
+// last one share its place, so nothing after it is read or written.
 
-// lanePlaces makes the three registers behind first the places of lanes 1 … 3, in bytes, of a vector of as many lanes
-// as a register says, at least one. spare is lost.
+// lanePlaces sets the three registers after first to the offsets of lanes 1 … 3, in bytes, of a vector. The register
+// count holds the vector's number of lanes, at least one. spare is overwritten.
 func lanePlaces(count, first, spare int) string {
 	last := first + 3
 	text := ""
@@ -24,7 +24,7 @@ func lanePlaces(count, first, spare int) string {
 	return text
 }
 
-// loadLanes loads vector v from an address, its lanes from where lanePlaces has put them. spare is lost.
+// loadLanes loads vector v from an address, using the offsets that lanePlaces has computed. It overwrites spare.
 func loadLanes(v, address, first, spare int) string {
 	text := fmt.Sprintf("\tFMOVS (R%d), F%d\n", address, v)
 	for lane := 1; lane < 4; lane++ {
@@ -33,7 +33,7 @@ func loadLanes(v, address, first, spare int) string {
 	return text
 }
 
-// storeLanes stores one. The last lane that counts comes after those behind it, so it is what stays.
+// storeLanes stores vector v. It stores the last lane after those that share its place, so its number remains.
 func storeLanes(v, address, first, spare int) string {
 	text := ""
 	for lane := 3; lane > 0; lane-- {

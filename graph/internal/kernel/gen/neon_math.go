@@ -1,6 +1,6 @@
 package main
 
-// What the kernels compute with, in NEON.
+// The arithmetic of the kernels in NEON.
 
 // neonSeen compares the 16 entries of a mask before entry last with fill: equal if all are.
 func (f *fn) neonSeen(mask, last string, v, fill int) {
@@ -21,7 +21,7 @@ func (f *fn) neonSeen(mask, last string, v, fill int) {
 	f.write("CMNW $1, R%d", anything)
 }
 
-// neonFold is fold: op is VADD or VMAX.
+// neonFold is fold for NEON: op is VADD or VMAX.
 func (f *fn) neonFold(op string, v vec, t int) {
 	op = neonVectors[op+"PS"]
 	f.word(op, v[0], v[0], v[2])
@@ -45,7 +45,7 @@ func (f *fn) neonFoldDouble(sum double, t int) {
 	f.word("fadd 2d", v, v, t)
 }
 
-// neonHorner is horner. The sum takes turns between two registers, since it goes where the constant is.
+// neonHorner is horner for NEON. The sum alternates between two registers, since it replaces the constant.
 func (f *fn) neonHorner(p, x int, c []constant) {
 	last := len(c) - 1
 	sum, next := p, spareVec
@@ -60,8 +60,8 @@ func (f *fn) neonHorner(p, x int, c []constant) {
 	}
 }
 
-// neonMultiply makes z = z·m in lanes of 64 bits: the product of the lower halves, and of each with the other's upper
-// one.
+// neonMultiply computes z = z·m in lanes of 64 bits, from the product of the lower halves and those of each lower half
+// with the other's upper half.
 func (f *fn) neonMultiply(z, t, u, m int) {
 	f.word("rev64", t, z)
 	f.word("mul", t, t, m)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place makes to the address that is written as offset(base) or offset(base)(index*4).
+// place sets register to to the address that is written as offset(base) or offset(base)(index*4).
 func (f *fn) place(written, to string) {
 	offset, registers, _ := strings.Cut(strings.TrimSuffix(written, ")"), "(")
 	base, index, scaled := strings.Cut(registers, ")(")
@@ -29,7 +29,7 @@ func (f *fn) copyVector(to, from int) {
 	}
 }
 
-// blend makes d = b where the mask's sign is set, else a.
+// blend computes d = b where the mask's sign is set, else a.
 func (f *fn) blend(d, a, b, mask int) {
 	f.word("cmlt", spareVec, mask)
 	if d == b {
@@ -40,7 +40,7 @@ func (f *fn) blend(d, a, b, mask int) {
 	f.word("bit", d, b, spareVec)
 }
 
-// neonBegin is begin.
+// neonBegin is begin for NEON.
 func (f *fn) neonBegin() string {
 	text := fmt.Sprintf("\tMOVD $%s<>(SB), R%d\n", f.pool.name, numbers)
 	for i, c := range f.held {
@@ -49,7 +49,7 @@ func (f *fn) neonBegin() string {
 	return text
 }
 
-// neonSet is set.
+// neonSet is set for NEON.
 func (f *fn) neonSet(to int, c constant) {
 	if register, held := f.hold(c); held {
 		f.copyVector(to, register)
@@ -62,19 +62,19 @@ func (f *fn) neonSet(to int, c constant) {
 func general(register string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(register, "R"))
 	if err != nil {
-		panic(register + " is no general register of arm64")
+		panic(register + " is not a general register of arm64")
 	}
 	return n
 }
 
-// lowVector returns the register of which an operand is the low part.
+// lowVector returns the register whose low part an operand is.
 func lowVector(operand any) (register int, is bool) {
 	text, _ := operand.(string)
 	register, err := strconv.Atoi(strings.TrimPrefix(text, "X"))
 	return register, err == nil
 }
 
-// neonOperand returns the number of the vector register that an operand is, or that it is loaded into.
+// neonOperand returns the number of the vector register that holds an operand. It loads the operand if necessary.
 func (f *fn) neonOperand(operand any) int {
 	switch o := operand.(type) {
 	case vec:
@@ -100,7 +100,7 @@ func (f *fn) neonOperand(operand any) int {
 	return spareVec
 }
 
-// takeSpare makes sure that no other operand is in the spare register.
+// takeSpare reserves the spare register. It panics if another operand is in it.
 func (f *fn) takeSpare() {
 	if f.spared {
 		panic(f.name + ": two operands for one spare register")

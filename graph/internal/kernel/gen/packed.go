@@ -2,16 +2,16 @@ package main
 
 import "fmt"
 
-// stripCols is the columns of a strip of a packed matrix.
+// stripCols is the number of columns in a strip of a packed matrix.
 const stripCols = 64
 
-// packing is a form in which the numbers of a packed matrix are kept.
+// packing is the format of the numbers in a packed matrix.
 type packing struct {
 	name, operand string
-	size          int // bytes of a number
+	size          int // of a number in bytes
 }
 
-// packed is the kernels of matrices that are kept in fewer bits, in strips of 64 columns.
+// packed writes the kernels of matrices with fewer bits, in strips of 64 columns.
 func (g *gen) packed() {
 	for _, p := range []packing{{"BF16", "half", 2}, {"Int8", "eighth", 1}} {
 		g.packedRow(p)
@@ -19,7 +19,7 @@ func (g *gen) packed() {
 	}
 }
 
-// args returns those of a kernel around the packed numbers and their scales.
+// args returns the arguments of a kernel: those before, the packed numbers, their scales, and those after.
 func (p packing) args(before []arg, after ...arg) []arg {
 	list := append(before, arg{p.operand, "BX"})
 	if p.name == "Int8" {
@@ -28,8 +28,8 @@ func (p packing) args(before []arg, after ...arg) []arg {
 	return append(list, after...)
 }
 
-// number puts vector v of a row at BX into a register, as float32: a bfloat16 is the upper half of one, an int8 is
-// multiplied by the scale of its column.
+// number loads vector v of a row at BX into a register, as float32. A bfloat16 is the upper half of a float32; an int8
+// is multiplied by the scale of its column.
 func (g *gen) number(p packing, v int, to string) {
 	at := fmt.Sprintf("%d(BX)", v*g.lanes*p.size)
 	switch {
@@ -43,7 +43,7 @@ func (g *gen) number(p packing, v int, to string) {
 	}
 }
 
-// columnScale returns the operand that the scales of vector v are: with AVX-512 a register.
+// columnScale returns the operand for the scales of vector v. With AVX-512 it is a register.
 func (g *gen) columnScale(v int) string {
 	if g.lanes == 16 {
 		return g.reg(16 + v)
@@ -51,17 +51,18 @@ func (g *gen) columnScale(v int) string {
 	return fmt.Sprintf("%d(R8)", v*g.bytes())
 }
 
-// loadScales fills the registers of the scales.
+// loadScales loads the registers of the scales.
 func (g *gen) loadScales(p packing) {
 	for v := 0; p.name == "Int8" && g.lanes == 16 && v < stripCols/g.lanes; v++ {
 		g.op("VMOVUPS %d(R8), %s", v*g.bytes(), g.columnScale(v))
 	}
 }
 
-// packedRow is the product of a single row with a strip: an entry's terms are added in the order of k.
+// packedRow writes the product of a single row with a strip: an entry's terms are added in the order of k.
 func (g *gen) packedRow(p packing) {
 	vectors := stripCols / g.lanes
-	doc := fmt.Sprintf("d + a·b → c for one row of a and k rows of a strip, %d columns kept as %s, one behind the other.", stripCols, p.name)
+	doc := fmt.Sprintf("d + a·b → c for one row of a and k contiguous rows of a strip of %d columns kept as %s.",
+		stripCols, p.name)
 	args := p.args([]arg{{"c", "DI"}, {"a", "SI"}}, arg{"d", "R11"}, arg{"k", "CX"})
 	g.function("row"+p.name, doc, args, func() {
 		for v := range vectors {
@@ -90,9 +91,9 @@ func (g *gen) packedRow(p packing) {
 	})
 }
 
-// unpack writes rows of a strip as float32.
+// unpack writes the conversion of a strip's rows to float32.
 func (g *gen) unpack(p packing) {
-	doc := fmt.Sprintf("k rows of a strip, %d columns kept as %s → float32.", stripCols, p.name)
+	doc := fmt.Sprintf("k rows of a strip of %d columns kept as %s → float32.", stripCols, p.name)
 	g.function("unpack"+p.name, doc, p.args([]arg{{"dst", "DI"}}, arg{"k", "CX"}), func() {
 		g.loadScales(p)
 		g.repeat("CX", func() {

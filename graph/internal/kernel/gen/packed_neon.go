@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// neonPacked is packed for NEON: 16 columns of a strip at a time.
+// neonPacked is packed for NEON. It takes 16 columns of a strip at a time.
 func (g *gen) neonPacked() {
 	for _, p := range []packing{{"BF16", "half", 2}, {"Int8", "eighth", 1}} {
 		g.neonPackedRow(p)
@@ -12,7 +12,7 @@ func (g *gen) neonPacked() {
 
 const (
 	group   = 4  // vectors
-	number0 = 20 // the first register of a group's numbers; those before and behind hold what they are made of
+	number0 = 20 // the first register of a group's numbers; the registers before and after hold their inputs
 )
 
 // neonArgs returns p's arguments: R2 the packed numbers, R3 their scales.
@@ -29,7 +29,7 @@ func (p packing) neonArgs(before []arg, after ...arg) []arg {
 	return list
 }
 
-// neonNumbers puts the next 16 numbers of a row into four registers, as float32; R6 runs through the scales.
+// neonNumbers loads the next 16 numbers of a row into four registers, as float32; R6 runs through the scales.
 func (g *gen) neonNumbers(p packing) {
 	if p.name == "BF16" {
 		g.op("VLD1.P 32(R2), [V18.H8, V19.H8]")
@@ -65,7 +65,8 @@ func (g *gen) neonStrip(p packing, k string, begin func(), each func(at int)) {
 }
 
 func (g *gen) neonPackedRow(p packing) {
-	doc := fmt.Sprintf("d + a·b → c for one row of a and k rows of a strip, %d columns kept as %s, one behind the other.", stripCols, p.name)
+	doc := fmt.Sprintf("d + a·b → c for one row of a and k contiguous rows of a strip of %d columns kept as %s.",
+		stripCols, p.name)
 	args := p.neonArgs([]arg{{"c", "R0"}, {"a", "R1"}}, arg{"d", "R4"}, arg{"k", "R5"})
 	g.function("row"+p.name, doc, args, func() {
 		vectors := stripCols / g.lanes
@@ -90,7 +91,7 @@ func (g *gen) neonPackedRow(p packing) {
 }
 
 func (g *gen) neonUnpack(p packing) {
-	doc := fmt.Sprintf("k rows of a strip, %d columns kept as %s → float32.", stripCols, p.name)
+	doc := fmt.Sprintf("k rows of a strip of %d columns kept as %s → float32.", stripCols, p.name)
 	g.function("unpack"+p.name, doc, p.neonArgs([]arg{{"dst", "R0"}}, arg{"k", "R5"}), func() {
 		g.neonStrip(p, "R5", func() {}, func(int) { g.op("VST1.P [%s], 64(R0)", vectorList(number0, group)) })
 	})

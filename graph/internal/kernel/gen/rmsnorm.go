@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// rmsNorm: y = x∘w/√(mean(x²) + ε), with share = 1/d.
+// rmsNorm computes y = x∘w/√(mean(x²) + ε), with share = 1/d.
 func rmsNorm(f *fn) {
 	y, x, w, inv := f.pointer("y_base"), f.pointer("x_base"), f.pointer("w_base"), f.pointer("inv_base")
 	cols, rows := f.pointer("w_len"), f.pointer("inv_len")
@@ -32,7 +32,7 @@ func rmsNorm(f *fn) {
 	})
 }
 
-// rmsNormBackward: dw += Σ dy∘x̂, dx = (g − x̂∘share·Σ g∘x̂)·inv with x̂ = x·inv and g = dy∘w.
+// rmsNormBackward computes dw += Σ dy∘x̂, dx = (g − x̂∘share·Σ g∘x̂)·inv with x̂ = x·inv and g = dy∘w.
 func rmsNormBackward(f *fn) {
 	dx, dw := f.pointer("dx_base"), f.pointer("dw_base")
 	x, w, dy := f.pointer("x_base"), f.pointer("w_base"), f.pointer("dy_base")

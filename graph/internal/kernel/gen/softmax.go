@@ -4,14 +4,14 @@ import "fmt"
 
 // The kernels of one row at a time. A sum over a row has 16 partial sums, of the entries j ≡ 0 … 15 mod 16.
 
-// next moves pointers one row on, of cols entries.
+// next advances pointers by one row of cols entries.
 func (f *fn) next(cols string, pointers ...string) {
 	for _, p := range pointers {
 		f.op("LEAQ", fmt.Sprintf("(%s)(%s*4)", p, cols), p)
 	}
 }
 
-// advance moves pointers one entry on.
+// advance advances pointers by one entry.
 func (f *fn) advance(pointers ...string) {
 	for _, p := range pointers {
 		f.op("ADDQ", "$4", p)
@@ -23,8 +23,8 @@ const (
 	minusInf uint32 = 0xff800000
 )
 
-// softmax: x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. The blocks at a row's end without any other
-// mask are left out: half of a causal matrix.
+// softmax computes x ← e^(x + mask − max)/Σ, row by row, 0 wherever the mask is −∞. It skips the blocks at a row's end
+// in which the mask is −∞ everywhere: half of a causal matrix.
 func softmax(f *fn) {
 	x, mask, cols, rows := f.pointer("x_base"), f.pointer("mask_base"), f.pointer("cols"), f.pointer("rows")
 	last, rest, hidden := f.register(), f.register(), f.register()
@@ -74,7 +74,7 @@ func softmax(f *fn) {
 	})
 }
 
-// visible makes last the number of entries of a row of the mask without the blocks at its end that are −∞ altogether.
+// visible sets last to the number of entries in a row of the mask without the blocks at its end that are entirely −∞.
 func (f *fn) visible(mask, cols, last string, v, fill vec) {
 	single, scan, done := f.label("single"), f.label("scan"), f.label("visible")
 	f.op("MOVQ", cols, last)
@@ -112,7 +112,7 @@ func (f *fn) visible(mask, cols, last string, v, fill vec) {
 	f.mark(done)
 }
 
-// expSum: top = max x, total = Σ e^(x − top), in float64.
+// expSum computes top = max x, total = Σ e^(x − top), in float64.
 func expSum(f *fn) {
 	x, n := f.pointer("x_base"), f.pointer("x_len")
 	v, s, p, t, k := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()

@@ -1,6 +1,6 @@
 package main
 
-// swiglu: y = x/(1 + e^(−x))·u.
+// swiglu computes y = x/(1 + e^(−x))·u.
 func swiglu(f *fn) {
 	y, x, u := f.pointer("y_base"), f.pointer("x_base"), f.pointer("u_base")
 	v, m, e, s, t, n := f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch(), f.scratch()
@@ -12,7 +12,7 @@ func swiglu(f *fn) {
 	})
 }
 
-// swigluBackward: dx = dy·u·s·(1 + x·(1−s)) and du = dy·x·s, s = σ(x).
+// swigluBackward computes dx = dy·u·s·(1 + x·(1−s)) and du = dy·x·s, s = σ(x).
 func swigluBackward(f *fn) {
 	dx, du := f.pointer("dx_base"), f.pointer("du_base")
 	x, u, dy := f.pointer("x_base"), f.pointer("u_base"), f.pointer("dy_base")

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// The kernels of whole vectors of numbers, and the list of all.
+// The kernels of entire vectors of numbers, and the list of all kernels.
 
 var kernels = []kernel{
 	{"add", "(z, x, y []float32)", add},
@@ -28,7 +28,10 @@ var kernels = []kernel{
 	{"layerNorm", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNorm},
 	{"layerNormBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share float32)", layerNormBackward},
 	{"layerNormSigma", "(y, x, w, b, mean, inv []float32, share, eps float32)", layerNormSigma},
-	{"layerNormSigmaBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)", layerNormSigmaBackward},
+	{
+		"layerNormSigmaBackward", "(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)",
+		layerNormSigmaBackward,
+	},
 	{"rmsNorm", "(y, x, w, inv []float32, share, eps float32)", rmsNorm},
 	{"rmsNormBackward", "(dx, dw, x, w, dy, inv []float32, share float32)", rmsNormBackward},
 	{"adamW", "(w, dw, m, v []float32, c *[9]float32)", adamW},
@@ -47,12 +50,13 @@ func add(f *fn) {
 	})
 }
 
-// adamW: the constants are scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε. m below 2⁻⁹⁵, v and g² below 2⁻¹¹¹ and g
-// below 2⁻⁶³ in g² count as 0, so that no square is below the normal numbers, nor what the moments of weights that are
-// never used fall to: m would stay there for good, since 0.9 of the least number is rounded to it. An ε of 1e-8 hides
-// all of them.
+// adamW takes the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε. m below 2⁻⁹⁵, v and g² below 2⁻¹¹¹ and g
+// below 2⁻⁶³ in g² count as 0. No square is then below the normal numbers, nor do the moments of unused weights fall
+// below them: m would stay there for good, since 0.9 of the least number is rounded to it. An ε of 1e-8 hides all of
+// them.
 func adamW(f *fn) {
-	w, dw, m, v, c := f.pointer("w_base"), f.pointer("dw_base"), f.pointer("m_base"), f.pointer("v_base"), f.pointer("c")
+	w, dw, m := f.pointer("w_base"), f.pointer("dw_base"), f.pointer("m_base")
+	v, c := f.pointer("v_base"), f.pointer("c")
 	k := f.scratches(9)
 	for i, v := range k {
 		f.op("VBROADCASTSS", fmt.Sprintf("%d(%s)", bytes*i, c), v)
@@ -97,8 +101,7 @@ func sumSquares(f *fn) {
 	f.op("VMOVSD", f.low("X", sum[0]), f.param("sum"))
 }
 
-// dropout: entry i is kept if hash(key ^ (at + i·entryStep)) >> 11 is not below the threshold; the hash is
-// splitmix64's.
+// dropout keeps entry i if hash(key ^ (at + i·entryStep)) >> 11 is not below the threshold. The hash is splitmix64's.
 func dropout(f *fn) {
 	const entryStep = 0xd1342543de82ef95
 	y, x, scalar := f.pointer("y_base"), f.pointer("x_base"), f.register()
@@ -115,7 +118,7 @@ func dropout(f *fn) {
 	}
 	factor, key, threshold := f.spreadParam("factor"), spread("key"), spread("threshold")
 	v, z, t, u := f.scratch(), f.scratch(), f.scratch(), f.scratch()
-	counters := f.double() // of 64 bits each, like the partial sums
+	counters := f.double() // 64 bits each, like the partial sums
 	start := spread("at")
 	f.each(func() {
 		for i, c := range counters {
@@ -144,7 +147,7 @@ func dropout(f *fn) {
 		if f.wide() {
 			f.op("KUNPCKBW", "K2", "K3", "K2")
 			f.op("VMOVAPS.Z", factor, "K2", t)
-		} else { // of each 64 bits the lower 32, back in order
+		} else { // the lower 32 of each 64 bits, back in order
 			f.op("VSHUFPS", "$0x88", z, drop, t)
 			if f.arch == "amd64" {
 				f.op("VPERMQ", "$0xd8", t, t)
@@ -156,7 +159,7 @@ func dropout(f *fn) {
 	})
 }
 
-// shiftXor makes z ^= z >> n.
+// shiftXor computes z ^= z >> n.
 func (f *fn) shiftXor(z, t vec, n int) {
 	f.op("VPSRLQ", fmt.Sprintf("$%d", n), z, t)
 	f.xor(t, z, z)
@@ -170,7 +173,7 @@ func (f *fn) xor(a, b, to vec) {
 	}
 }
 
-// mix makes z = (z ^ z>>n)·m, which AVX2 puts together from products of 32 bits.
+// mix computes z = (z ^ z>>n)·m, which AVX2 composes of products of 32 bits.
 func (f *fn) mix(z, t, u vec, n int, m constant) {
 	f.shiftXor(z, t, n)
 	if f.wide() {

@@ -16,7 +16,7 @@ func Sets() map[string]*Set {
 	return sets
 }
 
-// detect returns the widest of them.
+// detect returns the widest set, or nil.
 func detect() *Set {
 	sets := Sets()
 	if best := sets["AVX512"]; best != nil {

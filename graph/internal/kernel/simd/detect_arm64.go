@@ -2,7 +2,7 @@
 
 package simd
 
-// Sets returns the one set that every arm64 has.
+// Sets returns the single set, which every arm64 can run.
 func Sets() map[string]*Set { return map[string]*Set{"NEON": setNEON} }
 
 func detect() *Set { return setNEON }

@@ -2,7 +2,7 @@
 
 package simd
 
-// Sets is empty: there is no assembly.
+// Sets returns nil: there is no assembly.
 func Sets() map[string]*Set { return nil }
 
 func detect() *Set { return nil }

@@ -1,14 +1,14 @@
-// Package simd holds the float32 kernels in vector instructions that are no matrix product, for AVX-512, for AVX2 with
-// FMA and for NEON. Its callers have the same in plain Go for other processors and for float64.
+// Package simd implements the float32 kernels other than matrix products in vector instructions: for AVX-512, for AVX2
+// with FMA and for NEON. Its callers implement the same in plain Go for other processors and for float64.
 package simd
 
-// Set is the kernels in one instruction set. Each does the same operations on the same lanes whatever the instruction
-// set, the length and the place in memory, so the bits do not depend on them; a sum over a row or vector has 16 partial
-// sums that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴ being half
-// of the last place of 1. NaN gives NaN. The callers see to the lengths.
+// Set holds the kernels in one instruction set. Each does the same operations on the same lanes for every instruction
+// set, length and place in memory, so the bits do not depend on these; a sum over a row or vector has 16 partial sums
+// that are added up in a fixed order. The accuracy is that of one entry for finite operands, u = 2⁻²⁴ being half of the
+// last place of 1. NaN gives NaN. The callers check the lengths.
 //
-// Of normal numbers nothing makes one below them, 2⁻¹²⁶, not even on the way to a 0: an Intel processor takes some 150
-// times as long for it. So what is smaller than an accuracy that is absolute counts as 0.
+// No kernel produces a number below the normal ones, 2⁻¹²⁶, from normal numbers, not even as an intermediate result of
+// 0: an Intel processor takes some 150 times as long for it. Numbers below an absolute accuracy therefore count as 0.
 type Set struct {
 	// z = x + y, rounded once.
 	Add func(z, x, y []float32)
@@ -16,71 +16,72 @@ type Set struct {
 	Relu func(y, x []float32)
 	// dx = dy where x > 0, else 0, exact.
 	ReluBackward func(dx, x, dy []float32)
-	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place, ∞ at the one end and 0 at
-	// the other, from where y would be below the normal numbers.
+	// y = e^(x−shift)·scale: with shift 0 and scale 1 within 0.9 of a unit in the last place; ∞ if y is too large, 0 if
+	// y would be below the normal numbers.
 	Exp func(y, x []float32, shift, scale float32)
-	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); 0 from where it would be below the
-	// normal numbers.
+	// y = x·Φ(x) within 6 units in the last place of y, and 1.5e-7·max(1, |y|); 0 if y would be below the normal
+	// numbers.
 	Gelu func(y, x []float32)
 	// dx = dy∘(Φ(x) + x·φ(x)) within 2e-7·|dy|, up to rounding the product.
 	GeluBackward func(dx, x, dy []float32)
 	// y = ½x(1 + tanh u) within 1.5e-7·max(1, |y|); −∞ gives 0.
 	GeluTanh func(y, x []float32)
-	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
+	// dx = dy∘dy/dx of GeluTanh within 2e-7·|dy|, up to rounding the product.
 	GeluTanhBackward func(dx, x, dy []float32)
-	// y = σ(x) = 1/(1 + e^(−x)) within 1.5e-7, and 5e-7·y where y is above 1e-37; 0 below the normal numbers.
+	// y = σ(x) = 1/(1 + e^(−x)) within 1.5e-7, and 5e-7·y if y is above 1e-37; 0 below the normal numbers.
 	Sigmoid func(y, x []float32)
 	// dx = dy∘σ(x)(1 − σ(x)) within 1e-7·|dy|, up to rounding the product.
 	SigmoidBackward func(dx, x, dy []float32)
 	// y = x/(1 + e^(−x)) within 1.5e-7·max(1, |y|); −∞ gives 0.
 	Silu func(y, x []float32)
-	// dx = dy∘dy/dx of it within 2e-7·|dy|, up to rounding the product.
+	// dx = dy∘dy/dx of Silu within 2e-7·|dy|, up to rounding the product.
 	SiluBackward func(dx, x, dy []float32)
-	// y = silu(x)·u, as Silu has it, up to rounding the product.
+	// y = silu(x)·u with silu as in Silu, up to rounding the product.
 	Swiglu func(y, x, u []float32)
 	// dx = dy∘u∘dsilu/dx within 2e-7·|dy·u| and du = dy∘silu(x) within 1.5e-7·max(1, |silu(x)|)·|dy|, up to rounding
 	// the products.
 	SwigluBackward func(dx, du, x, u, dy []float32)
-	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight where the rounded x+mask is D below
-	// the largest; 0 where D is above 60, which is nothing beside the weight of the largest, and where the mask is −∞,
-	// whatever x is there.
+	// x ← e^(x+mask−max)/Σ in every row, within (5 + D + cols/128)u of the weight if the rounded x+mask is D below the
+	// largest. The weight is 0 if D is above 60, which is negligible next to the largest weight, and where the mask is
+	// −∞, for any x.
 	Softmax func(x, mask []float32, cols, rows int)
-	// A step of the online softmax, as the function of this name has it. Apart from the rounding of x+mask, the weights
-	// are within (7 + D + cols/16)u where x+mask is D below the largest, 0 where D is above 60, and so is keep.
+	// A step of the online softmax, like attention.softmaxTile. Apart from the rounding of x+mask, the weights and keep
+	// are within (7 + D + cols/16)u if x+mask is D below the largest, and 0 if D is above 60.
 	SoftmaxTile func(x, mask, top, total, keep []float32, cols, stride int)
-	// Its backward pass: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
+	// The backward pass of SoftmaxTile: x ← e^(x+mask−top)/max(1, total), d ← x∘(d − dot) in every row.
 	SoftmaxTileBackward func(d, x, mask, top, total, dot []float32, cols, stride int)
-	// dot = Σ x∘y of rows, cols wide and stride apart, within (4 + cols/16)u·Σ |x∘y|.
+	// dot = Σ x∘y of rows that are cols wide and stride apart, within (4 + cols/16)u·Σ |x∘y|.
 	DotRows func(dot, x, y []float32, cols, stride int)
-	// x ← x·factor in rows, cols wide and stride apart, rounded once.
+	// x ← x·factor in rows that are cols wide and stride apart, rounded once.
 	ScaleRows func(x, factor []float32, cols, stride int)
-	// top = max x and total = Σ e^(x−top) within 4u of it, unless x−top is rounded.
+	// top = max x and total = Σ e^(x−top), within 4u of total unless x−top is rounded.
 	ExpSum func(x []float32) (top float32, total float64)
-	// LayerNorm with share = 1/d; no bias if b is nil. 1/σ within (4 + d/16)u of it.
+	// LayerNorm with share = 1/d; b is optional. The relative error of 1/σ is at most (4 + d/16)u.
 	LayerNorm func(y, x, w, b, mean, inv []float32, share, eps float32)
-	// LayerNormBackward with share = 1/d, adding to dw and db; no dx if it is nil.
+	// LayerNormBackward with share = 1/d, adding to dw and db; dx is optional.
 	LayerNormBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share float32)
-	// LayerNormSigma with share = 1/d; no bias if b is nil. inv is σ, within (6 + d/16)u of it, 0 of equal numbers.
+	// LayerNormSigma with share = 1/d; b is optional. inv is σ, with a relative error of at most (6 + d/16)u; it is 0
+	// for equal numbers.
 	LayerNormSigma func(y, x, w, b, mean, inv []float32, share, eps float32)
-	// LayerNormSigmaBackward with share = 1/d, adding to dw and db; no dx if it is nil.
+	// LayerNormSigmaBackward with share = 1/d, adding to dw and db; dx is optional.
 	LayerNormSigmaBackward func(dx, dw, db, x, w, dy, mean, inv []float32, share, eps float32)
-	// RMSNorm with share = 1/d. 1/rms within (4 + d/16)u of it.
+	// RMSNorm with share = 1/d. The relative error of 1/rms is at most (4 + d/16)u.
 	RmsNorm func(y, x, w, inv []float32, share, eps float32)
 	// RMSNormBackward with share = 1/d, adding to dw.
 	RmsNormBackward func(dx, dw, x, w, dy, inv []float32, share float32)
 	// Update with the constants scale, β₁, 1−β₁, β₂, 1−β₂, keep, rate, root, ε, every operation rounded once. m below
-	// 2⁻⁹⁵, v below 2⁻¹¹¹, and g² below that or of g below 2⁻⁶³, count as 0.
+	// 2⁻⁹⁵, v and g² below 2⁻¹¹¹, and g² of a g below 2⁻⁶³ count as 0.
 	AdamW func(w, dw, m, v []float32, c *[9]float32)
 	// Σ x² in float64.
 	SumSquares func(x []float32) (sum float64)
-	// y[i] = x[i]·factor, or ·0 where hash(key ^ (at + i·entryStep)) >> 11 is below the threshold, as Factor has it.
+	// y[i] = x[i]·factor, or ·0 if hash(key ^ (at + i·entryStep)) >> 11 is below the threshold, as in DropMask.Factor.
 	Dropout func(y, x []float32, key, at, threshold uint64, factor float32)
 }
 
-// current is the set in use: the widest of this processor, nil where plain Go does the work.
+// current is the set in use: the widest of this processor, or nil for plain Go.
 var current = detect()
 
-// Of returns the set in use for numbers of type T: there is none for float64.
+// Of returns the set in use for numbers of type T. It is nil for float64.
 func Of[T any]() *Set {
 	if _, ok := any(*new(T)).(float32); ok {
 		return current
@@ -88,7 +89,7 @@ func Of[T any]() *Set {
 	return nil
 }
 
-// String returns the name of the instruction set, "Go" of none.
+// String returns the name of the instruction set, or "Go" for nil.
 func (s *Set) String() string {
 	for name, known := range Sets() {
 		if s == known {
@@ -98,14 +99,15 @@ func (s *Set) String() string {
 	return "Go"
 }
 
-// Use puts another set into use, nil for plain Go, and returns what undoes it: tests compare sets.
+// Use replaces the set in use, for tests that compare sets; nil stands for plain Go. It returns a function that
+// restores the previous set.
 func Use(s *Set) (undo func()) {
 	was := current
 	current = s
 	return func() { current = was }
 }
 
-// Float32s views numbers that are float32 as what they are.
+// Float32s returns x as a []float32, or nil if it is none.
 func Float32s[T any](x []T) []float32 {
 	s, _ := any(x).([]float32)
 	return s

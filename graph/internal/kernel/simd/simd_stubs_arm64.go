@@ -5,16 +5,21 @@
 package simd
 
 var setNEON = &Set{
-	Add: addNEON, Relu: reluNEON, ReluBackward: reluBackwardNEON,
-	Exp: expNEON, Gelu: geluNEON, GeluBackward: geluBackwardNEON,
-	GeluTanh: geluTanhNEON, GeluTanhBackward: geluTanhBackwardNEON, Sigmoid: sigmoidNEON,
-	SigmoidBackward: sigmoidBackwardNEON, Silu: siluNEON, SiluBackward: siluBackwardNEON,
-	Swiglu: swigluNEON, SwigluBackward: swigluBackwardNEON, Softmax: softmaxNEON,
-	SoftmaxTile: softmaxTileNEON, SoftmaxTileBackward: softmaxTileBackwardNEON, DotRows: dotRowsNEON,
-	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON, LayerNorm: layerNormNEON,
-	LayerNormBackward: layerNormBackwardNEON, LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
-	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON, AdamW: adamWNEON,
-	SumSquares: sumSquaresNEON, Dropout: dropoutNEON,
+	Add: addNEON, Relu: reluNEON,
+	ReluBackward: reluBackwardNEON, Exp: expNEON,
+	Gelu: geluNEON, GeluBackward: geluBackwardNEON,
+	GeluTanh: geluTanhNEON, GeluTanhBackward: geluTanhBackwardNEON,
+	Sigmoid: sigmoidNEON, SigmoidBackward: sigmoidBackwardNEON,
+	Silu: siluNEON, SiluBackward: siluBackwardNEON,
+	Swiglu: swigluNEON, SwigluBackward: swigluBackwardNEON,
+	Softmax: softmaxNEON, SoftmaxTile: softmaxTileNEON,
+	SoftmaxTileBackward: softmaxTileBackwardNEON, DotRows: dotRowsNEON,
+	ScaleRows: scaleRowsNEON, ExpSum: expSumNEON,
+	LayerNorm: layerNormNEON, LayerNormBackward: layerNormBackwardNEON,
+	LayerNormSigma: layerNormSigmaNEON, LayerNormSigmaBackward: layerNormSigmaBackwardNEON,
+	RmsNorm: rmsNormNEON, RmsNormBackward: rmsNormBackwardNEON,
+	AdamW: adamWNEON, SumSquares: sumSquaresNEON,
+	Dropout: dropoutNEON,
 }
 
 //go:noescape
