@@ -1,4 +1,4 @@
-// Package attention holds the attentions of the paper and its relatives, forward, backward and for one more token:
+// Package attention implements the attention of the paper and its relatives, forward, backward and for one more token:
 // Flash and its KVCache with the weights softmax(q·kᵀ), Linear with φ(q)·φ(k), and the LatentCache.
 package attention
 
@@ -9,28 +9,29 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// Shape is the sizes of attention: in every one of Batch sequences Queries tokens attend to Keys tokens, in Heads heads
-// with QK features of a query or key and V of a value. The heads fall into Groups of consecutive ones, which share
-// their keys and values.
+// Shape holds the sizes of attention: in each of Batch sequences, Queries tokens attend to Keys tokens in Heads heads
+// with QK features of a query or key and V of a value. The heads form Groups of consecutive heads that share their keys
+// and values.
 type Shape struct{ Batch, Queries, Keys, Heads, QK, V, Groups int }
 
 // Width returns the number of columns of packed queries, keys and values.
 func (h Shape) Width() int { return h.Heads*h.QK + h.Groups*(h.QK+h.V) }
 
-// shared returns the number of heads of a group.
+// shared returns the number of heads in a group.
 func (h Shape) shared() int { return h.Heads / h.Groups }
 
-// Projections are the queries of all heads and the keys and values of all groups, or the gradients of them. The tokens
-// are the rows; in each, a head or a group lies beside the next.
+// Projections holds the queries of all heads and the keys and values of all groups, or their gradients. The rows are
+// tokens; within a row, the heads or groups lie next to each other.
 type Projections[T kernel.Float] struct{ Q, K, V gemm.Matrix[T] }
 
-// Packed takes apart one matrix (Batch·Queries, Heads·QK + Groups·(QK + V)) of tokens that attend to one another.
+// Packed splits one matrix (Batch·Queries, Heads·QK + Groups·(QK + V)) of tokens that attend to one another.
 func Packed[T kernel.Float](h Shape, qkv []T) Projections[T] {
 	m := gemm.Mat(qkv, h.Width())
 	return Projections[T]{m, m.From(0, h.Heads*h.QK), m.From(0, (h.Heads+h.Groups)*h.QK)}
 }
 
-// Crossed takes queries (Batch·Queries, Heads·QK), and keys and values in one matrix (Batch·Keys, Groups·(QK + V)).
+// Crossed splits keys and values in one matrix (Batch·Keys, Groups·(QK + V)); the queries are (Batch·Queries,
+// Heads·QK).
 func Crossed[T kernel.Float](h Shape, q, kv []T) Projections[T] {
 	m := gemm.Mat(kv, h.Groups*(h.QK+h.V))
 	return Projections[T]{gemm.Mat(q, h.Heads*h.QK), m, m.From(0, h.Groups*h.QK)}
@@ -42,14 +43,14 @@ func (p Projections[T]) head(h Shape, b, j int) Projections[T] {
 	return Projections[T]{p.Q.From(b*h.Queries, j*h.QK), p.K.From(b*h.Keys, group*h.QK), p.V.From(b*h.Keys, group*h.V)}
 }
 
-// Mask is what is added to the scores: matrices (Queries, Keys), for each of Batch sequences, or 1 for all, one for
-// each of Heads heads, or 1 for all.
+// Mask is added to the scores. It holds matrices (Queries, Keys): Batch is 1 if all sequences share them, Heads is 1 if
+// all heads do.
 type Mask[T kernel.Float] struct {
 	Data         []T
 	Batch, Heads int
 }
 
-// index counts the matrices: which one is that of head j of sequence b.
+// index returns the index of the matrix for head j of sequence b.
 func (m Mask[T]) index(b, j int) int { return b%m.Batch*m.Heads + j%m.Heads }
 
 func dot[T kernel.Float](x, y []T) (sum T) {
@@ -60,7 +61,7 @@ func dot[T kernel.Float](x, y []T) (sum T) {
 	return sum
 }
 
-// head is a lane of head j of sequence b.
+// head is one lane of head j of sequence b.
 type head[T kernel.Float] struct {
 	Shape            // of the lane
 	all        Shape // of all lanes
@@ -77,10 +78,10 @@ type head[T kernel.Float] struct {
 	drop       kernel.DropMask
 }
 
-// lanes returns those of head i of all, counted through the sequences.
+// lanes returns the lanes of head i, where i counts the heads of all sequences.
 func (f *Flash[T]) lanes(i int) []lane { return f.Spans.lanes[f.Mask.index(i/f.Heads, i%f.Heads)] }
 
-// head is one of the lanes of head i of all.
+// head returns a lane of head i, where i counts the heads of all sequences.
 func (f *Flash[T]) head(i int, l *lane) head[T] {
 	n := f.Queries
 	s := head[T]{
@@ -102,10 +103,10 @@ func (s *head[T]) of(y []T) gemm.Matrix[T] {
 	return rowsOf(gemm.Mat(y, s.Heads*s.V).From(s.b*s.all.Queries, s.j*s.V), s.lane.q)
 }
 
-// maskAt returns the place of a query of the lane and a key of any in a matrix of the mask.
+// maskAt returns the index in a mask matrix of a query of the lane and a key counted without lanes.
 func (s *head[T]) maskAt(query, key int) int { return s.lane.q.at(query)*s.all.Keys + key }
 
-// dropAt returns the place that counts for dropout.
+// dropAt returns the index of a query of the lane and a key in the mask of dropout.
 func (s *head[T]) dropAt(query, key int) int {
 	return (s.b*s.Heads+s.j)*s.all.Queries*s.all.Keys + s.maskAt(query, key)
 }

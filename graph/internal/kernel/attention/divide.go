@@ -8,10 +8,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// divide finds the lanes of a matrix of the mask, its spans and what they leave out, if they save a third of what all
-// in one take.
-func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, biased *atomic.Bool) []lane {
-	if !slices.ContainsFunc(whole.queries, func(s span) bool { return !s.plain }) {
+// divide returns the lanes of a mask matrix, with their spans and the keys outside of these, if they save a third of
+// the cost of a single lane.
+func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, undivided *lane, biased *atomic.Bool) []lane {
+	if !slices.ContainsFunc(undivided.queries, func(s span) bool { return !s.plain }) {
 		return nil
 	}
 	lanes := lanesOf(h, mask)
@@ -19,7 +19,7 @@ func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, b
 		return nil
 	}
 	all := lane{queries: make([]span, h.Queries), outside: make([][]int32, h.Queries)}
-	var of []*lane // of query i, i modulo their number
+	var of []*lane // query i is in lane i modulo len(of)
 	for i := range lanes {
 		l := &lanes[i]
 		n := l.q.count(h.Queries)
@@ -33,27 +33,27 @@ func divide[T kernel.Float](pool *kernel.Pool, h Shape, mask []T, whole *lane, b
 		var keys []T
 		for i := from; i < to; i++ {
 			row, l, at := mask[i*h.Keys:(i+1)*h.Keys], of[i%len(of)], i/len(of)
-			all := whole.queries[i]
+			all := undivided.queries[i]
 			first := max(0, all.from-l.k.first+l.k.step-1) / l.k.step
 			keys = keys[:0]
 			for j := l.k.at(first); j < all.to; j += l.k.step {
 				keys = append(keys, row[j])
 			}
 			l.queries[at], l.outside[at] = ownSpan(l.k, first, keys, row[:all.to], all.from)
-			l.outside[at] = append(l.outside[at], whole.outside[i]...)
+			l.outside[at] = append(l.outside[at], undivided.outside[i]...)
 			if slices.ContainsFunc(l.outside[at], func(key int32) bool { return row[key] != 0 }) {
 				biased.Store(true)
 			}
 		}
 	})
-	if 3*all.cost() >= 2*whole.cost() {
+	if 3*all.cost() >= 2*undivided.cost() {
 		return nil
 	}
 	return lanes
 }
 
-// ownSpan returns the span of a lane's keys in a row of the mask, given those from the first one on that stand before
-// the row's end, and the visible keys outside from a place on.
+// ownSpan returns the span of a lane's keys in a row of the mask, and the visible keys outside of it. The argument keys
+// holds the mask of the lane's keys from number first to the row's end; from is the first visible key of the row.
 func ownSpan[T kernel.Float](k every, first int, keys, row []T, from int) (own span, outside []int32) {
 	if own = visible(keys); !own.plain {
 		own, outside = core(keys, own, nil)
@@ -73,7 +73,7 @@ func ownSpan[T kernel.Float](k every, first int, keys, row []T, from int) (own s
 	return own, outside
 }
 
-// cost counts the keys of spans, and some times those outside, most of which queries beside one another share.
+// cost returns the number of keys in spans, plus a multiple of those outside, most of which adjacent queries share.
 func (l *lane) cost() (n int) {
 	for i, s := range l.queries {
 		n += s.to - s.from + 4*len(l.outside[i])
@@ -81,7 +81,7 @@ func (l *lane) cost() (n int) {
 	return n
 }
 
-// finish finds what follows from a lane's spans.
+// finish computes the fields of a lane that follow from its spans.
 func (l *lane) finish(h Shape) {
 	if len(l.keys) != h.blocks() {
 		l.keys = make([]span, h.blocks())

@@ -5,27 +5,27 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// The largest tiles of the scores. In the forward pass a row has many keys, because it costs little more than a short
-// one; in the backward pass a column has many queries, because it adds up over them. Both fit the nearest caches.
+// The largest tiles of the scores. In the forward pass a row has many keys, because a long row costs little more than a
+// short one; in the backward pass a column has many queries, because it sums over them. Both fit the nearest caches.
 const (
 	forwardQueries, forwardKeys   = 64, 256
 	backwardQueries, backwardKeys = 128, 32
 )
 
-// Flash is multi-headed attention tile by tile, so that no more than a tile of the weights exists at a time, and the
-// operands of its two passes.
+// Flash is multi-headed attention tile by tile, so that at most one tile of the weights exists at a time. It holds the
+// operands of both passes.
 type Flash[T kernel.Float] struct {
 	Shape
 	Products gemm.Products[T]
 	Spans    *Spans
 	In       Projections[T]
 	Mask     Mask[T]
-	LSE      []T // (2, Batch, Heads, Queries): of every query's log-sum-exp m + log ℓ both parts, m the largest score
+	LSE      []T // (2, Batch, Heads, Queries): m and ℓ of every query's log-sum-exp m + log ℓ, m the largest score
 	Scratch  []T // FlashScratch floats
 	Drop     kernel.DropMask
 }
 
-// FlashScratch returns the number of floats that both passes take as scratch, a share for each thread.
+// FlashScratch returns the number of floats of scratch that both passes need, including a share for each thread.
 func FlashScratch(pool *kernel.Pool, h Shape) int {
 	threads := pool.Threads()
 	forward := min(h.Queries, forwardQueries) * (1 + min(h.Keys, forwardKeys))
@@ -36,12 +36,12 @@ func FlashScratch(pool *kernel.Pool, h Shape) int {
 	return threads * align(max(forward, h.Queries+tiles))
 }
 
-// align rounds up to whole lines of 64 bytes.
+// align rounds up to complete cache lines of 64 bytes.
 func align(n int) int { return (n + 15) &^ 15 }
 
-// Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), and leaves LSE for
-// the backward pass, in two parts because their sum would lose what is small beside large scores. A query that attends
-// to no key gets 0. Dropout acts on the weights.
+// Forward computes y = concat over heads of softmax(q·kᵀ/√QK + mask)·v, y (Batch·Queries, Heads·V), and stores LSE for
+// the backward pass. LSE has two parts because their sum would lose small numbers next to large scores. A query that
+// attends to no key gets 0. Dropout acts on the weights.
 func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	readMask(pool, f.Shape, f.Spans, f.Mask)
 	blocks := f.Spans.most.forward
@@ -61,7 +61,7 @@ func (f *Flash[T]) Forward(pool *kernel.Pool, y []T) {
 	})
 }
 
-// perTask is how many of a head's blocks are a task: four, but fewer where some threads would have none.
+// perTask returns the number of a head's blocks in a task: four, or fewer if some threads would otherwise be idle.
 func perTask(heads, blocks, threads int) int {
 	n := 4
 	for n > 1 && heads*((blocks+n-1)/n) < 2*threads {
@@ -70,21 +70,21 @@ func perTask(heads, blocks, threads int) int {
 	return n
 }
 
-// even returns the size of a part when n is split evenly into at least the given number of parts, none larger than
-// most.
+// even returns the size of a part if n is split evenly into at least the given number of parts of at most the given
+// size.
 func even(n, most, parts int) int {
 	parts = max(parts, (n+most-1)/most)
 	return (n + parts - 1) / parts
 }
 
-// perHead runs the tasks of heads, several for each or one for several, on the pool's threads, each thread with its
-// share of the scratch.
+// perHead runs tasks, several for each head or one for several heads, on the pool's threads. Each thread has its share
+// of the scratch.
 func perHead[T kernel.Float](pool *kernel.Pool, tasks int, scratch []T, body func(task int, scratch []T)) {
 	share := len(scratch) / pool.Threads() &^ 15
 	pool.Tasks(tasks, func(thread, task int) { body(task, scratch[thread*share:(thread+1)*share]) })
 }
 
-// attendBlocks computes some blocks of y.
+// attendBlocks computes blocks first … last−1 of y.
 func (s *head[T]) attendBlocks(y gemm.Matrix[T], first, last int, scratch []T) {
 	defer s.giveBack()
 	rows := s.rows()
@@ -93,7 +93,7 @@ func (s *head[T]) attendBlocks(y gemm.Matrix[T], first, last int, scratch []T) {
 	}
 }
 
-// attend computes rows from … to of y.
+// attend computes rows from … to−1 of y.
 func (s *head[T]) attend(y gemm.Matrix[T], from, to int, scratch []T) {
 	y = y.From(from, 0)
 	n, top, total := to-from, s.top[from:to], s.total[from:to]

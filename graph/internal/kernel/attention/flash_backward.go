@@ -7,14 +7,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// Backward computes the gradients of queries, keys and values from dy and from what Forward made: y, LSE and the spans.
-// Tile by tile it computes the weights p = e^(score − m)/ℓ once more, and with D = Σ dy∘y over the columns of a head, which
+// Backward computes the gradients of queries, keys and values from dy and the results of Forward: y, LSE and the spans.
+// Tile by tile it computes the weights p = e^(score − m)/ℓ again, and with D = Σ dy∘y over the columns of a head, which
 // is Σ Δp∘p over its keys,
 //
 //	Δv += pᵀ·dy    Δp = dy·vᵀ    Δs = p∘(Δp − D)    Δq += Δs·k/√QK    Δk += Δsᵀ·q/√QK
 //
-// Keys and values get the sum over the heads that share them. The heads of a group, and the tiles of a head, come one after
-// the other, and then what scattered keys add, so that no sum depends on the threads.
+// Keys and values get the sum over the heads that share them. The heads of a group, the tiles of a head and finally the
+// scattered keys are added in a fixed order, so that no sum depends on the threads.
 func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) {
 	if f.inTurns(pool.Threads()) {
 		f.backwardInTurns(pool, grads, y, dy)
@@ -36,22 +36,23 @@ func (f *Flash[T]) Backward(pool *kernel.Pool, grads Projections[T], y, dy []T) 
 	})
 }
 
-// gradients are those of a head's queries, keys, values and result.
+// gradients holds the gradients of a head's queries, keys, values and result.
 type gradients[T kernel.Float] struct {
 	q, k, v, y gemm.Matrix[T]
 	far        Projections[T] // of all lanes
 	dots       []T            // D
-	shared     T              // 1 where another head has left its share in k and v, else 0
-	done       []atomic.Int64 // how far every block of keys has come, if they take turns
+	shared     T              // 1 if another head has already stored its share in k and v, else 0
+	done       []atomic.Int64 // for every block of keys the rows of q it has added to, if the blocks take turns
 }
 
-// gradients returns a lane of head i of all, and its gradients.
+// gradients returns lane l of head i, where i counts the heads of all sequences, and its gradients.
 func (f *Flash[T]) gradients(i, l int, grads Projections[T], dy, dots []T) (head[T], gradients[T]) {
 	s := f.head(i, &f.lanes(i)[l])
 	far := grads.head(f.Shape, s.b, s.j)
 	to := laneOf(s.lane, far)
 	return s, gradients[T]{
-		q: to.Q, k: to.K, v: to.V, y: s.of(dy), far: far, dots: dots[s.lane.at:][:s.Queries], shared: T(min(i%f.shared(), 1)),
+		q: to.Q, k: to.K, v: to.V, y: s.of(dy), far: far,
+		dots: dots[s.lane.at:][:s.Queries], shared: T(min(i%f.shared(), 1)),
 	}
 }
 
@@ -63,13 +64,13 @@ func (s *head[T]) begin(d *gradients[T], y []T) {
 	}
 }
 
-// writesAll reports whether a block of keys is the first and all queries attend to it.
+// writesAll reports whether a block of keys is the first one and all queries attend to it.
 func (s *head[T]) writesAll(block int) bool {
 	return block == 0 && s.lane.keys[0] == span{from: 0, to: s.Queries}
 }
 
-// backward finishes the head's share of the gradients of a block of keys and values, and adds what it contributes to
-// those of the queries.
+// backward completes the head's share of the gradients of a block of keys and values, and adds the block's share to the
+// gradients of the queries.
 func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 	defer d.leaveAll(block)
 	defer s.giveBack()
@@ -92,7 +93,8 @@ func (s *head[T]) backward(d *gradients[T], block int, scratch []T) {
 		ds := gemm.Mat(other[:len(p.Data)], p.Stride)
 		s.products.MulSerial(n, z-a, s.V, 1, dy, v.T(), 0, ds)
 		s.dropTile(ds, from, a)
-		softmaxTileBackward(ds.Data, p.Data, mask.Data, s.top[from:to], s.total[from:to], d.dots[from:to], p.Stride, mask.Stride)
+		softmaxTileBackward(ds.Data, p.Data, mask.Data, s.top[from:to], s.total[from:to], d.dots[from:to],
+			p.Stride, mask.Stride)
 		s.dropTile(p, from, a)
 		s.products.MulSerial(z-a, s.V, n, 1, p.T(), dy, add, dv)
 		s.products.MulSerial(z-a, s.QK, n, s.scale, ds.T(), s.q.From(from, 0), add, dk)

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// scattered are copies of keys and values, their gradients, and tiles of scores and of the mask, for one thread.
+// scattered holds copies of keys and values, their gradients, and tiles of scores and of the mask, for one thread.
 type scattered[T kernel.Float] struct{ k, v, dk, dv, scores, ds, mask, keep, tile []T }
 
 func newScattered[T kernel.Float](h Shape) *scattered[T] {
@@ -20,7 +20,7 @@ func newScattered[T kernel.Float](h Shape) *scattered[T] {
 	}
 }
 
-// borrow is what scattered keys and lanes need, to be given back.
+// borrow returns the buffers for scattered keys and lanes. giveBack returns them to the pool.
 func (s *head[T]) borrow() *scattered[T] {
 	if s.copies == nil {
 		s.copies, _ = s.spans.buffers.Get().(*scattered[T])
@@ -38,7 +38,8 @@ func (s *head[T]) giveBack() {
 	}
 }
 
-// eachRest calls body for the scattered keys of queries from … to, a block or all, some at a time, in their order.
+// eachRest calls body for the scattered keys of queries from … to, which are one block or all. It passes them in order,
+// at most restKeys at a time.
 func (s *head[T]) eachRest(lists [][]seen, from, to int, body func(first, n int, keys []seen, x *scattered[T])) {
 	if !s.lane.scattered {
 		return
@@ -58,7 +59,7 @@ func (s *head[T]) eachRest(lists [][]seen, from, to int, body func(first, n int,
 	}
 }
 
-// gather copies the keys and values, and computes the scores of n queries from first on.
+// gather copies the keys and values, and computes the scores of n queries from number first.
 func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gemm.Matrix[T]) {
 	for i, key := range keys {
 		copy(x.k[i*s.QK:(i+1)*s.QK], s.far.K.Data[int(key.key)*s.far.K.Stride:])
@@ -73,7 +74,7 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gem
 	for j, key := range keys {
 		for left := key.queries; left > 0; left &= left - 1 {
 			i, v := bits.TrailingZeros16(left), T(0)
-			if biased { // else it would be read from afar for nothing
+			if biased { // otherwise it is 0, and reading it from distant memory would be wasted
 				v = s.mask[s.maskAt(first+i, int(key.key))]
 			}
 			mask[i*len(keys)+j] = v
@@ -82,7 +83,7 @@ func (s *head[T]) gather(first, n int, keys []seen, x *scattered[T]) (scores gem
 	return scores
 }
 
-// attendRest adds to rows from … to of y, a block, what their scattered keys are worth.
+// attendRest adds the contribution of the scattered keys to rows from … to of y, which are one block.
 func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
 	s.eachRest(s.lane.forward, from, to, func(first, n int, keys []seen, x *scattered[T]) {
 		p, y := s.gather(first, n, keys, x), y.From(first-from, 0)
@@ -93,7 +94,7 @@ func (s *head[T]) attendRest(y gemm.Matrix[T], from, to int) {
 	})
 }
 
-// backwardRest adds the share of a group's scattered keys to the gradients, of which all rows are written.
+// backwardRest adds the share of a group's scattered keys to the gradients. All rows of these must be written before.
 func (f *Flash[T]) backwardRest(group int, grads Projections[T], y, dy, dots []T) {
 	if !f.Spans.scattered {
 		return
@@ -101,7 +102,7 @@ func (f *Flash[T]) backwardRest(group int, grads Projections[T], y, dy, dots []T
 	for head := group * f.shared(); head < (group+1)*f.shared(); head++ {
 		for l := range f.lanes(head) {
 			s, d := f.gradients(head, l, grads, dy, dots)
-			dotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride) // in their place may be another head's
+			dotRows(d.dots, s.of(y).Data, d.y.Data, f.V, d.y.Stride) // dots may hold another head's
 			s.backwardRest(&d)
 			s.giveBack()
 		}
@@ -114,7 +115,8 @@ func (s *head[T]) backwardRest(d *gradients[T]) {
 		ds := gemm.Mat(x.ds[:n*m], m)
 		s.products.MulSerial(n, m, s.V, 1, dy, gemm.Mat(x.v, s.V).T(), 0, ds)
 		s.dropRest(ds, first, keys)
-		softmaxTileBackward(ds.Data, p.Data, x.mask, s.top[first:first+n], s.total[first:first+n], d.dots[first:first+n], m, m)
+		top, total, dots := s.top[first:first+n], s.total[first:first+n], d.dots[first:first+n]
+		softmaxTileBackward(ds.Data, p.Data, x.mask, top, total, dots, m, m)
 		s.dropRest(p, first, keys)
 		s.products.MulSerial(m, s.V, n, 1, p.T(), dy, 0, gemm.Mat(x.dv, s.V))
 		s.products.MulSerial(m, s.QK, n, s.scale, ds.T(), s.q.From(first, 0), 0, gemm.Mat(x.dk, s.QK))
@@ -126,7 +128,7 @@ func (s *head[T]) backwardRest(d *gradients[T]) {
 	})
 }
 
-// dropRest applies dropout to scores of queries from first on and these keys.
+// dropRest applies dropout to the scores of the given keys and the queries from number first.
 func (s *head[T]) dropRest(x gemm.Matrix[T], first int, keys []seen) {
 	if s.drop.P == 0 {
 		return

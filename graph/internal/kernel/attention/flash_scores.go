@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// scores computes q·kᵀ/√QK for queries from … to and keys a … z into the tile, and returns what of the mask is to be
-// added: nothing if that would change nothing.
+// scores computes q·kᵀ/√QK for queries from … to and keys a … z into the tile. It also returns the part of the mask to
+// add, which is empty if it would change nothing.
 func (s *head[T]) scores(from, to, a, z int, tile []T) (x, mask gemm.Matrix[T]) {
 	x = gemm.Mat(tile[:(to-from)*(z-a)], z-a)
 	s.products.MulSerial(to-from, z-a, s.QK, s.scale, s.q.From(from, 0), s.k.From(a, 0).T(), 0, x)
@@ -24,8 +24,8 @@ func (s *head[T]) scores(from, to, a, z int, tile []T) (x, mask gemm.Matrix[T]) 
 	return x, mask
 }
 
-// laneMask puts what of the mask a lane has side by side. Where all that is visible is 0 the spans say so, because
-// reading it from afar takes as long as a product.
+// laneMask copies the lane's part of the mask to adjacent memory. If the mask is 0 at all visible keys, it builds the
+// copy from the spans instead, because reading the mask from distant memory takes as long as a product.
 func (s *head[T]) laneMask(from, to, a, z int) gemm.Matrix[T] {
 	m, hidden, biased := gemm.Mat(s.borrow().tile[:(to-from)*(z-a)], z-a), T(math.Inf(-1)), s.spans.biased.Load()
 	for i, q := range s.lane.queries[from:to] {
@@ -51,7 +51,7 @@ func (s *head[T]) laneMask(from, to, a, z int) gemm.Matrix[T] {
 	return m
 }
 
-// dropTile applies dropout to a tile that begins with query from and key a.
+// dropTile applies dropout to a tile that begins at query from and key a.
 func (s *head[T]) dropTile(x gemm.Matrix[T], from, a int) {
 	if s.drop.P == 0 {
 		return

@@ -9,20 +9,20 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// inTurns reports whether the backward pass takes blocks of keys as tasks because groups of heads would leave more than
-// a tenth of the threads' time unused, and a head has enough of them to be worth it.
+// inTurns reports whether the backward pass uses blocks of keys as tasks. It does if groups of heads as tasks would
+// leave more than a tenth of the threads' time unused, and a head has enough blocks.
 func (h Shape) inTurns(threads int) bool {
 	groups := h.Batch * h.Groups
 	turns := (groups + threads - 1) / threads
 	return 10*groups < 9*turns*threads && h.blocks() >= 8
 }
 
-// projections is how many numbers of scratch the D of all heads take.
+// projections returns the number of floats of scratch that D takes for all heads.
 func (h Shape) projections() int { return align(h.Batch * h.Heads * h.Queries) }
 
-// backwardInTurns is Backward with a task for every block of keys of a group, in the same bits: of the gradient of the
-// queries a tile adds its share when all earlier blocks of its head have added theirs. Only a fifth of a tile's time
-// has to wait for its turn, and blocks of all groups begin side by side, so that this is rare.
+// backwardInTurns is Backward with a task for every block of keys of a group, and gives the same bits: a tile adds its
+// share to the gradient of the queries after all earlier blocks of its head have added theirs. Only a fifth of a tile's
+// time must wait for its turn. Waiting is rare, because the tasks begin with the first blocks of all groups.
 func (f *Flash[T]) backwardInTurns(pool *kernel.Pool, grads Projections[T], y, dy []T) {
 	heads, groups, blocks := f.Batch*f.Heads, f.Batch*f.Groups, f.Spans.most.backward
 	dots, scratch := f.Scratch, f.Scratch[f.projections():]
@@ -33,7 +33,7 @@ func (f *Flash[T]) backwardInTurns(pool *kernel.Pool, grads Projections[T], y, d
 			s.begin(&d, y)
 		}
 	})
-	var begun atomic.Int64 // in their order, whichever chunk of the loop a thread has claimed
+	var begun atomic.Int64 // tasks begin in order, independent of the chunk that a thread has claimed
 	perHead(pool, groups*blocks, scratch, func(_ int, scratch []T) {
 		i := int(begun.Add(1)) - 1
 		for j := range f.shared() {
@@ -55,8 +55,9 @@ func (f *Flash[T]) backwardInTurns(pool *kernel.Pool, grads Projections[T], y, d
 	})
 }
 
-// await returns when a block of keys may add to row from of dq, and up to which row before to: every block before it is
-// behind these. Tasks begin in the order of their blocks, so the first that is not done waits for none.
+// await waits until a block of keys may add to row from of dq, and returns the row, at most to, before which it may
+// add: every earlier block is done with these rows. Tasks begin in the order of their blocks, so the first unfinished
+// one never waits.
 func (s *head[T]) await(d *gradients[T], block, from, to int) int {
 	if d.done == nil {
 		return to
@@ -72,18 +73,18 @@ func (s *head[T]) await(d *gradients[T], block, from, to int) int {
 		if ready > from {
 			return ready
 		}
-		if runtime.Gosched(); spins > 200 { // longer than a tile takes: who is waited for may have no processor
+		if runtime.Gosched(); spins > 200 { // longer than a tile: the earlier block's thread may have no processor
 			time.Sleep(20 * time.Microsecond)
 		}
 	}
 }
 
-// leave says that a block of keys has added to all rows of dq before a row.
+// leave records that a block of keys has added to all rows of dq before the given one.
 func (d *gradients[T]) leave(block, row int) {
 	if d.done != nil {
 		d.done[block].Store(int64(row))
 	}
 }
 
-// leaveAll says so of all rows, even if a panic is on its way: others would wait for ever.
+// leaveAll records this for all rows. It runs during a panic too; otherwise other threads would wait forever.
 func (d *gradients[T]) leaveAll(block int) { d.leave(block, math.MaxInt) }

@@ -7,11 +7,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// KVCache keeps the keys and values of the tokens so far. It is the job of its own loop: running it allocates nothing.
+// KVCache stores the keys and values of the tokens so far. It is the job of its own loop: running it allocates nothing.
 type KVCache[T kernel.Float] struct {
 	Shape
 	keys, values []T // (Batch, Groups, Keys, QK) and (Batch, Groups, Keys, V)
-	weights      []T // of every head, (…, Keys)
+	weights      []T // (Batch, Heads, Keys)
 
 	y, qkv     []T
 	mask       Mask[T]
@@ -21,12 +21,14 @@ type KVCache[T kernel.Float] struct {
 // NewKVCache returns an empty cache for h.Keys tokens.
 func NewKVCache[T kernel.Float](h Shape) *KVCache[T] {
 	n := h.Batch * h.Groups * h.Keys
-	return &KVCache[T]{Shape: h, keys: make([]T, n*h.QK), values: make([]T, n*h.V), weights: make([]T, h.Batch*h.Heads*h.Keys)}
+	return &KVCache[T]{
+		Shape: h, keys: make([]T, n*h.QK), values: make([]T, n*h.V), weights: make([]T, h.Batch*h.Heads*h.Keys),
+	}
 }
 
-// Attend appends the keys and values of some new tokens per sequence, qkv (Batch·new, Width), from position at on, and
-// computes the attention of their queries to the tokens so far: y (Batch·new, Heads·V). The rows of the mask are those
-// of all positions, and it is one for all sequences.
+// Attend appends the keys and values of new tokens, qkv (Batch·new, Width), from position at on, and computes the
+// attention of their queries to the tokens so far: y (Batch·new, Heads·V). The mask has a row for every position and is
+// shared by all sequences.
 func (c *KVCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
 	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
 	operations := 2 * c.Batch * (c.Heads + kernel.FetchRows*c.Groups) * c.tokens * (c.at + c.tokens) * (c.QK + c.V)
@@ -40,8 +42,8 @@ func (c *KVCache[T]) Do(from, to int) {
 	}
 }
 
-// group computes the heads of group g of sequence b. Their queries, weights and results are the rows of matrices, so
-// that the keys and values that they share are read once.
+// group computes the heads of group g of sequence b. The queries, weights and results of these heads are the rows of
+// matrices, so that the keys and values that they share are read once.
 func (c *KVCache[T]) group(b, g int) {
 	h, n, shared := c.Shape, c.Keys, c.shared()
 	task, first := b*h.Groups+g, g*shared
@@ -53,7 +55,8 @@ func (c *KVCache[T]) group(b, g int) {
 		copy(values[at*h.V:][:h.V], row[(h.Heads+h.Groups)*h.QK+g*h.V:])
 		q, out := row[first*h.QK:], c.y[((b*c.tokens+i)*h.Heads+first)*h.V:]
 		weights := c.weights[task*shared*n:][:shared*(at+1)]
-		gemm.MulSerial(shared, at+1, h.QK, scale, gemm.Mat(q, h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights, at+1))
+		gemm.MulSerial(shared, at+1, h.QK, scale,
+			gemm.Mat(q, h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights, at+1))
 		for j := range shared {
 			mask := c.mask.Data[(c.mask.index(b, first+j)*n+at)*n:][:at+1]
 			kernel.Softmax(weights[j*(at+1):][:at+1], mask)
@@ -62,7 +65,7 @@ func (c *KVCache[T]) group(b, g int) {
 	}
 }
 
-// Fork makes the first tokens of sequence to a copy of those of sequence from.
+// Fork copies the first tokens of sequence from to sequence to.
 func (c *KVCache[T]) Fork(from, to, tokens int) {
 	for g := range c.Groups {
 		a, b := (from*c.Groups+g)*c.Keys, (to*c.Groups+g)*c.Keys

@@ -7,34 +7,34 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// lane is some queries and keys of a head that stand equally far from one another. A mask may leave out all keys
-// between those of a window, as dilated ones do, or Longformer's, where every token is two keys: to a tile of
-// neighbours most would be hidden. Of a lane's they are not. Every query and every key is in one lane; of most masks
-// one has all.
+// lane is a set of queries and keys of a head at regular distances. A mask may leave out all keys between those of a
+// window, such as a dilated one or Longformer's, where every token has two keys. In a tile of adjacent keys most would
+// then be hidden; in a tile of a lane they are not. Every query and every key is in exactly one lane; most masks have a
+// single lane.
 type lane struct {
 	q, k              every
-	at                int       // queries of the lanes before it
-	queries           []span    // of every query the keys
-	keys              []span    // of every block of keys the queries
-	outside           [][]int32 // of every query those that its span leaves out, counted without lanes
-	forward, backward [][]seen  // of restRows queries at a time those that are in no tile of the pass
-	scattered         bool      // there are any
-	blocks            int       // of queries
+	at                int       // number of queries in the lanes before it
+	queries           []span    // the keys of every query
+	keys              []span    // the queries of every block of keys
+	outside           [][]int32 // the keys of every query outside its span, counted without lanes
+	forward, backward [][]seen  // the keys of each restRows queries that are in no tile of the pass
+	scattered         bool      // there are keys outside of spans
+	blocks            int       // number of blocks of queries
 }
 
-// every is the numbers first, first + step, and so on.
+// every is the sequence first, first + step, and so on.
 type every struct{ first, step int }
 
 func (e every) count(n int) int { return max(0, (n-e.first+e.step-1)/e.step) }
 func (e every) at(i int) int    { return e.first + i*e.step }
 
-// place is where a key is among those of the lane, if it is one.
+// place returns the index of a key in the lane. own reports whether the key is in the lane.
 func (l *lane) place(key int32) (at int, own bool) {
 	at = (int(key) - l.k.first) / l.k.step
 	return at, l.k.at(at) == int(key)
 }
 
-// rowsOf returns the rows of m that e counts.
+// rowsOf returns the rows of m at the indices e.
 func rowsOf[T kernel.Float](m gemm.Matrix[T], e every) gemm.Matrix[T] {
 	m = m.From(e.first, 0)
 	m.Stride *= e.step
@@ -47,13 +47,14 @@ func (h Shape) within(l *lane) Shape {
 	return h
 }
 
-// of is the lane's part of a head's.
+// laneOf returns the lane's part of a head's projections.
 func laneOf[T kernel.Float](l *lane, p Projections[T]) Projections[T] {
 	return Projections[T]{rowsOf(p.Q, l.q), rowsOf(p.K, l.k), rowsOf(p.V, l.k)}
 }
 
-// lanesOf returns those of a matrix of the mask, found in its last rows: keys are as far apart as most neighbours
-// there, and queries as far or, if a token is two keys, half as far. There are none if lanes would be short.
+// lanesOf returns the lanes of a mask matrix, derived from its last rows. The distance of a lane's keys is that of most
+// visible neighbours there. Its queries have the same distance or, if a token has two keys, half of it. lanesOf returns
+// nil if the lanes would be short.
 func lanesOf[T kernel.Float](h Shape, mask []T) []lane {
 	const rows, short = 8, 32
 	var vote majority
@@ -81,8 +82,8 @@ func lanesOf[T kernel.Float](h Shape, mask []T) []lane {
 	return nil
 }
 
-// meeting gives the queries of apart so many the keys that most of the last of them attend to, each in a lane of its
-// own.
+// meeting divides the queries into lanes with the step queries, and the keys into lanes with the step keys. A lane of
+// queries gets the keys that its last query attends to most. meeting returns nil if two would get the same keys.
 func meeting[T kernel.Float](h Shape, mask []T, queries, keys int) []lane {
 	lanes, hidden := make([]lane, keys), T(math.Inf(-1))
 	for i := range lanes {
@@ -108,7 +109,7 @@ func meeting[T kernel.Float](h Shape, mask []T, queries, keys int) []lane {
 	return lanes
 }
 
-// majority is what more than half of all that is counted are, if there is such a value (Boyer and Moore 1981).
+// majority is the value of more than half of all counted values, if there is such a value (Boyer and Moore 1981).
 type majority struct{ value, ahead int }
 
 func (m *majority) count(value int) {

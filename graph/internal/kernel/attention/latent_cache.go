@@ -7,17 +7,18 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// LatentShape is the sizes of attention to latents that all heads share. A query has QK + Rotary features and a latent
-// Latent + Rotary: keys and values are made of the first part, the second part belongs to the key as it is.
+// LatentShape holds the sizes of attention to latents that all heads share. A query has QK + Rotary features and a
+// latent Latent + Rotary: keys and values are computed from the first part, the second part belongs to the key as it
+// is.
 type LatentShape struct{ Batch, Context, Heads, QK, V, Latent, Rotary int }
 
-// Width returns the number of floats that a token leaves.
+// Width returns the number of floats that the cache stores for a token.
 func (h LatentShape) Width() int { return h.Latent + h.Rotary }
 
-// headGroup is how many heads read the latents at once. It is fixed, so that the order of sums is fixed.
+// headGroup is the number of heads that read the latents at once. It is fixed, so that the order of sums is fixed.
 const headGroup = 8
 
-// LatentCache keeps the latents of the tokens so far, (Batch, Context, Latent + Rotary), and has room for one token's
+// LatentCache stores the latents of the tokens so far, (Batch, Context, Latent + Rotary), and has room for one token's
 // attention to them. It is the job of its own loop: running it allocates nothing.
 type LatentCache[T kernel.Float] struct {
 	LatentShape
@@ -38,10 +39,10 @@ func NewLatentCache[T kernel.Float](h LatentShape) *LatentCache[T] {
 	}
 }
 
-// Attend appends the latents of some new tokens per sequence, latent (Batch·new, Latent + Rotary), from position at on,
-// and computes the attention of their queries q (Batch·new, Heads·(QK + Rotary)) to the tokens so far: y (Batch·new,
-// Heads·V). upK (Latent, Heads·QK) and upV (Latent, Heads·V) would make keys and values of the latents; here they
-// are multiplied with queries and results instead, so that no key and no value is ever made.
+// Attend appends the latents of new tokens, latent (Batch·new, Latent + Rotary), from position at on, and computes the
+// attention of their queries q (Batch·new, Heads·(QK + Rotary)) to the tokens so far: y (Batch·new, Heads·V). upK
+// (Latent, Heads·QK) and upV (Latent, Heads·V) would turn the latents into keys and values. Attend multiplies them with
+// queries and results instead, so that no key and no value is ever computed.
 func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask Mask[T], at int) {
 	c.y, c.q, c.upK, c.upV, c.mask, c.at, c.tokens = y, q, upK, upV, mask, at, len(y)/(c.Batch*c.Heads*c.V)
 	w := c.Width()
@@ -56,7 +57,7 @@ func (c *LatentCache[T]) Attend(p *kernel.Pool, y, q, latent, upK, upV []T, mask
 
 func (c *LatentCache[T]) groups() int { return (c.Heads + headGroup - 1) / headGroup }
 
-// Do computes groups of heads from … to.
+// Do computes groups of heads from … to−1.
 func (c *LatentCache[T]) Do(from, to int) {
 	for i := from; i < to; i++ {
 		b, first := i/c.groups(), i%c.groups()*headGroup
@@ -66,11 +67,12 @@ func (c *LatentCache[T]) Do(from, to int) {
 	}
 }
 
-// attend computes heads from … to of a new token of sequence b.
+// attend computes heads from … to−1 of a new token of sequence b.
 func (c *LatentCache[T]) attend(b, token, from, to int) {
 	w, here, n := c.Width(), c.at+token, c.Context
 	latents := gemm.Mat(c.rows[b*n*w:], w)
-	queries, weights, attended := gemm.Mat(c.queries[b*c.Heads*w:], w), gemm.Mat(c.weights[b*c.Heads*n:], n), gemm.Mat(c.attended[b*c.Heads*c.Latent:], c.Latent)
+	queries, weights := gemm.Mat(c.queries[b*c.Heads*w:], w), gemm.Mat(c.weights[b*c.Heads*n:], n)
+	attended := gemm.Mat(c.attended[b*c.Heads*c.Latent:], c.Latent)
 	for j := from; j < to; j++ {
 		c.absorb(queries.From(j, 0).Data[:w], b*c.tokens+token, j)
 	}
@@ -81,22 +83,24 @@ func (c *LatentCache[T]) attend(b, token, from, to int) {
 	gemm.MulSerial(to-from, c.Latent, here+1, 1, weights.From(from, 0), latents, 0, attended.From(from, 0))
 	for j := from; j < to; j++ {
 		out := c.y[((b*c.tokens+token)*c.Heads+j)*c.V:][:c.V]
-		gemm.MulSerial(1, c.V, c.Latent, 1, attended.From(j, 0), gemm.Mat(c.upV, c.Heads*c.V).From(0, j*c.V), 0, gemm.Mat(out, c.V))
+		up := gemm.Mat(c.upV, c.Heads*c.V).From(0, j*c.V)
+		gemm.MulSerial(1, c.V, c.Latent, 1, attended.From(j, 0), up, 0, gemm.Mat(out, c.V))
 	}
 }
 
-// absorb multiplies the query of head j in a row of q with the way up to the keys and with the scale: the product with
-// a latent is the score.
+// absorb multiplies the query of head j in a row of q with the projection of latents to keys and with the scale: the
+// product of the result and a latent is the score.
 func (c *LatentCache[T]) absorb(into []T, row, j int) {
 	scale := T(1 / math.Sqrt(float64(c.QK+c.Rotary)))
 	q := c.q[(row*c.Heads+j)*(c.QK+c.Rotary):][:c.QK+c.Rotary]
-	gemm.MulSerial(1, c.Latent, c.QK, scale, gemm.Mat(q, c.QK), gemm.Mat(c.upK, c.Heads*c.QK).From(0, j*c.QK).T(), 0, gemm.Mat(into, c.Latent))
+	up := gemm.Mat(c.upK, c.Heads*c.QK).From(0, j*c.QK)
+	gemm.MulSerial(1, c.Latent, c.QK, scale, gemm.Mat(q, c.QK), up.T(), 0, gemm.Mat(into, c.Latent))
 	for i, v := range q[c.QK:] {
 		into[c.Latent+i] = scale * v
 	}
 }
 
-// Fork makes the first tokens of sequence to a copy of those of sequence from.
+// Fork copies the first tokens of sequence from to sequence to.
 func (c *LatentCache[T]) Fork(from, to, tokens int) {
 	w := c.Width()
 	copy(c.rows[to*c.Context*w:][:tokens*w], c.rows[from*c.Context*w:])

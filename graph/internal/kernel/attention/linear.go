@@ -5,14 +5,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// scanTokens is the number of tokens that linear attention takes at a time: within such a chunk it multiplies queries
-// and keys, between chunks it passes on sums.
+// scanTokens is the number of tokens in a chunk of linear attention: within a chunk it multiplies queries and keys, and
+// between chunks it passes on sums.
 const scanTokens = 64
 
 // Linear is the attention of every head of packed projections qkv (Batch·Tokens, Heads·(2·QK + V)) with weights
-// φ(q)·φ(k), divided by their sum. If it is Causal a query attends to the keys up to its own, else to all.
+// φ(q)·φ(k), divided by their sum. If it is Causal, a query attends to the keys up to its own, otherwise to all.
 type Linear[T kernel.Float] struct {
-	Batch, Tokens, Heads, QK, V int // of tokens, those of a sequence
+	Batch, Tokens, Heads, QK, V int // Tokens is the length of a sequence
 	Phi                         FeatureMap[T]
 	Causal                      bool
 }
@@ -22,15 +22,16 @@ func (l Linear[T]) StateLen() int {
 	return l.Batch * l.Heads * l.Phi.Size(l.QK) * (l.V + 1)
 }
 
-// ScratchLen returns the number of floats that Forward and Backward take as scratch, a share for each thread.
+// ScratchLen returns the number of floats of scratch that Forward and Backward need, with a share for each thread.
 func (l Linear[T]) ScratchLen(pool *kernel.Pool) int {
 	f, w, c := l.Phi.Size(l.QK), l.V+1, min(l.Tokens, scanTokens)
 	return pool.Threads() * ((2*l.Heads*f*w + 3*c*(f+w) + c*c + 15) &^ 15)
 }
 
-// Forward computes y (Batch·Tokens, Heads·V), and leaves the sum of every query's weights in total (Batch, Heads,
-// Tokens). A key that the mask hides from the last query, (Tokens, Tokens) or one for each sequence, weighs nothing;
-// nil hides none. If there is a state the sums begin as they are there, those of the tokens before, and end there.
+// Forward computes y (Batch·Tokens, Heads·V), and stores the sum of every query's weights in total (Batch, Heads,
+// Tokens). The mask is optional and (Tokens, Tokens), or one such matrix for each sequence. A key that it hides from
+// the last query has weight 0. The state is optional: it holds the sums over the tokens before, and Forward adds these
+// tokens to it.
 func (l Linear[T]) Forward(pool *kernel.Pool, y, total, qkv, mask, state, scratch []T) {
 	if l.serial(pool) {
 		for b := range l.Batch {
@@ -41,7 +42,7 @@ func (l Linear[T]) Forward(pool *kernel.Pool, y, total, qkv, mask, state, scratc
 	l.forwardPerHead(pool, y, total, qkv, mask, state, scratch)
 }
 
-// serial says that sharing the forward pass among threads costs more than it saves.
+// serial reports whether sharing the forward pass among threads costs more than it saves.
 func (l Linear[T]) serial(pool *kernel.Pool) bool {
 	return kernel.Worth[T](pool, (4*l.Tokens+2*kernel.FetchRows)*l.Batch*l.Heads*l.Phi.Size(l.QK)*(l.V+1)) == 1
 }
@@ -53,7 +54,7 @@ func (l Linear[T]) forwardPerHead(pool *kernel.Pool, y, total, qkv, mask, state,
 	})
 }
 
-// Backward computes dqkv from dy and from what Forward has left.
+// Backward computes dqkv from dy and the results of Forward.
 func (l Linear[T]) Backward(pool *kernel.Pool, dqkv, qkv, mask, y, dy, total, scratch []T) {
 	tasks, heads := l.tasks(pool)
 	perHead(pool, l.Batch*tasks, scratch, func(i int, scratch []T) {
@@ -61,7 +62,8 @@ func (l Linear[T]) Backward(pool *kernel.Pool, dqkv, qkv, mask, y, dy, total, sc
 	})
 }
 
-// tasks is into how many parts the heads of a sequence are split, of how many heads: as few as keep the threads busy.
+// tasks returns the number of parts into which the heads of a sequence are split, and the number of heads in a part. It
+// is the smallest number of parts that keeps the threads busy.
 func (l Linear[T]) tasks(pool *kernel.Pool) (n, heads int) {
 	n = 1
 	if pool.Threads() > 1 {
@@ -108,7 +110,7 @@ func (s *scan[T]) divide(y, total []T, from, c int) {
 // addKeys adds c keys and values to the prefix state.
 func (s *scan[T]) addKeys(c int) { gemm.MulSerial(s.f, s.w, c, 1, s.phiK.T(), s.values, 1, s.prefix) }
 
-// weights is x·yᵀ of the first c rows, 0 above the diagonal.
+// weights returns x·yᵀ of the first c rows, 0 above the diagonal.
 func (s *scan[T]) weights(c int, x, y gemm.Matrix[T], k int) gemm.Matrix[T] {
 	a := gemm.Mat(s.a.Data[:c*c], c)
 	gemm.MulSerial(c, c, k, 1, x, y.T(), 0, a)

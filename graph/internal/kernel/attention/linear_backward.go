@@ -2,9 +2,9 @@ package attention
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 
-// backward: with g = Δ/Σ and e = −(Δ·y)/Σ, the error of a query's row is [g, e] over [v, 1]. Tokens take the sums over
-// the keys before them, φ(k)ᵀ[v, 1], going forwards; keys and values take those over the queries after them, φ(q)ᵀ[g,
-// e], going backwards.
+// backward computes the gradients. With g = Δ/Σ and e = −(Δ·y)/Σ, the error of a query's row is [g, e] over [v, 1].
+// Queries take the sums over the keys before them, φ(k)ᵀ[v, 1], in forward order; keys and values take those over the
+// queries after them, φ(q)ᵀ[g, e], in backward order.
 func (s scan[T]) backward(dqkv, y, dy, total []T) {
 	clear(s.suffixes)
 	for from := 0; from < s.Tokens && !s.Causal; from += scanTokens {

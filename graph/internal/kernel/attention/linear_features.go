@@ -11,21 +11,21 @@ import (
 // FeatureMap is a map φ of queries and keys, d numbers each: in linear attention their products φ(q)·φ(k) are the
 // weights.
 type FeatureMap[T kernel.Float] interface {
-	// Size is the length of φ.
+	// Size returns the length of φ.
 	Size(d int) int
-	// of computes the rows φ, Size(d) wide and one behind the other, of the rows of x.
+	// of computes the rows φ, which are Size(d) wide and contiguous, from the rows of x.
 	of(phi []T, x gemm.Matrix[T], d int)
-	// back computes from dφ, and φ as of has left it, the rows of dx.
+	// back computes the rows of dx from dφ and from φ as computed by of.
 	back(dx gemm.Matrix[T], dphi, phi []T, x gemm.Matrix[T], d int)
 }
 
 // EluPlusOne is φ(x) = x + 1 for x > 0, else eˣ.
 type EluPlusOne[T kernel.Float] struct{}
 
-// Size is d.
+// Size returns d.
 func (EluPlusOne[T]) Size(d int) int { return d }
 
-// Without a branch, because the signs of features cannot be predicted.
+// of has no branches, because the signs of features cannot be predicted.
 func (EluPlusOne[T]) of(phi []T, x gemm.Matrix[T], d int) {
 	for i := range len(phi) / d {
 		copy(phi[i*d:][:d], x.Data[i*x.Stride:])
@@ -45,7 +45,7 @@ func (EluPlusOne[T]) of(phi []T, x gemm.Matrix[T], d int) {
 	}
 }
 
-// The slope is 1 for x > 0, where φ > 1, else φ.
+// back uses that the slope is 1 for x > 0, where φ > 1, else φ.
 func (EluPlusOne[T]) back(dx gemm.Matrix[T], dphi, phi []T, _ gemm.Matrix[T], d int) {
 	for ; len(phi) > 0; phi, dphi, dx = phi[d:], dphi[d:], dx.From(1, 0) {
 		row, slopes, deltas := dx.Data[:d], phi[:d], dphi[:d]
@@ -58,7 +58,7 @@ func (EluPlusOne[T]) back(dx gemm.Matrix[T], dphi, phi []T, _ gemm.Matrix[T], d 
 // Taylor is φ(x) = [1, x̂] with x̂ = x/√(‖x‖² + Eps), so that φ(q)·φ(k) = 1 + q̂·k̂.
 type Taylor[T kernel.Float] struct{ Eps float64 }
 
-// Size is d + 1.
+// Size returns d + 1.
 func (Taylor[T]) Size(d int) int { return d + 1 }
 
 func (t Taylor[T]) of(phi []T, x gemm.Matrix[T], d int) {
@@ -72,7 +72,7 @@ func (t Taylor[T]) of(phi []T, x gemm.Matrix[T], d int) {
 	}
 }
 
-// dx = (dx̂ − x̂(x̂·dx̂))/√(‖x‖² + Eps).
+// back computes dx = (dx̂ − x̂(x̂·dx̂))/√(‖x‖² + Eps).
 func (t Taylor[T]) back(dx gemm.Matrix[T], dphi, phi []T, x gemm.Matrix[T], d int) {
 	for ; len(phi) > 0; phi, dphi, dx, x = phi[d+1:], dphi[d+1:], dx.From(1, 0), x.From(1, 0) {
 		row, hat, delta := dx.Data[:d], phi[1:d+1], dphi[1:d+1]

@@ -7,19 +7,19 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// scan goes through the tokens of some heads of sequence b, all heads in a chunk before the next chunk: so a token is
-// fetched from memory once, however long the sequence. The sum of the weights is one more column of the result: that of
-// a value that is always 1.
+// scan is a pass over the tokens of some heads of sequence b. It processes all heads in a chunk before the next chunk,
+// so that a token is fetched from memory once even in a long sequence. The sum of the weights is one more column of the
+// result: that of a value that is always 1.
 type scan[T kernel.Float] struct {
 	Linear[T]
 	b, first, last     int // heads first … last − 1
-	f, w               int // entries of φ, and of a value with its 1
+	f, w               int // length of φ, and of a value with its 1
 	qkv                []T
-	hidden             []T // −∞ for a key that no query attends to; nil if there is none
+	hidden             []T // −∞ for a key that no query attends to; nil if no key is hidden
 	prefixes, suffixes []T // of all heads: Σ φ(k)ᵀ[v, 1] and Σ φ(q)ᵀ[g, e] over chunks
 
 	j                int            // the current head
-	q, k, v          gemm.Matrix[T] // its part of the whole sequence
+	q, k, v          gemm.Matrix[T] // its part of the entire sequence
 	prefix, suffix   gemm.Matrix[T] // its sums, (f, w)
 	phiQ, phiK, dphi gemm.Matrix[T] // of a chunk, (c, f)
 	values, g, out   gemm.Matrix[T] // of a chunk, (c, w)
@@ -27,7 +27,10 @@ type scan[T kernel.Float] struct {
 }
 
 func (l Linear[T]) scan(b, first, heads int, qkv, mask, state, scratch []T) scan[T] {
-	s := scan[T]{Linear: l, b: b, first: first, last: min(l.Heads, first+heads), f: l.Phi.Size(l.QK), w: l.V + 1, qkv: qkv}
+	s := scan[T]{
+		Linear: l, b: b, first: first, last: min(l.Heads, first+heads),
+		f: l.Phi.Size(l.QK), w: l.V + 1, qkv: qkv,
+	}
 	if mask != nil {
 		n := l.Tokens
 		s.hidden = mask[(b%(len(mask)/(n*n))+1)*n*n-n:][:n]
@@ -61,7 +64,7 @@ func (s *scan[T]) split(packed []T) (q, k, v gemm.Matrix[T]) {
 	return m.From(0, s.j*s.QK), m.From(0, (s.Heads+s.j)*s.QK), m.From(0, 2*s.Heads*s.QK+s.j*s.V)
 }
 
-// load takes head j and computes what a pass needs of a chunk of its tokens, whose number it returns.
+// load picks head j and computes the inputs of a pass for a chunk of its tokens. It returns the number of tokens.
 func (s *scan[T]) load(j, from int) (c int) {
 	s.pick(j)
 	c = min(scanTokens, s.Tokens-from)

@@ -7,21 +7,21 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// PairCache keeps two keys and two values of every token so far, of two kinds, as Longformer has near and global ones:
-// a query of either kind meets the keys of its own, and one softmax is over both. It is the job of its own loop:
-// running it allocates nothing.
+// PairCache stores two keys and two values of every token so far, of two kinds, such as Longformer's local and global
+// ones. A query of either kind is multiplied with the keys of its own kind, and one softmax covers both. A PairCache is
+// the job of its own loop: running it allocates nothing.
 type PairCache[T kernel.Float] struct {
 	Shape
-	keys, values [2][]T // of either kind (Batch, Heads, Keys, QK) and (Batch, Heads, Keys, V)
-	weights      []T    // of every head, for either kind (…, Keys)
-	hidden       []T    // what the mask adds to these
+	keys, values [2][]T // for each kind (Batch, Heads, Keys, QK) and (Batch, Heads, Keys, V)
+	weights      []T    // (Batch, Heads, 2, Keys)
+	hidden       []T    // the mask of the weights
 
 	y, qkv     []T
 	mask       Mask[T]
 	at, tokens int
 }
 
-// NewPairCache returns an empty cache for h.Keys tokens, whose groups are the heads.
+// NewPairCache returns an empty cache for h.Keys tokens. Every group is a single head.
 func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
 	n := h.Batch * h.Heads * h.Keys
 	c := &PairCache[T]{Shape: h, weights: make([]T, 2*n), hidden: make([]T, 2*n)}
@@ -31,9 +31,9 @@ func NewPairCache[T kernel.Float](h Shape) *PairCache[T] {
 	return c
 }
 
-// Attend appends the keys and values of some new tokens per sequence from position at on, and computes the attention of
-// their queries to the tokens so far: y (Batch·new, Heads·V). The packed projections of both kinds lie side by side,
-// qkv (Batch·new, 2·Width). A row of the mask is (2·Keys), the keys of a token beside one another, the same for all
+// Attend appends the keys and values of new tokens from position at on, and computes the attention of their queries to
+// the tokens so far: y (Batch·new, Heads·V). The packed projections of both kinds lie side by side, qkv (Batch·new,
+// 2·Width). A row of the mask is (2·Keys), with the two keys of a token next to each other, and the same for all
 // sequences.
 func (c *PairCache[T]) Attend(p *kernel.Pool, y, qkv []T, mask Mask[T], at int) {
 	c.y, c.qkv, c.mask, c.at, c.tokens = y, qkv, mask, at, len(y)/(c.Batch*c.Heads*c.V)
@@ -50,7 +50,7 @@ func (c *PairCache[T]) Do(from, to int) {
 	}
 }
 
-// head computes head i of all for the token in a row, which stands at a place of its sequence.
+// head computes head i, counted through the sequences, for the token in the given row and at the given position.
 func (c *PairCache[T]) head(i, row, at int) {
 	h, n, j := c.Shape, at+1, i%c.Heads
 	weights, hidden := c.weights[2*i*h.Keys:][:2*n], c.hidden[2*i*h.Keys:][:2*n]
@@ -61,7 +61,8 @@ func (c *PairCache[T]) head(i, row, at int) {
 		copy(keys[at*h.QK:][:h.QK], part[(h.Heads+j)*h.QK:])
 		copy(values[at*h.V:][:h.V], part[2*h.Heads*h.QK+j*h.V:])
 		scale := T(1 / math.Sqrt(float64(h.QK)))
-		gemm.MulSerial(1, n, h.QK, scale, gemm.Mat(part[j*h.QK:], h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights[kind*n:], n))
+		gemm.MulSerial(1, n, h.QK, scale,
+			gemm.Mat(part[j*h.QK:], h.QK), gemm.Mat(keys, h.QK).T(), 0, gemm.Mat(weights[kind*n:], n))
 		for key := range n {
 			hidden[kind*n+key] = mask[2*key+kind]
 		}
@@ -74,7 +75,7 @@ func (c *PairCache[T]) head(i, row, at int) {
 	}
 }
 
-// Fork makes the first tokens of sequence to a copy of those of sequence from.
+// Fork copies the first tokens of sequence from to sequence to.
 func (c *PairCache[T]) Fork(from, to, tokens int) {
 	for kind := range 2 {
 		for j := range c.Heads {

@@ -8,27 +8,28 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// A row of the mask may have some keys far from the most, such as global and random ones: a tile that held all of it
-// would be hidden nearly everywhere. Its span is then the core alone, and restRows queries at a time attend to copies
-// of the keys that are scattered, restKeys of them at most.
+// A row of the mask may have some keys far from most others, such as global and random ones: a tile that held the
+// complete row would be hidden nearly everywhere. The row's span is then only the core, and restRows queries at a time
+// attend to copies of the scattered keys, at most restKeys of them.
 const restRows, restKeys = 16, 128
 
-// scatteredCost is how much dearer a score of theirs is than one of a tile.
+// scatteredCost is the cost of a score of a scattered key, as a multiple of one in a tile.
 const scatteredCost = 32
 
-// seen is a key, and a bit for each of restRows queries that attend to it.
+// seen is a key, with a bit for each of restRows queries that is set if the query attends to the key.
 type seen struct {
 	key     int32
 	queries uint16
 }
 
-// core returns the part of a row's span that is worth a tile, and the visible keys outside of it: the cluster with most
-// of them, in which less than gap hidden ones stand side by side, if the others are so few that gathering them, each as
-// dear as scatteredCost of those in a tile, is cheaper than the tiles up to them. Else it is the whole span.
+// core returns the part of a row's span that is worth a tile, and the visible keys outside of it. This part is the
+// cluster with the most visible keys, in which less than gap adjacent keys are hidden. The other keys must be so few
+// that gathering them, at scatteredCost each, is cheaper than extending the tiles to them. Otherwise core returns the
+// entire span.
 func core[T kernel.Float](row []T, all span, outside []int32) (span, []int32) {
 	const gap = 16
 	hidden := T(math.Inf(-1))
-	holes := false // where gap numbers side by side are hidden, one of those is
+	holes := false // of gap adjacent hidden keys, one is at a multiple of gap from the beginning
 	for j := all.from; j < all.to && !holes; j += gap {
 		holes = row[j] == hidden
 	}
@@ -71,11 +72,11 @@ func core[T kernel.Float](row []T, all span, outside []int32) (span, []int32) {
 	return span{c.from, c.to, !slices.ContainsFunc(row[c.from:c.to], func(v T) bool { return v != 0 })}, outside
 }
 
-// cluster is some keys near one another, of which count are visible.
+// cluster is a range of keys near one another, count of which are visible.
 type cluster struct{ from, to, count int }
 
-// scatter finds what is in no tile of either pass: of the forward pass a tile has the keys around the spans of a block
-// of queries, of the backward pass the queries around those that attend to a block of keys.
+// scatter collects the keys that are in no tile of the forward or the backward pass. A tile of the forward pass covers
+// the spans of a block of queries. A tile of the backward pass covers the queries that attend to a block of keys.
 func (l *lane) scatter(h Shape) {
 	rows := h.rows()
 	parts := (rows + restRows - 1) / restRows
@@ -104,7 +105,7 @@ func (l *lane) scatter(h Shape) {
 	}
 }
 
-// together has every key once, in their order.
+// together merges equal keys and sorts the list.
 func together(list []seen) []seen {
 	slices.SortFunc(list, func(a, b seen) int { return cmp.Compare(a.key, b.key) })
 	n := 0
@@ -121,6 +122,6 @@ func together(list []seen) []seen {
 
 func (s span) has(i int) bool { return i >= s.from && i < s.to }
 
-// rows returns the queries of a block of the forward pass: two blocks at least, so that a causal mask hides half of the
-// first.
+// rows returns the number of queries in a block of the forward pass. There are at least two blocks, so that a causal
+// mask hides half of the first.
 func (h Shape) rows() int { return max(1, even(h.Queries, forwardQueries, 2)) }

@@ -9,51 +9,53 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// Spans is what attention knows of its mask beforehand, so that hidden tiles cost nothing: a causal mask halves the
-// work, and a window makes it linear in the context, except for reading the mask itself, T² numbers once a run. It has
-// an entry for every matrix of the mask.
+// Spans describes the visible part of a mask, so that hidden tiles cost nothing: a causal mask halves the work, and a
+// window makes it linear in the context, except for reading the mask itself, T² numbers once a run. It has an entry for
+// every matrix of the mask.
 type Spans struct {
-	// Run is the number of the run for which the mask is read: again in the next one, in which it may have changed, and
-	// once for all layers that share it; 0 is every time.
+	// Run is the number of the run for which the mask is read. The mask is read once in a run for all layers that share
+	// it, and again in the next run, in which it may have changed. If Run is 0 it is read every time.
 	Run, read uint64
 
 	lanes     [][]lane // of every matrix of the mask
-	wholes    [][]lane // one with all
+	undivided [][]lane // for every matrix a single lane with all queries and keys
 	most      blocks
 	scattered bool        // there are keys outside of spans
-	biased    atomic.Bool // the mask is not 0 at some of them
+	biased    atomic.Bool // the mask is not 0 at some of these keys
 	buffers   sync.Pool   // of scattered keys
 }
 
-// blocks counts those of a head: of queries forward, of keys backward.
+// blocks counts the blocks of a head: of queries in the forward pass, of keys in the backward pass.
 type blocks struct{ forward, backward int }
 
-// span is from … to of a row or column of the mask: the rest is hidden, or scattered. It is plain if the mask is 0
-// throughout.
+// span is the range from … to of a row or column of the mask. The rest is hidden or scattered. A span is plain if the
+// mask is 0 in all of it.
 type span struct {
 	from, to int
 	plain    bool
 }
 
-// readMask finds the spans.
+// readMask computes the spans.
 func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]) {
 	if s.Run != 0 && s.Run == s.read {
 		return
 	}
 	s.read = s.Run
 	masks, n := mask.Batch*mask.Heads, h.Queries*h.Keys
-	if len(s.wholes) != masks {
-		s.lanes, s.wholes = make([][]lane, masks), make([][]lane, masks)
+	if len(s.undivided) != masks {
+		s.lanes, s.undivided = make([][]lane, masks), make([][]lane, masks)
 	}
-	for m := range s.wholes {
-		if len(s.wholes[m]) == 0 || len(s.wholes[m][0].queries) != h.Queries {
-			s.wholes[m] = []lane{{q: every{0, 1}, k: every{0, 1}, queries: make([]span, h.Queries), outside: make([][]int32, h.Queries)}}
+	for m := range s.undivided {
+		if len(s.undivided[m]) == 0 || len(s.undivided[m][0].queries) != h.Queries {
+			s.undivided[m] = []lane{{
+				q: every{0, 1}, k: every{0, 1}, queries: make([]span, h.Queries), outside: make([][]int32, h.Queries),
+			}}
 		}
 	}
 	s.biased.Store(false)
 	pool.Rows(masks*h.Queries, h.Keys, func(from, to int) {
 		for i := from; i < to; i++ {
-			row, l, q := mask.Data[i*h.Keys:(i+1)*h.Keys], &s.wholes[i/h.Queries][0], i%h.Queries
+			row, l, q := mask.Data[i*h.Keys:(i+1)*h.Keys], &s.undivided[i/h.Queries][0], i%h.Queries
 			l.queries[q], l.outside[q] = visible(row), l.outside[q][:0]
 			if !l.queries[q].plain {
 				l.queries[q], l.outside[q] = core(row, l.queries[q], l.outside[q])
@@ -64,10 +66,10 @@ func readMask[T kernel.Float](pool *kernel.Pool, h Shape, s *Spans, mask Mask[T]
 		}
 	})
 	s.most, s.scattered = blocks{}, false
-	for m, whole := range s.wholes {
-		s.lanes[m] = whole
+	for m, undivided := range s.undivided {
+		s.lanes[m] = undivided
 		if h.Groups == h.Heads || mask.Heads == 1 { // heads that share keys have the same lanes
-			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &whole[0], &s.biased); lanes != nil {
+			if lanes := divide(pool, h, mask.Data[m*n:(m+1)*n], &undivided[0], &s.biased); lanes != nil {
 				s.lanes[m] = lanes
 			}
 		}
@@ -104,7 +106,7 @@ func visible[T kernel.Float](mask []T) span {
 	return span{from, to, true}
 }
 
-// attending returns the smallest span that holds all queries which attend to one of keys from … to.
+// attending returns the smallest span that holds all queries that attend to any of keys from … to.
 func attending(queries []span, from, to int) (s span) {
 	for i, q := range queries {
 		if q.from < to && q.to > from {
@@ -117,7 +119,7 @@ func attending(queries []span, from, to int) (s span) {
 	return s
 }
 
-// around returns the smallest span that holds all.
+// around returns the smallest span that holds all of the given ones.
 func around(spans []span) (all span) {
 	for _, s := range spans {
 		switch {

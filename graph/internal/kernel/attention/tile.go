@@ -7,17 +7,18 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// softmaxTile is a step of the online softmax in every row of a tile x (len(top), cols) of scores. With m the largest
-// score of the row so far, in top, and ℓ = Σ e^(score − m), in total,
+// softmaxTile computes one step of the online softmax in every row of a tile x (len(top), cols) of scores. With m the
+// largest score of the row so far, in top, and ℓ = Σ e^(score − m), in total,
 //
 //	m' = max(m, max x)    ℓ' = ℓ·e^(m−m') + Σ e^(x−m')    x ← e^(x−m')/ℓ'    keep = e^(m−m')·ℓ/ℓ'
 //
-// keep is what the result so far is to be multiplied by. (Printed, the exponent has the other sign: errata X1.) m begins
-// as the least finite number rather than as −∞, so that a row of −∞ gives 0 and changes nothing (errata X1). ℓ is 0
-// or, as the largest score counts 1, at least that. The mask, whose rows lie stride apart, is added first; it may be nil.
+// keep is the factor for the result so far. (Printed, the exponent has the other sign: errata X1.) m begins as the
+// least finite number rather than as −∞, so that a row of −∞ gives 0 and changes nothing (errata X1). ℓ is 0 or, as the
+// largest score counts 1, at least that. The mask is optional and is added first; its rows lie stride apart.
 func softmaxTile[T kernel.Float](x, mask, top, total, keep []T, cols, stride int) {
 	if fast := simd.Of[T](); fast != nil {
-		fast.SoftmaxTile(simd.Float32s(x), simd.Float32s(mask), simd.Float32s(top), simd.Float32s(total), simd.Float32s(keep), cols, stride)
+		fast.SoftmaxTile(simd.Float32s(x), simd.Float32s(mask), simd.Float32s(top), simd.Float32s(total),
+			simd.Float32s(keep), cols, stride)
 		return
 	}
 	for i, before := range top {
@@ -41,11 +42,12 @@ func softmaxTile[T kernel.Float](x, mask, top, total, keep []T, cols, stride int
 	}
 }
 
-// softmaxTileBackward computes the weights p = e^(x + mask − m)/ℓ of a tile x of scores once more, in its place, and
-// from their gradient d that of the scores, d ← p∘(d − dot).
+// softmaxTileBackward computes the weights p = e^(x + mask − m)/ℓ of a tile x of scores again, in place, and turns
+// their gradient d into that of the scores, d ← p∘(d − dot).
 func softmaxTileBackward[T kernel.Float](d, x, mask, top, total, dots []T, cols, stride int) {
 	if fast := simd.Of[T](); fast != nil {
-		fast.SoftmaxTileBackward(simd.Float32s(d), simd.Float32s(x), simd.Float32s(mask), simd.Float32s(top), simd.Float32s(total), simd.Float32s(dots), cols, stride)
+		fast.SoftmaxTileBackward(simd.Float32s(d), simd.Float32s(x), simd.Float32s(mask), simd.Float32s(top),
+			simd.Float32s(total), simd.Float32s(dots), cols, stride)
 		return
 	}
 	for i, m := range top {
@@ -59,7 +61,7 @@ func softmaxTileBackward[T kernel.Float](d, x, mask, top, total, dots []T, cols,
 	}
 }
 
-// addMask adds what begins at a place of the mask, if there is one.
+// addMask adds the part of the mask that begins at index at, unless the mask is nil.
 func addMask[T kernel.Float](x, mask []T, at int) {
 	if mask == nil {
 		return
@@ -67,7 +69,7 @@ func addMask[T kernel.Float](x, mask []T, at int) {
 	hidden := T(math.Inf(-1))
 	for j, v := range mask[at : at+len(x)] {
 		if x[j] += v; v == hidden {
-			x[j] = v // whatever the score is
+			x[j] = v // even if the score is NaN or ∞
 		}
 	}
 }
