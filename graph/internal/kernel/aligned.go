@@ -2,13 +2,13 @@ package kernel
 
 import "unsafe"
 
-// Line is the bytes of a line of the cache: a vector that lies across two of them costs two.
+// Line is the size of a cache line in bytes. Loading a vector that crosses two lines costs two loads.
 const Line = 64
 
-// Make allocates n zeros, from the beginning of a line on.
+// Make allocates n zeros that begin at the start of a cache line.
 func Make[T Float](n int) []T {
 	x := make([]T, n)
-	if n > 0 && beforeLine(x) > 0 { // as with some sizes of Go's allocator
+	if n > 0 && beforeLine(x) > 0 { // some sizes of Go's allocator are not aligned
 		pad := Line / int(unsafe.Sizeof(x[0]))
 		x = make([]T, n+pad)
 		from := beforeLine(x)
@@ -18,7 +18,7 @@ func Make[T Float](n int) []T {
 	return x
 }
 
-// beforeLine is how many entries of x lie before the first line that begins in it.
+// beforeLine returns the number of entries of x before the first cache line that begins in it.
 func beforeLine[T Float](x []T) int {
 	return int(-uintptr(unsafe.Pointer(unsafe.SliceData(x)))%Line) / int(unsafe.Sizeof(*new(T)))
 }

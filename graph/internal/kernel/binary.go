@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// BinaryCrossEntropy returns the mean of max(z, 0) − z·y + ln(1 + e^(−|z|)), in parts of fixed size summed in their
+// BinaryCrossEntropy returns the mean of max(z, 0) − z·y + ln(1 + e^(−|z|)). It sums parts of fixed size in a fixed
 // order.
 func BinaryCrossEntropy[T Float](p *Pool, z, y []T) (loss float64) {
 	var parts [Parts]float64

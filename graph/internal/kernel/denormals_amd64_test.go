@@ -16,8 +16,8 @@ import (
 // noDenormals asserts that f neither meets nor makes a number below the normal ones.
 func noDenormals(t *testing.T, name string, f func()) {
 	t.Helper()
-	if met, made := kerneltest.Denormals(f); met || made {
-		t.Errorf("%s: numbers below the normal ones: met %v, made %v, want none", name, met, made)
+	if met, produced := kerneltest.Denormals(f); met || produced {
+		t.Errorf("%s: numbers below the normal ones: met %v, produced %v, want none", name, met, produced)
 	}
 }
 
@@ -26,7 +26,7 @@ func TestDenormalsAreNoticed(t *testing.T) {
 	tiny, small := []float32{1e-40}, []float32{1e-30}
 	for _, c := range []struct {
 		x, y      []float32
-		met, made bool
+		met, produced bool
 	}{
 		{small, []float32{1}, false, false},
 		{tiny, []float32{1}, true, false},
@@ -35,9 +35,9 @@ func TestDenormalsAreNoticed(t *testing.T) {
 	} {
 		c := c
 		var product float32
-		met, made := kerneltest.Denormals(func() { product = c.x[0] * c.y[0] })
-		if met && !c.met || made != c.made {
-			t.Errorf("%v·%v = %v: met %v, made %v, want %v, %v", c.x, c.y, product, met, made, c.met, c.made)
+		met, produced := kerneltest.Denormals(func() { product = c.x[0] * c.y[0] })
+		if met && !c.met || produced != c.produced {
+			t.Errorf("%v·%v = %v: met %v, produced %v, want %v, %v", c.x, c.y, product, met, produced, c.met, c.produced)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 	kerneltest.EachSet(t, func(t *testing.T, _ *simd.Set) {
 		p := kernel.NewPool(1)
 		w, dw, m, v := kerneltest.Random[float32](rand.New(rand.NewPCG(8, 9)), n), slices.Clone(first), make([]float32, n), make([]float32, n)
-		met, made := 0, 0
+		met, produced := 0, 0
 		for step := 1; step <= steps; step++ {
 			a, b := kerneltest.Denormals(func() {
 				kernel.Update(p, kernel.AdamW{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1}, step, 0.5, w, dw, m, v)
@@ -192,7 +192,7 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 				met++
 			}
 			if b {
-				made++
+				produced++
 			}
 			for i := range dw { // the rest never again, or with what is hardly anything
 				if dw[i] *= 0.5; i%2 == 0 || math.Abs(float64(dw[i])) < 1e-30 {
@@ -200,8 +200,8 @@ func TestAdamWMakesNoDenormals(t *testing.T) {
 				}
 			}
 		}
-		if met != 0 || made != 0 {
-			t.Errorf("of %d steps, %d met and %d made numbers below the normal ones, want none", steps, met, made)
+		if met != 0 || produced != 0 {
+			t.Errorf("of %d steps, %d met and %d produced numbers below the normal ones, want none", steps, met, produced)
 		}
 		for i := range m {
 			if m[i] != 0 || v[i] != 0 {
@@ -217,14 +217,14 @@ func TestDescendMakesNoDenormals(t *testing.T) {
 	p := kernel.NewPool(1)
 	dw := kerneltest.Random[float32](rand.New(rand.NewPCG(6, 7)), n)
 	w, m := kerneltest.Random[float32](rand.New(rand.NewPCG(8, 9)), n), make([]float32, n)
-	met, made := kerneltest.Denormals(func() {
+	met, produced := kerneltest.Denormals(func() {
 		for range steps {
 			kernel.Descend(p, kernel.SGD{LR: 1e-3, Momentum: 0.9, Decay: 0.1}, 0.5, w, dw, m)
 			clear(dw)
 		}
 	})
-	if met || made {
-		t.Errorf("numbers below the normal ones: met %v, made %v, want none", met, made)
+	if met || produced {
+		t.Errorf("numbers below the normal ones: met %v, produced %v, want none", met, produced)
 	}
 	for i, v := range m {
 		if v != 0 {

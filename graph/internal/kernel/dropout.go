@@ -7,14 +7,14 @@ import (
 )
 
 // DropMask is the mask of inverted dropout: entry i is dropped with probability P, kept ones are scaled by 1/(1−P). The
-// mask is a function of the key, the step and i alone, so the backward pass computes it again instead of storing it,
+// mask depends on the key, the step and i only. The backward pass therefore computes it again instead of storing it,
 // and two runs from the same step drop the same entries. P = 0 drops nothing.
 type DropMask struct {
 	P         float64
 	Key, Step uint64
 }
 
-// Factor is what entry i is multiplied by: 0 or 1/(1−P).
+// Factor returns the factor of entry i: 0 or 1/(1−P).
 func (d DropMask) Factor(i int) float64 {
 	if d.P == 0 {
 		return 1
@@ -30,12 +30,12 @@ func (d DropMask) Factor(i int) float64 {
 	return 1 / (1 - d.P)
 }
 
-// key is what the counters of a step are mixed with, entryStep the distance of two counters.
+// key returns the number with which the counters of a step are mixed.
 func (d DropMask) key() uint64 { return d.Key ^ (d.Step+1)*0x9e3779b97f4a7c15 }
 
-const entryStep = 0xd1342543de82ef95
+const entryStep = 0xd1342543de82ef95 // the difference between the counters of adjacent entries
 
-// DropEntries computes y = x∘mask for the entries from at on.
+// DropEntries computes y = x∘mask, where x begins at entry at of the mask.
 func DropEntries[T Float](y, x []T, d DropMask, at int) {
 	y = y[:len(x)]
 	if fast := simd.Of[T](); fast != nil {
@@ -48,7 +48,7 @@ func DropEntries[T Float](y, x []T, d DropMask, at int) {
 	}
 }
 
-// Dropout computes y = x∘mask; forward and backward are the same.
+// Dropout computes y = x∘mask. The backward pass is the same operation.
 func Dropout[T Float](p *Pool, y, x []T, d DropMask) {
 	p.Range(len(x), grain, func(from, to int) {
 		DropEntries(y[from:to], x[from:to], d, from)

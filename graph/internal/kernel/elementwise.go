@@ -8,11 +8,11 @@ const grain = 8192
 // rowGrain returns the number of rows of d entries in a chunk of a loop over tokens.
 func rowGrain(d int) int { return max(1, grain/d) }
 
-// entrywise is an operation z = f(x, y) on each entry by itself. The type says which, so that handing it to another
-// thread takes no closure.
+// entrywise is an operation z = f(x, y) on each entry separately. The operation is a type rather than a function, so
+// that passing it to another thread allocates no closure.
 type entrywise[T Float] interface{ of(z, x, y []T) }
 
-// entriesTask is an entrywise operation and its arguments; y is nil if it has one alone.
+// entriesTask is an entrywise operation and its arguments; y is nil if the operation has only one argument.
 type entriesTask[T Float] struct {
 	f       entrywise[T]
 	z, x, y []T

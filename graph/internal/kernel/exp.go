@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Exp is eˣ. In float32 it is 2ⁿ·eʳ with r = x − n·ln 2 in [−ln 2/2, ln 2/2] and Taylor's series of eʳ to r⁷, whose
-// remainder there is below 6e-9: 1.2 units in the last place, several times faster than going through float64.
+// Exp returns eˣ. In float32 it is 2ⁿ·eʳ with r = x − n·ln 2 in [−ln 2/2, ln 2/2] and Taylor's series of eʳ to r⁷,
+// whose remainder there is below 6e-9: 1.2 units in the last place, several times faster than going through float64.
 func Exp[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {
 		return T(math.Exp(y))
@@ -18,7 +18,7 @@ func exp32(x float32) float32 {
 		lo    = math.Ln2 - 0.693359375 // the rest of it
 	)
 	switch {
-	case !(x > -87.33654): // below, the result is no longer a normal number; and NaN
+	case !(x > -87.33654): // NaN, or the result is too small for a normal number
 		if x != x {
 			return x
 		}
@@ -29,13 +29,13 @@ func exp32(x float32) float32 {
 	n := float32(int32(x*log2e + float32(math.Copysign(0.5, float64(x)))))
 	r := x - n*hi - n*lo
 	p := 1 + r*(1+r*(1./2+r*(1./6+r*(1./24+r*(1./120+r*(1./720+r*(1./5040)))))))
-	half := int32(n) / 2 // in two factors: 2¹²⁸ alone is no float32
+	half := int32(n) / 2 // two factors, as 2¹²⁸ alone exceeds float32
 	return p * pow2(half) * pow2(int32(n)-half)
 }
 
 func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-// Tanh is tanh x. In float32 it is 1 − 2/(e^2|x| + 1) with the sign of x, and near 0, where that cancels, Taylor's
+// Tanh returns tanh x. In float32 it is 1 − 2/(e^2|x| + 1) with the sign of x, and near 0, where that cancels, Taylor's
 // series to x⁷, whose remainder is below a unit in the last place.
 func Tanh[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {

@@ -10,7 +10,7 @@ func AddPositions[T Float](p *Pool, y, x, table []T, ids []int, d int, c T) {
 	Spread(p, len(ids), rowGrain(d), lookup[T]{y, x, table, ids, d, c})
 }
 
-// lookup is the arguments of AddPositions, and without x those of Gather.
+// lookup holds the arguments of AddPositions or, without x, those of Gather.
 type lookup[T Float] struct {
 	y, x, table []T
 	ids         []int
@@ -43,7 +43,7 @@ func ScatterAdd[T Float](p *Pool, dtable, dy []T, ids []int, d int) {
 	})
 }
 
-// GatherCols copies columns: column c of y is column order[c] of x, whose rows are d wide, or 0 where that is −1.
+// GatherCols copies columns: column c of y is column order[c] of x, whose rows are d wide, or 0 if order[c] is −1.
 func GatherCols[T Float](pool *Pool, y, x []T, order []int, d int) {
 	pool.Rows(len(x)/d, len(order), func(from, to int) {
 		for i := from; i < to; i++ {

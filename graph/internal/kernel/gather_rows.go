@@ -1,17 +1,17 @@
 package kernel
 
-// Rows is what AddRows needs to find rows of equal ids.
+// Rows is the memory that AddRows needs to find rows of equal ids.
 type Rows[T Float] struct {
-	first, next []int32 // of every id the first row, of every row the next of its id, counted from 1
+	first, next []int32 // the first row of every id, and the next row with the same id as a row; counted from 1
 	sum         []T
 }
 
-// NewRows is for n rows of d entries and ids below rows.
+// NewRows returns the memory for n rows of d entries and ids below rows.
 func NewRows[T Float](rows, n, d int) *Rows[T] {
 	return &Rows[T]{make([]int32, rows), make([]int32, n), make([]T, d)}
 }
 
-// AddRows computes z = x + t, t being what ScatterAdd computes of dy. z may be x: then it writes to the rows ids alone.
+// AddRows computes z = x + t, where t is the result of ScatterAdd for dy. z may be x; then only the rows ids change.
 func AddRows[T Float](p *Pool, z, x, dy []T, ids []int, r *Rows[T]) {
 	d := len(r.sum)
 	if &z[0] != &x[0] {
@@ -24,7 +24,7 @@ func AddRows[T Float](p *Pool, z, x, dy []T, ids []int, r *Rows[T]) {
 		sum := r.sum[from:to]
 		for i, id := range ids {
 			if int(r.first[id]) != i+1 {
-				continue // it was added with the first of its id
+				continue // it was added together with the first row of its id
 			}
 			clear(sum)
 			for i := i + 1; i > 0; i = int(r.next[i-1]) {

@@ -51,7 +51,7 @@ func normal[T Float](x T) (cdf, pdf T) {
 	return cdf, pdf
 }
 
-// times is a·x, but 0 if a has vanished: the limit of the activations at ±∞.
+// times returns a·x, but 0 if a is 0: the limit of the activations at ±∞.
 func times[T Float](a, x T) T {
 	if a == 0 {
 		return 0

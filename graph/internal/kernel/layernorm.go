@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// LayerNorm computes y = (x − μ)/σ∘w + b over the rows of n.X, with σ = √(variance + ε). It leaves μ and 1/σ.
+// LayerNorm computes y = (x − μ)/σ∘w + b over the rows of n.X, with σ = √(variance + ε). It stores μ and 1/σ in n.
 func LayerNorm[T Float](p *Pool, y []T, n Norm[T]) {
 	if n.B != nil {
 		n.B = n.B[:len(n.W)]
@@ -19,7 +19,7 @@ func LayerNorm[T Float](p *Pool, y []T, n Norm[T]) {
 	}
 }
 
-// normTask is the arguments of LayerNorm.
+// normTask holds the arguments of LayerNorm.
 type normTask[T Float] struct {
 	y []T
 	Norm[T]
@@ -41,13 +41,13 @@ func (a *normTask[T]) Do(from, to int) {
 }
 
 // LayerNormBackward computes dx = (g − mean(g) − x̂∘mean(g∘x̂))/σ with g = dy∘w, dw = Σ dy∘x̂ and db = Σ dy over the
-// tokens. Each of them may be nil for none.
+// tokens. Each of the three is optional.
 func LayerNormBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
 	SpreadOn(p, parts[T](p, normOperations*len(dy)), Parts, 1, normBackwardTask[T]{n, dy, grads})
 	grads.fold(p)
 }
 
-// normBackwardTask is the arguments of LayerNormBackward.
+// normBackwardTask holds the arguments of LayerNormBackward.
 type normBackwardTask[T Float] normBackward[T]
 
 func (a *normBackwardTask[T]) Do(part, _ int) {

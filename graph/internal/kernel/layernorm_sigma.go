@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// LayerNormSigma computes y = (x − μ)/(σ + ε)∘w + b over the rows of n.X, with σ the root of the variance. It leaves μ
-// and σ.
+// LayerNormSigma computes y = (x − μ)/(σ + ε)∘w + b over the rows of n.X, with σ the root of the variance. It stores μ
+// and σ in n.
 func LayerNormSigma[T Float](p *Pool, y []T, n Norm[T]) {
 	if n.B != nil {
 		n.B = n.B[:len(n.W)]
@@ -20,7 +20,7 @@ func LayerNormSigma[T Float](p *Pool, y []T, n Norm[T]) {
 	}
 }
 
-// sigmaNormTask is the arguments of LayerNormSigma.
+// sigmaNormTask holds the arguments of LayerNormSigma.
 type sigmaNormTask[T Float] struct {
 	y []T
 	Norm[T]
@@ -31,7 +31,8 @@ func (a *sigmaNormTask[T]) Do(from, to int) {
 	if fast := simd.Of[T](); fast != nil {
 		f := simd.Float32s[T]
 		x, y := a.X[from*d:to*d], a.y[from*d:to*d]
-		fast.LayerNormSigma(f(y), f(x), f(a.W), f(a.B), f(a.Mean[from:to]), f(a.Spread[from:to]), 1/float32(d), float32(a.Eps))
+		fast.LayerNormSigma(f(y), f(x), f(a.W), f(a.B), f(a.Mean[from:to]), f(a.Spread[from:to]),
+			1/float32(d), float32(a.Eps))
 		return
 	}
 	for i := from; i < to; i++ {
@@ -42,13 +43,13 @@ func (a *sigmaNormTask[T]) Do(from, to int) {
 }
 
 // LayerNormSigmaBackward computes dx = (g − mean(g) − (x − μ)/σ∘mean(g∘x̂))/(σ + ε) with g = dy∘w and x̂ = (x − μ)/(σ +
-// ε), dw = Σ dy∘x̂ and db = Σ dy over the tokens. dw and db may be nil for none. A row with σ = 0 makes dx NaN there.
+// ε), dw = Σ dy∘x̂ and db = Σ dy over the tokens. dw and db are optional. In a row with σ = 0, dx is NaN.
 func LayerNormSigmaBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
 	SpreadOn(p, parts[T](p, normOperations*len(dy)), Parts, 1, sigmaNormBackwardTask[T]{n, dy, grads})
 	grads.fold(p)
 }
 
-// sigmaNormBackwardTask is the arguments of LayerNormSigmaBackward.
+// sigmaNormBackwardTask holds the arguments of LayerNormSigmaBackward.
 type sigmaNormBackwardTask[T Float] normBackward[T]
 
 func (a *sigmaNormBackwardTask[T]) Do(part, _ int) {
@@ -57,7 +58,8 @@ func (a *sigmaNormBackwardTask[T]) Do(part, _ int) {
 	if fast := simd.Of[T](); fast != nil {
 		f := simd.Float32s[T]
 		x, dy, dx := a.X[from*d:to*d], a.dy[from*d:to*d], a.grads.X[from*d:to*d]
-		fast.LayerNormSigmaBackward(f(dx), f(dw), f(db), f(x), f(a.W), f(dy), f(a.Mean[from:to]), f(a.Spread[from:to]), 1/float32(d), float32(a.Eps))
+		fast.LayerNormSigmaBackward(f(dx), f(dw), f(db), f(x), f(a.W), f(dy), f(a.Mean[from:to]), f(a.Spread[from:to]),
+			1/float32(d), float32(a.Eps))
 		return
 	}
 	for i := from; i < to; i++ {

@@ -104,7 +104,7 @@ func exps[T Float](x []T) {
 	}
 }
 
-// log1p is ln(1 + x) for 0 ≤ x ≤ 1. In float32 it is 2·artanh(s), s = x/(2 + x) ≤ ⅓, by its series to s¹³, whose
+// log1p returns ln(1 + x) for 0 ≤ x ≤ 1. In float32 it is 2·artanh(s), s = x/(2 + x) ≤ ⅓, by its series to s¹³, whose
 // remainder is below 2e-8 of it.
 func log1p[T Float](x T) T {
 	if y, ok := any(x).(float64); ok {

@@ -2,25 +2,26 @@ package kernel
 
 import "sync/atomic"
 
-// loop is a job for 0 … n−1. It is used again for another job as soon as it is done, even if a slow worker still holds
-// it: a worker that has done chunks may look for more, and until it has said that it is through the loop is not done.
+// loop is a job for 0 … n−1. It is reused for another job as soon as it is done, even if a slow worker still holds it.
+// This is safe because a worker that has run chunks may look for more, and the loop is not done before that worker has
+// reported its chunks.
 type loop struct {
 	shares  []share      // one for each thread of the pool
-	threads atomic.Int64 // those that take part: the others' shares are empty
+	threads atomic.Int64 // the number that take part; the shares of the others are empty
 	done    atomic.Int64
 	job     Job
 	n, size int
 	failure atomic.Pointer[any]
 }
 
-// share is the chunks that a thread is the first to claim: those left are first … end−1, first in the upper half of the
-// word. It has a line of the cache to itself, because its thread alone writes there unless it is late.
+// share holds the chunks that a thread is the first to claim. Chunks first … end−1 are left, with first in the upper
+// half of the word. A share has a cache line to itself, because only its own thread writes there unless it is late.
 type share struct {
 	left atomic.Uint64
 	_    [Line - 8]byte
 }
 
-// begin hands out the shares, and whoever still holds the loop may begin: so they come last.
+// begin sets up the loop. It stores the shares last, because a worker that still holds the loop may then begin.
 func (l *loop) begin(j Job, n, size, chunks, threads, all int) {
 	if l.shares == nil {
 		l.shares = make([]share, all)
@@ -33,9 +34,9 @@ func (l *loop) begin(j Job, n, size, chunks, threads, all int) {
 	}
 }
 
-// run does thread's share from its beginning on, then what is left of the others' from their ends, which their threads
-// would reach last. It tells whether there was any, and the loop once, when it is through: a line of the cache that
-// every chunk writes would go from thread to thread with every chunk.
+// run does the thread's own share from its beginning, then the rest of the other shares from their ends, which their
+// threads would reach last. It reports whether it ran any chunk. It adds to the loop's counter only once, at the end: a
+// cache line written for every chunk would move between the threads with every chunk.
 func (l *loop) run(thread int) (any bool) {
 	done, threads := int64(0), int(l.threads.Load())
 	if thread >= threads {

@@ -1,16 +1,16 @@
 package kernel
 
-// Norm is the operands of a norm over the rows of X (n, d), and what its forward pass leaves for its backward pass.
+// Norm holds the operands of a norm over the rows of X (n, d), and what its forward pass stores for its backward pass.
 type Norm[T Float] struct {
-	X, W, B      []T // (n, d), gains (d) and shifts (d); B is nil for none
-	Mean, Spread []T // (n): μ of every row, and 1/σ in LayerNorm, σ in LayerNormSigma; 1/rms alone in RMSNorm
+	X, W, B      []T // (n, d), gains (d) and shifts (d); B is optional
+	Mean, Spread []T // (n): μ of every row, and 1/σ in LayerNorm, σ in LayerNormSigma; RMSNorm has only Spread, 1/rms
 	Eps          float64
 }
 
-// NormGrads is where the gradients of X, W and B go, and 2·Parts·d of scratch.
+// NormGrads holds the gradients of X, W and B, and 2·Parts·d numbers of scratch.
 type NormGrads[T Float] struct{ X, W, B, Scratch []T }
 
-// part is rows from … to of n, and what part i of Parts will add to the gradients of W and B, 0 so far.
+// part returns rows from … to of n, and the cleared sums to which part i of Parts adds its gradients of W and B.
 func (g NormGrads[T]) part(i, n int) (from, to int, dw, db []T) {
 	d := len(g.Scratch) / (2 * Parts)
 	dw, db = g.Scratch[i*d:(i+1)*d], g.Scratch[(Parts+i)*d:(Parts+i+1)*d]
@@ -19,7 +19,7 @@ func (g NormGrads[T]) part(i, n int) (from, to int, dw, db []T) {
 	return i * n / Parts, (i + 1) * n / Parts, dw, db
 }
 
-// fold adds up the parts in their order, for W and B where these are not nil.
+// fold adds up the parts in their order, for W and B unless they are nil.
 func (g NormGrads[T]) fold(p *Pool) {
 	if g.W != nil {
 		fold(p, g.W, g.Scratch[:len(g.Scratch)/2])
@@ -29,15 +29,15 @@ func (g NormGrads[T]) fold(p *Pool) {
 	}
 }
 
-// normBackward is the arguments of a backward pass.
+// normBackward holds the arguments of a backward pass.
 type normBackward[T Float] struct {
 	Norm[T]
 	dy    []T
 	grads NormGrads[T]
 }
 
-// moments returns the mean and the variance of x. The variance is that of the distances from the mean: a difference of
-// large squares would lose it.
+// moments returns the mean and the variance of x. It computes the variance from the distances to the mean: a difference
+// of large squares would lose it.
 func moments[T Float](x []T) (mean, variance float64) {
 	for _, v := range x {
 		mean += float64(v)

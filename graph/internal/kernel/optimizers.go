@@ -12,17 +12,20 @@ import (
 // m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², w ← w − lr·(m̂/(√v̂ + ε) + decay·w), m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ).
 type AdamW struct{ LR, Beta1, Beta2, Eps, Decay float64 }
 
-// Update applies step t to w, m and v in place, and tells whether the sum of the squares of w is finite. It looks while
-// w is in the cache: for itself that is another pass over memory, which takes a large model longer than its arithmetic.
+// Update applies step t to w, m and v in place, and reports whether the sum of the squares of w is finite. It checks
+// while w is in the cache: a separate pass over memory takes a large model longer than the arithmetic.
 func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) (finite bool) {
 	b1, b2 := T(o.Beta1), T(o.Beta2)
 	rate := T(o.LR / (1 - math.Pow(o.Beta1, float64(t))))
 	root := T(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
 	keep, eps, s := T(1-o.LR*o.Decay), T(o.Eps), T(scale)
-	u := &struct { // one thing to allocate
+	u := &struct { // a single allocation
 		factors [9]float32
 		broken  atomic.Bool
-	}{factors: [9]float32{float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2), float32(keep), float32(rate), float32(root), float32(eps)}}
+	}{factors: [9]float32{
+		float32(s), float32(b1), float32(1 - b1), float32(b2), float32(1 - b2),
+		float32(keep), float32(rate), float32(root), float32(eps),
+	}}
 	p.Range(len(w), grain, func(from, to int) {
 		w, dw, m, v := w[from:to], dw[from:to], m[from:to], v[from:to]
 		if fast := simd.Of[T](); fast != nil {
@@ -42,7 +45,7 @@ func Update[T Float](p *Pool, o AdamW, t int, scale float64, w, dw, m, v []T) (f
 	return !u.broken.Load()
 }
 
-// SumSquares is Σ x², in parts of fixed size summed in their order, in float64.
+// SumSquares returns Σ x² in float64. It sums parts of fixed size in a fixed order.
 func SumSquares[T Float](p *Pool, x []T) (sum float64) {
 	shelf := shelfOf[squaresTask[T]](p)
 	t := shelf.take()
@@ -57,18 +60,18 @@ func SumSquares[T Float](p *Pool, x []T) (sum float64) {
 	return sum
 }
 
-// Grain is the entries of a chunk: SumSquares adds up those of each, and then the chunks in their order.
+// Grain is the number of entries in a chunk: SumSquares sums each chunk, and then adds up the chunks in their order.
 const Grain = grain
 
-// Chunks is how many chunks n entries are.
+// Chunks returns the number of chunks of n entries.
 func Chunks(n int) int { return (n + grain - 1) / grain }
 
-// Squares is Σ x² of every chunk.
+// Squares computes Σ x² of every chunk.
 func Squares[T Float](p *Pool, x []T, parts []float64) {
 	Spread(p, len(x), grain, squaresTask[T]{x, parts})
 }
 
-// squaresTask keeps the memory of its parts for the next sum.
+// squaresTask computes Σ x² of every chunk. SumSquares reuses the memory of parts for the next sum.
 type squaresTask[T Float] struct {
 	x     []T
 	parts []float64
@@ -91,8 +94,8 @@ func squares[T Float](x []T) (sum float64) {
 // SGD is one update of stochastic gradient descent with decoupled weight decay: with the clipped gradient g = scale·dw,
 // m ← momentum·m + g, w ← w − lr·(m + decay·w). Without momentum m is nil and stands for g.
 //
-// As in AdamW an m below 2⁻⁹⁵ counts as 0: without a gradient it would fall below the normal numbers and, rounded up
-// again and again, stay there.
+// As in AdamW, an m below 2⁻⁹⁵ counts as 0. Otherwise, without a gradient, it would fall below the normal numbers and,
+// rounded up again and again, stay there.
 type SGD struct{ LR, Momentum, Decay float64 }
 
 // Descend applies a step to w and m in place.

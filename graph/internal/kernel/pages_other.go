@@ -2,5 +2,5 @@
 
 package kernel
 
-// advise has nothing to ask for here.
+// advise does nothing: huge pages are requested on Linux only.
 func advise[T Float]([]T) {}

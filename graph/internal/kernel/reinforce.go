@@ -2,14 +2,14 @@ package kernel
 
 import "math"
 
-// Rollout is n actions and what they were worth: all slices are (n); Baseline is nil for 0. Old is ln π_old(action),
-// which PPOClip needs.
+// Rollout holds n actions and their returns: all slices have n entries. Baseline is optional, nil stands for 0. Old is
+// ln π_old(action), which PPOClip needs.
 type Rollout[T Float] struct {
 	Actions                         []int
 	Returns, Baseline, Weights, Old []T
 }
 
-// advantage returns the return of action i beyond what was expected.
+// advantage returns the difference between the return of action i and the baseline.
 func (r Rollout[T]) advantage(i int) float64 {
 	if r.Baseline == nil {
 		return float64(r.Returns[i])
@@ -18,7 +18,7 @@ func (r Rollout[T]) advantage(i int) float64 {
 }
 
 // Reinforce returns −Σ w·A·ln π(action)/Σ w over the rows of logits (n, v), π the softmax of a row, with the advantage
-// A = returns − baseline. It leaves the row's log-sum-exp and its factor w·A/Σw in lse and factor (n) for
+// A = returns − baseline. It stores the row's log-sum-exp and its factor w·A/Σw in lse and factor (n) for
 // ReinforceBackward.
 func Reinforce[T Float](p *Pool, logits, lse, factor []T, r Rollout[T]) (loss float64) {
 	CrossEntropy(p, logits, lse, r.Actions, -1)
@@ -32,7 +32,7 @@ func Reinforce[T Float](p *Pool, logits, lse, factor []T, r Rollout[T]) (loss fl
 }
 
 // PPOClip returns −Σ w·min(r·A, clip(r)·A)/Σ w with r = e^(ln π(action) − Old) and clip to 1 ± clip. The factor of a
-// row is w·A·r/Σw, or 0 where the clipped product is the smaller one.
+// row is w·A·r/Σw, or 0 if the clipped product is smaller.
 func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], clip float64) (loss float64) {
 	CrossEntropy(p, logits, lse, r.Actions, -1)
 	share, v := 1/total(r.Weights), len(logits)/len(lse)
@@ -48,7 +48,7 @@ func PPOClip[T Float](p *Pool, logits, lse, factor []T, r Rollout[T], clip float
 	return loss
 }
 
-// ReinforceBackward computes dz = scale·factor·(softmax(z) − onehot(action)) for every row, for PPOClip too.
+// ReinforceBackward computes dz = scale·factor·(softmax(z) − onehot(action)) for every row, after PPOClip as well.
 func ReinforceBackward[T Float](p *Pool, dz, logits, lse, factor []T, actions []int, scale T) {
 	v := len(logits) / len(lse)
 	p.Rows(len(lse), v, func(from, to int) {
@@ -66,7 +66,7 @@ func ReinforceBackward[T Float](p *Pool, dz, logits, lse, factor []T, actions []
 	})
 }
 
-// SquaredError returns Σ w(x − y)²/Σ w. Without weights all are 1.
+// SquaredError returns Σ w(x − y)²/Σ w. If weights is nil, every weight is 1.
 func SquaredError[T Float](x, y, weights []T) (loss float64) {
 	for i, v := range x {
 		d, w := float64(v)-float64(y[i]), 1.
@@ -90,7 +90,7 @@ func SquaredErrorBackward[T Float](dx, x, y, weights []T, scale T) {
 	}
 }
 
-// sumOf returns the sum of n weights.
+// sumOf returns the sum of n weights, or n if weights is nil.
 func sumOf[T Float](weights []T, n int) float64 {
 	if weights == nil {
 		return float64(n)

@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// RMSNorm computes y = x/rms∘w over the rows of n.X, with rms = √(mean(x²) + ε). It leaves 1/rms.
+// RMSNorm computes y = x/rms∘w over the rows of n.X, with rms = √(mean(x²) + ε). It stores 1/rms in n.
 func RMSNorm[T Float](p *Pool, y []T, n Norm[T]) {
 	a := rmsNormTask[T]{y, n}
 	if rows, grain := len(n.Spread), rowGrain(len(n.W)); rows > grain {
@@ -16,7 +16,7 @@ func RMSNorm[T Float](p *Pool, y []T, n Norm[T]) {
 	}
 }
 
-// rmsNormTask is the arguments of RMSNorm.
+// rmsNormTask holds the arguments of RMSNorm.
 type rmsNormTask[T Float] struct {
 	y []T
 	Norm[T]
@@ -40,14 +40,14 @@ func (a *rmsNormTask[T]) Do(from, to int) {
 	}
 }
 
-// RMSNormBackward computes dx = (g − x̂∘mean(g∘x̂))/rms with g = dy∘w and x̂ = x/rms, and dw = Σ dy∘x̂ over the tokens,
-// which may be nil for none.
+// RMSNormBackward computes dx = (g − x̂∘mean(g∘x̂))/rms with g = dy∘w and x̂ = x/rms, and dw = Σ dy∘x̂ over the tokens.
+// dw is optional.
 func RMSNormBackward[T Float](p *Pool, n Norm[T], dy []T, grads NormGrads[T]) {
 	SpreadOn(p, parts[T](p, normOperations*len(dy)), Parts, 1, rmsNormBackwardTask[T]{n, dy, grads})
 	grads.fold(p)
 }
 
-// rmsNormBackwardTask is the arguments of RMSNormBackward.
+// rmsNormBackwardTask holds the arguments of RMSNormBackward.
 type rmsNormBackwardTask[T Float] normBackward[T]
 
 func (a *rmsNormBackwardTask[T]) Do(part, _ int) {
@@ -61,7 +61,7 @@ func (a *rmsNormBackwardTask[T]) Do(part, _ int) {
 	}
 	for i, s := range inv {
 		x, dy, dx := x[i*d:(i+1)*d], dy[i*d:(i+1)*d], dx[i*d:(i+1)*d]
-		_, gx := project(dw, db, x, a.W, dy, 0, s) // db is of no use here
+		_, gx := project(dw, db, x, a.W, dy, 0, s) // db is not used
 		for j, v := range x {
 			dx[j] = (dy[j]*a.W[j] - v*s*T(gx)) * s
 		}

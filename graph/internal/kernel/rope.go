@@ -1,9 +1,9 @@
 package kernel
 
-// Rotation rotates pairs of columns of a matrix by angles that depend on the row: of the first Groups·Size columns each
-// group of Size by itself, columns 2i and 2i+1 of a group by the angle whose cosine and sine stand in column i of the
-// tables (…, Size/2), in row Positions[row]. Back rotates the other way. It is the job of its loop, so that running it
-// allocates nothing: use one for one loop at a time.
+// Rotation rotates pairs of columns of a matrix by angles that depend on the row. The first Groups·Size columns form
+// groups of Size. Columns 2i and 2i+1 of a group turn by the angle whose cosine and sine are in column i of the tables
+// (…, Size/2), in row Positions[row]. Back rotates the other way. A Rotation is the job of its own loop, so that
+// running it allocates nothing; it must not be used by two loops at the same time.
 type Rotation[T Float] struct {
 	Positions    []int
 	Groups, Size int
@@ -13,7 +13,7 @@ type Rotation[T Float] struct {
 	width          int
 }
 
-// Run computes y from x of the same size, a row for every position.
+// Run computes y from x of the same size, with a row for every position.
 func (r *Rotation[T]) Run(p *Pool, y, x, cos, sin []T) {
 	r.y, r.x, r.cos, r.sin, r.width = y, x, cos, sin, len(y)/len(r.Positions)
 	p.Run(len(r.Positions), rowGrain(r.width), r)
@@ -32,7 +32,7 @@ func (r *Rotation[T]) Do(from, to int) {
 	}
 }
 
-// rotate is the rotation of one group.
+// rotate rotates one group.
 func rotate[T Float](y, x, cos, sin []T, back bool) {
 	for i, c := range cos {
 		s := sin[i]

@@ -21,7 +21,7 @@ func Softmax[T Float](x, mask []T) {
 	top := T(math.Inf(-1))
 	for j := range x {
 		if x[j] += mask[j]; math.IsInf(float64(mask[j]), -1) {
-			x[j] = mask[j] // whatever the score is
+			x[j] = mask[j] // even if the score is NaN or ∞
 		}
 		top = max(top, x[j])
 	}
@@ -35,8 +35,8 @@ func Softmax[T Float](x, mask []T) {
 	}
 }
 
-// CrossEntropy returns Σ (lse(z) − z[target]) over the rows of logits (n, v) whose target is not ignore, and how
-// many those are. It leaves the row's log-sum-exp in lse (n), which is all that the backward pass needs.
+// CrossEntropy returns Σ (lse(z) − z[target]) over the rows of logits (n, v) whose target is not ignore, and the number
+// of these rows. It stores the row's log-sum-exp in lse (n), which is all that the backward pass needs.
 func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) (sum float64, kept int) {
 	v := len(logits) / len(lse)
 	p.Rows(len(lse), v, func(from, to int) {
@@ -67,7 +67,7 @@ func CrossEntropy[T Float](p *Pool, logits, lse []T, targets []int, ignore int) 
 	return sum, kept
 }
 
-// CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)) for the rows that count, 0 for the others.
+// CrossEntropyBackward computes dz = scale·(softmax(z) − onehot(target)), or 0 for rows whose target is ignore.
 func CrossEntropyBackward[T Float](p *Pool, dz, logits, lse []T, targets []int, ignore int, scale T) {
 	v := len(logits) / len(lse)
 	p.Rows(len(lse), v, func(from, to int) {

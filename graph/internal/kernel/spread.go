@@ -2,8 +2,8 @@ package kernel
 
 import "sync/atomic"
 
-// Spread calls Do for the chunks of 0 … n−1, of the given size each, on a copy of the task that the pool keeps for the
-// next loop of its kind: running it allocates nothing.
+// Spread calls Do for the chunks of 0 … n−1, of the given size each, on a copy of the task. The pool keeps this copy
+// for the next loop of the same type, so running it allocates nothing.
 func Spread[X any, J interface {
 	*X
 	Job
@@ -11,7 +11,7 @@ func Spread[X any, J interface {
 	SpreadOn[X, J](p, p.threads, n, size, task)
 }
 
-// SpreadOn is Spread on some of the pool's threads, as many as Worth returned.
+// SpreadOn is like Spread, but uses at most the given number of the pool's threads, as returned by Worth.
 func SpreadOn[X any, J interface {
 	*X
 	Job
@@ -20,7 +20,7 @@ func SpreadOn[X any, J interface {
 	x := shelf.take()
 	*x = task
 	p.RunOn(threads, n, size, J(x))
-	*x = *new(X) // holds on to no operand
+	*x = *new(X) // drop the references to the operands
 	shelf.give(x)
 }
 
@@ -33,10 +33,11 @@ func shelfOf[X any](p *Pool) *shelf[X] {
 	return s.(*shelf[X])
 }
 
-// kind stands for the type X among the shelves.
+// kind is the key of type X in the map of shelves.
 type kind[X any] struct{}
 
-// shelf keeps an object for its next use. A caller that finds none, because another one is using it, makes one.
+// shelf keeps an object for its next use. A caller that finds it empty, because another caller uses the object, creates
+// a new one.
 type shelf[X any] struct{ x atomic.Pointer[X] }
 
 func (s *shelf[X]) take() *X {

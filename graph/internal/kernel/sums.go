@@ -2,12 +2,12 @@ package kernel
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 
-// Parts is the fixed number of partial sums of a reduction over tokens. The backward pass of a norm has no more tasks
-// than that: 16 threads share it, and 64 lose 0.2 % of a step of GPT-2's sizes by it.
+// Parts is the fixed number of partial sums of a reduction over tokens, and thus the largest number of tasks in the
+// backward pass of a norm. With 16 threads every thread has one; with 64, a step of GPT-2's sizes loses 0.2 %.
 const Parts = 16
 
-// SumRows computes the sum of the n rows of x (n, d) into sum (d): in Parts parts, then the parts in their order. More
-// threads than parts share the columns, too.
+// SumRows computes the sum of the n rows of x (n, d) into sum (d): first Parts partial sums, then their sum, in order.
+// If there are more threads than parts, they share the columns too.
 func SumRows[T Float](p *Pool, sum, x, scratch []T) {
 	d := len(sum)
 	n := len(x) / d
@@ -25,7 +25,8 @@ func SumRows[T Float](p *Pool, sum, x, scratch []T) {
 	fold(p, sum, scratch)
 }
 
-// columns is how many columns of n rows a thread takes at a time for sums over rows, in whose order the rows come.
+// columns returns the number of columns that a thread takes at a time for sums over n rows. The rows are added in
+// order.
 func (p *Pool) columns(n, d int) int {
 	if n*d <= grain {
 		return d
@@ -33,13 +34,13 @@ func (p *Pool) columns(n, d int) int {
 	return lines(d, p.threads)
 }
 
-// lines is how many of d columns a part of them is, in whole lines of the cache.
+// lines returns the size of a part if d columns are split into the given number of parts, in complete cache lines.
 func lines(d, parts int) int {
 	const line = 16
 	return (d + line*parts - 1) / (line * parts) * line
 }
 
-// fold adds up the parts in their order.
+// fold adds up the parts in order.
 func fold[T Float](p *Pool, sum, parts []T) {
 	d := len(sum)
 	Spread(p, d, p.columns(Parts, d), foldTask[T]{sum, parts[:Parts*d]})

@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 
-// SwiGLU computes y = x·σ(x)∘u: u that has passed the gate x.
+// SwiGLU computes y = x·σ(x)∘u: u after the gate x.
 func SwiGLU[T Float](p *Pool, y, x, u []T) { each[T](p, swiglu[T]{}, y, x, u) }
 
 type swiglu[T Float] struct{}
@@ -18,12 +18,12 @@ func (swiglu[T]) of(y, x, u []T) {
 	}
 }
 
-// SwiGLUBackward computes dx = dy∘u∘(σ(x) + x·σ(x)(1 − σ(x))) and du = dy∘x·σ(x), of one exponential an entry.
+// SwiGLUBackward computes dx = dy∘u∘(σ(x) + x·σ(x)(1 − σ(x))) and du = dy∘x·σ(x), with one exponential per entry.
 func SwiGLUBackward[T Float](p *Pool, dx, du, x, u, dy []T) {
 	Spread(p, len(x), grain, swigluBackward[T]{dx, du, x, u, dy})
 }
 
-// swigluBackward is the arguments of SwiGLUBackward.
+// swigluBackward holds the arguments of SwiGLUBackward.
 type swigluBackward[T Float] struct{ dx, du, x, u, dy []T }
 
 func (a *swigluBackward[T]) Do(from, to int) {

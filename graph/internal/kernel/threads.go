@@ -10,23 +10,23 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// SerialCost is the number of floating-point operations below which no loop is worth another thread.
+// SerialCost is the number of floating-point operations below which a loop is never shared with another thread.
 const SerialCost = 500_000
 
 // FetchRows is the number of rows of a matrix product that take as long as fetching the other matrix: fetching a number
-// counts as twice as many operations.
+// counts as 2·FetchRows operations.
 const FetchRows = 8
 
-// What sharing a loop costs, in ping-pongs: once, and for each thread. A thread fetches the loop, its share and its
-// operands from another one's cache, and the caller fetches the results. Two threads of a decoder were measured to lose
-// some 12, on a machine where one takes 500 ns.
+// The cost of sharing a loop in ping-pongs: once, and for each thread. A thread fetches the loop, its share and its
+// operands from another thread's cache, and the caller fetches the results. Two threads of a decoder were measured to
+// lose some 12, on a machine on which one ping-pong takes 500 ns.
 const (
 	sharedOnce   = 10
 	sharedByEach = 1
 )
 
-// Worth returns the number of threads that a loop of that many operations should be shared by. A pool with a given
-// number of threads always uses that number. Another one compares the work with the time of a ping-pong.
+// Worth returns the number of threads that should share a loop of the given number of operations. A pool with a given
+// number of threads always uses that number. Otherwise Worth compares the work with the time of a ping-pong.
 func Worth[T Float](p *Pool, operations int) int {
 	switch {
 	case p.threads == 1 || operations < SerialCost:
@@ -37,7 +37,7 @@ func Worth[T Float](p *Pool, operations int) int {
 	return threadsFor(float64(operations)/speed[T](), p.pingPong(), p.threads)
 }
 
-// parts is Worth for a reduction in a fixed number of parts, however small they are: a given number of threads stays.
+// parts is like Worth for a reduction in a fixed number of parts, however small: a given number of threads stays.
 func parts[T Float](p *Pool, operations int) int {
 	if !p.chosen {
 		return p.threads
@@ -45,7 +45,7 @@ func parts[T Float](p *Pool, operations int) int {
 	return Worth[T](p, operations)
 }
 
-// Operations for each entry of the reductions, by their time.
+// Operations for each entry of the reductions, derived from their time.
 const (
 	normOperations = 100 // the backward pass of a norm
 	sumOperations  = 50  // a sum over rows
@@ -69,7 +69,7 @@ func shared(work, pingPong float64, n int) float64 {
 	return work/float64(n) + (sharedOnce+float64(n)*sharedByEach)*pingPong
 }
 
-// speed returns the number of operations that one thread does in a nanosecond: roughly what a Zen 5 does in small
+// speed returns the number of operations that one thread does in a nanosecond: roughly that of a Zen 5 in small
 // products, 250 … 440 in vector instructions. Plain Go takes some 20 times as long.
 func speed[T Float]() float64 {
 	if simd.Of[T]() != nil {
@@ -78,16 +78,16 @@ func speed[T Float]() float64 {
 	return 15
 }
 
-// PingPong returns the time in nanoseconds in which two threads hand a line of the cache to each other and back. It is
-// measured once in a process, which takes less than a millisecond.
+// PingPong returns the time in nanoseconds in which two threads pass a cache line to each other and back. It is
+// measured once per process, which takes less than a millisecond.
 var PingPong = sync.OnceValue(measurePingPong)
 
 const (
-	usualPingPong = 500 // nanoseconds, where no measurement succeeds
+	usualPingPong = 500 // nanoseconds, if no measurement succeeds
 	pingPongLimit = 800 * time.Microsecond
 )
 
-// measurePingPong returns the least of several measurements: others may use the processors meanwhile.
+// measurePingPong returns the least of several measurements, because other programs may use the processors meanwhile.
 func measurePingPong() float64 {
 	if min(runtime.GOMAXPROCS(0), runtime.NumCPU()) < 2 {
 		return usualPingPong
@@ -122,7 +122,7 @@ func measurePingPong() float64 {
 	return nanoseconds(least, rounds)
 }
 
-// nanoseconds returns the time of one of some rounds, and the usual one where there was no measurement.
+// nanoseconds returns the time of one round, or the usual time if there was no measurement.
 func nanoseconds(d time.Duration, rounds int) float64 {
 	if d == math.MaxInt64 {
 		return usualPingPong

@@ -1,6 +1,7 @@
 package kernel
 
-// MeanTokens computes the mean of the rows of each sequence: x has equally many for each row of y, d wide.
+// MeanTokens computes the mean of the rows of each sequence. The rows of x and y are d wide, and every row of y has the
+// same number of rows of x.
 func MeanTokens[T Float](p *Pool, y, x []T, d int) {
 	tokens := len(x) / len(y)
 	p.Rows(len(y)/d, tokens*d, func(from, to int) {
@@ -41,7 +42,7 @@ func GatherTokens[T Float](y, x []T, at []int, d int) {
 	}
 }
 
-// ScatterTokens copies row b of dy to row at[b] of sequence b of dx, which is 0 elsewhere.
+// ScatterTokens copies row b of dy to row at[b] of sequence b of dx, and clears the other rows.
 func ScatterTokens[T Float](dx, dy []T, at []int, d int) {
 	tokens := len(dx) / len(dy)
 	clear(dx)

@@ -1,5 +1,5 @@
-// Package cache says how large the caches of this processor are.
+// Package cache returns the size of this processor's caches.
 package cache
 
-// usual is the second cache of a core where the processor does not say: that of most servers.
+// usual is the size of a core's second cache if the processor does not report it: that of most servers.
 const usual = 1 << 20

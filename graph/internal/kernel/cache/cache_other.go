@@ -2,5 +2,5 @@
 
 package cache
 
-// Second returns a guess: other processors do not tell every program.
+// Second returns a guess: other processors do not report the size to every program.
 func Second() int { return usual }

@@ -1,17 +1,17 @@
 package cache
 
-// cpuid asks the processor for what it says of itself.
+// cpuid returns the registers of the instruction CPUID.
 func cpuid(leaf, part uint32) (a, b, c, d uint32)
 
-// Second returns the bytes of the second cache that a thread has to itself: the threads of a core share it.
+// Second returns the size in bytes of a thread's share of the second cache, which is divided among a core's threads.
 func Second() int { return second(cpuid) }
 
-// What a processor says of its caches, a part each, it says in leaf 4 or, of AMD's, where a bit of leaf 80000001h says
-// so, in leaf 8000001Dh, in the same words: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2,
-// CPUID; AMD64 Architecture Programmer's Manual, volume 3, appendix E.
+// The leaves of CPUID that describe the caches, one cache each: leaf 4 or, on AMD's processors that set a bit of leaf
+// 80000001h, leaf 8000001Dh in the same format. See Intel 64 and IA-32 Architectures Software Developer's Manual,
+// volume 2, CPUID; AMD64 Architecture Programmer's Manual, volume 3, appendix E.
 const (
 	described    = 4
-	last         = 0x80000000 // of the leaves from here on
+	last         = 0x80000000 // returns the last leaf of those from here on
 	features     = 0x80000001
 	describesAMD = 1 << 22
 	describedAMD = 0x8000001d

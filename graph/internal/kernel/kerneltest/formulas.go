@@ -6,8 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 )
 
-// Formulas returns the vector kernels as formulas in Go: with them in use a test sees, on every processor, what the
-// kernels hand to instructions.
+// Formulas returns the vector kernels as formulas in Go. With them, a test can check on every processor the operands
+// that are passed to the kernels.
 func Formulas() *simd.Set {
 	entrywise := func(f func(x float64) float64) func(y, x []float32) {
 		return func(y, x []float32) {

@@ -1,4 +1,4 @@
-// Package kerneltest holds what the tests of the kernels share.
+// Package kerneltest holds helpers shared by the tests of the kernels.
 package kerneltest
 
 import (
@@ -19,7 +19,7 @@ func Random[T float32 | float64](rng *rand.Rand, n int) []T {
 	return x
 }
 
-// Rounded is x in type T.
+// Rounded returns x rounded to type T.
 func Rounded[T float32 | float64](x []float64) []T {
 	y := make([]T, len(x))
 	for i, v := range x {
@@ -28,18 +28,18 @@ func Rounded[T float32 | float64](x []float64) []T {
 	return y
 }
 
-// SameBits reports whether a and b are equal, and NaN where the other is.
+// SameBits reports whether a and b are equal, where NaN equals NaN.
 func SameBits[T float32 | float64](a, b []T) bool {
 	return slices.EqualFunc(a, b, func(x, y T) bool {
 		return math.Float64bits(float64(x)) == math.Float64bits(float64(y))
 	})
 }
 
-// EachSet runs a test with every set of vector kernels that this processor has, in the functions that use them, too.
+// EachSet runs a test with every set of vector kernels that this processor has. The set is in use during the test.
 func EachSet(t *testing.T, test func(t *testing.T, v *simd.Set)) {
 	sets := simd.Sets()
 	if len(sets) == 0 {
-		t.Skip("this processor, or this build, has no vector kernels to compare")
+		t.Skip("this processor or build has no vector kernels to compare")
 	}
 	for name, v := range sets {
 		t.Run(name, func(t *testing.T) {

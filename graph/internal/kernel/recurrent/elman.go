@@ -1,4 +1,4 @@
-// Package recurrent holds layers that take one token after the other.
+// Package recurrent implements layers that process one token after the other.
 package recurrent
 
 import (
@@ -6,9 +6,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel/gemm"
 )
 
-// Elman runs the recurrence h_t = tanh(h_{t−1}·w + a_t) over batch sequences: a and h (batch·n, d), the sequences one
-// behind the other, w (d, d). Before t = 0 h is first (batch, d), or 0 if that is nil. All sequences take a step
-// together.
+// Elman runs the recurrence h_t = tanh(h_{t−1}·w + a_t) over batch sequences: a and h (batch·n, d), with contiguous
+// sequences, w (d, d). Before t = 0, h is first (batch, d), or 0 if first is nil. All sequences take a step together.
 func Elman[T kernel.Float](p *kernel.Pool, h, a, w, first []T, batch, d int) {
 	n := len(h) / (batch * d)
 	for t := range n {
@@ -32,13 +31,13 @@ func Elman[T kernel.Float](p *kernel.Pool, h, a, w, first []T, batch, d int) {
 	}
 }
 
-// at returns the rows of x at time t: (batch, d), a row of it every n·d numbers.
+// at returns the rows of x at time t: (batch, d), n·d numbers apart.
 func at[T kernel.Float](x []T, t, n, d int) gemm.Matrix[T] {
 	return gemm.Matrix[T]{Data: x[t*d:], Stride: n * d}
 }
 
-// ElmanBackward goes back through time: da_t = (dh_t + da_{t+1}·wᵀ)∘(1 − h_t²), from the last t to the first, and
-// dw = Σ h_{t−1}ᵀ·da_t over the sequences and t > 0. dw may be nil for none.
+// ElmanBackward goes back through time: da_t = (dh_t + da_{t+1}·wᵀ)∘(1 − h_t²), from the last t to the first, and dw =
+// Σ h_{t−1}ᵀ·da_t over the sequences and t > 0. dw is optional.
 func ElmanBackward[T kernel.Float](p *kernel.Pool, da, dw, h, w, dh []T, batch, d int) {
 	n := len(h) / (batch * d)
 	for t := n - 1; t >= 0; t-- {
