@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/safetensors"
 )
 
-// What is written is read back, whole or, of a file that is larger than memory, tensor by tensor.
+// A written file is read back completely or, if it is larger than memory, tensor by tensor.
 func Example() {
 	var file bytes.Buffer
 	err := safetensors.Write(&file, []safetensors.Tensor{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// failing is a file that can be read up to a place.
+// failing is a file that can be read up to an offset.
 type failing struct {
 	io.ReaderAt
 	from int64
@@ -23,7 +23,7 @@ func (f failing) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// An error of reading is told, wherever it comes, and so is one of who is shown the values.
+// Read errors are returned wherever they occur, and so are errors of the visitor of values.
 func TestErrorsOfReading(t *testing.T) {
 	header := `{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
 	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
@@ -47,11 +47,11 @@ func TestErrorsOfReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.Values(f.Entries[0], func(int, Tensor) error { return errDisk }); !errors.Is(err, errDisk) {
-		t.Errorf("who is shown them: got error %v", err)
+		t.Errorf("visitor: got error %v", err)
 	}
 }
 
-// What cannot be read from, written to or shown is an error.
+// A nil reader, writer or function is an error.
 func TestNothingToReadOrWrite(t *testing.T) {
 	data := encode(t, sample(), nil)
 	f, err := Open(bytes.NewReader(data), int64(len(data)))

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRead: the reader never panics, and what it accepts can be written and read again with the same bytes.
+// FuzzRead checks that the reader never panics, and that accepted files can be written and read again with the same
+// bytes.
 func FuzzRead(f *testing.F) {
 	f.Add(encode(f, sample(), map[string]string{"format": "pt"}))
 	f.Add(encode(f, nil, nil))

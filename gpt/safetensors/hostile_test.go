@@ -12,7 +12,7 @@ import (
 func hostile() map[string][]byte {
 	const (
 		w     = `"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}`
-		whole = "{" + w + "}"
+		valid = "{" + w + "}"
 	)
 	four := []byte{0, 0, 0, 0}
 	entry := func(dtype, shape, offsets string) []byte {
@@ -26,7 +26,7 @@ func hostile() map[string][]byte {
 		return file(`{"`+name+`":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, four...)
 	}
 	length := func(n uint64) []byte {
-		return append(binary.LittleEndian.AppendUint64(nil, n), whole+"\x00\x00\x00\x00"...)
+		return append(binary.LittleEndian.AppendUint64(nil, n), valid+"\x00\x00\x00\x00"...)
 	}
 	many := func(n int, entry string) []byte {
 		var b strings.Builder
@@ -36,37 +36,37 @@ func hostile() map[string][]byte {
 		}
 		return file(strings.TrimSuffix(b.String(), ",") + "}")
 	}
-	huge := strings.Repeat(" ", maxHeader-len(whole)-1)
+	huge := strings.Repeat(" ", maxHeader-len(valid)-1)
 
 	return map[string][]byte{
 		"empty file":             {},
 		"seven bytes":            make([]byte, 7),
 		"length only, zero":      make([]byte, 8),
-		"length beyond the file": length(uint64(len(whole)) + 5),
+		"length beyond the file": length(uint64(len(valid)) + 5),
 		"length 2^63":            length(1 << 63),
 		"length 2^64-1":          length(1<<64 - 1),
-		"length one too short":   length(uint64(len(whole)) - 1),
-		"length one too long":    length(uint64(len(whole)) + 1),
-		"header over the limit":  file(strings.Repeat(" ", maxHeader+1-len(whole))+whole, four...),
+		"length one too short":   length(uint64(len(valid)) - 1),
+		"length one too long":    length(uint64(len(valid)) + 1),
+		"header over the limit":  file(strings.Repeat(" ", maxHeader+1-len(valid))+valid, four...),
 
 		"null":                   file(`null`),
 		"array":                  file(`[]`),
 		"string":                 file(`"a"`),
 		"white space only":       file(`   `),
-		"text after the object":  file(whole+"x", four...),
-		"second object":          file(whole+"{}", four...),
-		"NUL after the object":   file(whole+"\x00", four...),
-		"byte order mark":        file("\ufeff"+whole, four...),
-		"other white space":      file("\v"+whole, four...),
-		"no-break space":         file("\u00a0"+whole, four...),
+		"text after the object":  file(valid+"x", four...),
+		"second object":          file(valid+"{}", four...),
+		"NUL after the object":   file(valid+"\x00", four...),
+		"byte order mark":        file("\ufeff"+valid, four...),
+		"other white space":      file("\v"+valid, four...),
+		"no-break space":         file("\u00a0"+valid, four...),
 		"comma at the end":       file(`{`+w+`,}`, four...),
 		"two commas":             file(`{`+w+`,,"v":{"dtype":"F32","shape":[0],"data_offsets":[4,4]}}`, four...),
-		"no colon":               file(strings.Replace(whole, `"w":`, `"w"`, 1), four...),
-		"comment":                file("/**/"+whole, four...),
-		"object without end":     file(whole[:len(whole)-1], four...),
+		"no colon":               file(strings.Replace(valid, `"w":`, `"w"`, 1), four...),
+		"comment":                file("/**/"+valid, four...),
+		"object without end":     file(valid[:len(valid)-1], four...),
 		"string without end":     file(`{"w`, four...),
 		"string ends in escape":  file(`{"w\`, four...),
-		"unquoted key":           file(strings.Replace(whole, `"w"`, `w`, 1), four...),
+		"unquoted key":           file(strings.Replace(valid, `"w"`, `w`, 1), four...),
 		"nested too deep":        file(strings.Repeat(`{"a":`, 100_000), four...),
 		"many open brackets":     file(strings.Repeat(`[`, 1_000_000), four...),
 		"newline in a name":      named("a\nb"),
@@ -119,7 +119,7 @@ func hostile() map[string][]byte {
 		"dimension 2^64+1":       entry(`"F32"`, `[18446744073709551617]`, `[0,4]`),
 		"product overflows to 1": entry(`"F32"`, `[7,7905747460161236407]`, `[0,4]`),
 		"bytes overflow to 4":    entry(`"F32"`, `[4611686018427387905]`, `[0,4]`),
-		"overflow beside zero":   empty(`"F32"`, `[0,4611686018427387904,4611686018427387904]`, `[0,0]`),
+		"overflow next to zero":  empty(`"F32"`, `[0,4611686018427387904,4611686018427387904]`, `[0,0]`),
 		"overflow before zero":   empty(`"F32"`, `[4611686018427387904,4611686018427387904,0]`, `[0,0]`),
 		"rank 9":                 entry(`"F32"`, `[1,1,1,1,1,1,1,1,1]`, `[0,4]`),
 		"rank of millions":       file(`{"w":{"dtype":"F32","shape":[1` + strings.Repeat(",1", 4_000_000) + `],"data_offsets":[0,4]}}`),
@@ -168,7 +168,7 @@ func hostile() map[string][]byte {
 	}
 }
 
-// TestHostile promises: an error for each, and at most 1 MB of memory beyond the size of the file.
+// TestHostile checks that each file is an error and takes at most 1 MB of memory beyond its size.
 func TestHostile(t *testing.T) {
 	files := hostile()
 	if len(files) < 50 {
@@ -198,8 +198,8 @@ func allocated(t *testing.T, name string, data []byte) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// TestDamage: no truncation is accepted, and no flipped bit of the header makes the reader panic. (The format has no
-// checksum, so some flips give another valid file; package checkpoint's manifest catches those.)
+// TestDamage checks that no truncation is accepted and that no flipped bit of the header makes the reader panic. (The
+// format has no checksum, so some flips give another valid file; package checkpoint's manifest detects those.)
 func TestDamage(t *testing.T) {
 	data := encode(t, sample(), map[string]string{"format": "pt"})
 	for n := range data {

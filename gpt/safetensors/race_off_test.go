@@ -2,5 +2,5 @@
 
 package safetensors
 
-// slower is how much more time and memory things may take than the limits of the tests say.
+// slower is the factor by which tests may exceed their limits of time and memory.
 const slower = 1

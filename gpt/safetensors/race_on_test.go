@@ -2,5 +2,5 @@
 
 package safetensors
 
-// slower is how much more time and memory things may take under the race detector, which costs about ten times.
+// slower is the factor by which tests may exceed their limits of time and memory: the race detector costs about ten.
 const slower = 20

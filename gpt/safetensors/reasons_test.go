@@ -11,28 +11,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every mistake is refused for what it is, not for what comes of it.
+// Every mistake is reported itself, not one of its consequences.
 func TestReasonsOfEach(t *testing.T) {
-	whole := func(name, entry string) string { return `{"` + name + `":{` + entry + `}}` }
+	tensor := func(name, entry string) string { return `{"` + name + `":{` + entry + `}}` }
 	byteOf := func(name string, at int) string {
 		return fmt.Sprintf(`"%s":{"dtype":"U8","shape":[1],"data_offsets":[%d,%d]}`, name, at, at+1)
 	}
 	for header, want := range map[string]string{
-		`{"__metadata__":{},"__metadata__":{}}`:                                         "__metadata__ appears twice",
-		`{"__metadata__":{"a":"\u00zz"}}`:                                               "an escape that JSON does not define",
-		whole("", `"dtype":"U8"`):                                                       "the name is empty",
-		whole(`a\u0000`, `"dtype":"U8"`):                                                "the name contains a NUL",
-		whole(`\ud800xudc00`, `"dtype":"U8"`):                                           "half of a surrogate pair",
-		whole("w", `"x":[0,1],"dtype":"U8","shape":[1]`):                                `key "x" is unknown`,
-		whole("w", `"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]`):        `key "dtype" is unknown or appears twice`,
-		whole("w", `"dtype":"U8","shape":[0]`):                                          "needs dtype, shape and data_offsets",
-		whole("w", `"dtype":"U8","data_offsets":[0,1]`):                                 "needs dtype, shape and data_offsets",
-		whole("w", `"shape":[0],"data_offsets":[0,0]`):                                  "needs dtype, shape and data_offsets",
-		whole("w", `"dtype":"U8","shape":[4611686018427387904,4],"data_offsets":[0,1]`): "overflows",
-		whole("w", `"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]`):     "more than 8 dimensions",
-		whole("w", `"dtype":"U8","shape":[1:],"data_offsets":[0,1]`):                    `got ":", want ","`,
-		whole("w", `"dtype":"U8","shape":[10000000000000000000],"data_offsets":[0,1]`):  "want an unsigned integer",
-		whole("w", `"dtype":"U8","shape":[10000000000000000000`):                        "want an unsigned integer",
+		`{"__metadata__":{},"__metadata__":{}}`:                                          "__metadata__ appears twice",
+		`{"__metadata__":{"a":"\u00zz"}}`:                                                "an escape that JSON does not define",
+		tensor("", `"dtype":"U8"`):                                                       "the name is empty",
+		tensor(`a\u0000`, `"dtype":"U8"`):                                                "the name contains a NUL",
+		tensor(`\ud800xudc00`, `"dtype":"U8"`):                                           "half of a surrogate pair",
+		tensor("w", `"x":[0,1],"dtype":"U8","shape":[1]`):                                `key "x" is unknown`,
+		tensor("w", `"dtype":"U8","dtype":"U8","shape":[1],"data_offsets":[0,1]`):        `key "dtype" is unknown or appears twice`,
+		tensor("w", `"dtype":"U8","shape":[0]`):                                          "needs dtype, shape and data_offsets",
+		tensor("w", `"dtype":"U8","data_offsets":[0,1]`):                                 "needs dtype, shape and data_offsets",
+		tensor("w", `"shape":[0],"data_offsets":[0,0]`):                                  "needs dtype, shape and data_offsets",
+		tensor("w", `"dtype":"U8","shape":[4611686018427387904,4],"data_offsets":[0,1]`): "overflows",
+		tensor("w", `"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]`):     "more than 8 dimensions",
+		tensor("w", `"dtype":"U8","shape":[1:],"data_offsets":[0,1]`):                    `got ":", want ","`,
+		tensor("w", `"dtype":"U8","shape":[10000000000000000000],"data_offsets":[0,1]`):  "want an unsigned integer",
+		tensor("w", `"dtype":"U8","shape":[10000000000000000000`):                        "want an unsigned integer",
 		`{"w":{"shape":[12`: `got "\x00", want ","`,
 		"{" + byteOf("a", 0) + "," + byteOf("b", 1) + "," + byteOf("a", 2) + "}": `tensor "a" appears twice`,
 		"{" + byteOf("c", 0) + "," + byteOf("a", 1) + "," + byteOf("c", 2) + "}": `tensor "c" appears twice`,
@@ -47,7 +47,7 @@ func TestReasonsOfEach(t *testing.T) {
 	}
 }
 
-// What is as large as the limits allow can be written and read; one more of anything is refused by both.
+// Files at the limits can be written and read; one more of anything is refused by both.
 func TestLimits(t *testing.T) {
 	metadata, tensors := map[string]string{}, make([]Tensor, maxTensors)
 	for i := range maxMetadata {
@@ -99,7 +99,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Tensors of one type stay in their order, half precision has its values, and a full disk is noticed in the last
+// Tensors of one type keep their order, half precision has its values, and a full disk is detected even in the last
 // tensor.
 func TestOrderAndEnd(t *testing.T) {
 	in := []Tensor{

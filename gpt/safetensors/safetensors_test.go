@@ -18,7 +18,7 @@ func file(header string, data ...byte) []byte {
 	return append(append(b, header...), data...)
 }
 
-// sample has every kind of tensor that Write takes.
+// sample returns every kind of tensor that Write accepts.
 func sample() []Tensor {
 	return []Tensor{
 		{Name: "wte.weight", Shape: []int{3, 2}, F32: []float32{1, -2, 3.5, 0, float32(math.Copysign(0, -1)), 1e-45}},
@@ -67,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestGolden holds the bytes themselves, so that the format cannot drift.
+// TestGolden compares the bytes, so that the format cannot drift.
 func TestGolden(t *testing.T) {
 	got := encode(t, []Tensor{{Name: "w", Shape: []int{1, 2}, F32: []float32{1, -2}}}, map[string]string{"format": "pt"})
 	want := file(`{"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}`+" ",
@@ -162,7 +162,7 @@ func TestHalfPrecision(t *testing.T) {
 	}
 }
 
-// TestMaskBuffers: integers and booleans come back named, without values.
+// TestMaskBuffers checks that integers and booleans come back named, without values.
 func TestMaskBuffers(t *testing.T) {
 	for _, dtype := range []string{"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"} {
 		n := width(dtype)
@@ -177,7 +177,7 @@ func TestMaskBuffers(t *testing.T) {
 	}
 }
 
-// TestNames: a name comes back as encoding/json decodes it.
+// TestNames checks that a name comes back as encoding/json decodes it.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"é", `\"\\\/\b\f\n\r\t`, `\u00e9\uD83D\uDE00\ufffd\\u0041`, "\ufffd", `a\\`} {
 		var want string
@@ -191,7 +191,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAccept lists what looks odd and is allowed.
+// TestAccept lists unusual files that are allowed.
 func TestAccept(t *testing.T) {
 	const entry = `"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}`
 	for name, header := range map[string]string{
@@ -203,7 +203,7 @@ func TestAccept(t *testing.T) {
 		"metadata last":       `{` + entry + `,"__metadata__":{"a":"b"}}`,
 		"empty metadata":      `{"__metadata__":{},` + entry + `}`,
 		"surrogate pair":      `{"\ud83d\ude00":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`,
-		"empty tensor beside": `{"e":{"dtype":"F32","shape":[0],"data_offsets":[4,4]},` + entry + `}`,
+		"empty tensor":        `{"e":{"dtype":"F32","shape":[0],"data_offsets":[4,4]},` + entry + `}`,
 		"order of the file":   `{"b":{"dtype":"U8","shape":[1],"data_offsets":[3,4]},"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}`,
 	} {
 		if _, _, err := Read(file(header, 0, 0, 0, 0)); err != nil {
@@ -217,7 +217,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// Without metadata tensors stand beside each other, too; names may be of what JSON escapes alone.
+// Without metadata tensors are separated correctly, and names may consist of escaped characters only.
 func TestNamesOfBackslashes(t *testing.T) {
 	in := []Tensor{{Name: `\`, Shape: []int{1}, F32: []float32{1}}, {Name: `\\\"`, Shape: []int{1}, F32: []float32{2}}, {Name: "plain", Shape: []int{1}, F32: []float32{3}}}
 	out, meta, err := Read(encode(t, in, nil))
@@ -229,7 +229,7 @@ func TestNamesOfBackslashes(t *testing.T) {
 	}
 }
 
-// What is refused is named, wherever it stands: the reason is that of the first mistake.
+// The error names the first mistake, wherever it is.
 func TestReasons(t *testing.T) {
 	for header, want := range map[string]string{
 		"{\"a\nb\":{}}": "control character in a string",

@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A float32 is rounded to the nearest BF16, of two equally near to the even one; what is beyond the largest is an
+// A float32 is rounded to the nearest BF16, of two equally near to the even one; a number beyond the largest is an
 // error.
 func TestBF16(t *testing.T) {
 	from := func(bits uint32) float32 { return math.Float32frombits(bits) }

@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// withAttention is small with that attention of the encoder, and pairs for it.
+// withAttention returns small with the named attention of the encoder, and pairs for it.
 func withAttention(name string) (Config, []Pair) {
 	c := small()
 	c.Attention = name
@@ -23,7 +23,7 @@ func withAttention(name string) (Config, []Pair) {
 	return c, pairs
 }
 
-// shake moves the parameters away from where training begins, the same way for the same names.
+// shake moves the parameters away from their initial values, in the same way for the same names.
 func shake(m *Model) {
 	for _, p := range m.Params() {
 		rng := rand.New(rand.NewPCG(7, uint64(p.Tensor().Len())))
@@ -33,7 +33,7 @@ func shake(m *Model) {
 	}
 }
 
-// Every attention of the encoder is the same spelled and in kernels: the loss and all gradients.
+// Every attention of the encoder gives the same loss and gradients with and without kernels.
 func TestEncoderAttentionKernels(t *testing.T) {
 	for _, v := range attentions(nil) {
 		c, pairs := withAttention(v.String())
@@ -65,14 +65,14 @@ func TestEncoderAttentionKernels(t *testing.T) {
 			}
 		}
 		if !(math.Abs(loss[0]-loss[1]) <= 1e-12) {
-			t.Errorf("%s: the loss is %v spelled, %v in kernels", v.Name, loss[0], loss[1])
+			t.Errorf("%s: the loss is %v without kernels, %v with", v.Name, loss[0], loss[1])
 		}
 		some := 0.0
 		for name, spelled := range gradients[0] {
 			for i := range spelled.Len() {
 				a, b := spelled.At(i), gradients[1][name].At(i)
 				if !(math.Abs(a-b) <= 1e-12) {
-					t.Fatalf("%s: gradient %d of %s is %v spelled, %v in kernels", v.Name, i, name, a, b)
+					t.Fatalf("%s: gradient %d of %s is %v without kernels, %v with", v.Name, i, name, a, b)
 				}
 				if strings.HasPrefix(name, "encoder.h.0.attn") {
 					some = max(some, math.Abs(a))
@@ -85,7 +85,7 @@ func TestEncoderAttentionKernels(t *testing.T) {
 	}
 }
 
-// The Translator writes what the full pass does, and training learns.
+// The Translator's logits equal those of the full pass, and training learns.
 func TestEncoderAttention(t *testing.T) {
 	for _, v := range attentions(nil) {
 		c, pairs := withAttention(v.String())
@@ -137,7 +137,7 @@ func TestEncoderAttention(t *testing.T) {
 	}
 }
 
-// A window is as wide on either side and leaves padding out; padding itself sees the last token.
+// A window is equally wide on either side and excludes padding; padding itself sees the last token.
 func TestWindow(t *testing.T) {
 	v := near{2, []int{4, 2}}
 	for b, want := range []string{"11000 11100 01110 00110 00010", "11000 11000 01000 01000 01000"} {
@@ -157,11 +157,11 @@ func TestWindow(t *testing.T) {
 	c := small()
 	c.Options.Set("window", 3)
 	if sees := nearby(c.Stack, []int{5}); !sees.Visible(0, 0, 2) || sees.Visible(0, 0, 3) {
-		t.Errorf("a window of 3 is %+v, want 2 on either side", sees)
+		t.Errorf("window 3: got %+v, want 2 on either side", sees)
 	}
 }
 
-// Mixtures of keys take in whole sources.
+// Mixtures of keys require sources without padding.
 func TestLinformerRefusesPadding(t *testing.T) {
 	c, pairs := withAttention("linformer")
 	short := append(list(pairs), Pair{[]int{4, 5}, []int{6}})

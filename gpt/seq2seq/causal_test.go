@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// mixing adds to the rows of a norm a mixture of all rows of the batch.
+// mixing is a norm that first adds to the rows a mixture of all rows of the batch.
 type mixing struct {
 	nn.Layer
 	shares graph.Expr
@@ -17,7 +17,7 @@ type mixing struct {
 
 func (l mixing) Forward(x graph.Expr) graph.Expr { return l.Layer.Forward(x.Add(l.shares.MatMul(x))) }
 
-// mixingNorm returns a norm that mixes, on one side of the model, row j into row i.
+// mixingNorm returns a norm that mixes row j into row i where takes reports true, on one side of the model.
 func mixingNorm(context int, takes func(i, j int) bool) parts.Norm {
 	return parts.Norm{Name: "own", New: func(at nn.Site) nn.Layer {
 		n := at.Batch * at.Context
@@ -33,12 +33,12 @@ func mixingNorm(context int, takes func(i, j int) bool) parts.Norm {
 	}}
 }
 
-// A target's token that sees later ones, and a pair that sees another one by its source or its target, are refused
-// where a run begins and where a checkpoint is opened; sources are seen whole.
+// A part by which a target's token sees later ones, or a pair sees another one, is refused when a run begins and when
+// a checkpoint is opened; sources are completely visible.
 func TestLookingAheadIsRefused(t *testing.T) {
 	c := small()
 	if c.SourceSize == c.TargetSize {
-		t.Fatal("both sides have one size")
+		t.Fatal("both sides have the same size")
 	}
 	honest := mixingNorm(c.SourceSize, func(i, j int) bool { return i == j })
 	c.Norm, c.Parts.Norms = "own", []parts.Norm{honest}

@@ -15,7 +15,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// oldPairs returns those that the run of testdata was trained on: all but one in twenty of the file's.
+// oldPairs returns the pairs that the run of testdata was trained on: all of the file's except one in twenty.
 func oldPairs(t *testing.T) (pairs list, source, target *Vocabulary) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/pairs.tsv")
@@ -45,8 +45,8 @@ func oldPairs(t *testing.T) (pairs list, source, target *Vocabulary) {
 	return pairs, source, target
 }
 
-// A checkpoint of format 1 opens, its window in today's terms, and the run that is resumed from it ends in the bits in
-// which the program that wrote it ended.
+// A checkpoint of format 1 opens with its window converted, and the run resumed from it ends with the same bits as the
+// program that wrote it.
 func TestCheckpointV1(t *testing.T) {
 	cp, err := checkpoint.Load("testdata/checkpoint-v1")
 	if err != nil {
@@ -56,10 +56,10 @@ func TestCheckpointV1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Config.Options.Get("window"); got != 2 { // of 3, which was one on either side
+	if got := s.Config.Options.Get("window"); got != 2 { // format 1's 3 was one token on either side
 		t.Errorf("got window %d, want 2", got)
 	}
-	c := s.Config // what format 1 has no keys for
+	c := s.Config // the keys that format 1 lacks
 	if got := []any{c.GradientAccumulationSteps, c.DecayLR, c.EvalInterval, c.EvalIters, c.LogInterval}; !slices.Equal(got, []any{1, true, 500, 1, 50}) {
 		t.Errorf("got accumulation, decay and intervals %v, want 1, true, 500, 1, 50", got)
 	}
@@ -69,7 +69,8 @@ func TestCheckpointV1(t *testing.T) {
 		t.Fatal(err)
 	}
 	steps(t, tr, 3)
-	if graph.Instructions() == "Go" || runtime.GOARCH != "amd64" { // elsewhere the compiler joins what Go code multiplies and adds
+	// Elsewhere the compiler fuses multiplications and additions of Go code.
+	if graph.Instructions() == "Go" || runtime.GOARCH != "amd64" {
 		t.Skip("the bits are those of AVX2 and AVX-512")
 	}
 	want := map[string]string{

@@ -14,7 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every impossible Config is an error that names the field, what it got and what it wants; nothing is built then.
+// Every impossible Config is an error that names the field, its value and what it must be; nothing is built then.
 func TestValidate(t *testing.T) {
 	for _, tc := range []struct {
 		change func(*Config)

@@ -14,7 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// counted is a Predictor that counts its steps and has another tree for each source.
+// counted is a Predictor that counts its steps and has a separate tree for each source.
 type counted struct {
 	trees []*tree
 	steps int
@@ -41,8 +41,8 @@ func (c *counted) Step(tokens []int) (out graph.Tensor, err error) {
 	return out, nil
 }
 
-// A search by ln p ends with the step in which the first hypothesis ends, if the others are less likely: they stay cut,
-// also while another text goes on. What is as likely as the first goes on.
+// A search by ln p ends with the step in which the first hypothesis ends, if the others are less likely: they stay
+// cut, even while another text continues. Hypotheses as likely as the first continue.
 func TestBeamStopsEarly(t *testing.T) {
 	short := map[string]map[string]float64{"": {".": 0.6, "a": 0.4}, "a": {"b": 1}, "ab": {"c": 1}}
 	equal := map[string]map[string]float64{"": {".": 0.5, "a": 0.5}}
@@ -67,7 +67,7 @@ func TestBeamStopsEarly(t *testing.T) {
 	}
 }
 
-// A Rank is asked with the number of tokens, their end included.
+// A Rank receives the number of tokens including the end.
 func TestRankSeesTheLength(t *testing.T) {
 	var lengths []int
 	rank := func(logProb float64, length int) float64 {
@@ -77,11 +77,11 @@ func TestRankSeesTheLength(t *testing.T) {
 		return logProb
 	}
 	if beams(t, newTree(1, 2, gardenPath()), 3, rank); !slices.Equal(lengths, []int{1, 2, 3}) {
-		t.Errorf("asked of lengths %v, want 1, 2 and 3", lengths)
+		t.Errorf("got lengths %v, want 1, 2 and 3", lengths)
 	}
 }
 
-// An empty optimizer is the default, by name.
+// An empty optimizer equals the default, given by name.
 func TestResumeDiffOfTheOptimizer(t *testing.T) {
 	c, saved := small(), small()
 	saved.Optimizer = string(parts.Optimizers()[0].Name)
@@ -93,7 +93,7 @@ func TestResumeDiffOfTheOptimizer(t *testing.T) {
 	}
 }
 
-// Every token counts: those of the sources, of the targets, and the ends of these.
+// A step counts every token: those of the sources, of the targets, and the ends of the targets.
 func TestTokensOfAStep(t *testing.T) {
 	tr := newTrainer(t, small())
 	p, err := tr.Step()
@@ -112,7 +112,7 @@ func TestTokensOfAStep(t *testing.T) {
 	}
 }
 
-// A vocabulary has at least one token, and weights that are no safetensors are an error that says so.
+// A vocabulary must have at least one token, and weights that are not safetensors are a clear error.
 func TestRefusals(t *testing.T) {
 	c := small()
 	c.SourceVocab = 0
@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What a search without steps finds is the beginning of one hypothesis, and every first step reads Begin.
+// A search without steps finds one empty hypothesis per text, and every first step reads Begin.
 func TestBeginning(t *testing.T) {
 	if got := beams(t, newTree(2, 3, gardenPath()), 0, nil); len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 1 || len(got[0][0].Tokens) != 0 {
 		t.Errorf("got %v, want one empty hypothesis of each text", got)
@@ -136,7 +136,7 @@ func TestBeginning(t *testing.T) {
 	}
 }
 
-// Pre-norm blocks need a norm behind the last, on either side; post-norm blocks have theirs.
+// Pre-norm blocks need a norm after the last block, on either side; post-norm blocks have their own.
 func TestFinalNorm(t *testing.T) {
 	for block, want := range map[string]int{"pre": 2, "post": 0} {
 		c := small()
@@ -157,7 +157,7 @@ func TestFinalNorm(t *testing.T) {
 	}
 }
 
-// Training is refused where it needs more than the limit, not before.
+// Training is refused exactly if it needs more than the limit.
 func TestActivationLimit(t *testing.T) {
 	c := small()
 	c.BatchSize = 1 << 16
@@ -173,7 +173,7 @@ func TestActivationLimit(t *testing.T) {
 	}
 }
 
-// What fails on the way is the error: a masked model of no size, an optimizer, a pair to evaluate, the first bad copy.
+// Errors are passed on: a masked model of size 0, an optimizer's, a bad pair to evaluate, the first bad copy.
 func TestErrorsOnTheWay(t *testing.T) {
 	c := small()
 	c.SourceSize = 0
@@ -206,7 +206,7 @@ func TestErrorsOnTheWay(t *testing.T) {
 	}
 }
 
-// A translator in float32 writes what one in float64 does.
+// A Translator in float32 gives the same logits as one in float64.
 func TestTranslatorFloat32(t *testing.T) {
 	var logits [2][]float64
 	var weights []graph.Expr
@@ -244,7 +244,7 @@ func TestTranslatorFloat32(t *testing.T) {
 	}
 }
 
-// Of a window in a checkpoint of format 1 a token saw half on either side: 4 is 3 of today's, 1 is 1.
+// In a window of a checkpoint of format 1 a token saw half on either side: 4 becomes 3, 1 stays 1.
 func TestWindowsOfFormat1(t *testing.T) {
 	for was, want := range map[int]int{1: 1, 4: 3, 5: 3} {
 		c := small()

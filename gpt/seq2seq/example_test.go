@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// table is a language of three letters and texts of two: what follows depends on the first.
+// table is a language of three letters and texts of two; the second letter depends on the first.
 type table struct {
 	beams int
 	first []int // letter of every hypothesis
@@ -83,7 +83,7 @@ func ExampleBeam() {
 	// 2 beams  aa p = 0.20
 }
 
-// An encoder alone guesses the words that are hidden behind 3. The padding is neither hidden nor seen.
+// An encoder alone guesses the words that are hidden as 3. The padding is neither hidden nor seen.
 func ExampleNewMasked() {
 	c := seq2seq.Config{SourceSize: 5, SourceVocab: 20, Stack: parts.Stack{NLayer: 1, NHead: 2, NEmbd: 8}}
 	m, err := seq2seq.NewMasked(graph.New(graph.Float64, 1), c, 2)
@@ -102,7 +102,7 @@ func ExampleNewMasked() {
 	// targets [-1 -1 -1 8 -1 -1 12 -1 -1 -1]
 }
 
-// An encoder–decoder on a batch of two pairs, padded where they are shorter.
+// An encoder–decoder on a batch of two pairs, which are padded to equal lengths.
 func ExampleNew() {
 	c := seq2seq.Config{
 		SourceSize: 4, TargetSize: 6, SourceVocab: 20, TargetVocab: 30,
@@ -137,7 +137,7 @@ func ExampleNew() {
 	// n_head: 3 heads do not divide n_embd 8; set both qk_size and v_size to do without
 }
 
-// countdowns are sources of one number and targets that count down from it.
+// countdowns is a list of pairs of a source with one number and a target that counts down from it.
 type countdowns struct{}
 
 func (countdowns) Len() int { return 5 }

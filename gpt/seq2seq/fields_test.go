@@ -2,7 +2,7 @@ package seq2seq
 
 import "testing"
 
-// The sizes of texts and vocabularies begin at 1.
+// The sizes of texts and vocabularies start at 1.
 func TestFieldBorders(t *testing.T) {
 	c := small()
 	for _, name := range []string{"source_size", "target_size", "source_vocab", "target_vocab"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// FuzzState: no state.json of an encoder–decoder makes the reader panic, and one that is accepted is written and read
-// again as the same.
+// FuzzState checks that no state.json of an encoder–decoder makes the reader panic, and that an accepted one is the
+// same after writing and reading it.
 func FuzzState(f *testing.F) {
 	tr, v := newTrainer(f, small()), abc(f)
 	for _, file := range tr.Files(v, v) {
@@ -33,7 +33,7 @@ func FuzzState(f *testing.F) {
 			return s, err
 		}
 		s, err := read(data)
-		if err != nil || s.Format != stateFormat { // an older one is read in the terms of today
+		if err != nil || s.Format != stateFormat { // older formats are converted when read
 			return
 		}
 		text, err := json.Marshal(s)

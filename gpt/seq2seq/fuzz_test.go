@@ -11,7 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/fuzzed"
 )
 
-// FuzzConfig: no text makes a configuration panic, and one that is accepted is written, read and judged as the same.
+// FuzzConfig checks that no text makes a configuration panic, and that an accepted one is the same after writing and
+// reading it, and equally valid.
 func FuzzConfig(f *testing.F) {
 	f.Add([]byte(`{"source_size":4,"target_size":3,"source_vocab":7,"target_vocab":6,"n_layer":2,"n_head":2,"n_embd":4}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -20,7 +21,7 @@ func FuzzConfig(f *testing.F) {
 		fuzzed.Bounded(t, len(data), func() { err = c.UnmarshalJSON(data) })
 		if err != nil {
 			if diff := cmp.Diff(Config{}, c); diff != "" {
-				t.Fatalf("refused, and yet changed:\n%s", diff)
+				t.Fatalf("changed although refused:\n%s", diff)
 			}
 			return
 		}
@@ -40,7 +41,8 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// FuzzVocabulary: no text makes it panic, and one that is accepted encodes every token of its own as that token's id.
+// FuzzVocabulary checks that no text makes a vocabulary panic, and that an accepted one encodes each of its tokens as
+// that token's id.
 func FuzzVocabulary(f *testing.F) {
 	f.Add([]byte(`{"unit":"words","tokens":["one","two"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -55,11 +57,11 @@ func FuzzVocabulary(f *testing.F) {
 			t.Fatal(err)
 		}
 		if err := again.UnmarshalJSON(out); err != nil || !slices.Equal(again.tokens, v.tokens) {
-			t.Fatalf("%s: written and read it is %q, want %q (%v)", data, again.tokens, v.tokens, err)
+			t.Fatalf("%s: after writing and reading: got %q, want %q (%v)", data, again.tokens, v.tokens, err)
 		}
 		for id, token := range v.tokens[specials:] {
 			if id += specials; !slices.Equal(v.split(token), []string{token}) {
-				t.Fatalf("accepted %q, which no text of %s has", token, v.unit)
+				t.Fatalf("accepted %q, which no text of %s contains", token, v.unit)
 			}
 			if got, err := v.Encode(token); err != nil || !slices.Equal(got, []int{id}) || v.Decode(got) != token {
 				t.Fatalf("%q: got ids %v, want %d (%v)", token, got, id, err)
@@ -67,7 +69,7 @@ func FuzzVocabulary(f *testing.F) {
 		}
 		v.Decode([]int{-1, 0, v.Size()})
 		if _, err := v.Encode(strings.Repeat("\x00", 3)); err == nil && !bytes.Contains(data, []byte(`u0000`)) {
-			t.Fatal("encoded what it has not")
+			t.Fatal("encoded an unknown token")
 		}
 	})
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// descended returns the weights before and after one step of plain descent, by name, and what the step reported.
+// descended returns the weights before and after one step of plain descent, by name, and the rate and norm of the
+// step.
 func descended(t *testing.T, change func(*Config)) (before, after map[string]graph.Tensor, rate, norm float64) {
 	t.Helper()
 	c := small()
@@ -30,8 +31,8 @@ func descended(t *testing.T, change func(*Config)) (before, after map[string]gra
 	return before, after, p.LR, p.Norm
 }
 
-// The optimizer has the run's decay, which draws matrices, and no vector, towards 0 by the rate: θ ← θ − ηg − ηλθ. And
-// it has the run's clip, which shortens a step to η·clip in all: θ ← θ − ηg·clip/‖g‖.
+// The optimizer has the run's decay, which pulls matrices, but no vectors, towards 0 by the rate: θ ← θ − ηg − ηλθ.
+// And it has the run's clip, which shortens a step to η·clip in all: θ ← θ − ηg·clip/‖g‖.
 func TestDecayAndClipAreHandedOver(t *testing.T) {
 	const decay, clip = 0.7, 0.01
 	before, plain, rate, norm := descended(t, func(*Config) {})
@@ -59,10 +60,10 @@ func TestDecayAndClipAreHandedOver(t *testing.T) {
 	}
 }
 
-// Every micro-batch of every step drops other entries, also after an evaluation, which drops none and moves no mask.
+// Every micro-batch of every step drops other entries, also after an evaluation, which drops none and changes no mask.
 func TestDropoutStepIsHandedOver(t *testing.T) {
 	c := small()
-	c.Dropout, c.LearningRate, c.DecayLR = 0.3, 1e-30, false // the weights stay as they are
+	c.Dropout, c.LearningRate, c.DecayLR = 0.3, 1e-30, false // the weights do not change
 	pairs := list{{[]int{4, 5, 6}, []int{6, 5, 4}}}
 	run := func(micro, n int, evaluate bool) (losses []float64) {
 		c.GradientAccumulationSteps = micro
@@ -77,7 +78,7 @@ func TestDropoutStepIsHandedOver(t *testing.T) {
 					t.Fatal(err)
 				}
 				if again, _ := tr.Evaluate(t.Context(), pairs); again != first {
-					t.Errorf("evaluated to %v, then to %v: something is dropped", first, again)
+					t.Errorf("evaluated to %v, then to %v: entries are dropped", first, again)
 				}
 			}
 			losses = append(losses, steps(t, tr, 1)...)
@@ -100,7 +101,7 @@ func TestDropoutStepIsHandedOver(t *testing.T) {
 	}
 }
 
-// ((5 + n)/6)^α divides: 1 for one token, 2 to the power of α for seven.
+// ((5 + n)/6)^α is the divisor: 1 for one token, 2 to the power of α for seven.
 func TestLengthPenalty(t *testing.T) {
 	for _, tc := range []struct {
 		alpha  float64
@@ -113,8 +114,8 @@ func TestLengthPenalty(t *testing.T) {
 	}
 }
 
-// A Translator's beams are ranked as it is told: what loves short texts finds the empty one first, what loves long ones
-// the longest that ends.
+// A Translator ranks its beams by the given function: one that prefers short texts finds the empty text first, one
+// that prefers long texts the longest that ends.
 func TestTranslatorRanks(t *testing.T) {
 	c := small()
 	m, err := New(graph.New(graph.Float64, 5), c, 1)
@@ -139,6 +140,6 @@ func TestTranslatorRanks(t *testing.T) {
 		return fmt.Sprint(lengths)
 	}
 	if short, long := longest(-1), longest(1); short != "[0 0 0]" || long != fmt.Sprint(slices.Repeat([]int{c.TargetSize}, 3)) {
-		t.Errorf("got %s tokens where short is better and %s where long is, want 0 and %d", short, long, c.TargetSize)
+		t.Errorf("got %s tokens if short is better and %s if long is, want 0 and %d", short, long, c.TargetSize)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Every field with values that nobody means: what passes can be built.
+// Every field is set to hostile values; a Config that passes can be built.
 func TestHostileFields(t *testing.T) {
 	fuzzed.Fields(t, hostile().fields().Names(), hostile, func(c *Config) error { return use(*c) })
 }
 
-// use does all that reads a configuration alone, and builds what passes.
+// use calls everything that reads a configuration alone, and builds it if it is valid.
 func use(c Config) error {
 	err := c.Validate()
 	c.Memory()

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// TestHostileCheckpoint replaces each file of an encoder–decoder's checkpoint by each of 60 that are hostile, among
-// them states whose vocabulary is as large as the file may be.
+// TestHostileCheckpoint replaces each file of an encoder–decoder's checkpoint by each of 60 hostile ones, among them
+// states whose vocabulary is as large as the file may be.
 func TestHostileCheckpoint(t *testing.T) {
 	tr, v := newTrainer(t, small()), abc(t)
 	steps(t, tr, 3)

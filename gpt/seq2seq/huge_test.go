@@ -7,7 +7,7 @@ import (
 )
 
 // A source or a target whose mask would take 4 TB is refused with the network alone, before anything of that size is
-// made.
+// allocated.
 func TestHugeMasksAreRefused(t *testing.T) {
 	for _, attention := range attentions(nil) {
 		for size, change := range map[string]func(*Config){

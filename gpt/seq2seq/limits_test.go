@@ -20,7 +20,7 @@ func newModel(t *testing.T) *Model {
 	return m
 }
 
-// Whatever memory there is, a translator is refused or translates.
+// With any memory limit, a translator is refused or translates.
 func TestTranslatorWithinItsMemory(t *testing.T) {
 	m := newModel(t)
 	var refused, made int
@@ -37,12 +37,12 @@ func TestTranslatorWithinItsMemory(t *testing.T) {
 		}
 	}
 	if refused == 0 || made == 0 {
-		t.Errorf("%d translators refused, %d made, want some of both", refused, made)
+		t.Errorf("%d translators refused, %d built, want some of both", refused, made)
 	}
 }
 
-// What a translator keeps is keys and values of all heads, the words that a hypothesis may go on with, the hypothesis,
-// and what reading a source takes: a limit of as much is enough, of less is not.
+// A translator keeps keys and values of all heads, the logits and tokens of each hypothesis, and the memory for
+// reading a source: a limit of that size is enough, a smaller one is not.
 func TestTranslatorLimit(t *testing.T) {
 	m := newModel(t) // 5 → 7 tokens, 2 layers of 2 heads with 8 + 8 features, 16 wide, 64 within
 	const token, read = 2 * 2 * (8 + 8), 5 + 7 + 4*16 + 2*64
@@ -60,8 +60,8 @@ func TestTranslatorLimit(t *testing.T) {
 	}
 }
 
-// A batch has a pair and at most MaxSize, the mixed keys of a Linformer are half of the source, and a model may take
-// all memory with its parameters and masks.
+// A batch has at least one pair and at most MaxSize, the mixed keys of a Linformer are half of the source, and the
+// parameters and masks of a model may take all memory.
 func TestBorders(t *testing.T) {
 	for _, batch := range []int{0, field.MaxSize + 1} {
 		if _, err := New(graph.New(graph.Float32, 1), small(), batch); err == nil || !strings.Contains(err.Error(), "want 1 to 268435456") {
@@ -88,7 +88,7 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// The head of a masked model begins as small as that of others.
+// The head of a masked model has the same initial standard deviation as other heads.
 func TestMaskedHead(t *testing.T) {
 	c := small()
 	c.SourceVocab, c.NEmbd = 200, 64
@@ -109,7 +109,7 @@ func TestMaskedHead(t *testing.T) {
 	}
 }
 
-// The limit of a model is its Graph's, whatever the run of its Config may ask for.
+// The limit of a model is its Graph's, even if the run of its Config sets another.
 func TestTheLimitIsTheGraphs(t *testing.T) {
 	c := small()
 	for name, build := range map[string]func(g *graph.Graph) error{
@@ -129,7 +129,7 @@ func TestTheLimitIsTheGraphs(t *testing.T) {
 	}
 }
 
-// A part of the user's that panics is an error that names it, or its place.
+// A user-defined part that panics is an error that names it or its place.
 func TestPartsThatPanic(t *testing.T) {
 	broken := func(nn.Site) nn.Layer { panic("glass") }
 	for want, own := range map[string]parts.Registry{

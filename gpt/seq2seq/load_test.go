@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// A model that was loaded says what it thinks, without dropout, until it is told to train.
+// A loaded model evaluates without dropout until it is switched to training.
 func TestLoadedModelsEvaluate(t *testing.T) {
 	c := small()
 	c.Dropout = 0.5

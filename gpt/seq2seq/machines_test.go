@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/dist"
 )
 
-// Machines train an encoder–decoder to the same bits as one alone, and share an evaluation, whose last batch is not
-// full; pairs that differ are refused by name.
+// Machines train an encoder–decoder to the same bits as one alone and share an evaluation whose last batch is not
+// full; different pairs are refused by name.
 func TestMachinesSameBits(t *testing.T) {
 	c := small()
 	c.GradientAccumulationSteps, c.Dropout, c.Threads = 4, 0.1, 1
@@ -59,7 +59,7 @@ func TestMachinesSameBits(t *testing.T) {
 			return err
 		}
 		tr.Group = g
-		tr.SHA256 = fmt.Sprint(g.Rank()) // as of other pairs
+		tr.SHA256 = fmt.Sprint(g.Rank()) // as if of other pairs
 		tr.original.SHA256 = tr.SHA256
 		_, err = tr.Step()
 		return err

@@ -72,7 +72,8 @@ func (c Config) checkParameters(times float64) error {
 		return err
 	}
 	return c.CheckMemory(4*(times*n.parameters+n.values), "parameters and masks", c.fields(),
-		"n_layer", "n_head", "n_embd", "source_vocab", "target_vocab", "source_size", "target_size", "qk_size", "v_size", "n_inner")
+		"n_layer", "n_head", "n_embd", "source_vocab", "target_vocab", "source_size", "target_size",
+		"qk_size", "v_size", "n_inner")
 }
 
 // checkTraining returns an error if training needs too much memory.

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// The formula counts what is built, for every variant.
+// The formula counts exactly the numbers that are built, for every variant.
 func TestParametersAreCounted(t *testing.T) {
 	change := []func(*Config){
 		func(*Config) {},
@@ -45,7 +45,7 @@ func TestParametersAreCounted(t *testing.T) {
 	}
 }
 
-// variants make a Config of every block, position and attention.
+// variants returns changes to a Config, one for every block, position and attention.
 func variants() (change []func(*Config)) {
 	for _, v := range blocks() {
 		change = append(change, func(c *Config) { c.Block = v.String() })
@@ -59,8 +59,8 @@ func variants() (change []func(*Config)) {
 	return change
 }
 
-// The memory of training is known before anything is built, exactly, of every attention and position, with kernels and
-// without, and of blocks that are computed again.
+// The planned memory of training is exact before anything is built, for every attention and position, with and without
+// kernels, and with recomputed blocks.
 func TestMemoryIsPlanned(t *testing.T) {
 	change := []func(*Config){
 		func(c *Config) { c.Recompute, c.Dropout = true, 0.1 },
@@ -105,7 +105,7 @@ func TestMemoryIsPlanned(t *testing.T) {
 	}
 }
 
-// What cannot be had in memory is an error that names the sizes, before anything is built.
+// Exceeding the memory is an error that names the sizes, before anything is built.
 func TestMemoryLimit(t *testing.T) {
 	for _, tc := range []struct {
 		change func(*Config)

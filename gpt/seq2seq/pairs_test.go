@@ -40,7 +40,7 @@ func TestNewTrainerLooksAtAllPairs(t *testing.T) {
 	}
 }
 
-// The sum tells pairs apart that are the same numbers in a row.
+// The sum distinguishes pairs that consist of the same numbers in a row.
 func TestSum(t *testing.T) {
 	seen := map[string]int{}
 	for i, pairs := range []list{
@@ -55,13 +55,13 @@ func TestSum(t *testing.T) {
 			t.Fatalf("got sum %q, error %v", sum, err)
 		}
 		if other, twice := seen[sum]; twice {
-			t.Errorf("pairs %d and %d have one sum", other, i)
+			t.Errorf("pairs %d and %d have the same sum", other, i)
 		}
 		seen[sum] = i
 	}
 }
 
-// A run is not resumed on other pairs, even of the same vocabulary.
+// A run cannot be resumed on other pairs, even with the same vocabulary.
 func TestResumeRefusesOtherPairs(t *testing.T) {
 	pairs := list{{[]int{4}, []int{5}}, {[]int{5}, []int{4}}}
 	tr, err := NewTrainer(small(), pairs)
@@ -100,7 +100,7 @@ func TestResumeRefusesOtherPairs(t *testing.T) {
 	}
 }
 
-// What is refused changes nothing.
+// A refused batch changes nothing.
 func TestFillChecksFirst(t *testing.T) {
 	m, err := New(graph.New(graph.Float64, 1), small(), 2)
 	if err != nil {

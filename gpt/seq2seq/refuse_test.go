@@ -32,8 +32,8 @@ func translatorOf(t *testing.T, sources, beams int) *Translator {
 	return w
 }
 
-// A translator of no model, or of numbers that cannot be, is an error before anything is allocated; one that was not
-// made is an error in every method.
+// A translator of a nil model or with impossible numbers is an error before anything is allocated; the methods of a
+// zero Translator return errors.
 func TestTranslatorRefuses(t *testing.T) {
 	m, err := New(graph.New(graph.Float64, 1), small(), 1)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestTranslatorRefuses(t *testing.T) {
 	mustSay(t, err, fmt.Sprintf("token %d of a target, target_size is %d", small().TargetSize+1, small().TargetSize))
 }
 
-// misshapen gives logits of another shape than it should.
+// misshapen is a Predictor that returns logits of the wrong shape.
 type misshapen struct {
 	*tree
 	logits graph.Tensor
@@ -104,7 +104,7 @@ type misshapen struct {
 
 func (m misshapen) Step([]int) (graph.Tensor, error) { return m.logits, nil }
 
-// What cannot be searched with, and a rank that is no number, are errors that say so.
+// Invalid arguments of a search, and a rank that is NaN, are clear errors.
 func TestSearchRefuses(t *testing.T) {
 	ok, ctx := func() Predictor { return newTree(1, 2, gardenPath()) }, t.Context()
 	of := func(sources, beams int) Predictor { return &tree{sources: sources, beams: beams} }
@@ -136,12 +136,12 @@ func TestSearchRefuses(t *testing.T) {
 	}
 }
 
-// Who translates has the translator alone; a Fork that comes meanwhile is an error of the next step, and of no text
-// that is read after it.
+// A translator serves one caller at a time; a concurrent Fork is an error of the next step, but not of a text that is
+// read later.
 func TestTranslatorIsOneCallers(t *testing.T) {
 	w := translatorOf(t, 1, 2)
 	calls := 0
-	rank := func(logProb float64, _ int) float64 { // is called within Beam
+	rank := func(logProb float64, _ int) float64 { // called within Beam
 		if calls++; calls == 1 {
 			mustSay(t, w.Read([][]int{{4}}), "in use")
 			_, err := w.Step([]int{4, 4})

@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/train"
 )
 
-// Run does the steps that are left, and what is frozen stays as it is; a pattern of nothing is refused.
+// Run does the remaining steps, and frozen parameters do not change; a pattern that matches nothing is refused.
 func TestRunWithAFrozenEncoder(t *testing.T) {
 	c := small()
 	c.MaxIters, c.Frozen = 3, train.Frozen{"encoder.*"}
@@ -44,7 +44,7 @@ func TestRunWithAFrozenEncoder(t *testing.T) {
 	for _, nothing := range []*Trainer{nil, {}} {
 		for _, err := range nothing.Run(t.Context()) {
 			if err == nil {
-				t.Error("a step of nothing")
+				t.Error("got a step")
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// tree is a Predictor by a table: after a prefix of letters the probabilities of the next, and of "." for End. A prefix
-// that has no entry ends.
+// tree is a Predictor by a table: for each prefix of letters, the probabilities of the next letter, and of "." for
+// End. A prefix without an entry ends.
 type tree struct {
 	next           map[string]map[string]float64
 	sources, beams int
@@ -99,7 +99,7 @@ func beams(t *testing.T, p Predictor, limit int, rank Rank) [][]Hypothesis {
 	return list
 }
 
-// Greedy takes a and reaches .20; two beams keep b, too, and find .36.
+// Greedy takes a and reaches .20; two beams also keep b and find .36.
 func TestI53BeamFindsWhatGreedyMisses(t *testing.T) {
 	if got := fmt.Sprint(greedily(t, newTree(2, 1, gardenPath()), 3)); got != "[aa. 0.200 aa. 0.200]" {
 		t.Errorf("greedy: got %s", got)
@@ -110,12 +110,12 @@ func TestI53BeamFindsWhatGreedyMisses(t *testing.T) {
 	}
 }
 
-// ender is a tree whose texts end with b as well.
+// ender is a tree whose texts also end with b.
 type ender struct{ *tree }
 
 func (ender) Ends(token int) bool { return token == End || token == id("b") }
 
-// What ends a text is what the Predictor says: it is counted, and left out.
+// The Predictor determines the tokens that end a text; they are counted, but left out.
 func TestOtherEnds(t *testing.T) {
 	next := map[string]map[string]float64{"": {"a": .6, "b": .4}, "a": {"b": .7, "a": .3}}
 	if got := fmt.Sprint(greedily(t, ender{newTree(1, 1, next)}, 3)); got != "[a. 0.420]" {
@@ -126,7 +126,7 @@ func TestOtherEnds(t *testing.T) {
 	}
 }
 
-// One beam is greedy, whatever the tree; as many beams as there are texts find the likeliest.
+// One beam is greedy, whatever the tree; a beam for every text finds the likeliest.
 func TestI53OneBeamIsGreedyAllAreExact(t *testing.T) {
 	for seed := range 200 {
 		next := map[string]map[string]float64{}
@@ -161,7 +161,7 @@ func TestI53OneBeamIsGreedyAllAreExact(t *testing.T) {
 			t.Errorf("tree %d: greedy %v, one beam %v", seed, greedy[0], one[0][0])
 		}
 		all := newTree(1, 64, next)
-		for _, rank := range []Rank{nil, LengthPenalty(0)} { // which goes on to the end
+		for _, rank := range []Rank{nil, LengthPenalty(0)} { // which continues to the end
 			all.prefixes = make([]string, 64)
 			if h := beams(t, all, 4, rank)[0][0]; spell(h) != text || !(math.Abs(math.Exp(h.LogProb)-best) <= 1e-12) {
 				t.Errorf("tree %d: got %v, the likeliest is %s %.3f", seed, h, text, best)
@@ -173,7 +173,8 @@ func TestI53OneBeamIsGreedyAllAreExact(t *testing.T) {
 	}
 }
 
-// Two beams can find less than one: both follow b, whose two continuations are likelier than a's, and then scatter.
+// Two beams can find less than one: both follow b, whose two continuations are likelier than a's, and then the
+// probability scatters.
 func TestI53BeamCanLoseToGreedy(t *testing.T) {
 	next := map[string]map[string]float64{
 		"":   {"a": .4, "b": .35, "c": .25},
@@ -189,7 +190,7 @@ func TestI53BeamCanLoseToGreedy(t *testing.T) {
 	}
 }
 
-// The sum prefers the short text; divided by its length the long one is better.
+// The sum prefers the short text; divided by its length the long text is better.
 func TestI53Ranks(t *testing.T) {
 	next := map[string]map[string]float64{"": {".": .4, "a": .6}, "a": {"a": .6, "b": .4}}
 	for _, tc := range []struct {
@@ -205,7 +206,7 @@ func TestI53Ranks(t *testing.T) {
 	}
 }
 
-// What the limit cuts is not ended, and stands behind what has ended.
+// A text cut by the limit is not Ended and comes after those that have ended.
 func TestSearchLimit(t *testing.T) {
 	next := map[string]map[string]float64{"": {"a": .9, ".": .1}, "a": {"a": 1}, "aa": {"a": 1}}
 	if got := fmt.Sprint(greedily(t, newTree(1, 1, next), 2)); got != "[aa 0.900]" {
@@ -216,11 +217,11 @@ func TestSearchLimit(t *testing.T) {
 	}
 }
 
-// Only where two hypotheses continue the same one is anything copied.
+// A hypothesis is copied only if two hypotheses continue the same one.
 func TestBeamForksAreFew(t *testing.T) {
 	p := newTree(1, 2, gardenPath())
 	beams(t, p, 3, nil)
-	if p.forks != 1 { // in the first step b joins a; then a and b go on in their places
+	if p.forks != 1 { // in the first step b joins a; then both continue in their slots
 		t.Errorf("%d copies, want 1", p.forks)
 	}
 }
@@ -229,14 +230,14 @@ func TestSearchStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Greedy(ctx, newTree(1, 1, gardenPath()), 3); err == nil {
-		t.Error("greedy went on after the context had ended")
+		t.Error("greedy continued after the context had ended")
 	}
 	if _, err := Beam(ctx, newTree(1, 1, gardenPath()), 3, nil); err == nil {
-		t.Error("beam went on after the context had ended")
+		t.Error("beam continued after the context had ended")
 	}
 }
 
-// A hypothesis that there is none of cannot be copied, and the next step says so.
+// Copying a hypothesis that does not exist is an error of the next step.
 func TestForkOfNothing(t *testing.T) {
 	m, err := New(graph.New(graph.Float64, 1), small(), 1)
 	if err != nil {

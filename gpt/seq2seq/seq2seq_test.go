@@ -30,7 +30,7 @@ func small() Config {
 	}
 }
 
-// backwards are sources of 1 to 5 tokens, and their mirror images.
+// backwards is a list of pairs of a source with 1 to 5 tokens and its mirror image.
 type backwards struct{}
 
 func (backwards) Len() int { return 4000 }
@@ -66,8 +66,8 @@ func steps(t *testing.T, tr *Trainer, n int) (losses []float64) {
 	return losses
 }
 
-// Training learns, in every arrangement; a second run with the same seed is the same to the bit, also on more threads
-// and with dropout.
+// Training learns, in every arrangement; a second run with the same seed is bit-identical, also on more threads and
+// with dropout.
 func TestTraining(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(*Config) {},
@@ -88,12 +88,12 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// A run that was saved and restored goes on as if nothing had happened.
+// A run that was saved and restored continues as if uninterrupted.
 func TestResume(t *testing.T) {
 	c := small()
 	c.Dropout = 0.1
-	whole := newTrainer(t, c)
-	first := steps(t, whole, 6)
+	full := newTrainer(t, c)
+	first := steps(t, full, 6)
 	v, err := NewVocabulary("characters")
 	if err != nil {
 		t.Fatal(err)
@@ -143,8 +143,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The Translator's logits, token by token from kept keys and values, are those of the model's full pass, and its beams
-// do not disturb one another.
+// The Translator's logits, token by token from kept keys and values, equal those of the model's full pass, and its
+// beams are independent.
 func TestTranslatorEqualsModel(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(c *Config) { c.Block, c.Position = "pre", "learned" },
@@ -191,7 +191,7 @@ func TestTranslatorEqualsModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, row := range []int{1, 5} { // the target is the beam 1 of the first source and 2 of the second
+			for i, row := range []int{1, 5} { // the targets are beam 1 of the first source and beam 2 of the second
 				for j := range c.TargetVocab {
 					a, b := got.Row(row).At(j), want.Row(i*c.TargetSize+at).At(j)
 					if !(math.Abs(a-b) <= 1e-12) {
@@ -202,7 +202,7 @@ func TestTranslatorEqualsModel(t *testing.T) {
 			if at == 5 {
 				break
 			}
-			if at == 2 { // the hypotheses move, and something else is written where they were
+			if at == 2 { // the hypotheses move, and others take their slots
 				w.Fork(1, 0)
 				w.Fork(0, 1)
 				w.Fork(5, 3)
@@ -213,7 +213,7 @@ func TestTranslatorEqualsModel(t *testing.T) {
 	}
 }
 
-// Fork copies: what the copy writes afterwards does not show in the other.
+// Fork copies: later changes of the copy do not affect the original.
 func TestTranslatorForkCopies(t *testing.T) {
 	m, err := New(graph.New(graph.Float64, 5), small(), 1)
 	if err != nil {
@@ -245,7 +245,7 @@ func TestTranslatorForkCopies(t *testing.T) {
 	}
 }
 
-// On a model that has learned a little: one beam is greedy, and more beams find likelier texts, if one at all differs.
+// On a model that has learned a little, one beam is greedy, and more beams find likelier texts if they differ at all.
 func TestI53OnAModel(t *testing.T) {
 	tr := newTrainer(t, small())
 	steps(t, tr, 60)
@@ -256,7 +256,7 @@ func TestI53OnAModel(t *testing.T) {
 	}
 	found := map[int][]Hypothesis{}
 	for _, beams := range []int{1, 4} {
-		w, err := NewTranslator(tr.Model, 7, beams) // 30 is no multiple
+		w, err := NewTranslator(tr.Model, 7, beams) // 30 is not a multiple of 7
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestI53OnAModel(t *testing.T) {
 	for i := range sources {
 		g, b := found[1][i], found[4][i]
 		if !slices.Equal(g.Tokens, found[-4][i].Tokens) {
-			t.Errorf("source %d: greedy with room for four beams is %v, with one %v", i, found[-4][i].Tokens, g.Tokens)
+			t.Errorf("source %d: greedy with room for four beams gives %v, with one %v", i, found[-4][i].Tokens, g.Tokens)
 		}
 		if !(b.LogProb >= g.LogProb-1e-5) {
 			t.Errorf("source %d: four beams have ln p = %v, greedy %v", i, b.LogProb, g.LogProb)
@@ -332,7 +332,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// A token is hidden in its place and is its target; of every source one at least; padding never.
+// A token is hidden in its place and is its target; at least one in every source; padding never.
 func TestMaskedFill(t *testing.T) {
 	m, err := NewMasked(graph.New(graph.Float64, 1), small(), 3)
 	if err != nil {
@@ -360,7 +360,7 @@ func TestMaskedFill(t *testing.T) {
 				}
 			}
 			if some == 0 {
-				t.Fatalf("nothing of source %d is hidden", b)
+				t.Fatalf("no token of source %d is hidden", b)
 			}
 			if hidden += some; b > 0 {
 				hidden -= some
@@ -375,7 +375,7 @@ func TestMaskedFill(t *testing.T) {
 	}
 }
 
-// The encoder learns to guess what is hidden from both sides: a token between two equal ones is that one.
+// The encoder learns to guess hidden tokens from both sides: a token between two equal ones equals them.
 func TestMaskedLearns(t *testing.T) {
 	c := small()
 	c.SourceSize, c.BatchSize = 4, 16

@@ -17,7 +17,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// saved returns a checkpoint of the trainer, one file of it changed.
+// saved returns a checkpoint of the trainer with one of its files changed.
 func saved(t *testing.T, tr *Trainer, v *Vocabulary, name string, change func([]byte) []byte) *checkpoint.Checkpoint {
 	t.Helper()
 	path := t.TempDir()
@@ -74,7 +74,7 @@ func first(t *testing.T, x float32) func([]byte) []byte {
 	}
 }
 
-// A checkpoint that is whole for its manifest and yet wrong is refused, and the error says what is wrong.
+// A checkpoint that matches its manifest but has wrong content is refused, with the reason.
 func TestResumeRefuses(t *testing.T) {
 	swap := func(old, new string) func([]byte) []byte {
 		return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }
@@ -128,14 +128,14 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// With momentum, micro-batches, dropout and a window a run resumes bit-identically, and activations that are computed
-// again change nothing.
+// With momentum, micro-batches, dropout and a window a run resumes bit-identically, and recomputing activations
+// changes nothing.
 func TestResumeOfEverything(t *testing.T) {
 	c := small()
 	c.Optimizer, c.Beta1, c.GradientAccumulationSteps, c.Dropout, c.Attention = "sgd", .5, 3, .1, "window"
 	c.Options.Set("window", 2)
-	whole, halted, v := newTrainer(t, c), newTrainer(t, c), abc(t)
-	want := steps(t, whole, 5)
+	full, halted, v := newTrainer(t, c), newTrainer(t, c), abc(t)
+	want := steps(t, full, 5)
 	steps(t, halted, 2)
 	if _, err := halted.Evaluate(t.Context(), list{{[]int{4}, []int{5}}}); err != nil {
 		t.Fatal(err)
@@ -152,15 +152,15 @@ func TestResumeOfEverything(t *testing.T) {
 	if diff := cmp.Diff(want[2:], steps(t, resumed, 3)); diff != "" {
 		t.Error(diff)
 	}
-	for i, p := range whole.Model.Params() {
+	for i, p := range full.Model.Params() {
 		if diff := cmp.Diff(p.Tensor(), resumed.Model.Params()[i].Tensor()); diff != "" {
 			t.Fatalf("%s: %s", p.Name(), diff)
 		}
 	}
 }
 
-// Micro-batches of half the size are drawn as one batch is, so that their mean is its loss where all targets are as
-// long.
+// Micro-batches of half the size are drawn like one batch, so the mean of their losses is its loss if all targets have
+// the same length.
 func TestAccumulation(t *testing.T) {
 	pairs := list{{[]int{4}, []int{5, 6}}, {[]int{5}, []int{7, 8}}, {[]int{6}, []int{9, 5}}}
 	norm := func(batch, micro int) train.Progress {
@@ -182,7 +182,7 @@ func TestAccumulation(t *testing.T) {
 	}
 }
 
-// The loss over pairs is the mean over their tokens, however they fall into batches.
+// The loss over pairs is the mean over their tokens, independent of the batch size.
 func TestEvaluate(t *testing.T) {
 	var pairs list
 	for i := range 17 {
@@ -210,7 +210,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A norm, an optimizer and an attention with an option of one's own train, resume and are loaded by a program that has
+// A user-defined norm, optimizer, and attention with an option train, resume and are loaded by a program that has
 // them.
 func TestOwnParts(t *testing.T) {
 	c := small()

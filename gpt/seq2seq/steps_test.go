@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Nothing is dropped while translating.
+// Translating uses no dropout.
 func TestTranslatingDropsNothing(t *testing.T) {
 	var logits [2][]float64
 	for i, dropout := range []float64{0, 0.4} {
@@ -36,7 +36,7 @@ func TestTranslatingDropsNothing(t *testing.T) {
 			logits[i] = append(logits[i], out.Floats()...)
 		}
 		if _, err := w.Step([]int{c.TargetVocab}); err == nil {
-			t.Errorf("a token that is none: no error")
+			t.Errorf("an invalid token: got no error")
 		}
 	}
 	if !slices.Equal(logits[0], logits[1]) || len(logits[0]) != 30 {
@@ -44,7 +44,7 @@ func TestTranslatingDropsNothing(t *testing.T) {
 	}
 }
 
-// stumbling is a Predictor that fails, or gives what is no number, at a step.
+// stumbling is a Predictor that fails, or returns NaN, at a step.
 type stumbling struct {
 	*tree
 	left int
@@ -61,7 +61,7 @@ func (s *stumbling) Step(tokens []int) (graph.Tensor, error) {
 	return out, err
 }
 
-// A step that fails ends the search with its error, and so does one without numbers.
+// A step that fails ends the search with its error, and so does one that returns NaN.
 func TestSearchEndsWithItsError(t *testing.T) {
 	next := map[string]map[string]float64{"": {"a": 1}, "a": {"b": 1}, "ab": {"c": 1}}
 	broken := errors.New("broken")
@@ -78,7 +78,7 @@ func TestSearchEndsWithItsError(t *testing.T) {
 	}
 }
 
-// An option of the encoder's attention may be at the border of its range and not beyond it.
+// An option of the encoder's attention may be at the border of its range but not beyond it.
 func TestOptionBorders(t *testing.T) {
 	d := nn.Dims{Context: 5}
 	for n, ok := range map[int]bool{-1: false, 0: false, 1: true, 5: true, 6: false} {
@@ -91,7 +91,7 @@ func TestOptionBorders(t *testing.T) {
 	}
 }
 
-// Before it is trained a model is about as surprised as by chance, ln V a token.
+// The loss of an untrained model is about ln V per token, that of chance.
 func TestEvaluateBegins(t *testing.T) {
 	c := small()
 	tr := newTrainer(t, c)
@@ -101,7 +101,7 @@ func TestEvaluateBegins(t *testing.T) {
 	}
 }
 
-// A graph holds one model: a second of the same names is an error.
+// A graph holds one model: a second one with the same names is an error.
 func TestNewOnAFullGraph(t *testing.T) {
 	g := graph.New(graph.Float32, 1)
 	if _, err := New(g, small(), 1); err != nil {

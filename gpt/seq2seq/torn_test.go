@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// What is written and translated beside a Trainer is of the weights of one step: that of a file, and all that one
-// search computes.
+// Files and translations during training each have the weights of a single step.
 func TestWeightsOfOneStep(t *testing.T) {
 	c := small()
 	c.NEmbd, c.BatchSize = 64, 2
@@ -63,12 +62,12 @@ func TestWeightsOfOneStep(t *testing.T) {
 			}
 		}
 		if torn > 0 {
-			t.Errorf("%s: %d of %d are of weights that the run never had", name, torn, len(written))
+			t.Errorf("%s: %d of %d have weights that the run never had", name, torn, len(written))
 		}
 	}
 }
 
-// After a Step the sources have to be read again, because what is kept of them is of old weights.
+// After a Step the sources must be read again, because the kept values belong to the old weights.
 func TestStepAfterTraining(t *testing.T) {
 	tr := newTrainer(t, small())
 	w, err := NewTranslator(tr.Model, 1, 1)
@@ -86,7 +85,7 @@ func TestStepAfterTraining(t *testing.T) {
 	check(t, err)
 }
 
-// A Trainer or a Model whose fields somebody has replaced is an error that names the field.
+// A Trainer or a Model with a replaced field is an error that names the field.
 func TestReplaced(t *testing.T) {
 	other := newTrainer(t, small())
 	v := abc(t)
@@ -123,7 +122,7 @@ func TestReplaced(t *testing.T) {
 	mustSay(t, tr.Files(v, large)[0].Write(&b), "tokens in the target's vocabulary, want at most target_vocab")
 }
 
-// While its files are written a Trainer is in use, and a step between two of them is an error of the second.
+// A Trainer is in use while its files are written, and a step between two of them is an error of the second.
 func TestFilesHold(t *testing.T) {
 	tr := newTrainer(t, small())
 	v := abc(t)
@@ -134,7 +133,7 @@ func TestFilesHold(t *testing.T) {
 	mustSay(t, files[1].Write(stepping{t, tr}), "files of step 0: got step 1 since")
 }
 
-// stepping does a step while it is written to.
+// stepping is a writer that does a step of training when it is written to.
 type stepping struct {
 	t  *testing.T
 	tr *Trainer

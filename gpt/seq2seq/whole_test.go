@@ -10,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// numbers is everything that a step may change.
+// numbers returns every number that a step may change.
 func numbers(tr *Trainer) (all []float32) {
 	for _, p := range tr.Model.Params() {
 		all = append(all, p.Tensor().F32...)
@@ -21,7 +21,7 @@ func numbers(tr *Trainer) (all []float32) {
 	return append(all, float32(tr.Done))
 }
 
-// watched are pairs that call a function before they are read.
+// watched is a list of pairs that calls a function before a pair is read.
 type watched struct {
 	backwards
 	before func()
@@ -32,8 +32,8 @@ func (w *watched) Pair(i int) (Pair, error) {
 	return w.backwards.Pair(i)
 }
 
-// A step that fails in its second micro-batch of three leaves nothing behind, and the next one is that of a run which
-// never saw it: the same pairs, dropout, gradients, weights and moments.
+// A step that fails in its second micro-batch of three changes nothing, and the next one equals that of a run without
+// the failure: the same pairs, dropout, gradients, weights and moments.
 func TestFailedStepLeavesNothing(t *testing.T) {
 	for _, optimizer := range []string{"adamw", "sgd"} {
 		c := small()
@@ -61,19 +61,19 @@ func TestFailedStepLeavesNothing(t *testing.T) {
 			pairs.before = func() {}
 			want, got := steps(t, calm, 1), steps(t, tr, 1)
 			if got[0] != want[0] {
-				t.Errorf("%s: the step after has the loss %v, undisturbed %v", optimizer, got, want)
+				t.Errorf("%s: the next step has the loss %v, without the failure %v", optimizer, got, want)
 			}
 			want32 := numbers(calm)
 			for i, x := range numbers(tr) {
 				if x != want32[i] {
-					t.Fatalf("%s: number %d is %v, undisturbed %v", optimizer, i, x, want32[i])
+					t.Fatalf("%s: number %d is %v, without the failure %v", optimizer, i, x, want32[i])
 				}
 			}
 		}
 	}
 }
 
-// An update that overflows stops the run in the step that makes it, by the name of what it spoilt, and is not saved.
+// An update that overflows stops the run in that step, names the tensor, and is not saved.
 func TestOverflowingUpdateStops(t *testing.T) {
 	for _, optimizer := range []string{"adamw", "sgd"} {
 		c := small()

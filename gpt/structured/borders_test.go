@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lowest is a source whose numbers are the least there are: 0.
+// lowest is a source of the least random numbers: 0.
 type lowest struct{}
 
 func (lowest) Uint64() uint64 { return 0 }
 
-// A setting may be at the border of its range and not beyond it, and one draw is a draw.
+// A setting may be at the border of its range but not beyond it, and one draw is enough.
 func TestI48SettingsBorders(t *testing.T) {
 	above := math.Nextafter(1, 2)
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestI48SettingsBorders(t *testing.T) {
 	}
 }
 
-// Weights may be off by the rounding of float32, and not by more.
+// Weights may be off by the rounding of float32, but not by more.
 func TestI48WeightsBorders(t *testing.T) {
 	s := paper()
 	s.Tokens = 0
@@ -73,7 +73,7 @@ func TestI48WeightsBorders(t *testing.T) {
 	}
 }
 
-// Groups fill a matrix and not more; a group has its token and lies in the matrix.
+// Groups may fill a matrix completely; a group contains its token and lies in the matrix.
 func TestI48GroupsBorders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	for _, c := range []struct {
@@ -94,8 +94,8 @@ func TestI48GroupsBorders(t *testing.T) {
 	}
 }
 
-// A band narrower than the diagonal is the diagonal; what is outside of it counts without its sign; and what happens
-// with probability 0 does not happen with the least number that a generator gives.
+// A band narrower than the diagonal is the diagonal; entries outside the band count without their sign; and an event
+// of probability 0 does not occur with the least number of a generator.
 func TestI48BandBorders(t *testing.T) {
 	a := [][]float64{{1, -2, 3}, {4, 5, -6}, {-7, 8, 9}}
 	if diff := cmp.Diff([][]float64{{1, 0, 0}, {0, 5, 0}, {0, 0, 9}}, Project(a, -1)); diff != "" {

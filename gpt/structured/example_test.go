@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/structured"
 )
 
-// A head whose tokens look at themselves, less at the one before, and a little at the first of all.
+// A head whose tokens attend mostly to themselves, less to the previous token, and a little to the first.
 func ExampleCompare() {
 	const n = 8
 	a := make([][]float64, n)

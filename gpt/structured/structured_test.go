@@ -36,7 +36,7 @@ func equal(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// The dimension of a band is the number of its entries, also where w exceeds the matrix.
+// The dimension of a band is the number of its entries, even if w exceeds the matrix.
 func TestI48Dimension(t *testing.T) {
 	for _, c := range [][3]int{{16, 3, 100}, {16, 10, 226}, {4, 1, 10}, {5, 4, 25}, {5, 9, 25}, {1, 0, 1}} {
 		if got := Dimension(c[0], c[1]); got != c[2] {
@@ -60,7 +60,7 @@ func TestI48Dimension(t *testing.T) {
 	}
 }
 
-// A on the band is the best band matrix: its distance is the mass outside, and no other band matrix comes as near.
+// A on the band is the best band matrix: its distance is the mass outside, and no other band matrix is nearer.
 func TestI48Projection(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	for _, c := range [][2]int{{7, 0}, {7, 2}, {16, 3}, {16, 10}, {5, 4}, {5, 9}} {
@@ -83,7 +83,7 @@ func TestI48Projection(t *testing.T) {
 	}
 }
 
-// Uniform weights and those of the identity have known distances; that from 0 is n for every A.
+// Uniform weights and the identity have known distances; the distance from 0 is n for every A.
 func TestI48Baselines(t *testing.T) {
 	const n = 16
 	s := paper()
@@ -139,8 +139,8 @@ func TestI48Bound(t *testing.T) {
 	}
 }
 
-// Every matrix of the three sets has rows that sum to 1; that of Σ2 stays on its band and loses the share p of it, that
-// of Σ3 has as many ones beside the diagonal as its groups have rows without their token.
+// Every matrix of the three sets has rows that sum to 1; that of Σ2 stays on its band and loses the share p of it; the
+// number of ones off the diagonal in that of Σ3 is the number of rows of its groups without their tokens.
 func TestI48Sets(t *testing.T) {
 	const n, w, count, p = 16, 3, 4, 0.3
 	rng := rand.New(rand.NewPCG(3, 0))
@@ -168,7 +168,7 @@ func TestI48Sets(t *testing.T) {
 		if err := stochastic(columns); err != nil || OffBand(columns, w-1) != 0 {
 			t.Fatalf("Σ3: %v, %v outside of the band", err, OffBand(columns, w-1))
 		}
-		equal(t, "Σ3 beside I", Distance(columns, Identity(n)), 2*count*(w-1))
+		equal(t, "Σ3 and I", Distance(columns, Identity(n)), 2*count*(w-1))
 		for _, g := range groups {
 			tokens[g.Token] = true
 		}
@@ -189,7 +189,7 @@ func TestI48Sets(t *testing.T) {
 	}
 }
 
-// A matrix that is of a set, up to the noise, is found to be near it, and the table says which.
+// A matrix of a set plus noise is found to be near it, and the table shows which set.
 func TestI48Recognises(t *testing.T) {
 	const n, w = 16, 3
 	s := paper()
@@ -210,7 +210,7 @@ func TestI48Recognises(t *testing.T) {
 	}
 }
 
-// The same settings give the same table, to the bit, and a head's rows are the same whatever heads come after it.
+// The same settings give the same table, bit by bit, and a head's rows do not depend on the heads after it.
 func TestI48Deterministic(t *testing.T) {
 	heads := [][][]float64{sample(16, 1), sample(16, 2), sample(16, 3)}
 	first, err := Compare(heads, paper())
@@ -237,7 +237,7 @@ func TestI48Deterministic(t *testing.T) {
 	}
 }
 
-// Bad input is an error that names what is wrong and both numbers.
+// Bad input is an error that names the field and both numbers.
 func TestI48Errors(t *testing.T) {
 	change := func(f func(*Settings)) Settings {
 		s := paper()
@@ -279,7 +279,7 @@ func TestI48Errors(t *testing.T) {
 	}
 }
 
-// What is no matrix, and what cannot be drawn, is none, and its distance NaN: nothing panics or asks for memory that no
+// For invalid arguments the functions return a nil matrix or NaN; they neither panic nor allocate more than any
 // context needs.
 func TestNoMatrix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
