@@ -64,7 +64,7 @@ func TestNothingToReadOrWrite(t *testing.T) {
 	for what, err := range map[string]error{
 		"got -1 bytes, want at least 8": negative, "the reader is nil": nothing, "the writer is nil": Write(nil, nil, nil),
 		`tensor "": want an entry`: f.Values(Entry{}, visit), "of a file of Open": (*File)(nil).Values(f.Entries[0], visit),
-		"want an entry of a file": new(File).Values(Entry{Name: "x", DType: F32}, visit), "who is shown": f.Values(f.Entries[0], nil),
+		"want an entry of a file": new(File).Values(Entry{Name: "x", DType: F32}, visit), "a function to visit its values": f.Values(f.Entries[0], nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("got error %v, want %q", err, what)
