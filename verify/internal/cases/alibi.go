@@ -15,8 +15,14 @@ func biases() []verify.Entry {
 	return []verify.Entry{{
 		ID: "I07", What: "ALiBi", Source: source,
 		Cases: part("position=alibi",
-			selfAttention{name: "causal attention with linear biases", source: source, sight: sight{see: linearBiases(nn.Causal{}), mask: under, past: true}}.Case(),
-			selfAttention{name: "attention with linear biases", source: source, sight: sight{see: linearBiases(nn.All{}), mask: alibi, both: true}}.Case(),
+			selfAttention{
+				name: "causal attention with linear biases", source: source,
+				sight: sight{see: linearBiases(nn.Causal{}), mask: under, past: true},
+			}.Case(),
+			selfAttention{
+				name: "attention with linear biases", source: source,
+				sight: sight{see: linearBiases(nn.All{}), mask: alibi, both: true},
+			}.Case(),
 		),
 	}}
 }

@@ -20,15 +20,15 @@ func attentions() []verify.Entry {
 	}}
 }
 
-// sight says who attends to whom, to the library and to the formulas.
+// sight describes the visible keys of each token, for the library and for the formulas.
 type sight struct {
 	see  func(s graph.Scope, d nn.Dims) *nn.Mask
 	mask func(b, h int) matrix
-	past bool // and nobody to a later token, so that there are steps
+	past bool // no token sees a later one, so the layer can be compared step by step
 	both bool // a token sees later ones too
 }
 
-// built gives c the layer, which sees as s says.
+// built returns c with the layer, whose attention is that of s.
 func (s sight) built(c verify.Case, layer func(at nn.Site) nn.Layer) verify.Case {
 	c.Bidirectional = s.both
 	if s.past {
@@ -39,7 +39,7 @@ func (s sight) built(c verify.Case, layer func(at nn.Site) nn.Layer) verify.Case
 	return c
 }
 
-// seeing returns the sight of which the formulas have one mask for every head, or one for each sequence.
+// seeing returns a sight for v. In the formulas its masks are one for all sequences or one for each sequence.
 func seeing(v nn.Visibility, masks ...matrix) sight {
 	return sight{
 		see:  func(s graph.Scope, d nn.Dims) *nn.Mask { return nn.NewMask(s, d, v) },
@@ -55,23 +55,23 @@ func causal() sight {
 
 func unmasked() sight { return bothWays(seeing(nn.All{}, matrix{})) }
 
-// bothWays is s, in which a token sees later ones too.
+// bothWays returns s with later tokens visible.
 func bothWays(s sight) sight {
 	s.both = true
 	return s
 }
 
-// selfAttention is a Case of it.
+// selfAttention describes a Case of self-attention.
 type selfAttention struct {
 	name, source string
-	count        int // of heads, where it is not the fixture's
+	count        int // of heads, 0 for the fixture's
 	sight        sight
 	dropout      float64
 }
 
 func (a selfAttention) heads() int { return cmp.Or(a.count, fixture.Heads) }
 
-// Case builds it.
+// Case returns the Case.
 func (a selfAttention) Case() verify.Case {
 	c := verify.Case{Name: a.name, Types: []string{"SelfAttention"}, Source: a.source}
 	c = a.sight.built(c, func(at nn.Site) nn.Layer {
@@ -88,7 +88,7 @@ func multiHead[T hand.Number](a selfAttention) layer[T] {
 	}
 }
 
-// softmax returns heads with a mask, and the dropout of the site.
+// softmax returns heads with a mask and the dropout of the site.
 func softmax[T hand.Number](at hand.Site[T], count int, mask func(b, h int) matrix) hand.Heads[T] {
 	drop := at.At("attn").Drop("attn_dropout")
 	return hand.Heads[T]{Batch: fixture.Batch, Count: count, Head: func(b, h int) hand.Head[T] {
@@ -96,7 +96,7 @@ func softmax[T hand.Number](at hand.Site[T], count int, mask func(b, h int) matr
 	}}
 }
 
-// attending is self-attention at attn with the heads.
+// attending returns self-attention at attn with the given heads.
 func attending[T hand.Number](at hand.Site[T], heads hand.Heads[T]) hand.Layer[T] {
 	return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, heads.Count*fixture.QK, nil)}}
 }

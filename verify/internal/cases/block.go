@@ -13,15 +13,18 @@ func blocks() []verify.Entry {
 	return []verify.Entry{{
 		ID: "I25", What: "residual blocks, pre-norm and post-norm", Source: "CS 224n (29)–(31), Conti (3)",
 		Cases: append(
-			part("block=pre", block("block", "Block", "Boué table 2, a₂ to a₁₀", pre, preNorm[float64], preNorm[complex128])),
-			part("block=post", block("post-norm block", "PostNormBlock", "Vaswani et al. 2017", post, postNorm[float64], postNorm[complex128]))...,
+			part("block=pre", block("block", "Block", "Boué table 2, a₂ to a₁₀",
+				pre, preNorm[float64], preNorm[complex128])),
+			part("block=post", block("post-norm block", "PostNormBlock", "Vaswani et al. 2017",
+				post, postNorm[float64], postNorm[complex128]))...,
 		),
 	}}
 }
 
 func libraryAttention(at nn.Site) nn.Layer { return nn.NewSelfAttention(at) }
 
-func block(name, kind, source string, library func(nn.Site) nn.Layer, real layer[float64], step layer[complex128]) verify.Case {
+func block(name, kind, source string, library func(nn.Site) nn.Layer,
+	real layer[float64], step layer[complex128]) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{kind}, Source: source,
 		Layer: func(at nn.Site) nn.Layer { return library(at.At("h.0")) },
@@ -36,7 +39,7 @@ func postNorm[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	return sequence[T]{{"h.0", hand.PostNormBlock[T](sublayers(at.At("h.0"), hand.Site[T].LayerNorm, causal().mask))}}
 }
 
-// sublayers returns those of a block, without dropout.
+// sublayers returns the sublayers of a block, without dropout.
 func sublayers[T hand.Number](at hand.Site[T], norm layer[T], mask func(b, h int) matrix) hand.Block[T] {
 	return hand.Block[T]{
 		Norm1:     norm(at.At("ln_1")),

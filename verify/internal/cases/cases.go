@@ -1,5 +1,5 @@
-// Package cases holds the layers of nn against formulas by hand: what the papers describe, entry by entry, and the
-// Cases that certify each, in one file for every family of layers.
+// Package cases compares the layers of nn with formulas by hand. It lists what the papers describe, entry by entry,
+// with the Cases that certify each, in one file per family of layers.
 package cases
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// All returns the Cases of every entry, each exported type of nn with a Forward in one at least.
+// All returns the Cases of every entry. Each exported type of nn with a Forward is in at least one of them.
 func All() (list []verify.Case) {
 	for _, e := range Entries() {
 		list = append(list, e.Cases...)
@@ -19,13 +19,14 @@ func All() (list []verify.Case) {
 	return list
 }
 
-// Entries returns sorted by ID, which is the order in which a model is built, trained and used; from I60 on they are of
-// none of the five papers.
+// Entries returns the entries sorted by ID, the order in which a model is built, trained and used. Entries from I60 on
+// come from none of the five papers.
 func Entries() []verify.Entry {
 	list := slices.Concat(
-		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), groupedAttentions(), unprojected(), masks(),
-		crossAttentions(), norms(), mlps(), activations(), blocks(), adapters(), dropouts(), pairs(), recurrences(), latents(),
-		tiles(), linearAttentions(), linformers(), rewards(), pooled(), pairedLosses(), claims(),
+		losses(), embeddings(), positions(), biases(), rotations(), linears(), attentions(), groupedAttentions(),
+		unprojected(), masks(), crossAttentions(), norms(), mlps(), activations(), blocks(), adapters(), dropouts(),
+		pairs(), recurrences(), latents(), tiles(), linearAttentions(), linformers(), rewards(), pooled(),
+		pairedLosses(), claims(),
 	)
 	slices.SortFunc(list, func(a, b verify.Entry) int { return strings.Compare(a.ID, b.ID) })
 	for _, e := range list {
@@ -36,7 +37,7 @@ func Entries() []verify.Entry {
 	return list
 }
 
-// of says which parts of a gpt.Config the Cases certify, such as norm=layernorm.
+// of returns the Cases with the parts of a gpt.Config that they certify, such as norm=layernorm.
 func of(parts []string, list ...verify.Case) []verify.Case {
 	for i := range list {
 		list[i].Parts = append(slices.Clone(list[i].Parts), parts...)
@@ -44,7 +45,7 @@ func of(parts []string, list ...verify.Case) []verify.Case {
 	return list
 }
 
-// part is one of the parts.
+// part returns the Cases with one part that they certify.
 func part(name string, list ...verify.Case) []verify.Case { return of([]string{name}, list...) }
 
 type matrix = hand.Matrix[float64]
@@ -54,8 +55,8 @@ const input = "x"
 // layer builds a layer by hand from the parameters of a Case.
 type layer[T hand.Number] func(at hand.Site[T]) hand.Layer[T]
 
-// byHand adds to a Case its formulas, the same layer for numbers and for the complex step, and the sizes that they have
-// it in.
+// byHand returns c with its formulas and their sizes. The formulas are the same layer for numbers and for the complex
+// step.
 func byHand(c verify.Case, real layer[float64], step layer[complex128]) verify.Case {
 	c.Dims = fixture.Dims()
 	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
@@ -87,7 +88,7 @@ type named[T hand.Number] struct {
 	layer hand.Layer[T]
 }
 
-// Forward is that of every layer.
+// Forward applies every layer in order.
 func (s sequence[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] {
 	for _, l := range s {
 		x = l.layer.Forward(x)
@@ -95,7 +96,7 @@ func (s sequence[T]) Forward(x hand.Matrix[T]) hand.Matrix[T] {
 	return x
 }
 
-// Backward goes through them from the last to the first.
+// Backward goes through the layers from the last to the first.
 func (s sequence[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.Gradients[T]) {
 	inputs := []hand.Matrix[T]{x}
 	for i, l := range s {

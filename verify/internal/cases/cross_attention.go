@@ -19,14 +19,14 @@ func crossAttentions() []verify.Entry {
 	}}
 }
 
-// Sources have fewer tokens than the targets, and the second is padded.
+// sourceTokens is the number of tokens of a source. It is smaller than that of a target; the second source is padded.
 const sourceTokens = fixture.Tokens - 2
 
 func sourceLengths() []int { return []int{sourceTokens, sourceTokens - 1} }
 
 const memory = "z" // the name of an encoder's output
 
-// remember declares an encoder's output of m tokens as a parameter: its gradient is compared, too.
+// remember declares an encoder's output of m tokens as a parameter, so that its gradient is compared too.
 func remember(at nn.Site, m int, lengths []int) *nn.Memory {
 	z := at.Param(memory, graph.Const(0), at.Batch*m, at.Embd)
 	return nn.NewMemory(at.Sub("memory"), z, at.Batch, at.Context, m, lengths)
@@ -48,7 +48,7 @@ func cross[T hand.Number](lengths []int, dropout float64) layer[T] {
 	}
 }
 
-// toMemory is attention to the memory; without lengths no source is padded.
+// toMemory returns attention to the memory. Without lengths no source is padded.
 func toMemory[T hand.Number](at hand.Site[T], lengths []int) hand.Layer[T] {
 	drop := at.Drop("attn_dropout")
 	heads := hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {

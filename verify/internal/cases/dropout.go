@@ -31,9 +31,10 @@ func dropout[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	return drawing(at, probability, fixture.Heads, 0).Drop("drop")
 }
 
-const probability = 0.3 // of dropping, where a Case has dropout
+const probability = 0.3 // of dropout in a Case
 
-// drawing is at with the masks that the library draws, those of attention weights for so many heads and keys.
+// drawing returns the site with the dropout masks that the library draws; attention weights have the given heads and
+// keys.
 func drawing[T hand.Number](at hand.Site[T], p float64, heads, keys int) hand.Site[T] {
 	at.Dropout = func(path string) matrix {
 		rows, cols := fixture.Batch*fixture.Tokens, fixture.Features

@@ -11,11 +11,14 @@ import (
 func embeddings() []verify.Entry {
 	return []verify.Entry{
 		{ID: "I04", What: "token embedding", Source: "Boué (2), (3)", Cases: []verify.Case{embedding()}},
-		{ID: "I27", What: "head tied to the embedding", Source: "Boué section 7, Diab section 2.4", Cases: part("head=tied", tied())},
+		{
+			ID: "I27", What: "head tied to the embedding", Source: "Boué section 7, Diab section 2.4",
+			Cases: part("head=tied", tied()),
+		},
 	}
 }
 
-// tokens returns ids of which some repeat within and across sequences and some never occur.
+// tokens returns ids. Some repeat within and across sequences, and some ids of the vocabulary never occur.
 func tokens() []int { return []int{3, 1, 4, 1, 5, 9, 6, 5, 3, 5, 8, 9} }
 
 // declare feeds ids to a layer.
@@ -25,7 +28,7 @@ func declare(at nn.Site, name string, limit, ignore int, ids []int) graph.Expr {
 	return x
 }
 
-// embedding adds it to x, as positions are added to tokens.
+// embedding returns a Case that adds an embedding to x, as a model adds positions to tokens.
 func embedding() verify.Case {
 	return byHand(verify.Case{
 		Name: "embedding of ids that repeat", Types: []string{"Embedding"}, Source: "Boué (2), (3)",
@@ -40,11 +43,12 @@ func plusEmbedding[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	return hand.LearnedPositions[T]{Weight: at.Param("weight"), Positions: tokens()}
 }
 
-// tied returns the head that shares its weight with the embedding of its own input: both terms of the gradient are
-// there.
+// tied returns a Case of a head that shares its weight with the embedding of its own input, so that both terms of the
+// gradient occur.
 func tied() verify.Case {
 	return byHand(verify.Case{
-		Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"}, Source: "Boué section 7, Diab section 2.4, erratum D12",
+		Name: "tied head over its embedding", Types: []string{"Tied", "Embedding"},
+		Source: "Boué section 7, Diab section 2.4, erratum D12",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {
 			e := nn.NewEmbedding(at.Sub("wte"), fixture.Vocabulary, at.Embd)
 			ids := declare(at, "ids", fixture.Vocabulary, -1, tokens())

@@ -6,7 +6,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// tiles hold attention against formulas that go over the scores in tiles, as the kernel does.
+// tiles returns Cases that compare attention with formulas that process the scores in tiles, as the kernel does.
 func tiles() []verify.Entry {
 	return []verify.Entry{{
 		ID: "I44", What: "attention in tiles", Source: "Xu (79)–(84), errata X1, X14",
@@ -24,8 +24,9 @@ func flash(name string, s sight, queries, keys int) verify.Case {
 
 func tiled[T hand.Number](s sight, queries, keys int) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		return attending(at, hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {
+		head := func(b, h int) hand.Head[T] {
 			return hand.Flash[T]{Mask: s.mask(b, h), Queries: queries, Keys: keys}
-		}})
+		}
+		return attending(at, hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: head})
 	}
 }

@@ -19,18 +19,27 @@ func groupedAttentions() []verify.Entry {
 	return []verify.Entry{{
 		ID: "I66", What: "grouped-query and multi-query attention", Source: "Ainslie et al. 2023, Shazeer 2019",
 		Cases: append(part("attention=gqa",
-			grouped{name: "grouped attention, three groups", groups: 3, sight: causal(), bias: true, biases: true}.Case(),
-			grouped{name: "grouped attention with dropout", groups: 2, sight: causal(), bias: true, biases: true, dropout: probability}.Case(),
+			grouped{
+				name: "grouped attention, three groups", groups: 3, sight: causal(), bias: true, biases: true,
+			}.Case(),
+			grouped{
+				name: "grouped attention with dropout", groups: 2, sight: causal(), bias: true, biases: true,
+				dropout: probability,
+			}.Case(),
 			grouped{name: "grouped attention with linear biases", groups: 2, sight: biased}.Case(),
 			grouped{name: "multi-query attention", groups: 1, sight: causal(), bias: true, biases: true}.Case(),
 		), part("attention=gqa_bias",
-			grouped{name: "grouped attention with biases on q, k, v alone", groups: 2, sight: causal(), bias: true}.Case(),
-			grouped{name: "grouped attention with rotary positions", groups: 3, sight: causal(), bias: true, rotary: true}.Case(),
+			grouped{
+				name: "grouped attention with biases on q, k, v alone", groups: 2, sight: causal(), bias: true,
+			}.Case(),
+			grouped{
+				name: "grouped attention with rotary positions", groups: 3, sight: causal(), bias: true, rotary: true,
+			}.Case(),
 		)...),
 	}}
 }
 
-// grouped is a Case of attention whose heads share keys and values.
+// grouped describes a Case of attention whose heads share keys and values.
 type grouped struct {
 	name    string
 	groups  int
@@ -41,7 +50,7 @@ type grouped struct {
 	dropout float64
 }
 
-// Case builds it.
+// Case returns the Case.
 func (a grouped) Case() verify.Case {
 	c := verify.Case{Name: a.name, Types: []string{"GroupedAttention"}, Source: "Ainslie et al. 2023, Shazeer 2019"}
 	c = a.sight.built(c, func(at nn.Site) nn.Layer {

@@ -10,7 +10,9 @@ import (
 func linears() []verify.Entry {
 	return []verify.Entry{{
 		ID: "I10", What: "affine layer", Source: "Boué (4)",
-		Cases: part("head=linear", linear("linear", "Boué (4), (23), (24)", true), linear("linear without a bias", "Boué (4), (23)", false)),
+		Cases: part("head=linear",
+			linear("linear", "Boué (4), (23), (24)", true),
+			linear("linear without a bias", "Boué (4), (23)", false)),
 	}}
 }
 

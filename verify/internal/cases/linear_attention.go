@@ -24,7 +24,8 @@ func linearAttentions() []verify.Entry {
 			elu.on("causal linear attention with padding", causalPadding(), 0),
 			elu.on("linear attention with dropout", causal(), probability),
 		)},
-		{ID: "I46", What: "first-order Taylor attention", Source: "Conti section 2.1.2, erratum C5", Cases: part("attention=taylor",
+		{ID: "I46", What: "first-order Taylor attention", Source: "Conti section 2.1.2, erratum C5", Cases: part(
+			"attention=taylor",
 			taylor.on("taylor attention", causal(), 0),
 			taylor.on("taylor attention without a mask", unmasked(), 0),
 			taylor.on("taylor attention with padding", padding(), 0),
@@ -33,7 +34,7 @@ func linearAttentions() []verify.Entry {
 	}
 }
 
-// features make an attention linear.
+// features describes a linear attention by its features.
 type features struct {
 	kind, source string
 	library      func(at nn.Site) nn.Layer
@@ -52,8 +53,10 @@ func (f features) on(name string, s sight, dropout float64) verify.Case {
 
 func weighing[T hand.Number](phi hand.Layer[T], s sight, dropout float64) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		return attending(drawing(at, dropout, fixture.Heads, 0), hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(b, h int) hand.Head[T] {
+		at = drawing(at, dropout, fixture.Heads, 0)
+		head := func(b, h int) hand.Head[T] {
 			return hand.LinearAttention[T]{Features: phi, See: s.mask(b, h).Exp()}
-		}})
+		}
+		return attending(at, hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: head})
 	}
 }

@@ -9,8 +9,9 @@ import (
 )
 
 func longformers() []verify.Case {
+	all := hand.Zeros[float64](fixture.Tokens, fixture.Tokens)
 	return of([]string{"attention=longformer", "attention=bigbird", "attention=dilated"},
-		longformer("longformer with global projections", hand.Zeros[float64](fixture.Tokens, fixture.Tokens), verify.Case{
+		longformer("longformer with global projections", all, verify.Case{
 			Build:         func(at nn.Site, x graph.Expr) graph.Expr { return newLongformer(at, nn.All{}).Forward(x) },
 			Bidirectional: true,
 		}),
@@ -38,6 +39,7 @@ func windows[T hand.Number](under matrix) layer[T] {
 			local := hand.Except(hand.DilatedMask(fixture.Tokens, d.Width, d.Dilation[h]), global)
 			return hand.LongformerMask{Local: local.Add(under), Global: global.Add(under)}
 		}
-		return sequence[T]{{"attn", at.At("attn").Longformer(fixture.Batch, fixture.Heads, fixture.Heads*fixture.QK, nil, masks)}}
+		const heads, qk = fixture.Heads, fixture.Heads * fixture.QK
+		return sequence[T]{{"attn", at.At("attn").Longformer(fixture.Batch, heads, qk, nil, masks)}}
 	}
 }

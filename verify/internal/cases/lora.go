@@ -18,16 +18,18 @@ func adapters() []verify.Entry {
 		Cases: []verify.Case{
 			one("adapter"),
 			one("adapter over a frozen base", "mlp.c_fc.weight", "mlp.c_fc.bias"),
-			adapter("an adapter each for queries, keys and values", "attn.c_attn", []int{qk, qk, v}, nil, adaptedParts[float64], adaptedParts[complex128]),
+			adapter("an adapter each for queries, keys and values", "attn.c_attn", []int{qk, qk, v}, nil,
+				adaptedParts[float64], adaptedParts[complex128]),
 		},
 	}}
 }
 
 const scale = 0.7 // of the adapters
 
-// adapter adapts a linear layer. That a base is frozen means that nothing is differentiated by it; Δ goes back through
-// it all the same.
-func adapter(name, path string, out []int, frozen []string, real layer[float64], step layer[complex128]) verify.Case {
+// adapter returns a Case of a linear layer with an adapter. A frozen base has no gradient of its own; Δ goes back
+// through it all the same.
+func adapter(name, path string, out []int, frozen []string,
+	real layer[float64], step layer[complex128]) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{"LoRA"}, Source: "Boué (43)–(46), erratum B3", Frozen: frozen,
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {

@@ -21,7 +21,7 @@ func losses() []verify.Entry {
 	}}
 }
 
-// crossEntropy takes x for the logits of as many words as it has features.
+// crossEntropy returns a Case of the loss. The features of x serve as the logits of the words.
 func crossEntropy(name string, reduction hand.Reduction, targets []int) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{"CrossEntropy"}, Source: "Boué section 1, Δ₁₂ of Table 2; errata B10, D6",

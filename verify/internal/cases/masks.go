@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// masks returns attention in other graphs, and in others for other heads.
+// masks returns Cases of attention with masks other than the causal one, and with masks that differ between heads.
 func masks() []verify.Entry {
 	const n = fixture.Tokens
 	const source = "Boué (13), Diab section 2.2, erratum D3b"
@@ -19,31 +19,40 @@ func masks() []verify.Entry {
 	graphs := func(_, h int) matrix { return dilated(h).Add(hand.CausalMask(n)) }
 	return []verify.Entry{
 		{
-			ID: "I12", What: "masks: causal, padding, window, per head", Source: "Boué (13), Diab section 2.2, CS 224n (21)",
+			ID: "I12", What: "masks: causal, padding, window, per head",
+			Source: "Boué (13), Diab section 2.2, CS 224n (21)",
 			Cases: of([]string{"attention=window", "attention=alternating"},
-				selfAttention{name: "attention in a window", source: source, sight: seeing(nn.Window{Width: 3}, hand.WindowMask(n, 3))}.Case(),
+				selfAttention{
+					name: "attention in a window", source: source,
+					sight: seeing(nn.Window{Width: 3}, hand.WindowMask(n, 3)),
+				}.Case(),
 				selfAttention{name: "attention with padding", source: source, sight: padding()}.Case(),
 				selfAttention{name: "causal attention with padding", source: source, sight: causalPadding()}.Case(),
 				selfAttention{
-					name: "dilated attention per head with padding", source: "Diab section 2.2, erratum D3b; Beltagy et al. 2020",
-					sight: sight{see: seeing(nn.All{lengths(), dilation()}).see, mask: padded, both: true},
+					name:   "dilated attention per head with padding",
+					source: "Diab section 2.2, erratum D3b; Beltagy et al. 2020",
+					sight:  sight{see: seeing(nn.All{lengths(), dilation()}).see, mask: padded, both: true},
 				}.Case(),
 			),
 		},
 		{
 			ID: "I13", What: "BigBird and Longformer", Source: "Conti (13), section 2.1.1",
 			Cases: append(of([]string{"attention=bigbird", "attention=dilated"},
-				selfAttention{name: "causal attention in BigBird's graph", source: "Conti (13), erratum C8", sight: seeing(nn.All{nn.Causal{}, bird}, birds)}.Case(),
 				selfAttention{
-					name: "causal attention in Longformer's graph", source: "Beltagy et al. 2020, 3.1; Conti 2.1.1, erratum C13",
-					sight: sight{see: seeing(nn.All{nn.Causal{}, dilation()}).see, mask: graphs},
+					name: "causal attention in BigBird's graph", source: "Conti (13), erratum C8",
+					sight: seeing(nn.All{nn.Causal{}, bird}, birds),
+				}.Case(),
+				selfAttention{
+					name:   "causal attention in Longformer's graph",
+					source: "Beltagy et al. 2020, 3.1; Conti 2.1.1, erratum C13",
+					sight:  sight{see: seeing(nn.All{nn.Causal{}, dilation()}).see, mask: graphs},
 				}.Case(),
 			), longformers()...),
 		},
 	}
 }
 
-// lengths returns of sequences, the second of which is padded.
+// lengths returns the lengths of the sequences; the second one is padded.
 func lengths() nn.Padding { return nn.Padding{Lengths: []int{fixture.Tokens, fixture.Tokens - 2}} }
 
 func paddingMask() matrix { return hand.SourceMask(fixture.Tokens, fixture.Tokens, fixture.Tokens-2) }
@@ -62,11 +71,12 @@ func dilation() nn.Dilated { return nn.Dilated{Width: 2, Dilation: []int{1, 2}, 
 
 func dilated(h int) matrix {
 	d := dilation()
-	return hand.Either(hand.DilatedMask(fixture.Tokens, d.Width, d.Dilation[h]), hand.GlobalMask(fixture.Tokens, d.Global))
+	local := hand.DilatedMask(fixture.Tokens, d.Width, d.Dilation[h])
+	return hand.Either(local, hand.GlobalMask(fixture.Tokens, d.Global))
 }
 
-// drawn asks the library which keys chance has drawn: those that a query attends to and would not attend to without
-// chance.
+// drawn returns the keys that the library has drawn at random: those that a query attends to, and would not attend to
+// without random keys.
 func drawn(see nn.All) [][]int {
 	const n = fixture.Tokens
 	plain := slices.Clone(see)

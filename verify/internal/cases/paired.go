@@ -7,17 +7,19 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// pairedLosses compare x with numbers of the same shape, by which they are differentiated as well.
+// pairedLosses returns Cases of losses that compare x with numbers of the same shape. They are differentiated by both.
 func pairedLosses() []verify.Entry {
 	return []verify.Entry{
-		{ID: "I62", What: "squared error", Source: "derived", Cases: []verify.Case{paired("squared error", "SquaredError",
+		{ID: "I62", What: "squared error", Source: "derived", Cases: []verify.Case{paired(
+			"squared error", "SquaredError",
 			func(at nn.Site, x, y graph.Expr) graph.Expr { return nn.NewSquaredError(at.Scope).Forward(x, y) },
 			func(at hand.Site[float64]) hand.Layer[float64] { return hand.SquaredError[float64]{Y: at.Param("y")} },
 			func(at hand.Site[complex128]) hand.Layer[complex128] {
 				return hand.SquaredError[complex128]{Y: at.Param("y")}
 			},
 		)}},
-		{ID: "I63", What: "binary cross entropy from logits", Source: "derived", Cases: []verify.Case{paired("binary cross entropy", "BinaryCrossEntropy",
+		{ID: "I63", What: "binary cross entropy from logits", Source: "derived", Cases: []verify.Case{paired(
+			"binary cross entropy", "BinaryCrossEntropy",
 			func(at nn.Site, x, y graph.Expr) graph.Expr { return nn.NewBinaryCrossEntropy(at.Scope).Forward(x, y) },
 			func(at hand.Site[float64]) hand.Layer[float64] {
 				return hand.BinaryCrossEntropy[float64]{Y: at.Param("y")}
@@ -29,7 +31,8 @@ func pairedLosses() []verify.Entry {
 	}
 }
 
-func paired(name, kind string, library func(at nn.Site, x, y graph.Expr) graph.Expr, real layer[float64], step layer[complex128]) verify.Case {
+func paired(name, kind string, library func(at nn.Site, x, y graph.Expr) graph.Expr,
+	real layer[float64], step layer[complex128]) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{kind}, Source: "derived by the chain rule",
 		Build: func(at nn.Site, x graph.Expr) graph.Expr {

@@ -8,14 +8,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// pairs returns the two sides of an encoder–decoder.
+// pairs returns the Cases of an encoder and of decoders.
 func pairs() []verify.Entry {
 	return []verify.Entry{
 		{
 			ID: "I31", What: "encoder with a masked-token head", Source: "Conti (3), CS 224n section 3.5",
 			Tests: []string{"TestI31Masked", "TestI31EncoderIsEquivariant"},
 			Cases: of([]string{"block=post", "norm=layernorm_sigma"}, byHand(verify.Case{
-				Name: "encoder with padding and a head for what is hidden", Types: []string{"PostNormBlock", "LayerNormSigma"},
+				Name:   "encoder with padding and a head for what is hidden",
+				Types:  []string{"PostNormBlock", "LayerNormSigma"},
 				Source: "Conti (3), CS 224n section 3.5; errata C3, D3b", Build: buildEncoder, Bidirectional: true,
 			}, encoder[float64], encoder[complex128])),
 		},
@@ -24,17 +25,21 @@ func pairs() []verify.Entry {
 			Tests: []string{"TestI32EncoderDecoder", "TestI32PaddingIsInvisible", "TestI32FutureIsInvisible"},
 			Cases: []verify.Case{
 				byHand(verify.Case{
-					Name: "decoder", Types: []string{"DecoderBlock", "CrossAttention"}, Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
+					Name: "decoder", Types: []string{"DecoderBlock", "CrossAttention"},
+					Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
 					Build: func(at nn.Site, x graph.Expr) graph.Expr {
-						x = nn.NewDecoderBlock(at.At("decoder.h.0"), libraryAttention, remember(at, sourceTokens, sourceLengths())).Forward(x)
+						z := remember(at, sourceTokens, sourceLengths())
+						x = nn.NewDecoderBlock(at.At("decoder.h.0"), libraryAttention, z).Forward(x)
 						return nn.NewLayerNorm(at.At("decoder.ln_f")).Forward(x)
 					},
 				}, decoder[float64], decoder[complex128]),
 				byHand(verify.Case{
-					Name: "post-norm decoder, ε beside σ", Types: []string{"PostNormDecoderBlock", "CrossAttention"}, Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
+					Name: "post-norm decoder, ε beside σ", Types: []string{"PostNormDecoderBlock", "CrossAttention"},
+					Source: "Conti chapter 1, CS 224n section 3.7; erratum C3",
 					Build: func(at nn.Site, x graph.Expr) graph.Expr {
 						at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
-						return nn.NewPostNormDecoderBlock(at.At("decoder.h.0"), libraryAttention, remember(at, sourceTokens, sourceLengths())).Forward(x)
+						z := remember(at, sourceTokens, sourceLengths())
+						return nn.NewPostNormDecoderBlock(at.At("decoder.h.0"), libraryAttention, z).Forward(x)
 					},
 				}, postNormDecoder[float64], postNormDecoder[complex128]),
 			},
@@ -42,8 +47,8 @@ func pairs() []verify.Entry {
 	}
 }
 
-// buildEncoder returns a post-norm block without a causal mask on texts of which the second is padded, and the linear
-// layer that guesses their words.
+// buildEncoder returns a post-norm block without a causal mask, followed by the linear layer that predicts the words.
+// The second text is padded.
 func buildEncoder(at nn.Site, x graph.Expr) graph.Expr {
 	at.Mask = nn.NewMask(at.Sub("padding"), at.Dims, lengths())
 	at.Norm = func(at nn.Site) nn.Layer { return nn.NewLayerNormSigma(at) }
@@ -68,11 +73,12 @@ func postNormDecoder[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	return sequence[T]{{"decoder.h.0", hand.PostNormDecoderBlock[T](b)}}
 }
 
-// decoderBlock looks back, then at a source.
+// decoderBlock returns the parts of a decoder's block, whose tokens attend to earlier ones and then to a source.
 func decoderBlock[T hand.Number](at hand.Site[T], norm layer[T]) hand.DecoderBlock[T] {
 	b := sublayers(at, norm, causal().mask)
 	return hand.DecoderBlock[T]{
-		Norm1: b.Norm1, Attention: b.Attention, NormCross: norm(at.At("ln_cross")), Cross: toMemory(at.At("cross"), sourceLengths()),
+		Norm1: b.Norm1, Attention: b.Attention,
+		NormCross: norm(at.At("ln_cross")), Cross: toMemory(at.At("cross"), sourceLengths()),
 		Norm2: b.Norm2, MLP: b.MLP,
 	}
 }

@@ -15,11 +15,14 @@ const clip = 0.2 // ε of PPO
 
 func rewards() []verify.Entry {
 	r, returns, baseline := rollout()
-	reinforce := policy{"Reinforce", "Diab §2.6", fixed[float64](hand.Reinforce[float64]{Rollout: r}), fixed[complex128](hand.Reinforce[complex128]{Rollout: r}),
+	reinforce := policy{"Reinforce", "Diab §2.6",
+		fixed[float64](hand.Reinforce[float64]{Rollout: r}), fixed[complex128](hand.Reinforce[complex128]{Rollout: r}),
 		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
 			return nn.NewReinforce(at.Scope).Forward(x, r)
 		}}
-	ppo := policy{"PPOClip", "Diab §2.6, Schulman et al. 2017", fixed[float64](hand.PPO[float64]{Rollout: r, Clip: clip}), fixed[complex128](hand.PPO[complex128]{Rollout: r, Clip: clip}),
+	ppo := policy{"PPOClip", "Diab §2.6, Schulman et al. 2017",
+		fixed[float64](hand.PPO[float64]{Rollout: r, Clip: clip}),
+		fixed[complex128](hand.PPO[complex128]{Rollout: r, Clip: clip}),
 		func(at nn.Site, x graph.Expr, r nn.Rollout) graph.Expr {
 			l := nn.NewPPOClip(at.Scope)
 			l.Clip = clip
@@ -31,15 +34,18 @@ func rewards() []verify.Entry {
 			reinforce.on("reinforce with a baseline", r, returns, baseline),
 			value(r, returns),
 		}},
-		{ID: "I56", What: "PPO with a clipped ratio", Source: "Schulman et al. 2017; Diab section 2.6 names it", Cases: []verify.Case{
-			ppo.on("ppo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
-			ppo.on("ppo with a baseline", r, returns, baseline),
-		}},
+		{
+			ID: "I56", What: "PPO with a clipped ratio", Source: "Schulman et al. 2017; Diab section 2.6 names it",
+			Cases: []verify.Case{
+				ppo.on("ppo, ratios on all sides of the clip", r, r.Advantages, matrix{}),
+				ppo.on("ppo with a baseline", r, returns, baseline),
+			},
+		},
 	}
 }
 
-// rollout is actions drawn from the logits that a Case has for x, with probabilities that have changed since: the
-// ratios are inside 1 ± ε and outside on both sides, under advantages of both signs.
+// rollout returns actions drawn from the logits x of a Case, with probabilities that have changed since: the ratios lie
+// inside 1 ± ε and outside on both sides, under advantages of both signs.
 func rollout() (r hand.Rollout, returns, baseline matrix) {
 	const n = fixture.Batch * fixture.Tokens
 	r.Actions = []int{2, 7, 0, 1, 2, 5, 6, 3, 3, 4, 1, 0}
@@ -67,12 +73,13 @@ func feed(at nn.Site, r hand.Rollout, returns, baseline matrix) nn.Rollout {
 		out.LogProbs.Tensor().Set(i, r.LogProbs.Data[i])
 	}
 	if !baseline.None() {
-		out.Baseline = at.Value("baseline", func(i int, _ *rand.Rand) float64 { return baseline.Data[i] }, len(r.Actions), 1)
+		values := func(i int, _ *rand.Rand) float64 { return baseline.Data[i] }
+		out.Baseline = at.Value("baseline", values, len(r.Actions), 1)
 	}
 	return out
 }
 
-// policy is an objective.
+// policy describes an objective.
 type policy struct {
 	kind, source string
 	real         layer[float64]
@@ -80,7 +87,7 @@ type policy struct {
 	build        func(nn.Site, graph.Expr, nn.Rollout) graph.Expr
 }
 
-// on takes x for logits of as many actions as it has features.
+// on returns a Case of the objective. The features of x serve as the logits of the actions.
 func (l policy) on(name string, r hand.Rollout, returns, baseline matrix) verify.Case {
 	return byHand(verify.Case{
 		Name: name, Types: []string{l.kind}, Source: l.source,
@@ -100,6 +107,7 @@ func value(r hand.Rollout, returns matrix) verify.Case {
 
 func valueLoss[T hand.Number](r hand.Rollout, returns matrix) layer[T] {
 	return func(at hand.Site[T]) hand.Layer[T] {
-		return sequence[T]{{"value", at.At("value").Linear()}, {"loss", hand.ValueLoss[T]{Returns: returns, Weights: r.Weights}}}
+		loss := hand.ValueLoss[T]{Returns: returns, Weights: r.Weights}
+		return sequence[T]{{"value", at.At("value").Linear()}, {"loss", loss}}
 	}
 }

@@ -13,7 +13,8 @@ func positions() []verify.Entry {
 		{
 			ID: "I05", What: "learned positions", Source: "Boué (2), (3), CS 224n (12)",
 			Cases: part("position=learned", byHand(verify.Case{
-				Name: "learned positions", Types: []string{"LearnedPositions"}, Source: "Boué (2), (3); Diab (1), (38), erratum D11",
+				Name: "learned positions", Types: []string{"LearnedPositions"},
+				Source: "Boué (2), (3); Diab (1), (38), erratum D11",
 				Build: func(at nn.Site, x graph.Expr) graph.Expr {
 					return nn.NewLearnedPositions(placed(at, fixture.Positions).At("wpe")).Forward(x)
 				},
@@ -33,10 +34,10 @@ func positions() []verify.Entry {
 
 const base = 50 // of the frequencies
 
-// places returns those of the tokens; there may be more positions than tokens.
+// places returns the positions of the tokens. The number of positions may exceed the number of tokens.
 func places() []int { return hand.Positions(fixture.Batch, fixture.Tokens) }
 
-// placed is at with the places of the tokens.
+// placed returns the site with the positions of the tokens.
 func placed(at nn.Site, limit int) nn.Site {
 	at.Context = limit
 	at.Positions = declare(at, "positions", limit, -1, places())

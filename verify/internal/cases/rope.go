@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Rotary positions: two groups make a token of the fixture, and an angle has room to differ.
+// Rotary positions: a token of the fixture has two groups, and the base makes their angles differ.
 const (
 	rotarySize = 4
 	theta      = 100
@@ -26,7 +26,8 @@ func rotations() []verify.Entry {
 				},
 			}, rotary[float64], rotary[complex128]),
 			byHand(verify.Case{
-				Name: "causal attention with rotary positions", Types: []string{"SelfAttention", "RoPE"}, Source: source,
+				Name: "causal attention with rotary positions", Types: []string{"SelfAttention", "RoPE"},
+				Source: source,
 				Layer: func(at nn.Site) nn.Layer {
 					at.QK = rotarySize
 					at.Rotary = nn.NewRoPE(at.At("rope"), at.QK, theta)
@@ -41,8 +42,8 @@ func rotary[T hand.Number](hand.Site[T]) hand.Layer[T] {
 	return hand.RoPE[T]{Positions: places(), Size: rotarySize, Theta: theta}
 }
 
-// rotaryAttention rotates queries and keys between their projection and the attention. A key's bias rotates too, and no
-// longer cancels in the softmax.
+// rotaryAttention rotates queries and keys between their projection and the attention. A key's bias rotates too, so it
+// no longer cancels in the softmax.
 func rotaryAttention[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	heads := softmax(at, fixture.Heads, causal().mask)
 	return sequence[T]{{"attn", at.At("attn").SelfAttention(heads, fixture.Heads*rotarySize, rotary(at))}}

@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// unprojected take queries, keys and values as they come.
+// unprojected returns Cases of attention without projections.
 func unprojected() []verify.Entry {
 	const sources = fixture.Tokens + 1
 	lengths := lengths().Lengths
@@ -21,7 +21,8 @@ func unprojected() []verify.Entry {
 				Build: func(at nn.Site, x graph.Expr) graph.Expr { return nn.NewUnprojected(at).Forward(x) },
 			}, toThemselves[float64], toThemselves[complex128]),
 			byHand(verify.Case{
-				Name: "cross-attention without projections", Types: []string{"UnprojectedCross"}, Source: "Conti 1.2.5, erratum C14",
+				Name: "cross-attention without projections", Types: []string{"UnprojectedCross"},
+				Source: "Conti 1.2.5, erratum C14",
 				Build: func(at nn.Site, x graph.Expr) graph.Expr {
 					return nn.NewUnprojectedCross(at, remember(at, sources, lengths)).Forward(x)
 				},

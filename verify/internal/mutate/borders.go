@@ -18,8 +18,8 @@ func compare(c cursor) []change {
 	return []change{{"compare", e.OpPos, e.OpPos + token.Pos(len(e.Op.String())), other[e.Op]}}
 }
 
-// offByOne: x[i] → x[i+1], x[a:b] → x[a+1:b] and x[a:b-1], and loops that end one step early. Constants are left to
-// replaceConstant.
+// offByOne returns x[i] → x[i+1], x[a:b] → x[a+1:b] and x[a:b-1], and loops that end one step early. It leaves
+// constants to replaceConstant.
 func offByOne(c cursor) (out []change) {
 	shift := func(e ast.Expr, by string) {
 		if e != nil && !c.isConstant(e) && isBasic(c.typeOf(e), types.IsInteger) {
@@ -47,7 +47,7 @@ func offByOne(c cursor) (out []change) {
 	return out
 }
 
-// negate turns a condition of if, for and switch around, unless it compares for equality, which compare does.
+// negate inverts a condition of if, for or switch, unless it compares for equality, which compare does.
 func negate(c cursor) []change {
 	e, ok := c.node.(ast.Expr)
 	if b, is := e.(*ast.BinaryExpr); !ok || is && (b.Op == token.EQL || b.Op == token.NEQ) {

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// bench is where mutants meet tests: a copy of the module and a program of tests for each package.
+// bench holds a copy of the module and a test program for each package, in which mutants run.
 type bench struct {
-	dir    string // everything, removed at the end
+	dir    string // holds all files, removed at the end
 	blocks int
 	suites []*suite
 	left   []string // tests that fail without a mistake
@@ -65,7 +65,8 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	for i, p := range m.suites {
 		fmt.Fprintf(progress, "building the tests of %s\n", p.path)
 		bin := filepath.Join(dir, fmt.Sprint(i, ".test"))
-		args := []string{"test", "-c", "-vet=off", "-tags", m.tags, "-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.path}
+		args := []string{"test", "-c", "-vet=off", "-tags", m.tags,
+			"-overlay", filepath.Join(dir, "overlay.json"), "-o", bin, p.path}
 		if _, err := command(m.root, "go", args...); err != nil {
 			return nil, err
 		}
@@ -77,7 +78,7 @@ func build(m *module, mutants []*mutant, progress io.Writer) (*bench, error) {
 	return b, nil
 }
 
-// command returns what a program prints, or an error with what it complains of.
+// command returns the output of a program, or an error with its error output.
 func command(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	var stderr bytes.Buffer

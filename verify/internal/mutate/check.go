@@ -38,7 +38,7 @@ func (m *module) check(s *source) (trees []*ast.File, info *types.Info, faults [
 	return trees, info, faults
 }
 
-// weavePackage writes the mutants into the package's files; those with errors are marked and left out.
+// weavePackage writes the mutants into the package's files. It marks and omits mutants that do not compile.
 func weavePackage(m *module, s *source, mutants []*mutant) error {
 	first := s.files[0]
 	s.files = append(s.files, &file{name: filepath.Join(filepath.Dir(first.name), "mutant_runtime.go"),

@@ -7,7 +7,7 @@ import (
 	"go/types"
 )
 
-// replaceConstant: 0 → 1, 1 → 0 and 2, another c → c+1 or 2c, true → false; a literal or a name.
+// replaceConstant returns 0 → 1, 1 → 0 and 2, another c → c+1 or 2c, true → false, for a literal or a name.
 func replaceConstant(c cursor) []change {
 	e, ok := c.node.(ast.Expr)
 	if !ok {

@@ -16,7 +16,7 @@ type cursor struct {
 	stack  []ast.Node // the nodes around it, outermost first
 }
 
-// walk asks the operators about n and what is below it. The path counts children.
+// walk adds the mutants of n and of the nodes below it. The path counts children.
 func (c cursor) walk(n ast.Node, path []int, out *[]*mutant) {
 	c.node = n
 	if c.silent() {
@@ -39,7 +39,7 @@ func (c cursor) isConstant(e ast.Expr) bool { return c.source.info.Types[e].Valu
 
 func (c cursor) text(n ast.Node) string { return c.between(n.Pos(), n.End()) }
 
-// operand returns the text of an expression, in parentheses where an operator beside it would tear it apart.
+// operand returns the text of an expression, in parentheses if an adjacent operator would bind more tightly.
 func (c cursor) operand(e ast.Expr) string {
 	switch e.(type) {
 	case *ast.Ident, *ast.BasicLit, *ast.SelectorExpr, *ast.CallExpr, *ast.IndexExpr, *ast.ParenExpr:
@@ -52,7 +52,8 @@ func (c cursor) between(from, to token.Pos) string { return c.file.text[c.offset
 
 func (c cursor) offset(p token.Pos) int { return c.fset.Position(p).Offset }
 
-// list is where the innermost list of statements around the cursor begins, and its statement that holds the cursor.
+// list returns the beginning of the innermost list of statements around the cursor, and the statement in it that holds
+// the cursor.
 func (c cursor) list() (list, statement token.Pos) {
 	statement = c.node.Pos()
 	for _, n := range slices.Backward(c.stack) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// dropCall keeps the receiver of a method, or the one argument of a function, that returns what it takes: x.f(y) → x.
-// What makes an error of an error adds text for people.
+// dropCall replaces a call by the receiver of the method or the only argument of the function, if its type is that of
+// the result: x.f(y) → x. It skips functions from error to error, which only add text for people.
 func dropCall(c cursor) []change {
 	call, ok := c.node.(*ast.CallExpr)
 	if !ok || c.isStatement() || c.source.info.Types[call.Fun].IsType() {
@@ -23,7 +23,7 @@ func dropCall(c cursor) []change {
 	return nil
 }
 
-// isStatement says that the node is a statement's call, or of defer and go.
+// isStatement reports whether the node is the call of a statement, or of defer or go.
 func (c cursor) isStatement() bool {
 	switch c.parent().(type) {
 	case *ast.ExprStmt, *ast.DeferStmt, *ast.GoStmt:
@@ -32,8 +32,8 @@ func (c cursor) isStatement() bool {
 	return false
 }
 
-// dropStatement leaves out an assignment to what exists, a call, a jump, or an if without else, of which it also makes
-// the body alone. A panic says that the package has a bug, so no test can miss it.
+// dropStatement removes an assignment to an existing variable, a call, a jump, or an if without else; of the latter it
+// also returns the body alone. It skips panics, which state that the package has a bug, so that no test can reach them.
 func dropStatement(c cursor) []change {
 	s, ok := c.node.(ast.Stmt)
 	if list, at := c.list(); !ok || at != s.Pos() || list > s.Pos() {

@@ -32,13 +32,15 @@ func (b *bench) judge(mutants []*mutant, timeout time.Duration, progress io.Writ
 		} else {
 			m.Status = survived
 			alive.Add(1)
-			fmt.Fprintf(progress, "\rsurvived: %s:%d %s\n", m.File, m.Line, m.key()) // a run that is stopped keeps them
+			// Printed at once, in case the run is stopped.
+			fmt.Fprintf(progress, "\rsurvived: %s:%d %s\n", m.File, m.Line, m.key())
 		}
 	}, func() string { return fmt.Sprintf(", %d survived", alive.Load()) })
 	return errors.Join(errs...)
 }
 
-// kills reports whether some test that enters the block of the mutant fails: a few quick ones together, then more.
+// kills reports whether a test that enters the block of the mutant fails. It runs a few fast tests together first, then
+// more.
 func (b *bench) kills(m *mutant, timeout time.Duration) (bool, error) {
 	var own, more []*suite
 	for _, s := range b.suites {
@@ -67,7 +69,7 @@ func (b *bench) kills(m *mutant, timeout time.Duration) (bool, error) {
 	return false, nil
 }
 
-// draw picks n mutants, the same for the same seed, and keeps the order of the source.
+// draw returns n random mutants in the order of the source. The same seed gives the same mutants.
 func draw(all []*mutant, n int, seed uint64) []*mutant {
 	if n == 0 || n >= len(all) {
 		return all

@@ -15,17 +15,17 @@ import (
 // module holds the packages to mutate, parsed and with their types.
 type module struct {
 	root     string // directory of go.mod
-	tags     string // of every build
+	tags     string // build tags
 	fset     *token.FileSet
 	packages []*source
-	suites   []listed // packages whose tests run
+	suites   []listed // packages with the tests to run
 	importer types.Importer
 }
 
 // source is a package to mutate.
 type source struct {
-	name  string // path in the module, as verify/hand
-	path  string // as it is imported
+	name  string // path in the module, such as verify/hand
+	path  string // import path
 	files []*file
 	info  *types.Info
 }
@@ -37,21 +37,22 @@ type file struct {
 	syntax *ast.File
 }
 
-// listed is what go list says of a package.
+// listed describes a package as go list prints it.
 type listed struct {
 	path, dir string
 	files     []string
-	judges    map[string]bool // packages whose mutants its tests run on; "" is all of them
+	judges    map[string]bool // packages whose mutants its tests judge; "" means all of them
 }
 
-// load lists, parses and checks the packages. Their imports come compiled, from the build cache.
+// load lists, parses and checks the packages. It reads their compiled imports from the build cache.
 func load(packages, tests []string, tags string) (*module, error) {
 	root, err := command("", "go", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
 		return nil, err
 	}
 	m := &module{root: strings.TrimSpace(root), tags: tags, fset: token.NewFileSet()}
-	args := []string{"list", "-tags", tags, "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \"\t\"}}"}
+	args := []string{"list", "-tags", tags, "-export", "-deps", "-f",
+		"{{.ImportPath}}\t{{.Dir}}\t{{.Export}}\t{{join .GoFiles \"\t\"}}"}
 	names, judges := slices.Clone(packages), map[string]map[string]bool{}
 	for _, p := range packages {
 		judges[p] = map[string]bool{p: true}
@@ -69,7 +70,7 @@ func load(packages, tests []string, tags string) (*module, error) {
 	for _, name := range names {
 		args = append(args, "./"+name)
 	}
-	args = append(args, "os", "strconv", "syscall") // which what is woven in imports
+	args = append(args, "os", "strconv", "syscall") // imported by the woven code
 	text, err := command(m.root, "go", args...)
 	if err != nil {
 		return nil, err

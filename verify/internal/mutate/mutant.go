@@ -13,7 +13,7 @@ import (
 // mutant is a package with one change.
 type mutant struct {
 	Package  string // path in the module
-	Position string // declaration and child indices in its body, as LayerNorm.Backward/2.0.1
+	Position string // declaration and child indices in its body, such as LayerNorm.Backward/2.0.1
 	Operator string
 	File     string // path in the module
 	Line     int
@@ -21,19 +21,19 @@ type mutant struct {
 	Before   string
 	After    string
 	Status   string
-	Reached  bool // some test enters the block
+	Reached  bool // a test enters the block
 
 	source *source
 	file   *file
 	decl   *ast.FuncDecl
 	change
 	block  int    // offset of the innermost list of statements around the change
-	use    string // statement that mentions the variables the change forgets, which Go wants used
-	useAt  int    // offset of the statement that changes
-	id     int    // by which a run chooses it
+	use    string // statement that uses the variables dropped by the change, as Go requires
+	useAt  int    // offset of the changed statement
+	id     int    // selects the mutant in a run
 	hit    int    // number of the block
-	reason string // why it is no mistake
-	maybe  bool   // the reason holds if it survives
+	reason string // why it is not a mistake
+	maybe  bool   // the reason holds if the mutant survives
 }
 
 // Statuses of a mutant.
@@ -44,18 +44,18 @@ const (
 	notCompiling = "not compiling"
 )
 
-// change puts text in the place of the source between two positions.
+// change replaces the source between two positions by text.
 type change struct {
 	operator string
 	from, to token.Pos
 	text     string
 }
 
-// key names a mutant in the list of the equivalent ones.
+// key returns the name of the mutant in the list of equivalent ones.
 func (m *mutant) key() string { return m.Package + " " + m.Position + " " + m.Operator }
 
-// mutants returns those of all functions, in the order of the source. A function that calls recover is none of them: in
-// a copy, recover would no longer be called by the deferred function itself. Values of package variables are no sites.
+// mutants returns the mutants of all functions, in the order of the source. It skips functions that call recover: in a
+// copy, the deferred function itself would no longer call recover. Values of package variables are not changed.
 func (m *module) mutants() (out []*mutant) {
 	for _, s := range m.packages {
 		for _, f := range s.files {
@@ -72,7 +72,7 @@ func (m *module) mutants() (out []*mutant) {
 	return out
 }
 
-// mutant describes a change at the cursor.
+// mutant returns the mutant with a change at the cursor.
 func (c cursor) mutant(ch change, path []int) *mutant {
 	at := c.fset.Position(ch.from)
 	rel, _ := filepath.Rel(c.root, at.Filename)

@@ -90,7 +90,7 @@ func TestStatuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"left out, for it fails without a mistake: github.com/pedestrian-ml/pedestrian/" + small + " TestFails\n",
+		"left out because it fails without a mistake: github.com/pedestrian-ml/pedestrian/" + small + " TestFails\n",
 		small + "/small.go:41: < → <=\n\tif xs[i] < limit {\n\t" + small + " sum/0.3.0.0 compare\n",
 		"small.go:66: n / 2 → n  (no test enters it)\n",
 	} {

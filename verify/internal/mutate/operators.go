@@ -6,21 +6,22 @@ import (
 	"go/types"
 )
 
-// operators returns the mistakes, each a function from a place in the tree to changes of the source there.
+// operators returns the kinds of mistakes. Each is a function from a place in the tree to changes of the source there.
 func operators() []func(cursor) []change {
 	return []func(cursor) []change{
 		arithmetic, dropCall, method, sign, compare, offByOne, replaceConstant, negate, dropStatement, dropError,
 	}
 }
 
-// swapped returns methods of two operands whose order counts.
+// swapped returns the methods of two operands whose order matters.
 func swapped() []string { return []string{"Sub", "Div", "MatMul", "MatMulT"} }
 
-// confused returns methods taken for another: sum for mean, along rows for along columns, plus for minus.
+// confused returns methods that can be confused: sum and mean, along rows and along columns, plus and minus.
 func confused() map[string][]string {
 	return map[string][]string{
 		"Add": {"Sub"}, "Sub": {"Add"}, "Mul": {"Div"}, "Div": {"Mul"}, "Sum": {"Mean"}, "Mean": {"Sum", "SumFeatures"},
-		"SumFeatures": {"Mean", "SumTokens"}, "SumTokens": {"SumFeatures"}, "MatMul": {"MatMulT"}, "MatMulT": {"MatMul"},
+		"SumFeatures": {"Mean", "SumTokens"}, "SumTokens": {"SumFeatures"},
+		"MatMul": {"MatMulT"}, "MatMulT": {"MatMul"},
 		"Columns": {"Tokens"}, "Tokens": {"Columns"}, "Max": {"Min"}, "Min": {"Max"},
 	}
 }
@@ -30,7 +31,7 @@ func (c cursor) instead(operator, text string) []change {
 	return []change{{operator, c.node.Pos(), c.node.End(), text}}
 }
 
-// arithmetic keeps one operand of + − · / % && || alone, and swaps those of a difference.
+// arithmetic keeps one operand of + − · / % && ||, and swaps the operands of a difference.
 func arithmetic(c cursor) (out []change) {
 	e, ok := c.node.(*ast.BinaryExpr)
 	if !ok || c.isConstant(e) {
@@ -48,7 +49,7 @@ func arithmetic(c cursor) (out []change) {
 	return out
 }
 
-// method swaps the operands of x.f(y), transposes one of a product, and takes the method for another.
+// method swaps the operands of x.f(y), transposes one operand of a product, and replaces the method by a similar one.
 func method(c cursor) (out []change) {
 	call, ok := c.node.(*ast.CallExpr)
 	if !ok {
@@ -79,7 +80,7 @@ func method(c cursor) (out []change) {
 	return out
 }
 
-// sign turns plus into minus and back.
+// sign replaces plus by minus and vice versa.
 func sign(c cursor) []change {
 	turned := map[token.Token]string{token.ADD: "-", token.SUB: "+", token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+="}
 	switch n := c.node.(type) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// parallel calls f of 0 … n−1 on as many threads as there are processors, and prints at most once a second how far it
-// is, what note has to say, and how long the rest will take.
+// parallel calls f(0) … f(n−1) on GOMAXPROCS threads. It prints the progress, the note and the remaining time at most
+// once a second.
 func parallel(w io.Writer, what string, n int, f func(int), note func() string) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -38,7 +38,7 @@ func parallel(w io.Writer, what string, n int, f func(int), note func() string) 
 	fmt.Fprintf(w, "\n%s: %s\n", what, time.Since(start).Round(time.Second/10))
 }
 
-// serial is a writer that several goroutines may use.
+// serial is a Writer that several goroutines may use.
 type serial struct {
 	mu sync.Mutex
 	w  io.Writer

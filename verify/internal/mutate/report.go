@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// markEquivalent notes the reasons of the list at its mutants. A line is
+// markEquivalent sets the reasons of the listed mutants. A line is
 //
 //	package position operator reason
 //
-// as in "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. The line "package function *
-// reason" is for what a whole function does to speed alone: its mutants run, since some may hang, and those that
-// survive count as equivalent. Lines of a package that is mutated and has no such mutants are stale, an error that
-// names all of them; lines of other packages rest.
+// such as "nn LayerNorm.Forward/0.1 drop-right the term is 0 there"; # begins a comment. The line "package function *
+// reason" is for a function that affects only speed: its mutants run, since some may hang, and those that survive count
+// as equivalent. A line without a mutant is stale if its package is mutated; the error lists all stale lines. Lines of
+// other packages are ignored.
 func markEquivalent(text string, m *module, all []*mutant) error {
 	byKey := map[string][]*mutant{}
 	for _, mu := range all {
 		function, _, _ := strings.Cut(mu.Position, "/")
-		whole := mu.Package + " " + function + " *"
-		byKey[mu.key()], byKey[whole] = append(byKey[mu.key()], mu), append(byKey[whole], mu)
+		wildcard := mu.Package + " " + function + " *"
+		byKey[mu.key()], byKey[wildcard] = append(byKey[mu.key()], mu), append(byKey[wildcard], mu)
 	}
 	var stale []error
 	for i, line := range strings.Split(text, "\n") {
@@ -30,14 +30,16 @@ func markEquivalent(text string, m *module, all []*mutant) error {
 		}
 		words := strings.Fields(line)
 		if len(words) < 4 {
-			return fmt.Errorf("equivalent mutants, line %d: want package, position, operator and reason: %s", i+1, line)
+			return fmt.Errorf("equivalent mutants, line %d: want package, position, operator and reason: %s",
+				i+1, line)
 		}
 		if !slices.ContainsFunc(m.packages, func(s *source) bool { return s.name == words[0] }) {
 			continue
 		}
 		found := byKey[strings.Join(words[:3], " ")]
 		if found == nil {
-			stale = append(stale, fmt.Errorf("equivalent mutants, line %d: no such mutant: %s", i+1, strings.Join(words[:3], " ")))
+			stale = append(stale, fmt.Errorf("equivalent mutants, line %d: no such mutant: %s",
+				i+1, strings.Join(words[:3], " ")))
 		}
 		for _, mu := range found {
 			mu.reason, mu.maybe = strings.Join(words[3:], " "), words[2] == "*"
@@ -46,10 +48,10 @@ func markEquivalent(text string, m *module, all []*mutant) error {
 	return errors.Join(stale...)
 }
 
-// tally counts mutants by status.
+// tally holds the number of mutants by status.
 type tally map[string]int
 
-// score returns the part of the mistakes that tests see.
+// score returns the percentage of mistakes that tests detect.
 func (t tally) score() float64 {
 	if n := t[killed] + t[survived]; n > 0 {
 		return 100 * float64(t[killed]) / float64(n)
@@ -57,7 +59,7 @@ func (t tally) score() float64 {
 	return 100
 }
 
-// report prints a line for each package and for all, the tests that were left out, then the survivors.
+// report prints a line for each package and for all packages, the tests that were left out, and the survivors.
 func report(w io.Writer, mutants []*mutant, left []string) error {
 	var names []string
 	count := map[string]tally{"all": {}}
@@ -76,7 +78,7 @@ func report(w io.Writer, mutants []*mutant, left []string) error {
 			name, t[killed], t[survived], t[harmless], t[notCompiling], t.score())
 	}
 	for _, name := range left {
-		fmt.Fprintf(&out, "left out, for it fails without a mistake: %s\n", name)
+		fmt.Fprintf(&out, "left out because it fails without a mistake: %s\n", name)
 	}
 	for _, m := range mutants {
 		if m.Status == survived {

@@ -1,7 +1,7 @@
 package main
 
-// runtimeText is what every mutated package has: the mutant of this run, and a note of the blocks entered, in a file
-// that outlives the process.
+// runtimeText is the code added to every mutated package: the mutant of this run, and a record of the entered blocks in
+// a file that outlives the process.
 const runtimeText = `
 import (
 	"os"

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// signature is the head of a function in which every parameter has a name to pass it on by.
+// signature is the head of a function in which every parameter has a name, so that it can be passed on.
 type signature struct {
 	receiver, typeArgs, args  string // "l.", "[T]", "x, shape..."
 	before, typeParams, after string // around the name

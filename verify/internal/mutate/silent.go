@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// silent says that nothing below the node is a site: a type, a constant's or type's declaration, the capacity of a
-// make, which is speed and no meaning, and text for people, which is: the arguments of panic and of a call that takes
-// a format or a list of anything, a string that becomes an error, and the methods String, GoString and Error; nor a
-// constant that is returned beside an error, which no caller may look at.
+// silent reports whether nothing below the node is changed. That holds for a type, for the declaration of a constant or
+// a type, and for the capacity in a make, which only affects speed. It holds for text for people: the arguments of
+// panic and of a call that takes a format or a list of any, a string that becomes an error, and the methods String,
+// GoString and Error. It also holds for a constant that is returned with an error, which no caller may use.
 func (c cursor) silent() bool {
 	switch n := c.node.(type) {
 	case *ast.GenDecl:
@@ -51,5 +51,6 @@ func (c cursor) silent() bool {
 		return isInterface && types.NewMethodSet(of).Len() == 0 && !isTypeParam(of)
 	}
 	results := sig.Results()
-	return sig.Params().Len() == 1 && isBasic(last, types.IsString) && results.Len() == 1 && isError(results.At(0).Type())
+	return sig.Params().Len() == 1 && isBasic(last, types.IsString) &&
+		results.Len() == 1 && isError(results.At(0).Type())
 }

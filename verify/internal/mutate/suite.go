@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// suite is the tests of a package.
+// suite holds the tests of a package.
 type suite struct {
 	listed
 	program string
@@ -29,7 +29,8 @@ type test struct {
 	hits []byte // 1 for each block that the test enters
 }
 
-// clean runs every test once without a mistake and notes what it enters. One that fails is left out and named.
+// clean runs every test once without a mistake and records the blocks that it enters. It prints and omits tests that
+// fail.
 func (b *bench) clean(progress io.Writer) error {
 	type job struct {
 		*suite
@@ -37,7 +38,8 @@ func (b *bench) clean(progress io.Writer) error {
 	}
 	var jobs []job
 	for _, s := range b.suites {
-		names, err := command(s.home, "env", fmt.Sprint("MUTANT_BLOCKS=", b.blocks), s.program, "-test.list", "^(Test|Example|Fuzz)")
+		names, err := command(s.home, "env", fmt.Sprint("MUTANT_BLOCKS=", b.blocks),
+			s.program, "-test.list", "^(Test|Example|Fuzz)")
 		if err != nil {
 			return err
 		}
@@ -70,14 +72,14 @@ func (b *bench) clean(progress io.Writer) error {
 	for _, s := range b.suites {
 		slices.SortStableFunc(s.tests, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
 		for _, t := range slices.Backward(s.tests) {
-			t.took -= s.tests[0].took // about what the program needs to start
+			t.took -= s.tests[0].took // approximately the time to start the program
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// run reports whether the tests pass with a mutant, within the limit of processor time, three times as much and 20 s by
-// the clock, and 4 GiB of memory.
+// run reports whether the tests pass with a mutant within the limits: limit of processor time, 20 s plus three times
+// limit of elapsed time, and 4 GiB of memory.
 func (b *bench) run(s *suite, tests []*test, mutant int, limit time.Duration, env ...string) (bool, error) {
 	tmp, err := os.MkdirTemp(b.dir, "run")
 	if err != nil {

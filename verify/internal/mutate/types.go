@@ -5,7 +5,7 @@ import (
 	"go/types"
 )
 
-// typeOf returns the type behind the name of e's type, or nil.
+// typeOf returns the underlying type of e, or nil.
 func (c cursor) typeOf(e ast.Expr) types.Type {
 	t := c.source.info.Types[e].Type
 	if t == nil || isTypeParam(t) {

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// span is where the copy of a function for a mutant stands in the text.
+// span is the range of the text that holds the copy of a function for a mutant.
 type span struct {
 	from, to int
 	mutant   *mutant
 }
 
-// edit puts text in the place of a part of the source.
+// edit replaces a part of the source by text.
 type edit struct {
 	from, to int
 	text     string
@@ -30,7 +30,7 @@ type edit struct {
 //	func (l Layer) Forward(x Expr) Expr { mutantHits[3] = 1; switch mutantID { case 7: return l.mutant7(x) }; … }
 //	func (l Layer) mutant7(x Expr) Expr { … }
 //
-// and the other blocks that hold a change note as well that they are entered.
+// and every other block with a change also records that it is entered.
 func weave(fset *token.FileSet, f *file, mutants []*mutant) (text string, spans []span) {
 	at := func(p token.Pos) int { return fset.Position(p).Offset }
 	var edits []edit
@@ -69,7 +69,7 @@ func weave(fset *token.FileSet, f *file, mutants []*mutant) (text string, spans 
 	return text, spans
 }
 
-// replace makes the edits, which do not overlap.
+// replace returns the text with the edits, which must not overlap.
 func replace(text string, edits []edit) string {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	var out strings.Builder

@@ -1,9 +1,9 @@
-// Notice writes the file NOTICE: every module that the packages of this one link, with version, licences, copyright and
-// attribution, and the texts of the licences, which have to go with a program that is passed on.
+// Notice writes the file NOTICE: every module that the packages of this module link, with version, licences, copyright
+// and attribution, and the texts of the licences, which must accompany a program that is passed on.
 //
 //	go run ./verify/internal/notice > NOTICE
 //
-// It reads them from the module cache. A test compares the file with what it writes.
+// It reads the licences from the module cache. A test compares the file with its output.
 package main
 
 import (

@@ -13,10 +13,11 @@ import (
 	"strings"
 )
 
-// module is one that some package links.
+// module is a module that a package links.
 type module struct{ Path, Version, Dir string }
 
-// modules lists those of every package below dir, by path: the union over three systems and a build for several ranks.
+// modules returns the modules that the packages below dir link, sorted by path: the union over three systems and a
+// build for several ranks.
 func modules(dir string) ([]module, error) {
 	linked := map[string]module{}
 	for _, system := range []string{"linux", "darwin", "windows"} {
@@ -50,8 +51,8 @@ func modules(dir string) ([]module, error) {
 // licence is a file of a module.
 type licence struct{ name, text string }
 
-// licences reads the files of a module that state its licences. Of Freetype-Go's two, of which one may choose, it takes
-// the FreeType License.
+// licences reads the files of a module that state its licences. Freetype-Go offers a choice of two; licences takes the
+// FreeType License.
 func (m module) licences() (list []licence, err error) {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
@@ -78,7 +79,8 @@ func (m module) licences() (list []licence, err error) {
 					return nil, err
 				}
 			}
-		case !e.IsDir() && (strings.HasPrefix(upper, "LICEN") || strings.HasPrefix(upper, "NOTICE") || upper == "COPYING"):
+		case !e.IsDir() &&
+			(strings.HasPrefix(upper, "LICEN") || strings.HasPrefix(upper, "NOTICE") || upper == "COPYING"):
 			if err := add(e.Name()); err != nil {
 				return nil, err
 			}

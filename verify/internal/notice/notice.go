@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A text that contains the words is of the licence.
+// known holds words that identify the text of a licence, and its name.
 var known = []struct{ words, name string }{
 	{"Creative Commons Attribution 4.0", "CC BY 4.0"},
 	{"FreeType Project LICENSE", "FTL"},
@@ -20,14 +20,15 @@ var known = []struct{ words, name string }{
 	{"Redistribution and use in source and binary forms", "BSD"},
 }
 
-// asked returns the attribution of modules whose licence asks for one and whose files do not state it in a line of
-// copyright.
-func asked(path string) string {
+// attribution returns the attribution of a module whose licence requires one and whose files do not state it in a line
+// of copyright.
+func attribution(path string) string {
 	return map[string]string{
-		"github.com/ajstarks/svgo": "SVGo by Anthony Starks, https://github.com/ajstarks/svgo, unchanged, licensed under " +
-			"CC BY 4.0, https://creativecommons.org/licenses/by/4.0/",
-		"github.com/golang/freetype": "Freetype-Go, by its authors. Portions of this software are copyright © 1996-2002, 2006 " +
-			"The FreeType Project (www.freetype.org). All rights reserved. Based in part on the work of the FreeType Team.",
+		"github.com/ajstarks/svgo": "SVGo by Anthony Starks, https://github.com/ajstarks/svgo, unchanged, licensed " +
+			"under CC BY 4.0, https://creativecommons.org/licenses/by/4.0/",
+		"github.com/golang/freetype": "Freetype-Go, by its authors. Portions of this software are copyright © " +
+			"1996-2002, 2006 The FreeType Project (www.freetype.org). All rights reserved. Based in part on the work " +
+			"of the FreeType Team.",
 	}[path]
 }
 
@@ -36,7 +37,7 @@ var copyright = regexp.MustCompile(`(?im)^[ \t*/]*((digitized data )?copyright\b
 const head = `NOTICE
 
 Pedestrian is under the MIT License (LICENSE). Its packages and programs link the modules below; a program that is passed
-on in binary form has to come with this file. Written by
+on in binary form must come with this file. Written by
 
 	go run ./verify/internal/notice > NOTICE
 
@@ -57,11 +58,12 @@ func write(w io.Writer, root string) error {
 		}
 		names, owners := describe(files)
 		if len(names) == 0 {
-			return fmt.Errorf("%s %s: got %d files without a known licence, want at least one", m.Path, m.Version, len(files))
+			return fmt.Errorf("%s %s: got %d files without a known licence, want at least one",
+				m.Path, m.Version, len(files))
 		}
 		fmt.Fprintf(&table, "%s\n\tlicence: %s\n", strings.TrimSpace(m.Path+" "+m.Version), strings.Join(names, ", "))
-		if attribution := asked(m.Path); attribution != "" {
-			owners = append([]string{attribution}, owners...)
+		if text := attribution(m.Path); text != "" {
+			owners = append([]string{text}, owners...)
 		}
 		for _, owner := range owners {
 			fmt.Fprintf(&table, "\t%s\n", owner)
@@ -77,8 +79,7 @@ func write(w io.Writer, root string) error {
 	return err
 }
 
-// describe returns the names of the licences that the files state, and the lines of copyright of those that are not a
-// list of what others contributed.
+// describe returns the names of the licences that the files state, and their lines of copyright.
 func describe(files []licence) (names, owners []string) {
 	for _, f := range files {
 		text := strings.Join(strings.Fields(f.text), " ")

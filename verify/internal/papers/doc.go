@@ -1,5 +1,5 @@
-// Package papers has the numbered equations of five papers as tests, one test an equation, named after it: what a paper
-// prints, against the formulas of verify/hand and against the complex step of them. Beside them stand the invariants
-// that the inventory of verify claims, and the mistakes that are made with these formulas. verify/INDEX.md lists the
-// equations, verify/ERRATA.md what the papers print wrong, and by how much.
+// Package papers tests the numbered equations of five papers, one test per equation, named after it. It compares the
+// printed equation with the formulas of verify/hand and with their complex step. It also tests the invariants that the
+// inventory of verify claims, and common mistakes with these formulas. verify/INDEX.md lists the equations;
+// verify/ERRATA.md lists the mistakes in the papers and their size.
 package papers

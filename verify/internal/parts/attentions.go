@@ -2,13 +2,14 @@ package parts
 
 import "github.com/pedestrian-ml/pedestrian/verify/hand"
 
-// attention makes that of block i.
+// attention is a function that returns the attention of block i.
 type attention[T hand.Number] func(at hand.Site[T], c Plan, s side, i int) hand.Layer[T]
 
 func attentions[T hand.Number]() map[string]attention[T] {
 	return map[string]attention[T]{
-		"causal": selfAttention[T], "window": selfAttention[T], "alternating": selfAttention[T], "bigbird": selfAttention[T],
-		"dilated": selfAttention[T], "full": selfAttention[T], "gqa": grouped[T], "gqa_bias": grouped[T],
+		"causal": selfAttention[T], "window": selfAttention[T], "alternating": selfAttention[T],
+		"bigbird": selfAttention[T], "dilated": selfAttention[T], "full": selfAttention[T],
+		"gqa": grouped[T], "gqa_bias": grouped[T],
 		"linear":     features(func(hand.Site[T]) hand.Layer[T] { return hand.EluPlusOne[T]{} }),
 		"taylor":     features(func(at hand.Site[T]) hand.Layer[T] { return hand.TaylorFeatures[T]{Eps: at.Eps} }),
 		"longformer": longformer[T],
@@ -29,7 +30,7 @@ func selfAttention[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.L
 	return at.SelfAttention(softmax(at, c, s, i), c.Heads*c.QK, rotary[T](c, s))
 }
 
-// grouped is attention whose heads share keys and values. It has the biases that the parameters have.
+// grouped returns attention whose heads share keys and values. It has the biases that the parameters contain.
 func grouped[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Layer[T] {
 	heads := softmax(at, c, s, i)
 	heads.Groups = c.option("n_kv_head")
@@ -44,7 +45,7 @@ func softmax[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Heads[T
 	}}
 }
 
-// features returns heads that are linear in products of features.
+// features returns attention that is linear in products of features.
 func features[T hand.Number](phi func(at hand.Site[T]) hand.Layer[T]) attention[T] {
 	return func(at hand.Site[T], c Plan, s side, i int) hand.Layer[T] {
 		heads := hand.Heads[T]{Batch: c.Batch, Count: c.Heads, Head: func(b, h int) hand.Head[T] {
@@ -54,7 +55,7 @@ func features[T hand.Number](phi func(at hand.Site[T]) hand.Layer[T]) attention[
 	}
 }
 
-// rotary rotates queries and keys; nil does not.
+// rotary returns the rotation of queries and keys, or nil if the positions are not rotary.
 func rotary[T hand.Number](c Plan, s side) hand.Layer[T] {
 	if c.Position != "rope" {
 		return nil
@@ -62,7 +63,7 @@ func rotary[T hand.Number](c Plan, s side) hand.Layer[T] {
 	return hand.RoPE[T]{Positions: hand.Positions(c.Batch, s.context), Size: c.QK, Theta: c.Theta}
 }
 
-// decoupled rotates the features that latent attention has for it.
+// decoupled returns the rotation of the rotating features of latent attention.
 func decoupled[T hand.Number](at hand.Site[T], c Plan, s side) hand.Layer[T] {
 	size := at.At("c_k_rope").Param("weight").Cols
 	return hand.RoPE[T]{Positions: hand.Positions(c.Batch, s.context), Size: size, Theta: c.Theta}
@@ -72,7 +73,8 @@ func longformer[T hand.Number](at hand.Site[T], c Plan, s side, _ int) hand.Laye
 	drop, n := at.Drop("attn_dropout"), s.context
 	return at.Longformer(c.Batch, c.Heads, c.Heads*c.QK, rotary[T](c, s), func(b, h int) hand.LongformerMask {
 		m := c.windows(n, h)
-		if own := drop.Head(b, h, c.Heads, n).Mask; !own.None() { // the library's go key by key: that of the window, then the global one
+		// The library's mask goes key by key: the window's entry, then the global one.
+		if own := drop.Head(b, h, c.Heads, n).Mask; !own.None() {
 			m.Drop = hand.Zeros[float64](n, 2*n)
 			for j, v := range own.Data {
 				row, key := j/(2*n), j%(2*n)

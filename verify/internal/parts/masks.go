@@ -8,7 +8,7 @@ import (
 
 type matrix = hand.Matrix[float64]
 
-// mask is who attends to whom, and what is added to the scores of those who do, in a block, a sequence and a head.
+// mask returns the additive mask of the scores in a block, a sequence and a head, including biases such as ALiBi's.
 func (c Plan) mask(s side, block, sequence, head int) (m matrix) {
 	switch {
 	case c.Mask != nil && s.causal:
@@ -39,7 +39,8 @@ func (c Plan) causal(s side, block, head int) matrix {
 	return hand.CausalMask(n)
 }
 
-// near lets tokens meet that are less than window apart, and no padding. Padding itself attends to the last token.
+// near returns the mask under which tokens meet if they are less than window apart and not padding. Padding itself
+// attends to the last token.
 func near(n, window, length int) matrix {
 	m := hand.DilatedMask(n, 2*window-1, 1).Add(hand.SourceMask(n, n, length))
 	last := make([]bool, n)
@@ -50,7 +51,7 @@ func near(n, window, length int) matrix {
 	return hand.JoinTokens(m.Tokens(0, length), only.Tokens(length, n))
 }
 
-// dilated returns a window of every δth token; δ goes evenly from 1 in the first head to the last.
+// dilated returns the mask of a window of every δth token. δ grows evenly over the heads, from 1 in the first.
 func (c Plan) dilated(n, head int) matrix {
 	delta := 1
 	if c.Heads > 1 {
@@ -59,7 +60,7 @@ func (c Plan) dilated(n, head int) matrix {
 	return hand.DilatedMask(n, 2*c.option("window")-1, delta)
 }
 
-// global returns the pairs with one of the first tokens, to which every token attends.
+// global returns the mask of the pairs with a global token; the first tokens are global.
 func (c Plan) global(n int) matrix { return hand.GlobalMask(n, c.first()) }
 
 func (c Plan) first() (tokens []int) {
@@ -69,7 +70,7 @@ func (c Plan) first() (tokens []int) {
 	return tokens
 }
 
-// windows returns the pairs of a dilated window in two masks: the windows, and the pairs with a global token.
+// windows returns the pairs of a dilated window as two masks: the windows, and the pairs with a global token.
 func (c Plan) windows(n, head int) hand.LongformerMask {
 	under, global := hand.CausalMask(n), c.global(n)
 	if c.Position == "alibi" {
@@ -78,8 +79,9 @@ func (c Plan) windows(n, head int) hand.LongformerMask {
 	return hand.LongformerMask{Local: under.Add(hand.Except(c.dilated(n, head), global)), Global: under.Add(global)}
 }
 
-// Drawn reads which keys chance has drawn from the numbers of a library's mask (n, n), and nothing else: the rest of
-// the mask is the formulas' own. candidates are the keys up to a query, itself included, from which it could draw.
+// Drawn returns the keys that were drawn at random, read from the library's mask (n, n). It reads nothing else from
+// that mask; the formulas have their own. candidates[i] is the number of keys up to and including query i from which
+// the library could draw.
 func (c Plan) Drawn(mask []float64, seen func(x float64) bool) (keys [][]int, candidates []int) {
 	n := c.Context
 	plain, causal := hand.BigBirdMask(n, 2*c.option("window")-1, c.first(), make([][]int, n)), hand.CausalMask(n)

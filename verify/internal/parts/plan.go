@@ -1,5 +1,5 @@
-// Package parts finds the formulas by hand by the names that a configuration has for them, and puts a model by hand
-// together from them, as gpt and seq2seq put theirs together.
+// Package parts finds the formulas by hand under the names of a configuration. It builds a model by hand from them,
+// like gpt and seq2seq build theirs.
 package parts
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Plan says which model to put together.
+// Plan describes the model to build.
 type Plan struct {
 	Batch, Context    int // B sequences of n tokens
 	Layers, Heads, QK int // L, H, dρ
@@ -22,33 +22,36 @@ type Plan struct {
 
 	MLP string // empty is mlp
 
-	Option    func(name string) int // that an attention reads, such as window; nil has none
-	Random    [][]int               // keys that chance has drawn for every query, in attention bigbird
+	Option    func(name string) int // options of the attention, such as window; optional
+	Random    [][]int               // keys drawn at random for every query, in attention bigbird
 	Eps       float64               // ε of every norm
 	Theta     float64               // base of rotary positions
 	LoRAScale float64               // α/r, or α
 	Reduction hand.Reduction        // of the loss
 
-	// Mask returns the additive mask of a head, for a sequence in a block; nil is the attention's own.
+	// Mask returns the additive mask of a head, for a sequence in a block. If it is nil the attention's own mask
+	// applies.
 	Mask func(block, sequence, head int) hand.Matrix[float64]
-	// Dropout returns the mask (0 or 1/(1−p)) of a place, or the zero Matrix; nil is no dropout. Places and shapes:
-	// drop (B·n, d), h.i.attn.attn_dropout (B·H·n, n), h.i.attn.resid_dropout (B·n, d), h.i.mlp.dropout (B·n, d).
+	// Dropout returns the mask (0 or 1/(1−p)) of a path, or the zero Matrix. If it is nil there is no dropout. Paths
+	// and shapes: drop (B·n, d), h.i.attn.attn_dropout (B·H·n, n), h.i.attn.resid_dropout (B·n, d), h.i.mlp.dropout
+	// (B·n, d).
 	Dropout func(path string) hand.Matrix[float64]
 
-	Encoder *Encoder // of pairs; nil is a decoder alone
+	Encoder *Encoder // of pairs; nil for a decoder alone
 }
 
-// Encoder is what a model of pairs has besides: m tokens of every source, of which the first Lengths are no padding.
+// Encoder describes the encoder of a model of pairs: m tokens of every source, the first Lengths of which are not
+// padding.
 type Encoder struct {
 	Context   int
 	Lengths   []int
 	Attention string
 }
 
-// ErrNoFormula is wrapped where a plan names a part that was not derived by hand.
+// ErrNoFormula is wrapped if a plan names a part that was not derived by hand.
 var ErrNoFormula = errors.New("verify: no formula by hand")
 
-// Model puts the model together from the parameters.
+// Model builds the model from the parameters.
 func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err error) {
 	if err := c.check(); err != nil {
 		return m, err
@@ -71,7 +74,7 @@ func Model[T hand.Number](c Plan, p hand.Parameters[T]) (m hand.Model[T], err er
 	return m, nil
 }
 
-// check says which name has no formula.
+// check returns an error if a name has no formula.
 func (c Plan) check() error {
 	chosen := []struct {
 		field, name string
@@ -100,7 +103,7 @@ func known[V any](table map[string]V) []string { return slices.Sorted(maps.Keys(
 type side struct {
 	context   int
 	attention string
-	lengths   []int // of sequences with padding; nil has none
+	lengths   []int // of sequences with padding; optional
 	causal    bool
 	cross     bool
 }

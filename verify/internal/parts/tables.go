@@ -22,7 +22,7 @@ func activations[T hand.Number]() map[string]hand.Layer[T] {
 	}
 }
 
-// mlps returns the layers behind the attention of a block, given the activation's.
+// mlps returns the layers after the attention of a block, given the activation.
 func mlps[T hand.Number]() map[string]func(at hand.Site[T], act hand.Layer[T]) hand.Layer[T] {
 	return map[string]func(at hand.Site[T], act hand.Layer[T]) hand.Layer[T]{
 		"mlp":    hand.Site[T].MLP,
@@ -37,12 +37,14 @@ func heads[T hand.Number]() map[string]func(hand.Site[T]) hand.Layer[T] {
 	}
 }
 
-// positions returns what is applied to the embedded tokens; others rotate queries and keys, or are part of the mask.
+// positions returns the layers that are applied to the embedded tokens. Other positions rotate queries and keys, or are
+// part of the mask.
 func positions[T hand.Number]() map[string]func(at hand.Site[T], c Plan, s side) hand.Layer[T] {
 	none := func(hand.Site[T], Plan, side) hand.Layer[T] { return nil }
 	return map[string]func(at hand.Site[T], c Plan, s side) hand.Layer[T]{
 		"learned": func(at hand.Site[T], c Plan, s side) hand.Layer[T] {
-			return hand.LearnedPositions[T]{Weight: at.At("wpe").Param("weight"), Positions: hand.Positions(c.Batch, s.context)}
+			weight := at.At("wpe").Param("weight")
+			return hand.LearnedPositions[T]{Weight: weight, Positions: hand.Positions(c.Batch, s.context)}
 		},
 		"sinusoidal": func(at hand.Site[T], c Plan, s side) hand.Layer[T] {
 			waves := hand.Sinusoids(s.context, at.At("wte").Param("weight").Cols, 10000)
@@ -52,10 +54,10 @@ func positions[T hand.Number]() map[string]func(at hand.Site[T], c Plan, s side)
 	}
 }
 
-// block is the arrangement of a block.
+// block is the arrangement of the layers in a block.
 type block[T hand.Number] struct {
 	at    func(at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.Layer[T]
-	final bool // a stack of them ends with a norm
+	final bool // a stack of these blocks ends with a norm
 }
 
 func blocks[T hand.Number]() map[string]block[T] {
@@ -72,7 +74,9 @@ func blocks[T hand.Number]() map[string]block[T] {
 			}
 			return hand.PostNormBlock[T](sublayers(at, c, s, i))
 		}},
-		"elman": {at: func(at hand.Site[T], c Plan, _ side, _ int, _ hand.Matrix[T]) hand.Layer[T] { return at.Elman(c.Batch) }},
+		"elman": {at: func(at hand.Site[T], c Plan, _ side, _ int, _ hand.Matrix[T]) hand.Layer[T] {
+			return at.Elman(c.Batch)
+		}},
 	}
 }
 
@@ -88,10 +92,12 @@ func sublayers[T hand.Number](at hand.Site[T], c Plan, s side, i int) hand.Block
 
 func decoderBlock[T hand.Number](at hand.Site[T], c Plan, s side, i int, z hand.Matrix[T]) hand.DecoderBlock[T] {
 	b, norm := sublayers(at, c, s, i), norms[T]()[c.Norm](at.At("ln_cross"))
-	return hand.DecoderBlock[T]{Norm1: b.Norm1, Attention: b.Attention, NormCross: norm, Cross: cross(at, c, z), Norm2: b.Norm2, MLP: b.MLP}
+	return hand.DecoderBlock[T]{
+		Norm1: b.Norm1, Attention: b.Attention, NormCross: norm, Cross: cross(at, c, z), Norm2: b.Norm2, MLP: b.MLP,
+	}
 }
 
-// cross is attention to the encoder's output, of which nobody sees the padding.
+// cross returns attention to the encoder's output without its padding.
 func cross[T hand.Number](at hand.Site[T], c Plan, z hand.Matrix[T]) hand.Layer[T] {
 	at = at.At("cross")
 	drop := at.Drop("attn_dropout")

@@ -21,7 +21,7 @@ func (x Vector) zip(y Vector, f func(a, b float64) float64) Vector {
 	return out
 }
 
-// Square is a matrix with as many rows as columns.
+// Square is a square matrix.
 type Square [2][2]int
 
 func (Square) Transpose() Square { return Square{} }
@@ -35,7 +35,7 @@ func product(a, b Square) Square { return a.MatMul(b) }
 
 func difference(a, b, c Vector) Vector { return a.Sub(b).Add(c) }
 
-// sum adds what is below a limit.
+// sum returns the sum of the numbers below a limit.
 func sum[T int | float64](xs []T, limit T) (total T) {
 	for i := 0; i < len(xs); i++ {
 		if xs[i] < limit {
@@ -45,7 +45,7 @@ func sum[T int | float64](xs []T, limit T) (total T) {
 	return total
 }
 
-// power returns the largest power of two up to n; the loop does not end when nothing is multiplied.
+// power returns the largest power of two up to n. The loop never ends if the multiplication is dropped.
 func power(n int) int {
 	p := 1
 	for p*2 <= n {
@@ -54,7 +54,7 @@ func power(n int) int {
 	return p
 }
 
-// clamp is max(n, 0): at 0 both branches agree.
+// clamp returns max(n, 0). At 0 both branches agree.
 func clamp(n int) int {
 	if n < 0 {
 		return 0
@@ -87,5 +87,5 @@ func positive(n int) (int, error) {
 	return 1, nil
 }
 
-// largest is computed when the program begins, also that which only lists its tests.
+// largest is computed when the program begins, even if it only lists its tests.
 var largest = power(100)
