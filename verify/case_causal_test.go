@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// shares returns a matrix (B·T, B·T) with 1 where row i takes row j in.
+// shares returns a matrix (B·T, B·T) with 1 where row i takes in row j.
 func shares(at nn.Site, takes func(i, j int) bool) graph.Expr {
 	n := at.Batch * at.Context
 	return at.Value("shares", func(k int, _ *rand.Rand) float64 {
@@ -26,8 +26,8 @@ type around struct{}
 
 func (around) Visible(_, i, j int) bool { return j <= i+1 }
 
-// A layer of one's own in which a token sees later ones, or another text, fails, in every form and by the numbers of
-// the tokens; what is declared Bidirectional may see later ones, and no other text.
+// A user-defined layer in which a token sees later ones, or another text, fails in every form, and the failure names
+// the tokens. A layer that is declared Bidirectional may see later ones, but no other text.
 func TestCaseLooksAhead(t *testing.T) {
 	sum := func(takes func(at nn.Site, i, j int) bool) func(at nn.Site, x graph.Expr) graph.Expr {
 		return func(at nn.Site, x graph.Expr) graph.Expr {

@@ -9,14 +9,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Gate is a layer of one's own: y = x ∘ tanh(x ∘ w).
+// Gate is a user-defined layer: y = x ∘ tanh(x ∘ w).
 type Gate struct{ Weight graph.Expr }
 
 func NewGate(at nn.Site) *Gate { return &Gate{at.Param("weight", graph.Const(1), at.Embd)} }
 
 func (l *Gate) Forward(x graph.Expr) graph.Expr { return x.Mul(x.Mul(l.Weight).Tanh()) }
 
-// A layer of one's own is checked before anything is derived, by central differences; with the derivation, by hand:
+// A user-defined layer can be checked before anything is derived, by central differences. With the derivation it is
+// checked by hand:
 //
 //	Δx = Δ ∘ (t + x ∘ (1 − t²) ∘ w),  ∂w = Σ_tokens Δ ∘ x² ∘ (1 − t²),  t = tanh(x ∘ w)
 func ExampleCase() {

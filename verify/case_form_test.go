@@ -16,7 +16,7 @@ func largest(x graph.Expr) (most float64) {
 	return most
 }
 
-// The input goes beyond ±1, where activations bend, and parameters do not.
+// The input exceeds ±1, where activations bend; parameters do not.
 func TestInputsAreLarge(t *testing.T) {
 	var x, w graph.Expr
 	c := Case{Build: func(at nn.Site, in graph.Expr) graph.Expr {
@@ -31,7 +31,8 @@ func TestInputsAreLarge(t *testing.T) {
 	}
 }
 
-// Where kernels compute something else, central differences agree with autodiff: they are of the reference form.
+// If kernels compute something else, central differences still agree with autodiff, because they are those of the
+// reference form.
 func TestDifferencesAreOfTheReference(t *testing.T) {
 	r, err := Case{Build: func(at nn.Site, x graph.Expr) graph.Expr {
 		if at.Graph().Kernels {
@@ -52,7 +53,7 @@ func TestDifferencesAreOfTheReference(t *testing.T) {
 	}
 }
 
-// Rows of a step of n tokens are those of their places in the context, sequence by sequence.
+// The rows of a step of n tokens correspond to their places in the context, sequence by sequence.
 func TestEachRow(t *testing.T) {
 	var got []string
 	eachRow(nn.Site{Dims: nn.Dims{Batch: 2, Context: 5}}, 3, 2, func(step, forward int) { got = append(got, fmt.Sprintf("%d→%d", step, forward)) })

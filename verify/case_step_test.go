@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// louder is attention whose Forward is its own and whose Step is the library's.
+// louder is an attention with its own Forward and the library's Step.
 type louder struct {
 	nn.Cached
 	by float64
@@ -16,7 +16,7 @@ type louder struct {
 
 func (l louder) Forward(x graph.Expr) graph.Expr { return l.Cached.Forward(x).Scale(l.by) }
 
-// forgetful ignores what is before the newest tokens.
+// forgetful is an attention that ignores the tokens before the newest ones.
 type forgetful struct {
 	nn.Cached
 	zero graph.Expr
@@ -24,8 +24,8 @@ type forgetful struct {
 
 func (l forgetful) Step(x, _ graph.Expr) graph.Expr { return l.Cached.Step(x, l.zero) }
 
-// A Step that does something else than Forward fails, with formulas and without; one that does the same does not, and
-// neither does a layer without steps.
+// A Step that differs from Forward fails, with formulas and without. An equal Step passes, and so does a layer without
+// steps.
 func TestCaseComparesSteps(t *testing.T) {
 	library := func(at nn.Site) nn.Cached { return nn.NewSelfAttention(at.At("attn")) }
 	for name, tc := range map[string]struct {
@@ -41,7 +41,7 @@ func TestCaseComparesSteps(t *testing.T) {
 		},
 			"Step and Forward differ: row 2, column "},
 	} {
-		few := nn.Dims{Batch: 2, Context: 5, Embd: 3, Heads: 3, QK: 6, V: 9, Inner: 7} // each number is differentiated by
+		few := nn.Dims{Batch: 2, Context: 5, Embd: 3, Heads: 3, QK: 6, V: 9, Inner: 7} // every number is differentiated
 		r, err := Case{Name: name, Layer: tc.layer, Dims: few}.Run()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -13,8 +13,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// byFormulas gives a Case its formulas.
-func byFormulas(c Case, real func(hand.Site[float64]) hand.Layer[float64], step func(hand.Site[complex128]) hand.Layer[complex128]) Case {
+// byFormulas returns a Case with formulas.
+func byFormulas(c Case, real func(hand.Site[float64]) hand.Layer[float64],
+	step func(hand.Site[complex128]) hand.Layer[complex128]) Case {
 	c.Dims = fixture.Dims()
 	c.Forward = func(p hand.Parameters[complex128]) hand.Matrix[complex128] {
 		return step(hand.Site[complex128]{Parameters: p, Eps: 1e-3}).Forward(p[input])
@@ -34,7 +35,7 @@ func norm() Case {
 	}}, hand.Site[float64].LayerNorm, hand.Site[complex128].LayerNorm)
 }
 
-// attention is that of all heads under a causal mask.
+// attention returns causal attention with all heads.
 func attention[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	heads := hand.Heads[T]{Batch: fixture.Batch, Count: fixture.Heads, Head: func(_, _ int) hand.Head[T] {
 		return hand.Attention[T]{Mask: hand.CausalMask(fixture.Tokens)}
@@ -42,7 +43,7 @@ func attention[T hand.Number](at hand.Site[T]) hand.Layer[T] {
 	return at.SelfAttention(heads, fixture.Heads*fixture.QK, nil)
 }
 
-// put changes the gradient of that name, and of that part.
+// put returns a change of the gradient with that name and part.
 func put(name, part string, change func(m hand.Matrix[float64]) hand.Matrix[float64]) func(*Case) {
 	return func(c *Case) {
 		backward := c.Backward
@@ -99,7 +100,7 @@ func TestCaseFails(t *testing.T) {
 	}
 }
 
-// A structural zero that is none fails, however small it is beside its neighbours.
+// A structural zero whose gradient is not zero fails, however small it is compared with its neighbours.
 func TestCaseStructuralZero(t *testing.T) {
 	c := byFormulas(Case{Name: "attention", Build: func(at nn.Site, x graph.Expr) graph.Expr {
 		return nn.NewSelfAttention(at).Forward(x)
@@ -113,11 +114,11 @@ func TestCaseStructuralZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(r.Failures, "; "); !strings.Contains(got, "c_attn.bias[6:12]: identically zero, but is not") {
-		t.Errorf("got %q, want a structural zero that is none", got)
+		t.Errorf("got %q, want a structural zero that is not zero", got)
 	}
 }
 
-// Every hole is an error.
+// Every missing part is an error.
 func TestCaseHoles(t *testing.T) {
 	after := func(change func(g hand.Gradients[float64]) hand.Gradients[float64]) func(*Case) {
 		return func(c *Case) {
@@ -169,8 +170,7 @@ func TestCaseHoles(t *testing.T) {
 	}
 }
 
-// A layer whose derivative is wrong is found by central differences too: here a RowMax, of which autodiff sees nothing,
-// beside ln(1 + eˣ).
+// Central differences find a wrong derivative: here that of a RowMax added to ln(1 + eˣ), which autodiff ignores.
 func TestCaseWithoutFormulas(t *testing.T) {
 	c := Case{Name: "half hidden", Build: func(at nn.Site, x graph.Expr) graph.Expr {
 		return x.Exp().Shift(1).Log().Add(x.RowMax()) // RowMax takes no part in differentiation

@@ -45,9 +45,9 @@ func everything(c *gpt.Config) {
 	c.Block, c.Activation, c.Dropout, c.LoraR, c.LoraAlpha, c.LoraScale = "post", "gelu_tanh", 0.2, 3, 2, "alpha"
 }
 
-// Every gradient of a model is that of four others, for each property alone and for many at once. The complex step
-// looks at every entry of two of them, and at some of every parameter, and along a direction over all of it, of the
-// others.
+// Every gradient of a model agrees with four others, for each property alone and for many at once. For two of the
+// models the complex step takes every entry. For the others it takes some entries of every parameter and a direction
+// over all of them.
 func TestCheck(t *testing.T) {
 	tests := map[string]func(*gpt.Config){
 		"generic":      func(*gpt.Config) {},
@@ -96,7 +96,8 @@ func TestCheck(t *testing.T) {
 					t.Error(f)
 				}
 			}
-			if !r.OK() || !(r.Worst <= Suspicion) || len(r.Suspicious) > 0 || !(r.Direction <= Suspicion) || !(r.WorstFloat32 <= ToleranceFloat32) || !(r.Worst > 0) {
+			if !r.OK() || !(r.Worst <= Suspicion) || len(r.Suspicious) > 0 || !(r.Direction <= Suspicion) ||
+				!(r.WorstFloat32 <= ToleranceFloat32) || !(r.Worst > 0) {
 				t.Errorf("got %.1e, %.1e along a direction, %.1e in float32, suspicious %v; want ≤ %.0e and ≤ %.0e",
 					r.Worst, r.Direction, r.WorstFloat32, r.Suspicious, Suspicion, ToleranceFloat32)
 			}
@@ -122,8 +123,8 @@ func byHand(t testing.TB, s subject, plan parts.Plan) hand.Gradients[float64] {
 	return g
 }
 
-// asked is what Check compares for a model, for a test to spoil.
-func asked(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
+// evaluated returns the results that Check compares for a model, so that a test can change them.
+func evaluated(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
 	t.Helper()
 	s, err := newModel(t, c).subject()
 	if err != nil {
@@ -136,8 +137,8 @@ func asked(t testing.TB, c gpt.Config) (subject, parts.Plan, []*results) {
 	return s, plan, roads
 }
 
-// A road that answers otherwise in one entry fails, and the report says where it left the right path: at the first
-// wrong Δ from the loss downwards, or, when every Δ is right, at a gradient.
+// A road with one wrong entry fails. The report names the place where it first went wrong: the first wrong Δ from the
+// loss downwards or, if every Δ is right, a gradient.
 func TestCheckNamesTheFirstWrong(t *testing.T) {
 	delta := func(road int, name string, row, col int) func([]*results) {
 		return func(r []*results) {
@@ -148,7 +149,7 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 	gradient := func(road int, name string, i int, by float64) func([]*results) {
 		return func(r []*results) { r[road].grads[name].Data[i] += by }
 	}
-	const anyway = true // a wrong gradient beside it makes a wrong Δ fail
+	const anyway = true // a wrong gradient makes the check fail; a wrong Δ alone does not
 	tests := map[string]struct {
 		fails bool
 		spoil func([]*results)
@@ -171,7 +172,7 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 		"key bias":   {false, gradient(0, "h.0.attn.c_attn.bias", 8, 1e-11), nil},
 		"not number": {false, gradient(1, "wpe.weight", 3, math.NaN()), []string{"wpe.weight (3), row 0, column 3", "kernels has NaN"}},
 	}
-	s, plan, clean := asked(t, small(func(c *gpt.Config) { c.LoraR = 2 }))
+	s, plan, clean := evaluated(t, small(func(c *gpt.Config) { c.LoraR = 2 }))
 	for name, test := range tests {
 		roads := clone(clean)
 		if test.fails {
@@ -196,7 +197,7 @@ func TestCheckNamesTheFirstWrong(t *testing.T) {
 	}
 }
 
-// Each kind of block has equations of its own.
+// Each kind of block has its own equations.
 func TestEquationOfDelta(t *testing.T) {
 	for _, c := range []struct{ block, name, want string }{
 		{"pre", "h.1", "Δ₁₀ = LNᵇ(Δ₁₁) (40)"}, {"pre", "drop", "Δ₁ = Δ₅ + LNᵇ(Δ₂) (40)"}, {"pre", "h.0.attn.heads", "Δ₃ = Δ₅ w₃ᵗ"},
@@ -233,12 +234,12 @@ func clone(roads []*results) (list []*results) {
 	return list
 }
 
-// Every Δ that the hand notes is compared with the library's, in both kinds of block.
+// Every Δ of the formulas is compared with the library's, in both kinds of block.
 func TestCheckSeesEveryDelta(t *testing.T) {
 	for block, change := range map[string]func(*gpt.Config){
 		"pre": func(*gpt.Config) {}, "post": func(c *gpt.Config) { c.Block = "post" }, "gated, pre": llama,
 	} {
-		s, plan, roads := asked(t, small(change))
+		s, plan, roads := evaluated(t, small(change))
 		compared := 0
 		for _, d := range byHand(t, s, plan) {
 			got, ok := roads[0].deltas[d.Name]
@@ -256,7 +257,7 @@ func TestCheckSeesEveryDelta(t *testing.T) {
 	}
 }
 
-// A hole is an error, before anything is compared.
+// A missing gradient is an error, before anything is compared.
 func TestCheckHoles(t *testing.T) {
 	tests := map[string]struct {
 		break_ func([]*results)
@@ -267,7 +268,7 @@ func TestCheckHoles(t *testing.T) {
 		"shape": {func(r []*results) { r[2].grads["wte.weight"] = r[2].grads["wte.weight"].Transpose() },
 			"float32: verify: parameters not covered: wte.weight: got (8, 11), want (11, 8)"},
 	}
-	s, plan, clean := asked(t, small())
+	s, plan, clean := evaluated(t, small())
 	for name, test := range tests {
 		roads := clone(clean)
 		test.break_(roads)
@@ -314,9 +315,9 @@ func without(m Model, names ...string) Model {
 	return c
 }
 
-// A Report survives JSON, also with a distance that is no number.
+// A Report survives JSON, even with a distance that is not a number.
 func TestReportJSON(t *testing.T) {
-	s, plan, roads := asked(t, small())
+	s, plan, roads := evaluated(t, small())
 	roads[0].grads["ln_f.bias"].Data[2] = math.NaN()
 	want, err := compare(unwatched(), s, plan, roads, sampling{few: 1})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// rms is a norm without a formula here, y = w ∘ x / √(mean x² + ε), and what is done to its result.
+// rms is a norm without a formula here, y = w ∘ x / √(mean x² + ε), and a change of its result.
 type rms struct {
 	weight graph.Expr
 	eps    float64
@@ -22,7 +22,7 @@ func (l rms) Forward(x graph.Expr) graph.Expr {
 	return l.change(x, x.Div(x.Square().Mean().Shift(l.eps).Sqrt()).Mul(l.weight))
 }
 
-// ownNorm is small with that norm.
+// ownNorm returns small with that norm.
 func ownNorm(change func(x, y graph.Expr) graph.Expr) gpt.Config {
 	return small(func(c *gpt.Config) {
 		c.Norm = "rms"
@@ -34,8 +34,8 @@ func ownNorm(change func(x, y graph.Expr) graph.Expr) gpt.Config {
 
 func unchanged(_, y graph.Expr) graph.Expr { return y }
 
-// A model with a part that nobody has derived is compared with central differences, and the report says so; a part
-// whose gradient is not that of its value, or whose kernels compute something else than its reference form, fails.
+// A model with a part that has no formula is compared with central differences, and the report states that. A part
+// fails if its gradient is not that of its value, or if its kernels differ from its reference form.
 func TestCheckOwnParts(t *testing.T) {
 	attention := small(func(c *gpt.Config) {
 		c.Attention, c.Activation = "mean", "relu" // which has bends
@@ -86,9 +86,8 @@ func TestCheckOwnParts(t *testing.T) {
 	}
 }
 
-// The sizes at the site are the Case's, and what it leaves open those of DefaultDims: odd, no two alike, with three
-// heads or more. A gradient that is wrong only where heads come in groups of two is found with four heads, not with
-// two.
+// The sizes at the site are those of the Case, and otherwise those of DefaultDims: odd and all different, with at least
+// three heads. A gradient that is wrong only for groups of two heads is found with four heads, not with two.
 func TestCaseDims(t *testing.T) {
 	d := DefaultDims()
 	sizes := []int{d.Batch, d.Context, d.Embd, d.Heads, d.QK, d.V, d.Inner}

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// A gradient derived on paper, against the complex step of its forward: the layer y = x ∘ x with Δx = 2x ∘ Δ, and the
-// same with the 2 forgotten.
+// A gradient derived on paper is compared with the complex step of its forward: the layer y = x ∘ x with Δx = 2x ∘ Δ,
+// and the same without the 2.
 func ExampleComplexStep() {
 	p := hand.Parameters[float64]{"x": hand.NewMatrix(1, 3, 0.5, -1, 2)}
 	delta := hand.NewMatrix(1, 3, 1.0, 2, 3)
@@ -31,7 +31,7 @@ func ExampleComplexStep() {
 	// 0.5
 }
 
-// Every gradient of a whole model by hand, against autodiff, the kernels and the complex step.
+// Every gradient of a complete model by hand is compared with autodiff, the kernels and the complex step.
 func ExampleCheck() {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd, c.Bias, c.Head = 6, 11, 2, 2, 8, true, "tied"

@@ -15,7 +15,7 @@ import (
 	plans "github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// shape is a configuration as a fuzzer changes it: sizes and choices of a byte each.
+// shape is a configuration for a fuzzer: sizes and choices, one byte each.
 type shape struct {
 	context, vocabulary, blocks, heads, features, qk, values, inner, batch byte
 	norm, activation, flags, rank, targets, eps, drop                      byte
@@ -23,7 +23,7 @@ type shape struct {
 	seed                                                                   uint64
 }
 
-// config keeps the sizes small and everything in the range that a configuration allows.
+// config returns the configuration, with small sizes and all values in the valid range.
 func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	upTo := func(b byte, n int) int { return 1 + int(b)%n }
 	flag := func(i int) bool { return s.flags>>i&1 == 1 }
@@ -72,13 +72,13 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	if c.Norm == "layernorm_sigma" && (c.Dropout > 0 || c.NEmbd < 4) {
 		c.Norm = "layernorm" // a row of equal numbers has no derivative (erratum C3)
 	}
-	if c.Block == "elman" { // it has none of these
+	if c.Block == "elman" { // it has no such parts
 		c.Attention, c.Norm, c.Activation, c.MLP = "", "", "", ""
 		if c.Position == "rope" || c.Position == "alibi" {
 			c.Position = "none"
 		}
 	} else if own.Check != nil && own.Check(c.Dims(1, c.BlockSize), c.Resolved().Stack) != nil {
-		c.Position = "none" // with which every attention can be
+		c.Position = "none" // which every attention allows
 	}
 	gated := c.MLP == "swiglu"
 	if gated {
@@ -101,7 +101,7 @@ func (s shape) config() (c gpt.Config, batch int, sum bool) {
 	return c, upTo(s.batch, 3), flag(3)
 }
 
-// check builds, runs and verifies; the complex step looks along a random direction and at few entries.
+// check builds, runs and verifies the model. The complex step takes a random direction and a few entries.
 func (f shape) check(t *testing.T) (worst Gap) {
 	t.Helper()
 	c, batch, sum := f.config()
@@ -131,24 +131,24 @@ func (f shape) check(t *testing.T) (worst Gap) {
 	return r.Worst
 }
 
-// sum32 returns the number of terms in the longest sum of the model, forward or backward, and a few for what follows a
-// sum (a root, an exponential, a quotient).
+// sum32 returns the number of terms in the longest sum of the model, forward or backward, plus a few for the operation
+// after a sum (a root, an exponential, a quotient).
 func sum32(m Model) int {
 	c := m.Config
 	return 8 + max(len(m.Tokens), c.NEmbd, c.NInner, c.VocabSize, c.NHead*(2*c.QKSize+c.VSize), 2*c.BlockSize)
 }
 
-// rounding is how far float32 may be from float64 in this model. It has two parts, both measured in float64 at eight
-// sets of parameters, each changed by a random fraction of n·2⁻²⁴ of itself:
+// rounding returns a bound on the distance of float32 from float64 in this model. It has two parts, both measured in
+// float64 at eight sets of parameters, each changed by a random fraction of n·2⁻²⁴ of itself:
 //
-// A sum of n products that is rounded after every term is the exact sum of products that are changed by n·2⁻²⁴ of
-// themselves at most: what float32 computes forward is what exact arithmetic computes with other parameters. How much
-// gradients and loss change with them is the condition of the layers: large where a norm divides by the deviation of
-// numbers that are nearly equal, and where a bend of ReLU is next to a number.
+// A sum of n products that is rounded after every term is the exact sum of products that are changed by at most n·2⁻²⁴
+// of themselves: float32 computes forward what exact arithmetic computes with other parameters. How much gradients and
+// loss change with them is the condition of the layers. It is large where a norm divides by the deviation of numbers
+// that are nearly equal, and where a bend of ReLU is next to a number.
 //
-// What cancels on the way back, such as a norm's Δ in few features, where what is left of it is ε/σ² of its terms,
-// cancels for all parameters. Its rounding shows between the kernels, autodiff and the gradients by hand, in float64
-// 2²⁹ times finer. They are few samples of it: n of them stand for the worst.
+// A cancellation on the way back occurs for all parameters. An example is a norm's Δ in few features, where the rest is
+// ε/σ² of its terms. Its rounding shows between the kernels, autodiff and the gradients by hand, in float64 2²⁹ times
+// finer. These are only a few samples, so the worst is taken as n of them.
 func rounding(t *testing.T, s subject, plan plans.Plan, n int, exact *results) (worst float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(s.seed, 6))
@@ -188,8 +188,8 @@ func rounding(t *testing.T, s subject, plan plans.Plan, n int, exact *results) (
 	return worst
 }
 
-// loosen judges again by what rounding explains: bound in float32, and in float64, which rounds 2²⁹ times finer, as
-// much less.
+// loosen judges the report again with the tolerances that rounding explains: bound in float32, and 2⁻²⁹ of it in
+// float64.
 func (r *Report) loosen(t *testing.T, bound float64, roads []*results) {
 	t.Helper()
 	r.ToleranceFloat32, r.Tolerance = max(ToleranceFloat32, bound), max(Tolerance, bound*0x1p-29)
@@ -203,9 +203,9 @@ func (r *Report) loosen(t *testing.T, bound float64, roads []*results) {
 	t.Logf("by rounding: %.1e in float32, tolerated %.1e", r.WorstFloat32, r.ToleranceFloat32)
 }
 
-// A mistake in float32 that is larger than rounding explains fails, the bound notwithstanding.
+// A mistake in float32 fails if it is larger than rounding explains.
 func TestRoundingIsNoExcuse(t *testing.T) {
-	s, plan, roads := asked(t, small())
+	s, plan, roads := evaluated(t, small())
 	m := newModel(t, small())
 	bound := rounding(t, s, plan, sum32(m), roads[1])
 	if !(bound > 1e-7 && bound <= 1e-2) {
@@ -252,8 +252,8 @@ func pairs(c gpt.Config, sum bool) (list []string) {
 	return list
 }
 
-// Of many of them, the same each time, those that bring two choices together for the first time: every pair that three
-// thousand models have.
+// TestRandomModels checks random models, the same ones each time. It checks those that combine two choices for the
+// first time, which covers every pair of choices in three thousand models.
 func TestRandomModels(t *testing.T) {
 	t.Parallel()
 	draws := 3000

@@ -8,8 +8,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// The gradient of a tapped activation is the Δ that the formulas have at the place of that name: along the residual
-// stream, behind norms, MLP and attention, and inside both.
+// The gradient of a tapped activation is the Δ of the formulas at the place of that name: along the residual stream,
+// after norms, MLP and attention, and inside both.
 func TestTappedGradientsAreDeltas(t *testing.T) {
 	for name, change := range map[string]func(*gpt.Config){
 		"pre": func(*gpt.Config) {}, "post": func(c *gpt.Config) { c.Block = "post" }, "gated, pre": llama,

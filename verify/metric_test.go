@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Every hole in a comparison is an error.
+// Every missing parameter in a comparison is an error.
 func TestCompareCoverage(t *testing.T) {
 	full := func() hand.Parameters[float64] {
 		return hand.Parameters[float64]{"w": fixture.Random("w", 2, 3), "b": fixture.Random("b", 1, 3)}
@@ -34,7 +34,7 @@ func TestCompareCoverage(t *testing.T) {
 
 func TestCompareTolerance(t *testing.T) {
 	tests := map[string]struct {
-		by float64 // added to one entry of b, beside a largest gradient of 1
+		by float64 // added to one entry of b, with a largest gradient of 1
 		ok bool
 	}{
 		"rounding":     {1e-16, true},

@@ -12,7 +12,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify"
 )
 
-// blurred is an MLP that adds what its tokens see of one another.
+// blurred is an MLP that mixes its tokens.
 type blurred struct {
 	nn.Layer
 	shares graph.Expr
@@ -20,8 +20,8 @@ type blurred struct {
 
 func (l blurred) Forward(x graph.Expr) graph.Expr { return l.Layer.Forward(x.Add(l.shares.MatMul(x))) }
 
-// A model in which a token sees later ones fails in every form, by the name of the layer; of one in which none does the
-// report says so.
+// A model in which a token sees later ones fails in every form, and the failure names the layer. For other models the
+// report states that they are causal.
 func TestCheckLooksAhead(t *testing.T) {
 	for name, want := range map[string]string{"mlp": "", "own": ": h.0.mlp.act: token 0 sees later tokens of its text, 1–3"} {
 		c := gpt.Shakespeare()

@@ -13,7 +13,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// The places that both sides know, by the kind of model.
+// TestPlaces lists the places that both sides compute, by the kind of model.
 func TestPlaces(t *testing.T) {
 	pairs := func(change func(*seq2seq.Config)) func() (*built, error) {
 		c := seq2seq.Config{SourceSize: 5, TargetSize: 6, SourceVocab: 9, TargetVocab: 11}
@@ -54,7 +54,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A difference is placed at its sequence, token, head and feature.
+// A difference is described by its sequence, token, head and feature.
 func TestPositions(t *testing.T) {
 	m := newModel(t, small()) // two heads, q and k of 3, v of 5; 6 tokens
 	for _, c := range []struct {
@@ -92,8 +92,8 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// A model's numbers are the same for the same seed and no others, gains are 1 ± ¼, and every seventh target is ignored;
-// of all the words there are some.
+// A model's numbers are the same for the same seed and different for others. Gains are 1 ± ¼, every seventh target is
+// ignored, and all words occur.
 func TestNewModel(t *testing.T) {
 	make := func(seed uint64) Model {
 		m, err := NewModel(small(), 20, seed)
@@ -132,8 +132,8 @@ func TestNewModel(t *testing.T) {
 	}
 }
 
-// Pairs are of all lengths and words that there are, behind those that stand for no word, and what is read and said of
-// them ends where they do.
+// Pairs have all lengths and contain all words, except those that stand for no word. The tokens of a pair and its
+// targets are padded after their ends.
 func TestPairsText(t *testing.T) {
 	c := seq2seq.Config{SourceSize: 3, TargetSize: 4, SourceVocab: 7, TargetVocab: 6}
 	c.NLayer, c.NHead, c.NEmbd = 1, 2, 4
@@ -166,7 +166,7 @@ func TestPairsText(t *testing.T) {
 	}
 }
 
-// Random keys are read from the mask, as many as there are to draw from; other ones are refused.
+// Random keys are read from the mask, and their number must match; other keys are refused.
 func TestDrawnKeys(t *testing.T) {
 	m := newModel(t, small(func(c *gpt.Config) {
 		c.NLayer, c.Attention = 1, "bigbird"
@@ -196,7 +196,7 @@ func TestDrawnKeys(t *testing.T) {
 	}
 }
 
-// Vectors are rows, and leading axes become one; numbers that do not fit a parameter, either way, are refused.
+// Vectors are rows, and leading axes are merged. Numbers that do not fit a parameter are refused in both directions.
 func TestMatrixShape(t *testing.T) {
 	for _, c := range []struct {
 		shape      []int
@@ -223,9 +223,9 @@ func TestMatrixShape(t *testing.T) {
 	}
 }
 
-// A Δ of another shape than the formulas' is passed over: nothing can be said of it.
+// A Δ with another shape than the formulas' is skipped, because it cannot be compared.
 func TestDeltaOfAnotherShape(t *testing.T) {
-	s, plan, roads := asked(t, small())
+	s, plan, roads := evaluated(t, small())
 	for _, shape := range [][2]int{{12, 12}, {13, 11}} {
 		roads := clone(roads)
 		roads[0].deltas["lm_head"] = hand.Zeros[float64](shape[0], shape[1]).Shift(1)

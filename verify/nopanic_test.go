@@ -14,7 +14,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// What is missing is an error that names it.
+// A missing part is an error that names it.
 func TestNoPanic(t *testing.T) {
 	var c gpt.Config
 	c.BlockSize, c.VocabSize, c.NLayer, c.NHead, c.NEmbd = 4, 5, 1, 1, 4

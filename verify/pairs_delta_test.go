@@ -7,7 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/seq2seq"
 )
 
-// What is wrong between encoder and decoder, or in the description of either side, is found, and the report says where.
+// A mistake between encoder and decoder, or in the description of either side, is found, and the report names the
+// place.
 func TestCheckPairsFindsMistakes(t *testing.T) {
 	c := seq2seq.Config{SourceSize: 4, TargetSize: 3, SourceVocab: 7, TargetVocab: 6}
 	c.NLayer, c.NHead, c.NEmbd, c.NInner = 2, 2, 4, 5

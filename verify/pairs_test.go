@@ -86,7 +86,7 @@ func TestCheckPairs(t *testing.T) {
 	}
 }
 
-// The pairs are of different lengths, but for Linformer's sources, and have no padding in their midst.
+// The pairs have different lengths, except for Linformer's sources, and no padding in the middle.
 func TestNewPairs(t *testing.T) {
 	for _, attention := range []string{"full", "linformer"} {
 		c := translator(func(c *seq2seq.Config) { c.Attention = attention })
@@ -107,7 +107,7 @@ func TestNewPairs(t *testing.T) {
 	}
 }
 
-// A model that cannot be, pairs that do not fit and parameters that are missing are errors.
+// An impossible model, pairs that do not fit and missing parameters are errors.
 func TestCheckPairsRefuses(t *testing.T) {
 	if _, err := verify.NewPairs(translator(func(c *seq2seq.Config) { c.NHead = 0 }), 2, 1); err == nil || !strings.Contains(err.Error(), "n_head") {
 		t.Errorf("no heads: got error %v", err)
@@ -128,7 +128,7 @@ func TestCheckPairsRefuses(t *testing.T) {
 	}
 }
 
-// A model of pairs is checked as one of text is.
+// A model of pairs is checked like a model of text.
 func ExampleCheck_pairs() {
 	c := seq2seq.Config{SourceSize: 5, TargetSize: 6, SourceVocab: 9, TargetVocab: 11}
 	c.NLayer, c.NHead, c.NEmbd = 1, 2, 4

@@ -15,8 +15,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// TestProductsInBF16: every entry of y = x·w, Δ·wᵀ and xᵀ·Δ is as near to that of float64 as the rounding of its
-// operands allows, (2u + u²)|A||B|, and that of sums in float32; and not nearer than if nothing had been rounded.
+// TestProductsInBF16 checks that every entry of y = x·w, Δ·wᵀ and xᵀ·Δ is as near to that of float64 as the rounding of
+// its operands allows, (2u + u²)|A||B|, and that of sums in float32; and that it is not nearer than without rounding.
 func TestProductsInBF16(t *testing.T) {
 	const n, in, out = 45, 300, 37
 	x, w, delta := fixture.Random("x", n, in), fixture.Random("w", in, out), fixture.Random("delta", n, out)
@@ -63,7 +63,7 @@ func abs(m hand.Matrix[float64]) hand.Matrix[float64] {
 	return m
 }
 
-// TestProductsInBF16ByRounding is that, and a whole model, as on a processor without VDPBF16PS.
+// TestProductsInBF16ByRounding checks the same, and a complete model, on a processor without VDPBF16PS.
 func TestProductsInBF16ByRounding(t *testing.T) {
 	if testing.Short() || os.Getenv("GODEBUG") != "" {
 		t.Skip("starts this program again with fewer instructions: not with -short, and not in such a run itself")
@@ -76,8 +76,8 @@ func TestProductsInBF16ByRounding(t *testing.T) {
 	}
 }
 
-// TestModelsInBF16: a model whose products are rounded is compared, too, with what that allows; one in a precision that
-// nobody knows is not.
+// TestModelsInBF16 checks that a model with rounded products is also compared within their tolerance, and that an
+// unknown precision is an error.
 func TestModelsInBF16(t *testing.T) {
 	m := newModel(t, small(func(c *gpt.Config) { c.NLayer, c.Precision = 1, "bf16" }))
 	r, err := Check(m)

@@ -15,7 +15,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// An error of the formulas or of a road is the Case's, whenever it comes, and a loss without a number is one.
+// An error of the formulas or of a road is an error of the Case, whenever it occurs. A loss that is not a number is an
+// error too.
 func TestCaseErrors(t *testing.T) {
 	looks := 0
 	for name, c := range map[string]struct {
@@ -47,7 +48,7 @@ func TestCaseErrors(t *testing.T) {
 	}
 }
 
-// The input stands before the parameters, and columns that are structural zeros apart from their neighbours.
+// The input comes before the parameters, and structural zeros have rows of their own.
 func TestCaseRows(t *testing.T) {
 	m := func(cols int) hand.Matrix[float64] { return hand.Zeros[float64](1, cols) }
 	g := hand.Gradients[float64]{
@@ -97,7 +98,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// Differences are relative to the larger of both entries, and to a thousandth of the largest gradient.
+// Differences are relative to the larger of both entries, and to at least a thousandth of the largest gradient.
 func TestDistance(t *testing.T) {
 	nan := math.NaN()
 	m := func(x ...float64) hand.Matrix[float64] { return hand.NewMatrix(2, len(x)/2, x...) }
@@ -156,7 +157,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// A road that is at its tolerance passes, above it fails, and a distance without a number fails: in its own column.
+// A road at its tolerance passes and above it fails. A distance that is not a number fails. Each is in its own column.
 func TestReportBorders(t *testing.T) {
 	roads := map[string]float64{reference.name: 1e-10, kernels64.name: 1e-10, complexStep: 1e-10, kernels32.name: 1e-3}
 	byHand := func() *Report { return &Report{ByHand: true, Tolerance: 1e-10, ToleranceFloat32: 1e-3} }
@@ -208,7 +209,8 @@ func TestReportBorders(t *testing.T) {
 	}
 }
 
-// What is compared is counted and measured; a structural zero is one in what is wanted and in every road of float64.
+// The compared entries are counted and measured. A structural zero must be zero in the gradient by hand and in every
+// road of float64.
 func TestReportCompare(t *testing.T) {
 	m := func(x ...float64) hand.Matrix[float64] { return hand.NewMatrix(1, len(x), x...) }
 	for name, c := range map[string]struct {
@@ -247,7 +249,7 @@ func TestReportCompare(t *testing.T) {
 	}
 }
 
-// One looks at all entries of few, and of many at the largest and as many others.
+// Few entries are all taken. Of many, the largest and the same number of others are taken.
 func TestEntries(t *testing.T) {
 	full := hand.NewMatrix(3, 5, 1.0, -2, 3, -4, 5, 6, -7, 8, -9, 10, 11, -12, 13, -14, 15)
 	row := Row{parameter: "w", from: 1, to: 4}
@@ -288,7 +290,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// The complex step is exact: of Σ p³ it is 3p², along a direction the sum of both products.
+// The complex step is exact: for Σ p³ it is 3p², and along a direction the sum of their products.
 func TestComplexStep(t *testing.T) {
 	cubes := func(p hand.Parameters[complex128]) (y complex128, err error) {
 		for _, m := range p {

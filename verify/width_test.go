@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A report fits on a laptop's terminal, of 100 columns, with the longest names of GPT-2's layers and every road.
+// A report fits on a terminal of 100 columns, with the longest names of GPT-2's layers and every road.
 func TestReportWidth(t *testing.T) {
 	row := Row{Name: "h.11.attn.c_attn.weight q", Symbol: "w_q", Equation: "a₁₁ᵗΔ₁₂", Shape: [2]int{768, 2304}, Norm: 0.1}
 	for apart, r := range map[string]*Report{

@@ -12,7 +12,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Whatever the number of threads, everything is done once, every derivative is told, and the Report is the same.
+// For any number of threads, everything is done once, every derivative is reported, and the Report is the same.
 func TestThreads(t *testing.T) {
 	s, err := newModel(t, small()).subject()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// A check ends with its context, before it begins or at the next derivative, and the error is the reason.
+// A check ends with its context, before it begins or at the next derivative. The error is the context's cause.
 func TestCheckEnds(t *testing.T) {
 	m := newModel(t, small())
 	reason := errors.New("enough")
@@ -68,7 +68,7 @@ func TestCheckEnds(t *testing.T) {
 	}
 }
 
-// Each thing is done once until one fails; a panic is an error of who is asked to do it.
+// Each item is done once until one fails. A panic becomes an error.
 func TestEach(t *testing.T) {
 	for _, threads := range []int{1, 3} {
 		w := unwatched()

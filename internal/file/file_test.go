@@ -57,7 +57,7 @@ func openers() map[string]func(path string) error {
 	}
 }
 
-// Content is read, written behind what there is, in its place, and in place of the file.
+// Content can be read, appended, overwritten and replaced.
 func TestContent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	for _, step := range []struct {
@@ -91,14 +91,14 @@ func TestContent(t *testing.T) {
 		t.Errorf("after half a replacement: got %q, %v in %v", got, err, names(t, filepath.Dir(path)))
 	}
 	if _, err := Create(path); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("made a file that exists: %v", err)
+		t.Errorf("created a file that exists: %v", err)
 	}
 	if _, err := Open(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A directory is named as one, for reading and for writing, and stays.
+// A directory is refused for reading and for writing, and stays. The error names it as a directory.
 func TestDirectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, open := range openers() {
@@ -108,7 +108,7 @@ func TestDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-// A file that claims a size is refused by what it holds, before memory is taken for what it claims.
+// A file that claims a huge size is judged by its content, before memory is allocated for its size.
 func TestClaims(t *testing.T) {
 	dir := t.TempDir()
 	sparse := func(name, begin string, size int64) string {
@@ -151,7 +151,7 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// Directory is the file system that os.DirFS is, with whole paths in its errors.
+// Directory behaves like os.DirFS, with complete paths in its errors.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "b", "c"), 0o755); err != nil {
@@ -184,8 +184,8 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// What a killed process leaves is removed by the next that writes the same file; what another is writing stays, and so
-// does what is no such file.
+// The files that a killed process left are removed by the next one that writes the same file. A file that another
+// process is writing stays, and so do other files.
 func TestReplaceSweeps(t *testing.T) {
 	if !locks {
 		t.Skip("this system has no locks")
@@ -199,13 +199,13 @@ func TestReplaceSweeps(t *testing.T) {
 		if err := Replace(path, func(w io.Writer) error { return nil }); err != nil { // another at the same time
 			t.Error(err)
 		}
-		_, err := io.WriteString(w, "whole")
+		_, err := io.WriteString(w, "complete")
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := Read(path, 9); string(got) != "whole" {
+	if got, _ := Read(path, 9); string(got) != "complete" {
 		t.Errorf("got %q", got)
 	}
 	want := []string{".loss.png-", ".loss.png-x", ".other.png-5", "loss.png", "loss.png-3"}
@@ -214,7 +214,7 @@ func TestReplaceSweeps(t *testing.T) {
 	}
 }
 
-// Directories are swept as files are, and held as files are.
+// Directories are swept and held like files.
 func TestSweepDirectories(t *testing.T) {
 	if !locks {
 		t.Skip("this system has no locks")
@@ -244,7 +244,7 @@ func TestSweepDirectories(t *testing.T) {
 	}
 }
 
-// A lock file is locked once, keeps its content, and is no link.
+// A lock file can be locked once, keeps its content, and must not be a link.
 func TestOpenLock(t *testing.T) {
 	dir := t.TempDir()
 	path := put(t, filepath.Join(dir, "lock"), "content")
@@ -273,7 +273,7 @@ func TestOpenLock(t *testing.T) {
 	}
 }
 
-// The kinds have their names.
+// Every kind of file has a name.
 func TestKind(t *testing.T) {
 	var got bytes.Buffer
 	for _, mode := range []fs.FileMode{0o644, fs.ModeDir, fs.ModeNamedPipe, fs.ModeSocket, fs.ModeDevice,

@@ -12,7 +12,7 @@ import (
 )
 
 // A FIFO, a socket, a device, and links to them are refused by every function at once, with their path and kind.
-// Opening the FIFO would wait for ever, and so would this test.
+// Opening the FIFO would block forever, and so would this test.
 func TestIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, socket := filepath.Join(dir, "fifo"), filepath.Join(dir, "socket")
@@ -47,7 +47,7 @@ func TestIrregularFiles(t *testing.T) {
 			t.Errorf("Directory: got %v", err)
 		}
 	}
-	// Between the look and the opening, a FIFO may have taken the file's place.
+	// Between the check and the opening, a FIFO may have replaced the file.
 	if _, err := openUnseen(fifo, os.O_RDONLY, 0); err == nil || !strings.Contains(err.Error(), fifo+": is a FIFO") {
 		t.Errorf("got %v", err)
 	}

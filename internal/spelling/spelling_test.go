@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The distance of two names is the number of letters to insert, delete or replace.
+// The distance of two names is the number of bytes to insert, delete or replace.
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -24,7 +24,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// The nearest names come first, equally near ones in their order, and the list that is given stays as it was.
+// The nearest names come first, and names at the same distance keep their order. The given list stays unchanged.
 func TestNearest(t *testing.T) {
 	names := []string{"n_head", "n_embd", "n_layer", "bias"}
 	for _, c := range []struct {

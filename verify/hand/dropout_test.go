@@ -8,7 +8,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// The rows of a mask are those of sequence, head, query in this order; what is outside of it is an error.
+// The rows of a mask are ordered by sequence, head, query. A head outside of it is an error.
 func TestDropoutHead(t *testing.T) {
 	mask := hand.NewMatrix(2*3*4, 1, make([]float64, 24)...)
 	for i := range mask.Data {

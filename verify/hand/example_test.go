@@ -29,7 +29,7 @@ func decoder[T hand.Number](p hand.Parameters[T]) hand.Model[T] {
 	}
 }
 
-// The gradients of a whole model by hand, and what a mistake in one entry looks like.
+// The gradients of a complete model by hand, and the effect of a mistake in one entry.
 func ExampleModel_Backward() {
 	p := hand.Parameters[float64]{}
 	for name, shape := range map[string][2]int{

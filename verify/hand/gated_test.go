@@ -9,8 +9,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Without ε the norm does not know a token's size: the norm of c·x is that of x for c > 0, Δ comes back c times
-// smaller, and none of it along x. With ε the share ε/rms² of what came along x̂ is left.
+// Without ε the norm does not depend on a token's size: for c > 0 the norm of c·x is that of x, and Δ comes back c
+// times smaller, with no part along x. With ε the share ε/rms² of the part along x̂ remains.
 func TestI64Scale(t *testing.T) {
 	x, w, delta := fixture.Random("x", 5, 8), fixture.Random("w", 1, 8).Shift(1), fixture.Random("Δ", 5, 8)
 	exact, l := hand.RMSNorm[float64]{Weight: w}, hand.RMSNorm[float64]{Weight: w, Eps: 0.01}
@@ -28,7 +28,7 @@ func TestI64Scale(t *testing.T) {
 }
 
 // Without biases the layer is linear in w_u and in w_d, so by Euler ⟨∂w_u, w_u⟩ = ⟨∂w_d, w_d⟩ = ⟨Δ, y⟩; and it is
-// bilinear, but for the gate's bend: ⟨Δx, x⟩ = ⟨∂w_g, w_g⟩ + ⟨∂w_u, w_u⟩.
+// bilinear, except for the gate's bend: ⟨Δx, x⟩ = ⟨∂w_g, w_g⟩ + ⟨∂w_u, w_u⟩.
 func TestI65Linear(t *testing.T) {
 	p := hand.Parameters[float64]{
 		"c_gate.weight": fixture.Random("w_g", 5, 7), "c_fc.weight": fixture.Random("w_u", 5, 7), "c_proj.weight": fixture.Random("w_d", 7, 5),
@@ -51,7 +51,7 @@ func TestI65Linear(t *testing.T) {
 	}
 }
 
-// The Δ that enters a gated MLP comes by two ways, and says so in either block.
+// The Δ that enters a gated MLP is a sum over two ways, and its equation states that in both kinds of block.
 func TestDeltaIntoAGatedMLP(t *testing.T) {
 	x, norm := fixture.Random("x", 4, 5), hand.RMSNorm[float64]{Weight: fixture.Random("w", 1, 5)}
 	for want, mlp := range map[string]hand.Layer[float64]{

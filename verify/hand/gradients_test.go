@@ -22,13 +22,13 @@ func random(shapes string) hand.Parameters[float64] {
 	for _, s := range strings.Split(strings.TrimSuffix(shapes, ", "), ", ") {
 		var name string
 		var rows, cols int
-		fmt.Sscan(s, &name, &rows, &cols) // a shape that is none has no rows, and its test fails
+		fmt.Sscan(s, &name, &rows, &cols) // an invalid shape has no rows, and its test fails
 		p[name] = fixture.Random(name, rows, cols).Scale(3)
 	}
 	return p
 }
 
-// backward is Δ at everything that the output depends on.
+// backward returns Δ at everything that the output depends on.
 func backward(l hand.Layer[float64], p hand.Parameters[float64], delta hand.Matrix[float64]) (hand.Gradients[float64], error) {
 	dx, g := l.Backward(p["x"], delta)
 	for i := range g {
@@ -40,8 +40,8 @@ func backward(l hand.Layer[float64], p hand.Parameters[float64], delta hand.Matr
 	return append(g, hand.Gradient[float64]{Name: "x", Value: dx}), errors.Join(dx.Err, g.Err())
 }
 
-// The output of every layer and its gradients, with their names and where the papers have them, are those of
-// testdata/gradients.txt. That the gradients are right is the test below.
+// The output of every layer and its gradients, with their names and their equations, are those of
+// testdata/gradients.txt. The next test checks that the gradients are right.
 func TestGradients(t *testing.T) {
 	var got strings.Builder
 	for _, e := range examples[float64]() {
@@ -83,7 +83,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // Every layer's Backward is the derivative of its Forward, with respect to the input and to every parameter: to every
-// entry of it, or, in short, along one direction.
+// entry, or in short mode along one direction.
 func TestComplexStep(t *testing.T) {
 	steps := examples[complex128]()
 	for i, e := range examples[float64]() {
@@ -120,7 +120,7 @@ func checkDerivative(t *testing.T, name string, g, p hand.Parameters[float64], f
 	}
 }
 
-// checkAlong looks along one direction of every parameter.
+// checkAlong checks one direction of every parameter.
 func checkAlong(t *testing.T, name string, g, p hand.Parameters[float64], f verify.Objective) {
 	t.Helper()
 	largest := verify.Largest(g)
@@ -128,7 +128,7 @@ func checkAlong(t *testing.T, name string, g, p hand.Parameters[float64], f veri
 		along := fixture.Random("along "+parameter, m.Rows, m.Cols)
 		want, err := verify.ComplexStepAlong(f, p, hand.Parameters[float64]{parameter: along})
 		got := 0.0
-		if m := g[parameter]; !m.None() { // a parameter that nothing reads has none
+		if m := g[parameter]; !m.None() { // a parameter that nothing reads has no gradient
 			got = m.Mul(along).SumTokens().SumFeatures().At(0, 0)
 		}
 		if err != nil || !(math.Abs(got-want) <= 1e-12*largest) {
@@ -155,7 +155,9 @@ func TestErrors(t *testing.T) {
 				p[name] = put
 				l := e.layer(place(p))
 				_, err := backward(l, p, delta)
-				blind := strings.HasSuffix(name, "bias") || name == "x" && strings.Contains("dropout, learned positions, sinusoidal, rope, pairs", e.name) // Backward need not look
+				// Backward need not read these.
+				blind := strings.HasSuffix(name, "bias") ||
+					name == "x" && strings.Contains("dropout, learned positions, sinusoidal, rope, pairs", e.name)
 				if y := l.Forward(p["x"]); !errors.Is(y.Err, want) || !errors.Is(err, want) && !(blind && err == nil) {
 					t.Errorf("%s: %s is bad: got %v and %v, want %v", e.name, name, y.Err, err, want)
 				}

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// Heads, groups and columns that do not divide one another are errors, and an operand's own error stays.
+// Heads, groups and columns that do not divide one another are errors. An operand's own error is kept.
 func TestShapesOfGroups(t *testing.T) {
 	x, wide, torn := fixture.Random("x", 4, 6), fixture.Random("wide", 4, 12), hand.Zeros[float64](-1, 2)
 	grouped := func(count, groups int) hand.Heads[float64] {
@@ -43,7 +43,7 @@ func TestShapesOfGroups(t *testing.T) {
 	})
 }
 
-// Queries, keys and values have a column each at least.
+// Queries, keys and values have at least one column each.
 func TestPackedWidths(t *testing.T) {
 	at := hand.Site[float64]{Parameters: hand.Parameters[float64]{"weight": fixture.Random("weight", 4, 6)}}
 	x := fixture.Random("x", 3, 4)

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// ownHead is attention of one's own.
+// ownHead is a user-defined attention.
 type ownHead struct{ Attention[float64] }
 
-// sayingHead also says that it has a softmax, or has none.
+// sayingHead also reports whether it has a softmax.
 type sayingHead struct {
 	ownHead
 	softmax bool
@@ -16,8 +16,8 @@ type sayingHead struct {
 
 func (h sayingHead) ShiftInvariant() bool { return h.softmax }
 
-// The gradient of a key's bias is marked as identically 0 where the heads have a softmax, of one's own too; of a type
-// that does not say, the error names it.
+// The gradient of a key's bias is marked as identically 0 if the heads have a softmax, including user-defined heads.
+// For a type that does not report it, the error names the type.
 func TestHeadsSayWhetherTheyHaveASoftmax(t *testing.T) {
 	const tokens, width = 3, 2
 	m := func(rows, cols int) Matrix[float64] {

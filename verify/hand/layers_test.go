@@ -16,7 +16,7 @@ const (
 	qk    = heads * 4
 )
 
-// example is a layer, and the names and shapes of its input and parameters.
+// example is a layer with the names and shapes of its input and parameters.
 type example[T hand.Number] struct {
 	name, shapes string
 	layer        func(at hand.Site[T]) hand.Layer[T]
@@ -190,7 +190,7 @@ func examples[T hand.Number]() []example[T] {
 	}
 }
 
-// split is heads whose queries, keys and values are the columns of their input.
+// split applies heads to queries, keys and values that are the columns of its input.
 type split[T hand.Number] struct{ hand.Heads[T] }
 
 func (l split[T]) parts(x hand.Matrix[T]) (q, k, v hand.Matrix[T]) {
@@ -204,7 +204,7 @@ func (l split[T]) Backward(x, delta hand.Matrix[T]) (dx hand.Matrix[T], g hand.G
 	return hand.JoinColumns(l.Heads.Backward(q, k, v, delta)), nil
 }
 
-// place is where the layers below stand.
+// place returns the site of the layers below.
 func place[T hand.Number](p hand.Parameters[T]) hand.Site[T] {
 	return hand.Site[T]{Parameters: p, Eps: 0.1, LoRAScale: 1.5, Dropout: func(path string) hand.Matrix[float64] {
 		_, linformer := p["e.weight"]
@@ -233,7 +233,7 @@ func dropout(path string) hand.Matrix[float64] {
 	return fixture.Random(path, rows, cols).Shift(0.2).Step().Scale(1 / 0.7)
 }
 
-// fingerprint returns a number that every entry has a part in. What is rounding alone counts as 0.
+// fingerprint returns a number that depends on every entry. Differences due to rounding alone count as 0.
 func fingerprint(m hand.Matrix[float64]) (sum float64) {
 	for i, v := range m.Data {
 		sum += v * math.Sin(float64(i+1))

@@ -7,8 +7,8 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Where e^x is no number the activations of the logistic function and their derivatives are their limits, and so is the
-// loss that is made of them: none of the formulas overflows.
+// If e^x overflows, the activations of the logistic function, their derivatives and the loss built of them have their
+// limits as values: no formula overflows.
 func TestLogisticFarFromZero(t *testing.T) {
 	x, one := hand.NewMatrix(1, 3, -1000, 0, 1000.), hand.NewMatrix(1, 3, 1, 1, 1.)
 	for name, c := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/hand"
 )
 
-// Who may look at whom: a row for every query, x where it sees the key.
+// TestMasks lists the visible keys: a row for every query, with x where it sees the key.
 func TestMasks(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -42,7 +42,7 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// Slopes of 2^(−8h/H), and where H is no power of two, those of the next one in between.
+// The slopes are 2^(−8h/H). If H is not a power of two, the rest are slopes of the next one in between.
 func TestALiBi(t *testing.T) {
 	for _, c := range []struct {
 		h, heads int
@@ -96,7 +96,7 @@ func TestPPOBorder(t *testing.T) {
 	}
 }
 
-// The objective is flat where the advantage has pushed the ratio r of two equal actions beyond 1 ± ε, and nowhere else.
+// The objective is flat only where the advantage has pushed the ratio r of two equal actions beyond 1 ± ε.
 func TestPPO(t *testing.T) {
 	for _, c := range []struct{ r, a, loss, slope float64 }{
 		{0.25, 1, -0.25, -0.25}, {0.25, -1, 0.5, 0}, {0.75, 1, -0.75, -0.75}, {0.75, -1, 0.75, 0.75},
@@ -112,7 +112,7 @@ func TestPPO(t *testing.T) {
 	}
 }
 
-// A cache gives every token the row that attention of all has for it.
+// With a cache every token gets its row of the attention over all tokens.
 func TestCache(t *testing.T) {
 	x := random("q 4 3, k 4 3, v 4 2")
 	all := hand.Attention[float64]{Mask: hand.CausalMask(4)}.Forward(x["q"], x["k"], x["v"])
@@ -126,7 +126,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// Parameters that are no matrices are errors that name them.
+// Parameters that are not valid matrices are errors that name them.
 func TestParameters(t *testing.T) {
 	bad := errors.New("bad")
 	for want, m := range map[string]hand.Matrix[float64]{
@@ -142,8 +142,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// The attention over two sets of keys is that of both together, with overflow out of the way, and a query that sees
-// none has 0.
+// The merged attention over two sets of keys equals the attention over all of them, without overflow. A query that sees
+// no key gets 0.
 func TestPartial(t *testing.T) {
 	x := random("scores 3 5, values 5 2")
 	s := x["scores"].Shift(800).Add(hand.SourceMask(3, 5, 5))

@@ -62,7 +62,7 @@ func TestMatrixErrorsStick(t *testing.T) {
 
 func attention(_, _ int) hand.Head[float64] { return hand.Attention[float64]{} }
 
-// The first error goes through every operation, from either side.
+// The first error is carried through every operation, from either side.
 func TestMatrixFirstError(t *testing.T) {
 	type matrix = hand.Matrix[float64]
 	bad := matrix{Err: errors.New("bad")}

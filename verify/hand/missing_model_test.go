@@ -7,7 +7,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// A model without one of its parts is an error that says where it is missing.
+// A model without one of its parts is an error that names the place.
 func TestMissingPartsOfModels(t *testing.T) {
 	stack := hand.Stack[float64]{Tokens: hand.Embedding[float64]{Weight: fixture.Random("wte", 7, 7)}}
 	holed := stack

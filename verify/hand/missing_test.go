@@ -9,7 +9,7 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// A layer without one of its parts is an error that names the part, of Forward and of Backward.
+// A layer without one of its parts is an error that names the part, in Forward and in Backward.
 func TestMissingParts(t *testing.T) {
 	type (
 		block   = hand.Block[float64]

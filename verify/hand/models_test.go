@@ -11,15 +11,15 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/parts"
 )
 
-// whole is a model with what it reads.
-type whole struct {
+// handModel is a model with its parameters and text.
+type handModel struct {
 	name string
 	plan parts.Plan
 	p    hand.Parameters[float64]
 	text hand.Text
 }
 
-func wholes() (out []whole) {
+func handModels() (out []handModel) {
 	for _, m := range []struct {
 		name     string
 		variants []fixture.Variant
@@ -31,10 +31,10 @@ func wholes() (out []whole) {
 		{"no blocks", []fixture.Variant{func(f *fixture.Fixture) { f.Layers = 0 }}},
 	} {
 		f := fixture.Generic(m.variants...)
-		out = append(out, whole{m.name, f.Plan, f.Parameters, f.Text()})
+		out = append(out, handModel{m.name, f.Plan, f.Parameters, f.Text()})
 	}
 	for _, block := range []string{"pre", "post"} {
-		out = append(out, whole{"pairs, " + block, parts.Plan{
+		out = append(out, handModel{"pairs, " + block, parts.Plan{
 			Batch: 2, Context: 4, Layers: 2, Heads: 2, QK: 2, Eps: 0.1,
 			Position: "learned", Attention: "causal", Norm: "layernorm", Block: block, Activation: "gelu", Head: "linear",
 			Encoder: &parts.Encoder{Context: 3, Lengths: []int{3, 2}, Attention: "full"},
@@ -75,7 +75,7 @@ func pairs() hand.Parameters[float64] {
 // The loss of a model and its gradients, with their names, are those of testdata/models.txt.
 func TestModels(t *testing.T) {
 	var got strings.Builder
-	for _, w := range wholes() {
+	for _, w := range handModels() {
 		m, err := parts.Model(w.plan, w.p)
 		if err != nil {
 			t.Fatal(err)
@@ -93,9 +93,9 @@ func TestModels(t *testing.T) {
 	golden(t, "testdata/models.txt", got.String())
 }
 
-// Backward of a model is the derivative of its loss along a random direction of every parameter.
+// The Backward of a model is the derivative of its loss along a random direction of every parameter.
 func TestModelsComplexStep(t *testing.T) {
-	for _, w := range wholes() {
+	for _, w := range handModels() {
 		m, err := parts.Model(w.plan, w.p)
 		if err != nil {
 			t.Fatal(err)
@@ -115,12 +115,12 @@ func TestModelsComplexStep(t *testing.T) {
 	}
 }
 
-// An error says in which layer it arose, from Forward and from Backward.
+// An error names the layer in which it arose, in Forward and in Backward.
 func TestModelErrors(t *testing.T) {
-	all := wholes()
+	all := handModels()
 	decoder, pairs := all[0], all[len(all)-2]
 	for _, test := range []struct {
-		whole
+		handModel
 		missing, forward string
 	}{
 		{decoder, "wte.weight", "wte: hand: no parameter wte.weight"},

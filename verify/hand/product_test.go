@@ -20,8 +20,8 @@ func naive[T Number](x, y Matrix[T]) Matrix[T] {
 	return out
 }
 
-// The product has the bits of its definition, whichever of its factors are real, and in whatever sizes: none, fewer
-// than are taken at a time, and more.
+// The product has the bits of its definition, whichever of its factors are real, and for any size: 0, below 4, and
+// above.
 func TestProductIsItsDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(rows, cols int, imaginary func() float64) Matrix[complex128] {

@@ -15,7 +15,7 @@ type (
 	layer  = hand.Layer[float64]
 )
 
-// Sizes that no matrix has, masks, waves and rotations that there are not, are errors with both numbers.
+// Impossible sizes of matrices, masks, waves and rotations are errors with both numbers.
 func TestSizes(t *testing.T) {
 	x := fixture.Random("x", 4, 6)
 	rope := func(theta float64) matrix {
@@ -81,7 +81,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// shapeCase is the error, or none, that a matrix should have.
+// shapeCase is a matrix and its expected error, or "" for none.
 type shapeCase struct {
 	want string
 	got  matrix

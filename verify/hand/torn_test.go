@@ -10,13 +10,13 @@ import (
 	"github.com/pedestrian-ml/pedestrian/verify/internal/fixture"
 )
 
-// torn is a literal that is no matrix: it has fewer entries than its size wants.
+// torn is an invalid literal: it has fewer entries than its size requires.
 var torn = matrix{Rows: 4, Cols: 6, Data: make([]float64, 5)}
 
-// Literals that are no matrices are errors of everything that reads them, on either side.
+// Invalid literals are errors of everything that reads them, on either side.
 func TestTorn(t *testing.T) {
 	x := fixture.Random("x", 4, 6)
-	whole := hand.Embedding[float64]{Weight: x}
+	intact := hand.Embedding[float64]{Weight: x}
 	flash := hand.Flash[float64]{Queries: 2, Keys: 2}
 	places := hand.LearnedPositions[float64]{Weight: x, Positions: []int{0, 1, 2, 3}}
 	left, _ := places.Backward(x, torn)
@@ -26,7 +26,7 @@ func TestTorn(t *testing.T) {
 		hand.Lift[float64](torn), hand.JoinTokens(torn), hand.JoinTokens(x, torn), hand.JoinColumns(x, torn),
 		torn.MatMul(x.Transpose()), x.Transpose().MatMul(torn), torn.Add(x), x.Add(torn),
 		hand.Embedding[float64]{Weight: torn}.Forward([]int{0}), hand.Embedding[float64]{Weight: torn}.Forward(nil),
-		whole.Backward([]int{0, 1, 2, 3}, torn)[0].Value, places.Forward(torn), left,
+		intact.Backward([]int{0, 1, 2, 3}, torn)[0].Value, places.Forward(torn), left,
 		hand.CrossEntropy[float64]{Targets: make([]int, 4)}.Forward(torn),
 		flash.Forward(torn, x, x), flash.Forward(x, torn, x), flash.Forward(x, x, torn),
 		hand.Flash[float64]{Queries: 2, Keys: 2, Mask: torn}.Forward(x, x, x),
@@ -41,7 +41,7 @@ func TestTorn(t *testing.T) {
 	at := hand.Site[float64]{Parameters: hand.Parameters[float64]{
 		"c_attn.weight": x.Transpose(), "c_proj.weight": x.Tokens(0, 2), "e.weight": square, "f.weight": square,
 	}}
-	for i, want := range []string{"e.weight", "f.weight"} { // nothing is made of the sizes
+	for i, want := range []string{"e.weight", "f.weight"} { // no memory is allocated for the sizes
 		at.Parameters = maps.Clone(at.Parameters)
 		at.Parameters[want] = matrix{Rows: -1, Cols: 4}
 		_, g := at.Linformer(1, 1, 1).Backward(x, x)
