@@ -97,7 +97,7 @@ func TestPackedRefuses(t *testing.T) {
 		mustContain(t, err, "model", "want one from New or LoadModel")
 	}
 	_, err := model64(t, c, true, 1).Packed(graph.BF16)
-	mustContain(t, err, "weights: bf16 is for models of float32 with kernels, this one has kernels true and computes in float64")
+	mustContain(t, err, "weights: bf16 needs a float32 model with kernels, this one has kernels true and computes in float64")
 	spelled := graph.New(graph.Float32, 1)
 	spelled.Kernels = false
 	reference, err := New(spelled, c, 1)
@@ -105,7 +105,7 @@ func TestPackedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = reference.Packed(graph.Int8)
-	mustContain(t, err, "weights: int8 is for models", "kernels false")
+	mustContain(t, err, "weights: int8 needs a float32 model", "kernels false")
 
 	packed := mustPack(t, m, graph.Int8)
 	_, again := packed.Packed(graph.BF16)

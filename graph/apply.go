@@ -9,9 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-var errForeign = errors.New("an operand is empty or of another graph")
+var errForeign = errors.New("an operand is empty or belongs to another graph")
 
-// apply makes the node of an operation on x and others.
+// apply returns the result of an operation on x and with; make builds its node.
 func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr {
 	return x.try(op, func() (*G.Node, error) {
 		node, err := make()
@@ -22,11 +22,11 @@ func (x Expr) apply(op string, make func() (*G.Node, error), with ...Expr) Expr 
 	}, with...)
 }
 
-// try is the only place where an operation can fail: errors stick to the graph, Gorgonia's panics become errors. Where
-// there is no graph, or an operand is of one that has failed, the error is that of the result's.
+// try is the only place where an operation can fail. It records errors in the graph and turns Gorgonia's panics into
+// errors. If x has no graph, or an operand's graph has failed, the error is recorded in the graph of the result.
 func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr) {
 	operands := append([]Expr{x}, with...)
-	for _, e := range with { // an empty receiver has no graph to tell
+	for _, e := range with { // an empty receiver takes the graph of an operand
 		if x.g == nil {
 			x.g, x.scope = e.g, e.scope
 		}
@@ -68,8 +68,8 @@ func (x Expr) try(op string, make func() (*G.Node, error), with ...Expr) (y Expr
 	return y
 }
 
-// merged reports whether node is one of other operands: Gorgonia takes two stock operations of the same kind, shape and
-// 32-bit hash for one, and returns the first for the second.
+// merged reports whether Gorgonia returned an existing node with other operands instead of a new one: it treats two
+// stock operations of the same kind, shape and 32-bit hash as equal, and returns the first for the second.
 func (g *Graph) merged(node *G.Node, operands []Expr) bool {
 	missing := map[*G.Node]bool{}
 	for _, e := range operands {

@@ -7,9 +7,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ArgMax returns the column of the largest entry of each row, the first of equal ones: (n, d) → (n). NaN is passed
-// over. The result is ids below d, as Scope.Ints declares them, for Gather, OneHot and losses; after a run Ints has
-// them. It has no derivative.
+// ArgMax returns the column of the largest entry of each row, the first of equal ones: (n, d) → (n). It skips NaN. The
+// result holds ids below d, as if declared by Scope.Ints, for Gather, OneHot and losses. After a run Ints returns them.
+// ArgMax has no derivative.
 func (x Expr) ArgMax() Expr {
 	var list *tensor.Dense
 	y := x.apply("argmax", func() (*G.Node, error) {
@@ -27,7 +27,8 @@ func (x Expr) ArgMax() Expr {
 			ids = list.Ints()
 		}
 		return g.node(&op{
-			name: "argmax", shape: tensor.Shape{n}, wrt: []bool{false}, f32: argMax[float32](ids, d), f64: argMax[float64](ids, d),
+			name: "argmax", shape: tensor.Shape{n}, wrt: []bool{false},
+			f32: argMax[float32](ids, d), f64: argMax[float64](ids, d),
 		}, x.node)
 	})
 	if y.node != nil {
@@ -36,7 +37,7 @@ func (x Expr) ArgMax() Expr {
 	return y
 }
 
-// argMax leaves the columns in ids, and in out as numbers.
+// argMax writes the columns to ids and, as floating-point numbers, to out.
 func argMax[T kernel.Float](ids []int, d int) body[T] {
 	return func(out []T, in [][]T) {
 		for i := range ids {

@@ -5,11 +5,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/plan"
 )
 
-// buffer is memory that one of our operations fills: its result, a further result, what its backward operation needs of
-// it, or scratch. It is bound to numbers before the operation runs.
+// buffer is memory that one of our operations fills: its result, a further result, state for its backward operation, or
+// scratch. Memory is bound to it before the operation runs.
 type buffer struct {
 	size int
-	part bool // wanted only where the operation that returns it is part of the program
+	part bool // needed only if the operation that returns it is part of the program
 
 	f32 []float32
 	f64 []float64
@@ -18,13 +18,13 @@ type buffer struct {
 // Len returns the number of entries.
 func (b *buffer) Len() int { return b.size }
 
-// Optional says that the buffer is wanted only where an operation of the program returns it.
+// Optional reports whether the buffer is needed only if an operation of the program returns it.
 func (b *buffer) Optional() bool { return b.part }
 
-// Bind fixes the memory for the operations that run next.
+// Bind sets the memory for the operations that run next.
 func (b *buffer) Bind(n plan.Numbers) { b.f32, b.f64 = n.F32, n.F64 }
 
-// of is what b holds in the program that runs, nil if nothing reads it.
+// of returns the numbers of b in the current program, nil if nothing reads them.
 func of[T kernel.Float](b *buffer) []T {
 	if b == nil {
 		return nil

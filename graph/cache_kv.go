@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// KVCache holds the keys and values of one attention layer for the tokens so far, those of every group once.
+// KVCache holds the keys and values of one attention layer for the tokens so far, stored once per group.
 type KVCache struct {
 	shape AttentionShape
 	cachedTokens
@@ -21,11 +21,11 @@ func NewKVCache(h AttentionShape) *KVCache {
 	return &KVCache{h, cachedTokens{batch: h.Batch, context: h.Context, width: h.kernel().Groups * (h.QK + h.V)}}
 }
 
-// CachedAttention is attention of some new tokens per sequence to themselves and to the tokens before them, whose keys
-// and values the cache remembers: (B·n, H·QK+G(QK+V)) → (B·n, H·V). at is one integer, the position of the first new
-// token, so that at + n is at most Context; the others follow. The mask is (T, T), or (1, H, T, T) where heads differ;
-// it has to hide what comes later. Running at a position again overwrites what was there; what comes after the new
-// tokens is ignored. It has no derivative and no reference: it equals rows at … at+n−1 of Attention.
+// CachedAttention returns the attention of n new tokens per sequence to themselves and to the tokens before them, whose
+// keys and values the cache holds: (B·n, H·QK+G(QK+V)) → (B·n, H·V). The input at is one integer, the position of the
+// first new token; the others follow, so at + n is at most Context. The mask is (T, T), or (1, H, T, T) if heads
+// differ. It must hide later tokens. Running at a position again overwrites what was stored there; tokens after the new
+// ones are ignored. CachedAttention has no derivative and no reference: it equals rows at … at+n−1 of Attention.
 func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
 	return qkv.apply("cached attention", func() (*G.Node, error) {
 		if cache == nil {
@@ -40,16 +40,20 @@ func CachedAttention(qkv, mask, at Expr, cache *KVCache) Expr {
 			return nil, err
 		}
 		return qkv.g.node(&op{
-			name: fmt.Sprintf("cachedattention(%v)", h), shape: tensor.Shape{rows, h.Heads * h.V}, wrt: []bool{false, false, false},
+			name:  fmt.Sprintf("cachedattention(%v)", h),
+			shape: tensor.Shape{rows, h.Heads * h.V}, wrt: []bool{false, false, false},
 			before: func() error { return cache.advance(list[0], rows/h.Batch) },
-			f32:    cachedAttention[float32](qkv.g.pool, cache, masks, list), f64: cachedAttention[float64](qkv.g.pool, cache, masks, list),
+			f32:    cachedAttention[float32](qkv.g.pool, cache, masks, list),
+			f64:    cachedAttention[float64](qkv.g.pool, cache, masks, list),
 		}, qkv.node, mask.node, at.node)
 	}, mask, at)
 }
 
 func cachedAttention[T kernel.Float](p *kernel.Pool, cache *KVCache, masks int, at []int) body[T] {
 	return func(y []T, in [][]T) {
-		c := held(&cache.cachedTokens, func() *attention.KVCache[T] { return attention.NewKVCache[T](cache.shape.kernel()) })
+		c := held(&cache.cachedTokens, func() *attention.KVCache[T] {
+			return attention.NewKVCache[T](cache.shape.kernel())
+		})
 		c.Attend(p, y, in[0], attention.Mask[T]{Data: in[1], Batch: 1, Heads: masks}, at[0])
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // LinearCache holds, for one layer of causal linear attention, the sums of φ(k)ᵀ·v and of φ(k) of every head over the
-// tokens so far, however many these are.
+// tokens so far. Its size does not depend on the number of tokens.
 type LinearCache struct {
 	shape LinearShape
 	cachedState
@@ -27,11 +27,11 @@ func NewLinearCache(h LinearShape) *LinearCache {
 	return &LinearCache{h, cachedState{batch: h.Batch, numbers: numbers}}
 }
 
-// CachedLinearAttention is causal linear attention of some new tokens per sequence to themselves and to the tokens
-// before them: (B·n, H(2·QK+V)) → (B·n, H·V), in the same time however many these are. at is one integer, the position
-// of the first new token. Sums cannot be taken back, so at is 0, which forgets everything, or the number of tokens so
-// far: else running fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of
-// LinearAttention.
+// CachedLinearAttention returns the causal linear attention of n new tokens per sequence to themselves and to the
+// tokens before them: (B·n, H(2·QK+V)) → (B·n, H·V). Its time does not depend on the number of earlier tokens. The
+// input at is one integer, the position of the first new token. Sums cannot be undone, so at must be the number of
+// tokens so far, or 0, which forgets everything; otherwise running fails with ErrOrder. CachedLinearAttention has no
+// derivative and no reference: it equals rows at … at+n−1 of LinearAttention.
 func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 	return qkv.apply("cached linear attention", func() (*G.Node, error) {
 		if cache == nil {
@@ -42,7 +42,8 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 			return nil, err
 		}
 		if len(s) != 2 || s[1] != h.Width() || s[0]%h.Batch != 0 {
-			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v", s, h.Batch, h.Width(), h.AttentionShape)
+			return nil, errors.Errorf("%v is not (n·%d, %d), the packed projections of %+v",
+				s, h.Batch, h.Width(), h.AttentionShape)
 		}
 		if err := checkPosition(at); err != nil {
 			return nil, err
@@ -59,7 +60,9 @@ func CachedLinearAttention(qkv, at Expr, cache *LinearCache) Expr {
 	}, at)
 }
 
-func cachedLinearAttention[T kernel.Float](p *kernel.Pool, l attention.Linear[T], cache *LinearCache, total, scratch *buffer) body[T] {
+func cachedLinearAttention[T kernel.Float](
+	p *kernel.Pool, l attention.Linear[T], cache *LinearCache, total, scratch *buffer,
+) body[T] {
 	return func(y []T, in [][]T) {
 		l.Forward(p, y, of[T](total), in[0], nil, stateOf[T](&cache.cachedState), of[T](scratch))
 	}

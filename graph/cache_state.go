@@ -5,13 +5,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// cachedState is a Cache whose size does not depend on the number of tokens: the sums or the features that a recurrence
-// continues from. Tokens come in order: position 0 forgets everything, any other one is the number of tokens so far.
+// cachedState is a Cache whose size does not depend on the number of tokens: it holds the sums or features from which a
+// recurrence continues. Tokens come in order: position 0 forgets everything, any other position must be the number of
+// tokens so far.
 type cachedState struct {
 	batch   int
-	numbers float64   // of all sequences
-	tokens  int       // of every sequence, so far
-	f32     []float32 // of one sequence after the other
+	numbers float64   // number of floats of all sequences
+	tokens  int       // number of tokens of every sequence so far
+	f32     []float32 // one sequence after the other
 	f64     []float64
 }
 
@@ -37,13 +38,13 @@ func copySequence[T kernel.Float](x []T, batch, from, to int) {
 	copy(x[to*n:(to+1)*n], x[from*n:])
 }
 
-// Numbers is how many are remembered, however many tokens there are.
+// Numbers returns the number of floats stored, which does not depend on the number of tokens.
 func (c *cachedState) Numbers() float64 { return c.numbers }
 
 // Bytes returns the memory of the state; 0 before the first run.
 func (c *cachedState) Bytes() int { return kernel.Bytes(c.f32) + kernel.Bytes(c.f64) }
 
-// advance notes n new tokens from position at on.
+// advance records n new tokens per sequence, the first at position at.
 func (c *cachedState) advance(at, n int) error {
 	if at == 0 {
 		c.Reset()

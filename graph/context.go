@@ -6,9 +6,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// SetContext makes building, differentiating and compiling g fail as soon as ctx is done; the error wraps the cause of
-// its end. Programs that are compiled already run on, and siblings have no
-// context. context.Background removes it, and so does nil. Sorting the nodes is not interrupted.
+// SetContext makes building, differentiating and compiling g fail as soon as ctx is done. The error wraps the cause of
+// its end. Programs that are already compiled continue to run, and siblings have no context. context.Background or nil
+// removes the context. Sorting the nodes is not interrupted.
 func (g *Graph) SetContext(ctx context.Context) {
 	if g != nil {
 		g.context = ctx

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Param declares a trainable tensor under the scope's name. A vector of d entries is held as (1, d), and its Tensor has
-// shape (d).
+// Param declares a trainable tensor under the scope's name. A vector of d entries is stored as (1, d), but its Tensor
+// has shape (d).
 func (s Scope) Param(name string, init Init, shape ...int) Expr {
 	s.g = s.Graph()
 	s.g.store.Lock()
@@ -21,23 +21,23 @@ func (s Scope) Param(name string, init Init, shape ...int) Expr {
 	return x
 }
 
-// Value declares a tensor that is fed through Tensor, not trained.
+// Value declares a tensor that is not trained; the caller writes its numbers through Tensor.
 func (s Scope) Value(name string, init Init, shape ...int) Expr {
 	s.g = s.Graph()
 	return s.declare(name, init, nil, shape)
 }
 
-// declare makes a leaf. A panic of init's is an error of that name.
+// declare adds a leaf to the graph. A panic of init becomes an error with the leaf's name.
 func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, shape []int) Expr {
 	full := s.full(name)
 	failed := Expr{g: s.g, scope: s.path}
 	switch {
 	case init == nil:
-		s.g.fail(full, "no Init: Const, Normal or one of your own gives the first numbers")
+		s.g.fail(full, "no Init: use Const, Normal or your own function for the initial values")
 	case len(shape) == 0:
-		s.g.fail(full, "no shape: at least one size is needed")
+		s.g.fail(full, "no shape, want at least one size")
 	case slices.Min(shape) < 1 || !s.g.outline && !fits(entries(shape)):
-		s.g.fail(full, "shape %v: every size must be positive and the whole at most 2^40 entries", tensor.Shape(shape))
+		s.g.fail(full, "shape %v: every size must be positive and their product at most 2^40", tensor.Shape(shape))
 	}
 	held := shape
 	if len(shape) == 1 {
@@ -71,18 +71,18 @@ func (s Scope) declare(name string, init Init, store map[string]*tensor.Dense, s
 	return s.g.addLeaf(s.leaf(full, dense, s.g.dtype, held, shape))
 }
 
-// NoneIgnored is the ignored id of Scope.Ints where every id counts.
+// NoneIgnored is the ignore argument of Scope.Ints if every id counts.
 const NoneIgnored = math.MinInt
 
-// Ints declares n integers, such as token ids, that are fed through Ints. limit is the number of values that they may
-// take: a run refuses an id outside 0 … limit−1. ignore is an id outside that range that is accepted as well; a loss
-// and OneHot leave its row out, and where a row is looked up for every id it is refused. NoneIgnored accepts no other
-// id. An ignored id inside the range is an error, because the same id cannot both count and be left out.
+// Ints declares n integers, such as token ids; the caller writes them through Expr.Ints. The ids lie in 0 … limit−1,
+// and a run fails on any other id. The only exception is ignore, an id outside that range: losses and OneHot leave its
+// row out, but looking up a row for it is an error. NoneIgnored accepts no other id. An ignored id inside the range is
+// an error, because the same id cannot both count and be left out.
 func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	s.g = s.Graph()
 	full := s.full(name)
 	if n < 1 || int64(n) > 1<<40 {
-		s.g.fail(full, "%d integers: at least 1 and at most 2^40 are needed", n)
+		s.g.fail(full, "got %d integers, want at least 1 and at most 2^40", n)
 	}
 	if 0 <= ignore && ignore < limit {
 		s.g.fail(full, "the ignored id is %d, want one outside 0 … %d, or NoneIgnored", ignore, limit-1)
@@ -99,7 +99,8 @@ func (s Scope) Ints(name string, n, limit, ignore int) Expr {
 	return s.g.addLeaf(x)
 }
 
-// leaf returns the node of what is held in one shape and has another to the outside. Without numbers it has no value.
+// leaf returns the node of a tensor that is stored in the shape held and has the given shape to the outside. Without
+// numbers (dense is nil) the node has no value.
 func (s Scope) leaf(full string, dense *tensor.Dense, dtype Dtype, held, shape []int) Expr {
 	with := []G.NodeConsOpt{G.WithShape(held...), G.WithName(s.g.salt + full)}
 	if dense != nil {
@@ -112,7 +113,8 @@ func (s Scope) leaf(full string, dense *tensor.Dense, dtype Dtype, held, shape [
 
 func (g *Graph) addLeaf(x Expr) Expr { g.leaves = append(g.leaves, x); return x }
 
-// reserve refuses a name that is taken: Gorgonia merges two inputs of one name and shape without a word.
+// reserve records a name and reports whether it was free. A name in use is an error of the graph, because Gorgonia
+// silently merges two inputs of one name and shape.
 func (s Scope) reserve(full string) bool {
 	switch {
 	case full == "":

@@ -12,7 +12,7 @@ var errDifferentiated = errors.New("the graph has been differentiated: a second 
 // differentiate adds the backward pass to the loss's graph.
 func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 	if !loss.node.IsScalar() {
-		return nil, errors.Errorf("the gradient of a scalar is needed, not of shape %v", loss.node.Shape())
+		return nil, errors.Errorf("want a scalar to differentiate, got shape %v", loss.node.Shape())
 	}
 	if loss.g.differentiated != nil {
 		return nil, loss.g.differentiated
@@ -20,11 +20,12 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 	nodes := make(G.Nodes, len(wrt))
 	for i, x := range wrt {
 		if x.node == nil || x.g != loss.g {
-			return nil, errors.Errorf("%q is empty or of another graph", x.name)
+			return nil, errors.Errorf("%q is empty or belongs to another graph", x.name)
 		}
 		nodes[i] = x.node
 	}
-	loss.g.differentiated = errDifferentiated // Gorgonia keeps a gradient in every node: a second loss would get the first one's
+	// Gorgonia keeps a gradient in every node: a second loss would get the first one's.
+	loss.g.differentiated = errDifferentiated
 	if err := loss.g.backpropagate(loss, nodes); err != nil {
 		return nil, explain(err, wrt)
 	}
@@ -37,7 +38,7 @@ func differentiate(loss Expr, wrt []Expr) (G.Nodes, error) {
 	return grads, nil
 }
 
-// backpropagate builds the backward pass. A panic in it is that of an operation, which is named.
+// backpropagate builds the backward pass. If an operation panics, the error names it.
 func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
 	order, err := g.sorted(g.g)
 	if err != nil {
@@ -53,8 +54,8 @@ func (g *Graph) backpropagate(loss Expr, wrt G.Nodes) (err error) {
 	return err
 }
 
-// broken names the operation in which building the backward pass from out stopped: the last in that order that has been
-// given a gradient, or else the first that does not say by what it can be differentiated.
+// broken returns the name of the operation in which building the backward pass from out stopped. This is the last node
+// of order that has a gradient. If there is none, it is the first operation whose DiffWRT panics.
 func (g *Graph) broken(order G.Nodes, out *G.Node) string {
 	scopes := g.scopes(order, out)
 	for _, n := range slices.Backward(order) {
@@ -76,7 +77,7 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// explain names the parameters that Gorgonia only points at.
+// explain returns err with the names of the parameters for which Gorgonia lists only nodes.
 func explain(err error, wrt []Expr) error {
 	if bad, ok := err.(interface{ Nodes() G.Nodes }); ok {
 		for _, n := range bad.Nodes() {
@@ -90,7 +91,8 @@ func explain(err error, wrt []Expr) error {
 	return errors.Wrap(err, "differentiate")
 }
 
-// audit looks for two nodes of one hash: Gorgonia numbers values by the 32-bit hash alone and would merge them.
+// audit returns an error if two nodes have the same hash: Gorgonia identifies values by the 32-bit hash alone and would
+// merge them.
 func audit(g *G.ExprGraph) error {
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {

@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Dot writes a picture of the forward pass in Graphviz's language, to be drawn with "dot -Tsvg". It holds the
-// operations below the given scope, such as "h.0" for one block or "" for everything, in a frame for every layer, with
-// the parameters as boxes and what comes from outside as plain text. The same model gives the same bytes.
+// Dot writes a picture of the forward pass in Graphviz's language, to be drawn with "dot -Tsvg". It contains the
+// operations below the given scope, such as "h.0" for one block or "" for everything. Every layer is a frame,
+// parameters are boxes, and operands from outside are plain text. The same model gives the same bytes.
 func (g *Graph) Dot(w io.Writer, scope string) error {
 	switch err := g.Err(); {
 	case err != nil:
@@ -25,7 +25,7 @@ func (g *Graph) Dot(w io.Writer, scope string) error {
 	p.frames = map[string]*frame{scope: p.root}
 	p.collect()
 	if len(p.edges) == 0 {
-		return errors.Errorf("no operation is made in %q", scope)
+		return errors.Errorf("no operation in %q", scope)
 	}
 	p.print(`digraph %q {`, "pedestrian "+scope)
 	p.print(`	graph [fontname="Helvetica", fontsize=12, labeljust=l, color="#9aa5b1", nodesep=0.3, ranksep=0.35]`)
@@ -42,7 +42,7 @@ func (g *Graph) Dot(w io.Writer, scope string) error {
 	return errors.Wrap(p.w.Flush(), "dot")
 }
 
-// picture is what Dot draws: frames inside frames, then what has no frame.
+// picture holds what Dot draws: frames inside frames, then the nodes without a frame.
 type picture struct {
 	g      *Graph
 	w      *bufio.Writer
@@ -67,7 +67,7 @@ func (p *picture) collect() {
 	})
 }
 
-// box gives a node its place in the picture and returns its name there.
+// box adds a node to the picture, unless it is there already, and returns its name.
 func (p *picture) box(n *G.Node) string {
 	if id, ok := p.id[n]; ok {
 		return id
@@ -77,7 +77,7 @@ func (p *picture) box(n *G.Node) string {
 	at := p.g.source[n.ID()]
 	x, leaf := p.g.leafOf(n)
 	inside := within(at.scope, p.root.path)
-	label, _, _ := strings.Cut(at.op, " to ") // of a reshape, which says its shape already
+	label, _, _ := strings.Cut(at.op, " to ") // a reshape's name ends with its shape
 	shape, style := n.Shape(), `style="rounded,filled", fillcolor=white`
 	switch {
 	case leaf && inside:

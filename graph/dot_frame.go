@@ -2,14 +2,14 @@ package graph
 
 import "strings"
 
-// frame is the place of a layer in a picture.
+// frame is a layer in a picture.
 type frame struct {
 	path   string
 	boxes  []string
 	inside []*frame
 }
 
-// frame finds the frame of a scope, or hangs it into that of the scope around it.
+// frame returns the frame of a scope. If there is none, it adds one to the frame of the surrounding scope.
 func (p *picture) frame(path string) *frame {
 	if f, ok := p.frames[path]; ok {
 		return f

@@ -2,13 +2,13 @@ package graph
 
 import "github.com/pkg/errors"
 
-// Entering returns the activation that the layer at a place works on: the first expression that came into the layer, or
-// into one inside it, from outside. It is for looking at, and to differentiate by. A place that nothing came into is an
-// error that lists similar ones.
+// Entering returns the activation that enters the layer at a place: the first expression from outside that the layer,
+// or one inside it, used. It is for inspection and for differentiating by it. If nothing entered the place, Entering
+// returns an error that lists similar ones.
 func (g *Graph) Entering(path string) (Expr, error) { return g.passing(path, true) }
 
-// Leaving returns the activation that the layer at a place gives: the first expression that was taken out of the layer
-// into another one. It is what Entering is otherwise.
+// Leaving returns the activation that leaves the layer at a place: the first expression that another layer took from
+// it. Otherwise it is like Entering.
 func (g *Graph) Leaving(path string) (Expr, error) { return g.passing(path, false) }
 
 func (g *Graph) passing(path string, in bool) (Expr, error) {
@@ -25,7 +25,7 @@ func (g *Graph) passing(path string, in bool) (Expr, error) {
 	return Expr{}, errors.Errorf("nothing %s %q: %s", what, path, nearest(path, found))
 }
 
-// pass notes that x goes from its place to another one.
+// pass records that x moves from its place to another one.
 func (g *Graph) pass(x Expr, to string) {
 	if g.exists() {
 		g.entered = to

@@ -44,10 +44,10 @@ func TestErrorMessages(t *testing.T) {
 			y, _ := LayerNorm(x.In(s), Expr{}, s.Param("b", Const(0), 32), 1e-5)
 			return y
 		}},
-		{"h.3: dropout(-0.1) x (16, 32): entries dropped with probability -0.1, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(-0.1) }},
-		{"h.3: dropout(1) x (16, 32): entries dropped with probability 1, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(1) }},
-		{"h.3: dropout(NaN) x (16, 32): entries dropped with probability NaN, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(math.NaN()) }},
-		{"h.3: attention x (16, 32), h.3.mask (8, 8): entries dropped with probability 1.5, not in 0 ≤ p < 1", func(s Scope, x Expr) Expr {
+		{"h.3: dropout(-0.1) x (16, 32): probability -0.1 is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(-0.1) }},
+		{"h.3: dropout(1) x (16, 32): probability 1 is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(1) }},
+		{"h.3: dropout(NaN) x (16, 32): probability NaN is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr { return x.In(s).Dropout(math.NaN()) }},
+		{"h.3: attention x (16, 32), h.3.mask (8, 8): probability 1.5 is not in 0 ≤ p < 1", func(s Scope, x Expr) Expr {
 			y, _ := Attention(x.In(s), s.Value("mask", Const(0), 8, 8), AttentionShape{Batch: 2, Context: 8, Heads: 2, QK: 4, V: 8}, 1.5)
 			return y
 		}},
@@ -64,7 +64,7 @@ func TestErrorMessages(t *testing.T) {
 			y, _ := Gather(x.In(s), s.Ints("ids", 4, 17, -1))
 			return y
 		}},
-		{"h.3: gather x (16, 32), x (16, 32): integers declared by Ints are needed", func(s Scope, x Expr) Expr { return x.In(s).Gather(x) }},
+		{"h.3: gather x (16, 32), x (16, 32): want integers declared by Ints", func(s Scope, x Expr) Expr { return x.In(s).Gather(x) }},
 		{"h.3: one-hot h.3.ids (4): ids up to 16 for 16 classes", func(s Scope, x Expr) Expr { return s.Ints("ids", 4, 17, -1).OneHot(16) }},
 		{"h.3: cross entropy x (16, 32), h.3.ids (16): ids up to 32 for 32 classes", func(s Scope, x Expr) Expr {
 			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 16, 33, -1), true)
@@ -74,10 +74,10 @@ func TestErrorMessages(t *testing.T) {
 			y, _ := CrossEntropy(x.In(s), s.Ints("ids", 15, 32, -1), true)
 			return y
 		}},
-		{"h.3: add x (16, 32), (): an operand is empty or of another graph", func(s Scope, x Expr) Expr { return x.In(s).Add(Expr{}) }},
-		{"h.3: mul (), x (16, 32): an operand is empty or of another graph", func(s Scope, x Expr) Expr { return Expr{}.Mul(x.In(s)) }},
-		{"h.3: scale by 2 (): an operand is empty or of another graph", func(s Scope, x Expr) Expr { return Expr{}.In(s).Scale(2) }},
-		{"h.3: mul x (16, 32), x (16, 32): an operand is empty or of another graph", func(s Scope, x Expr) Expr {
+		{"h.3: add x (16, 32), (): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr { return x.In(s).Add(Expr{}) }},
+		{"h.3: mul (), x (16, 32): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr { return Expr{}.Mul(x.In(s)) }},
+		{"h.3: scale by 2 (): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr { return Expr{}.In(s).Scale(2) }},
+		{"h.3: mul x (16, 32), x (16, 32): an operand is empty or belongs to another graph", func(s Scope, x Expr) Expr {
 			return x.In(s).Mul(New(Float64, 1).Root().Value("x", Const(1), 16, 32))
 		}},
 		{"h.3.attn: 5 heads do not divide 32 features", func(s Scope, x Expr) Expr {
@@ -112,7 +112,7 @@ func TestErrorMessages(t *testing.T) {
 
 // TestSizesAreCheckedBeforeAllocation: none of these would fit anywhere.
 func TestSizesAreCheckedBeforeAllocation(t *testing.T) {
-	const limits = "every size must be positive and the whole at most 2^40 entries"
+	const limits = "every size must be positive and their product at most 2^40"
 	for _, shape := range [][]int{{0}, {-1}, {3, 0}, {-3, -5}, {1<<40 + 1}, {1 << 20, 1 << 21}, {1 << 62, 1 << 62}, {1 << 40, 1 << 24}} {
 		for _, declare := range []func(s Scope) Expr{
 			func(s Scope) Expr { return s.Param("weight", Const(0), shape...) },
@@ -129,7 +129,7 @@ func TestSizesAreCheckedBeforeAllocation(t *testing.T) {
 	for _, n := range []int{0, -1, 1 << 50} {
 		g := New(Float32, 1)
 		g.Root().Ints("tokens", n, 2, -1)
-		if want, err := fmt.Sprintf("tokens: %d integers: at least 1 and at most 2^40 are needed", n), g.Err(); err == nil || err.Error() != want {
+		if want, err := fmt.Sprintf("tokens: got %d integers, want at least 1 and at most 2^40", n), g.Err(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -144,11 +144,11 @@ func TestCompileErrors(t *testing.T) {
 		t.Errorf("nothing of a graph: got %v", err)
 	}
 	x := g.Root().Param("x", Normal(1), 2, 3)
-	if _, err := Compile(x.Square(), x); err == nil || err.Error() != "the gradient of a scalar is needed, not of shape (2, 3)" {
+	if _, err := Compile(x.Square(), x); err == nil || err.Error() != "want a scalar to differentiate, got shape (2, 3)" {
 		t.Errorf("a matrix: got %v", err)
 	}
 	other := New(Float64, 1).Root().Param("other", Normal(1), 2, 3)
-	if _, err := Compile(x.SumAll(), other); err == nil || err.Error() != `"other" is empty or of another graph` {
+	if _, err := Compile(x.SumAll(), other); err == nil || err.Error() != `"other" is empty or belongs to another graph` {
 		t.Errorf("another graph's parameter: got %v", err)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Expr is a symbolic value: a parameter, an input, or what an operation makes of others. Its methods build nodes of the
-// graph and compute nothing. When building has failed, every Expr is empty, every method passes that on, and the first
-// error comes out of Compile. So does that of the zero Expr, which is of no graph.
+// Expr is a symbolic value: a parameter, an input, or the result of an operation on others. Its methods build nodes of
+// the graph and compute nothing. Once building has failed, every result is an empty Expr, every method returns an empty
+// Expr, and Compile returns the first error. The zero Expr belongs to no graph and leads to such an error too.
 type Expr struct {
 	g     *Graph
 	scope string
@@ -16,25 +16,25 @@ type Expr struct {
 
 	name  string        // of a parameter or input
 	dense *tensor.Dense // its numbers
-	shape []int         // its shape to the outside
-	ids   *idRange      // of integers
+	shape []int         // its shape as the caller declared it
+	ids   *idRange      // set for integers only
 }
 
 type idRange struct {
 	limit, ignore int
-	isLookup      bool // a row is looked up for every id, and the ignored one has none
+	isLookup      bool // a row is looked up for every id, so no id may be ignored
 }
 
-// accepts reports whether a run may read the id.
+// accepts reports whether the id is valid in a run.
 func (r *idRange) accepts(id int) bool {
 	return 0 <= id && id < r.limit || !r.isLookup && r.ignore != NoneIgnored && id == r.ignore
 }
 
-// check reports whether ids below the limit fit n rows or classes.
+// check returns an error unless ids below the limit are indices of n rows or classes.
 func (r *idRange) check(n int, what string) error {
 	switch {
 	case r == nil:
-		return errors.New("integers declared by Ints are needed")
+		return errors.New("want integers declared by Ints")
 	case r.limit > n:
 		return errors.Errorf("ids up to %d for %d %s", r.limit-1, n, what)
 	}
@@ -47,7 +47,8 @@ func (x Expr) Graph() *Graph { return x.g }
 // Name returns the full name of a parameter or input, "" for anything else.
 func (x Expr) Name() string { return x.name }
 
-// Shape returns the shape as the graph holds it; nil after a failure, so a layer takes its sizes from its own fields.
+// Shape returns the shape as the graph stores it. It returns nil after a failure, so a layer takes its sizes from its
+// own fields.
 func (x Expr) Shape() []int {
 	if x.node == nil {
 		return nil
@@ -55,8 +56,9 @@ func (x Expr) Shape() []int {
 	return x.node.Shape()
 }
 
-// Node returns the Gorgonia node, for operations that this package does not offer. Wrap brings the result back. After a
-// failure it is a number of another graph, because Gorgonia's functions panic on nil; Wrap keeps the first error then.
+// Node returns the Gorgonia node, for operations that this package does not offer. Wrap turns the result back into an
+// Expr. After a failure Node returns a number of another graph, because Gorgonia's functions panic on nil; Wrap then
+// keeps the first error.
 func (x Expr) Node() *G.Node {
 	if x.node == nil {
 		return G.NewScalar(G.NewGraph(), Float64)
@@ -64,15 +66,16 @@ func (x Expr) Node() *G.Node {
 	return x.node
 }
 
-const wrapped = "wrap" // as what Wrap makes nodes
+const wrapped = "wrap" // the operation recorded for nodes from Wrap
 
-// Wrap makes an Expr of a Gorgonia node of x's graph, or of the error in making it, under x's scope.
+// Wrap returns an Expr for a Gorgonia node of x's graph, under x's scope. It takes the two results of a Gorgonia
+// function, and a non-nil err becomes the error of the graph.
 func (x Expr) Wrap(node *G.Node, err error) Expr {
 	return x.try(wrapped, func() (*G.Node, error) { return node, err })
 }
 
-// Tensor returns the numbers of a parameter or input, to read and to write, on an Outline its shape alone; empty for
-// anything else.
+// Tensor returns the numbers of a parameter or input, for reading and writing. On an Outline it has only a shape. It is
+// empty for any other expression.
 func (x Expr) Tensor() Tensor {
 	switch {
 	case x.ids != nil:
@@ -85,7 +88,8 @@ func (x Expr) Tensor() Tensor {
 	return t
 }
 
-// Ints returns the backing of an input declared by Scope.Ints, to be overwritten in place; nil for anything else.
+// Ints returns the numbers of an input declared by Scope.Ints, to be overwritten in place; nil for any other
+// expression.
 func (x Expr) Ints() []int {
 	if x.ids == nil || x.dense == nil {
 		return nil
@@ -93,7 +97,7 @@ func (x Expr) Ints() []int {
 	return x.dense.Ints()
 }
 
-// count returns the number of integers that x declares.
+// count returns the number of integers that x holds.
 func (x Expr) count() int {
 	if x.ids == nil {
 		return 0
@@ -101,10 +105,10 @@ func (x Expr) count() int {
 	return x.shape[0]
 }
 
-// Entries is how many numbers x has, the product of its sizes, in a float64, which they do not overflow.
+// Entries returns the number of entries of x, the product of its sizes. It is a float64 so that it cannot overflow.
 func (x Expr) Entries() float64 { return entries(x.Shape()) }
 
-// In says that what is computed from x from here on belongs to the layer at s: errors and pictures name it.
+// In returns x for use in the layer at s: errors and pictures name that layer for everything computed from the result.
 func (x Expr) In(s Scope) Expr {
 	if x.g == nil {
 		x.g = s.Graph()

@@ -2,24 +2,25 @@ package graph
 
 import "github.com/pkg/errors"
 
-// Err returns the first error in building, with a stack.
+// Err returns the first error in building, with a stack trace.
 func (g *Graph) Err() error {
 	if !g.exists() {
-		return g.made("").err
+		return g.orFailed("").err
 	}
 	return g.err
 }
 
-// exists reports whether g was made, and is not nil or a literal.
+// exists reports whether g was created by a constructor, and is neither nil nor a literal.
 func (g *Graph) exists() bool { return g != nil && g.g != nil }
 
-// made is g, or one in its place that has failed, so that what is built on it takes the error to Compile.
-func (g *Graph) made(scope string) *Graph {
+// orFailed returns g if it exists. Otherwise it returns a new graph that has failed, so that Compile returns the error
+// of everything built on it.
+func (g *Graph) orFailed(scope string) *Graph {
 	if g.exists() {
 		return g
 	}
 	failed := New(Float64, 0)
-	failed.fail(scope, "no graph: New, Build, Sibling or Outline makes one")
+	failed.fail(scope, "no graph: create one with New, Build, Sibling or Outline")
 	return failed
 }
 
@@ -31,7 +32,7 @@ func (g *Graph) fail(scope, format string, args ...any) {
 
 // failedOp is an operation that could not be built.
 type failedOp struct {
-	scope, what string // where its first operand is from; the operation and its operands
+	scope, what string // the scope of its first operand; the operation and its operands
 	cause       error
 }
 
@@ -46,7 +47,7 @@ func (g *Graph) failOp(x Expr, op string, operands []Expr, cause error) {
 	}
 }
 
-// blame makes an operation that failed in the layer at scope one of that layer: its operand may be from the layer
+// blame assigns a failed operation to the layer at scope, in which it failed: its operand may come from the layer
 // before.
 func (g *Graph) blame(scope string) {
 	if g.failed != nil && !within(g.failed.scope, scope) {

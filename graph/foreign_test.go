@@ -128,10 +128,10 @@ func TestTheFirstErrorSurvives(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Const(1), 2, 3)
 	for want, y := range map[string]Expr{
-		"h.0.w: no graph: New, Build, Sibling or Outline makes one": Scope{path: "h.0.w"}.Param("w", Const(1), 2, 3).Square(),
-		"h.1: no graph: New, Build, Sibling or Outline makes one":   Expr{}.In(Scope{}.Sub("h.1")).Tanh(),
-		"no graph: New, Build, Sibling or Outline makes one":        (*Graph)(nil).Root().Value("w", Const(1), 2, 3).Exp(),
-		"tanh (): an operand is empty or of another graph":          Expr{}.Tanh().Softmax(),
+		"h.0.w: no graph: create one with New, Build, Sibling or Outline": Scope{path: "h.0.w"}.Param("w", Const(1), 2, 3).Square(),
+		"h.1: no graph: create one with New, Build, Sibling or Outline":   Expr{}.In(Scope{}.Sub("h.1")).Tanh(),
+		"no graph: create one with New, Build, Sibling or Outline":        (*Graph)(nil).Root().Value("w", Const(1), 2, 3).Exp(),
+		"tanh (): an operand is empty or belongs to another graph":        Expr{}.Tanh().Softmax(),
 	} {
 		for _, z := range []Expr{y, y.Wrap(G.Exp(y.Node())), y.Mul(x), y.Reshape(6).Detach(), y.Join(x), y.In(g.Root())} {
 			if _, err := Compile(z.SumAll()); err == nil || err.Error() != want {

@@ -2,6 +2,7 @@ package graph
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel/simd"
 
-// Instructions is what the kernels of float32 run on: "AVX512", "AVX2", "NEON" on arm64, or "Go" where this processor
-// or this program has none of them. Their kernels compute the same bits, plain Go others.
+// Instructions returns the instruction set of the float32 kernels: "AVX512", "AVX2", "NEON" on arm64, or "Go" if this
+// processor or this program supports none of them. The kernels of the three compute the same bits; plain Go computes
+// others.
 func Instructions() string { return simd.Of[float32]().String() }

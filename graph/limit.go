@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// SetMemoryLimit fixes how many bytes a Graph may hold in what is declared from here on and in its programs: what would
-// go beyond is an error of that place and is not allocated. 0 is MachineMemory. Siblings made from here on have the
-// same.
+// SetMemoryLimit sets the number of bytes that a Graph may hold in later declarations and in its programs. A tensor
+// beyond the limit is not allocated but an error of its place. 0 means MachineMemory. Later siblings have the same
+// limit.
 func (g *Graph) SetMemoryLimit(bytes int64) {
 	if g != nil {
 		g.limit = max(0, bytes)
@@ -25,7 +25,7 @@ func (g *Graph) MemoryLimit() int64 {
 	return MachineMemory()
 }
 
-// hold counts a tensor that is about to be made, if there may be one.
+// hold adds a tensor to the declared bytes and reports whether it is within the memory limit.
 func (g *Graph) hold(name string, shape []int, size uintptr) bool {
 	bytes := float64(size) * entries(shape)
 	if err := g.allows(bytes); err != nil {
@@ -36,7 +36,8 @@ func (g *Graph) hold(name string, shape []int, size uintptr) bool {
 	return true
 }
 
-// allows returns an error if so many bytes more are beyond the limit. What every machine has is not looked up.
+// allows returns an error if the given number of further bytes exceeds the limit. Amounts that every machine has are
+// not checked against the machine's memory.
 func (g *Graph) allows(bytes float64) error {
 	const little, gib = 1 << 26, 1 << 30
 	all := g.held + bytes
@@ -47,7 +48,7 @@ func (g *Graph) allows(bytes float64) error {
 		all/gib, g.held/gib, float64(g.MemoryLimit())/gib)
 }
 
-// entries returns the product of the sizes, which a float64 holds whatever they are.
+// entries returns the product of the sizes, as a float64 so that it cannot overflow.
 func entries(shape []int) float64 {
 	n := 1.0
 	for _, size := range shape {
@@ -56,5 +57,5 @@ func entries(shape []int) float64 {
 	return n
 }
 
-// fits reports whether a tensor may have so many entries: the bytes of many such can still be counted in an int.
+// fits reports whether a tensor may have the given number of entries: the bytes of many such tensors still fit an int.
 func fits(entries float64) bool { return entries <= min(1<<40, math.MaxInt/8) }

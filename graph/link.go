@@ -8,19 +8,19 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// linker makes a plan of what some outputs need of a graph.
+// linker builds the plan of the nodes that some outputs need.
 type linker struct {
 	g       *Graph
 	ops     map[*G.Node]*plan.Op
-	kept    map[*G.Node]*G.Value // results of another type than the graph's
-	scopes  map[*G.Node]string   // of the forward pass
+	kept    map[*G.Node]*G.Value // results whose type is not the graph's
+	scopes  map[*G.Node]string   // node of the forward pass → its scope
 	outputs G.Nodes
-	names   []string         // of the operations that are Gorgonia's
-	folded  map[*G.Node]bool // terms of a sum of gradients that are made where the sum is
+	names   []string         // names of Gorgonia's own operations
+	folded  map[*G.Node]bool // terms of a sum of gradients that are computed in the memory of the sum
 }
 
-// link prunes the graph to what the outputs need and plans its execution. The first output is the end of the forward
-// pass. It returns where the result of an output lies, and the step of the plan behind which it does.
+// link prunes the graph to the nodes that the outputs need and plans their execution. The first output is the end of
+// the forward pass. The function result returns the memory of an output, done the step of the plan that completes it.
 func (p *Program) link(outputs G.Nodes) (result func(n *G.Node) Tensor, done func(n *G.Node) int, err error) {
 	l, ops, err := p.graph.linked(outputs)
 	if err != nil {
@@ -56,7 +56,8 @@ func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
 		return nil, nil, errors.Wrap(err, "compile")
 	}
 	l = &linker{
-		g: g, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{}, scopes: g.scopes(order, outputs[0]), outputs: outputs,
+		g: g, ops: map[*G.Node]*plan.Op{}, kept: map[*G.Node]*G.Value{},
+		scopes: g.scopes(order, outputs[0]), outputs: outputs,
 	}
 	slices.Reverse(order)
 	l.fold(order)
@@ -76,8 +77,8 @@ func (g *Graph) linked(outputs G.Nodes) (l *linker, ops []*plan.Op, err error) {
 	return l, ops, nil
 }
 
-// scopes returns the places of what out is computed of. order has what is computed of others before those; a node that
-// no Expr stands for has the place of what is computed of it.
+// scopes returns the scope of every node that out depends on. In order a node comes before its operands; a node without
+// an Expr has the scope of the node computed from it.
 func (g *Graph) scopes(order G.Nodes, out *G.Node) map[*G.Node]string {
 	scopes := map[*G.Node]string{out: g.source[out.ID()].scope}
 	for _, n := range order {
@@ -96,7 +97,7 @@ func (g *Graph) scopes(order G.Nodes, out *G.Node) map[*G.Node]string {
 	return scopes
 }
 
-// op returns the turn that computes n: a kernel, an operation of Gorgonia's, or none.
+// op returns the operation of the plan that computes n: a kernel, one of Gorgonia's, or one without work.
 func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 	children := l.g.children(n)
 	scope, forward := l.scopes[n]
@@ -119,7 +120,7 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 		}
 	}
 	if !fits(entries(n.Shape())) {
-		return nil, errors.Errorf("%s: shape %v: the whole may have at most 2^40 entries", o.Name, n.Shape())
+		return nil, errors.Errorf("%s: shape %v: want at most 2^40 entries", o.Name, n.Shape())
 	}
 	own, ours := n.Op().(*op)
 	switch {
@@ -127,7 +128,7 @@ func (l *linker) op(n *G.Node) (o *plan.Op, err error) {
 		l.kernel(o, own)
 	case len(children) == 0 && n.Value() != nil:
 		o.Value = numbersOf(n.Value())
-	case len(children) == 1 && sizeOf(n.Op(), children[0]) > 0: // of a broadcast: known, and no reason to keep the operand
+	case len(children) == 1 && sizeOf(n.Op(), children[0]) > 0: // a size for a broadcast needs no operand
 		o.Inputs, o.Value = nil, plan.Numbers{F64: []float64{float64(sizeOf(n.Op(), children[0]))}}
 	case n.Op() == nil && l.g.outline: // a leaf
 	case n.Op() == nil && l.g.unpacked(n.Name()) != nil:

@@ -5,18 +5,18 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// sizeOf is what an operation answers that asks for the size of an axis of x, 0 of any other.
+// sizeOf returns the result of an operation that computes the size of an axis of x, 0 for any other operation.
 func sizeOf(op G.Op, x *G.Node) int {
-	asks, ok := op.(G.DimSizer)
+	sizer, ok := op.(G.DimSizer)
 	for axis := 0; ok && axis < x.Dims(); axis++ {
-		if n, err := asks.DimSize(axis); err == nil {
+		if n, err := sizer.DimSize(axis); err == nil {
 			return n
 		}
 	}
 	return 0
 }
 
-// stock makes a turn of an operation of Gorgonia's.
+// stock plans an operation of Gorgonia's.
 func (l *linker) stock(o *plan.Op, n *G.Node, children G.Nodes) {
 	planned := n.Dtype() == l.g.dtype
 	if planned {
@@ -37,8 +37,8 @@ func (l *linker) stock(o *plan.Op, n *G.Node, children G.Nodes) {
 	}
 }
 
-// argument hands the value of c to a turn of an operation of Gorgonia's, under a header that no other turn has: a
-// product turns the axes of an operand around while it runs.
+// argument sets argument i of an operation of Gorgonia's to the value of c. No other operation shares its header,
+// because a product transposes its operand's axes while it runs.
 func (l *linker) argument(s *stockOp, i int, c *G.Node, numbers plan.Numbers) {
 	_, leaf := l.g.leafOf(c)
 	kept := l.kept[c]
@@ -60,7 +60,7 @@ func (l *linker) argument(s *stockOp, i int, c *G.Node, numbers plan.Numbers) {
 	}
 }
 
-// kernel makes a turn of an operation of ours.
+// kernel plans one of our own operations.
 func (l *linker) kernel(o *plan.Op, own *op) {
 	o.Out, o.Run = own.out, own.link
 	for _, b := range own.fills {
@@ -71,7 +71,7 @@ func (l *linker) kernel(o *plan.Op, own *op) {
 	}
 }
 
-// isSum recognises Gorgonia's addition of two tensors, such as that of gradients that meet.
+// isSum reports whether n is Gorgonia's addition of two tensors, such as that of two gradients of one node.
 func (g *Graph) isSum(n *G.Node, children G.Nodes) bool {
 	if !g.Kernels || len(children) != 2 || n.IsScalar() || n.Dtype() != g.dtype {
 		return false

@@ -7,12 +7,12 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// sum makes a turn of the addition of two gradients. Of one that has some rows alone, such as that of a table which is
-// a head as well, these are added where the other lies: for GPT-2's table that spares half a gigabyte of reading and
-// writing.
+// sum plans the addition of two gradients. If one has only some rows, such as that of a table that is also the head,
+// these rows are added in the memory of the other. For GPT-2's table this saves half a gigabyte of reading and writing.
 func (l *linker) sum(o *plan.Op, n *G.Node, children G.Nodes) {
 	own := &op{
-		dtype: l.g.dtype, out: &buffer{size: n.Shape().TotalSize()}, f32: add[float32](l.g.pool), f64: add[float64](l.g.pool),
+		dtype: l.g.dtype, out: &buffer{size: n.Shape().TotalSize()},
+		f32: add[float32](l.g.pool), f64: add[float64](l.g.pool),
 	}
 	for _, c := range children {
 		if l.folded[c] {
@@ -24,7 +24,7 @@ func (l *linker) sum(o *plan.Op, n *G.Node, children G.Nodes) {
 	l.kernel(o, own)
 }
 
-// fold finds the gradients of some rows that one sum alone needs, one for each sum.
+// fold finds the gradients with only some rows that no other operation than one sum needs, at most one per sum.
 func (l *linker) fold(order G.Nodes) {
 	needed := map[*G.Node]int{}
 	for _, n := range order {
@@ -39,7 +39,8 @@ func (l *linker) fold(order G.Nodes) {
 			continue
 		}
 		for _, c := range children {
-			if own, ours := c.Op().(*op); ours && own.rows.node != nil && needed[c] == 1 && !slices.Contains(l.outputs, c) {
+			own, ours := c.Op().(*op)
+			if ours && own.rows.node != nil && needed[c] == 1 && !slices.Contains(l.outputs, c) {
 				l.folded[c] = true
 				break
 			}

@@ -214,7 +214,7 @@ func TestOp(t *testing.T) {
 	g := New(Float64, 1)
 	x := g.Root().Param("x", Normal(1), 2, 3)
 	o, other := x.Reshape(3, 2).node.Op().(*op), x.Reshape(3, 2).node.Op().(*op)
-	if _, err := o.Do(); err == nil || !strings.HasSuffix(err.Error(), "runs in a Program alone") {
+	if _, err := o.Do(); err == nil || !strings.HasSuffix(err.Error(), "runs only in a Program") {
 		t.Errorf("got error %v", err)
 	}
 	if o.ReturnsPtr() || o.CallsExtern() || o.OverwritesInput() != -1 || o.Arity() != 1 {

@@ -10,9 +10,9 @@ import (
 
 func machineMemory() int64 { return memoryOf(os.DirFS("/")) }
 
-// memoryOf returns the least of what a Linux system says: /proc/meminfo, and the limit of the process's cgroup and of
-// every group around it, of version 2 and of version 1; 0 if it says nothing. In a container the path of the group may
-// be the host's: the groups that are there count.
+// memoryOf returns the smallest limit that a Linux system reports: the memory in /proc/meminfo, and the limits of the
+// process's cgroup and of all enclosing groups, of version 2 and of version 1. It returns 0 if there is none. In a
+// container the path of the group may be the host's, so only the groups that exist count.
 func memoryOf(root fs.FS) (least int64) {
 	limit := func(n int64) {
 		if n > 0 && (least == 0 || n < least) {
@@ -47,7 +47,7 @@ func memoryOf(root fs.FS) (least int64) {
 	return least
 }
 
-// number is 0 of what is none, such as "max".
+// number parses a number. It returns 0 for any other text, such as "max".
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// MulAdd is scale∘x + shift, entry by entry, with numbers that stay as they are; where there are fewer of them than
-// entries they are repeated: those of a row for every row. Where scale is 0 the result is shift, whatever x is, and
-// where scale is 1 and shift 0 it is x, to the bit.
+// MulAdd returns scale∘x + shift, entry by entry, with constant numbers. Lists shorter than x are repeated: a list as
+// long as a row applies to every row. Where scale is 0 the result is shift, whatever x is, and where scale is 1 and
+// shift 0 it is x, to the bit.
 func (x Expr) MulAdd(scale, shift []float64) Expr {
 	return x.apply("multiply and add", func() (*G.Node, error) {
 		if x.node.Dtype() != x.g.dtype {
-			return nil, errors.New("integers have no products with numbers")
+			return nil, errors.New("got integers, want floating-point numbers")
 		}
 		for _, list := range [][]float64{scale, shift} {
 			if size := max(1, x.node.Shape().TotalSize()); len(list) == 0 || size%len(list) != 0 {
@@ -29,8 +29,8 @@ func (x Expr) MulAdd(scale, shift []float64) Expr {
 	})
 }
 
-// MulAddAt is MulAdd with row ids[i] of the tables scale and shift for row i of x, a matrix: they have a row for every
-// id that there may be, each as long as x's.
+// MulAddAt returns MulAdd with row ids[i] of the tables scale and shift for row i of x, a matrix. The tables have a
+// row, as long as x's, for every possible id.
 func (x Expr) MulAddAt(ids Expr, scale, shift []float64) Expr {
 	return x.apply("multiply and add", func() (*G.Node, error) {
 		s := x.node.Shape()
@@ -49,7 +49,7 @@ func (x Expr) MulAddAt(ids Expr, scale, shift []float64) Expr {
 			}
 		}
 		if ids.count() != s[0] {
-			return nil, errors.Errorf("got %d ids, want %d, one for a row", ids.count(), s[0])
+			return nil, errors.Errorf("got %d ids, want %d, one per row", ids.count(), s[0])
 		}
 		ids.ids.isLookup = true
 		return x.g.mulAddAt(x.node, ids, slices.Clone(scale), slices.Clone(shift))
@@ -80,7 +80,7 @@ func mulAddAt[T kernel.Float](ids []int, d int, scale, shift []float64) body[T] 
 func finite(list []float64) error {
 	for i, v := range list {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return errors.Errorf("number %d is %v, want finite ones", i, v)
+			return errors.Errorf("number %d is %v, want finite numbers", i, v)
 		}
 	}
 	return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/internal/spelling"
 )
 
-// nearest lists the places that are most like path, for the error of one that is not there.
+// nearest lists the places most similar to path, for the error of a place that does not exist.
 func nearest[T any](path string, places map[string]T) string {
 	if len(places) == 0 {
-		return "there is no place yet"
+		return "there are no places yet"
 	}
 	list := spelling.Nearest(path, slices.Sorted(maps.Keys(places)), 4)
 	for i, name := range list {

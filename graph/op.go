@@ -13,21 +13,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// body computes an operation: out from in, row-major. The entry of an integer input is nil.
+// body computes an operation: out from in, row-major. The entry for an integer input is nil.
 type body[T kernel.Float] func(out []T, in [][]T)
 
-// op is the base of our own Gorgonia operations. Its result lies in a buffer that Compile plans, so no result is
-// allocated when it runs; what threads share, and the backward pass, may allocate closures. A panic in it
-// is an error of the run.
+// op is the base of our own Gorgonia operations. Compile plans the buffer of its result, so running it allocates no
+// result; loops over threads, and the backward pass, may allocate closures. A panic in it is an error of the run.
 type op struct {
-	name   string       // with every attribute: equal names on equal inputs mean equal results
-	shape  tensor.Shape // empty of a scalar
-	wrt    []bool       // which inputs it can be differentiated by
+	name   string       // includes every attribute: equal names on equal inputs mean equal results
+	shape  tensor.Shape // empty for a scalar
+	wrt    []bool       // the inputs that it can be differentiated by
 	out    *buffer      // the result
-	fills  []*buffer    // what it writes besides: further results, state for the backward pass, scratch
-	uses   []*buffer    // what it reads besides its inputs
-	rows   Expr         // of a table's gradient: the ids of the only rows that are not 0; empty of any other
-	before func() error // may refuse a run; nil if nothing does
+	fills  []*buffer    // what else it writes: further results, state for the backward pass, scratch
+	uses   []*buffer    // what it reads in addition to its inputs
+	rows   Expr         // for a table's gradient: the ids of the rows that are not 0; otherwise empty
+	before func() error // optional: runs before the operation, and may return an error
 	f32    body[float32]
 	f64    body[float64]
 	diff   func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
@@ -38,7 +37,7 @@ type op struct {
 
 // node adds the operation to the graph.
 func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
-	if err := g.interrupted(); err != nil { // while the backward pass is built
+	if err := g.interrupted(); err != nil { // also stops building the backward pass
 		return nil, err
 	}
 	o.dtype, o.in = g.dtype, nil
@@ -59,24 +58,24 @@ func (g *Graph) node(o *op, children ...*G.Node) (*G.Node, error) {
 		o.out.size = 1
 	}
 	g.ops++
-	o.name = fmt.Sprintf("%s%s#%d", g.salt, o.name, g.ops) // never merged with another: it owns its result
+	o.name = fmt.Sprintf("%s%s#%d", g.salt, o.name, g.ops) // never merged with another operation: it owns its result
 	return G.ApplyOp(o, children...)
 }
 
-// part returns an operation without work: it returns a buffer of that shape which primary's run has filled. Being
-// computed from primary's result it comes after it, and that is all its input is for.
+// part returns an operation without work, whose result is a buffer of the given shape that the run of primary fills.
+// Its input is primary's result only so that it runs after it.
 func (g *Graph) part(name string, primary *G.Node, b *buffer, shape tensor.Shape) (*G.Node, error) {
 	o := &op{name: name, shape: shape, wrt: []bool{false}, out: b}
 	o.f32, o.f64 = func([]float32, [][]float32) {}, func([]float64, [][]float64) {}
 	return g.node(o, primary)
 }
 
-// scalar says that the result is one number, not a tensor.
+// scalar reports whether the result is one number, not a tensor.
 func (o *op) scalar() bool { return len(o.shape) == 0 }
 
 func (o *op) Arity() int { return len(o.in) }
 
-// Type is made again each time: Gorgonia takes the result apart and puts it in a pool.
+// Type returns a new type in each call: Gorgonia takes the result apart and puts it in a pool.
 func (o *op) Type() hm.Type {
 	types := append(append([]hm.Type{}, o.in...), hm.Type(o.dtype))
 	if !o.scalar() {
@@ -92,12 +91,12 @@ func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) {
 	return o.shape, nil
 }
 
-// Do is for Gorgonia's machines, which a Program does without.
+// Do returns an error: it exists for Gorgonia's machines, which a Program does not use.
 func (o *op) Do(...G.Value) (G.Value, error) {
-	return nil, errors.Errorf("%s runs in a Program alone", o.name)
+	return nil, errors.Errorf("%s runs only in a Program", o.name)
 }
 
-// link makes the turn of a program that computes the operation from in to out.
+// link returns the function that computes the operation from in to out in a program.
 func (o *op) link(out plan.Numbers, in []plan.Numbers) func() error {
 	f32, f64 := make([][]float32, len(in)), make([][]float64, len(in))
 	for i, n := range in {
@@ -138,5 +137,5 @@ func (o *op) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 		return nil, errors.Errorf("%s has no derivative", o.name)
 	}
 	grads, err := o.diff(in, out, grad)
-	return append(grads, make(G.Nodes, max(0, len(in)-len(grads)))...), err // nothing for the rest
+	return append(grads, make(G.Nodes, max(0, len(in)-len(grads)))...), err // nil for the other inputs
 }

@@ -26,7 +26,7 @@ func ReLU(x Expr) (y Expr, ok bool) {
 		entrywise[float64]{kernel.ReLU[float64], kernel.ReLUBackward[float64]})
 }
 
-// entrywise is a function of every entry and its backward pass, dx from x and dy.
+// entrywise holds the kernels of a function of every entry: the function, and its backward pass, dx from x and dy.
 type entrywise[T kernel.Float] struct {
 	f    func(p *kernel.Pool, y, x []T)
 	back func(p *kernel.Pool, dx, x, dy []T)
@@ -38,7 +38,9 @@ func activation(x Expr, name string, f32 entrywise[float32], f64 entrywise[float
 		return g.node(&op{
 			name: name, shape: x.node.Shape(), f32: f32.forward(g.pool), f64: f64.forward(g.pool),
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-				return one(g.node(&op{name: name + ".dx", shape: in[0].Shape(), f32: f32.backward(g.pool), f64: f64.backward(g.pool)}, in[0], grad))
+				return one(g.node(&op{
+					name: name + ".dx", shape: in[0].Shape(), f32: f32.backward(g.pool), f64: f64.backward(g.pool),
+				}, in[0], grad))
 			},
 		}, x.node)
 	})

@@ -11,9 +11,9 @@ import (
 )
 
 // Attention returns the kernel of concat over heads of softmax(q·kᵀ/√QK + mask)·v, with the k and v of the head's
-// group: (B·T, H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores, (T, T) for all sequences, (B, T, T), or (1
-// or B, 1 or H, T, T) where heads differ; dropout acts on the weights, at attn_dropout in qkv's scope. The weights are
-// never stored: a query keeps two numbers for the backward pass, so the memory is linear in T.
+// group: (B·T, H·QK+G(QK+V)) → (B·T, H·V). The mask is added to the scores. It is (T, T) for all sequences, (B, T, T),
+// or (1 or B, 1 or H, T, T) if heads differ. Dropout acts on the weights, at attn_dropout in qkv's scope. The weights
+// are never stored: a query keeps two numbers for the backward pass, so the memory is linear in T.
 func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bool) {
 	return qkv.kernel("attention", func() (*G.Node, error) {
 		if err := h.check(qkv.node, h.Batch*h.Context); err != nil {
@@ -23,25 +23,26 @@ func Attention(qkv, mask Expr, h AttentionShape, dropout float64) (y Expr, ok bo
 	}, mask)
 }
 
-// attentionOp is what the two passes share.
+// attentionOp holds what the two passes share.
 type attentionOp struct {
 	g     *Graph
 	pool  *kernel.Pool
 	shape attention.Shape
-	mask  [2]int           // matrices of the mask: for sequences, for heads
-	spans *attention.Spans // of the mask, as the first forward pass of the run found it
+	mask  [2]int           // number of matrices of the mask: for the sequences, for the heads
+	spans *attention.Spans // spans of the mask, found by the first forward pass of the run
 	lse   *buffer          // log-sum-exp of every query's scores, in two parts
 	drop  func() kernel.DropMask
 }
 
-// attention returns the node, of one source, packed, or of two, the queries and the keys and values.
+// attention returns the node for one source, the packed projections, or two: the queries, and the keys and values.
 func (x Expr) attention(h attention.Shape, mask Expr, dropout float64, sources ...*G.Node) (*G.Node, error) {
 	if err := checkDropout(dropout); err != nil {
 		return nil, err
 	}
 	g := x.g
 	a := &attentionOp{
-		g: g, pool: g.pool, shape: h, spans: g.spansOf(mask.node), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
+		g: g, pool: g.pool, shape: h,
+		spans: g.spansOf(mask.node), lse: &buffer{size: 2 * h.Batch * h.Heads * h.Queries},
 		drop: g.dropMask(dropout, g.dropKey(prefixed(x.scope, "attn_dropout"), dropout)),
 	}
 	var err error
@@ -60,7 +61,7 @@ func (a *attentionOp) scratch() *buffer {
 	return &buffer{size: attention.FlashScratch(a.pool, a.shape)}
 }
 
-// backward returns the gradient of the sources; the second one's is computed together with the first one's.
+// backward returns the gradients of the sources. The operation of the first one computes the second one as well.
 func (a *attentionOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	scratch := a.scratch()
 	fills := []*buffer{scratch}
@@ -93,7 +94,7 @@ func attentionForward[T kernel.Float](a *attentionOp, scratch *buffer) body[T] {
 func attentionBackward[T kernel.Float](a *attentionOp, second, scratch *buffer) body[T] {
 	f := &attention.Flash[T]{Shape: a.shape, Products: productsOf[T](a.g), Spans: a.spans}
 	return func(dx []T, in [][]T) {
-		mask := len(in) - 3 // behind it, y and its gradient
+		mask := len(in) - 3 // y and its gradient follow
 		grads := attention.Packed(a.shape, dx)
 		if second != nil {
 			grads = attention.Crossed(a.shape, dx, of[T](second))
@@ -103,7 +104,7 @@ func attentionBackward[T kernel.Float](a *attentionOp, second, scratch *buffer) 
 	}
 }
 
-// bindFlash gives f its operands of this run: the sources, and the mask behind them.
+// bindFlash sets f's operands for this run: the sources, and the mask.
 func bindFlash[T kernel.Float](a *attentionOp, f *attention.Flash[T], sources [][]T, mask []T, scratch *buffer) {
 	f.In = attention.Packed(a.shape, sources[0])
 	if len(sources) > 1 {
@@ -113,7 +114,7 @@ func bindFlash[T kernel.Float](a *attentionOp, f *attention.Flash[T], sources []
 	f.LSE, f.Scratch, f.Drop = of[T](a.lse), of[T](scratch), a.drop()
 }
 
-// spansOf returns shared by all attention under one mask: it is read once a run.
+// spansOf returns the spans of a mask. All attention with that mask shares them, so that a run reads the mask once.
 func (g *Graph) spansOf(mask *G.Node) *attention.Spans {
 	if g.spans[mask] == nil {
 		g.spans[mask] = &attention.Spans{}

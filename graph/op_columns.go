@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Cols is columns from … to−1 of a matrix: (n, d) → (n, to−from). The stock slice hashes its bounds modulo 256, so that
-// two slices of a wide matrix become the same node.
+// Cols returns columns from … to−1 of a matrix: (n, d) → (n, to−from). The stock slice hashes its bounds modulo 256, so
+// two slices of a wide matrix can become the same node.
 func (x Expr) Cols(from, to int) Expr {
 	return x.apply(fmt.Sprintf("columns %d:%d", from, to), func() (*G.Node, error) {
 		shape := x.node.Shape()
@@ -30,7 +30,7 @@ func (g *Graph) cols(n *G.Node, from, to int) (*G.Node, error) {
 	}, n)
 }
 
-// place puts a matrix into columns from … of a wider one that is 0 elsewhere, in the backward pass.
+// place returns a matrix of width d with n in the columns from … and 0 elsewhere, for the backward pass.
 func (g *Graph) place(n *G.Node, from, d int) (*G.Node, error) {
 	rows, w := n.Shape()[0], n.Shape()[1]
 	return g.node(&op{
@@ -50,8 +50,8 @@ func moveCols[T kernel.Float](rows, w, outStride, outAt, inStride, inAt int, zer
 	}
 }
 
-// Join puts matrices of equally many rows side by side: (n, a), (n, b), … → (n, a+b+…). The stock Concat goes through
-// the stock slice in its backward pass.
+// Join returns matrices with the same number of rows side by side: (n, a), (n, b), … → (n, a+b+…). The stock Concat
+// uses the stock slice in its backward pass.
 func (x Expr) Join(others ...Expr) Expr {
 	return x.apply("join", func() (*G.Node, error) {
 		g, rows, d := x.g, x.node.Shape()[0], x.node.Shape()[1]
@@ -62,7 +62,8 @@ func (x Expr) Join(others ...Expr) Expr {
 			d += y.node.Shape()[1]
 		}
 		return g.node(&op{
-			name: "join", shape: tensor.Shape{rows, d}, f32: joinCols[float32](rows, d), f64: joinCols[float64](rows, d),
+			name: "join", shape: tensor.Shape{rows, d},
+			f32: joinCols[float32](rows, d), f64: joinCols[float64](rows, d),
 			diff: func(in G.Nodes, _, grad *G.Node) (grads G.Nodes, err error) {
 				at := 0
 				for _, c := range in {

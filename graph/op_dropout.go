@@ -8,11 +8,11 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Dropout is inverted dropout: entry i is 0 with probability p, else divided by 1 − p (errata D4), while training; the
-// identity in evaluation. The mask is a function of the Graph's seed, x's scope and the number of dropouts there
-// before, the step and i: nothing is stored, a resumed run drops what the uninterrupted one would have dropped, and the
-// reference and the fused model drop the same. It is an error unless 0 ≤ p < 1. The stock Dropout divides its gradient
-// by p instead of 1 − p, is seeded by the clock and merges with its twins.
+// Dropout returns inverted dropout: while training, entry i is 0 with probability p, else divided by 1 − p (errata D4);
+// in evaluation it is the identity. The mask is a function of the Graph's seed, x's scope and the number of earlier
+// dropouts there, the step and i. So nothing is stored, a resumed run drops the same entries as an uninterrupted one,
+// and so do the reference and the kernel form of a model. It is an error unless 0 ≤ p < 1. The stock Dropout divides
+// its gradient by p instead of 1 − p, is seeded by the clock and merges with its twins.
 func (x Expr) Dropout(p float64) Expr {
 	if p == 0 || x.g == nil {
 		return x
@@ -27,13 +27,14 @@ func (x Expr) Dropout(p float64) Expr {
 
 func checkDropout(p float64) error {
 	if !(p >= 0 && p < 1) {
-		return errors.Errorf("entries dropped with probability %g, not in 0 ≤ p < 1", p)
+		return errors.Errorf("probability %g is not in 0 ≤ p < 1", p)
 	}
 	return nil
 }
 
-// DropoutMask is what the first dropout of the given scope multiplies its n entries by in the step of the last run,
-// or that SetStep gave: 0 or 1/(1 − p). It is nil where p is not in 0 ≤ p < 1, n is less than 1 or more than fits.
+// DropoutMask returns the factors, 0 or 1/(1 − p), that the first dropout of the given scope applies to its n entries.
+// The step is that of the last run, or the one set by SetStep. DropoutMask returns nil if p is not in 0 ≤ p < 1, or if
+// n is less than 1 or too large for the memory.
 func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
 	if !g.exists() || n < 1 || int64(n) > g.MemoryLimit()/8 || checkDropout(p) != nil {
 		return nil
@@ -46,7 +47,7 @@ func (g *Graph) DropoutMask(scope string, p float64, n int) []float64 {
 	return mask
 }
 
-// dropKey makes a separate mask for every dropout in a scope.
+// dropKey returns a separate key for every dropout in a scope, so that their masks differ.
 func (g *Graph) dropKey(scope string, p float64) uint64 {
 	if p > 0 {
 		g.drops[scope]++
@@ -66,7 +67,7 @@ func (g *Graph) dropout(n *G.Node, p float64, key uint64) (*G.Node, error) {
 	}, n)
 }
 
-// dropMask looks up the run it is in: the mask of this step, or none in evaluation.
+// dropMask returns a function that returns the mask for the current run: that of this step, or none in evaluation.
 func (g *Graph) dropMask(p float64, key uint64) func() kernel.DropMask {
 	return func() kernel.DropMask {
 		if !g.run.training {

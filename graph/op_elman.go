@@ -8,7 +8,7 @@ import (
 )
 
 // Elman returns the kernel of h_t = tanh(h_{t−1}·w + a_t) over batch sequences with h_0 = 0: a (B·T, d), w (d, d) →
-// (B·T, d). Its backward pass goes back through time.
+// (B·T, d). Its backward pass is backpropagation through time.
 func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 	return a.kernel("elman", func() (*G.Node, error) {
 		g := a.g
@@ -17,12 +17,14 @@ func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 		}
 		d := w.node.Shape()[0]
 		return g.node(&op{
-			name: "elman", shape: a.node.Shape(), f32: elman[float32](g.pool, batch, d), f64: elman[float64](g.pool, batch, d),
+			name: "elman", shape: a.node.Shape(),
+			f32: elman[float32](g.pool, batch, d), f64: elman[float64](g.pool, batch, d),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 				dw := &buffer{part: true, size: in[1].Shape().TotalSize()}
 				da, err := g.node(&op{
 					name: "elman.da", shape: in[0].Shape(), fills: []*buffer{dw},
-					f32: elmanBackward[float32](g.pool, batch, d, dw), f64: elmanBackward[float64](g.pool, batch, d, dw),
+					f32: elmanBackward[float32](g.pool, batch, d, dw),
+					f64: elmanBackward[float64](g.pool, batch, d, dw),
 				}, out, in[1], grad)
 				if err != nil {
 					return nil, err
@@ -36,14 +38,14 @@ func Elman(a, w Expr, batch int) (h Expr, ok bool) {
 
 func checkElman(a, w *G.Node, batch int) error {
 	if s := a.Shape(); len(s) != 2 {
-		return errors.Errorf("tokens %v, (B·n, d) are needed", s)
+		return errors.Errorf("got tokens %v, want (B·n, d)", s)
 	}
 	d := a.Shape()[1]
 	if s := w.Shape(); len(s) != 2 || s[0] != d || s[1] != d {
-		return errors.Errorf("a recurrent weight %v, (%d, %d) is needed", s, d, d)
+		return errors.Errorf("got a recurrent weight %v, want (%d, %d)", s, d, d)
 	}
 	if n := a.Shape()[0]; batch < 1 || n%batch != 0 {
-		return errors.Errorf("%d tokens are not equally many for each of %d sequences", n, batch)
+		return errors.Errorf("got %d tokens, want the same number for each of %d sequences", n, batch)
 	}
 	return nil
 }
@@ -60,7 +62,7 @@ func elmanBackward[T kernel.Float](p *kernel.Pool, batch, d int, dw *buffer) bod
 	}
 }
 
-// ElmanCache holds h of the last token, (B, d), of one recurrent layer.
+// ElmanCache holds h of the last token, (B, d), for one recurrent layer.
 type ElmanCache struct {
 	width int
 	cachedState
@@ -71,9 +73,10 @@ func NewElmanCache(batch, width int) *ElmanCache {
 	return &ElmanCache{width, cachedState{batch: batch, numbers: float64(batch) * float64(width)}}
 }
 
-// CachedElman is Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache. at is
-// one integer, the number of tokens before them: at 0 the cache is reset, any other number has to be that of the tokens
-// so far, or the run fails with ErrOrder. It has no derivative and no reference: it equals rows at … at+n−1 of Elman.
+// CachedElman returns Elman for the newest tokens of every sequence, (B·n, d) → (B·n, d), continuing from the cache.
+// The input at is one integer, the number of earlier tokens. At 0 the cache is reset; any other number must be that of
+// the tokens so far, otherwise the run fails with ErrOrder. CachedElman has no derivative and no reference: it equals
+// rows at … at+n−1 of Elman.
 func CachedElman(a, w, at Expr, cache *ElmanCache) Expr {
 	return a.apply("cached elman", func() (*G.Node, error) {
 		if cache == nil {

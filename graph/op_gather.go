@@ -16,7 +16,7 @@ func Gather(table, ids Expr) (y Expr, ok bool) {
 	return table.kernel("gather", func() (*G.Node, error) { return table.gather(ids) }, ids)
 }
 
-// packedRows returns those of a table in fewer bits, which is no operand of the graph.
+// packedRows returns rows of a packed table, which is not an operand of the graph.
 func (ids Expr) packedRows(table *packedMatrix) (*G.Node, error) {
 	if err := ids.ids.check(table.N, "rows"); err != nil {
 		return nil, err
@@ -24,7 +24,8 @@ func (ids Expr) packedRows(table *packedMatrix) (*G.Node, error) {
 	ids.ids.isLookup = true
 	d, list := table.K, ids.Ints()
 	return ids.g.node(&op{
-		name: "packed gather", shape: tensor.Shape{ids.count(), d}, wrt: []bool{false}, f32: func(y []float32, _ [][]float32) {
+		name: "packed gather", shape: tensor.Shape{ids.count(), d}, wrt: []bool{false},
+		f32: func(y []float32, _ [][]float32) {
 			for i, id := range list {
 				table.Column(y[i*d:(i+1)*d], id)
 			}
@@ -34,7 +35,7 @@ func (ids Expr) packedRows(table *packedMatrix) (*G.Node, error) {
 
 func (table Expr) gather(ids Expr) (*G.Node, error) {
 	if s := table.node.Shape(); len(s) != 2 {
-		return nil, errors.Errorf("a table %v, (v, d) is needed", s)
+		return nil, errors.Errorf("got a table %v, want (v, d)", s)
 	}
 	if err := ids.ids.check(table.node.Shape()[0], "rows"); err != nil {
 		return nil, err
@@ -42,7 +43,8 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 	ids.ids.isLookup = true
 	d, n, list := table.node.Shape()[1], ids.count(), ids.Ints()
 	return table.g.node(&op{
-		name: "gather", shape: tensor.Shape{n, d}, wrt: []bool{true, false}, f32: gather[float32](table.g.pool, list, d), f64: gather[float64](table.g.pool, list, d),
+		name: "gather", shape: tensor.Shape{n, d}, wrt: []bool{true, false},
+		f32: gather[float32](table.g.pool, list, d), f64: gather[float64](table.g.pool, list, d),
 		diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 			return one(table.g.scatter("gather.dtable", in[0].Shape(), grad, ids))
 		},
@@ -53,11 +55,12 @@ func (table Expr) gather(ids Expr) (*G.Node, error) {
 func (g *Graph) scatter(name string, table tensor.Shape, grad *G.Node, ids Expr) (*G.Node, error) {
 	list := ids.Ints()
 	return g.node(&op{
-		name: name, shape: table, rows: ids, f32: scatter[float32](g.pool, list, table[1]), f64: scatter[float64](g.pool, list, table[1]),
+		name: name, shape: table, rows: ids,
+		f32: scatter[float32](g.pool, list, table[1]), f64: scatter[float64](g.pool, list, table[1]),
 	}, grad)
 }
 
-// addRows returns the sum of another gradient and of the one that a scatter would make.
+// addRows returns the body that adds another gradient and the one that a scatter would compute.
 func addRows[T kernel.Float](p *kernel.Pool, ids []int, table tensor.Shape) body[T] {
 	var rows *kernel.Rows[T]
 	return func(sum []T, in [][]T) {
@@ -76,13 +79,13 @@ func scatter[T kernel.Float](p *kernel.Pool, ids []int, d int) body[T] {
 	return func(dtable []T, in [][]T) { kernel.ScatterAdd(p, dtable, in[0], ids, d) }
 }
 
-// GatherCols returns the kernel of many Cols joined: column c of y is column order[c] of x (n, d), or 0 where that is
-// −1. A column may be named more than once; its gradient is the sum.
+// GatherCols returns the kernel of the join of several Cols: column c of y is column order[c] of x (n, d), or 0 if
+// order[c] is −1. A column may appear more than once; its gradient is the sum.
 func GatherCols(x Expr, order []int) (y Expr, ok bool) {
 	return x.kernel("gather columns", func() (*G.Node, error) {
 		g, shape := x.g, x.node.Shape()
 		if len(shape) != 2 {
-			return nil, errors.New("a matrix is needed")
+			return nil, errors.New("want a matrix")
 		}
 		n, d := shape[0], shape[1]
 		for _, c := range order {
@@ -96,7 +99,8 @@ func GatherCols(x Expr, order []int) (y Expr, ok bool) {
 			diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 				return one(g.node(&op{
 					name: "gathercols.dx", shape: tensor.Shape{n, d},
-					f32: gatherColsBackward[float32](g.pool, order, d), f64: gatherColsBackward[float64](g.pool, order, d),
+					f32: gatherColsBackward[float32](g.pool, order, d),
+					f64: gatherColsBackward[float64](g.pool, order, d),
 				}, grad))
 			},
 		}, x.node)

@@ -2,17 +2,17 @@ package graph
 
 import G "gorgonia.org/gorgonia"
 
-// The kernel of an equation is a function X(…) (y Expr, ok bool) in op_x.go. A layer asks for it first and spells its
-// equation where ok is false:
+// The kernel of an equation is a function X(…) (y Expr, ok bool) in op_x.go. A layer tries it first and computes its
+// equation if ok is false:
 //
 //	if y, ok := graph.X(…); ok {
 //		return y
 //	}
 
-// kernel returns the operation of a kernel on x and others; ok is false where kernels may not stand in for equations,
-// on all of the Graph or at x's scope.
+// kernel returns the operation of a kernel on x and with. If kernels may not replace equations, in the entire Graph or
+// at x's scope, ok is false.
 func (x Expr) kernel(name string, make func() (*G.Node, error), with ...Expr) (y Expr, ok bool) {
-	if x.g == nil || !x.g.Kernels || x.g.places.spelt[x.scope] {
+	if x.g == nil || !x.g.Kernels || x.g.places.equations[x.scope] {
 		return Expr{}, false
 	}
 	return x.apply(name, make, with...), true

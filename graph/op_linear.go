@@ -8,13 +8,14 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Linear returns the kernel of y = x·w + b: (n, k)·(k, m) → (n, m). An empty b means none.
+// Linear returns the kernel of y = x·w + b: (n, k)·(k, m) → (n, m). The bias b is optional: it may be empty.
 func Linear(x, w, b Expr) (y Expr, ok bool) { return linear("linear", x, w, b, false) }
 
-// LinearT returns the kernel of y = x·wᵀ: (n, k)·(m, k) → (n, m), such as the head that is tied to the token embedding.
+// LinearT returns the kernel of y = x·wᵀ: (n, k)·(m, k) → (n, m), such as the head tied to the token embedding.
 func LinearT(x, w Expr) (y Expr, ok bool) { return linear("linearT", x, w, Expr{}, true) }
 
-// linearOp is what the passes share: x·W with W (in, out) the weight, or its transpose where it is stored as (out, in).
+// linearOp holds what the passes share: x·W, with the weight W (in, out), or its transpose if it is stored as (out,
+// in).
 type linearOp struct {
 	g          *Graph
 	in, out    int
@@ -25,7 +26,7 @@ func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
 	with := present(b)
 	m := x.g.packed(w)
 	if m == nil || m.transposed != transposed {
-		m, with = nil, append([]Expr{w}, with...) // else the weight is no operand
+		m, with = nil, append([]Expr{w}, with...) // a packed weight is not an operand
 	}
 	return x.kernel(name, func() (*G.Node, error) {
 		l := linearOp{x.g, w.node.Shape()[0], w.node.Shape()[1], transposed}
@@ -47,12 +48,13 @@ func linear(name string, x, w, b Expr, transposed bool) (y Expr, ok bool) {
 			x.g.multiplied[w.name] = transposed
 		}
 		return x.g.node(&op{
-			name: name, shape: tensor.Shape{x.node.Shape()[0], l.out}, f32: linearForward[float32](l), f64: linearForward[float64](l), diff: l.backward,
+			name: name, shape: tensor.Shape{x.node.Shape()[0], l.out},
+			f32: linearForward[float32](l), f64: linearForward[float64](l), diff: l.backward,
 		}, append(G.Nodes{x.node}, nodes(with...)...)...)
 	}, with...)
 }
 
-// linearWeight is W.
+// linearWeight returns W.
 func linearWeight[T kernel.Float](l linearOp, stored []T) gemm.Matrix[T] {
 	if l.transposed {
 		return gemm.Mat(stored, l.in).T()
@@ -73,8 +75,8 @@ func linearForward[T kernel.Float](l linearOp) body[T] {
 	}
 }
 
-// packed returns the product of x, and with a bias behind it, with a weight in fewer bits, which is no operand of the
-// graph.
+// packed returns the product of x with a packed weight, which is not an operand of the graph. The operands are x and,
+// if there is one, the bias.
 func (l linearOp) packed(w *gemm.Packed, operands G.Nodes) (*G.Node, error) {
 	return l.g.node(&op{
 		name: "packed linear", shape: tensor.Shape{operands[0].Shape()[0], l.out}, wrt: make([]bool, len(operands)),
@@ -88,7 +90,7 @@ func (l linearOp) packed(w *gemm.Packed, operands G.Nodes) (*G.Node, error) {
 	}, operands...)
 }
 
-// backward: Δx = Δ·Wᵀ, ∂W = xᵀ·Δ, or Δᵀ·x as it is stored transposed, ∂b = the sum of Δ over the tokens.
+// backward returns Δx = Δ·Wᵀ, ∂W = xᵀ·Δ, or Δᵀ·x if W is stored transposed, and ∂b = the sum of Δ over the tokens.
 func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	dx, err := l.g.node(&op{
 		name: "linear.dx", shape: in[0].Shape(), f32: linearDX[float32](l), f64: linearDX[float64](l),
@@ -104,7 +106,8 @@ func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	}
 	scratch := &buffer{size: kernel.Parts * l.out}
 	db, err := l.g.node(&op{
-		name: "linear.db", shape: in[2].Shape(), fills: []*buffer{scratch}, f32: linearDB[float32](l, scratch), f64: linearDB[float64](l, scratch),
+		name: "linear.db", shape: in[2].Shape(), fills: []*buffer{scratch},
+		f32: linearDB[float32](l, scratch), f64: linearDB[float64](l, scratch),
 	}, grad)
 	return G.Nodes{dx, dw, db}, err
 }
@@ -112,7 +115,8 @@ func (l linearOp) backward(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 func linearDX[T kernel.Float](l linearOp) body[T] {
 	products := productsOf[T](l.g)
 	return func(dx []T, in [][]T) {
-		products.Mul(l.g.pool, len(dx)/l.in, l.in, l.out, 1, gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T(), 0, gemm.Mat(dx, l.in))
+		dy, wT := gemm.Mat(in[0], l.out), linearWeight(l, in[1]).T()
+		products.Mul(l.g.pool, len(dx)/l.in, l.in, l.out, 1, dy, wT, 0, gemm.Mat(dx, l.in))
 	}
 }
 
@@ -123,7 +127,8 @@ func linearDW[T kernel.Float](l linearOp) body[T] {
 		if l.transposed {
 			left, right, rows, cols = right, left, cols, rows
 		}
-		products.Mul(l.g.pool, rows, cols, len(left)/rows, 1, gemm.Mat(left, rows).T(), gemm.Mat(right, cols), 0, gemm.Mat(dw, cols))
+		a, b := gemm.Mat(left, rows).T(), gemm.Mat(right, cols)
+		products.Mul(l.g.pool, rows, cols, len(left)/rows, 1, a, b, 0, gemm.Mat(dw, cols))
 	}
 }
 

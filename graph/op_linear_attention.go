@@ -11,29 +11,30 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// FeatureMap is a map φ of queries and keys: in linear attention the weight of a key for a query is φ(q)·φ(k).
+// FeatureMap is a feature map φ of queries and keys: in linear attention the weight of a key for a query is φ(q)·φ(k).
 type FeatureMap struct {
 	name string
 	f32  attention.FeatureMap[float32]
 	f64  attention.FeatureMap[float64]
 }
 
-// EluPlusOne is φ(x) = elu(x) + 1, entry by entry: x + 1 for x > 0, else eˣ.
+// EluPlusOne returns φ(x) = elu(x) + 1, entry by entry: x + 1 for x > 0, else eˣ.
 func EluPlusOne() FeatureMap {
 	return FeatureMap{"elu+1", attention.EluPlusOne[float32]{}, attention.EluPlusOne[float64]{}}
 }
 
-// Taylor is φ(x) = [1, x/√(‖x‖² + eps)], so that the weights are 1 + q̂·k̂. An eps below 0 makes no map, which is
-// refused.
+// Taylor returns φ(x) = [1, x/√(‖x‖² + eps)], so that the weights are 1 + q̂·k̂. If eps is below 0, it returns an empty
+// map, which layers refuse.
 func Taylor(eps float64) FeatureMap {
 	if !(eps >= 0 && eps <= math.MaxFloat64) {
 		return FeatureMap{}
 	}
-	return FeatureMap{fmt.Sprintf("taylor,%g", eps), attention.Taylor[float32]{Eps: eps}, attention.Taylor[float64]{Eps: eps}}
+	name := fmt.Sprintf("taylor,%g", eps)
+	return FeatureMap{name, attention.Taylor[float32]{Eps: eps}, attention.Taylor[float64]{Eps: eps}}
 }
 
-// LinearShape says what linear attention does with packed projections: whether a query attends only to the keys up to
-// its own, and which φ gives the weights. Every head has its own keys and values.
+// LinearShape describes linear attention on packed projections. If Causal is set, a query attends only to the keys up
+// to its own position. Map is the φ of the weights. Every head has its own keys and values.
 type LinearShape struct {
 	AttentionShape
 	Causal bool
@@ -42,15 +43,16 @@ type LinearShape struct {
 
 func (h LinearShape) checkGroups() error {
 	if groups := h.kernel().Groups; groups != h.Heads {
-		return errors.Errorf("%d groups, want %d: in linear attention no head shares its keys and values", groups, h.Heads)
+		return errors.Errorf("%d groups, want %d: in linear attention no head shares its keys and values",
+			groups, h.Heads)
 	}
 	return nil
 }
 
 // LinearAttention returns the kernel of concat over heads of Σ_j φ(q_i)·φ(k_j)·v_j / Σ_j φ(q_i)·φ(k_j): (B·T,
-// H(2·QK+V)) → (B·T, H·V). A key that the mask, (T, T) for all sequences or (B, T, T), hides from the last query counts
-// for no query; an empty mask hides none. Sums over the keys so far go from one chunk of tokens to the next: time and
-// memory are linear in T.
+// H(2·QK+V)) → (B·T, H·V). The mask is (T, T) for all sequences, or (B, T, T). A key that it hides from the last query
+// counts for no query; an empty mask hides none. The sums over the keys so far are carried from one chunk of tokens to
+// the next, so time and memory are linear in T.
 func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
 	masks := present(mask)
 	return qkv.kernel("linear attention", func() (*G.Node, error) {
@@ -62,7 +64,7 @@ func LinearAttention(qkv, mask Expr, h LinearShape) (y Expr, ok bool) {
 		}
 		if mask.node != nil {
 			if n, one := mask.node.Shape().TotalSize(), h.Context*h.Context; n != one && n != h.Batch*one {
-				return nil, errors.Errorf("a mask of %d entries is neither %d nor %d", n, one, h.Batch*one)
+				return nil, errors.Errorf("got a mask of %d entries, want %d or %d", n, one, h.Batch*one)
 			}
 		}
 		return qkv.g.linearAttention(h, append(G.Nodes{qkv.node}, nodes(masks...)...))
@@ -89,7 +91,9 @@ func (g *Graph) linearAttention(h LinearShape, children G.Nodes) (*G.Node, error
 }
 
 func linearKernel[T kernel.Float](h LinearShape, phi attention.FeatureMap[T]) attention.Linear[T] {
-	return attention.Linear[T]{Batch: h.Batch, Tokens: h.Context, Heads: h.Heads, QK: h.QK, V: h.V, Phi: phi, Causal: h.Causal}
+	return attention.Linear[T]{
+		Batch: h.Batch, Tokens: h.Context, Heads: h.Heads, QK: h.QK, V: h.V, Phi: phi, Causal: h.Causal,
+	}
 }
 
 func (h LinearShape) scratch(p *kernel.Pool) int { return linearKernel(h, h.Map.f64).ScratchLen(p) }
@@ -107,7 +111,7 @@ func linearAttentionBackward[T kernel.Float](p *kernel.Pool, l attention.Linear[
 	}
 }
 
-// maskAmong returns the second input, if there is one.
+// maskAmong returns the second input, nil if there is none.
 func maskAmong[T kernel.Float](in [][]T) []T {
 	if len(in) > 1 {
 		return in[1]

@@ -54,7 +54,7 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 	}{
 		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 5, 64), Expr{}, h) }, "(5, 64) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
 		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 63), Expr{}, h) }, "(6, 63) is not (6, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
-		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 64), s.Value("m", Const(0), 3, 4), h) }, "a mask of 12 entries is neither 9 nor 18"},
+		{func(s Scope) { LinearAttention(s.Value("x", Const(0), 6, 64), s.Value("m", Const(0), 3, 4), h) }, "got a mask of 12 entries, want 9 or 18"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 6, 64), s.Ints("at", 1, 3, NoneIgnored), nil)
 		}, "no cache to keep sums in"},
@@ -63,8 +63,8 @@ func TestLinearAttentionBadShapes(t *testing.T) {
 		}, "(5, 64) is not (n·2, 64), the packed projections of {Batch:2 Context:3 Heads:4 QK:5 V:6 Groups:0}"},
 		{func(s Scope) {
 			CachedLinearAttention(s.Value("x", Const(0), 4, 64), s.Ints("at", 2, 3, NoneIgnored), NewLinearCache(h))
-		}, "2 positions, 1 is needed"},
-		{func(s Scope) { MixTokens(s.Value("w", Const(0), 2, 4), s.Value("x", Const(0), 6, 3)) }, "(2, 4) mixes 4 tokens, (6, 3) is not that many for every sequence"},
+		}, "got 2 positions, want 1"},
+		{func(s Scope) { MixTokens(s.Value("w", Const(0), 2, 4), s.Value("x", Const(0), 6, 3)) }, "(2, 4) mixes 4 tokens, (6, 3) is not a batch of such sequences"},
 	} {
 		g := New(Float64, 1)
 		c.build(g.Root())

@@ -8,8 +8,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// CrossEntropy returns the kernel of the loss Σ (ln Σ e^z − z[target]) over the rows of logits (n, v) whose target is
-// not the ignored one, divided by their number if mean is set: a scalar.
+// CrossEntropy returns the kernel of the loss Σ (ln Σ e^z − z[target]), a scalar. The sum runs over the rows of logits
+// (n, v) whose target is not the ignored id. If mean is set, it is divided by the number of these rows.
 func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 	return logits.kernel("cross entropy", func() (*G.Node, error) {
 		g, n := logits.g, targets.count()
@@ -19,7 +19,9 @@ func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 		if err := targets.ids.check(logits.node.Shape()[1], "classes"); err != nil {
 			return nil, err
 		}
-		l := &crossEntropyOp{pool: g.pool, targets: targets.Ints(), ignore: targets.ids.ignore, mean: mean, lse: &buffer{size: n}}
+		l := &crossEntropyOp{
+			pool: g.pool, targets: targets.Ints(), ignore: targets.ids.ignore, mean: mean, lse: &buffer{size: n},
+		}
 		return g.node(&op{
 			name: fmt.Sprintf("crossentropy(%t)", mean), wrt: []bool{true, false}, fills: []*buffer{l.lse},
 			f32: crossEntropy[float32](l), f64: crossEntropy[float64](l),
@@ -33,8 +35,8 @@ func CrossEntropy(logits, targets Expr, mean bool) (loss Expr, ok bool) {
 	}, targets)
 }
 
-// crossEntropyOp is what the two passes share: the targets, and the log-sum-exp and the weight that the forward pass
-// leaves.
+// crossEntropyOp holds what the two passes share: the targets, and the log-sum-exp and the weight that the forward pass
+// computes.
 type crossEntropyOp struct {
 	pool    *kernel.Pool
 	targets []int
@@ -60,23 +62,25 @@ func crossEntropyBackward[T kernel.Float](l *crossEntropyOp) body[T] {
 	}
 }
 
-// SquaredError returns the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w of equally many numbers; empty weights
-// are 1. It is differentiated by x and y.
+// SquaredError returns the kernel of Σ w(x − y)²/Σ w, a scalar, for x, y and w with the same number of entries. The
+// weights w are optional: empty weights are 1. It is differentiated by x and y.
 func SquaredError(x, y, weights Expr) (loss Expr, ok bool) {
 	with := append([]Expr{y}, present(weights)...)
 	return x.kernel("squared error", func() (*G.Node, error) {
 		n, g := x.node.Shape().TotalSize(), x.g
 		for _, e := range with {
 			if got := e.node.Shape().TotalSize(); got != n {
-				return nil, errors.Errorf("%d numbers beside %d", got, n)
+				return nil, errors.Errorf("got %d numbers, want %d", got, n)
 			}
 		}
 		return g.node(&op{
-			name: "squarederror", wrt: []bool{true, true, false}[:1+len(with)], f32: squaredError[float32], f64: squaredError[float64],
+			name: "squarederror", wrt: []bool{true, true, false}[:1+len(with)],
+			f32: squaredError[float32], f64: squaredError[float64],
 			diff: func(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 				slope := func(of, from *G.Node) (*G.Node, error) { // 2w(of − from)/Σw
 					return g.node(&op{
-						name: "squarederror.dx", shape: of.Shape(), f32: squaredErrorBackward[float32], f64: squaredErrorBackward[float64],
+						name: "squarederror.dx", shape: of.Shape(),
+						f32: squaredErrorBackward[float32], f64: squaredErrorBackward[float64],
 					}, append(G.Nodes{grad, of, from}, in[2:]...)...)
 				}
 				dx, err := slope(in[0], in[1])
@@ -98,7 +102,7 @@ func squaredErrorBackward[T kernel.Float](dx []T, in [][]T) {
 	kernel.SquaredErrorBackward(dx, in[1], in[2], third(in[1:]), in[0][0])
 }
 
-// third returns the third operand, nil if there are two.
+// third returns the third operand, nil if there are only two.
 func third[T kernel.Float](in [][]T) []T {
 	if len(in) < 3 {
 		return nil

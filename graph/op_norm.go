@@ -10,25 +10,27 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// normKernels are the two passes of a norm.
+// normKernels holds the two passes of a norm.
 type normKernels[T kernel.Float] struct {
 	forward  func(p *kernel.Pool, y []T, n kernel.Norm[T])
 	backward func(p *kernel.Pool, n kernel.Norm[T], dy []T, grads kernel.NormGrads[T])
 }
 
-// normOp is what the passes of a norm share.
+// normOp holds what the passes of a norm share.
 type normOp struct {
 	name         string
 	g            *Graph
 	d            int
 	eps          float64
-	mean, spread *buffer // of every row, as kernel.Norm has them
+	mean, spread *buffer // one number per row, as in kernel.Norm
 	f32          normKernels[float32]
 	f64          normKernels[float64]
 }
 
-// norm returns the operation on the rows of x (n, d) with gains w (1, d) and shifts b (1, d), each empty for none.
-func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 normKernels[float64]) (y Expr, ok bool) {
+// norm returns the operation on the rows of x (n, d) with optional gains w (1, d) and shifts b (1, d).
+func norm(
+	name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 normKernels[float64],
+) (y Expr, ok bool) {
 	params := present(w, b)
 	return x.kernel(name, func() (*G.Node, error) {
 		if b.g != nil && w.g == nil {
@@ -51,7 +53,7 @@ func norm(name string, x, w, b Expr, eps float64, f32 normKernels[float32], f64 
 	}, params...)
 }
 
-// operands returns x and, as far as they are there, w and b; without gains w is ones.
+// operands returns x and, if present, w and b; without gains w is ones.
 func operands[T kernel.Float](l *normOp, x []T, params [][]T, ones []T) kernel.Norm[T] {
 	n := kernel.Norm[T]{X: x, W: ones, Mean: of[T](l.mean), Spread: of[T](l.spread), Eps: l.eps}
 	if len(params) > 0 {
@@ -63,7 +65,7 @@ func operands[T kernel.Float](l *normOp, x []T, params [][]T, ones []T) kernel.N
 	return n
 }
 
-// ones returns the gains of a norm that has none.
+// ones returns the gains of a norm without gains.
 func ones[T kernel.Float](l *normOp) []T {
 	if l.g.outline {
 		return nil
@@ -78,9 +80,10 @@ func normForward[T kernel.Float](l *normOp, k normKernels[T]) body[T] {
 	}
 }
 
-// backward has the forward result among its inputs so that it runs after it, when μ and the spread are there.
+// backward returns the gradients of x, w and b. The forward result is an input of its operation so that it runs after
+// the forward pass, when μ and the spread are known.
 func (l *normOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	var params [2]*buffer // as far as there are gains and shifts
+	var params [2]*buffer // for gains and shifts; nil without
 	var fills []*buffer
 	for i := range in[1:] {
 		params[i] = &buffer{part: true, size: l.d}
@@ -89,7 +92,8 @@ func (l *normOp) backward(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	scratch := &buffer{size: 2 * kernel.Parts * l.d}
 	dx, err := l.g.node(&op{
 		name: l.name + ".dx", shape: in[0].Shape(), uses: []*buffer{l.mean, l.spread},
-		fills: append(fills, scratch), f32: normBackward(l, l.f32, params, scratch), f64: normBackward(l, l.f64, params, scratch),
+		fills: append(fills, scratch),
+		f32:   normBackward(l, l.f32, params, scratch), f64: normBackward(l, l.f64, params, scratch),
 	}, append(G.Nodes{in[0], grad, out}, in[1:min(2, len(in))]...)...)
 	grads := G.Nodes{dx}
 	for i := 0; err == nil && i < len(in)-1; i++ {
@@ -109,16 +113,16 @@ func normBackward[T kernel.Float](l *normOp, k normKernels[T], params [2]*buffer
 	}
 }
 
-// LayerNorm returns the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with w (1, d) and b (1, d),
-// each empty for none; b without w is an error.
+// LayerNorm returns the kernel of y = (x − μ)/√(σ² + eps)∘w + b over the rows of x (n, d), with optional w (1, d) and b
+// (1, d). It is an error if b is given without w.
 func LayerNorm(x, w, b Expr, eps float64) (y Expr, ok bool) {
 	return norm("layernorm", x, w, b, eps,
 		normKernels[float32]{kernel.LayerNorm[float32], kernel.LayerNormBackward[float32]},
 		normKernels[float64]{kernel.LayerNorm[float64], kernel.LayerNormBackward[float64]})
 }
 
-// LayerNormSigma returns the kernel of y = (x − μ)/(σ + eps)∘w + b, with eps beside the root instead of inside; the
-// rest is as in LayerNorm.
+// LayerNormSigma returns the kernel of y = (x − μ)/(σ + eps)∘w + b, with eps outside the root instead of inside.
+// Otherwise it is like LayerNorm.
 func LayerNormSigma(x, w, b Expr, eps float64) (y Expr, ok bool) {
 	return norm("layernorm_sigma", x, w, b, eps,
 		normKernels[float32]{kernel.LayerNormSigma[float32], kernel.LayerNormSigmaBackward[float32]},

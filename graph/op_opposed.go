@@ -8,9 +8,9 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// opposed is x + sign·y, entry by entry, for two expressions of one shape, and limit where they are opposite
-// infinities, of which the sum would be NaN. y is computed of x: where it is NaN and x is not, such as the stock
-// rectifier of −∞, the result is x. Its derivatives are those of the sum.
+// opposed returns x + sign·y, entry by entry, for two expressions of one shape. Where they are opposite infinities,
+// whose sum would be NaN, it is limit. The expression y is computed from x: where it is NaN and x is not, as in the
+// stock rectifier of −∞, the result is x. The derivatives are those of the sum.
 func (x Expr) opposed(name string, sign float64, y Expr, limit float64) Expr {
 	return x.apply(name, func() (*G.Node, error) {
 		g, shape := x.g, x.node.Shape()
@@ -37,7 +37,7 @@ func opposed[T kernel.Float](sign, limit float64) body[T] {
 			w := T(sign) * in[1][i]
 			switch out[i] = v + w; {
 			case out[i] == out[i] || v != v:
-			case w != w: // what was computed of x, an infinity
+			case w != w: // y is NaN because x is an infinity
 				out[i] = v
 			default:
 				out[i] = T(limit)
@@ -46,12 +46,12 @@ func opposed[T kernel.Float](sign, limit float64) body[T] {
 	}
 }
 
-// Pick is x where mask is not 0, and 0 elsewhere, entry by entry: the product with a mask of ones and zeros, such as
-// OneHot's, in which an infinity that is left out does not matter. It is differentiated by x alone.
+// Pick returns x where mask is not 0, and 0 elsewhere, entry by entry. It is the product with a mask of ones and zeros,
+// such as OneHot's, except that an infinity in a masked entry does not matter. It is differentiated by x alone.
 func (x Expr) Pick(mask Expr) Expr {
 	return x.apply("pick", func() (*G.Node, error) {
 		if x.node.Dtype() != x.g.dtype || mask.node.Dtype() != x.g.dtype {
-			return nil, errors.New("got integers, want numbers")
+			return nil, errors.New("got integers, want floating-point numbers")
 		}
 		return x.g.pick(x.node, mask.node)
 	}, mask)

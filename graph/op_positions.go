@@ -39,17 +39,19 @@ func addPositions[T kernel.Float](p *kernel.Pool, ids []int, d int, c float64) b
 	return func(y []T, in [][]T) { kernel.AddPositions(p, y, in[0], in[1], ids, d, T(c)) }
 }
 
-// Rotate is the kernel of rotary positions: in the first groups·size columns of x (n, ≥ groups·size) each group is rotated
-// separately, its columns 2i and 2i+1 by the angle φ of row positions[row] and column i of the tables cos and sin (T, size/2):
+// Rotate returns the kernel of rotary positions. In the first groups·size columns of x (n, ≥ groups·size) it rotates
+// each group separately: columns 2i and 2i+1 of a group by the angle φ of row positions[row] and column i of the tables
+// cos and sin (T, size/2):
 //
 //	(a, b) → (a·cos φ − b·sin φ, a·sin φ + b·cos φ)
 //
-// The other columns pass. The backward pass rotates Δ by −φ.
+// It leaves the other columns unchanged. The backward pass rotates Δ by −φ.
 func Rotate(x, cos, sin, positions Expr, groups int) (y Expr, ok bool) {
 	return x.kernel("rotate", func() (*G.Node, error) {
 		table, n := cos.node.Shape(), positions.count()
 		if len(table) != 2 || !table.Eq(sin.node.Shape()) {
-			return nil, errors.Errorf("cosines %v and sines %v, two matrices of one shape are needed", table, sin.node.Shape())
+			return nil, errors.Errorf("got cosines %v and sines %v, want two matrices of one shape",
+				table, sin.node.Shape())
 		}
 		if err := positions.ids.check(table[0], "positions"); err != nil {
 			return nil, err

@@ -8,18 +8,21 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Reinforce returns the kernel of −Σ w·A·ln π(action)/Σ w, a scalar: π the softmax of a row of logits (n, v), actions n
-// ids, and the advantage A = returns − baseline, all three and the weights w (n, 1). An empty baseline is 0. It is
-// differentiated by the logits alone. Running fails on an action outside 0 … v−1, also where its weight is 0, and
-// whether ok or not.
+// Reinforce returns the kernel of −Σ w·A·ln π(action)/Σ w, a scalar. Here π is the softmax of a row of logits (n, v),
+// actions are n ids, and the advantage is A = returns − baseline. Returns, baseline and the weights w are (n, 1); an
+// empty baseline is 0. The loss is differentiated by the logits alone. Running fails on an action outside 0 … v−1, even
+// if its weight is 0, and whether or not ok is true.
 func Reinforce(logits, actions, returns, baseline, weights Expr) (loss Expr, ok bool) {
-	return reinforce("reinforce", logits, actions, returns, weights, baseline, Expr{}, kernel.Reinforce[float32], kernel.Reinforce[float64])
+	return reinforce("reinforce", logits, actions, returns, weights, baseline, Expr{},
+		kernel.Reinforce[float32], kernel.Reinforce[float64])
 }
 
-// rolloutLoss is a loss of a rollout, which leaves the log-sum-exp and the factor of every row for the backward pass.
+// rolloutLoss computes a loss of a rollout. It writes the log-sum-exp and the factor of every row for the backward
+// pass.
 type rolloutLoss[T kernel.Float] func(p *kernel.Pool, logits, lse, factor []T, r kernel.Rollout[T]) float64
 
-// reinforceOp is what the two passes share: which inputs there are, and the log-sum-exp and the factor of every row.
+// reinforceOp holds what the two passes share: which inputs are present, and the log-sum-exp and the factor of every
+// row.
 type reinforceOp struct {
 	pool          *kernel.Pool
 	actions       []int
@@ -28,10 +31,13 @@ type reinforceOp struct {
 }
 
 // reinforce returns the operation of a loss whose gradient by the logits is factor·(softmax − onehot). Its inputs are
-// the logits, actions, returns and weights, then the baseline and the old log-probabilities if there are any.
-func reinforce(name string, logits, actions, returns, weights, baseline, old Expr, f32 rolloutLoss[float32], f64 rolloutLoss[float64]) (Expr, bool) {
+// the logits, actions, returns and weights, then the baseline and the old log-probabilities if present.
+func reinforce(
+	name string, logits, actions, returns, weights, baseline, old Expr,
+	f32 rolloutLoss[float32], f64 rolloutLoss[float64],
+) (Expr, bool) {
 	if actions.ids != nil {
-		actions.ids.isLookup = true // in the reference too: an action that is ignored has no probability
+		actions.ids.isLookup = true // in the reference too: an ignored action has no probability
 	}
 	with := append([]Expr{actions, returns, weights}, present(baseline, old)...)
 	return logits.kernel(name, func() (*G.Node, error) {
@@ -48,7 +54,8 @@ func reinforce(name string, logits, actions, returns, weights, baseline, old Exp
 		wrt[0] = true
 		l := &reinforceOp{g.pool, actions.Ints(), baseline.g != nil, old.g != nil, &buffer{size: n}, &buffer{size: n}}
 		return g.node(&op{
-			name: name, wrt: wrt, fills: []*buffer{l.lse, l.factor}, f32: reinforceForward(l, f32), f64: reinforceForward(l, f64),
+			name: name, wrt: wrt, fills: []*buffer{l.lse, l.factor},
+			f32: reinforceForward(l, f32), f64: reinforceForward(l, f64),
 			diff: func(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 				return one(g.node(&op{
 					name: name + ".dz", shape: in[0].Shape(), uses: []*buffer{l.lse, l.factor},
@@ -78,13 +85,16 @@ func reinforceBackward[T kernel.Float](l *reinforceOp) body[T] {
 	}
 }
 
-// PPOClip returns the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old and old (n,
-// 1) the logarithms of the probabilities that the actions were drawn with; the rest is as in Reinforce.
+// PPOClip returns the kernel of −Σ w·min(r·A, clip(r, 1 ± clip)·A)/Σ w, a scalar, with r = π(action)/e^old. The input
+// old (n, 1) holds the log-probabilities with which the actions were drawn. Otherwise it is like Reinforce.
 func PPOClip(logits, actions, returns, baseline, weights, old Expr, clip float64) (loss Expr, ok bool) {
 	if !(clip >= 0) {
-		return logits.kernel("ppo", func() (*G.Node, error) { return nil, errors.Errorf("clip: got %v, want at least 0", clip) })
+		return logits.kernel("ppo", func() (*G.Node, error) {
+			return nil, errors.Errorf("clip: got %v, want at least 0", clip)
+		})
 	}
-	return reinforce(fmt.Sprintf("ppo(%g)", clip), logits, actions, returns, weights, baseline, old, ppoClipLoss[float32](clip), ppoClipLoss[float64](clip))
+	return reinforce(fmt.Sprintf("ppo(%g)", clip), logits, actions, returns, weights, baseline, old,
+		ppoClipLoss[float32](clip), ppoClipLoss[float64](clip))
 }
 
 func ppoClipLoss[T kernel.Float](clip float64) rolloutLoss[T] {

@@ -2,7 +2,7 @@ package graph
 
 import "github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 
-// RMSNorm returns the kernel of y = x/√(mean(x²) + eps)∘w over the rows of x (n, d), with w (1, d) empty for none.
+// RMSNorm returns the kernel of y = x/√(mean(x²) + eps)∘w over the rows of x (n, d), with optional w (1, d).
 func RMSNorm(x, w Expr, eps float64) (y Expr, ok bool) {
 	return norm("rmsnorm", x, w, Expr{}, eps,
 		normKernels[float32]{kernel.RMSNorm[float32], kernel.RMSNormBackward[float32]},

@@ -6,7 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// SwiGLU returns the kernel of y = gate∘σ(gate)∘up, all of them (n, f). Its backward pass needs the operands alone.
+// SwiGLU returns the kernel of y = gate∘σ(gate)∘up, all of shape (n, f). Its backward pass needs only the operands.
 func SwiGLU(gate, up Expr) (y Expr, ok bool) {
 	return gate.kernel("swiglu", func() (*G.Node, error) {
 		g, shape := gate.g, gate.node.Shape()

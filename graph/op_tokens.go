@@ -16,10 +16,12 @@ func MeanTokens(x Expr, batch int) (y Expr, ok bool) {
 		}
 		d := shape[1]
 		return g.node(&op{
-			name: "meantokens", shape: tensor.Shape{batch, d}, f32: meanTokens[float32](g.pool, d), f64: meanTokens[float64](g.pool, d),
+			name: "meantokens", shape: tensor.Shape{batch, d},
+			f32: meanTokens[float32](g.pool, d), f64: meanTokens[float64](g.pool, d),
 			diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 				return one(g.node(&op{
-					name: "meantokens.dx", shape: shape, f32: meanTokensBackward[float32](g.pool, d), f64: meanTokensBackward[float64](g.pool, d),
+					name: "meantokens.dx", shape: shape,
+					f32: meanTokensBackward[float32](g.pool, d), f64: meanTokensBackward[float64](g.pool, d),
 				}, grad))
 			},
 		}, x.node)
@@ -27,10 +29,10 @@ func MeanTokens(x Expr, batch int) (y Expr, ok bool) {
 }
 
 // GatherTokens returns the kernel of one token of each sequence: row b·T + at[b] of x (B·T, d) is row b of y (B, d).
-// Running fails on a place outside 0 … T−1, whether ok or not.
+// Running fails on a position outside 0 … T−1, whether or not ok is true.
 func GatherTokens(x, at Expr) (y Expr, ok bool) {
 	if at.ids != nil {
-		at.ids.isLookup = true // in the reference too: an ignored place has no token
+		at.ids.isLookup = true // in the reference too: an ignored position has no token
 	}
 	return x.kernel("gather tokens", func() (*G.Node, error) {
 		g, shape, batch := x.g, x.node.Shape(), at.count()
@@ -49,7 +51,8 @@ func GatherTokens(x, at Expr) (y Expr, ok bool) {
 			f32: gatherTokens[float32](list, d), f64: gatherTokens[float64](list, d),
 			diff: func(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 				return one(g.node(&op{
-					name: "gathertokens.dx", shape: shape, f32: scatterTokens[float32](list, d), f64: scatterTokens[float64](list, d),
+					name: "gathertokens.dx", shape: shape,
+					f32: scatterTokens[float32](list, d), f64: scatterTokens[float64](list, d),
 				}, grad))
 			},
 		}, x.node, at.node)
@@ -58,7 +61,7 @@ func GatherTokens(x, at Expr) (y Expr, ok bool) {
 
 func checkSequences(shape tensor.Shape, batch int) error {
 	if len(shape) != 2 || batch < 1 || shape[0]%batch != 0 {
-		return errors.Errorf("%v is not equally many tokens for each of %d sequences", shape, batch)
+		return errors.Errorf("got %v, want the same number of tokens for each of %d sequences", shape, batch)
 	}
 	return nil
 }

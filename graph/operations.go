@@ -12,10 +12,10 @@ type broadcast func(a, b *G.Node, left, right []byte) (*G.Node, error)
 
 var errBroadcast = errors.New("shapes differ and do not broadcast")
 
-// pointwise combines two expressions entry by entry. Axes of size 1 stretch, in either, and leading axes that y lacks
-// are added; Gorgonia wants the axes listed. It is less than NumPy's: x with fewer axes than y is refused, and so is
-// what Gorgonia does not stretch where y lacks axes, as (2, 3, 4) with (4) or (2, 1, 4) with (3, 4). A Reshape of y to
-// as many axes helps.
+// pointwise combines two expressions entry by entry. Axes of size 1 stretch in either operand, and leading axes that y
+// lacks are added; Gorgonia requires a list of these axes. This is less general than NumPy's broadcasting: it is an
+// error if x has fewer axes than y, or if y lacks axes in a case that Gorgonia does not stretch, such as (2, 3, 4) with
+// (4) or (2, 1, 4) with (3, 4). Reshape y to the number of axes of x to avoid that.
 func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Expr {
 	return x.apply(name, func() (*G.Node, error) {
 		a, b := x.node.Shape(), y.node.Shape()
@@ -48,7 +48,7 @@ func (x Expr) pointwise(name string, same binary, stretch broadcast, y Expr) Exp
 	}, y)
 }
 
-// Add is x + y.
+// Add returns x + y.
 func (x Expr) Add(y Expr) Expr {
 	if z, ok := addKernel(x, y); ok {
 		return z
@@ -56,13 +56,13 @@ func (x Expr) Add(y Expr) Expr {
 	return x.pointwise("add", G.Add, G.BroadcastAdd, y)
 }
 
-// Sub is x − y.
+// Sub returns x − y.
 func (x Expr) Sub(y Expr) Expr { return x.pointwise("sub", G.Sub, G.BroadcastSub, y) }
 
-// Mul is x ∘ y, entry by entry.
+// Mul returns x ∘ y, entry by entry.
 func (x Expr) Mul(y Expr) Expr { return x.pointwise("mul", G.HadamardProd, G.BroadcastHadamardProd, y) }
 
-// Div is x / y, entry by entry.
+// Div returns x / y, entry by entry.
 func (x Expr) Div(y Expr) Expr { return x.pointwise("div", G.HadamardDiv, G.BroadcastHadamardDiv, y) }
 
 func (x Expr) constant(c float64) *G.Node {
@@ -72,14 +72,14 @@ func (x Expr) constant(c float64) *G.Node {
 	return G.NewConstant(c)
 }
 
-// Scale is c·x.
+// Scale returns c·x.
 func (x Expr) Scale(c float64) Expr {
 	return x.apply(fmt.Sprintf("scale by %.4g", c), func() (*G.Node, error) {
 		return G.HadamardProd(x.node, x.constant(c))
 	})
 }
 
-// Shift is x + c.
+// Shift returns x + c.
 func (x Expr) Shift(c float64) Expr {
 	return x.apply(fmt.Sprintf("shift by %.4g", c), func() (*G.Node, error) { return G.Add(x.node, x.constant(c)) })
 }
@@ -88,37 +88,37 @@ func (x Expr) unary(name string, f func(*G.Node) (*G.Node, error)) Expr {
 	return x.apply(name, func() (*G.Node, error) { return f(x.node) })
 }
 
-// Square is x², entry by entry.
+// Square returns x², entry by entry.
 func (x Expr) Square() Expr { return x.unary("square", G.Square) }
 
-// Sqrt is √x.
+// Sqrt returns √x.
 func (x Expr) Sqrt() Expr { return x.unary("sqrt", G.Sqrt) }
 
-// Exp is eˣ.
+// Exp returns eˣ.
 func (x Expr) Exp() Expr { return x.unary("exp", G.Exp) }
 
-// Log is ln x. In float32 it is between −88.1 and −87.3 for positive numbers below the normal ones.
+// Log returns ln x. In float32, subnormal positive numbers give values between −88.1 and −87.3.
 func (x Expr) Log() Expr { return x.unary("log", G.Log) }
 
-// Tanh is tanh x.
+// Tanh returns tanh x.
 func (x Expr) Tanh() Expr { return x.unary("tanh", G.Tanh) }
 
-// Cube is x³.
+// Cube returns x³.
 func (x Expr) Cube() Expr { return x.unary("cube", G.Cube) }
 
-// ReLU is max(x, 0) = x + max(−x, 0), which has derivative 0 at 0 because that of the stock operation is 1 there. ReLU
-// of −∞ is 0.
+// ReLU returns max(x, 0), computed as x + max(−x, 0), which has derivative 0 at 0; that of the stock operation is 1
+// there. ReLU of −∞ is 0.
 func (x Expr) ReLU() Expr {
 	return x.opposed("add", 1, x.Scale(-1).unary("relu", G.Rectify), 0)
 }
 
-// Gather selects row ids[i] of x as row i: (v, d), (n) → (n, d). Its gradient adds up over equal ids. A table or result
-// of a single number is not left to the stock operation: it returns one entry for all rows, or panics in its backward
-// pass.
+// Gather returns the matrix whose row i is row ids[i] of x: (v, d), (n) → (n, d). Its gradient adds up over equal ids.
+// The stock operation is not used for a table or result of a single number: it returns one entry for all rows, or
+// panics in its backward pass.
 func (x Expr) Gather(ids Expr) Expr {
 	return x.apply("gather", func() (*G.Node, error) {
 		s := x.node.Shape()
-		// The stock operation takes no ids that were computed.
+		// The stock operation does not accept computed ids.
 		if len(s) != 2 || s[1] == 1 && (s[0] == 1 || ids.count() == 1) || ids.node.Dtype() == x.g.dtype {
 			return x.gather(ids)
 		}

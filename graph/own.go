@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Reshape returns the same numbers under another shape. It copies: the stock one shares memory with its input, which
+// Reshape returns the same numbers in another shape. It copies: the stock operation shares memory with its input, which
 // Gorgonia's machine overwrites in place, so that x + f(reshape(x)) comes out wrong there.
 func (x Expr) Reshape(shape ...int) Expr {
 	return x.apply(fmt.Sprintf("reshape to %v", tensor.Shape(shape)), func() (*G.Node, error) {
@@ -33,7 +33,7 @@ func copyAll[T kernel.Float](out []T, in [][]T) { copy(out, in[0]) }
 
 func one(n *G.Node, err error) (G.Nodes, error) { return G.Nodes{n}, err }
 
-// Detach is x, as a constant for differentiation: what is computed from it sends no gradient back to it.
+// Detach returns x as a constant for differentiation: no gradient flows back through the result.
 func (x Expr) Detach() Expr {
 	return x.apply("detach", func() (*G.Node, error) {
 		return x.g.node(&op{
@@ -43,7 +43,7 @@ func (x Expr) Detach() Expr {
 	})
 }
 
-// Erf returns the error function, which Gorgonia lacks; its derivative, 2/√π·e^(−x²), is made of stock operations.
+// Erf returns the error function, which Gorgonia lacks. Its derivative, 2/√π·e^(−x²), consists of stock operations.
 func (x Expr) Erf() Expr {
 	return x.apply("erf", func() (*G.Node, error) {
 		return x.g.node(&op{
@@ -75,8 +75,8 @@ func erf[T kernel.Float](out []T, in [][]T) {
 	}
 }
 
-// OneHot returns the matrix whose row i is 1 in column ids[i] and 0 elsewhere; a row whose id is the ignored one is all
-// 0: (n) → (n, classes).
+// OneHot returns the matrix whose row i is 1 in column ids[i] and 0 elsewhere: (n) → (n, classes). The row of an
+// ignored id is all 0.
 func (ids Expr) OneHot(classes int) Expr {
 	return ids.apply("one-hot", func() (*G.Node, error) {
 		if err := ids.ids.check(classes, "classes"); err != nil {

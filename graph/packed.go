@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Packing is how the numbers of matrices are kept that are multiplied by and not trained.
+// Packing is the format of weights that are multiplied by and not trained.
 type Packing string
 
 // The packings.
@@ -20,7 +20,7 @@ const (
 	Int8 Packing = "int8" // −127 … 127 times a float32 of its output: within 1/254 of the largest weight of that output
 )
 
-// Validate returns an error that lists the packings if p is none.
+// Validate returns an error that lists the packings if p is not one of them.
 func (p Packing) Validate() error {
 	if p != BF16 && p != Int8 {
 		return errors.Errorf("weights: got %q, want %s or %s", string(p), BF16, Int8)
@@ -28,32 +28,33 @@ func (p Packing) Validate() error {
 	return nil
 }
 
-// packedMatrix is a parameter in fewer bits: (in, out), or stored as (out, in), transposed.
+// packedMatrix is a parameter in a packed format: (in, out), or stored as (out, in) if transposed.
 type packedMatrix struct {
 	*gemm.Packed
 	transposed bool
-	loose      *tensor.Dense // its numbers in float32, once somebody needs them
+	loose      *tensor.Dense // its numbers in float32; nil until they are needed
 }
 
-// Packed returns an empty Graph like a Sibling, with a copy of the parameters as they are now: packed are the matrices
-// that Linear and LinearT of g multiply by, where that takes less memory. What is declared there under the name of one
-// has a shape and no numbers; Linear, LinearT and Gather read it packed, and what else reads it gets it unpacked. Sums
-// are of float32. Nothing is differentiated by a product with such a matrix. It is an error for a graph without kernels
-// or of another type than Float32, and for numbers that are not finite.
+// Packed returns an empty Graph like a Sibling, but with a copy of the current parameters. It packs the matrices that
+// Linear and LinearT of g multiply by, if that saves memory. A packed parameter declared on the new Graph has a shape
+// and no numbers. Linear, LinearT and Gather read it packed; for other operations it is unpacked. Sums are in float32.
+// A product with a packed matrix has no gradient. Packed returns an error for a graph without kernels or of another
+// type than Float32, and for numbers that are not finite.
 func (g *Graph) Packed(p Packing) (*Graph, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	switch {
 	case !g.exists():
-		return nil, g.made("").Err()
+		return nil, g.orFailed("").Err()
 	case !g.Kernels || g.dtype != Float32:
-		return nil, errors.Errorf("weights: %s is for models of float32 with kernels, this one has kernels %t and computes in %v",
+		return nil, errors.Errorf(
+			"weights: %s needs a float32 model with kernels, this one has kernels %t and computes in %v",
 			p, g.Kernels, g.dtype)
 	case len(g.store.packed) > 0:
-		return nil, errors.Errorf("weights: %s of a graph whose weights are packed already", p)
+		return nil, errors.Errorf("weights: %s cannot pack weights that are already packed", p)
 	}
-	lock := g.store.RWMutex // and not the store: its matrices may be collected one by one
+	lock := g.store.RWMutex // not the store, so that its matrices can be collected one by one
 	lock.RLock()
 	defer lock.RUnlock()
 	s := g.Sibling()
@@ -70,23 +71,23 @@ func (g *Graph) Packed(p Packing) (*Graph, error) {
 	return s, s.pack(p, matrices)
 }
 
-// loose is a matrix that is to be packed; it holds on to no graph.
+// loose is a matrix that is to be packed; it does not refer to the graph.
 type loose struct {
 	name string
 	Tensor
 	transposed bool
 }
 
-// saves reports whether a matrix takes less memory packed, whichever way it lies.
+// saves reports whether packing a matrix saves memory in both orientations.
 func saves(p Packing, shape []int) bool {
 	return gemm.PackedBytes(shape[0], shape[1], p == Int8) < 4*shape[0]*shape[1] &&
 		gemm.PackedBytes(shape[1], shape[0], p == Int8) < 4*shape[0]*shape[1]
 }
 
-// pack keeps the matrices in g's store. A caller who drops the graph that they are of need not hold them twice, hence
-// the collections.
+// pack packs the matrices into g's store. A caller that drops their graph need not hold them twice, hence the explicit
+// garbage collections.
 func (g *Graph) pack(p Packing, matrices []loose) error {
-	const often = 1 << 26 // bytes that may be garbage
+	const often = 1 << 26 // bytes of garbage between two collections
 	garbage := 0
 	for i, t := range matrices {
 		if err := t.Finite(t.name); err != nil {
@@ -114,7 +115,7 @@ func (g *Graph) pack(p Packing, matrices []loose) error {
 	return nil
 }
 
-// packed returns the matrix that x stands for, nil if x is none that is packed.
+// packed returns the packed matrix of the parameter x, nil if x is not packed.
 func (g *Graph) packed(x Expr) *packedMatrix {
 	if g == nil || x.name == "" {
 		return nil
@@ -122,7 +123,7 @@ func (g *Graph) packed(x Expr) *packedMatrix {
 	return g.store.packed[x.name]
 }
 
-// packed declares a parameter that is packed.
+// packed declares a packed parameter.
 func (s Scope) packed(full string, shape []int) Expr {
 	m := s.g.store.packed[full]
 	if want := m.shape(); !slices.Equal(shape, want) {
@@ -134,7 +135,7 @@ func (s Scope) packed(full string, shape []int) Expr {
 	return s.g.addLeaf(s.leaf(full, nil, s.g.dtype, shape, shape))
 }
 
-// shape is that of the parameter.
+// shape returns the shape of the parameter.
 func (m *packedMatrix) shape() []int {
 	if m.transposed {
 		return []int{m.N, m.K}
@@ -142,7 +143,8 @@ func (m *packedMatrix) shape() []int {
 	return []int{m.K, m.N}
 }
 
-// unpacked returns the numbers of a leaf that is packed, for what cannot read it so.
+// unpacked returns the unpacked numbers of a packed leaf, for operations that cannot read it packed; nil if it is not
+// packed.
 func (g *Graph) unpacked(leaf string) *tensor.Dense {
 	m := g.store.packed[strings.TrimPrefix(leaf, g.salt)]
 	if m == nil {
@@ -160,7 +162,7 @@ func (g *Graph) unpacked(leaf string) *tensor.Dense {
 	return m.loose
 }
 
-// WeightBytes returns the memory of the parameters, in whatever way they are kept.
+// WeightBytes returns the memory of the parameters, packed or not.
 func (g *Graph) WeightBytes() (sum int) {
 	if g.exists() {
 		g.store.RLock()

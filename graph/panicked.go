@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Panicked returns the error of a recovered panic: its value, and the file and line of the code that is to blame, which
-// is the innermost outside of this package, nn, Gorgonia and Go's own. Call it in the deferred function that recovers.
+// Panicked returns the error of a recovered panic: its value, and the file and line of the code that caused it. That is
+// the innermost frame outside this package, nn, Gorgonia and Go's own code. Call Panicked in the deferred function that
+// recovers.
 func Panicked(r any) error {
 	if p, ok := r.(*panicked); ok { // it was recovered before, on another goroutine
 		return p
@@ -19,7 +20,7 @@ type panicked struct{ text string }
 
 func (p *panicked) Error() string { return p.text }
 
-// blamed returns " at FILE:LINE", or nothing if all of the stack is the library's.
+// blamed returns " at FILE:LINE", or "" if the entire stack belongs to the library.
 func blamed() string {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(2, stack[:])])
@@ -38,7 +39,7 @@ func blamed() string {
 	}
 }
 
-// ours reports whether a frame is of this package, nn, Gorgonia or Go's own: none of a user's code.
+// ours reports whether a frame belongs to this package, nn, Gorgonia or Go's own code rather than to the user's.
 func ours(f runtime.Frame, goroot string) bool {
 	const module = "github.com/pedestrian-ml/pedestrian/"
 	if strings.HasPrefix(f.Function, "runtime.") || goroot != "" && strings.HasPrefix(f.File, goroot) {

@@ -131,7 +131,7 @@ func TestDotOfAnyScope(t *testing.T) {
 func TestDotOfNothing(t *testing.T) {
 	g := transformer(t, true, false, 0)
 	err := g.Dot(&bytes.Buffer{}, "h.1")
-	if err == nil || err.Error() != `no operation is made in "h.1"` {
+	if err == nil || err.Error() != `no operation in "h.1"` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// places are the activations that layers name, and what is to be done with them.
+// places holds the activations that layers name, and the edits of them.
 type places struct {
-	found map[string]Expr
-	order []string // of found
-	edits map[string][]func(Expr) Expr
-	spelt map[string]bool // scopes where equations stand for kernels
+	found     map[string]Expr
+	order     []string // the keys of found in the order of the network
+	edits     map[string][]func(Expr) Expr
+	equations map[string]bool // scopes that compute their equations instead of kernels
 
-	rows  Expr // what SetRows was given
-	asked bool // by the edit that is made
-	whole bool // an edit has not asked
+	rows        Expr // the argument of SetRows
+	readRows    bool // the current edit has called Rows
+	ignoredRows bool // some edit has not called Rows
 }
 
-// Place says that x is the activation of that name at s, for Activation, and returns it: the same x, unless Edit has
-// something else go on in its place.
+// Place records x as the activation of the given name at s, for Activation, and returns it. If there are edits of this
+// place, it returns their result instead.
 func (s Scope) Place(name string, x Expr) Expr {
 	g, path := s.g, s.full(name)
 	if !g.exists() || x.node == nil || x.g != g {
@@ -30,16 +30,16 @@ func (s Scope) Place(name string, x Expr) Expr {
 	for _, edit := range g.places.edits[path] {
 		y := Expr{}
 		at := Scope{g, path}
-		g.places.asked = false
+		g.places.readRows = false
 		if at.Try(func() { y = edit(x.In(at)) }); g.err != nil {
 			return Expr{g: g, scope: x.scope}
 		}
 		if y.node == nil || y.g != g || !slices.Equal(y.Shape(), x.Shape()) {
 			got, want := tensor.Shape(y.Shape()), tensor.Shape(x.Shape())
-			g.fail(path, "an edit gives shape %v, want %v, of the same graph", got, want)
+			g.fail(path, "an edit returned shape %v, want %v, of the same graph", got, want)
 			return Expr{g: g, scope: x.scope}
 		}
-		g.places.whole = g.places.whole || !g.places.asked
+		g.places.ignoredRows = g.places.ignoredRows || !g.places.readRows
 		y.scope = x.scope
 		x = y
 	}
@@ -50,8 +50,8 @@ func (s Scope) Place(name string, x Expr) Expr {
 	return x
 }
 
-// Edit has the layers that are built from here on, on g and its siblings, go on with what edit makes of the activation
-// at a place, an expression of the same shape; of several edits each has the result of the one before.
+// Edit replaces the activation at a place by the result of edit, an expression of the same shape, in the layers built
+// from here on, on g and its siblings. If a place has several edits, each receives the result of the previous one.
 func (g *Graph) Edit(place string, edit func(x Expr) Expr) {
 	switch {
 	case !g.exists():
@@ -65,27 +65,27 @@ func (g *Graph) Edit(place string, edit func(x Expr) Expr) {
 // Edited reports whether there are edits.
 func (g *Graph) Edited() bool { return g != nil && len(g.places.edits) > 0 }
 
-// SetRows says that the activations of the layers that are built from here on are of some tokens alone, as where a
-// decoder takes the newest: row i is that of position positions[i] of its sequence.
+// SetRows declares that the activations of the layers built from here on belong to some tokens only, as in a decoder
+// that computes the newest: row i belongs to position positions[i] of its sequence.
 func (g *Graph) SetRows(positions Expr) {
 	if g.exists() {
 		g.places.rows = positions
 	}
 }
 
-// Rows is what SetRows was given; ok is false where activations are of whole contexts. An edit that asks can be of some
-// tokens alone.
+// Rows returns the argument of SetRows; ok is false if the activations cover entire contexts. An edit that calls Rows
+// can handle activations of some tokens only.
 func (g *Graph) Rows() (positions Expr, ok bool) {
 	if g == nil {
 		return Expr{}, false
 	}
-	g.places.asked = true
+	g.places.readRows = true
 	return g.places.rows, g.places.rows.g != nil
 }
 
-// EditedByRows reports whether all edits were made, where their activations are, by functions that ask for Rows.
+// EditedByRows reports whether every edit has been applied, and every one of them calls Rows.
 func (g *Graph) EditedByRows() bool {
-	if g == nil || g.err != nil || g.places.whole {
+	if g == nil || g.err != nil || g.places.ignoredRows {
 		return false
 	}
 	for place := range g.places.edits {
@@ -96,18 +96,19 @@ func (g *Graph) EditedByRows() bool {
 	return true
 }
 
-// Spell has the layers at these scopes, and not those inside them, that are built from here on, on g and its siblings,
-// compute their equations: kernels have none of the activations between.
+// Spell makes the layers at these scopes compute their equations, because kernels do not compute the activations in
+// between. It applies to layers built from here on, on g and its siblings, and not to layers inside those.
 func (g *Graph) Spell(scopes ...string) {
 	if !g.exists() {
 		return
 	}
 	for _, scope := range scopes {
-		g.places.spelt[scope] = true
+		g.places.equations[scope] = true
 	}
 }
 
-// Activation is what Place was given at a place. An unknown one is an error that lists similar ones.
+// Activation returns the expression passed to Place at a place. For an unknown place it returns an error that lists
+// similar ones.
 func (g *Graph) Activation(place string) (Expr, error) {
 	if err := g.Err(); err != nil {
 		return Expr{}, err
@@ -120,8 +121,8 @@ func (g *Graph) Activation(place string) (Expr, error) {
 }
 
 // Places lists the activations that match any of the patterns, or all of them without patterns, in the order of the
-// network. "*" is any name between two dots, or any number of a block: "h.*.attn" are the attentions of all blocks. A
-// pattern that nothing matches is an error that lists similar places.
+// network. "*" matches any name between two dots, or any number of a block: "h.*.attn" matches the attention of every
+// block. If a pattern matches nothing, Places returns an error that lists similar places.
 func (g *Graph) Places(patterns ...string) (names []string, err error) {
 	if err := g.Err(); err != nil {
 		return nil, err

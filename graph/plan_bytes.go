@@ -7,10 +7,10 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// PlanBytes returns the memory that the graph would hold once Compile has made a program of the same, without making
-// one: all that is declared, results, gradients, and what lies between. out and wrt may be of an Outline. It is exact,
-// but for expressions of more than 2^40 entries, or of more bytes together than an int counts, where it is what they
-// have together.
+// PlanBytes returns the memory that the graph would hold after Compile with the same arguments, without compiling:
+// declared tensors, results, gradients, and everything in between. The expressions may belong to an Outline. The result
+// is exact, with one exception: for an expression of more than 2^40 entries, or a total of more bytes than fit an int,
+// it is the size of all expressions together.
 func PlanBytes(out Expr, wrt ...Expr) (bytes float64, err error) {
 	g := out.g
 	switch {

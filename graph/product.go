@@ -9,7 +9,7 @@ import (
 // shape.
 func (x Expr) MatMul(y Expr) Expr { return x.product("matmul", y, false) }
 
-// MatMulT is x·yᵀ: (n, k)·(m, k) → (n, m), also in batches.
+// MatMulT returns x·yᵀ: (n, k)·(m, k) → (n, m), also in batches.
 func (x Expr) MatMulT(y Expr) Expr { return x.product("matmulT", y, true) }
 
 func (x Expr) product(name string, y Expr, transY bool) Expr {
@@ -17,7 +17,7 @@ func (x Expr) product(name string, y Expr, transY bool) Expr {
 		a, b := x.node.Shape(), y.node.Shape()
 		rank := len(a)
 		if rank < 2 || len(b) != rank || !a[:rank-2].Eq(b[:rank-2]) {
-			return nil, errors.New("matrices, or batches of equally many, are needed")
+			return nil, errors.New("want two matrices, or two batches of the same number of matrices")
 		}
 		inner := b[rank-2]
 		if transY {
@@ -45,7 +45,7 @@ func matMulT(a, b *G.Node) (*G.Node, error) {
 	return G.Mul(a, bt)
 }
 
-// Transpose reorders the axes.
+// Transpose returns x with its axes reordered.
 func (x Expr) Transpose(axes ...int) Expr {
 	return x.apply("transpose", func() (*G.Node, error) { return G.Transpose(x.node, axes...) })
 }

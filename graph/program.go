@@ -9,27 +9,27 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Program runs an expression, and its gradients if it was compiled with any. Compile makes it.
+// Program is a compiled expression, with its gradients if it was compiled with any. Compile creates it.
 type Program struct {
 	graph *Graph
 	plan  *plan.Program
-	ids   []Expr // integers that it reads
+	ids   []Expr // the integer inputs
 	stock []string
-	ran   bool // and the last time without an error
+	ran   bool // the last run, if any, succeeded
 	value Tensor
-	kept  map[*G.Node]Tensor // what is read besides
-	grads map[*G.Node]Tensor // by what the output is differentiated by
+	kept  map[*G.Node]Tensor // results of the expressions to keep
+	grads map[*G.Node]Tensor // expression that the output is differentiated by → gradient
 	done  []finished
 }
 
-// Compile makes a Program that computes out, and, if wrt is given, the gradient of out, a scalar, with respect to each
-// of them: parameters, inputs, or anything in between. A parameter that is not listed is frozen, and no gradient of it
-// is computed. A Graph is differentiated once; forward programs on it may be compiled before and after. The first error
-// in building the graph comes out here.
+// Compile returns a Program that computes out. If wrt is given, it also computes the gradient of out, a scalar, with
+// respect to each of these expressions: parameters, inputs, or anything in between. A parameter that is not listed is
+// frozen, and its gradient is not computed. A Graph can be differentiated once; forward programs on it may be compiled
+// before and after. Compile returns the first error in building the graph.
 func Compile(out Expr, wrt ...Expr) (p *Program, err error) { return CompileWith(out, nil, wrt...) }
 
-// CompileWith is Compile of a Program that keeps, besides out, what it computes of others, for Kept: one pass for all
-// of them.
+// CompileWith is like Compile, but the Program also keeps the values of the expressions in keep, which Kept returns.
+// One pass computes all of them.
 func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	g := out.g
 	switch {
@@ -38,7 +38,7 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	case g.err != nil:
 		return nil, g.err
 	case g.outline:
-		return nil, errors.New("an outline: there are no numbers to compute with")
+		return nil, errors.New("an outline has no numbers to compute with")
 	case out.node == nil:
 		return nil, errors.New("nothing to compile: the expression is empty")
 	case !g.running.TryLock():
@@ -56,7 +56,7 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 			p, err = nil, g.err
 		}
 		if err != nil && again == nil && g.differentiated != nil {
-			g.differentiated = err // half a backward pass is there: the next one hears why
+			g.differentiated = err // half a backward pass exists: later attempts return this error
 		}
 	}()
 	if err := g.checkRecompute(); err != nil {
@@ -96,13 +96,13 @@ func CompileWith(out Expr, keep []Expr, wrt ...Expr) (p *Program, err error) {
 	return p, nil
 }
 
-// outputs returns what is read of a program, each once, the end of the forward pass first.
+// outputs returns the nodes that are read from a program, each once, the end of the forward pass first.
 func outputs(out Expr, keep []Expr, grads G.Nodes) (list G.Nodes, err error) {
 	list = append(G.Nodes{out.node}, grads...)
 	for _, x := range keep {
 		switch {
 		case x.node == nil || x.g != out.g:
-			return nil, errors.New("what is to be kept is empty or of another graph")
+			return nil, errors.New("an expression to keep is empty or belongs to another graph")
 		case !slices.Contains(list, x.node):
 			list = append(list, x.node)
 		}
@@ -110,13 +110,14 @@ func outputs(out Expr, keep []Expr, grads G.Nodes) (list G.Nodes, err error) {
 	return list, nil
 }
 
-// errRunning means that two goroutines use one graph.
-var errRunning = errors.New("a program of the graph runs: one at a time, a second one needs a Sibling")
+// errRunning is the error for two goroutines that use one graph at the same time.
+var errRunning = errors.New("a program of the graph is running: run a second one on a Sibling")
 
-var errNoProgram = errors.New("run: no program: Compile makes one")
+var errNoProgram = errors.New("run: no program: create one with Compile")
 
-// Run computes the output and the gradients for the numbers that parameters and inputs hold now. It refuses an integer
-// out of range before anything is computed. Programs of one graph run one at a time: a second one is an error.
+// Run computes the output and the gradients for the current numbers of parameters and inputs. If an integer is out of
+// range, it returns an error and computes nothing. Programs of one graph run one at a time: starting a second one is an
+// error.
 func (p *Program) Run() error {
 	if p == nil || p.graph == nil {
 		return errNoProgram
@@ -148,8 +149,8 @@ func (p *Program) run() error {
 	return nil
 }
 
-// Bytes returns the memory that the programs of the graph hold for results, gradients and what lies between, without
-// the parameters.
+// Bytes returns the memory that the programs of the graph hold for results, gradients and everything in between,
+// without the parameters.
 func (g *Graph) Bytes() int {
 	if g == nil {
 		return 0

@@ -2,10 +2,10 @@ package graph
 
 import "github.com/pkg/errors"
 
-// Recompute asks programs compiled from here on to forget what the layers below each of the given places, such as
-// "h.0", compute inside, and to compute it again when the backward pass comes there: the same bits in less memory, for
-// the time of a second forward pass. What leaves a place is kept, and so is what an operation of Gorgonia's gives that
-// may draw random numbers or have a state: it runs once. Compile refuses a place in which nothing is computed.
+// Recompute makes programs compiled from here on discard what the layers below each of the given places, such as "h.0",
+// compute inside, and compute it again when the backward pass needs it: the same bits in less memory, for the time of a
+// second forward pass. The results that leave a place are kept. So are the results of Gorgonia operations that may draw
+// random numbers or have a state: these run once. Compile returns an error if nothing is computed in a place.
 func (g *Graph) Recompute(scopes ...string) {
 	if g != nil {
 		g.recompute = scopes

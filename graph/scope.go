@@ -2,17 +2,17 @@ package graph
 
 import "fmt"
 
-// Scope is a place in a Graph: the prefix of the names of what a layer declares there.
+// Scope is a place in a Graph: the prefix of the names that a layer declares there.
 type Scope struct {
 	g    *Graph
 	path string
 }
 
 // Root returns the scope without a prefix.
-func (g *Graph) Root() Scope { return Scope{g: g.made("")} }
+func (g *Graph) Root() Scope { return Scope{g: g.orFailed("")} }
 
-// Graph returns the graph that s is a place in.
-func (s Scope) Graph() *Graph { return s.g.made(s.path) }
+// Graph returns the graph of s.
+func (s Scope) Graph() *Graph { return s.g.orFailed(s.path) }
 
 // Path returns the name of the place, such as "h.3.attn".
 func (s Scope) Path() string { return s.path }
@@ -31,8 +31,9 @@ func prefixed(path, name string) string {
 	return path + "." + name
 }
 
-// Try calls f, which may be a user's, and reports whether it returned. A panic in it is an error of this place, with
-// the file and line of the code that panicked; an operation that fails in it is of this place or of one inside it.
+// Try calls f, which may be user code, and reports whether it returned. A panic in it becomes an error of this place,
+// with the file and line of the code that panicked. An operation that fails in it belongs to this place or to one
+// inside it.
 func (s Scope) Try(f func()) (ok bool) {
 	before := s.g.Err()
 	defer func() {
@@ -46,6 +47,6 @@ func (s Scope) Try(f func()) (ok bool) {
 	return true
 }
 
-// Failf records an error of this place; the first one of the Graph counts: "h.3.attn: 5 heads do not divide 32
-// features".
+// Failf records an error of this place, such as "h.3.attn: 5 heads do not divide 32 features". The Graph keeps only its
+// first error.
 func (s Scope) Failf(format string, args ...any) { s.Graph().fail(s.path, format, args...) }

@@ -42,12 +42,12 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		"columns before the first": {func(s Scope) { s.Value("x", Normal(1), 2, 8).Cols(-1, 2) }, "no such columns"},
 		"no columns":               {func(s Scope) { s.Value("x", Normal(1), 2, 8).Cols(2, 2) }, "no such columns"},
 		"all columns":              {func(s Scope) { s.Value("x", Normal(1), 2, 8).Cols(0, 8) }, ""},
-		"a matrix by a batch":      {func(s Scope) { s.Value("x", Normal(1), 2, 3).MatMul(s.Value("y", Normal(1), 3, 4, 5)) }, "matrices, or batches of equally many"},
-		"a batch by a matrix":      {func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 4, 5)) }, "matrices, or batches of equally many"},
-		"batches of other numbers": {func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 3, 4, 5)) }, "matrices, or batches of equally many"},
+		"a matrix by a batch":      {func(s Scope) { s.Value("x", Normal(1), 2, 3).MatMul(s.Value("y", Normal(1), 3, 4, 5)) }, "want two matrices, or two batches of the same number"},
+		"a batch by a matrix":      {func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 4, 5)) }, "want two matrices, or two batches of the same number"},
+		"batches of other numbers": {func(s Scope) { s.Value("x", Normal(1), 2, 3, 4).MatMul(s.Value("y", Normal(1), 3, 4, 5)) }, "want two matrices, or two batches of the same number"},
 		"as many as the context":   {cached(6), ""},
-		"more than the context":    {cached(8), "8 tokens are not 1 … 3 for each of 2 sequences"},
-		"not as many for each":     {cached(5), "5 tokens are not 1 … 3 for each of 2 sequences"},
+		"more than the context":    {cached(8), "got 8 tokens, want 1 … 3 for each of 2 sequences"},
+		"not as many for each":     {cached(5), "got 5 tokens, want 1 … 3 for each of 2 sequences"},
 	} {
 		g := New(Float64, 1)
 		tc.build(g.Root())

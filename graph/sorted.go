@@ -11,8 +11,8 @@ import (
 )
 
 // sorted returns the nodes of part in the order of Gorgonia's Sort: every node before its operands, and otherwise by
-// falling number. Sort looks for each node in a new graph from its beginning, which takes as long as the square of the
-// number of nodes; here the operands come from g, which has found its nodes before.
+// decreasing number. Sort looks for each node in a new graph from its beginning, so its time grows with the square of
+// the number of nodes. Here the operands come from g, which has found its nodes before.
 func (g *Graph) sorted(part *G.ExprGraph) (G.Nodes, error) {
 	if err := g.interrupted(); err != nil {
 		return nil, err
@@ -30,11 +30,11 @@ func (g *Graph) sorted(part *G.ExprGraph) (G.Nodes, error) {
 	return nodes, g.interrupted()
 }
 
-// subgraph is a graph whose operands are found in the whole that it is a part of.
+// subgraph is a graph whose operands are found in the full graph that it is a part of.
 type subgraph struct {
 	*G.ExprGraph
-	whole *G.ExprGraph
+	full *G.ExprGraph
 }
 
 // From returns the operands of a node.
-func (s subgraph) From(id int64) graph.Nodes { return s.whole.From(id) }
+func (s subgraph) From(id int64) graph.Nodes { return s.full.From(id) }

@@ -7,9 +7,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// source is where and as what a node was made. What an operation of Expr builds besides its result, such as the axes
-// stretched for a broadcast, has none, and neither has the backward pass: so the nodes with a source are the forward
-// pass in the words of Expr.
+// source is the scope and the operation that created a node. Helper nodes of an operation, such as the axes stretched
+// for a broadcast, and the backward pass have none: the nodes with a source are the forward pass in terms of Expr.
 type source struct{ scope, op string }
 
 func (s source) leaf() bool { return s.op == "" }
@@ -19,7 +18,7 @@ func within(path, scope string) bool {
 	return scope == "" || path == scope || strings.HasPrefix(path, scope+".")
 }
 
-// forward calls f for every node of the forward pass in the order in which they were made.
+// forward calls f for every node of the forward pass in the order of creation.
 func (g *Graph) forward(f func(n *G.Node, at source)) {
 	for _, n := range g.g.AllNodes() {
 		if at, ok := g.source[n.ID()]; ok {
@@ -28,7 +27,7 @@ func (g *Graph) forward(f func(n *G.Node, at source)) {
 	}
 }
 
-// children returns the nodes that n is made of.
+// children returns the operands of n.
 func (g *Graph) children(n *G.Node) (list G.Nodes) {
 	for it := g.g.From(n.ID()); it.Next(); {
 		list = append(list, it.Node().(*G.Node))
@@ -36,7 +35,7 @@ func (g *Graph) children(n *G.Node) (list G.Nodes) {
 	return list
 }
 
-// operands returns the nodes of the forward pass that n is made of, each once.
+// operands returns the nodes of the forward pass that n is computed from, each once.
 func (g *Graph) operands(n *G.Node) (found []*G.Node) {
 	seen := map[*G.Node]bool{}
 	var visit func(n *G.Node)
@@ -58,7 +57,8 @@ func (g *Graph) operands(n *G.Node) (found []*G.Node) {
 	return found
 }
 
-// parent returns the scope around path. A numbered one, such as "h.3", stands for itself: nothing is in "h" alone.
+// parent returns the surrounding scope of path. A numbered scope, such as "h.3", counts as one level: "h" alone is no
+// scope.
 func parent(path string) string {
 	dot := strings.LastIndexByte(path, '.')
 	if dot >= 0 && dot+1 < len(path) && path[dot+1] >= '0' && path[dot+1] <= '9' {

@@ -9,20 +9,20 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stockOp is an operation of Gorgonia's own in a turn of a program: its result goes to planned memory, as a kernel's
-// does. A result of another type, such as the truth values of a comparison, is kept as Gorgonia returns it.
+// stockOp is one of Gorgonia's own operations in a program. Its result goes to planned memory, like a kernel's. A
+// result of another type, such as the truth values of a comparison, is kept as Gorgonia returns it.
 type stockOp struct {
 	op     G.Op
 	args   []G.Value
-	before []func()      // fill args that change from run to run
+	before []func()      // functions that fill the args that change from run to run
 	shape  tensor.Shape  // of the result
-	out    *tensor.Dense // over the planned memory; nil of a scalar
+	out    *tensor.Dense // uses the planned memory; nil for a scalar
 	to     plan.Numbers  // the planned memory
 	kept   *G.Value      // where a result of another type goes
 }
 
-// run computes the result. Do returns new memory, or that of an operand, so its result is copied. Operations that can
-// write into given memory spare that; the reference form of a model consists of little else.
+// run computes the result. Do returns new memory or that of an operand, so its result is copied. Operations that can
+// write to a given tensor avoid the copy; the reference form of a model consists mostly of these.
 func (s *stockOp) run() error {
 	for _, fill := range s.before {
 		fill()
@@ -41,7 +41,7 @@ func (s *stockOp) run() error {
 func (s *stockOp) do() (G.Value, error) {
 	if s.out != nil {
 		switch op := s.op.(type) {
-		case G.UsePreallocDoer: // Gorgonia uses it for arithmetic of two operands, and for what calls extern
+		case G.UsePreallocDoer: // Gorgonia uses it for arithmetic of two operands, and if CallsExtern is true
 			if _, ok := s.op.(G.BinaryOp); !ok {
 				if !s.op.CallsExtern() {
 					break
@@ -63,8 +63,8 @@ func (s *stockOp) do() (G.Value, error) {
 	return s.op.Do(s.args...)
 }
 
-// store brings a result to the planned memory, where it is not there yet. It may be a view: of an operand, with its
-// axes in another order.
+// store copies a result to the planned memory, unless it is already there. The result may be a view of an operand, with
+// its axes in another order.
 func (s *stockOp) store(v G.Value) error {
 	if v == nil {
 		return errors.New("it returns nothing")
@@ -76,8 +76,8 @@ func (s *stockOp) store(v G.Value) error {
 		return errors.Errorf("it returns shape %v in column-major order", d.Shape())
 	}
 	from := numbersOf(v)
-	if from.Len() != s.to.Len() { // of the shape itself no more is asked: rows of one entry come as ()
-		return errors.Errorf("it returns %d entries, shape %v was announced", from.Len(), s.shape)
+	if from.Len() != s.to.Len() { // only the size matters: rows of one entry come as ()
+		return errors.Errorf("it returns %d entries, but announced shape %v", from.Len(), s.shape)
 	}
 	copyNumbers(s.to, from)
 	return nil
@@ -101,15 +101,15 @@ func valueIn(n plan.Numbers, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(n.F64))
 }
 
-// pure reports whether an operation of Gorgonia v0.9.18 is a function of its inputs for certain, so that it may run
-// twice: one that may overwrite an input is, and the arithmetic of two operands. Others may draw random numbers or
-// count their runs.
+// pure reports whether an operation of Gorgonia v0.9.18 is certainly a function of its inputs, so that it may run
+// twice. This holds for an operation that may overwrite an input, and for arithmetic of two operands. Others may draw
+// random numbers or count their runs.
 func pure(op G.Op) bool {
 	_, binary := op.(G.BinaryOp)
 	return binary || op.OverwritesInput() >= 0
 }
 
-// describeOp is how errors name what computes a node.
+// describeOp returns the name that errors use for the operation of a node.
 func describeOp(scope string, at source, op G.Op) string {
 	if at.op == "" || at.op == wrapped {
 		return prefix(scope) + fmt.Sprint(op)

@@ -258,7 +258,7 @@ func TestStockResults(t *testing.T) {
 			return tensor.New(tensor.WithShape(2, 2), tensor.AsFortran([]float64{1, 3, 2, 4})), nil
 		}, nil, "run: layer: counted: it returns shape (2, 2) in column-major order"},
 		"nothing": {func(*tensor.Dense) (G.Value, error) { return nil, nil }, nil, "run: layer: counted: it returns nothing"},
-		"shape":   {func(x *tensor.Dense) (G.Value, error) { return x.Hstack(x) }, nil, "run: layer: counted: it returns 8 entries, shape (2, 2) was announced"},
+		"shape":   {func(x *tensor.Dense) (G.Value, error) { return x.Hstack(x) }, nil, "run: layer: counted: it returns 8 entries, but announced shape (2, 2)"},
 		"error":   {func(*tensor.Dense) (G.Value, error) { return nil, errors.New("no") }, nil, "run: layer: counted: no"},
 		"panic":   {func(*tensor.Dense) (G.Value, error) { panic("glass") }, nil, "run: layer: counted: glass"},
 	} {

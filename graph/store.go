@@ -7,21 +7,21 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// store holds the parameters of a graph and its siblings, by name. A program that runs holds the lock for reading; the
-// declaration and the change of a parameter hold it alone. The lock is a pointer, so that who holds it does not keep
-// the parameters from being collected.
+// store holds the parameters of a graph and its siblings, by name. A running program holds the lock for reading;
+// declaring or changing a parameter holds it exclusively. The lock is a pointer, so that holding it does not keep the
+// parameters from being collected.
 type store struct {
 	*sync.RWMutex
 	params  map[string]*tensor.Dense
-	packed  map[string]*packedMatrix // the parameters kept in fewer bits; nil for a graph that trains
+	packed  map[string]*packedMatrix // the packed parameters; nil for a graph that trains
 	changes uint64                   // the number of Exclusive calls so far
 }
 
 func newStore() *store { return &store{RWMutex: new(sync.RWMutex), params: map[string]*tensor.Dense{}} }
 
-// Exclusive calls change while no program of g or of a sibling runs, and keeps those that begin waiting: for what
-// writes to parameters that programs in other goroutines read. The optimizers of package optim update in it. change may
-// neither run a program nor declare a parameter.
+// Exclusive calls change while no program of g or of a sibling runs; programs that start meanwhile wait. Use it to
+// write to parameters that programs in other goroutines read. The optimizers of package optim update in it. The
+// function change must neither run a program nor declare a parameter.
 func (g *Graph) Exclusive(change func()) {
 	if change == nil {
 		return
@@ -41,16 +41,17 @@ func (g *Graph) Exclusive(change func()) {
 func (g *Graph) Shared(read func(r Reading) error) error {
 	switch {
 	case read == nil:
-		return errors.New("shared: no function that reads")
+		return errors.New("shared: the function is nil")
 	case !g.exists():
-		return errors.New("shared: no graph, want one of graph.New")
+		return errors.New("shared: no graph, want one from graph.New")
 	}
 	g.store.RLock()
 	defer g.store.RUnlock()
 	return read(Reading{g.store})
 }
 
-// Reading is the hold on the parameters that Shared passes to its function. It is valid until that function returns.
+// Reading represents the lock on the parameters that Shared passes to its function. It is valid until that function
+// returns.
 type Reading struct{ store *store }
 
 // Changes returns the number of Exclusive calls so far. Two equal numbers mean that the parameters have not changed in
@@ -62,13 +63,13 @@ func (r Reading) Changes() uint64 {
 	return r.store.changes
 }
 
-// Run is Program.Run for a program of the graph that is read, or of a sibling.
+// Run is like Program.Run, for a program of the graph that Shared was called for, or of a sibling.
 func (r Reading) Run(p *Program) error {
 	switch {
 	case p == nil || p.graph == nil:
 		return errNoProgram
 	case r.store == nil || p.graph.store != r.store:
-		return errors.New("run: the program's graph shares no parameters with the one that Shared was called for")
+		return errors.New("run: the program's graph shares no parameters with the graph of Shared")
 	case !p.graph.running.TryLock():
 		return errors.Wrap(errRunning, "run")
 	}

@@ -12,9 +12,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Summary writes a table of the layers in the order of the forward pass, as in Table 2: the shape of what comes out of
-// each and the number of its parameters. A layer that has none and leaves the shape as it is, such as an activation or
-// a residual addition, has no row.
+// Summary writes a table of the layers in the order of the forward pass, as in Table 2: the output shape of each and
+// the number of its parameters. A layer without parameters that keeps the shape, such as an activation or a residual
+// addition, has no row.
 func (g *Graph) Summary(w io.Writer) error {
 	switch err := g.Err(); {
 	case err != nil:
@@ -45,9 +45,9 @@ func (r *row) name() string {
 	return r.scope
 }
 
-// rows makes a row where a scope is entered first, with the shape that is there when it is first left: for attention
-// that is the result of the heads, before the projection, which has another row. A scope without a parameter in or
-// below it, such as a dropout's, counts as the one around it.
+// rows returns one row per scope, in the order in which scopes are first entered, with the shape there when the scope
+// is first left: for attention that is the result of the heads, before the projection, which has another row. A scope
+// without a parameter in or below it, such as a dropout's, counts as part of the surrounding one.
 func (g *Graph) rows() (rows []*row, total int) {
 	holds := map[string]bool{}
 	for _, p := range g.params {
@@ -78,7 +78,7 @@ func (g *Graph) rows() (rows []*row, total int) {
 		for path := p.source(); owner == nil && path != ""; path = parent(path) {
 			owner = byScope[path]
 		}
-		if owner == nil { // declared, and never run
+		if owner == nil { // declared but never used
 			owner = &row{scope: p.source(), shape: "unused"}
 			byScope[owner.scope] = owner
 			rows = append(rows, owner)
@@ -98,7 +98,7 @@ func (g *Graph) rows() (rows []*row, total int) {
 // source returns the scope that a leaf was declared in.
 func (x Expr) source() string { return x.g.source[x.node.ID()].scope }
 
-// thousands writes 85120849 as 85,120,849.
+// thousands formats 85120849 as 85,120,849.
 func thousands(n int) string {
 	digits := fmt.Sprint(n)
 	var groups []string

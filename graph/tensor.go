@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Dtype is the type of numbers.
+// Dtype is a type of numbers.
 type Dtype = tensor.Dtype
 
 // Float32 and Float64 are the types that a Graph can compute in.
@@ -19,8 +19,8 @@ var (
 	Float64 = tensor.Float64
 )
 
-// Tensor is a view of numbers in row-major order: exactly one of F32 and F64 is set, and writing to it changes what the
-// graph sees.
+// Tensor is a view of numbers in row-major order. Exactly one of F32 and F64 is set, and writing to it changes the
+// numbers of the graph.
 type Tensor struct {
 	Shape []int
 	F32   []float32
@@ -30,7 +30,7 @@ type Tensor struct {
 // Len returns the number of entries.
 func (t Tensor) Len() int { return len(t.F32) + len(t.F64) }
 
-// At returns entry i in row-major order; NaN if there is none.
+// At returns entry i in row-major order, NaN if there is no such entry.
 func (t Tensor) At(i int) float64 {
 	switch {
 	case uint(i) < uint(len(t.F32)):
@@ -41,7 +41,7 @@ func (t Tensor) At(i int) float64 {
 	return math.NaN()
 }
 
-// Row returns a view of row i of a matrix (n, d), a vector of d entries; empty if there is none.
+// Row returns a view of row i of a matrix (n, d), a vector of d entries. It is empty if there is no such row.
 func (t Tensor) Row(i int) Tensor {
 	if len(t.Shape) != 2 || i < 0 || i >= t.Shape[0] || t.Len() != t.Shape[0]*t.Shape[1] {
 		return Tensor{}
@@ -65,12 +65,12 @@ func (t Tensor) Floats() []float64 {
 	return out
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns a copy that shares no memory with t.
 func (t Tensor) Clone() Tensor {
 	return Tensor{slices.Clone(t.Shape), slices.Clone(t.F32), slices.Clone(t.F64)}
 }
 
-// ErrNotFinite means that a tensor holds NaN or ±∞; the message names it.
+// ErrNotFinite is the error for a tensor that holds NaN or ±∞; the message names the tensor.
 var ErrNotFinite = errors.New("not finite")
 
 // Finite returns an ErrNotFinite that names the tensor and the entry if t holds NaN or ±∞.
@@ -83,7 +83,7 @@ func (t Tensor) Finite(name string) error {
 	return nil
 }
 
-// view looks into a Gorgonia value.
+// view returns a Tensor that shares the numbers of a Gorgonia value.
 func view(v G.Value) Tensor {
 	switch v := v.(type) {
 	case *tensor.Dense:

@@ -5,7 +5,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Set changes entry i in row-major order. It is an error if there is none.
+// Set changes entry i in row-major order. It returns an error if there is no such entry.
 func (t Tensor) Set(i int, x float64) error {
 	switch {
 	case uint(i) < uint(len(t.F32)):
@@ -22,12 +22,12 @@ func (t Tensor) noEntry(i int) error {
 	return errors.Errorf("entry %d of a tensor of %d", i, t.Len())
 }
 
-// Fill overwrites all entries with x. It is an error, and nothing is written, if their numbers differ: that of an
-// expression which is neither a parameter nor an input is 0.
+// Fill overwrites all entries with x. If the number of entries differs, it returns an error and writes nothing; an
+// expression that is neither a parameter nor an input has 0 entries.
 func (t Tensor) Fill(x ...float64) error { return t.Copy(Tensor{F64: x}) }
 
-// Copy overwrites all entries with those of from, of either type. It is an error, and nothing is written, if their
-// numbers differ; shapes may.
+// Copy overwrites all entries with those of from, of either type. If the number of entries differs, it returns an error
+// and writes nothing; the shapes may differ.
 func (t Tensor) Copy(from Tensor) error {
 	if got, want := from.Len(), t.Len(); got != want {
 		return errors.Errorf("%d numbers for a tensor %v of %d", got, tensor.Shape(t.Shape), want)

@@ -271,7 +271,7 @@ func TestTrap22Broadcasting(t *testing.T) {
 	g := New(Float64, 1)
 	a, b := g.Root().Param("a", Const(1), 2, 3, 4), g.Root().Param("b", Const(1), 4, 5)
 	a.MatMul(b)
-	want := "matmul a (2, 3, 4), b (4, 5): matrices, or batches of equally many, are needed"
+	want := "matmul a (2, 3, 4), b (4, 5): want two matrices, or two batches of the same number of matrices"
 	if err := g.Err(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -1,16 +1,16 @@
 package graph
 
-// finished is a gradient, and the step of the plan behind which it is whole.
+// finished is a gradient, and the step of the plan that completes it.
 type finished struct {
 	wrt  Expr
 	grad Tensor
 	step int
 }
 
-// Watch has f called, in every later Run, with each of those that p was compiled to differentiate by, and its gradient,
-// as soon as that is whole: while the rest of the backward pass is still to come. f is called in the goroutine of Run,
-// may read this gradient and those before it, and is shown them in the same order in every run, which is that of the
-// list that Watch returns. nil is nobody to be shown them.
+// Watch makes every later Run call f with each expression that p was compiled to differentiate by, and its gradient, as
+// soon as that gradient is complete, while the rest of the backward pass is still to come. Run calls f in its own
+// goroutine. The function f may read this gradient and the earlier ones. The order of the calls is the same in every
+// run; Watch returns it. A nil f ends the calls.
 func (p *Program) Watch(f func(x Expr, grad Tensor)) (order []Expr) {
 	if p == nil || p.plan == nil || !p.graph.running.TryLock() {
 		return nil

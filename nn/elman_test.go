@@ -172,11 +172,11 @@ func TestElmanErrors(t *testing.T) {
 		"no cache to continue from": func(at Site, x graph.Expr) graph.Expr {
 			return NewElman(at).Step(x, at.Ints("at", 1, 9, -1))
 		},
-		"6 tokens are not equally many for each of 4 sequences": func(at Site, x graph.Expr) graph.Expr {
+		"got 6 tokens, want the same number for each of 4 sequences": func(at Site, x graph.Expr) graph.Expr {
 			at.Batch = 4
 			return NewElman(at).Forward(x)
 		},
-		"a recurrent weight (3, 3), (2, 2) is needed": func(at Site, x graph.Expr) graph.Expr {
+		"got a recurrent weight (3, 3), want (2, 2)": func(at Site, x graph.Expr) graph.Expr {
 			h, _ := graph.Elman(x, at.Param("w", graph.Const(0), 3, 3), 2)
 			return h
 		},

@@ -193,12 +193,12 @@ func TestMLAErrors(t *testing.T) {
 		"h.0: rotary positions rotate the 3 features of a key, which a latent of 2":   func(at Site, x graph.Expr) graph.Expr { at.Rotary = &RoPE{}; return NewMLA(at, 2).Forward(x) },
 		"h.0: cached latent attention (12, 6), (12, 3), h.0.c_k_up.weight (3, 6), h.": func(at Site, x graph.Expr) graph.Expr { return NewMLA(at, 3).Step(x, pos(at)) }, // nowhere to keep
 		"no cache to keep latents in":                                                 func(at Site, x graph.Expr) graph.Expr { return NewMLARoPE(at, 3, 3, 4, 9).Step(x, pos(at)) },
-		"a mask for every sequence: one for all, (6, 6), is needed": func(at Site, x graph.Expr) graph.Expr {
+		"got a mask for every sequence, want one for all, (6, 6)": func(at Site, x graph.Expr) graph.Expr {
 			padded(&at)
 			at.Caches = Caches{}
 			return NewMLA(at, 3).Step(x, pos(at))
 		},
-		"2 positions, 1 is needed": func(at Site, x graph.Expr) graph.Expr {
+		"got 2 positions, want 1": func(at Site, x graph.Expr) graph.Expr {
 			at.Caches = Caches{}
 			return NewMLA(at, 3).Step(x, at.Ints("two", 2, at.Context, -1))
 		},

@@ -111,14 +111,14 @@ func (stepless) Step(x, at graph.Expr) graph.Expr { panic("glass") }
 func TestMasksThatCannotBe(t *testing.T) {
 	d := Dims{Batch: 2, Context: 3, Heads: 2}
 	for want, mask := range map[string]func(s graph.Scope) graph.Expr{
-		"a.mask: a window of 0 tokens":              func(s graph.Scope) graph.Expr { return NewMask(s, d, Window{}).Expr() },
-		"a.mask: no Visibility":                     func(s graph.Scope) graph.Expr { return NewMask(s, d, nil).Expr() },
-		"a.mask: 1 lengths for a batch of 2":        func(s graph.Scope) graph.Expr { return NewMask(s, d, Padding{[]int{1}}).Expr() },
-		"a.mask: query 0 of sequence 0 attends to":  func(s graph.Scope) graph.Expr { return NewMask(s, d, All{Causal{}, sightless{}}).Expr() },
-		"a.longformer: no mask":                     func(s graph.Scope) graph.Expr { return NewLongformerMask(s, nil, Dilated{}).Expr() },
-		"a.mask: panic: glass":                      func(s graph.Scope) graph.Expr { return NewMask(s, d, panicking{}).Expr() },
-		"a.mask: a batch of 0, 1 queries":           func(s graph.Scope) graph.Expr { return NewMemory(s, graph.Expr{}, 0, 1, 1, nil).Expr() },
-		"no graph: New, Build, Sibling or Outline ": func(graph.Scope) graph.Expr { return NewMask(graph.Scope{}, d, Causal{}).Expr() },
+		"a.mask: a window of 0 tokens":                             func(s graph.Scope) graph.Expr { return NewMask(s, d, Window{}).Expr() },
+		"a.mask: no Visibility":                                    func(s graph.Scope) graph.Expr { return NewMask(s, d, nil).Expr() },
+		"a.mask: 1 lengths for a batch of 2":                       func(s graph.Scope) graph.Expr { return NewMask(s, d, Padding{[]int{1}}).Expr() },
+		"a.mask: query 0 of sequence 0 attends to":                 func(s graph.Scope) graph.Expr { return NewMask(s, d, All{Causal{}, sightless{}}).Expr() },
+		"a.longformer: no mask":                                    func(s graph.Scope) graph.Expr { return NewLongformerMask(s, nil, Dilated{}).Expr() },
+		"a.mask: panic: glass":                                     func(s graph.Scope) graph.Expr { return NewMask(s, d, panicking{}).Expr() },
+		"a.mask: a batch of 0, 1 queries":                          func(s graph.Scope) graph.Expr { return NewMemory(s, graph.Expr{}, 0, 1, 1, nil).Expr() },
+		"no graph: create one with New, Build, Sibling or Outline": func(graph.Scope) graph.Expr { return NewMask(graph.Scope{}, d, Causal{}).Expr() },
 	} {
 		g := graph.New(graph.Float64, 1)
 		x := mask(g.Root().Sub("a"))

@@ -6,8 +6,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Accumulate adds the gradients of p's last run to the sum of which the next Apply uses the mean: in turn, or as Tree
-// says.
+// Accumulate adds the gradients of p's last run to the sum whose mean the next Apply uses: in turn, or in the order set
+// by Tree.
 func (c *Gradients) Accumulate(p *graph.Program) error {
 	if c == nil || len(c.params) == 0 {
 		return errNoParams
@@ -33,13 +33,14 @@ func (c *Gradients) Accumulate(p *graph.Program) error {
 func (c *Gradients) of(p *graph.Program, x graph.Expr) (graph.Tensor, error) {
 	g := p.Grad(x)
 	if want := x.Tensor().Len(); g.Len() != want {
-		return g, errors.Errorf("%s: %s has %d entries, the program's gradient of it %d: compiled with it, and run?",
+		return g, errors.Errorf(
+			"%s: %s has %d entries, but its gradient has %d: was the program compiled with it, and run?",
 			c.name, x.Name(), want, g.Len())
 	}
 	return g, nil
 }
 
-// Forget drops what was accumulated.
+// Forget discards the accumulated gradients.
 func (c *Gradients) Forget() {
 	if c != nil {
 		c.end()
@@ -47,7 +48,7 @@ func (c *Gradients) Forget() {
 	}
 }
 
-// zerosLike is for the state of an optimizer.
+// zerosLike returns zeros of the type and shape of t, for the state of an optimizer.
 func zerosLike(t graph.Tensor) graph.Tensor {
 	if t.F32 != nil {
 		return graph.Tensor{Shape: t.Shape, F32: kernel.Make[float32](len(t.F32))}

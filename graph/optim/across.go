@@ -5,32 +5,33 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Machines are those that train together, each on as many micro-batches: a dist.Group is what they are to gradients.
-// All call the same methods in the same order.
+// Machines is a group of machines that train together, each on the same number of micro-batches; dist.Group implements
+// it. All machines call the same methods in the same order.
 type Machines interface {
-	// Size is their number, this one included.
+	// Size returns the number of machines, including this one.
 	Size() int
-	// Sum replaces x by its sum over all.
+	// Sum replaces x by its sum over all machines.
 	Sum(x []float32) error
-	// Part is which of Size() parts this one has of what is divided.
+	// Part returns the index of this machine's part, out of Size() parts.
 	Part() int
-	// Scatter leaves this one its part of that sum: borders are the Size()+1 of all parts.
+	// Scatter computes the sum over all machines, but completes only this machine's part. The borders are the Size()+1
+	// borders of all parts.
 	Scatter(x []float32, borders []int) error
-	// Gather completes x, of which every machine has its part.
+	// Gather completes x, of which every machine holds its part.
 	Gather(x []float32, borders []int) error
 }
 
-// Across has every Apply take the mean over the micro-batches of all machines, in float32. The gradients are copied for
-// it. An error of theirs is that of Apply, which then calls no step. nil is this machine alone.
+// Across makes every Apply take the mean over the micro-batches of all machines, in float32. The gradients are copied
+// for this. If a method of m fails, Apply returns its error and calls no step. A nil m means this machine alone.
 func (c *Gradients) Across(m Machines) {
 	if c != nil {
 		c.machines = m
 	}
 }
 
-// Last says that p's next run is that of the step's last micro-batch. Its gradients are then added up across machines
-// while the backward pass goes on: those that are whole go on their way, some megabytes at a time, and Apply waits for
-// the rest. A machine alone has nothing to do.
+// Last declares that p's next run is that of the step's last micro-batch. Its gradients are then summed across machines
+// while the backward pass continues: complete gradients are sent some megabytes at a time, and Apply waits for the
+// rest. On a machine alone, Last does nothing.
 func (c *Gradients) Last(p *graph.Program) error {
 	if c == nil || len(c.params) == 0 {
 		return errNoParams
@@ -44,9 +45,9 @@ func (c *Gradients) Last(p *graph.Program) error {
 	return c.depart(p)
 }
 
-// arrived adds up what p's last run has, and waits until that of all machines is in the one sum that is left.
+// arrived adds the gradients of p's last run and waits until the only remaining sum includes all machines.
 func (c *Gradients) arrived(p *graph.Program) error {
-	if c.flight == nil { // nobody has said that this is the last
+	if c.flight == nil { // Last was not called
 		if err := c.Accumulate(p); err != nil {
 			return err
 		}
@@ -63,7 +64,7 @@ func (c *Gradients) arrived(p *graph.Program) error {
 	return nil
 }
 
-// send adds up a bucket over the machines: all of it, or where the optimizer is shared this one's part.
+// send sums a bucket over the machines: all of it, or only this machine's part if the optimizer state is sharded.
 func (c *Gradients) send(b *bucket) error {
 	x := c.sums[0].flat[b.from:b.to]
 	if c.scattered() {

@@ -15,8 +15,8 @@ import (
 //
 // with g scaled down beforehand so that its norm over all parameters is at most Clip, if Clip is not 0. The decay λ
 // acts on matrices; gains and biases, which are vectors to the outside, have none. Its state can be read and set, so
-// that a resumed run is bit-identical. Gorgonia's own AdamW never writes the decayed weight back. NewAdamW makes one: a
-// literal has no parameters and is refused.
+// that a resumed run is bit-identical. Gorgonia's own AdamW never writes the decayed weight back. Use NewAdamW: a
+// literal has no parameters, and Update returns an error.
 type AdamW struct {
 	Beta1, Beta2, Eps float64 // 0 ≤ β₁, β₂ < 1, ε > 0
 	Decay, Clip       float64 // at least 0
@@ -26,8 +26,8 @@ type AdamW struct {
 	m, v []graph.Tensor
 }
 
-// NewAdamW makes an optimizer of parameters of one graph, with β₁ = 0.9, β₂ = 0.999 and ε = 1e-8, as published, and no
-// decay and no clipping.
+// NewAdamW returns an optimizer for parameters of one graph, with β₁ = 0.9, β₂ = 0.999 and ε = 1e-8, as published, and
+// without decay and clipping.
 func NewAdamW(params []graph.Expr) (*AdamW, error) {
 	g, err := NewGradients("adamw", params)
 	if err != nil {
@@ -40,22 +40,22 @@ func NewAdamW(params []graph.Expr) (*AdamW, error) {
 	return o, nil
 }
 
-// Shard has this machine, of those of Across, keep the moments of its part of the parameters alone: it updates that
-// part by the gradients of p, and fetches the others' (ZeRO-1, Rajbhandari et al. 2020). Parameters are the same bits,
-// and Moments are parts with the Shape of the whole, to be completed by Whole.
+// Shard makes this machine, of those of Across, keep only the moments of its part of the parameters. It updates that
+// part by the gradients of p, and fetches the others' parts (ZeRO-1, Rajbhandari et al. 2020). The parameters are the
+// same bits. Moments passes parts with the Shape of the full moment; Whole completes them.
 func (o *AdamW) Shard(p *graph.Program) error {
-	if !o.made() {
-		return errors.New("adamw: no parameters: NewAdamW makes one")
+	if !o.created() {
+		return errors.New("adamw: no parameters: create it with NewAdamW")
 	}
 	return o.shard(p, o.m, o.v)
 }
 
-// made reports whether NewAdamW has made o.
-func (o *AdamW) made() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
+// created reports whether o comes from NewAdamW.
+func (o *AdamW) created() bool { return o != nil && o.Gradients != nil && len(o.m) == len(o.params) }
 
-// Moments calls f with every parameter's name and its moments m and v, to save or to restore them.
+// Moments calls f with every parameter's name and its moments m and v, for saving or restoring them.
 func (o *AdamW) Moments(f func(name string, m, v graph.Tensor)) {
-	if f == nil || !o.made() {
+	if f == nil || !o.created() {
 		return
 	}
 	for i, p := range o.params {
@@ -63,13 +63,13 @@ func (o *AdamW) Moments(f func(name string, m, v graph.Tensor)) {
 	}
 }
 
-// Update does one step at the learning rate lr: see Optimizer.
+// Update does one step at the learning rate lr; see Optimizer.
 func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
-	if !o.made() {
-		return math.NaN(), errors.New("adamw: no parameters: NewAdamW makes one")
+	if !o.created() {
+		return math.NaN(), errors.New("adamw: no parameters: create it with NewAdamW")
 	}
-	if err := check("adamw", lr, o.Steps, fraction("beta1", o.Beta1), fraction("beta2", o.Beta2), positive("eps", o.Eps),
-		notNegative("decay", o.Decay), notNegative("clip", o.Clip)); err != nil {
+	if err := check("adamw", lr, o.Steps, fraction("beta1", o.Beta1), fraction("beta2", o.Beta2),
+		positive("eps", o.Eps), notNegative("decay", o.Decay), notNegative("clip", o.Clip)); err != nil {
 		return math.NaN(), err
 	}
 	t := o.Steps + 1
@@ -83,7 +83,7 @@ func (o *AdamW) Update(p *graph.Program, lr float64) (norm float64, err error) {
 		}
 		return kernel.Update(o.pool, k, t, scale, w.F64, g.F64, o.m[i].F64, o.v[i].F64)
 	})
-	if err == nil && norm > 1e18 { // of less than that the squares are finite
+	if err == nil && norm > 1e18 { // below that the squares are finite
 		err = o.finite()
 	}
 	if err == nil {

@@ -5,16 +5,16 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Before has f called in every Apply with the parameters and their gradients, the mean of p's last run and of what was
-// accumulated, before they are clipped: f may write to them, and its error is that of Apply, which then calls no step.
-// The gradients are copied for it. nil is nothing to call.
+// Before makes every Apply call f with the parameters and their gradients before they are clipped. The gradients are
+// the mean of p's last run and the accumulated ones, copied so that f may write to them. If f fails, Apply returns its
+// error and calls no step. A nil f removes the call.
 func (c *Gradients) Before(f func(params []graph.Expr, grads []graph.Tensor) error) {
 	if c != nil {
 		c.before = f
 	}
 }
 
-// show hands the mean of what was accumulated to what is to see it.
+// show passes the mean of the accumulated gradients to the function set by Before.
 func (c *Gradients) show() error {
 	sums := c.total()
 	for _, sum := range sums {

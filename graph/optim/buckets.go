@@ -6,27 +6,28 @@ import (
 	"github.com/pkg/errors"
 )
 
-// bucketSize is how many numbers go over the machines at a time, at least, but for the last: 4 MB.
+// bucketSize is the minimum size of a bucket in numbers, except for the last one: 4 MB.
 const bucketSize = 1 << 20
 
-// bucket is parameters whose gradients are sent together.
+// bucket is a set of parameters whose gradients are sent together.
 type bucket struct {
 	params   []int
-	from, to int   // in the flat sum
-	borders  []int // of the machines' parts, from its beginning
+	from, to int   // its range in the flat sum
+	borders  []int // borders of the machines' parts, relative to from
 }
 
-// stretch is some entries of a parameter, whole chunks of a norm.
+// stretch is a range of entries of a parameter that consists of entire chunks of a norm.
 type stretch struct{ param, from, to int }
 
-// divide lays out the flat sum, once: the parameters in the order in which p's backward pass finishes them, in buckets,
-// of which every machine has a part.
+// divide lays out the flat sum, once: the parameters in the order in which p's backward pass finishes them, in buckets.
+// Every machine has a part of each bucket.
 func (c *Gradients) divide(p *graph.Program) error {
 	if c.buckets != nil {
 		return nil
 	}
 	if x := c.params[0]; x.Tensor().F64 != nil {
-		return errors.Errorf("%s: %s is of %v, want %v across machines", c.name, x.Name(), graph.Float64, graph.Float32)
+		return errors.Errorf("%s: %s has type %v, want %v across machines",
+			c.name, x.Name(), graph.Float64, graph.Float32)
 	}
 	var b bucket
 	var list []bucket
@@ -47,7 +48,8 @@ func (c *Gradients) divide(p *graph.Program) error {
 		list = append(list, b)
 	}
 	if found != len(c.params) {
-		return errors.Errorf("%s: got gradients of %d parameters, want %d: compiled with them?", c.name, found, len(c.params))
+		return errors.Errorf("%s: got gradients of %d parameters, want %d: was the program compiled with them?",
+			c.name, found, len(c.params))
 	}
 	c.places = places
 	for i := range list {
@@ -57,13 +59,14 @@ func (c *Gradients) divide(p *graph.Program) error {
 	return nil
 }
 
-// lines is n numbers and what is left of their last line of the cache.
+// lines returns n rounded up to entire cache lines of float32.
 func lines(n int) int {
 	const line = 16
 	return (n + line - 1) / line * line
 }
 
-// border divides a bucket into about equal parts of whole chunks, so that a norm is the same sum in any number of them.
+// border divides a bucket into about equal parts of entire chunks, so that a norm is the same sum for any number of
+// parts.
 func (c *Gradients) border(b *bucket) {
 	n := c.machines.Size()
 	b.borders = make([]int, 1, n+1)
@@ -80,7 +83,7 @@ func (c *Gradients) border(b *bucket) {
 	}
 }
 
-// stretches returns what a part has of the parameters.
+// stretches returns the stretches of the parameters in a part.
 func (c *Gradients) stretches(part int) (list []stretch) {
 	for _, b := range c.buckets {
 		for _, i := range b.params {
@@ -92,7 +95,7 @@ func (c *Gradients) stretches(part int) (list []stretch) {
 	return list
 }
 
-// stretch is what a part has of a parameter of the bucket.
+// stretch returns the range of a parameter of the bucket that lies in a part.
 func (c *Gradients) stretch(b bucket, i, part int) stretch {
 	n, place := c.params[i].Tensor().Len(), c.places[i]-b.from
 	within := func(x int) int { return max(0, min(n, x-place)) }

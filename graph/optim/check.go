@@ -6,7 +6,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// setting is a number of an optimizer that has to lie in a range.
+// setting is a number of an optimizer that must lie in a range.
 type setting struct {
 	name  string
 	value float64
@@ -28,7 +28,7 @@ func notNegative(name string, x float64) setting {
 	return setting{name, x, x >= 0 && finite(x), "x ≥ 0"}
 }
 
-// check returns the error of the first setting out of its range, before anything is changed.
+// check returns the error of the first setting that is out of range. It runs before anything changes.
 func check(optimizer string, lr float64, steps int, settings ...setting) error {
 	for _, s := range append(settings, notNegative("learning rate", lr), notNegative("steps", float64(steps))) {
 		if !s.ok {

@@ -1,26 +1,27 @@
-// Package optim holds the optimizers: what they do with the gradients of a program, and the state that they keep. Start
-// with NewAdamW: after every run of the program, Update. Parameters, Moments and Steps are the whole state of a run.
+// Package optim provides the optimizers: how they use the gradients of a program, and the state they keep. Start with
+// NewAdamW, and call Update after every run of the program. Parameters, Moments and Steps are the complete state of a
+// training run.
 package optim
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// Optimizer changes the parameters that it was made for by the gradients of a program. AdamW and SGD are two; a user's
-// own shares Gradients with them.
+// Optimizer updates its parameters by the gradients of a program. AdamW and SGD implement it. A user-defined optimizer
+// can embed Gradients, as they do.
 type Optimizer interface {
-	// Accumulate adds the gradients of p's last run to the sum of which the next Update uses the mean.
+	// Accumulate adds the gradients of p's last run to the sum whose mean the next Update uses.
 	Accumulate(p *graph.Program) error
 
-	// Forget drops what was accumulated, of a step that is given up.
+	// Forget discards the accumulated gradients, for a step that is given up.
 	Forget()
 
-	// Update does one step at the learning rate lr with the gradients of p's last run, and those accumulated before:
-	// the last micro-batch is not accumulated, so a step of one micro-batch copies nothing. It returns the norm of the
-	// mean gradient over all parameters before clipping. If that is not finite, parameters and state stay as they are,
-	// what was accumulated is forgotten, and the error, graph.ErrNotFinite, names the first tensor that has such an
-	// entry. An update that overflows is the same error, but what it overwrote is lost.
+	// Update does one step at the learning rate lr with the mean of the gradients of p's last run and the accumulated
+	// ones. The last micro-batch is not accumulated, so a step of one micro-batch copies nothing. Update returns the
+	// norm of the mean gradient over all parameters before clipping. If that is not finite, parameters and state do not
+	// change, the accumulated gradients are discarded, and the error, graph.ErrNotFinite, names the first tensor with
+	// such an entry. An update that overflows returns the same error, but the overwritten numbers are lost.
 	Update(p *graph.Program, lr float64) (norm float64, err error)
 
-	// Moments calls f with every parameter's name and its state, to save or to restore it. What an optimizer does not
-	// have is empty.
+	// Moments calls f with every parameter's name and its state, for saving or restoring it. Tensors that an optimizer
+	// does not use are empty.
 	Moments(f func(name string, m, v graph.Tensor))
 }

@@ -2,15 +2,15 @@ package optim
 
 import "github.com/pedestrian-ml/pedestrian/graph"
 
-// flight is sums on their way over the machines while a backward pass goes on.
+// flight is the sums that are being sent across the machines while a backward pass runs.
 type flight struct {
 	p     *graph.Program
-	under int          // sums that the last micro-batch's gradients are added to
-	ready chan *bucket // in an order that all machines have
+	under int          // number of sums that the last micro-batch's gradients are added to
+	ready chan *bucket // in the same order on all machines
 	done  chan error
 }
 
-// depart has what p's next run finishes be added to the sums, and sends a bucket off when all of it is there.
+// depart makes p's next run add its gradients to the sums, and sends each bucket as soon as it is complete.
 func (c *Gradients) depart(p *graph.Program) error {
 	if c.left != nil { // of a step that was given up
 		if err := <-c.left.done; err != nil {
@@ -42,7 +42,7 @@ func (c *Gradients) depart(p *graph.Program) error {
 		if missing--; missing > 0 {
 			return
 		}
-		f.ready <- &c.buckets[at] // they are divided in this order
+		f.ready <- &c.buckets[at] // the buckets follow the order of the backward pass
 		if at++; at < len(c.buckets) {
 			missing = len(c.buckets[at].params)
 		}
@@ -50,8 +50,8 @@ func (c *Gradients) depart(p *graph.Program) error {
 	return nil
 }
 
-// add puts the gradient of a parameter to the newest sum, this to the one before, down to the first: what push and
-// total do to all of them.
+// add adds the gradient of a parameter to the newest sum, that sum to the one before, and so on down to the first. This
+// equals what push and total do for all parameters.
 func (f *flight) add(c *Gradients, i int, grad graph.Tensor) {
 	if f.under == 0 {
 		copy(c.sums[0].grads[i].F32, grad.F32)
@@ -72,7 +72,7 @@ func (c *Gradients) land() error {
 	return <-f.done
 }
 
-// end has nothing more be sent.
+// end stops sending further buckets.
 func (c *Gradients) end() {
 	if f := c.flight; f != nil {
 		f.p.Watch(nil)

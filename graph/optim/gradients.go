@@ -8,29 +8,29 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Gradients collects the gradients of micro-batches, takes their mean and clips it: what all optimizers begin with.
+// Gradients accumulates the gradients of micro-batches, takes their mean and clips it. All optimizers begin with this.
 type Gradients struct {
-	name    string // of the optimizer, for errors
+	name    string // the optimizer's name, for errors
 	pool    *kernel.Pool
 	params  []graph.Expr
-	index   map[string]int // of them, by name
-	places  []int          // of them in a flat sum, in which each begins with a line of the cache
-	size    int            // of that
-	run     int            // micro-batches that are added in turn before sums are paired; 0 is all
-	sums    []sum          // over micro-batches, of which depth are in use; the others are memory to use again
+	index   map[string]int // name → index in params
+	places  []int          // start of each parameter in a flat sum, aligned to cache lines
+	size    int            // of the flat sum
+	run     int            // number of micro-batches added in turn before sums are paired; 0 means all
+	sums    []sum          // sums over micro-batches: depth are in use, the others are memory to reuse
 	depth   int
-	batches int // in all sums
+	batches int // number of micro-batches in all sums
 
 	before func(params []graph.Expr, grads []graph.Tensor) error
 
-	machines     Machines // nil is one alone, and so is the rest
+	machines     Machines // nil, like the following fields, for a machine alone
 	buckets      []bucket
-	own          []stretch // this machine's part of every parameter; nil is all
-	flight, left *flight   // this step's, and one of a step that was given up
+	own          []stretch // this machine's part of every parameter; nil means all
+	flight, left *flight   // this step's, and that of a step that was given up
 }
 
-// NewGradients is for parameters of one graph, each once: a value that is fed, or what an operation gives, is refused.
-// The optimizer's name is for errors.
+// NewGradients returns Gradients for parameters of one graph. It returns an error for a value, for the result of an
+// operation, and for a parameter listed twice. The optimizer's name is for errors.
 func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 	if len(params) == 0 {
 		return nil, errors.Errorf("%s: no parameters", optimizer)
@@ -45,7 +45,7 @@ func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 		case p.Tensor().Len() == 0:
 			return nil, errors.Errorf("%s: a parameter is empty", optimizer)
 		case p.Graph() != g:
-			return nil, errors.Errorf("%s: %s and %s are of different graphs", optimizer, params[0].Name(), p.Name())
+			return nil, errors.Errorf("%s: %s and %s belong to different graphs", optimizer, params[0].Name(), p.Name())
 		case !left[p.Name()]:
 			return nil, errors.Errorf("%s: %s is a value, not a parameter, or listed twice", optimizer, p.Name())
 		}
@@ -60,13 +60,13 @@ func NewGradients(optimizer string, params []graph.Expr) (*Gradients, error) {
 	return c, nil
 }
 
-var errNoParams = errors.New("an optimizer without parameters: NewGradients takes them")
+var errNoParams = errors.New("an optimizer without parameters: create it with NewGradients")
 
-// Apply calls step for every parameter i with its numbers w and its gradient scale·g: the mean of p's last run and of
-// what was accumulated before, scaled down so that its norm over all parameters is at most clip, if clip is not 0. It
-// returns the norm before that, and forgets what was accumulated. If the norm is not finite it calls nothing, and the
-// error, graph.ErrNotFinite, names the first parameter whose gradient has such an entry; if a step makes numbers that
-// are not finite, it names the first such parameter.
+// Apply calls step for every parameter i with its numbers w and its gradient scale·g. The gradient is the mean of p's
+// last run and the accumulated ones, scaled down so that its norm over all parameters is at most clip, if clip is not
+// 0. Apply returns the norm before clipping, and discards the accumulated gradients. If the norm is not finite, it
+// calls no step, and the error, graph.ErrNotFinite, names the first parameter whose gradient has such an entry. If a
+// step produces numbers that are not finite, the error names the first such parameter.
 func (c *Gradients) Apply(
 	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64),
 ) (norm float64, err error) {
@@ -74,7 +74,7 @@ func (c *Gradients) Apply(
 	case c == nil || len(c.params) == 0:
 		return 0, errNoParams
 	case step == nil:
-		return 0, errors.Errorf("%s: no step to do", c.name)
+		return 0, errors.Errorf("%s: the step is nil", c.name)
 	}
 	return c.apply(p, clip, func(i int, w, g graph.Tensor, scale float64) bool {
 		step(i, w, g, scale)
@@ -82,7 +82,7 @@ func (c *Gradients) Apply(
 	})
 }
 
-// apply is Apply for a step that tells whether the squares of what it has made have a finite sum.
+// apply is like Apply, for a step that reports whether the sum of the squares of its results is finite.
 func (c *Gradients) apply(
 	p *graph.Program, clip float64, step func(i int, w, g graph.Tensor, scale float64) (finite bool),
 ) (norm float64, err error) {

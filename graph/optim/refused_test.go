@@ -100,7 +100,7 @@ func TestOptimizersOfNothing(t *testing.T) {
 	}
 	for _, o := range []Optimizer{&AdamW{}, &AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, &AdamW{Gradients: gradients},
 		(*AdamW)(nil), &SGD{}, &SGD{Gradients: gradients}, (*SGD)(nil)} {
-		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "no parameters: New") {
+		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "no parameters: create it with New") {
 			t.Errorf("%T: got error %v", o, err)
 		}
 		o.Moments(func(string, graph.Tensor, graph.Tensor) { t.Errorf("%T has moments", o) })
@@ -113,7 +113,7 @@ func TestOptimizersOfNothing(t *testing.T) {
 	for want, list := range map[string][]graph.Expr{
 		"adamw: fed is a value, not a parameter, or listed twice": {w, fed},
 		"adamw: w is a value, not a parameter, or listed twice":   {w, w},
-		"adamw: w and w are of different graphs":                  {w, other},
+		"adamw: w and w belong to different graphs":               {w, other},
 		"adamw: a parameter is empty":                             {w, w.Square()},
 		"adamw: no parameters":                                    nil,
 	} {
@@ -126,7 +126,7 @@ func TestOptimizersOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []*graph.Program{p, nil, {}} {
-		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "w has 3 entries, the program's gradient of it 0") {
+		if _, err := o.Update(p, 0.1); err == nil || !strings.Contains(err.Error(), "w has 3 entries, but its gradient has 0") {
 			t.Errorf("no run: got error %v", err)
 		}
 		if err := o.Accumulate(p); err == nil {

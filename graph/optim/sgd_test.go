@@ -122,7 +122,7 @@ func TestSGDErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Update(forward, 0.1); err == nil || !strings.Contains(err.Error(), "sgd: w has 2 entries, the program's gradient of it 0") {
+	if _, err := o.Update(forward, 0.1); err == nil || !strings.Contains(err.Error(), "sgd: w has 2 entries, but its gradient has 0") {
 		t.Errorf("got error %v, want one that names both numbers", err)
 	}
 }

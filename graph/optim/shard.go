@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// shard has Apply call its step for this machine's part of the parameters alone, with that part of the numbers, and
-// fetch the others' parts (ZeRO-1, Rajbhandari et al. 2020). What is in moments is cut to that part.
+// shard makes Apply call its step only for this machine's part of the parameters, with that part of the numbers, and
+// fetch the others' parts (ZeRO-1, Rajbhandari et al. 2020). It cuts moments to that part.
 func (c *Gradients) shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	if c.machines == nil || c.own != nil {
 		return nil
@@ -32,10 +32,11 @@ func (c *Gradients) shard(p *graph.Program, moments ...[]graph.Tensor) error {
 	return nil
 }
 
-// scattered reports whether this machine has its part of the sums alone: who is to see gradients is shown all.
+// scattered reports whether this machine holds only its part of the sums. The function set by Before needs all
+// gradients.
 func (c *Gradients) scattered() bool { return c.own != nil && c.before == nil }
 
-// zeros returns for the state of an optimizer, of this machine's part of a parameter.
+// zeros returns zeros for the state of an optimizer, for this machine's part of a parameter.
 func (c *Gradients) zeros(i int) graph.Tensor {
 	t := c.params[i].Tensor()
 	if c.own == nil {
@@ -44,7 +45,7 @@ func (c *Gradients) zeros(i int) graph.Tensor {
 	return graph.Tensor{Shape: t.Shape, F32: kernel.Make[float32](c.own[i].to - c.own[i].from)}
 }
 
-// fetch completes the parameters, of which every machine has updated its part, by way of the flat sum.
+// fetch completes the parameters by means of the flat sum. Before, every machine has updated only its part.
 func (c *Gradients) fetch() error {
 	for _, b := range c.buckets {
 		flat := c.sums[0].flat[b.from:b.to]
@@ -62,14 +63,16 @@ func (c *Gradients) fetch() error {
 	return nil
 }
 
-// Whole is all of a moment of the parameter of that name, of which every machine has its part: all call it.
+// Whole returns the full moment of the parameter with the given name from the parts of all machines. All machines must
+// call it.
 func (c *Gradients) Whole(name string, moment graph.Tensor) (graph.Tensor, error) {
 	if c == nil {
 		return moment, errNoParams
 	}
 	i, known := c.index[name]
 	if c.own == nil || !known || moment.Len() != c.own[i].to-c.own[i].from {
-		return moment, errors.Errorf("%s: %s: got %d numbers, want this machine's part of a moment", c.name, name, moment.Len())
+		return moment, errors.Errorf("%s: %s: got %d numbers, want this machine's part of a moment",
+			c.name, name, moment.Len())
 	}
 	t := graph.Tensor{Shape: moment.Shape, F32: make([]float32, c.params[i].Tensor().Len())}
 	copy(t.F32[c.own[i].from:], moment.F32)
@@ -80,7 +83,7 @@ func (c *Gradients) Whole(name string, moment graph.Tensor) (graph.Tensor, error
 	return t, errors.Wrap(c.machines.Gather(t.F32, borders), c.name)
 }
 
-// First is where this machine's part of the parameter of that name begins.
+// First returns the index of the first entry of this machine's part of the parameter with the given name.
 func (c *Gradients) First(name string) int {
 	if c == nil || c.own == nil {
 		return 0

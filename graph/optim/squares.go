@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// squares returns the sum of the squares of all gradients, in the order in which a machine alone adds them up: each has
-// the sums of its chunks, and fetches the others'.
+// squares returns the sum of the squares of all gradients, in the order in which a machine alone adds them up. Each
+// machine has the sums of its chunks, and fetches the others'.
 func (c *Gradients) squares(grads []graph.Tensor) (squares float64, err error) {
 	if !c.scattered() {
 		return c.sumSquares(grads)
@@ -28,7 +28,7 @@ func (c *Gradients) squares(grads []graph.Tensor) (squares float64, err error) {
 				own := sums[s.param][s.from/kernel.Grain:][:n]
 				kernel.Squares(c.pool, grads[s.param].F32[s.from:s.to], own)
 				for _, x := range own {
-					all = apart(all, x)
+					all = split(all, x)
 				}
 			} else {
 				all = append(all, make([]float32, 4*n)...)
@@ -42,7 +42,7 @@ func (c *Gradients) squares(grads []graph.Tensor) (squares float64, err error) {
 	}
 	for _, s := range order {
 		for i := range kernel.Chunks(s.to - s.from) {
-			sums[s.param][s.from/kernel.Grain+i], all = together(all), all[4:]
+			sums[s.param][s.from/kernel.Grain+i], all = join(all), all[4:]
 		}
 	}
 	for i, x := range c.params {
@@ -58,18 +58,18 @@ func (c *Gradients) squares(grads []graph.Tensor) (squares float64, err error) {
 	return squares, nil
 }
 
-// apart appends a float64 as numbers that any float32 holds.
-func apart(list []float32, x float64) []float32 {
+// split appends a float64 as four numbers that any float32 represents exactly.
+func split(list []float32, x float64) []float32 {
 	b := math.Float64bits(x)
 	return append(list, float32(b>>48), float32(b>>32&0xffff), float32(b>>16&0xffff), float32(b&0xffff))
 }
 
-// together returns the float64 that apart has taken apart.
-func together(x []float32) float64 {
+// join returns the float64 that split has divided.
+func join(x []float32) float64 {
 	return math.Float64frombits(uint64(x[0])<<48 | uint64(x[1])<<32 | uint64(x[2])<<16 | uint64(x[3]))
 }
 
-// sumSquares is Σ g² of all gradients, in their order.
+// sumSquares returns Σ g² of all gradients, in their order.
 func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error) {
 	for i, x := range c.params {
 		s := sumSquares(c.pool, grads[i])
@@ -81,7 +81,7 @@ func (c *Gradients) sumSquares(grads []graph.Tensor) (squares float64, err error
 	return squares, nil
 }
 
-// finiteSum returns an error if the sum of the squares of a parameter's gradient is none.
+// finiteSum returns an error if the sum of the squares of a parameter's gradient is not finite.
 func finiteSum(x graph.Expr, sum float64) error {
 	if !finite(sum) {
 		return errors.Wrapf(graph.ErrNotFinite, "the gradient of %s", x.Name())

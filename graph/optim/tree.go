@@ -5,17 +5,19 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/internal/kernel"
 )
 
-// Tree has the gradients of n micro-batches added in an order that halves of them, quarters and so on share: with n =
-// r·2ᵏ, r odd, every r are added in turn, and these sums in pairs, pairs of pairs, up to the whole. So a machine that
-// has one of 2ʲ equal parts of the micro-batches, j ≤ k, holds one sum of the tree, whatever j is, and all give the
-// same bits. It takes Sums(n) copies of the gradients. n below 1 is none: all are added in turn.
+// Tree sets the order in which the gradients of n micro-batches are added, such that halves of them, quarters and so on
+// have sums of their own: with n = r·2ᵏ, r odd, every r are added in turn, and these sums in pairs, pairs of pairs, up
+// to the full sum. So a machine that has one of 2ʲ equal parts of the micro-batches, j ≤ k, holds one sum of the tree,
+// and the result has the same bits for every j. It needs Sums(n) copies of the gradients. If n is below 1, all are
+// added in turn.
 func (c *Gradients) Tree(n int) {
 	if c != nil {
 		c.run = odd(n)
 	}
 }
 
-// Sums is how many copies of the gradients a step of n micro-batches keeps by Tree: k, and one more where r is not 1.
+// Sums returns the number of copies of the gradients that a step of n micro-batches keeps with Tree: k, and one more if
+// r is not 1.
 func Sums(n int) (copies int) {
 	if odd(n) > 1 {
 		copies = 1
@@ -26,7 +28,7 @@ func Sums(n int) (copies int) {
 	return copies
 }
 
-// odd is r, the odd factor of n.
+// odd returns r, the odd factor of n.
 func odd(n int) int {
 	for n > 0 && n%2 == 0 {
 		n /= 2
@@ -34,15 +36,15 @@ func odd(n int) int {
 	return max(0, n)
 }
 
-// sum is that of the gradients of so many micro-batches.
+// sum is the sum of the gradients of a number of micro-batches.
 type sum struct {
 	batches int
 	grads   []graph.Tensor
-	flat    []float32 // all of them and what lies between, of float32
+	flat    []float32 // all of them, with padding, in float32
 }
 
-// push adds the gradients of one micro-batch: to the newest sum, while it is less than a run, or is one to be paired
-// with; else a new one begins. Then whole sums of one size are paired.
+// push adds the gradients of one micro-batch to the newest sum if that is shorter than a run, or is to be paired with
+// it; otherwise it begins a new sum. Then it pairs complete sums of the same size.
 func (c *Gradients) push(grads []graph.Tensor) {
 	if n := c.newest(); n > 0 && (c.run == 0 || n%c.run != 0 || c.run == 1 && n == 1) {
 		c.add(c.depth-1, grads)
@@ -61,7 +63,7 @@ func (c *Gradients) push(grads []graph.Tensor) {
 	}
 }
 
-// newest is how many micro-batches are in the newest sum.
+// newest returns the number of micro-batches in the newest sum.
 func (c *Gradients) newest() int {
 	if c.depth == 0 {
 		return 0
@@ -76,7 +78,7 @@ func (c *Gradients) pair() {
 	c.sums[c.depth-1].batches += c.sums[c.depth].batches
 }
 
-// total returns the one sum that is left.
+// total pairs all sums and returns the one that remains.
 func (c *Gradients) total() []graph.Tensor {
 	for c.depth > 1 {
 		c.pair()
@@ -99,7 +101,7 @@ func (c *Gradients) plus(s, grad graph.Tensor) {
 	}
 }
 
-// room is memory for another sum: in float32 in one piece, to be handed to others at once.
+// room returns memory for another sum. In float32 it is one piece, so that other functions can use it at once.
 func (c *Gradients) room() *sum {
 	if c.depth == len(c.sums) {
 		var s sum
