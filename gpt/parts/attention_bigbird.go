@@ -3,12 +3,14 @@ package parts
 import "github.com/pedestrian-ml/pedestrian/nn"
 
 func bigBirdAttentions() []Attention {
-	random := Option{Name: "random_keys", Help: "bigbird: random keys of a query", Check: upToContext("random_keys")}
+	random := Option{
+		Name: "random_keys", Help: "bigbird: number of random keys of a query", Check: upToContext("random_keys"),
+	}
 	return []Attention{{Name: "bigbird", Options: []Option{window(), globalTokens(), random}, New: bigBird}}
 }
 
-// bigBird draws its random keys the same way for every model of the same sizes: they belong to the network, and the
-// seed of a run does not.
+// bigBird draws the same random keys for every model of the same sizes, because they belong to the network, unlike the
+// seed of a run.
 func bigBird(root nn.Site, s Stack) nn.Attention {
 	if root.Graph().Outlined() {
 		return masked(root, nn.BigBird{})

@@ -13,14 +13,14 @@ func dilatedAttentions() []Attention {
 func dilation() Option {
 	return Option{
 		Name:    "dilation",
-		Help:    "dilated, longformer: distance of the keys that the last head attends to; 0 is 1, none left out",
+		Help:    "dilated, longformer: distance of the keys that the last head attends to; 0 is 1, without gaps",
 		Default: func(Stack) int { return 1 }, Check: upToContext("dilation"),
 	}
 }
 
 func globalTokens() Option {
 	return Option{
-		Name: "global_tokens", Help: "bigbird, dilated, longformer: first tokens that every query attends to",
+		Name: "global_tokens", Help: "bigbird, dilated, longformer: number of first tokens that every query attends to",
 		Check: upToContext("global_tokens"),
 	}
 }
@@ -33,7 +33,7 @@ func longformer(root nn.Site, s Stack) nn.Attention {
 	return func(at nn.Site) nn.Layer { return nn.NewLongformer(at, mask) }
 }
 
-// dilatedWindow has dilations that go evenly from 1 in the first head to the option in the last.
+// dilatedWindow returns a window whose dilations rise evenly from 1 in the first head to the option in the last.
 func dilatedWindow(at nn.Site, o Options) nn.Dilated {
 	if at.Graph().Outlined() {
 		return nn.Dilated{} // the shape of a mask does not depend on what it hides
@@ -45,10 +45,11 @@ func dilatedWindow(at nn.Site, o Options) nn.Dilated {
 	return v
 }
 
-// bothSides returns the width of a window that reaches as far to the right, of which a causal mask leaves the option's.
+// bothSides returns the width of a symmetric window whose left part, which remains under a causal mask, is the
+// option's.
 func bothSides(o Options) int { return 2*o.Get("window") - 1 }
 
-// first returns the global tokens.
+// first returns the indices of the global tokens.
 func first(o Options) (tokens []int) {
 	for i := range o.Get("global_tokens") {
 		tokens = append(tokens, i)

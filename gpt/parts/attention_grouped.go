@@ -8,7 +8,7 @@ import (
 func groupedAttentions() []Attention {
 	options := []Option{{
 		Name:    "n_kv_head",
-		Help:    "gqa, gqa_bias: heads with keys and values, shared by n_head/n_kv_head heads each; 0 is n_head",
+		Help:    "gqa, gqa_bias: heads of keys and values, each shared by n_head/n_kv_head heads; 0 is n_head",
 		Default: func(s Stack) int { return s.NHead }, Check: checkKVHeads, optional: true,
 	}}
 	return []Attention{
@@ -23,8 +23,8 @@ func grouped(_ nn.Site, s Stack) nn.Attention {
 	return func(at nn.Site) nn.Layer { return nn.NewGroupedAttention(at, groups(s), at.Bias) }
 }
 
-// groupedBias has biases for queries, keys and values and none behind the heads, as Qwen2 has, whatever bias says of
-// the other layers.
+// groupedBias has biases for queries, keys and values, and none in the projection after the heads, like Qwen2,
+// regardless of the field bias.
 func groupedBias(_ nn.Site, s Stack) nn.Attention {
 	return func(at nn.Site) nn.Layer {
 		at.Bias = false

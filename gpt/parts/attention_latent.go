@@ -4,15 +4,16 @@ import "github.com/pedestrian-ml/pedestrian/nn"
 
 func latentAttentions() []Attention {
 	latent := Option{
-		Name: "latent_size", Help: "mla: size of the latent that keys and values are made of; 0 is n_embd/4",
+		Name: "latent_size", Help: "mla: size of the latent for keys and values; 0 is n_embd/4",
 		Default: func(s Stack) int { return max(1, s.NEmbd/4) },
 	}
 	queries := Option{
-		Name: "q_latent_size", Help: "mla_rope: size of the latent that queries are made of; 0 is n_embd/2",
+		Name: "q_latent_size", Help: "mla_rope: size of the latent for queries; 0 is n_embd/2",
 		Default: func(s Stack) int { return max(1, s.NEmbd/2) },
 	}
 	rotary := Option{
-		Name: "rope_size", Help: "mla_rope: size of the part of a query that is rotated; 0 is half of qk_size, made even",
+		Name:    "rope_size",
+		Help:    "mla_rope: size of the rotated part of a query; 0 is half of qk_size, rounded down to an even number",
 		Default: func(s Stack) int { return max(2, s.QKSize/4*2) }, Check: checkEven,
 	}
 	options := []Option{latent, queries, rotary}
@@ -41,9 +42,9 @@ func rotatedSizes(s Stack) (latent, queries, rotary int) {
 	return s.Options.Get("latent_size"), s.Options.Get("q_latent_size"), s.Options.Get("rope_size")
 }
 
-// rejectSecondRoPE: these attentions rotate a part of queries and keys by themselves.
+// rejectSecondRoPE refuses position rope, because these attentions rotate a part of queries and keys themselves.
 func rejectSecondRoPE(_ nn.Dims, s Stack) error {
-	return rejectPosition("rope", s, ", which rotates a part of queries and keys by itself")
+	return rejectPosition("rope", s, ", which rotates a part of queries and keys itself")
 }
 
 func checkEven(got int, _ nn.Dims) error {

@@ -34,5 +34,5 @@ func linformer(nn.Site, Stack) nn.Attention {
 
 func rejectCausal(d nn.Dims, s Stack) error {
 	return errors.Errorf("attention: got %s, want a causal one: its keys are mixtures of all block_size %d tokens, "+
-		"of which each token may see those before it alone", s.Attention, d.Context)
+		"but a token may only see earlier ones", s.Attention, d.Context)
 }

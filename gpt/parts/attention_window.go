@@ -15,7 +15,7 @@ func windowAttentions() []Attention {
 
 func window() Option {
 	return Option{
-		Name: "window", Help: "tokens that a query attends to in attention in a window, itself included",
+		Name: "window", Help: "number of tokens that a query attends to in a window, including its own",
 		Check: func(got int, d nn.Dims) error {
 			if got < 1 || got > d.Context {
 				return errors.Errorf("window: got %d, want 1 to block_size %d", got, d.Context)
@@ -29,8 +29,8 @@ func windowed(root nn.Site, s Stack) nn.Attention {
 	return masked(root, nn.Window{Width: s.Options.Get("window")})
 }
 
-// alternating is causal attention in the blocks of even index and attention in a window in the others (Diab, section
-// 2.2).
+// alternating returns causal attention in the blocks of even index and attention in a window in the others (Diab,
+// section 2.2).
 func alternating(root nn.Site, s Stack) nn.Attention {
 	even, odd := causal(root, s), windowed(root, s)
 	return func(at nn.Site) nn.Layer {
@@ -41,7 +41,7 @@ func alternating(root nn.Site, s Stack) nn.Attention {
 	}
 }
 
-// masked is multi-headed attention under a mask that all blocks share.
+// masked returns multi-headed attention under a mask that all blocks share.
 func masked(root nn.Site, visible nn.Visibility) nn.Attention {
 	mask := nn.NewBiasedMask(root.Sub("visible"), root.Dims, nn.All{nn.Causal{}, visible}, root.Scores)
 	return func(at nn.Site) nn.Layer {

@@ -10,24 +10,24 @@ import (
 // Attention is a kind of attention layer.
 type Attention struct {
 	Name
-	Options []Option                       // what it reads beside the sizes
-	Check   func(d nn.Dims, s Stack) error // what is impossible with it, naming field and numbers; nil is nothing
-	// New is called once for a model, at its root, and the result once for every block: what blocks share is made here.
-	// s is resolved.
+	Options []Option                       // options that it reads in addition to the sizes
+	Check   func(d nn.Dims, s Stack) error // optional; its error names the invalid field and both numbers
+	// New is called once for a model, at its root, and its result once for every block. It builds what the blocks
+	// share. s is resolved.
 	New func(root nn.Site, s Stack) nn.Attention
-	// Groups is the number of heads with keys and values of their own, where heads share them; nil is all heads. Files
-	// of published models have these apart. s is resolved.
+	// Groups returns the number of heads of keys and values; it is nil if every head has its own. Files of published
+	// models store queries, keys and values in separate tensors. s is resolved.
 	Groups func(s Stack) int
 }
 
-// Make is what New gives. A panic in it is an error that names the attention.
-func (a Attention) Make(root nn.Site, s Stack) (made nn.Attention) {
-	root.Sub("attention %q", a.Name).Try(func() { made = a.New(root, s) })
-	return made
+// Make returns the result of New. A panic in New becomes an error that names the attention.
+func (a Attention) Make(root nn.Site, s Stack) (built nn.Attention) {
+	root.Sub("attention %q", a.Name).Try(func() { built = a.New(root, s) })
+	return built
 }
 
-// Attentions lists the library's, the default first. All of them are causal, but linformer, which a decoder refuses for
-// that: it is for encoders.
+// Attentions lists the library's attentions, the default first. All of them are causal except linformer, which is for
+// encoders and which a decoder refuses.
 func Attentions() []Attention {
 	return slices.Concat([]Attention{{Name: "causal", New: causal}}, groupedAttentions(),
 		windowAttentions(), dilatedAttentions(), bigBirdAttentions(), linearAttentions(), latentAttentions())
@@ -54,7 +54,8 @@ func (a Attention) check(d nn.Dims, s Stack) error {
 	return nil
 }
 
-// rejectRoPE: what is linear in products of features, or absorbed, bears neither a rotation nor a bias of the scores.
+// rejectRoPE refuses position rope, because an attention that is linear in products of features, or absorbs them,
+// allows neither a rotation nor a bias of the scores.
 func rejectRoPE(_ nn.Dims, s Stack) error {
 	return rejectPosition("rope", s, ": rotated keys can be neither summed nor absorbed")
 }

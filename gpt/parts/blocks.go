@@ -5,15 +5,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Block is the arrangement of a block.
+// Block is a kind of block, that is, the arrangement of its layers.
 type Block struct {
 	Name
-	Check func(s Stack) error // what is impossible with it; nil is nothing
+	Check func(s Stack) error // optional; returns an error for an invalid combination
 	New   func(at nn.Site, attention nn.Attention) nn.Layer
-	Final bool // a stack of them ends with a norm
+	Final bool // whether a stack of these blocks ends with a norm
 }
 
-// Blocks lists the library's, the default first.
+// Blocks lists the library's blocks, the default first.
 func Blocks() []Block {
 	return []Block{
 		{Name: "pre", New: func(at nn.Site, a nn.Attention) nn.Layer { return nn.NewBlock(at, a) }, Final: true},
@@ -22,7 +22,7 @@ func Blocks() []Block {
 	}
 }
 
-// checkElman refuses what a block without attention, norm and MLP would ignore.
+// checkElman refuses settings that a block without attention, norm and MLP would ignore.
 func checkElman(s Stack) error {
 	for _, f := range []struct{ name, got, want string }{
 		{"attention", s.Attention, Names(Attentions())[0]},

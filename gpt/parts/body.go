@@ -7,23 +7,23 @@ import (
 	"github.com/pedestrian-ml/pedestrian/nn"
 )
 
-// Body is what a model has between its ids and its head: embeddings, blocks, and a norm behind them.
+// Body holds the layers of a model between its ids and its head: embeddings, blocks, and a final norm.
 type Body struct {
 	Embedding *nn.Embedding
 	Blocks    []nn.Layer
 
-	place nn.Layer // what positions add to the embeddings; nil is nothing
+	place nn.Layer // adds the positions to the embeddings; nil if they add nothing
 	drop  *nn.Dropout
 	norm  nn.Layer // nil after post-norm blocks, whose result is normalised
 	scope graph.Scope
 
 	stack    Stack
-	rotation *rotation // what the positions give, which layers have to use; nil is nothing
+	rotation *rotation // rotation and biases of the positions, which layers must use; nil if there are none
 	biases   *biases
 }
 
-// Body builds the layers of s, which is resolved, at a site of Stack.Site. inner is told what the positions give, and
-// makes what the blocks share: their mask, and what builds each of them.
+// Body builds the layers of s, which must be resolved, at a site of Stack.Site. It passes the site, with the rotation
+// and biases of the positions, to inner, which builds the blocks' mask and returns the function that builds each block.
 func (s Stack) Body(
 	known Registry, at nn.Site, vocabulary int, inner func(root nn.Site) (*nn.Mask, func(nn.Site) nn.Layer),
 ) *Body {
@@ -45,7 +45,7 @@ func (s Stack) Body(
 	at.Mask = mask
 	for i := range s.NLayer {
 		if at.Graph().Err() != nil {
-			break // it is no model, and there may be more blocks than anybody waits for
+			break // the model is invalid, and there may be very many blocks
 		}
 		at := at.At(fmt.Sprintf("h.%d", i))
 		at.Block = i
@@ -57,7 +57,7 @@ func (s Stack) Body(
 	return b
 }
 
-// Forward goes through the blocks.
+// Forward computes the residual stream after the last block.
 func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 	x := b.embed(tokens) // a₁
 	for i, block := range b.Blocks {
@@ -66,7 +66,7 @@ func (b *Body) Forward(tokens graph.Expr) graph.Expr { // (n) → (n, d)
 	return x
 }
 
-// Step is Forward for the newest tokens of every sequence, the first of them at position at. All blocks are cached.
+// Step is Forward for the newest tokens of every sequence, the first of them at position at. All blocks must be cached.
 func (b *Body) Step(tokens, at graph.Expr) graph.Expr { // (B·n) → (B·n, d)
 	x := b.embed(tokens)
 	for i, block := range b.Blocks {
@@ -83,7 +83,7 @@ func (b *Body) embed(tokens graph.Expr) graph.Expr {
 	return b.scope.Place("drop", b.drop.Forward(x))
 }
 
-// Normed returns the result of Forward or Step behind the last norm, a₁₁.
+// Normed returns the result of Forward or Step after the last norm, a₁₁.
 func (b *Body) Normed(x graph.Expr) graph.Expr {
 	if b.norm == nil {
 		return x

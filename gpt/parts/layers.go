@@ -13,7 +13,7 @@ type Norm struct {
 	New func(at nn.Site) nn.Layer
 }
 
-// Norms lists the library's, the default first.
+// Norms lists the library's norms, the default first.
 func Norms() []Norm {
 	return []Norm{
 		{"layernorm", func(at nn.Site) nn.Layer { return nn.NewLayerNorm(at) }},
@@ -23,14 +23,14 @@ func Norms() []Norm {
 	}
 }
 
-// MLP is a kind of layer behind the attention of a block, in which every token is by itself.
+// MLP is a kind of layer after the attention of a block, which processes every token separately.
 type MLP struct {
 	Name
-	Check func(s Stack) error // what is impossible with it; nil is nothing
+	Check func(s Stack) error // optional; returns an error for an invalid combination
 	New   func(at nn.Site) nn.Layer
 }
 
-// MLPs lists the library's, the default first.
+// MLPs lists the library's MLPs, the default first.
 func MLPs() []MLP {
 	return []MLP{
 		{Name: "mlp", New: func(at nn.Site) nn.Layer { return nn.NewMLP(at) }},
@@ -41,7 +41,8 @@ func MLPs() []MLP {
 // checkSwiGLU refuses an activation that would not be used.
 func checkSwiGLU(s Stack) error {
 	if want := Names(Activations())[0]; s.Activation != want {
-		return errors.Errorf("activation: got %s, want the default, %s, with mlp swiglu, which has SiLU", s.Activation, want)
+		return errors.Errorf("activation: got %s, want the default, %s, with mlp swiglu, which has SiLU",
+			s.Activation, want)
 	}
 	return nil
 }
@@ -50,10 +51,10 @@ func checkSwiGLU(s Stack) error {
 type Activation struct {
 	Name
 	Layer nn.Layer
-	HF    []string // Hugging Face's names of it, first the one to write
+	HF    []string // Hugging Face's names of it; the first one is written
 }
 
-// Activations lists the library's, the default first.
+// Activations lists the library's activations, the default first.
 func Activations() []Activation {
 	return []Activation{
 		{"gelu", nn.GELU{}, []string{"gelu"}},
@@ -65,13 +66,13 @@ func Activations() []Activation {
 	}
 }
 
-// Head makes logits of the last activations: (n, d) → (n, V).
+// Head computes logits from the last activations: (n, d) → (n, V).
 type Head struct {
 	Name
 	New func(at nn.Site, vocabulary int, wte *nn.Embedding) nn.Layer // wte is the token embedding
 }
 
-// Heads lists the library's, the default first.
+// Heads lists the library's heads, the default first.
 func Heads() []Head { return []Head{{"linear", linearHead}, {"tied", tiedHead}} }
 
 func linearHead(at nn.Site, vocabulary int, _ *nn.Embedding) nn.Layer {
@@ -86,5 +87,5 @@ type Optimizer struct {
 	New train.Optimizer
 }
 
-// Optimizers lists the library's, the default first.
+// Optimizers lists the library's optimizers, the default first.
 func Optimizers() []Optimizer { return []Optimizer{{"adamw", train.AdamW}, {"sgd", train.SGD}} }

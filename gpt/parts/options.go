@@ -10,37 +10,38 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Option is a whole number, 0 or more, that an attention reads beside the sizes of a Stack. It is declared with the
-// attention, and configurations, flags and checkpoints have it under its name. Attentions may share one.
+// Option is a whole number, 0 or more, that an attention reads in addition to the sizes of a Stack. It is declared with
+// the attention, and has the same name in configurations, flags and checkpoints. Attentions may share an option.
 type Option struct {
 	Name, Help string
-	Default    func(s Stack) int              // in place of 0; s has its sizes; nil is 0
-	Check      func(got int, d nn.Dims) error // what is impossible, naming the option and both numbers; nil is nothing
+	Default    func(s Stack) int              // optional value in place of 0; the sizes of s are set
+	Check      func(got int, d nn.Dims) error // optional; its error names the option and both numbers
 
-	optional bool // JSON leaves out 0, as it did before there was the option
+	optional bool // JSON leaves out 0, as it did before the option existed
 }
 
-// Options are the numbers that have been set, by name. A copy does not change with the original.
+// Options holds the options that have been set, by name. A copy does not change with the original.
 type Options struct {
-	set   map[string]int
-	asked map[string]bool // those that an attention has to read
+	set      map[string]int
+	required map[string]bool // options that the attention must read
 }
 
-// Get returns the option of that name, 0 if it is not set.
+// Get returns the option of that name, or 0 if it is not set.
 func (o Options) Get(name string) int { return o.set[name] }
 
-// Set changes one option, which the attention has to read: a configuration with another attention is refused. 0 takes
-// the option back.
+// Set changes one option that the attention must read: a configuration whose attention does not read it is refused. 0
+// removes the option.
 func (o *Options) Set(name string, n int) { o.put(name, n, true) }
 
-// Offer changes one option for the case that the attention reads it, as recipes and files do for all attentions.
+// Offer changes one option that only counts if the attention reads it. Recipes and files contain such options for all
+// attentions.
 func (o *Options) Offer(name string, n int) { o.put(name, n, false) }
 
-func (o *Options) put(name string, n int, asked bool) {
+func (o *Options) put(name string, n int, required bool) {
 	if o == nil {
 		return
 	}
-	next, all := maps.Clone(o.set), maps.Clone(o.asked)
+	next, all := maps.Clone(o.set), maps.Clone(o.required)
 	if next == nil {
 		next = map[string]int{}
 	}
@@ -51,16 +52,16 @@ func (o *Options) put(name string, n int, asked bool) {
 	if n == 0 {
 		delete(next, name)
 	}
-	if n == 0 || !asked {
+	if n == 0 || !required {
 		delete(all, name)
 	}
-	o.set, o.asked = next, all
+	o.set, o.required = next, all
 }
 
 // Equal reports whether the same options are set to the same numbers.
 func (o Options) Equal(p Options) bool { return maps.Equal(o.set, p.set) }
 
-// resolved is what the attention reads, with defaults.
+// resolved returns the options that the attention reads, with defaults.
 func (o Options) resolved(list []Option, s Stack) (out Options) {
 	for _, option := range list {
 		n := o.Get(option.Name)
@@ -72,9 +73,9 @@ func (o Options) resolved(list []Option, s Stack) (out Options) {
 	return out
 }
 
-// check refuses the first option, in the order of their names, that was set and that the attention does not read.
+// check refuses the first option, in the order of the names, that was set but that the attention does not read.
 func (o Options) check(attentions []Attention, attention string) error {
-	for _, name := range slices.Sorted(maps.Keys(o.asked)) {
+	for _, name := range slices.Sorted(maps.Keys(o.required)) {
 		var readers []string
 		for _, a := range attentions {
 			reads := slices.ContainsFunc(a.Options, func(p Option) bool { return p.Name == name })
@@ -89,13 +90,14 @@ func (o Options) check(attentions []Attention, attention string) error {
 				name, o.Get(name), attention, strings.Join(readers, ", "))
 		default:
 			options := o.fields(attentions)
-			return errors.Errorf("%s: got %d: no attention has such an option; %s", field.Clip(name), o.Get(name), options.Nearest(name))
+			return errors.Errorf("%s: got %d: no attention has such an option; %s",
+				field.Clip(name), o.Get(name), options.Nearest(name))
 		}
 	}
 	return nil
 }
 
-// variable is an option as a field of a configuration.
+// variable makes an option a field of a configuration.
 type variable struct {
 	options *Options
 	name    string
@@ -104,7 +106,7 @@ type variable struct {
 func (v variable) Get() int  { return v.options.Get(v.name) }
 func (v variable) Set(n int) { v.options.Set(v.name, n) }
 
-// Read is Set for a file, which has the options of all attentions.
+// Read is Set for a file, which contains the options of all attentions.
 func (v variable) Read(n int) { v.options.Offer(v.name, n) }
 
 // fields returns the options of all attentions, each once.

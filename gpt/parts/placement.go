@@ -14,19 +14,20 @@ type rotation struct {
 	used bool
 }
 
-// Rotate is that of the Rotary.
+// Rotate calls the Rotary's Rotate.
 func (r *rotation) Rotate(x graph.Expr, groups, size int) graph.Expr {
 	r.used = true
 	return r.Rotary.Rotate(x, groups, size)
 }
 
-// biases is a Bias that records whether it was used; entries of a mask are written by several goroutines.
+// biases is a Bias that records whether it was used. The flag is atomic because several goroutines write the entries of
+// a mask.
 type biases struct {
 	of   nn.Bias
 	used atomic.Bool
 }
 
-// Bias is that of the Bias.
+// Bias calls the Bias's Bias.
 func (b *biases) Bias(head, i, j int) float64 {
 	if !b.used.Load() {
 		b.used.Store(true)
@@ -34,7 +35,7 @@ func (b *biases) Bias(head, i, j int) float64 {
 	return b.of.Bias(head, i, j)
 }
 
-// Check is that of the Bias, if it has one.
+// Check calls the Bias's Check, if it has one.
 func (b *biases) Check(d nn.Dims) error {
 	if c, ok := b.of.(nn.Checker); ok {
 		return c.Check(d)
@@ -42,9 +43,9 @@ func (b *biases) Check(d nn.Dims) error {
 	return nil
 }
 
-// CheckPositions is to be called after Forward. It is an error if the position gives a rotation or biases of scores and
-// no layer has used them: the model would not know where its tokens stand. Biases are numbers, of which an Outline has
-// none.
+// CheckPositions must be called after Forward. It returns an error if the position provides a rotation or biases of
+// scores that no layer has used: the model would not distinguish positions. Biases are not checked on an Outline, where
+// they are never computed.
 func (b *Body) CheckPositions() error {
 	s := b.stack
 	switch {
@@ -52,10 +53,12 @@ func (b *Body) CheckPositions() error {
 		return nil
 	case b.rotation != nil && !b.rotation.used:
 		return errors.Errorf("position: got %s, and attention %s in block %s never calls Rotate of its Site's Rotary: "+
-			"want an attention that does, such as causal, or position learned, sinusoidal or none", s.Position, s.Attention, s.Block)
+			"want an attention that does, such as causal, or position learned, sinusoidal or none",
+			s.Position, s.Attention, s.Block)
 	case b.biases != nil && !b.biases.used.Load() && !b.scope.Graph().Outlined():
 		return errors.Errorf("position: got %s, and attention %s in block %s never uses its Site's Mask or Scores: "+
-			"want an attention that does, such as causal, or position learned, sinusoidal or none", s.Position, s.Attention, s.Block)
+			"want an attention that does, such as causal, or position learned, sinusoidal or none",
+			s.Position, s.Attention, s.Block)
 	}
 	return nil
 }

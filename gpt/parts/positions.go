@@ -5,14 +5,14 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Position is a way to tell a model where its tokens stand.
+// Position is a way to encode the positions of tokens.
 type Position struct {
 	Name
-	Check func(d nn.Dims) error // what is impossible with it, naming the field and both numbers; nil is nothing
+	Check func(d nn.Dims) error // optional; its error names the invalid field and both numbers
 	New   func(at nn.Site, s Stack) nn.Placement
 }
 
-// Positions lists the library's, the default first.
+// Positions lists the library's positions, the default first.
 func Positions() []Position {
 	return []Position{
 		{Name: "learned", New: learned},

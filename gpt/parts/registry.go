@@ -7,8 +7,9 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/text"
 )
 
-// Registry lists variants by kind. Its zero value has none: the library's are in Library. Names go into configuration
-// files and checkpoints, the variants themselves do not: a program that reads one back brings its own along.
+// Registry lists variants by kind. The zero Registry is empty; Library returns the library's variants. Configuration
+// files and checkpoints contain the names of variants, but not their code: a program that reads one must provide the
+// same variants.
 type Registry struct {
 	Positions   []Position
 	Attentions  []Attention
@@ -18,15 +19,15 @@ type Registry struct {
 	Activations []Activation
 	Heads       []Head
 	Optimizers  []Optimizer
-	Tokenizers  []text.Kind // of no configuration: what opens a checkpoint reads its tokenizer with them
+	Tokenizers  []text.Kind // not in configurations; functions that open a checkpoint read its tokenizer with them
 
-	// Bidirectional declares that models of these parts may look at later tokens, such as masked models with a loss of
-	// their own. Without it a model with a part of a program's own that does is refused. No decoder writes with one
-	// that looks ahead.
+	// Bidirectional declares that models of these parts may look at later tokens, such as masked models with a
+	// user-defined loss. Without it, a model with a user-defined part that looks ahead is refused. A Decoder always
+	// refuses a model that looks ahead.
 	Bidirectional bool
 }
 
-// Library is every variant of the library, of each kind the default first.
+// Library returns all variants of the library, the default of each kind first.
 func Library() Registry {
 	return Registry{
 		Positions: Positions(), Attentions: Attentions(), Norms: Norms(), Blocks: Blocks(), MLPs: MLPs(),
@@ -34,7 +35,8 @@ func Library() Registry {
 	}
 }
 
-// WithLibrary is r and the library's behind it: a variant of the library's name takes its place.
+// WithLibrary returns r followed by the library's variants. A variant of r replaces one of the library with the same
+// name.
 func (r Registry) WithLibrary() Registry {
 	l := Library()
 	return Registry{
@@ -59,10 +61,10 @@ func (s Stack) HasOwn(r Registry) bool {
 		slices.Contains(Names(r.MLPs), s.MLP) || slices.Contains(Names(r.Activations), s.Activation)
 }
 
-// Name is what configurations call a variant of any kind, which embeds it.
+// Name is the name of a variant in configurations. Variants of all kinds embed it.
 type Name string
 
-// String is n.
+// String returns n.
 func (n Name) String() string { return string(n) }
 
 // Names lists the names of variants, each once.
@@ -75,7 +77,7 @@ func Names[P fmt.Stringer](list []P) (names []string) {
 	return names
 }
 
-// Find returns the first variant of that name, or the zero P: whether the name is known is checked with the
+// Find returns the first variant of that name, or the zero P if there is none: names are checked with the
 // configuration.
 func Find[P fmt.Stringer](list []P, name string) (p P) {
 	if i := slices.IndexFunc(list, func(p P) bool { return p.String() == name }); i >= 0 {

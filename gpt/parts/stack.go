@@ -9,10 +9,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Stack says what blocks a model is a stack of: their sizes, what applies to all of them, and their parts by name. A
+// Stack describes the stack of blocks of a model: their sizes, settings for all of them, and their parts by name. A
 // zero in the fields of the second and third group means the default, which Resolved fills in.
 type Stack struct {
-	NLayer  int     // blocks
+	NLayer  int     // number of blocks
 	NHead   int     // H
 	NEmbd   int     // d
 	Dropout float64 // probability of dropping a value, in [0, 1)
@@ -25,23 +25,23 @@ type Stack struct {
 	RopeTheta float64 // base of the rotary positions' frequencies; by default 10000
 
 	// By name, by default the first of the library's list.
-	Position   string // how tokens know where they stand
+	Position   string // encoding of the tokens' positions
 	Attention  string
 	Norm       string
 	Block      string // the place of the normalisation
 	Activation string // of the MLP
 	MLP        string
-	Options    Options // what some attentions read beside
+	Options    Options // options of attentions
 }
 
-// Resolved returns s with the default in every field where zero means it, and without the options that the attention
-// does not read. It leaves the sizes of a head at 0 where Check would refuse n_head.
+// Resolved returns s with every default filled in where zero means the default, and without the options that the
+// attention does not read. It leaves the sizes of a head at 0 if Check would refuse n_head.
 func (s Stack) Resolved(known Registry) Stack {
 	if s.NHead > 0 {
 		s.QKSize = cmp.Or(s.QKSize, s.NEmbd/s.NHead)
 		s.VSize = cmp.Or(s.VSize, s.NEmbd/s.NHead)
 	}
-	if s.NEmbd > 0 && s.NEmbd <= field.MaxSize { // else 4d may overflow
+	if s.NEmbd > 0 && s.NEmbd <= field.MaxSize { // otherwise 4d may overflow
 		s.NInner = cmp.Or(s.NInner, 4*s.NEmbd)
 	}
 	s.Eps = cmp.Or(s.Eps, 1e-5)
@@ -56,10 +56,10 @@ func (s Stack) Resolved(known Registry) Stack {
 	return s
 }
 
-// Check returns the first thing that is impossible in s for sequences of that many tokens, naming the field, what it is
-// and what it may be. The fields by themselves are in their domains.
+// Check returns the first error in s for sequences of context tokens, which names the field, its value and the values
+// that are allowed. Each field must be in its domain.
 func (s Stack) Check(known Registry, context int) error {
-	if (s.QKSize == 0 || s.VSize == 0) && s.NEmbd%s.NHead != 0 { // the features cannot be dealt to the heads
+	if (s.QKSize == 0 || s.VSize == 0) && s.NEmbd%s.NHead != 0 { // the features cannot be divided among the heads
 		return errors.Errorf("n_head: %d heads do not divide n_embd %d; set both qk_size and v_size to do without",
 			s.NHead, s.NEmbd)
 	}
@@ -101,7 +101,7 @@ func (s Stack) Check(known Registry, context int) error {
 	return nil
 }
 
-// Dims returns the sizes for that many sequences of context tokens; s is resolved.
+// Dims returns the sizes for a batch of sequences of context tokens. s must be resolved.
 func (s Stack) Dims(batch, context int) nn.Dims {
 	return nn.Dims{
 		Batch: batch, Context: context,
@@ -109,8 +109,8 @@ func (s Stack) Dims(batch, context int) nn.Dims {
 	}
 }
 
-// Site returns the style in which the layers of s are built, for that many sequences; s is resolved. Whoever builds
-// adds the scope, where tokens stand, what the positions give, and the mask.
+// Site returns the settings with which the layers of s are built, for a batch of sequences. s must be resolved. The
+// caller adds the scope, the positions, their rotation and biases, and the mask.
 func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	return nn.Site{
 		Dims: s.Dims(batch, context), Affine: nn.NewLinear, Bias: s.Bias, Eps: s.Eps, Dropout: s.Dropout,
@@ -120,9 +120,9 @@ func (s Stack) Site(known Registry, batch, context int) nn.Site {
 	}
 }
 
-// Inside is about how many numbers of a token are held at once in a block of s, resolved, that is fed several tokens of
-// a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f for one
-// with a gate.
+// Inside returns the approximate number of values per token that a block of s holds at once when it is fed several
+// tokens of a context: 4d, and i + o − d for each matrix (i, o) that the MLP declares. These are 2f for an MLP, and 3f
+// for one with a gate. s must be resolved.
 func (s Stack) Inside(known Registry, context int) float64 {
 	g := graph.Outline(graph.Float32)
 	at := s.Site(known, 1, context)
@@ -137,8 +137,8 @@ func (s Stack) Inside(known Registry, context int) float64 {
 	return n
 }
 
-// TooWide reports whether s, resolved, is wider than anything that is trained: more than 2^20 features of a token or
-// 2^12 heads. Its layers are not built only to see what they would need.
+// TooWide reports whether s, which must be resolved, is wider than any network that is trained in practice: more than
+// 2^20 features of a token or 2^12 heads. The layers of such a stack are not built to plan their memory.
 func (s Stack) TooWide() bool {
 	const most = 1 << 20
 	wide := float64(s.NHead) * (2*float64(s.QKSize) + float64(s.VSize))

@@ -6,11 +6,11 @@ import (
 	"github.com/pedestrian-ml/pedestrian/gpt/internal/field"
 )
 
-// SizeFields returns the table of the sizes and of what applies to all blocks.
+// SizeFields returns the fields of the sizes and of the settings for all blocks.
 func (s *Stack) SizeFields() field.List {
 	return field.List{
-		field.New("n_layer", &s.NLayer, field.Size(1), "transformer blocks"),
-		field.New("n_head", &s.NHead, field.Size(1), "attention heads of a block"),
+		field.New("n_layer", &s.NLayer, field.Size(1), "number of transformer blocks"),
+		field.New("n_head", &s.NHead, field.Size(1), "number of attention heads of a block"),
 		field.New("n_embd", &s.NEmbd, field.Size(1), "width of the embeddings"),
 		field.New("dropout", &s.Dropout, field.Fraction(), "probability of dropping a value while training"),
 		field.New("bias", &s.Bias, field.Any(), "biases in linear layers and layer normalisations"),
@@ -23,23 +23,23 @@ func (s *Stack) SizeFields() field.List {
 	}
 }
 
-// PartFields returns the table of the names, which are those of known. The MLP's is left out of the JSON while it is
-// empty.
+// PartFields returns the fields of the parts' names, which must be in known. The MLP's field is left out of the JSON
+// while it is empty.
 func (s *Stack) PartFields(known Registry) field.List {
 	return field.List{
-		NameField("position", &s.Position, Names(known.Positions), "how tokens know where they stand"),
+		NameField("position", &s.Position, Names(known.Positions), "encoding of the tokens' positions"),
 		NameField("attention", &s.Attention, Names(known.Attentions), "attention of the blocks"),
 		NameField("norm", &s.Norm, Names(known.Norms), "normalisation"),
 		NameField("block", &s.Block, Names(known.Blocks), "arrangement of a block: the place of the normalisation"),
 		NameField("activation", &s.Activation, Names(known.Activations), "activation of the MLP, gelu being exact"),
-		NameField("mlp", &s.MLP, Names(known.MLPs), "layer behind the attention of a block").Optional(),
+		NameField("mlp", &s.MLP, Names(known.MLPs), "layer after the attention of a block").Optional(),
 	}
 }
 
-// NameField returns a field that names one of the known.
+// NameField returns a field whose value must be one of the known names.
 func NameField(name string, value *string, known []string, what string) field.Field {
 	return field.New(name, value, field.OneOf(known...), what+": "+strings.Join(known, ", "))
 }
 
-// OptionFields returns the table of the options of the known attentions.
+// OptionFields returns the fields of the options of the known attentions.
 func (s *Stack) OptionFields(known Registry) field.List { return s.Options.fields(known.Attentions) }

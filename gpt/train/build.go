@@ -10,14 +10,14 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Build says which program wrote a checkpoint. Equal bits are promised for equal builds.
+// Build describes the program that wrote a checkpoint. Equal bits are promised for equal builds.
 type Build struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
 	Arch    string `json:"arch"`    // such as amd64
-	GoAMD64 string `json:"goamd64"` // the level of instructions that the compiler may use; empty elsewhere
+	GoAMD64 string `json:"goamd64"` // level of instructions that the compiler may use; empty on other architectures
 	Tags    string `json:"tags"`
-	// What graph.Instructions says; empty in a checkpoint of before it was written down.
+	// Instructions is the result of graph.Instructions. It is empty in older checkpoints.
 	Instructions string `json:"instructions,omitempty"`
 }
 
@@ -30,7 +30,7 @@ func ThisBuild() Build {
 	return buildOf(info)
 }
 
-// BuildOf returns the program that wrote a checkpoint.
+// BuildOf returns the Build of the program that wrote a checkpoint.
 func BuildOf(cp *checkpoint.Checkpoint) (Build, error) {
 	var s struct {
 		Build Build `json:"build"`
@@ -55,13 +55,14 @@ func buildOf(info *debug.BuildInfo) Build {
 	return b
 }
 
-// String is one line such as "go1.26.8 amd64 v1".
+// String returns one line such as "go1.26.8 amd64 v1".
 func (b Build) String() string {
-	return strings.Join(strings.Fields(strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags, b.Instructions}, " ")), " ")
+	all := strings.Join([]string{b.Go, b.Arch, b.GoAMD64, b.Tags, b.Instructions}, " ")
+	return strings.Join(strings.Fields(all), " ")
 }
 
-// SameBits reports whether a run that b began goes on in other with the bits that b would have computed: the compiler
-// and its settings are the same, and both have vector instructions, whichever, or neither has.
+// SameBits reports whether a run that b began continues in other with the same bits as in b. This requires the same
+// compiler and settings, and vector instructions in both, of any kind, or in neither.
 func (b Build) SameBits(other Build) bool {
 	if b.Instructions == "" || other.Instructions == "" {
 		b.Instructions, other.Instructions = "", ""
@@ -69,7 +70,8 @@ func (b Build) SameBits(other Build) bool {
 	return b.class() == other.class()
 }
 
-// class is what the bits depend on: not on the tags of MPI, for the sums are ours.
+// class returns the part of b that determines the bits. The tags of MPI do not, because the package computes the sums
+// itself.
 func (b Build) class() Build {
 	b.Tags = strings.Join(slices.DeleteFunc(strings.Split(b.Tags, ","), func(tag string) bool {
 		return tag == "mpi" || tag == "mpicc"

@@ -15,11 +15,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// compareEvery is the steps between comparisons of all numbers over the ranks: a few thousandths of the time.
+// compareEvery is the number of steps between comparisons of all numbers across the ranks, which take a few thousandths
+// of the time.
 const compareEvery = 100
 
-// compare returns an error unless this rank trains what rank 0 trains, from the same numbers: it names what differs
-// first. Rank 0 learns of it when the rank that differs ends.
+// compare returns an error that names the first difference unless this rank trains the same as rank 0, from the same
+// numbers. Rank 0 gets an error when the rank that differs ends.
 func (c *Core) compare() error {
 	facts := c.facts()
 	theirs, err := c.fromRank0(strings.Join(facts, "\n"))
@@ -41,8 +42,8 @@ func (c *Core) compare() error {
 	return nil
 }
 
-// facts returns what all ranks have to agree on, a line each: the program, the steps done, the Training, what the Task
-// adds, and every tensor.
+// facts returns the lines on which all ranks must agree: the program, the number of steps done, the Training, the Facts
+// of the Task, and every tensor.
 func (c *Core) facts() (list []string) {
 	add := func(name string, is any) { list = append(list, fmt.Sprintf("%s %v", name, is)) }
 	if !c.same {
@@ -50,7 +51,7 @@ func (c *Core) facts() (list []string) {
 		add("program's sha256", program())
 	}
 	add("steps done", c.Done)
-	training, run := c.training, c.means
+	training, run := c.training, c.limits
 	list = append(list, Fields(&training, &run, nil).Without(private...).Lines()...)
 	if c.task.Facts != nil {
 		list = append(list, c.task.Facts()...)
@@ -65,10 +66,11 @@ func (c *Core) facts() (list []string) {
 	return list
 }
 
-// private are the fields that may differ between ranks: rank 0 decides, or every rank for itself.
+// private lists the fields that may differ between ranks, because only rank 0 uses them, or each rank has its own
+// setting.
 var private = []string{"max_iters", "eval_interval", "log_interval", "out_dir", "threads", "recompute", "memory_limit"}
 
-// program returns the digest of the running program's file, or why there is none.
+// program returns the digest of the running program's file, or the error that prevents it.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -86,7 +88,7 @@ func program() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// digest is enough of the SHA-256 of a tensor's numbers to tell two apart.
+// digest returns the first 8 bytes of the SHA-256 of a tensor's numbers.
 func digest(t graph.Tensor) []byte {
 	h := sha256.New()
 	b := make([]byte, 0, 1<<12)
@@ -100,9 +102,9 @@ func digest(t graph.Tensor) []byte {
 	return h.Sum(nil)[:8]
 }
 
-// fromRank0 returns the text of rank 0.
+// fromRank0 returns rank 0's text on every rank.
 func (c *Core) fromRank0(text string) (string, error) {
-	n := []float32{float32(len(text) >> 12), float32(len(text) & (1<<12 - 1))} // whole numbers that float32 has
+	n := []float32{float32(len(text) >> 12), float32(len(text) & (1<<12 - 1))} // exact in float32
 	if err := c.Group.Share(n, 0); err != nil {
 		return "", err
 	}
@@ -124,12 +126,13 @@ func (c *Core) fromRank0(text string) (string, error) {
 	return b.String(), nil
 }
 
-// textSize returns the length of rank 0's text in bytes, from its two halves: less than 16 MiB, whatever comes over the
-// wire.
+// textSize returns the length of rank 0's text in bytes, from its two halves. It is less than 16 MiB, whatever is
+// received.
 func textSize(n []float32) (int, error) {
 	for _, half := range n {
 		if !(half >= 0 && half < 1<<12) {
-			return 0, errors.Errorf("got a text of %v · 4096 + %v bytes from rank 0, want each number from 0 to 4095", n[0], n[1])
+			return 0, errors.Errorf("got a text of %v · 4096 + %v bytes from rank 0, want each number from 0 to 4095",
+				n[0], n[1])
 		}
 	}
 	return int(n[0])<<12 + int(n[1]), nil

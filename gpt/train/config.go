@@ -1,5 +1,5 @@
-// Package train is how models are trained: what a run is configured by, whatever network it trains. Start with New,
-// which makes a Core of a Task, and Core.Step.
+// Package train trains models. It contains the configuration and the state of a run, independent of the network. Start
+// with New, which builds a Core from a Task, and Core.Step.
 package train
 
 import (
@@ -10,56 +10,57 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph"
 )
 
-// Training says what the steps of a run compute beside the network: it has to be the same when a run is resumed.
+// Training holds the settings that determine what a step computes, apart from the network. They must be the same when a
+// run is resumed.
 type Training struct {
-	BatchSize                 int     // sequences in one micro-batch
-	GradientAccumulationSteps int     // micro-batches in one step
-	LearningRate              float64 // the highest
+	BatchSize                 int     // number of sequences in one micro-batch
+	GradientAccumulationSteps int     // number of micro-batches in one step
+	LearningRate              float64 // the highest learning rate
 	Optimizer                 string  // by name
 	WeightDecay               float64 // on matrices only
 	Beta1                     float64 // AdamW's decay of the mean, or SGD's momentum
 	Beta2                     float64 // AdamW's decay of the mean square
-	GradClip                  float64 // the largest global norm; 0 is no clipping
-	DecayLR                   bool    // warm-up and cosine; else LearningRate throughout
-	WarmupIters               int     // steps of linear warm-up
+	GradClip                  float64 // the largest global norm; 0 means no clipping
+	DecayLR                   bool    // warm-up and cosine; otherwise LearningRate throughout
+	WarmupIters               int     // number of steps of linear warm-up
 	LRDecayIters              int     // the step at which the cosine reaches MinLR
-	MinLR                     float64 // the lowest after warm-up
-	Seed                      uint64  // of every random choice
-	Kernels                   bool    // kernels; else the reference, stock operations
-	Precision                 string  // of the operands of kernels' products: "float32", the default, or "bf16"
+	MinLR                     float64 // the lowest learning rate after warm-up
+	Seed                      uint64  // seed of every random choice
+	Kernels                   bool    // use kernels; otherwise the reference, stock operations
+	Precision                 string  // precision of the operands of kernels' products: "float32" (default) or "bf16"
 	Frozen                    Frozen  // parameters that are not trained
 }
 
-// Run says how long a run goes on, what it tells and with which means it computes: all of it may change when the run is
-// resumed, and the steps compute the same bits.
+// Run holds the settings for the length, output and resources of a run. They may change when the run is resumed: the
+// steps compute the same bits.
 type Run struct {
-	MaxIters     int     // steps
-	EvalInterval int     // steps between evaluations
-	EvalIters    int     // batches of one evaluation
-	LogInterval  int     // steps between log lines
-	OutDir       string  // where a run's files go
-	Threads      int     // of the kernels; 0 is one per processor
-	Recompute    bool    // drop a block's activations and compute them again backwards
-	MemoryLimit  float64 // GiB that a run may ask for; 0 is all that the machine has, or its container
+	MaxIters     int     // number of steps
+	EvalInterval int     // number of steps between evaluations
+	EvalIters    int     // number of batches in one evaluation
+	LogInterval  int     // number of steps between log lines
+	OutDir       string  // directory of the run's files
+	Threads      int     // number of threads of the kernels; 0 means one per processor
+	Recompute    bool    // drop a block's activations and compute them again in the backward pass
+	MemoryLimit  float64 // GiB that a run may use; 0 means the memory of the machine or container
 
 	ShardOptimizer bool // each machine of a Group keeps a part of the optimizer's moments
 
-	// Context stops the building of the network when it is done: the error wraps its cause. It is optional, in no file,
-	// and not used once a trainer is built, whose Run has a context of its own.
+	// Context, which is optional, stops the building of the network when it ends; the error wraps its cause. It is in
+	// no file, and not used after a trainer is built, whose Run has its own context.
 	Context context.Context
 }
 
-// Fields returns the table of both, in the order of the JSON. optimizers are the names that t may have.
+// Fields returns the fields of both, in the order of the JSON. optimizers holds the names that t may have.
 func Fields(t *Training, r *Run, optimizers []string) field.List {
 	if t == nil || r == nil {
 		return nil
 	}
 	return field.List{
-		field.New("batch_size", &t.BatchSize, field.Size(1), "sequences in a micro-batch"),
+		field.New("batch_size", &t.BatchSize, field.Size(1), "number of sequences in a micro-batch"),
 		field.New("gradient_accumulation_steps", &t.GradientAccumulationSteps, field.Size(1),
-			"micro-batches in a step"),
+			"number of micro-batches in a step"),
 		field.New("learning_rate", &t.LearningRate, field.Positive(), "highest learning rate"),
-		field.Free("max_iters", &r.MaxIters, field.Size(0), "steps to train"),
+		field.Free("max_iters", &r.MaxIters, field.Size(0), "number of steps to train"),
 		field.New("optimizer", &t.Optimizer, field.OneOf(optimizers...), "optimizer: "+strings.Join(optimizers, ", ")),
 		field.New("weight_decay", &t.WeightDecay, field.NonNegative(), "weight decay, on matrices"),
 		field.New("beta1", &t.Beta1, field.Fraction(), "AdamW's decay of the gradient's mean, or SGD's momentum"),
@@ -67,26 +68,28 @@ func Fields(t *Training, r *Run, optimizers []string) field.List {
 		field.New("grad_clip", &t.GradClip, field.NonNegative(),
 			"largest global norm of the gradient; 0 is no clipping"),
 		field.New("decay_lr", &t.DecayLR, field.Any(), "warm up, then decay the learning rate along a cosine"),
-		field.New("warmup_iters", &t.WarmupIters, field.Size(0), "steps of warm-up"),
+		field.New("warmup_iters", &t.WarmupIters, field.Size(0), "number of steps of warm-up"),
 		field.New("lr_decay_iters", &t.LRDecayIters, field.Size(0), "step at which the learning rate reaches min_lr"),
 		field.New("min_lr", &t.MinLR, field.NonNegative(), "lowest learning rate after warm-up"),
-		field.Free("eval_interval", &r.EvalInterval, field.Size(1), "steps between evaluations"),
-		field.Free("eval_iters", &r.EvalIters, field.Size(1), "batches of an evaluation"),
-		field.Free("log_interval", &r.LogInterval, field.Size(1), "steps between log lines"),
+		field.Free("eval_interval", &r.EvalInterval, field.Size(1), "number of steps between evaluations"),
+		field.Free("eval_iters", &r.EvalIters, field.Size(1), "number of batches of an evaluation"),
+		field.Free("log_interval", &r.LogInterval, field.Size(1), "number of steps between log lines"),
 		field.New("seed", &t.Seed, field.Uint64(), "seed of every random choice"),
 		field.Free("out_dir", &r.OutDir, field.Any(), "directory of the run's files"),
 		field.Free("threads", &r.Threads, field.UpTo(4096), "threads of the kernels; 0 is one per processor"),
 		field.New("kernels", &t.Kernels, field.Any(), "use kernels; false builds the reference, stock operations"),
 		field.New("precision", &t.Precision, field.OneOf(graph.Precisions()...),
-			"what products multiply: "+strings.Join(graph.Precisions(), ", ")+", rounded to bfloat16 and added in float32").
+			"precision of products: "+strings.Join(graph.Precisions(), ", ")+
+				", rounded to bfloat16 and added in float32").
 			Optional(graph.Precisions()[0]),
 		field.New("frozen", (*[]string)(&t.Frozen), field.Any(),
 			"comma-separated patterns of parameters not to train, such as wte.*,h.0.*; empty is none").Optional(),
 		field.Free("recompute", &r.Recompute, field.Any(),
 			"compute a block's activations again in the backward pass: less memory, more time, the same bits"),
 		field.Free("memory_limit", &r.MemoryLimit, field.NonNegative(),
-			"memory in GiB that the run may ask for; 0 is all that the machine has, or its container").Optional(),
+			"memory in GiB that the run may use; 0 is all memory of the machine or container").Optional(),
 		field.Free("shard_optimizer", &r.ShardOptimizer, field.Any(),
-			"of several ranks, each keeps a part of the optimizer's moments: less memory, the same bits").Optional("false"),
+			"each of several ranks keeps a part of the optimizer's moments: less memory, the same bits").
+			Optional("false"),
 	}
 }

@@ -11,59 +11,60 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Task is what one run differs from another in: the network, and the batches that it is trained on.
+// Task describes the network of a run and the batches on which it is trained.
 type Task struct {
-	// Build makes the network on an empty Graph, and returns its loss and the parameters to train, of which the
-	// Training may freeze some. It may be called again with another Graph.
+	// Build builds the network on an empty Graph, and returns its loss and the parameters to train. The Training may
+	// freeze some of these. Build may be called again with another Graph.
 	Build func(g *graph.Graph) (loss graph.Expr, params []graph.Expr, err error)
-	// Fill puts a micro-batch into the network, both numbers counted from 0, and returns its tokens.
+	// Fill puts a micro-batch into the network and returns its number of tokens. step and micro count from 0.
 	Fill      func(step, micro int) (tokens int, err error)
 	Optimizer Optimizer
-	Hooks              // but Loss, which is what Build makes
-	Blocks    []string // scopes whose activations are dropped where the Run says Recompute
-	FLOPs     float64  // of a token
-	Done      int      // steps done before, where a run is resumed
+	Hooks              // Loss is not used: Build returns the loss
+	Blocks    []string // scopes whose activations are dropped if the Run has Recompute
+	FLOPs     float64  // per token
+	Done      int      // number of steps already done when a run is resumed
 
-	// Facts are what the machines of a Group have to agree on besides, such as what is trained on: a line each, of a
-	// name and its value, and as many every time. nil is nothing.
+	// Facts, which is optional, returns further lines on which the machines of a Group must agree, such as the corpus.
+	// Each line is a name and a value; the number of lines never changes.
 	Facts func() []string
 }
 
 // Core trains the network of a Task: accumulated gradients, clipping, the optimizer, and the schedule of the learning
-// rate. What a step does depends on Done, the weights, the moments and what Fill fills in alone, so a run whose state
-// is restored resumes bit-identically.
+// rate. What a step computes depends only on Done, the weights, the moments and the batch from Fill, so a run whose
+// state is restored resumes bit-identically.
 type Core struct {
-	Done int     // steps done
+	Done int     // number of steps done
 	Best float64 // the lowest validation loss so far, +∞ before the first
 
-	// Group is the machines that train together, that of the Task or set before the first Step; nil is this one alone.
-	// Each computes an equal part of a step's micro-batches, and what comes out is the same bits whatever their number,
-	// a power of two that divides GradientAccumulationSteps. All make the same Core, draw the same batches and do the
-	// same Steps. An error on one of them is the end of the group: who sees it ends.
+	// Group is the group of machines that train together: that of the Task, or one set before the first Step. It is
+	// nil if this machine trains alone. Each machine computes an equal part of a step's micro-batches, and the result
+	// is the same to the bit regardless of their number, a power of two that divides GradientAccumulationSteps. All
+	// must build the same Core, draw the same batches and do the same Steps. After an error on one of them the group
+	// cannot be used: every machine must end.
 	Group dist.Group
 
-	same      bool // the group's machines train the same
+	same      bool // compare has found no difference between the group's machines
 	training  Training
-	means     Run
+	limits    Run
 	task      Task
 	graph     *graph.Graph
 	loss      graph.Expr
-	params    []graph.Expr // to train
+	params    []graph.Expr // parameters to train
 	optimizer optim.Optimizer
 	backward  *graph.Program // loss and gradients
-	forward   *graph.Program // loss alone; nil before the first evaluation
+	forward   *graph.Program // the loss alone; nil before the first evaluation
 	busy      sync.Mutex     // held while it trains or evaluates
 }
 
-// New builds the network and what is needed to train it.
+// New builds the network and everything needed to train it.
 func New(t Training, r Run, task Task) (*Core, error) {
 	t.Precision = t.precision()
-	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, means: r, task: task, Group: task.Group}
+	c := &Core{Done: task.Done, Best: math.Inf(1), training: t, limits: r, task: task, Group: task.Group}
 	_, err := graph.Build(graph.Float32, t.Seed, func(g *graph.Graph) (err error) {
 		c.graph = g
 		Configure(g, t, r)
 		g.SetContext(r.Context)
-		defer g.SetContext(context.Background()) // which never ends
+		defer g.SetContext(context.Background()) // a context that never ends
 		if c.loss, c.params, err = task.Build(g); err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func New(t Training, r Run, task Task) (*Core, error) {
 	return c, nil
 }
 
-// newOptimizer makes that of the task, which may be the user's: a panic in it is an error.
+// newOptimizer builds the task's optimizer, which may be user-defined: a panic in it becomes an error.
 func (c *Core) newOptimizer() (o optim.Optimizer, err error) {
 	if c.task.Optimizer == nil {
 		return nil, errors.Errorf("optimizer %q: Task.Optimizer is nil: nothing builds it", c.training.Optimizer)
@@ -100,30 +101,30 @@ func (c *Core) newOptimizer() (o optim.Optimizer, err error) {
 	at := c.graph.Root().Sub("optimizer %q", c.training.Optimizer)
 	if !at.Try(func() {
 		o, err = c.task.Optimizer(c.params, c.training, c.task.Done)
-		if tree, ok := o.(interface{ Tree(n int) }); ok && err == nil { // as all have that embed *optim.Gradients
+		if tree, ok := o.(interface{ Tree(n int) }); ok && err == nil { // all that embed *optim.Gradients
 			tree.Tree(c.training.GradientAccumulationSteps)
 		}
 	}) {
 		return nil, c.graph.Err()
 	}
 	if o == nil && err == nil {
-		err = errors.Errorf("optimizer %q: Task.Optimizer has made none", c.training.Optimizer)
+		err = errors.Errorf("optimizer %q: Task.Optimizer has returned none", c.training.Optimizer)
 	}
 	return o, err
 }
 
-// begin holds c for one goroutine, until c.busy is unlocked.
+// begin locks c for one goroutine, until c.busy is unlocked.
 func (c *Core) begin() error {
 	switch {
 	case c == nil || c.backward == nil:
-		return errors.New("trainer: nothing to train, want what a constructor makes")
+		return errors.New("trainer: nothing to train, want a Core from New")
 	case !c.busy.TryLock():
 		return errors.New("trainer: in use by another goroutine")
 	}
 	return nil
 }
 
-// Loss is that of the batch which is in the network, without dropout.
+// Loss returns the loss of the batch that is in the network, without dropout.
 func (c *Core) Loss(ctx context.Context) (loss float64, err error) {
 	if ctx == nil {
 		return 0, errors.New("evaluate: no context (nil)")
@@ -145,7 +146,7 @@ func (c *Core) Loss(ctx context.Context) (loss float64, err error) {
 	return loss, errors.Wrap(err, "evaluate")
 }
 
-// run returns the loss of a program that has to be finite.
+// run returns the loss of a program, which must be finite.
 func (c *Core) run(p *graph.Program) (float64, error) {
 	if err := p.Run(); err != nil {
 		return 0, err
@@ -157,7 +158,8 @@ func (c *Core) run(p *graph.Program) (float64, error) {
 	return loss, nil
 }
 
-// diagnose names what made the loss what it is: a weight, or else the loss itself.
+// diagnose returns an error that names the reason for a loss that is not finite: a weight, or otherwise the loss
+// itself.
 func (c *Core) diagnose(loss float64) error {
 	for _, p := range c.graph.Params() {
 		if err := p.Tensor().Finite(p.Name()); err != nil {

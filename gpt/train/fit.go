@@ -2,7 +2,6 @@ package train
 
 import (
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/pedestrian-ml/pedestrian/gpt/checkpoint"
@@ -11,12 +10,12 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Fit returns an error unless the weights of a checkpoint are so many numbers, those passed over not counted, and the
-// optimizer has for each parameter no more than two tensors of its size. It reads their headers alone. All other files
-// have to be ones that Checkpoint.File takes.
+// Fit returns an error unless the checkpoint's weights, except those that passed selects, have the given total of
+// numbers, and the optimizer has at most two tensors for each parameter, at most of its size. It reads only their
+// headers. All other files must be small enough for Checkpoint.File.
 func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Entry) bool) error {
 	if cp == nil || passed == nil {
-		return errors.New("fit: the checkpoint or what says which weights to pass over is nil")
+		return errors.New("fit: the checkpoint or the function that skips weights is nil")
 	}
 	for _, name := range cp.Names() {
 		r, err := cp.Open(name)
@@ -50,16 +49,15 @@ func Fit(cp *checkpoint.Checkpoint, numbers float64, passed func(safetensors.Ent
 
 func fitMoments(cp *checkpoint.Checkpoint, sizes map[string]int) error {
 	moments, err := OpenTensors(cp, OptimizerFile)
-	if errors.Is(err, fs.ErrNotExist) { // a model alone
+	if errors.Is(err, fs.ErrNotExist) { // the checkpoint is a model alone
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for _, e := range moments.Entries {
-		i := slices.IndexFunc([]string{"m.", "v."}, func(prefix string) bool { return strings.HasPrefix(e.Name, prefix) })
 		size := 0
-		if i >= 0 {
+		if strings.HasPrefix(e.Name, "m.") || strings.HasPrefix(e.Name, "v.") {
 			size = sizes[e.Name[2:]]
 		}
 		if size == 0 || e.Len() > size || e.Len() == 0 {

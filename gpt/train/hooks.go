@@ -6,39 +6,40 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Hooks are what a run does that is code. They are in no file: who resumes a run hands in the same again, for nothing
-// can compare them. An optimizer is code as well, but has a name: it is a part. A nil is what the library does.
+// Hooks holds the user-defined functions of a run. They are in no file: to resume a run, the caller must pass the same
+// ones again, which cannot be checked. An optimizer is not a hook but a part, because it has a name. If a hook is nil,
+// the library's behaviour applies.
 type Hooks struct {
-	// Rate is the learning rate of a step counted from 0, in place of the Training's schedule.
+	// Rate returns the learning rate of a step, counted from 0, in place of the Training's schedule.
 	Rate func(step int) float64
 
-	// Loss is the scalar to be made small, of logits (n, V) and the ids of the targets (n), in place of their mean
-	// cross entropy. A target of text.Ignore is to count for nothing. What is evaluated is this loss, too.
+	// Loss returns the scalar to minimise, from logits (n, V) and the ids of the targets (n), in place of their mean
+	// cross entropy. A target of text.Ignore must not count. Evaluations use this loss, too.
 	Loss func(logits, targets graph.Expr) graph.Expr
 
-	// Gradients is shown the gradient of every parameter that is trained, the mean of the micro-batches, before they
-	// are clipped, and may write to them. The step is counted from 0. An error is that of the step, which then is not
-	// done.
+	// Gradients gets the gradient of every trained parameter, the mean over the micro-batches, before clipping, and
+	// may write to it. The step is counted from 0. If Gradients returns an error, Step returns it and is not done.
 	Gradients func(step int, grads []Named) error
 
-	// Group is the machines that train together, nil this one alone: see Core.Group, which it becomes. Where the
-	// moments are divided among them, each reads its part alone when a run is resumed.
+	// Group is the group of machines that train together, or nil for a single one; it becomes Core.Group. If the
+	// moments are divided among the machines, each reads only its part when a run is resumed.
 	Group dist.Group
 }
 
-// gradual is an optimizer that shows its gradients, as all do that embed *optim.Gradients.
+// gradual is an optimizer that provides its gradients, like all that embed *optim.Gradients.
 type gradual interface {
 	Before(f func(params []graph.Expr, grads []graph.Tensor) error)
 }
 
-// showGradients hands the gradients of every step to the task's Gradients.
+// showGradients passes the gradients of every step to the task's Gradients.
 func (c *Core) showGradients() error {
 	if c.task.Gradients == nil {
 		return nil
 	}
 	o, ok := c.optimizer.(gradual)
 	if !ok {
-		return errors.Errorf("optimizer %q: %T shows no gradients, want one that embeds *optim.Gradients", c.training.Optimizer, c.optimizer)
+		return errors.Errorf("optimizer %q: %T shows no gradients, want one that embeds *optim.Gradients",
+			c.training.Optimizer, c.optimizer)
 	}
 	var list []Named
 	o.Before(func(params []graph.Expr, grads []graph.Tensor) error {
@@ -60,7 +61,7 @@ func (c *Core) rate() (lr float64, err error) {
 	return lr, err
 }
 
-// guarded is f, whose panic is an error that names the hook.
+// guarded calls f. A panic in f becomes an error that names the hook.
 func guarded(hook string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/pkg/errors"
 )
 
-// MaxJSON is the bytes of the largest file of WriteJSON.
+// MaxJSON is the size of the largest file that WriteJSON writes, in bytes.
 const MaxJSON = 4 << 20
 
-// ReadJSON reads a file of a checkpoint, of at most that many bytes, into v: an unknown key and something behind the
-// object are errors.
+// ReadJSON reads a file of a checkpoint, of at most most bytes, into v. An unknown key, and anything after the object,
+// are errors.
 func ReadJSON(cp *checkpoint.Checkpoint, name string, most int, v any) error {
 	data, err := cp.File(name)
 	if err != nil {
@@ -26,7 +26,7 @@ func ReadJSON(cp *checkpoint.Checkpoint, name string, most int, v any) error {
 	return errors.Wrapf(field.UnmarshalStrict(data, v), "checkpoint %s: %s", cp.Path, name)
 }
 
-// PeekJSON reads a file of a checkpoint into v, which may have some of the file's keys.
+// PeekJSON reads a file of a checkpoint into v, which may have only some of the file's keys.
 func PeekJSON(cp *checkpoint.Checkpoint, name string, v any) error {
 	if cp == nil {
 		return errors.New("checkpoint: got nil, want one that was opened")
@@ -38,7 +38,7 @@ func PeekJSON(cp *checkpoint.Checkpoint, name string, v any) error {
 	return errors.Wrapf(field.Unmarshal(data, v), "checkpoint %s: %s", cp.Path, name)
 }
 
-// WriteBytes writes data into a file of a checkpoint.
+// WriteBytes returns a function that writes data into a file of a checkpoint.
 func WriteBytes(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -46,8 +46,8 @@ func WriteBytes(data []byte) func(io.Writer) error {
 	}
 }
 
-// WriteJSON writes v, indented, into a file of a checkpoint. What could not be read again is an error: more than
-// MaxJSON bytes.
+// WriteJSON returns a function that writes v, indented, into a file of a checkpoint. More than MaxJSON bytes, which
+// could not be read again, are an error.
 func WriteJSON(v any) func(io.Writer) error {
 	return func(w io.Writer) error {
 		var b bytes.Buffer

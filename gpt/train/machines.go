@@ -7,25 +7,25 @@ import (
 	"github.com/pkg/errors"
 )
 
-// shared is an optimizer whose gradients can be those of several machines, as all have that embed *optim.Gradients.
+// shared is an optimizer that can share its gradients among several machines, like all that embed *optim.Gradients.
 type shared interface {
 	Across(m optim.Machines)
 	Last(p *graph.Program) error
 }
 
-// sharded is an optimizer that can keep a part of its moments, as AdamW and SGD can.
+// sharded is an optimizer that can keep only a part of its moments, such as AdamW and SGD.
 type sharded interface {
 	Shard(p *graph.Program) error
 	First(name string) int
 	Whole(name string, moment graph.Tensor) (graph.Tensor, error)
 }
 
-// part is which micro-batches of a step this machine computes: from first to before last.
+// part holds the indices of the micro-batches of a step that this machine computes: from first to before last.
 type part struct {
 	first, last int
 }
 
-// CheckRanks returns an error unless so many ranks can share the micro-batches of a step.
+// CheckRanks returns an error unless n ranks can share the micro-batches of a step.
 func (t Training) CheckRanks(n int) error {
 	m := t.GradientAccumulationSteps
 	if m < 1 {
@@ -35,14 +35,14 @@ func (t Training) CheckRanks(n int) error {
 		return err
 	}
 	if m%n != 0 {
-		return errors.Errorf("gradient_accumulation_steps: got %d for %d ranks, want a multiple of %d such as %d, or at most %d ranks",
-			m, n, n, (m+n-1)/n*n, m&-m)
+		return errors.Errorf("gradient_accumulation_steps: got %d for %d ranks, "+
+			"want a multiple of %d such as %d, or at most %d ranks", m, n, n, (m+n-1)/n*n, m&-m)
 	}
 	return nil
 }
 
-// part divides the micro-batches of a step evenly among the ranks of the Group, in their order: each has a whole branch
-// of the tree of sums.
+// part divides the micro-batches of a step evenly among the ranks of the Group, in their order, so that each rank
+// computes an entire branch of the tree of sums.
 func (c *Core) part() (p part, err error) {
 	if p, err = c.join(); err != nil || c.alone() {
 		return p, err
@@ -56,8 +56,8 @@ func (c *Core) part() (p part, err error) {
 	return p, nil
 }
 
-// join has the optimizer share its gradients with the Group, and keep this machine's part of its moments, where the Run
-// says so.
+// join makes the optimizer share its gradients with the Group and, if the Run has ShardOptimizer, keep only this
+// machine's part of its moments.
 func (c *Core) join() (p part, err error) {
 	m, n, rank := c.training.GradientAccumulationSteps, 1, 0
 	if c.Group != nil {
@@ -76,7 +76,7 @@ func (c *Core) join() (p part, err error) {
 			c.training.Optimizer, c.optimizer)
 	}
 	s.Across(c.Group)
-	if !c.means.ShardOptimizer {
+	if !c.limits.ShardOptimizer {
 		return p, nil
 	}
 	o, ok := c.optimizer.(sharded)
@@ -88,24 +88,24 @@ func (c *Core) join() (p part, err error) {
 }
 
 // sharded reports whether every machine keeps a part of the moments.
-func (c *Core) sharded() bool { return c.means.ShardOptimizer && !c.alone() }
+func (c *Core) sharded() bool { return c.limits.ShardOptimizer && !c.alone() }
 
-// Mine reports whether this machine of the Group computes the loss of batch i of an evaluation; the others leave 0 for
+// Mine reports whether this machine of the Group computes the loss of batch i of an evaluation. The others leave 0 for
 // it in the list that Gather completes.
 func (c *Core) Mine(i int) bool { return c.alone() || i%c.Group.Size() == c.Group.Rank() }
 
-// Gather completes a list of losses, of which every machine of the Group has some, and 0 for the rest: as they are, for
-// nothing is rounded by adding 0.
+// Gather completes a list of losses, of which every machine of the Group has some, and 0 for the others. The losses
+// stay exact, because adding 0 does not round.
 func (c *Core) Gather(losses []float64) error {
 	if c == nil || c.graph == nil {
-		return errors.New("gather: no Core, want one that New makes")
+		return errors.New("gather: no Core, want one from New")
 	}
 	if c.alone() {
 		return nil
 	}
 	x := make([]float32, len(losses))
 	for i, v := range losses {
-		x[i] = float32(v) // which it was
+		x[i] = float32(v) // exact: the loss was computed in float32
 	}
 	if err := c.Group.Sum(x); err != nil {
 		return err

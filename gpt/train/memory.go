@@ -12,7 +12,7 @@ import (
 
 const gib = 1 << 30
 
-// Limit returns the most bytes of memory that a run may ask for: MemoryLimit, or all that the machine has.
+// Limit returns the largest number of bytes that a run may use: MemoryLimit, or the memory of the machine.
 func (r Run) Limit() int64 {
 	if r.MemoryLimit > 0 {
 		return int64(min(r.MemoryLimit*gib, math.MaxInt64/2))
@@ -20,13 +20,13 @@ func (r Run) Limit() int64 {
 	return graph.MachineMemory()
 }
 
-// Within is r with the limit of g.
+// Within returns r with the memory limit of g.
 func (r Run) Within(g *graph.Graph) Run {
 	r.MemoryLimit = float64(g.MemoryLimit()) / gib
 	return r
 }
 
-// CheckMemory refuses bytes beyond the limit of r.
+// CheckMemory returns an error if bytes exceed the limit of r.
 func (r Run) CheckMemory(bytes float64, what string, fields field.List, names ...string) error {
 	if !(r.MemoryLimit >= 0) {
 		return errors.Errorf("memory_limit: got %v, want at least 0", r.MemoryLimit)
@@ -34,7 +34,7 @@ func (r Run) CheckMemory(bytes float64, what string, fields field.List, names ..
 	return CheckMemory(r.Limit(), bytes, what, fields, names...)
 }
 
-// CheckMemory refuses bytes beyond limit, with the fields by these names that ask for them.
+// CheckMemory returns an error if bytes exceed limit. It names the fields that determine the bytes.
 func CheckMemory(limit int64, bytes float64, what string, fields field.List, names ...string) error {
 	if bytes >= 0 && bytes <= float64(limit) {
 		return nil
@@ -44,20 +44,21 @@ func CheckMemory(limit int64, bytes float64, what string, fields field.List, nam
 		f, _ := fields.Find(name)
 		sizes[i] = name + " " + f.String()
 	}
-	return errors.Errorf("memory: got about %.4g GiB for %s of %s; want at most %.4g GiB, the machine's memory or memory_limit",
+	return errors.Errorf("memory: got about %.4g GiB for %s of %s; "+
+		"want at most %.4g GiB, the machine's memory or memory_limit",
 		bytes/gib, what, strings.Join(sizes, ", "), float64(limit)/gib)
 }
 
-// Planned makes a network of so many blocks on an Outline, and returns their places, its loss and the parameters to
-// train.
+// Planned is a function that builds a network with the given number of blocks on an Outline, and returns the paths of
+// the blocks, its loss and the parameters to train.
 type Planned func(g *graph.Graph, blocks int) (places []string, loss graph.Expr, params []graph.Expr)
 
-// Need is how many bytes a run of so many blocks needs: parameters, masks and ids, activations and gradients as they
-// are planned, and what the optimizer keeps. A deep network is planned by two that are not: every block more needs as
-// much.
+// Need returns the number of bytes that a run with the given number of blocks needs: parameters, masks and ids,
+// activations and gradients as they are planned, and the optimizer's state. For a deep network it plans two shallow
+// ones, since every further block needs the same.
 func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64, err error) {
 	if build == nil {
-		return 0, errors.New("memory: nothing builds the network (nil)")
+		return 0, errors.New("memory: the function that builds the network is nil")
 	}
 	const few = 4
 	planned := func(n int) float64 {
@@ -65,14 +66,14 @@ func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64,
 		g.Kernels = t.Kernels
 		g.SetThreads(r.Threads)
 		places, loss, params := build(g, n)
-		if rest := t.Frozen.Rest(params); len(rest) > 0 { // of a few blocks all may be frozen
+		if rest := t.Frozen.Rest(params); len(rest) > 0 { // all parameters of a few blocks may be frozen
 			params = rest
 		}
 		if r.Recompute {
 			g.Recompute(places...)
 		}
 		all, failed := graph.PlanBytes(loss, params...)
-		if g.Err() != nil { // which says more than that there is nothing to plan
+		if g.Err() != nil { // more specific than the error of PlanBytes
 			failed = g.Err()
 		}
 		if failed != nil && err == nil {
@@ -86,13 +87,13 @@ func Need(t Training, r Run, h Hooks, blocks int, build Planned) (bytes float64,
 	if blocks <= few {
 		return planned(blocks), err
 	}
-	half, whole := planned(few/2), planned(few)
-	return whole + float64(blocks-few)*(whole-half)/(few/2), err
+	half, full := planned(few/2), planned(few)
+	return full + float64(blocks-few)*(full-half)/(few/2), err
 }
 
-// Kept is how many numbers a run keeps for every one that is trained, itself and its gradient apart: the moments of the
-// optimizer, as many as AdamW's for one of a program's own, or this machine's part of them; and the sums over
-// micro-batches, or the copy of the gradients that is shown to Gradients and sent to other machines.
+// Kept returns the number of values that a run keeps for every trained number, in addition to the number and its
+// gradient: the optimizer's moments (for a user-defined optimizer as many as AdamW's), or this machine's part of them;
+// and the sums over micro-batches, or the copy of the gradients that is passed to Gradients and sent to other machines.
 func Kept(t Training, r Run, h Hooks) (n float64) {
 	switch {
 	case t.Optimizer != "sgd":

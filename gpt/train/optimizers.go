@@ -5,10 +5,10 @@ import (
 	"github.com/pedestrian-ml/pedestrian/graph/optim"
 )
 
-// Optimizer makes the optimizer of the parameters to train, at the given number of steps done.
+// Optimizer is a function that returns an optimizer of the parameters to train, after the given number of steps done.
 type Optimizer func(params []graph.Expr, t Training, done int) (optim.Optimizer, error)
 
-// AdamW returns the Optimizer that reads both betas.
+// AdamW is the Optimizer that reads both betas.
 func AdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	o, err := optim.NewAdamW(params)
 	if err != nil {
@@ -18,7 +18,7 @@ func AdamW(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	return o, nil
 }
 
-// SGD returns the Optimizer whose momentum is Beta1.
+// SGD is the Optimizer whose momentum is Beta1.
 func SGD(params []graph.Expr, t Training, done int) (optim.Optimizer, error) {
 	o, err := optim.NewSGD(params)
 	if err != nil {

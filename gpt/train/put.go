@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// finite returns an error if a part of the file's tensor, from entry at on, holds what is not finite as the tensor's
-// type: a float64 beyond the range of float32 becomes ±∞ there.
+// finite returns an error if a part of the file's tensor, which begins at entry at, holds a number that is not finite
+// in the tensor's type: a float64 beyond the range of float32 becomes ±∞ there.
 func (t Named) finite(at int, part safetensors.Tensor) error {
 	for i, x := range part.F32 {
 		if math.Float32bits(x)>>23&255 == 255 {
@@ -31,7 +31,7 @@ func (t Named) notFinite(at int, x float64) error {
 	return errors.Wrapf(graph.ErrNotFinite, "%s: entry %d is %v", t.Name, t.place(at), x)
 }
 
-// put writes a part of the file's tensor, from entry at on. Rows behind the last one here are left out.
+// put writes a part of the file's tensor, which begins at entry at. It leaves out rows after the tensor's last one.
 func (t Named) put(at int, part safetensors.Tensor) {
 	switch n := t.Len(); {
 	case t.straight() && t.F32 != nil && part.F32 != nil:
@@ -49,12 +49,12 @@ func (t Named) put(at int, part safetensors.Tensor) {
 	}
 }
 
-// turn writes a part of a matrix that is turned. The part lies in the processor's cache, so it goes down the part's
-// columns, for what is written then lies together.
+// turn writes a part of a matrix that is turned. The part is in the processor's cache, so it goes down the part's
+// columns, whose numbers are written to adjacent entries.
 func (t Named) turn(at int, part []float32) {
 	rows, width := t.Shape[0], t.Shape[1]
-	for row := range rows { // a column of the file's
-		first := (at - row + rows - 1) / rows // the column here
+	for row := range rows { // a column of the file's matrix
+		first := (at - row + rows - 1) / rows // the column of this matrix
 		to := t.F32[row*width : (row+1)*width]
 		for column, i := first, first*rows+row-at; i < len(part); column, i = column+1, i+rows {
 			if t.Columns == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Restore overwrites tensors by those of a file under their names, piece by piece: it needs no memory to speak of. A
-// tensor that is missing or superfluous, another shape, and a number that is not finite are errors, and then nothing
-// has changed: the file is read twice.
+// Restore overwrites tensors with those of a file under their names, piece by piece, in almost no memory. A missing or
+// superfluous tensor, a different shape, and a number that is not finite are errors, after which nothing has changed:
+// the file is read twice.
 func Restore(tensors []Named, f *safetensors.File) error {
 	if err := each(tensors, f, Named.finite); err != nil {
 		return err
@@ -18,7 +18,7 @@ func Restore(tensors []Named, f *safetensors.File) error {
 	return Fill(tensors, f)
 }
 
-// Fill is Restore of tensors that nobody keeps after an error: the file is read once.
+// Fill is Restore for tensors that are discarded after an error: the file is read only once.
 func Fill(tensors []Named, f *safetensors.File) error {
 	return each(tensors, f, func(t Named, at int, part safetensors.Tensor) error {
 		if err := t.finite(at, part); err != nil {
@@ -29,7 +29,7 @@ func Fill(tensors []Named, f *safetensors.File) error {
 	})
 }
 
-// each shows the numbers of every tensor to visit, some thousands at a time, with their place in the file's tensor.
+// each passes the numbers of every tensor to visit, some thousands at a time, with their index in the file's tensor.
 func each(tensors []Named, f *safetensors.File, visit func(t Named, at int, part safetensors.Tensor) error) error {
 	if f == nil {
 		return errors.New("restore: the file is nil")
@@ -47,7 +47,8 @@ func each(tensors []Named, f *safetensors.File, visit func(t Named, at int, part
 	return nil
 }
 
-// Match finds every tensor's entry, and is an error unless all have the shapes that they ought to and none is left.
+// Match returns every tensor's entry. It returns an error unless all entries have the required shapes and none is left
+// over.
 func Match(tensors []Named, entries []safetensors.Entry) ([]safetensors.Entry, error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {

@@ -8,8 +8,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Check returns an error if fields do not go together. The cosine of the learning rate needs a stretch to fall along; a
-// warm-up longer than the run is allowed: the run then ends while still warming up. What rounds is a kernel.
+// Check returns an error if fields contradict each other. The cosine of the learning rate needs at least one step. A
+// warm-up longer than the run is allowed: the run then ends during the warm-up. Only kernels round.
 func (t Training) Check() error {
 	switch {
 	case !t.Kernels && t.precision() != graph.Precisions()[0]:

@@ -17,18 +17,19 @@ const (
 	StateFile     = "state.json"
 )
 
-// State is what a run needs to be resumed besides the numbers of its tensors. C is its configuration.
+// State holds everything that is needed to resume a run except the numbers of its tensors. C is the type of its
+// configuration.
 type State[C any] struct {
 	Format  int      `json:"format"`
 	Step    int      `json:"step"`
 	Best    *float64 `json:"best_val_loss"` // null before the first evaluation
-	Batches []byte   `json:"batches"`       // the generator that draws them; null where the step alone decides
+	Batches []byte   `json:"batches"`       // the generator that draws them; null if they depend only on the step
 	Corpus  string   `json:"corpus_sha256"`
 	Config  C        `json:"config"`
 	Build   Build    `json:"build"`
 }
 
-// StateOf returns the state of c (nil is at step 0), of a run on a corpus with that SHA-256.
+// StateOf returns the state of c, of a run on a corpus with that SHA-256. If c is nil, it is the state at step 0.
 func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C) State[C] {
 	if c == nil {
 		return State[C]{Format: format, Batches: batches, Corpus: sha256, Config: config, Build: ThisBuild()}
@@ -40,7 +41,7 @@ func StateOf[C any](c *Core, format int, batches []byte, sha256 string, config C
 	return s
 }
 
-// Check returns an error if s is not what checkpoint cp is to have, in one of the formats.
+// Check returns an error unless s has one of the formats and the step of checkpoint cp.
 func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 	switch newest := slices.Max(append(formats, 0)); {
 	case s == nil || cp == nil:
@@ -48,13 +49,14 @@ func (s *State[C]) Check(cp *checkpoint.Checkpoint, formats ...int) error {
 	case !slices.Contains(formats, s.Format):
 		return errors.Errorf("checkpoint %s: format %d, this program reads %d", cp.Path, s.Format, newest)
 	case s.Step != cp.Step:
-		return errors.Errorf("checkpoint %s: %s says step %d, its directory step %d", cp.Path, StateFile, s.Step, cp.Step)
+		return errors.Errorf("checkpoint %s: %s says step %d, its directory step %d",
+			cp.Path, StateFile, s.Step, cp.Step)
 	}
 	return nil
 }
 
-// Restore gives c, which was made for a run of that many steps done, the rest of what was saved: the network's own
-// tensors are to be those of the checkpoint's weights.
+// Restore sets the rest of the saved state in c, which must be built with the same number of steps done. The caller
+// sets the network's tensors from the checkpoint's weights.
 func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	if s == nil || c == nil || cp == nil {
 		return errors.New("restore: the state, its Core or its checkpoint is nil")
@@ -75,8 +77,8 @@ func (s *State[C]) Restore(c *Core, cp *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Moments returns the optimizer's tensors under the names that they have in its file; where they are divided among the
-// machines of a Group, this one's part.
+// Moments returns the optimizer's tensors under their names in its file. If they are divided among the machines of a
+// Group, it returns this machine's part.
 func (c *Core) Moments() (list []Named) {
 	if c == nil || c.optimizer == nil {
 		return nil
@@ -87,7 +89,7 @@ func (c *Core) Moments() (list []Named) {
 		for _, moment := range []Named{{Name: "m." + name, Tensor: m}, {Name: "v." + name, Tensor: v}} {
 			if sharded && moment.F32 != nil {
 				moment.first = o.First(name)
-				moment.whole = func() (graph.Tensor, error) { return o.Whole(name, moment.Tensor) }
+				moment.complete = func() (graph.Tensor, error) { return o.Whole(name, moment.Tensor) }
 			} else if moment.Len() == 0 {
 				continue
 			}
@@ -97,17 +99,17 @@ func (c *Core) Moments() (list []Named) {
 	return list
 }
 
-// WriteMoments writes OptimizerFile. Where the moments are divided among the machines of a Group, the others Attend
-// meanwhile. Numbers that are not finite are refused.
+// WriteMoments writes OptimizerFile. If the moments are divided among the machines of a Group, the other machines must
+// call Attend meanwhile. Numbers that are not finite are an error.
 func (c *Core) WriteMoments(w io.Writer) error {
 	if c == nil || c.optimizer == nil {
-		return errors.New("trainer: no moments, want a Core that New makes")
+		return errors.New("trainer: no moments, want a Core from New")
 	}
 	return WriteTensors(w, c.Moments(), nil, "")
 }
 
-// Attend is what the other machines of a Group do while rank 0 writes its Files: where the moments are divided among
-// them, each hands over its part. Machines that have all have nothing to do.
+// Attend must be called on the other machines of a Group while rank 0 writes its Files. If the moments are divided
+// among the machines, it sends this machine's part; otherwise it does nothing.
 func (c *Core) Attend() error {
 	if c != nil && c.optimizer != nil && !c.sharded() {
 		return nil
@@ -115,12 +117,12 @@ func (c *Core) Attend() error {
 	return c.WriteMoments(io.Discard)
 }
 
-// AtStep returns a function that calls write for the tensors of the step that is done now, and holds c meanwhile: a
+// AtStep returns a function that calls write for the tensors of the step that is done now, and locks c meanwhile: a
 // Step in another goroutine is an error until write returns. The function returns an error if another step has been
-// done since AtStep, because a checkpoint would be of two steps, or if another goroutine uses c.
+// done since AtStep, because the checkpoint would mix two steps, or if another goroutine uses c.
 func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
 	if c == nil || write == nil {
-		return func(io.Writer) error { return errors.New("files: the Core or what writes is nil") }
+		return func(io.Writer) error { return errors.New("files: the Core or the function that writes is nil") }
 	}
 	step := c.Done
 	return func(w io.Writer) error {
@@ -129,7 +131,8 @@ func (c *Core) AtStep(write func(io.Writer) error) func(io.Writer) error {
 		}
 		defer c.busy.Unlock()
 		if c.Done != step {
-			return errors.Errorf("files of step %d: got step %d since, want them saved before another step", step, c.Done)
+			return errors.Errorf("files of step %d: got step %d since, want them saved before another step",
+				step, c.Done)
 		}
 		return write(w)
 	}

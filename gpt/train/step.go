@@ -7,20 +7,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Progress is what one step did.
+// Progress describes one step.
 type Progress struct {
 	Step   int           // its number, from 1
 	Loss   float64       // mean over the micro-batches, in nats per token
-	Norm   float64       // of the gradient before clipping
+	Norm   float64       // norm of the gradient before clipping
 	LR     float64       // learning rate
 	Took   time.Duration // wall-clock time
-	Tokens int           // trained on in this step
-	FLOP   float64       // of the matrix products, forward and backward
+	Tokens int           // number of tokens trained on in this step
+	FLOP   float64       // operations of the matrix products, forward and backward
 }
 
-// Step trains on the next batch, whole or not at all: a loss or gradient that is not finite is an error,
-// graph.ErrNotFinite, that names the tensor, and the next Step is the one that this should have been. So is an update
-// that overflows, but the numbers that it overwrote are lost: resume from a checkpoint.
+// Step trains on the next batch, completely or not at all. A loss or gradient that is not finite is an error,
+// graph.ErrNotFinite, that names the tensor; the next Step then repeats this one. An update that overflows is an error,
+// too, but the numbers that it overwrote are lost: resume from a checkpoint.
 func (c *Core) Step() (Progress, error) {
 	if err := c.begin(); err != nil {
 		return Progress{}, err
@@ -36,7 +36,7 @@ func (c *Core) Step() (Progress, error) {
 		p.Norm, err = c.optimizer.Update(c.backward, p.LR)
 	}
 	if err == nil || c.alone() {
-		err = cmp.Or(err, c.Gather(losses)) // only now: until the update gradients are under way
+		err = cmp.Or(err, c.Gather(losses)) // not earlier: gradients are sent until the update
 		for _, loss := range losses {
 			p.Loss += loss / float64(len(losses))
 		}
@@ -51,8 +51,9 @@ func (c *Core) Step() (Progress, error) {
 	return p, nil
 }
 
-// accumulate runs this machine's micro-batches of a step; the optimizer has the gradients of all but its last. Every
-// machine fills in all of them, because one generator draws them. The losses of others' are 0.
+// accumulate runs this machine's micro-batches of a step, and adds the gradients of all but the last to the
+// optimizer's. Every machine fills in all micro-batches, because one generator draws them. The losses of the other
+// machines' micro-batches are 0.
 func (c *Core) accumulate(p *Progress) (losses []float64, err error) {
 	mine, err := c.part()
 	switch {

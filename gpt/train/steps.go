@@ -7,9 +7,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Steps yields what every step of c did until that many are done: step is Core.Step, or what stands around it. It ends
-// with an error when ctx does, and with that of a step. Whoever breaks out has done the step that was yielded, and may
-// go on.
+// Steps yields the Progress of each step of c until the given number is done. step is Core.Step, or a function that
+// wraps it. Steps ends with an error when ctx ends or a step fails. If the caller breaks out of the loop, the yielded
+// step is done, and the run can be continued.
 func (c *Core) Steps(ctx context.Context, until int, step func() (Progress, error)) iter.Seq2[Progress, error] {
 	return func(yield func(Progress, error) bool) {
 		if c == nil || ctx == nil || step == nil {

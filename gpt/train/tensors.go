@@ -9,20 +9,20 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Named is a tensor as it lies in a file: under that name, and perhaps in another order. The file's tensor may also be
-// a part of it: then several fill it.
+// Named is a tensor with the name and the layout of its tensor in a file. Several tensors of a file may each fill a
+// part of it.
 type Named struct {
 	Name string
 	graph.Tensor
-	Turned  bool  // a matrix whose columns are the rows of the one in the file
-	Columns []int // those that the file's tensor holds, in its order; nil is all
-	Rows    int   // of the file's, the first of which are these; 0 is as many
+	Turned  bool  // whether the matrix is transposed in the file
+	Columns []int // columns that the file's tensor holds, in its order; nil means all
+	Rows    int   // number of rows in the file, of which the first are used; 0 means the same as here
 
-	first int                          // where in the file's tensor these numbers begin, which are a part of it
-	whole func() (graph.Tensor, error) // has all of it; nil is this one
+	first    int                          // index in the file's tensor at which this part of it begins
+	complete func() (graph.Tensor, error) // returns the complete tensor; nil if this is it
 }
 
-// Parameters returns their tensors, under their own names.
+// Parameters returns the tensors of params, under their own names.
 func Parameters(params []graph.Expr) []Named {
 	list := make([]Named, len(params))
 	for i, p := range params {
@@ -31,7 +31,7 @@ func Parameters(params []graph.Expr) []Named {
 	return list
 }
 
-// shape returns the file's.
+// shape returns the shape of the file's tensor.
 func (t Named) shape() []int {
 	shape := slices.Clone(t.Shape)
 	if t.Columns != nil {
@@ -46,10 +46,10 @@ func (t Named) shape() []int {
 	return shape
 }
 
-// straight reports whether the numbers lie in the file as they lie here.
+// straight reports whether the numbers have the same order in the file and here.
 func (t Named) straight() bool { return !t.Turned && t.Columns == nil }
 
-// place is where entry i of the file's tensor lies here.
+// place returns the index here of entry i of the file's tensor.
 func (t Named) place(i int) int {
 	if t.straight() {
 		return i
@@ -70,8 +70,8 @@ func (t Named) place(i int) int {
 	return row*width + column
 }
 
-// WriteTensors writes a safetensors file, in numbers of that type of its package; "" is each tensor's own. Numbers that
-// are not finite are refused.
+// WriteTensors writes a safetensors file with numbers of the type dtype; "" means each tensor's own type. Numbers that
+// are not finite are an error.
 func WriteTensors(w io.Writer, tensors []Named, metadata map[string]string, dtype string) error {
 	if w == nil {
 		return errors.New("nothing to write to: the writer is nil")
@@ -98,10 +98,10 @@ func (t Named) dtype() string {
 	return safetensors.F32
 }
 
-// filed returns the tensor of the file, whose numbers are float64 if dtype is F64, else float32.
+// filed returns the tensor of the file, whose numbers are float64 if dtype is F64, otherwise float32.
 func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
-	if t.whole != nil {
-		if t.Tensor, err = t.whole(); err != nil {
+	if t.complete != nil {
+		if t.Tensor, err = t.complete(); err != nil {
 			return file, err
 		}
 	}
@@ -123,5 +123,5 @@ func (t Named) filed(dtype string) (file safetensors.Tensor, err error) {
 	for i := range n {
 		file.F32[i] = float32(t.At(t.place(i)))
 	}
-	return file, t.finite(0, file) // a float64 may be beyond float32
+	return file, t.finite(0, file) // a float64 may overflow float32
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pkg/errors"
 )
 
-// IndexFile says which file holds which tensor, where a published model's weights are several files.
+// IndexFile is the name of the file that maps tensors to files if a published model's weights are in several files.
 const IndexFile = "model.safetensors.index.json"
 
 // OpenTensors reads the header of a safetensors file of a checkpoint.
@@ -25,7 +25,7 @@ func OpenTensors(cp *checkpoint.Checkpoint, name string) (*safetensors.File, err
 	return f, errors.Wrap(err, name)
 }
 
-// OpenWeights reads the header of WeightsFile or, where there is none, those of the files in IndexFile.
+// OpenWeights reads the header of WeightsFile or, if there is none, those of the files in IndexFile.
 func OpenWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
 	f, err := OpenTensors(cp, WeightsFile)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func OpenWeights(cp *checkpoint.Checkpoint) (*safetensors.File, error) {
 	return f, errors.Wrap(err, IndexFile)
 }
 
-// readIndex returns the name of each tensor's file, which has to be one beside the index.
+// readIndex returns the name of each tensor's file, which must be in the same folder as the index.
 func readIndex(data []byte) (map[string]string, error) {
 	var index struct {
 		Files map[string]string `json:"weight_map"`
@@ -66,7 +66,7 @@ func readIndex(data []byte) (map[string]string, error) {
 	return index.Files, nil
 }
 
-// openShards returns the tensors of all files together.
+// openShards returns the tensors of all files.
 func openShards(cp *checkpoint.Checkpoint, index map[string]string) (*safetensors.File, error) {
 	all, left := new(safetensors.File), maps.Clone(index)
 	for _, name := range slices.Compact(slices.Sorted(maps.Values(index))) {
@@ -84,7 +84,8 @@ func openShards(cp *checkpoint.Checkpoint, index map[string]string) (*safetensor
 		all.Entries = append(all.Entries, f.Entries...)
 	}
 	for _, tensor := range slices.Sorted(maps.Keys(left)) {
-		return nil, errors.Errorf("weight_map: %s: got file %s, which does not hold it", field.Clip(tensor), left[tensor])
+		return nil, errors.Errorf("weight_map: %s: got file %s, which does not hold it",
+			field.Clip(tensor), left[tensor])
 	}
 	return all, nil
 }
